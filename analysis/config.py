@@ -1,5 +1,6 @@
 """Configuration of the analysis (values: conf/base.yaml)."""
 
+import re
 from dataclasses import dataclass, field
 
 from omegaconf import MISSING
@@ -11,6 +12,42 @@ from pairscale.errors import ConfigError, check_above, check_between, check_choi
 
 INTERVALS = ("auto", "bootstrap", "t")
 SOURCES = ("files", "wandb")
+
+
+# Pixels of each unit of length that figures may have.
+_UNITS = {"in": 96.0, "cm": 96 / 2.54, "mm": 96 / 25.4, "pt": 96 / 72}
+# The least and the greatest length of each setting.
+_BOUNDS = {"width": ("1in", "40in"), "height": ("0.5in", "40in"), "font_size": ("4pt", "30pt")}
+
+
+@dataclass
+class FigureConfig:
+    """The size of figures in files (SVG, PDF, PNG). Lengths are numbers with in, cm, mm or pt: 3.3in, 84mm.
+
+    Journals state the width of their columns: 3.3in in two columns (Computational Linguistics, ACL), 6.3in across both,
+    84mm and 174mm (Springer).
+    """
+
+    width: str = "6.9in"  # of a whole figure; panels that do not fit beside each other go below
+    height: str | None = None  # of each panel of curves, at least what the names beside it need; null: by its width
+    font_size: str = "8pt"  # of names and numbers beside axes and lines; all else is in proportion
+
+    def __post_init__(self) -> None:
+        for name, (least, most) in _BOUNDS.items():
+            value = getattr(self, name)
+            if value is not None and not _pixels(name, least) <= self.pixels(name) <= _pixels(name, most):
+                raise ConfigError(f"analysis.figure.{name}={value}: must be from {least} to {most}")
+
+    def pixels(self, name: str) -> float:
+        """Return a setting that is not null in pixels of 1/96 inch; raises ConfigError where it is no length."""
+        return _pixels(name, getattr(self, name))
+
+
+def _pixels(name: str, value: str) -> float:
+    length = re.fullmatch(rf"(\d+\.?\d*|\.\d+) ?({'|'.join(_UNITS)})", value)
+    if not length:
+        raise ConfigError(f"analysis.figure.{name}={value[:80]}: must be a number and in, cm, mm or pt, such as 3.3in")
+    return float(length[1]) * _UNITS[length[2]]
 
 
 @dataclass
@@ -25,6 +62,7 @@ class CurvesConfig:
     # Intraclass correlation of published judgements of one pair by people; null: that of analysis/published/people.csv
     people_correlation: float | None = None
     equivalence_margin: float = 0.005  # accuracy per doubling: slopes that differ by less are called alike
+    figure: FigureConfig = field(default_factory=FigureConfig)
 
     def __post_init__(self) -> None:
         check_choice("analysis.interval", self.interval, INTERVALS)

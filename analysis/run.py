@@ -200,11 +200,12 @@ def _expected(config: AnalysisConfig, study: str) -> dict[str, str]:
 def _published(config: AnalysisConfig) -> None:
     """Write the papers' tables and figures from the published numbers: no study, no runs."""
     overrides = [override.lstrip("+~") for override in HydraConfig.get().overrides.task]
-    unused = [override for override in overrides if not override.startswith(("published=", "paths."))]
+    used = ("published=", "paths.", "analysis.figure")
+    unused = [override for override in overrides if not override.startswith(used)]
     if unused:
-        raise ConfigError(f"published=true: takes paths.reports only; leave out {', '.join(unused)}")
+        raise ConfigError(f"published=true: takes paths.reports and analysis.figure; leave out {', '.join(unused)}")
     papers, console = reproduce(), Console()
     print_reproduction(console, papers)
     with Console(stderr=True, highlight=False).status("writing the report"):
-        path = write_reproduction(Path(config.paths.reports) / FOLDER, papers)
+        path = write_reproduction(Path(config.paths.reports) / FOLDER, papers, config.analysis.figure)
     console.print(f"report: {path}", markup=False, soft_wrap=True)

@@ -41,6 +41,8 @@ def written(value: Any) -> str:
     """Return a value as it is written on the command line."""
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{key}:{written(one)}" for key, one in value.items()) + "}"
     missing = value is None or (isinstance(value, float) and math.isnan(value))
     return "null" if missing else json.dumps(value, default=str) if isinstance(value, list) else str(value)
 

@@ -12,7 +12,9 @@ import pandas as pd
 from rich.table import Table
 from rich.text import Text
 
-from analysis.exhibits.figures.style import Chart, finished, side_by_side, style, write_figure
+from analysis.config import FigureConfig
+from analysis.exhibits.figures.files import write_figure
+from analysis.exhibits.figures.style import PAGE, Chart, finished, style
 from analysis.exhibits.tables.latex import latex_escape, latex_number, latex_table, write_csv
 from analysis.exhibits.tables.text import DASH, accuracy_text, as_it_is, count, p_text, table_digits, title
 from pairscale.files import write_text
@@ -26,7 +28,6 @@ _NUMBERS: dict[str, Cell] = {
 }
 TOP = 6  # rows of a long table that the page shows before it is asked for all (report.css)
 LONG = 40  # characters of a cell that may break
-FIGURE_WIDTH = 420  # pixels of a panel in a file, less where more than two stand in a row; pages use their own width
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,8 @@ class Exhibit:
     texts: columns that are formatted already. heads: headings that are not the column's name. intervals: heading ->
     estimate, low, high: columns of the table, of which readers see the limits in one column, and all with the digits
     that the interval supports (the first one of an estimate); None: of the column before "low" and "high", if there are
-    such. confidence: of that. charts: by name, functions of `width` (pixels or "container"); panels of one figure.
-    columns: panels in a row of the figure's file. legend: names in a legend above the panels of the page; choosing one
+    such. confidence: of that. charts: by name, functions of `frame` (figures.style.Frame); panels of one
+    figure. columns: most panels in a row of the figure's file. legend: names in a legend above the panels of the page; choosing one
     fades the others. takeaways: (subject, sentence), what it shows; the subject may be "". definitions: term -> what it
     means, on the page behind a button. filtered: the page's table can be searched, and limited to a phenomenon or
     paradigm. optional: headings of columns that the page shows on demand.
@@ -162,19 +163,19 @@ class Exhibit:
 
     def specifications(self, prefix: str = "") -> dict[str, dict[str, Any]]:
         """Return the charts of the page, by their names in `for_page`."""
-        return {f"{prefix}{self.name}-{name}": finished(draw(width="container")) for name, draw in self.charts.items()}
+        return {f"{prefix}{self.name}-{name}": finished(draw(frame=PAGE)) for name, draw in self.charts.items()}
 
-    def write(self, folder: Path, prefix: str = "", **made_by: Any) -> None:
-        """Write <prefix><name>.csv and .tex, .svg and .png; `made_by`: further columns of the CSV file."""
+    def write(self, folder: Path, prefix: str = "", figure: FigureConfig | None = None, **made_by: Any) -> None:
+        """Write <prefix><name>.csv and .tex, .svg, .pdf and .png; `made_by`: further columns of the CSV file."""
         path = folder / f"{prefix}{self.name}"
         if self.table is not None:
             assert made_by.keys().isdisjoint(self.table.columns), (self.name, list(self.table.columns))
             write_csv(path.with_name(f"{path.name}.csv"), self.table.assign(**made_by))
             write_text(path.with_name(f"{path.name}.tex"), self.latex(f"tab:{prefix}{self.name}"))
         if self.charts:
-            width = FIGURE_WIDTH * 2 // max(2, self.columns)
-            panels = [draw(width=width) for draw in self.charts.values()]
-            write_figure(folder, path.name, side_by_side(panels, self.columns))
+            write_figure(
+                folder, path.name, [*self.charts.values()], figure or FigureConfig(), self.columns, self.legend
+            )
 
     def latex(self, label: str) -> str:
         """Return the table for a paper."""

@@ -4,6 +4,7 @@ const charts = JSON.parse(document.getElementById("charts").textContent);
 const files = JSON.parse(document.getElementById("files").textContent);
 const root = document.documentElement;
 const NARROW = 460; // pixels: below, the names at the ends of lines give way to the legend
+const PNG_SCALE = 300 / 96; // of pixels of SVG: 300 an inch
 const TEXT_GREY = "#666666"; // of figures.py
 const LEGEND_LINES = "length(datum.label) < 33 ? datum.label : indexof(datum.label, ' \u2212 ') > 0 ? split(replace(datum.label, ' \u2212 ', '\\n\u2212 '), '\\n') : split(datum.label, ', ')";
 const views = new Map();
@@ -141,8 +142,8 @@ async function rasterised(name) {
   const url = URL.createObjectURL(await unpacked(name, "image/svg+xml"));
   image.src = url;
   await image.decode();
-  const canvas = Object.assign(document.createElement("canvas"), { width: 2 * image.width, height: 2 * image.height });
-  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height); // twice the size, for print
+  const canvas = Object.assign(document.createElement("canvas"), { width: PNG_SCALE * image.width, height: PNG_SCALE * image.height });
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
   URL.revokeObjectURL(url);
   return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }

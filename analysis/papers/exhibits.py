@@ -8,7 +8,7 @@ import pandas as pd
 
 from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.figures.accuracies import axis_start, condition_chart, gap_chart, matrix_chart
-from analysis.exhibits.figures.style import Chart
+from analysis.exhibits.figures.style import Chart, Frame
 from analysis.exhibits.tables.text import as_it_is, count, signed_text, yes
 from analysis.measures.accuracies import (
     OVERALL,
@@ -39,7 +39,7 @@ def people_exhibit(accuracies: pd.DataFrame) -> Exhibit:
     shown = shown.rename_axis(None, axis=1)
     signed = dict.fromkeys(shown.columns[1:], signed_text)
     phenomena = rows[rows["level"] == "phenomenon"]
-    charts = {"gaps": lambda width: gap_chart(phenomena, width=width)}
+    charts = {"gaps": partial(gap_chart, phenomena)}
     return Exhibit("blimp-people", "Models and people", about, shown, cells=signed, charts=charts)
 
 
@@ -54,7 +54,7 @@ def correlation_exhibit(name: str, heading: str, about: str, accuracies: pd.Data
     about = f"{about} Limits: 95%, by Fisher's transformation, over paradigms like these."
     cells = {"model": as_it_is, "other": as_it_is, "paradigms": count}
     cells["r"] = signed_text
-    charts = {"matrix": lambda width: draw(width=width)}
+    charts = {"matrix": draw}
     return Exhibit(name, heading, about, table, cells=cells, charts=charts)
 
 
@@ -75,8 +75,8 @@ def conditions_exhibit(
     return Exhibit(name, heading, about, table if len(shown) > 1 else table.drop(columns="panel"), charts=charts)
 
 
-def _panel(rows: pd.DataFrame, panel: str, low: float, width: int | str) -> Chart:
-    return condition_chart(rows[rows["panel"] == panel], width=width, heading=panel, domain=(low, 1.0))
+def _panel(rows: pd.DataFrame, panel: str, low: float, frame: Frame) -> Chart:
+    return condition_chart(rows[rows["panel"] == panel], frame=frame, heading=panel, domain=(low, 1.0))
 
 
 def model_table(accuracies: pd.DataFrame) -> pd.DataFrame:
@@ -106,8 +106,8 @@ def sizes_exhibit(name: str, heading: str, about: str, rows: pd.DataFrame, sizes
     return Exhibit(name, heading, about, table, charts=charts)
 
 
-def _chart(rows: pd.DataFrame, part: str, condition: str) -> Callable[[int | str], Chart]:
+def _chart(rows: pd.DataFrame, part: str, condition: str) -> Callable[..., Chart]:
     """Return a chart of kinds and `part` by `condition`; its axis leaves room above the marks, in whole tenths."""
     drawn = rows.assign(model=rows["kind"] + " · " + rows[part], condition=rows[condition])
     above = min(1.0, math.ceil(float(rows["accuracy"].max()) * 10 + 0.2) / 10)
-    return lambda width: condition_chart(drawn, width=width, domain=(axis_start(rows["accuracy"]), above))
+    return partial(condition_chart, drawn, domain=(axis_start(rows["accuracy"]), above))

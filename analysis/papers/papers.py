@@ -9,7 +9,7 @@ import pandas as pd
 from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.figures.accuracies import matrix_chart
 from analysis.exhibits.figures.curves import perplexity_chart
-from analysis.exhibits.figures.style import Chart
+from analysis.exhibits.figures.style import Chart, Frame
 from analysis.exhibits.tables.text import count, decimal_text, slope_text
 from analysis.measures.accuracies import ADJECTIVE, ATTRACTOR, OVERALL, PEOPLE, REGULARITY, phenomenon_table
 from analysis.papers.exhibits import (
@@ -175,7 +175,7 @@ def _perplexity() -> Exhibit:
     runs = rows[["words", "perplexity"]].set_axis(["sample_words", "valid_ppl"], axis=1)
     group = "Warstadt et al. 2020, average"
     runs = runs.assign(group=group, size=rows["words"].map(str), seed="", valid_oov_rate=np.nan)
-    charts = {"perplexity": lambda width: perplexity_chart(runs.rename_axis("run"), width=width)}
+    charts = {"perplexity": partial(perplexity_chart, runs.rename_axis("run"))}
     cells = {"words": count, "perplexity": decimal_text}
     table = rows[["words", "perplexity"]]
     return Exhibit("blimp-perplexity", "Perplexity against text", about, table, cells=cells, charts=charts)
@@ -252,9 +252,9 @@ def _by_model(name: str, heading: str, about: str, rows: pd.DataFrame) -> Exhibi
     table = named.pivot(index="method", columns="of", values="value").loc[order, columns]
     shown = table.rename_axis(None, axis=1).reset_index()
 
-    def draw(benchmark: str, width: int | str) -> Chart:
+    def draw(benchmark: str, frame: Frame) -> Chart:
         part = named[named["benchmark"] == benchmark]
-        chart = matrix_chart(part, "method", "model", "value", domain=(0.5, 1.0), width=width, legend="accuracy")
+        chart = matrix_chart(part, "method", "model", "value", domain=(0.5, 1.0), frame=frame, legend="accuracy")
         return chart.properties(title=_TITLES[benchmark])
 
     drawn = _TITLES if (rows["measure"] == "accuracy").all() else {}

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from analysis.config import FigureConfig
 from analysis.exhibits.sentences.curves import plural
 from analysis.exhibits.tables.latex import write_csv
 from analysis.page import numbered, write_page
@@ -17,12 +18,12 @@ FOLDER = "published"  # of the report
 LONGEST = 40  # rows of a table that a terminal shows
 
 
-def write_reproduction(folder: Path, papers: list[Paper]) -> Path:
-    """Write report.html and, beside it, every table as CSV and LaTeX, every figure as SVG and PNG."""
+def write_reproduction(folder: Path, papers: list[Paper], figure: FigureConfig) -> Path:
+    """Write report.html and, beside it, every table as CSV and LaTeX, every figure as SVG, PDF and PNG."""
     charts: dict[str, dict[str, Any]] = {}
     for paper in papers:
         for exhibit in paper.exhibits:
-            exhibit.write(folder)
+            exhibit.write(folder, figure=figure)
             charts |= exhibit.specifications()
         if len(paper.checks):
             write_csv(folder / f"{paper.name}-statements.csv", paper.checks)

@@ -1,12 +1,14 @@
 """The files of a report: one HTML page that opens without a network, and its tables and figures beside it."""
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from analysis.curves.fit import ALL_PAIRS
 from analysis.exhibits.figures.curves import learning_curves, slope_chart
-from analysis.exhibits.figures.style import finished, side_by_side, write_figure
+from analysis.exhibits.figures.files import write_figure
+from analysis.exhibits.figures.style import finished
 from analysis.exhibits.sentences.curves import joined
 from analysis.exhibits.tables.latex import write_csv
 from analysis.exhibits.tables.slopes import slope_table, write_latex
@@ -19,7 +21,7 @@ from pairscale.files import only_process
 
 
 def write_report(folder: Path, report: Report) -> Path:
-    """Write report.html and, beside it, each table as CSV and LaTeX and each figure as SVG and PNG; return its path.
+    """Write report.html and, beside it, tables as CSV and LaTeX, figures as SVG, PDF and PNG; return its path.
 
     Raises RunError where another process is writing it, WriteError where the disk refuses.
     """
@@ -31,16 +33,17 @@ def write_report(folder: Path, report: Report) -> Path:
 
 def _write(folder: Path, report: Report) -> Path:
     charts: dict[str, dict[str, Any]] = {}
+    figure = report.config.analysis.figure
     for section in report.sections.values():
         _write_curves(folder, section, report)
         charts |= {f"{section.label}-{name}": finished(chart) for name, chart in _charts(section).items()}
         prefix = f"{report.file_label(section)}-"
         for exhibit in [*section.first, *section.exhibits]:
-            exhibit.write(folder, prefix, **_origin(section, report))
+            exhibit.write(folder, prefix, figure, **_origin(section, report))
             charts |= exhibit.specifications(prefix)
     for of in report.tables:
         for exhibit in of.exhibits:
-            exhibit.write(folder, f"{of.file}-", **of.made_by, benchmark_digest=of.digest[:16])
+            exhibit.write(folder, f"{of.file}-", figure, **of.made_by, benchmark_digest=of.digest[:16])
             charts |= exhibit.specifications(f"{of.file}-")
         write_csv(folder / f"{of.file}-runs.csv", of.runs.drop(columns="manifest").reset_index())
         write_csv(folder / f"{of.file}-problems.csv", of.problems)
@@ -53,21 +56,22 @@ def _charts(section: Section) -> dict[str, Any]:
     """Return the interactive charts, as wide as the page lets them be."""
     unit, people = section.judged.unit, section.people
     charts = {
-        f"curve-{i}": learning_curves(section.curves, group, people=people, unit=unit, width="container")
+        f"curve-{i}": learning_curves(section.curves, group, people=people, unit=unit)
         for i, group in enumerate(groups_of(section))
     }
     if section.curves.slopes["slope"].notna().any():
-        charts["slopes"] = slope_chart(section.curves.slopes, width="container")
+        charts["slopes"] = slope_chart(section.curves.slopes)
     return charts
 
 
 def _write_curves(folder: Path, section: Section, report: Report) -> None:
     curves, judged = section.curves, section.judged
     label, origin = report.file_label(section), _origin(section, report)
-    panels = [learning_curves(curves, name, people=section.people, unit=judged.unit) for name in groups_of(section)]
-    write_figure(folder, f"{label}-curves", side_by_side(panels))
+    figure = report.config.analysis.figure
+    draw = partial(learning_curves, curves, people=section.people, unit=judged.unit)
+    write_figure(folder, f"{label}-curves", [partial(draw, name) for name in groups_of(section)], figure)
     if curves.slopes["slope"].notna().any():
-        write_figure(folder, f"{label}-slopes", slope_chart(curves.slopes))
+        write_figure(folder, f"{label}-slopes", [partial(slope_chart, curves.slopes)], figure)
     for pairs in curves.slopes["pairs"].unique():
         table = slope_table(curves, pairs)
         name = f"{label}-slopes" if pairs == ALL_PAIRS else f"{label}-slopes-without-unk"

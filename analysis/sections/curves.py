@@ -11,7 +11,7 @@ from analysis.curves.p_values import ALPHA
 from analysis.exhibits.exhibit import Cell, Exhibit, existing
 from analysis.exhibits.figures.curves import MARGIN
 from analysis.exhibits.figures.dots import Dots, numbers, reference
-from analysis.exhibits.figures.style import SIGNED_LABEL, Chart
+from analysis.exhibits.figures.style import SIGNED_LABEL, Chart, Frame
 from analysis.exhibits.tables.text import decimal_text, per_cent_text, signed_text, slope_text, title
 from analysis.sections.section import Report, Section, contributes
 from eval.scores.names import benchmark_name
@@ -122,7 +122,7 @@ def _differences(rows: pd.DataFrame, confidence: float) -> Exhibit | None:
     )  # fmt: skip
 
 
-def difference_chart(rows: pd.DataFrame, *, width: int | str) -> Chart:
+def difference_chart(rows: pd.DataFrame, *, frame: Frame) -> Chart:
     """Draw differences of slopes, a row per phenomenon, a mark per pair of curves, filled where p_holm < .05.
 
     `rows`: analysis.curves.comparisons.compare_slopes with the column `pair`, the name of the two curves.
@@ -137,7 +137,7 @@ def difference_chart(rows: pd.DataFrame, *, width: int | str) -> Chart:
     layers = [reference(0), dots.lines("low", "high")]
     for filled, of in shown.groupby(shown["p_holm"] < ALPHA):
         layers.append(dots.points(x, tooltip, filled=bool(filled), of=of))
-    return dots.chart(*layers, width=width)
+    return dots.chart(*layers, frame=frame)
 
 
 def _shapes(rows: pd.DataFrame) -> Exhibit | None:

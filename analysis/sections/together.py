@@ -76,10 +76,9 @@ def curves_exhibit(
     units = units.assign(later=units["level"] != "overall").sort_values(["later", "slope"], ascending=[True, False])
     known = people or {}
 
-    def panel(unit: str, width: int | str) -> Chart:
-        return draw(unit, people=known.get(unit), width=width, legend=width != "container")
-
-    charts = {str(number): partial(panel, unit) for number, unit in enumerate(map(str, units["name"]))}
+    charts = {
+        str(number): partial(draw, unit, people=known.get(unit)) for number, unit in enumerate(map(str, units["name"]))
+    }
     groups = [str(group) for group in curves.slopes["group"].unique()]
     return Exhibit(name, heading, about, charts=charts, columns=4, legend=groups)
 

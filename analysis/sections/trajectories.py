@@ -18,7 +18,7 @@ from analysis.curves.units import units_of
 from analysis.curves.variance import weighted_squares
 from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.figures.curves import learning_curves
-from analysis.exhibits.figures.style import MOST_TICKS, Chart, size_axis
+from analysis.exhibits.figures.style import MOST_TICKS, Chart, Frame, size_axis
 from analysis.exhibits.sentences.curves import plural
 from analysis.exhibits.tables.text import count
 from analysis.measures.accuracies import means_of_paradigms
@@ -154,7 +154,7 @@ def _of(rows: pd.DataFrame, group: str, size: str) -> pd.Series:
     return (rows["group"] == group) & (rows["size"] == size)
 
 
-def _panel(rows: pd.DataFrame, points: pd.DataFrame, cell: tuple[str, str], unit: str, *, width: int | str) -> Chart:
+def _panel(rows: pd.DataFrame, points: pd.DataFrame, cell: tuple[str, str], unit: str, *, frame: Frame) -> Chart:
     """Draw learning curves whose x is words seen; all panels have the same axes."""
     named = ", ".join(cell)
     accuracies, runs = (
@@ -168,7 +168,7 @@ def _panel(rows: pd.DataFrame, points: pd.DataFrame, cell: tuple[str, str], unit
     doublings = int(np.log2(most / least)) + 1
     ticks = [float(most / 2**k) for k in range(0, doublings, -(-doublings // MOST_TICKS))]
     x = size_axis("words", accuracies["words"], unit, "seen in training, with repeats", ticks)
-    return learning_curves(shown, named, x=x, unit=unit, width=width)
+    return learning_curves(shown, named, x=x, unit=unit, frame=frame)
 
 
 @contributes(60)

@@ -14,7 +14,7 @@ from analysis.curves.fit import ALL_PAIRS, UNK_FREE, Curves
 from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.figures.curves import MARGIN, SLOPE_AXIS
 from analysis.exhibits.figures.dots import Dots, reference
-from analysis.exhibits.figures.style import Chart, looks, size_axis
+from analysis.exhibits.figures.style import Chart, Frame, looks, size_axis
 from analysis.exhibits.sentences.curves import plural, unknown_words
 from analysis.exhibits.tables.text import direction, per_cent_text, slope_text, title
 from analysis.sections.section import Report, Section, contributes
@@ -92,7 +92,7 @@ def _shares(judged: Judgements, effects: pd.DataFrame) -> Exhibit:
     )
 
 
-def share_chart(effects: pd.DataFrame, name: str, unit: str, *, width: int | str) -> Chart:
+def share_chart(effects: pd.DataFrame, name: str, unit: str, *, frame: Frame) -> Chart:
     """Draw a share of pairs (a column of SHARES) against training text in `unit`s, a line per group."""
     rows = effects[["group", "size", "words", "runs"]].assign(share=effects[name])
     colour, shape = looks(list(rows["group"].unique()))
@@ -105,7 +105,7 @@ def share_chart(effects: pd.DataFrame, name: str, unit: str, *, width: int | str
         base.mark_line(strokeWidth=2).encode(x, y, colour),
         base.mark_point(filled=True, size=50, opacity=1).encode(x, y, colour, shape, tooltip=tooltip),
     ]
-    return alt.layer(*layers).properties(width=width, height=200)
+    return alt.layer(*layers).properties(width=frame.span, height=frame.height_of_curves(200))
 
 
 def _slopes(rows: pd.DataFrame, confidence: float) -> Exhibit:
@@ -136,7 +136,7 @@ def _slopes(rows: pd.DataFrame, confidence: float) -> Exhibit:
     )
 
 
-def slopes_chart(rows: pd.DataFrame, *, width: int | str) -> Chart:
+def slopes_chart(rows: pd.DataFrame, *, frame: Frame) -> Chart:
     """Draw two slopes for each phenomenon and group, joined by a line; `rows`: of `slopes_without_unk`."""
     shown = rows[["group", "name", "slope", "slope_free"]].assign(name=rows["name"].map(title))
     dots = Dots(shown, list(shown.groupby("name")["slope"].mean().sort_values(ascending=False).index))
@@ -145,7 +145,7 @@ def slopes_chart(rows: pd.DataFrame, *, width: int | str) -> Chart:
     tooltip += [alt.Tooltip("slope_free:Q", format="+.4f", title="without <unk>")]
     points = dots.points(alt.X("slope:Q", axis=SLOPE_AXIS, scale=MARGIN), tooltip)
     hollow = dots.points(alt.X("slope_free:Q"), tooltip, filled=False)
-    return dots.chart(reference(0), dots.lines("slope", "slope_free"), points, hollow, width=width)
+    return dots.chart(reference(0), dots.lines("slope", "slope_free"), points, hollow, frame=frame)
 
 
 @contributes(30)

@@ -10,7 +10,7 @@ import pandas as pd
 from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.figures.dots import numbers
 from analysis.exhibits.figures.methods import named_lines
-from analysis.exhibits.figures.style import GREY, TEXT_GREY, Chart
+from analysis.exhibits.figures.style import GREY, TEXT_GREY, Chart, Frame
 from analysis.exhibits.tables.text import count
 from analysis.measures.items import largest_size
 from analysis.measures.word_frequency import (
@@ -105,7 +105,7 @@ def _vocabulary(vocabulary: list[str], counted: dict[str, Counts]) -> Exhibit:
     return Exhibit("frequency", _HEADING, about, table, cells=cells, charts=charts)
 
 
-def rank_chart(rows: pd.DataFrame, published: pd.DataFrame, *, width: int | str = 420) -> Chart:
+def rank_chart(rows: pd.DataFrame, published: pd.DataFrame, *, frame: Frame) -> Chart:
     """Draw the share of a benchmark's words among a text's most frequent ones; `rows`: text, rank, words, share.
 
     `published`: text, rank, words, of: points of the paper.
@@ -124,7 +124,8 @@ def rank_chart(rows: pd.DataFrame, published: pd.DataFrame, *, width: int | str 
         at.mark_text(align="left", dx=9, dy=-6, fontSize=10, color=TEXT_GREY).encode(text="label:N"),
     ]
     share = alt.Axis(title="Share of the benchmark's words", format=".1f", tickCount=6, tickMinStep=0.1)
-    return named_lines(shown, x, (0.0, 1.0), tooltip, beside, share).properties(width=width)
+    y = alt.Y("accuracy:Q", scale=alt.Scale(domain=[0, 1], nice=False), axis=share)
+    return named_lines(shown, x, y, tooltip, frame, beside)
 
 
 @contributes(80, from_files=True)

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.exhibits.figures.dots import Dots, numbers, reference
-from analysis.exhibits.figures.style import CHANCE_LABEL, TEXT_GREY, Chart
+from analysis.exhibits.figures.style import PAGE, TEXT_GREY, Chart, Frame, level_accuracy_axis
 from analysis.exhibits.tables.text import title
 
 _BLUES = ("#f2f6fa", "#c3d9ec", "#7fb2d9", "#2f7fbf", "#0b4a86")  # light to dark, one hue: legible without colour too
@@ -13,7 +13,7 @@ _CELL = 34  # pixels, the height of a row of a matrix
 
 
 def matrix_chart(
-    rows: pd.DataFrame, y: str, x: str, value: str, *, domain: tuple[float, float], width: int | str, legend: str
+    rows: pd.DataFrame, y: str, x: str, value: str, *, domain: tuple[float, float], frame: Frame = PAGE, legend: str
 ) -> Chart:
     """Draw a matrix of numbers, each in its cell, darker where it is higher; rows and columns keep their order.
 
@@ -37,27 +37,26 @@ def matrix_chart(
     cells = base.mark_rect().encode(color=alt.Color("value:Q", scale=scale, legend=None), tooltip=tooltip)
     ink = alt.condition(f"datum.value > {middle}", alt.value("white"), alt.value("#1d1f23"))
     text = base.mark_text(fontSize=12).encode(text="written:N", color=ink)
-    return alt.layer(cells, text).properties(width=width, height=_CELL * len(names))
+    return alt.layer(cells, text).properties(width=frame.span, height=_CELL * len(names))
 
 
-def condition_chart(rows: pd.DataFrame, *, width: int | str, heading: str = "", domain: tuple[float, float]) -> Chart:
+def condition_chart(
+    rows: pd.DataFrame, *, domain: tuple[float, float], frame: Frame = PAGE, heading: str = ""
+) -> Chart:
     """Draw a row per model and a mark per condition, from chance outwards; `rows`: model, condition, accuracy."""
     shown = rows[["model", "condition", "accuracy"]].assign(chance=0.5)
     dots = Dots(shown, list(dict.fromkeys(shown["model"])), "model", "condition")
-    axis = alt.Axis(title="Accuracy", tickCount=6, format=".1f", tickMinStep=0.1)
-    x = alt.X("accuracy:Q", scale=alt.Scale(domain=list(domain), nice=False, zero=False), axis=axis)
-    named = alt.Chart(shown.iloc[:1]).mark_text(fontSize=10, dy=-6)
+    tooltip = [alt.Tooltip("model:N"), alt.Tooltip("condition:N"), *numbers("accuracy")]
     return dots.chart(
         reference(0.5, dashed=True),
-        named.encode(x=alt.X("chance:Q"), y=alt.value(0), text=alt.value("chance")),
         dots.lines("chance", "accuracy", opacity=0.45),
-        dots.points(x, [alt.Tooltip("model:N"), alt.Tooltip("condition:N"), *numbers("accuracy")]),
-        width=width,
+        dots.points(level_accuracy_axis(domain), tooltip),
+        frame=frame,
         title=heading,
     )
 
 
-def model_chart(rows: pd.DataFrame, people: pd.DataFrame, *, width: int | str, heading: str = "") -> Chart:
+def model_chart(rows: pd.DataFrame, people: pd.DataFrame, *, frame: Frame = PAGE, heading: str = "") -> Chart:
     """Draw a row per phenomenon under that of the whole, a mark with its interval per model; ticks are people.
 
     `rows`: level, name, model, accuracy, low, high, pairs; `people`: name, accuracy, no rows where they are unknown.
@@ -69,9 +68,7 @@ def model_chart(rows: pd.DataFrame, people: pd.DataFrame, *, width: int | str, h
     dots = Dots(shown[["name", "model", "accuracy", "low", "high", "pairs"]], order, group="model")
     known = people.assign(name=people["name"].map(title))[["name", "accuracy"]]
     known = known[known["name"].isin(order)]
-    low = axis_start(pd.concat([shown["low"], known["accuracy"]]))
-    axis = alt.Axis(title="Accuracy", labelExpr=CHANCE_LABEL, tickCount=6, tickMinStep=0.1)
-    x = alt.X("accuracy:Q", scale=alt.Scale(domain=[low, 1.0], nice=False, zero=False), axis=axis)
+    x = level_accuracy_axis((axis_start(pd.concat([shown["low"], known["accuracy"]])), 1.0))
     phenomenon = alt.Tooltip("name:N", title="phenomenon")
     tooltip = [phenomenon, alt.Tooltip("model:N"), *numbers("accuracy", "low", "high"), *numbers("pairs", form=",")]
     points = dots.points(x, tooltip)
@@ -83,7 +80,7 @@ def model_chart(rows: pd.DataFrame, people: pd.DataFrame, *, width: int | str, h
         of_people = [phenomenon, alt.Tooltip("accuracy:Q", format=".3f", title="people")]
         layers.insert(1, ticks.encode(x, points.encoding.y, tooltip=of_people))
         titles.append("Upright bars: people")
-    return dots.chart(*layers, width=width, note=" · ".join(titles))
+    return dots.chart(*layers, frame=frame, note=" · ".join(titles))
 
 
 def axis_start(accuracies: pd.Series) -> float:
@@ -91,7 +88,7 @@ def axis_start(accuracies: pd.Series) -> float:
     return min(0.4, float(np.floor(accuracies.min() * 10 - 0.2) / 10))
 
 
-def gap_chart(gaps: pd.DataFrame, *, width: int | str) -> Chart:
+def gap_chart(gaps: pd.DataFrame, *, frame: Frame = PAGE) -> Chart:
     """Draw how far models lie above or below people, a row per phenomenon, the largest mean gap last.
 
     `gaps`: level, name, model, gap (accuracies.gaps).
@@ -103,4 +100,4 @@ def gap_chart(gaps: pd.DataFrame, *, width: int | str) -> Chart:
     axis = alt.Axis(title="Accuracy above that of people", tickCount=6, labelExpr=signed)
     x = alt.X("gap:Q", scale=alt.Scale(nice=False, padding=12), axis=axis)
     tooltip = [alt.Tooltip("name:N", title="phenomenon"), alt.Tooltip("model:N"), *numbers("gap", form="+.3f")]
-    return dots.chart(reference(0), dots.points(x, tooltip), width=width)
+    return dots.chart(reference(0), dots.points(x, tooltip), frame=frame)

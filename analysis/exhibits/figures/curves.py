@@ -10,20 +10,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
-import numpy as np
 import pandas as pd
 
 from analysis.curves.fit import ALL_PAIRS, CHANCE, Curves
 from analysis.exhibits.figures.dots import Dots, numbers, reference
-from analysis.exhibits.figures.labels import end_labels
+from analysis.exhibits.figures.labels import end_labels, level_names, level_rules
 from analysis.exhibits.figures.style import (
-    CHANCE_LABEL,
-    GREY,
     LOOK,
+    PAGE,
     SIGNED_LABEL,
-    SMALL_CHANCE,
     TEXT_GREY,
     Chart,
+    Frame,
+    accuracy_axis,
+    accuracy_limits,
     looks,
     phenomenon_style,
     size_axis,
@@ -36,6 +36,7 @@ OVERALL = "Overall"
 HEIGHT = 420  # pixels of a panel of learning curves on a page
 SMALL_HEIGHT = 170  # of one of many
 SHORT_NAMES = 16  # characters: names that stand at the ends of lines on a phone, too; in place of others is a legend
+NARROW = 300  # pixels of a panel on a phone, or beside its names
 MOST_BANDS = 3  # in one panel: more would hide each other
 SLOPE_AXIS = alt.Axis(title="Accuracy gained per doubling of the text", labelExpr=SIGNED_LABEL, tickCount=6)
 MARGIN = alt.Scale(padding=8)  # pixels between the outermost marks and the names beside the axis
@@ -50,22 +51,13 @@ class Level:
 
 
 def accuracy_domain(curves: Curves, people: float | None = None) -> tuple[float, float]:
-    """Return limits of the axis of accuracies, whole tenths, the same for every panel; chance lies within."""
-    tables = (curves.points, curves.lines)
-    shown = pd.concat([table[(table["pairs"] == ALL_PAIRS) & (table["level"] != "paradigm")] for table in tables])
-    return _tenths(shown["accuracy"], people)
+    """Return limits of the axis of accuracies, the same for every panel; runs, lines and their bands lie within."""
+    bands = curves.accuracies if curves.lines.empty else curves.lines
+    shown = [table[(table["pairs"] == ALL_PAIRS) & (table["level"] != "paradigm")] for table in (curves.points, bands)]
+    return accuracy_limits(shown[0]["accuracy"], shown[1][["accuracy", "low", "high"]], _level("", people)["accuracy"])
 
 
-def _tenths(accuracies: pd.Series, *others: float | None) -> tuple[float, float]:
-    """Return whole tenths around accuracies, no closer than .4 to .6, so that chance (.5) is among the ticks."""
-    values = np.append(accuracies.dropna().to_numpy(dtype=np.float64), [other for other in others if other is not None])
-    low, high = np.floor(values.min() * 10 + 1e-9) / 10, np.ceil(values.max() * 10 - 1e-9) / 10
-    return float(max(0.0, min(low, 0.4))), float(min(1.0, max(high, 0.6)))
-
-
-def overview_chart(
-    curves: Curves, levels: Sequence[Level] = (), *, unit: str = "words", width: int | str = 640
-) -> Chart:
+def overview_chart(curves: Curves, levels: Sequence[Level] = (), *, unit: str = "words", frame: Frame = PAGE) -> Chart:
     """Draw overall accuracy of all curves over text: fitted lines, each with its band, and their names at their ends.
 
     Large marks are means over runs, small ones runs. `levels`: accuracies of others, as level lines. Where nothing is
@@ -74,23 +66,22 @@ def overview_chart(
     parts = _Parts.of(curves, "group", curves.slopes["level"] == "overall")
     names = list(curves.slopes["group"].unique())
     others = pd.DataFrame([(level.name, level.accuracy) for level in levels], columns=["name", "accuracy"])
-    accuracies = [parts.points["accuracy"], parts.lines["low"], parts.lines["high"], parts.means["accuracy"]]
-    domain = _tenths(pd.concat([*accuracies, others["accuracy"]]))
+    domain = accuracy_limits(parts.points["accuracy"], parts.lines[["accuracy", "low", "high"]], others["accuracy"])
     x = size_axis("words", curves.accuracies["words"], unit)
     panel = _Panel(style(names), x, accuracy_axis(domain), "curve", marks=70)
-    height = panel_height(width)
+    height = frame.height_of_curves(HEIGHT, len(names) + len(others))
     opaque = alt.value(1)
     short = max(map(len, [*names, *others["name"]])) <= SHORT_NAMES
     edge = alt.datum(x["scale"]["domain"][1]) if short else alt.value("width")
     layers = [
-        *_rules(pd.concat([others.assign(name=""), _CHANCE])),
+        level_rules(pd.concat([others, _CHANCE])),
         panel.band(parts.lines, alt.value(0.15)),
         panel.line(parts.lines, opaque, strokeWidth=2.5),
         panel.runs(parts.points, alt.value(0.5)),
         panel.means(parts.means, opaque),
         *end_labels(parts.ends, domain, height, panel.channel(alt.Color, "colour"), opaque, others, edge),
     ]
-    return alt.layer(*layers).properties(width=width, height=height)
+    return alt.layer(*layers).properties(width=frame.span, height=height)
 
 
 def learning_curves(
@@ -100,7 +91,7 @@ def learning_curves(
     people: float | None = None,
     x: alt.X | None = None,
     unit: str = "words",
-    width: int | str = 400,
+    frame: Frame = PAGE,
 ) -> Chart:
     """Draw a panel of figure 5 of Warstadt et al. 2020: accuracy against words, a line per phenomenon, overall grey.
 
@@ -117,10 +108,12 @@ def learning_curves(
         x or size_axis("words", curves.accuracies["words"], unit),
         accuracy_axis(domain),
     )
-    height = panel_height(width)
+    height = frame.height_of_curves(HEIGHT, len(names) + 1)
+    known = _level("people, overall", people)
     chosen = "highlight === datum.name"
     layers = [
-        *_rules(pd.concat([_level("people, overall", people), _CHANCE])),
+        level_rules(pd.concat([known, _CHANCE])),
+        *level_names(known, pd.concat([parts.means, parts.lines]), domain, (frame.width or NARROW, height)),
         panel.line(whole, _faded(0.55), strokeWidth=5, strokeCap="round"),
         panel.band(parts.lines, alt.condition(chosen, alt.value(0.2), alt.value(0))),
         panel.line(lines, _faded(1)),
@@ -128,7 +121,7 @@ def learning_curves(
         panel.means(parts.means[parts.means["name"] != OVERALL], _faded(1)),
         *end_labels(parts.ends, domain, height, panel.channel(alt.Color, "colour"), _faded(1)),
     ]
-    return _highlighting(layers).properties(width=width, height=height, title=group)
+    return _highlighting(layers).properties(width=frame.span, height=height, title=group)
 
 
 def curves_together(
@@ -137,8 +130,7 @@ def curves_together(
     *,
     people: float | None = None,
     unit: str = "words",
-    width: int | str = 260,
-    legend: bool = True,
+    frame: Frame = PAGE,
 ) -> Chart:
     """Draw one panel: accuracy in one phenomenon, or overall, against words, a line per group.
 
@@ -147,22 +139,23 @@ def curves_together(
     """
     domain = accuracy_domain(curves, people)
     groups = list(curves.slopes["group"].unique())
+    height, known = frame.height_of_curves(SMALL_HEIGHT), _level("people", people)
     parts = _Parts.of(curves, "group", (curves.slopes["name"] == name) & (curves.slopes["level"] != "paradigm"))
     bands = _faded(0.15)
     if len(groups) > MOST_BANDS:
         bands = alt.condition("highlight === datum.name", alt.value(0.2), alt.value(0))
-    above = alt.Legend(title=None, orient="bottom", labelLimit=400, columns=2, symbolOpacity=1) if legend else None
-    of = "of training text" if legend else ""  # a page says it once above all panels
+    of = "" if frame.on_page else "of training text"  # a page says it once above all panels
     x = size_axis("words", curves.accuracies["words"], unit, of, most=4)
-    panel = _Panel(style(groups), x, accuracy_axis(domain, small=True), "curve", above, marks=30)
+    panel = _Panel(style(groups), x, accuracy_axis(domain, small=True), "curve", marks=30)
     layers = [
-        *_rules(pd.concat([_level("people", people), _CHANCE])),
+        level_rules(pd.concat([known, _CHANCE])),
+        *level_names(known, pd.concat([parts.means, parts.lines]), domain, (frame.width or NARROW, height)),
         panel.band(parts.lines, bands),
         panel.line(parts.lines, _faded(1)),
         panel.runs(parts.points, _faded(0.5)),
         panel.means(parts.means, _faded(1)),
     ]
-    return _highlighting(layers).properties(width=width, height=SMALL_HEIGHT, title=title(name))
+    return _highlighting(layers).properties(width=frame.span, height=height, title=title(name))
 
 
 @dataclass(frozen=True)
@@ -204,12 +197,11 @@ class _Panel:
     x: alt.X
     y: alt.Y
     of: str = "phenomenon"
-    legend: alt.Legend | None = None
     marks: int = 50  # square pixels of the means
 
     def channel(self, channel: Any, look: str) -> Any:
         scale = alt.Scale(domain=list(self.look["name"]), range=list(self.look[look]))
-        return channel("name:N", scale=scale, legend=self.legend)
+        return channel("name:N", scale=scale, legend=None)
 
     def band(self, rows: pd.DataFrame, opacity: Any) -> Chart:
         band = alt.Chart(rows).mark_area(clip=True)
@@ -238,22 +230,6 @@ class _Panel:
         return [alt.Tooltip("name:N", title=self.of), *numbers("accuracy"), *numbers("words", form=",")]
 
 
-def accuracy_axis(domain: tuple[float, float], small: bool = False) -> alt.Y:
-    """Return the axis of accuracies, with a tick at chance, which it names."""
-    step = 0.1 if domain[1] - domain[0] < (0.45 if small else 0.85) else 0.25 if small else 0.1
-    first = np.ceil(domain[0] / step - 1e-9) * step
-    ticks = [round(float(tick), 3) for tick in np.arange(first, domain[1] + 1e-9, step)]
-    name, label = (None, SMALL_CHANCE) if small else ("Accuracy", CHANCE_LABEL)
-    # Vega drops every other one of more than tickCount values.
-    axis = alt.Axis(title=name, labelExpr=label, values=ticks, tickCount=len(ticks))
-    return alt.Y("accuracy:Q", scale=alt.Scale(domain=list(domain), nice=False, zero=False), axis=axis)
-
-
-def panel_height(width: int | str) -> int:
-    """Return the height of a panel: that of the page, or following the width of a file's."""
-    return HEIGHT if isinstance(width, str) else int(np.clip(0.8 * width, 200, HEIGHT))
-
-
 def _highlighting(layers: Sequence[Chart]) -> Chart:
     return alt.layer(*layers).add_params(alt.param(name="highlight", value=""))
 
@@ -271,20 +247,7 @@ def _level(name: str, accuracy: float | None) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["name", "accuracy"]).astype({"accuracy": float})
 
 
-def _rules(levels: pd.DataFrame) -> list[Any]:
-    """Draw level lines, with their names, if any, within the panel."""
-    at = alt.Chart(levels).encode(y=alt.Y("accuracy:Q"))
-    layers = [at.mark_rule(strokeDash=[3, 3], color=GREY)]
-    for row in levels[levels["name"] != ""].to_dict("records"):
-        under = row["accuracy"] * 10 % 1 > 0.65  # where a grid line or the frame would cross a name above
-        text = alt.Chart(pd.DataFrame([row])).mark_text(
-            align="left", dx=4, dy=8 if under else -6, fontSize=10, color=TEXT_GREY
-        )
-        layers.append(text.encode(x=alt.value(0), y=alt.Y("accuracy:Q"), text="name:N"))
-    return layers
-
-
-def slope_chart(slopes: pd.DataFrame, *, width: int | str = 520) -> Chart:
+def slope_chart(slopes: pd.DataFrame, *, frame: Frame = PAGE) -> Chart:
     """Draw slopes with their intervals, one row per phenomenon, steepest first; published ones as hollow diamonds.
 
     `slopes` is Curves.slopes with the columns of tables.with_published.
@@ -302,16 +265,16 @@ def slope_chart(slopes: pd.DataFrame, *, width: int | str = 520) -> Chart:
     layers = [reference(0), dots.lines("low", "high"), points]
     theirs = rows[rows["published_slope"].notna()]
     if theirs.empty:
-        return dots.chart(*layers, width=width)
+        return dots.chart(*layers, frame=frame)
     published = [phenomenon, alt.Tooltip("published_model:N", title="published model")]
     published += [alt.Tooltip("published_slope:Q", format="+.4f", title="slope")]
     hollow = dots.points(alt.X("published_slope:Q"), published, filled=False, of=theirs)
     hollow.mark.shape, hollow.mark.size, hollow.encoding.shape = "diamond", 80, alt.Undefined
     note = "Hollow diamonds: published slopes of the same architecture"
-    return dots.chart(*layers, hollow, width=width, note=note)
+    return dots.chart(*layers, hollow, frame=frame, note=note)
 
 
-def perplexity_chart(runs: pd.DataFrame, *, unit: str = "words", width: int | str = 400) -> Chart:
+def perplexity_chart(runs: pd.DataFrame, *, unit: str = "words", frame: Frame = PAGE) -> Chart:
     """Draw validation perplexity per reference word against training text in `unit`s, both axes logarithmic."""
     rows = runs[runs["valid_ppl"].notna()].reset_index(names="run")
     rows = rows[["run", "group", "size", "seed", "sample_words", "valid_ppl", "valid_oov_rate"]]
@@ -326,4 +289,4 @@ def perplexity_chart(runs: pd.DataFrame, *, unit: str = "words", width: int | st
         alt.Chart(means).mark_line(strokeWidth=2).encode(x, y, colour),
         alt.Chart(rows).mark_point(filled=True, size=40, opacity=0.8).encode(x, y, colour, shape, tooltip=tooltip),
     ]
-    return alt.layer(*layers).properties(width=width, height=300)
+    return alt.layer(*layers).properties(width=frame.span, height=frame.height_of_curves(300))

@@ -5,14 +5,14 @@ import pandas as pd
 
 from analysis.exhibits.figures.dots import Dots, numbers
 from analysis.exhibits.figures.methods import named_lines
-from analysis.exhibits.figures.style import GREY, TEXT_GREY, Chart, size_axis
+from analysis.exhibits.figures.style import GREY, PAGE, TEXT_GREY, Chart, Frame, size_axis
 
 _SHARE = alt.Axis(title="Share of items", format=".1f", tickCount=6, tickMinStep=0.1)
 _SCALE = alt.Scale(domain=[0, 1], nice=False)
 
 
 def size_chart(
-    means: pd.DataFrame, levels: pd.DataFrame, heading: str, *, unit: str = "words", width: int | str = 420
+    means: pd.DataFrame, levels: pd.DataFrame, heading: str, *, unit: str = "words", frame: Frame = PAGE
 ) -> Chart:
     """Draw one measure over training text, a line with its band (over runs) per group.
 
@@ -26,11 +26,12 @@ def size_chart(
     at = alt.Chart(levels).encode(y=alt.Y("accuracy:Q", scale=_SCALE))
     names = at.mark_text(align="left", dx=4, dy=-5, fontSize=10, color=TEXT_GREY)
     rules = [at.mark_rule(strokeDash=[3, 3], color=GREY), names.encode(x=alt.value(0), text="name:N")]
-    chart = named_lines(rows, size_axis("at", rows["at"], unit), (0.0, 1.0), tooltip, rules, _SHARE)
-    return chart.properties(width=width, title=heading)
+    y = alt.Y("accuracy:Q", scale=_SCALE, axis=_SHARE)
+    chart = named_lines(rows, size_axis("at", rows["at"], unit), y, tooltip, frame, rules)
+    return chart.properties(title=heading)
 
 
-def beside_chart(rows: pd.DataFrame, *, width: int | str = 420) -> Chart:
+def beside_chart(rows: pd.DataFrame, *, frame: Frame = PAGE) -> Chart:
     """Draw measures of ours and of published models: a row per measure, a mark per model, with intervals over items.
 
     `rows`: model, measure, accuracy, low, high, items.
@@ -40,4 +41,4 @@ def beside_chart(rows: pd.DataFrame, *, width: int | str = 420) -> Chart:
     x = alt.X("accuracy:Q", scale=_SCALE, axis=_SHARE)
     tooltip = [alt.Tooltip("measure:N"), alt.Tooltip("model:N"), alt.Tooltip("items:Q")]
     points = dots.points(x, [*tooltip, *numbers("accuracy", "low", "high")])
-    return dots.chart(dots.lines("low", "high", opacity=0.6), points, width=width)
+    return dots.chart(dots.lines("low", "high", opacity=0.6), points, frame=frame)

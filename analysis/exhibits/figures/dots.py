@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import altair as alt
 import pandas as pd
 
-from analysis.exhibits.figures.style import GREY, TEXT_GREY, Chart, looks
+from analysis.exhibits.figures.style import GREY, TEXT_GREY, Chart, Frame, looks
 
 _ROWS = alt.Axis(title=None, grid=True, tickBand="extent", labelLimit=220, domain=False, ticks=False)
 
@@ -49,10 +49,10 @@ class Dots:
         colour, _ = looks(self.groups, self.group)
         return lines.encode(alt.X(f"{start}:Q"), alt.X2(f"{end}:Q"), *self._places, colour)
 
-    def chart(self, *layers: Chart, width: int | str, title: str = "", note: str = "") -> Chart:
+    def chart(self, *layers: Chart, frame: Frame, title: str = "", note: str = "") -> Chart:
         """Return the layers as one chart; `note`: a small grey title."""
         height = len(self.order) * (10 + 12 * len(self.groups))
-        chart = alt.layer(*layers).properties(width=width, height=height)
+        chart = alt.layer(*layers).properties(width=frame.span, height=height)
         if note:
             return chart.properties(title=alt.Title(note, fontSize=11, fontWeight="normal", color=TEXT_GREY))
         return chart.properties(title=title) if title else chart

@@ -1,4 +1,4 @@
-"""Direct labels: names to the right of a panel, beside the ends of their lines, in place of a legend."""
+"""Direct labels: names beside the ends of their lines, in place of a legend, and those of level lines."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,10 +9,10 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.optimize import isotonic_regression
 
-from analysis.exhibits.figures.style import GREY, TEXT_GREY, Chart
+from analysis.exhibits.figures.style import GREY, LABEL_GAP, LABEL_SIZE, TEXT_GREY, Chart
 
-LABEL_GAP = 13  # pixels between two names
-LABEL_SIZE = 11  # of their font
+_CHARACTER = 5.5  # pixels of one in the name of a level line
+_LEVEL_NAME = 7  # pixels from a level line to the middle of its name
 _TIE = 16  # pixels of the line from the panel to a name
 
 
@@ -51,6 +51,39 @@ def end_labels(
 def _names(base: alt.Chart, edge: Any, **mark: Any) -> Chart:
     text = base.mark_text(align="left", baseline="middle", fontSize=LABEL_SIZE, dx=_TIE + 4, **mark)
     return text.encode(alt.Y("place:Q"), x=edge, text="name:N")
+
+
+def level_rules(levels: pd.DataFrame) -> Chart:
+    """Draw level lines; `levels`: accuracy."""
+    return alt.Chart(levels).mark_rule(strokeDash=[3, 3], color=GREY).encode(y=alt.Y("accuracy:Q"))
+
+
+def level_names(
+    levels: pd.DataFrame, lines: pd.DataFrame, domain: tuple[float, float], size: tuple[int, int]
+) -> list[Chart]:
+    """Draw the names of level lines within a panel, each above or below its line, left or right, where most is free.
+
+    `levels`: name, accuracy. `lines`: words, accuracy of what else is drawn. `domain`: of the axis of accuracies.
+    `size`: of the panel, in pixels.
+    """
+    layers = []
+    at = np.log2(lines["words"].to_numpy(dtype=np.float64))
+    share = (at - at.min()) / max(float(np.ptp(at)), 1e-9)
+    for row in levels.to_dict("records"):
+        across = _CHARACTER * len(row["name"]) / size[0]
+        above = (lines["accuracy"].to_numpy() - row["accuracy"]) / (domain[1] - domain[0]) * size[1]  # pixels
+        room = {
+            (right, up): np.abs(above - up)[(1 - share if right else share) <= across + 0.05].min(initial=size[1])
+            for right in (False, True)
+            for up in (_LEVEL_NAME, -_LEVEL_NAME)
+        }
+        right, up = max(room, key=lambda place: min(room[place], 2 * _LEVEL_NAME))  # the first, where there is enough
+        text = alt.Chart(pd.DataFrame([row])).mark_text(
+            align="right" if right else "left", dx=-4 if right else 4, dy=-up, fontSize=10, color=TEXT_GREY
+        )
+        x = alt.datum(2.0 ** at.max()) if right else alt.value(0)
+        layers.append(text.encode(x=x, y=alt.Y("accuracy:Q"), text="name:N"))
+    return layers
 
 
 def places(ends: pd.Series, domain: tuple[float, float], height: int) -> npt.NDArray[np.float64]:

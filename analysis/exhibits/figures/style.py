@@ -1,16 +1,15 @@
-"""The common look of figures (hues, dashes, shapes, legends, fonts), and their files."""
+"""The common look of figures: hues, dashes, shapes, axes, legends, fonts, and the size of a panel."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import altair as alt
+import numpy as np
 import pandas as pd
-import vl_convert
 
 from analysis.exhibits.tables.text import title
-from pairscale.files import write_bytes, write_text
 
 Chart = Any  # Altair's classes of charts share no useful base
 
@@ -33,15 +32,54 @@ LOOK = ["name", "colour", "dash", "shape"]
 LOOKS = len(HUES) * len(DASHES)
 FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
 LEGEND_CHARACTERS = 70  # of a line of the legend above a chart
+LABEL_SIZE = 11  # pixels, of the font of names and numbers beside axes and lines
+LABEL_GAP = 13  # pixels between two names beside a panel
+MIN_HEIGHT = 0.45  # of the height on the page: panels of curves in files
 MOST_TICKS = 8  # on an axis of sizes
-CHANCE_LABEL = "(abs(datum.value - 0.5) < 1e-6 ? 'chance  ' : '') + format(datum.value, '.1f')"
-SMALL_CHANCE = "abs(datum.value - 0.5) < 1e-6 ? 'chance' : format(datum.value, '.2~f')"
+_CHANCE = "abs(datum.value - 0.5) < 1e-6"
+CHANCE_LABEL = f"{_CHANCE} ? 'chance' : format(datum.value, '.2~f')"
 SIGNED_LABEL = "datum.value ? format(datum.value, '+.2~f') : '0'"
 # 125000 -> 125k, 2000000 -> 2M
 SIZE_LABEL = (
     "datum.value >= 1e6 ? format(datum.value / 1e6, '.3~g') + 'M' : "
     "datum.value >= 1e3 ? format(datum.value / 1e3, '.3~g') + 'k' : datum.value"
 )
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The size of a panel, in pixels of 1/96 inch.
+
+    width: None on the page, which gives a panel the width that there is, and has legends of its own. height: of panels
+    of curves, None: in proportion to the width; charts of rows are as high as their rows.
+    """
+
+    width: int | None = None
+    height: int | None = None
+
+    @property
+    def on_page(self) -> bool:
+        return self.width is None
+
+    @property
+    def span(self) -> int | str:
+        """The width as Vega-Lite writes it."""
+        return "container" if self.width is None else self.width
+
+    def height_of_curves(self, most: int, names: int = 0) -> int:
+        """Return the height of a panel of curves: that asked for, else, on the page, `most`, else by the width.
+
+        `names`: how many stand beside the panel, and need room.
+        """
+        needed = LABEL_GAP * (names + 1)
+        if self.height is not None:
+            return max(needed, self.height)
+        if self.width is None:
+            return most
+        return max(needed, int(np.clip(0.8 * self.width, MIN_HEIGHT * most, most)))
+
+
+PAGE = Frame()
 
 
 def style(names: Sequence[str]) -> pd.DataFrame:
@@ -109,9 +147,32 @@ def size_axis(
     return alt.X(f"{field}:Q", scale=scale, axis=axis)
 
 
-def side_by_side(panels: Sequence[Chart], columns: int = 2) -> Chart:
-    """Arrange panels in rows of `columns`, as one figure."""
-    return alt.concat(*panels, columns=columns, spacing=24)
+def accuracy_limits(*accuracies: pd.DataFrame | pd.Series) -> tuple[float, float]:
+    """Return limits of an axis: whole tenths around accuracies, no closer than .4 to .6, so that chance is a tick."""
+    values = np.concatenate([np.ravel(of.to_numpy(dtype=np.float64)) for of in accuracies])
+    low, high = np.floor(np.nanmin(values) * 10 + 1e-9) / 10, np.ceil(np.nanmax(values) * 10 - 1e-9) / 10
+    return float(max(0.0, min(low, 0.4))), float(min(1.0, max(high, 0.6)))
+
+
+def accuracy_axis(domain: tuple[float, float], small: bool = False) -> alt.Y:
+    """Return an upright axis of accuracies, with a tick at chance, which it names."""
+    axis = _accuracies(domain, 0.45 if small else 0.85, None if small else "Accuracy")
+    return alt.Y("accuracy:Q", scale=alt.Scale(domain=list(domain), nice=False, zero=False), axis=axis)
+
+
+def level_accuracy_axis(domain: tuple[float, float]) -> alt.X:
+    """Return a level axis of accuracies, with a tick at chance, which it names."""
+    axis = _accuracies(domain, 0.65, "Accuracy")
+    return alt.X("accuracy:Q", scale=alt.Scale(domain=list(domain), nice=False, zero=False), axis=axis)
+
+
+def _accuracies(domain: tuple[float, float], most: float, name: str | None) -> alt.Axis:
+    """Return an axis with a tick at each tenth or, where it spans more than `most`, quarter."""
+    step = 0.1 if domain[1] - domain[0] < most else 0.25
+    first = np.ceil(domain[0] / step - 1e-9) * step
+    ticks = [round(float(tick), 3) for tick in np.arange(first, domain[1] + 1e-9, step)]
+    # Vega drops every other one of more than tickCount values.
+    return alt.Axis(title=name, values=ticks, tickCount=len(ticks), labelExpr=CHANCE_LABEL)
 
 
 def finished(chart: Any) -> dict[str, Any]:
@@ -120,7 +181,7 @@ def finished(chart: Any) -> dict[str, Any]:
         font=FONT,
         background="white",
         view=alt.ViewConfig(strokeWidth=0),
-        axis=alt.AxisConfig(labelFontSize=11, titleFontSize=12, titleFontWeight="normal", gridOpacity=0.35),
+        axis=alt.AxisConfig(labelFontSize=LABEL_SIZE, titleFontSize=12, titleFontWeight="normal", gridOpacity=0.35),
         title=alt.TitleConfig(fontSize=13, anchor="start"),
         legend=alt.LegendConfig(labelFontSize=12, symbolSize=90),
     )
@@ -131,10 +192,3 @@ def finished(chart: Any) -> dict[str, Any]:
 def schema_version() -> str:
     """Return the version of Vega-Lite of the specifications, as vl-convert names it."""
     return alt.SCHEMA_VERSION.removeprefix("v").rpartition(".")[0]
-
-
-def write_figure(folder: Path, name: str, chart: Any) -> None:
-    """Write <name>.svg and <name>.png (twice the size, for print)."""
-    svg = vl_convert.vegalite_to_svg(finished(chart), vl_version=schema_version())
-    write_text(folder / f"{name}.svg", svg)
-    write_bytes(folder / f"{name}.png", vl_convert.svg_to_png(svg, scale=2))

@@ -1,9 +1,12 @@
 """Figures: their contents, the places of their labels, and their files."""
 
 import colorsys
+import re
 import struct
+import subprocess
 import xml.etree.ElementTree as ET
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import hypothesis.strategies as st
@@ -12,24 +15,26 @@ import pandas as pd
 import pytest
 from hypothesis import given
 
-from analysis.config import CurvesConfig
+from analysis.config import CurvesConfig, FigureConfig
 from analysis.curves.fit import fit_curves
 from analysis.exhibits.figures.curves import (
     Level,
-    accuracy_axis,
     accuracy_domain,
+    curves_together,
     learning_curves,
     overview_chart,
     perplexity_chart,
     slope_chart,
 )
+from analysis.exhibits.figures.files import write_figure
 from analysis.exhibits.figures.labels import spread_apart
 from analysis.exhibits.figures.methods import prefix_chart
-from analysis.exhibits.figures.style import HUES, finished, side_by_side, style, write_figure
+from analysis.exhibits.figures.style import HUES, Frame, accuracy_axis, accuracy_limits, finished, style
 from analysis.exhibits.tables.slopes import with_published
 from analysis.exhibits.tables.text import title
 from analysis.study.collect import collect
 from analysis.study.judgements import judgements
+from pairscale.errors import ConfigError
 from tests.support.simulated_study import SimulatedStudy
 
 TWELVE = {f"phenomenon_{i:02d}": (1, 0.5 + 0.002 * i, 0.001 * i) for i in range(12)}
@@ -148,29 +153,97 @@ def test_slope_chart_has_published_slopes_hollow(judged, curves):
     assert len(layers_of(finished(slope_chart(curves.slopes)), "point")) == 1  # nothing published, nothing shown
 
 
-def test_figures_are_written(judged, curves, tmp_path):
-    panels = [learning_curves(curves, group) for group in ("lstm_tiny", "txl_tiny")]
-    for name, chart in {
-        "curves": side_by_side(panels),
-        "slopes": slope_chart(curves.slopes),
-        "perplexity": perplexity_chart(judged.runs),
-    }.items():
-        write_figure(tmp_path, name, chart)
+PRINTED = {"column": FigureConfig(width="3.3in"), "page": FigureConfig(width="174mm", height="5cm", font_size="9pt")}
+
+
+@pytest.mark.parametrize("size", PRINTED)
+def test_figures_are_as_wide_as_asked_for_and_have_their_fonts(judged, curves, tmp_path, size):
+    config, groups = PRINTED[size], ["lstm_tiny", "txl_tiny"]
+    levels = [Level("people", 0.886), Level("GPT-2 (paper)", 0.83)]
+    figures = {
+        "overview": ([partial(overview_chart, curves, levels)], ()),
+        "curves": ([partial(learning_curves, curves, group, people=0.886) for group in groups], ()),
+        "together": ([partial(curves_together, curves, name) for name in [*TWELVE][:3]], groups),
+        "slopes": ([partial(slope_chart, curves.slopes)], ()),
+        "perplexity": ([partial(perplexity_chart, judged.runs)], ()),
+    }
+    inches = {"column": 3.3, "page": 174 / 25.4}[size]
+    texts = {}
+    for name, (panels, legend) in figures.items():
+        write_figure(tmp_path, name, panels, config, 4, legend)
         svg = ET.parse(tmp_path / f"{name}.svg").getroot()
+        assert float(svg.get("width")) == pytest.approx(96 * inches, abs=0.01)
         width = struct.unpack(">I", (tmp_path / f"{name}.png").read_bytes()[16:20])[0]
-        assert width == pytest.approx(2 * float(svg.get("width")), abs=2)
-    text = "".join(ET.parse(tmp_path / "curves.svg").getroot().itertext())
-    for shown in ("lstm_tiny", "txl_tiny", "125k", "1M", "Phenomenon 11", "Words of training text"):
-        assert shown in text
+        assert width == pytest.approx(300 * inches, abs=2)
+        shrunk = 96 * inches / float(svg.get("viewBox").split()[2]) / (config.pixels("font_size") / 11)
+        assert 0.93 < shrunk < 1.05  # the font size is the one asked for, but for rounding
+        pdf = subprocess.run(["pdfinfo", tmp_path / f"{name}.pdf"], capture_output=True, text=True, check=True).stdout
+        assert float(re.search(r"Page size: +([\d.]+)", pdf)[1]) == pytest.approx(72 * inches, abs=0.01)
+        fonts = subprocess.run(["pdffonts", tmp_path / f"{name}.pdf"], capture_output=True, text=True, check=True)
+        rows = fonts.stdout.splitlines()[2:]
+        assert rows
+        assert all(row.split()[-5] == "yes" for row in rows), fonts.stdout  # embedded
+        boxes = subprocess.run(["pdftotext", "-bbox", tmp_path / f"{name}.pdf", "-"], capture_output=True, text=True)
+        ends = [float(x) for x in re.findall(r'xM(?:in|ax)="([-\d.]+)"', boxes.stdout)]
+        assert -0.5 <= min(ends) <= max(ends) <= 72 * inches + 0.5  # no name is cut
+        texts[name] = " ".join(ET.parse(tmp_path / f"{name}.svg").getroot().itertext())
+    for name in ("overview", "curves", "together"):
+        assert "chance" in texts[name]
+    for name in ("lstm_tiny", "txl_tiny", "125k", "1M", "Phenomenon 11", "people, overall", "Words of training text"):
+        assert name in texts["curves"]
+    assert all(group in texts["together"] for group in groups)  # the legend
     assert not list(tmp_path.glob(".*"))
+
+
+def test_a_legend_has_the_dashes_and_the_strength_of_the_lines(curves, tmp_path):
+    names = [f"curve {number}" for number in range(8)]
+    write_figure(tmp_path, "legend", [partial(curves_together, curves, "phenomenon_01")], FigureConfig(), 4, names)
+    lines = [
+        (path.get("stroke"), path.get("stroke-dasharray"), path.get("stroke-opacity"), path.get("opacity"))
+        for path in ET.parse(tmp_path / "legend.svg").iter("{http://www.w3.org/2000/svg}line")
+        if path.get("stroke") in HUES
+    ]
+    look = style(names)
+    dashes = [None if dash == [1, 0] else ",".join(map(str, dash)) for dash in look["dash"]]
+    drawn = [(colour, None if dash == "1,0" else dash) for colour, dash, *opacity in lines if opacity == [None, None]]
+    assert drawn == list(zip(look["colour"], dashes, strict=True))
+
+
+@pytest.mark.parametrize("accuracies", [(0.71, 0.99), (0.2, 0.31)])
+def test_limits_of_bands_lie_within_the_axis(curves, accuracies):
+    low, high = accuracies
+    domain = accuracy_domain(replace(curves, lines=curves.lines.assign(low=low, high=high)))
+    assert domain[0] <= low < high <= domain[1]
+    limits = accuracy_limits(pd.DataFrame({"accuracy": [0.5], "low": [low], "high": [high]}))
+    assert limits == pytest.approx({0.71: (0.4, 1), 0.2: (0.2, 0.6)}[low])
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("width", "3.3", "3.3: must be a number and in, cm, mm or pt, such as 3.3in"),
+        ("width", "3,3in", "3,3in: must be a number and"),
+        ("width", "0.2in", "0.2in: must be from 1in to 40in"),
+        ("height", "2 metres", "2 metres: must be a number and"),
+        ("font_size", "80pt", "80pt: must be from 4pt to 30pt"),
+    ],
+)
+def test_a_length_without_a_unit_or_out_of_bounds_is_refused(name, value, message):
+    with pytest.raises(ConfigError, match=re.escape(f"analysis.figure.{name}={message}")):
+        FigureConfig(**{name: value})
+
+
+@pytest.mark.parametrize(("value", "pixels"), [("1in", 96), ("2.54cm", 96), ("25.4 mm", 96), ("72pt", 96)])
+def test_lengths_have_units(value, pixels):
+    assert FigureConfig(width=value).pixels("width") == pytest.approx(pixels)
 
 
 def test_a_group_without_one_prefix_scores_leaves_the_colours_of_the_others():
     rows = [("lstm", "two_prefix"), ("txl", "two_prefix"), ("txl", "one_prefix")]
     columns = ["group", "method", "name", "accuracy", "full"]
     accuracies = pd.DataFrame([(*row, name, 0.6, 0.7) for row in rows for name in ("Overall", "A")], columns=columns)
-    panels = [prefix_chart(accuracies, method, width=200).to_dict() for method in ("one_prefix", "two_prefix")]
-    scales = [layer["encoding"]["color"]["scale"] for panel in panels for layer in panel["layer"]]
+    panels = [prefix_chart(accuracies, method, frame=Frame(200)).to_dict() for method in ("one_prefix", "two_prefix")]
+    scales = [layer["encoding"]["color"]["scale"] for panel in panels for layer in panel["layer"][1:]]  # after chance
     assert all(scale == {"domain": ["lstm", "txl"], "range": list(HUES[:2])} for scale in scales)
-    drawn = [{row["group"] for layer in panel["layer"] for row in rows_of(panel, layer)} for panel in panels]
+    drawn = [{row["group"] for layer in panel["layer"][1:] for row in rows_of(panel, layer)} for panel in panels]
     assert drawn == [{"txl"}, {"lstm", "txl"}]

@@ -321,7 +321,9 @@ def test_the_page_is_complete_and_opens_without_errors(command_output, browser):
 def test_keys_of_a_study_are_refused_for_papers(tmp_path, overrides, named):
     done = run_command("analysis", "published=true", *overrides, f"paths.reports={tmp_path}")
     assert done.returncode == 2
-    assert done.stderr.strip() == f"pairscale analysis: published=true: takes paths.reports only; leave out {named}"
+    assert done.stderr.strip() == (
+        f"pairscale analysis: published=true: takes paths.reports and analysis.figure; leave out {named}"
+    )
     assert not list(tmp_path.iterdir())
 
 

@@ -1,0 +1,125 @@
+"""Figures in files, as wide as a journal's column: SVG, PDF with its fonts, and PNG."""
+
+import re
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import pandas as pd
+import vl_convert
+
+from analysis.config import FigureConfig
+from analysis.exhibits.figures.style import LABEL_SIZE, Chart, Frame, finished, schema_version, style
+from pairscale.files import write_bytes, write_text
+
+Draw = Callable[..., Chart]  # a panel, in a Frame
+PER_INCH = 96  # pixels of SVG and of a Frame
+DPI = 300  # of PNG
+GAP = 24  # pixels between panels
+TRIAL = 320  # pixels, the width of a panel that is drawn to see what its names and axes need beside it
+LEAST = 90  # pixels of the width of a panel
+NARROW = 200  # below which the title of an axis may be longer than it
+CHARACTER, BOLD = 6.2, 7.4  # pixels of one in a legend, in a title
+SYMBOL = 34  # pixels of a mark in a legend, with its margins
+_SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)" viewBox="0 0 [\d.]+ [\d.]+"')
+
+
+def write_figure(
+    folder: Path, name: str, panels: Sequence[Draw], config: FigureConfig, columns: int = 2, legend: Sequence[str] = ()
+) -> None:
+    """Write <name>.svg, .pdf and .png of a `figure`."""
+    svg = figure(panels, config, columns, legend)
+    width = config.pixels("width")
+    write_text(folder / f"{name}.svg", _resized(svg, width))
+    write_bytes(folder / f"{name}.pdf", vl_convert.svg_to_pdf(_resized(svg, width * 72 / PER_INCH)))  # a pixel: a point
+    write_bytes(folder / f"{name}.png", vl_convert.svg_to_png(_resized(svg, width), scale=72 / PER_INCH, ppi=DPI))
+
+
+def figure(panels: Sequence[Draw], config: FigureConfig, columns: int, legend: Sequence[str]) -> str:
+    """Return panels in rows of at most `columns`, above a legend of the names that are given, as SVG.
+
+    It is laid out in pixels in which names have LABEL_SIZE, so wide that they have the font size asked for when the
+    whole has the width asked for. Names and axes beside a panel keep their size; the panel takes what they leave, at
+    least as much as they have if it shares its row. Where they leave less than LEAST, everything shrinks.
+    """
+    scale = config.pixels("font_size") / LABEL_SIZE
+    width = config.pixels("width") / scale
+    height = round(config.pixels("height") / scale) if config.height else None
+    beside = _size(_svg(panels[0](frame=Frame(TRIAL, height)), None))[0] - TRIAL
+    rooms = [(width - GAP * (number - 1)) / number - beside for number in range(1, 1 + min(columns, len(panels)))]
+    in_row = max((number for number, room in enumerate(rooms, 1) if room >= max(LEAST, beside)), default=1)
+    frame = Frame(max(LEAST, int(rooms[in_row - 1])), height)
+    chart = alt.concat(*(draw(frame=frame) for draw in panels), columns=in_row, spacing=GAP)
+    if legend:
+        chart = alt.vconcat(chart, _legend(legend, width)).resolve_scale(
+            color="independent", shape="independent", strokeDash="independent"
+        )
+    return _svg(chart, width)
+
+
+def _resized(svg: str, width: float) -> str:
+    across, down = _size(svg)
+    size = f'width="{width:g}" height="{down * width / across:g}" viewBox="0 0 {across:g} {down:g}"'
+    return _SIZE.sub(size, svg, count=1)
+
+
+def _legend(names: Sequence[str], width: float) -> Chart:
+    """Return names beside their lines and marks, in as many columns as fit into `width` pixels."""
+    cell = SYMBOL + CHARACTER * max(map(len, names))
+    columns = max(1, int(width // cell))
+    place = [divmod(number, columns) for number in range(len(names))]
+    rows = pd.DataFrame([(name, cell * at, row) for name, (row, at) in zip(names, place, strict=True)])
+    rows = rows.set_axis(["name", "x", "y"], axis=1).assign(end=lambda of: of["x"] + 24, middle=lambda of: of["x"] + 12)
+    look = style(names)
+    channels = {
+        of: channel("name:N", scale=alt.Scale(domain=list(names), range=list(look[of])), legend=None)
+        for of, channel in (("colour", alt.Color), ("dash", alt.StrokeDash), ("shape", alt.Shape))
+    }
+    across = alt.Scale(domain=[0, columns * cell], nice=False)
+    y = alt.Y("y:O", axis=None)
+    base = alt.Chart(rows)
+    lines = base.mark_rule(strokeWidth=2).encode(alt.X("x:Q", scale=across, axis=None), alt.X2("end:Q"), y)
+    marks = base.mark_point(size=50, filled=True, opacity=1).encode(alt.X("middle:Q"), y)
+    text = base.mark_text(align="left", dx=5, fontSize=12).encode(alt.X("end:Q"), y, text="name:N")
+    layers = [lines.encode(channels["colour"], channels["dash"]), marks.encode(channels["colour"], channels["shape"])]
+    return alt.layer(*layers, text).properties(width=columns * cell, height=18 * (1 + place[-1][0]))
+
+
+def _svg(chart: Chart, width: float | None) -> str:
+    """Return a chart as SVG, without legends or, within `width` pixels of the whole figure, with them."""
+    specification = finished(chart)
+    for part in _parts(specification):
+        for channel in part.get("encoding", {}).values():
+            if isinstance(channel, dict) and channel.get("legend"):
+                channel["legend"] = None if width is None else channel["legend"] | _columns(channel, width)
+        if part.get("width", NARROW) < NARROW:
+            specification["config"]["axisX"] = {"titleAnchor": "end"}  # long titles grow over the names on the left
+        if part.get("title") and width is not None:
+            part["title"] = _broken(part["title"], max(part.get("width", 0) + 40, 160))
+    return vl_convert.vegalite_to_svg(specification, vl_version=schema_version())
+
+
+def _parts(specification: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a specification and the panels and layers in it."""
+    yield specification
+    for part in [part for kind in ("concat", "vconcat", "layer") for part in specification.get(kind, ())]:
+        yield from _parts(part)
+
+
+def _columns(channel: dict[str, Any], width: float) -> dict[str, int]:
+    longest = max(len(str(name)) for name in channel["scale"]["domain"])
+    return {"columns": max(1, int(width // (SYMBOL + CHARACTER * longest)))}
+
+
+def _broken(title: Any, width: float) -> Any:
+    if isinstance(title, str):
+        return textwrap.wrap(title, int(width / BOLD))
+    return title | {"text": textwrap.wrap(title["text"], int(width / CHARACTER))}
+
+
+def _size(svg: str) -> tuple[float, float]:
+    size = _SIZE.search(svg)
+    assert size, svg[:200]  # of vl-convert
+    return float(size[1]), float(size[2])
