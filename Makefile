@@ -9,7 +9,7 @@ BIN    := $(VENV)/bin
 PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slow test-slurm lint check peers bench coverage faults docs lmplz system clean
+.PHONY: help venv demo pictures test test-slow test-slurm lint check peers bench coverage faults docs lmplz system clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -88,6 +88,9 @@ lmplz: venv  ## KenLM's programs, which n-gram models are estimated with: a minu
 	$(BIN)/python -m train.lmplz
 
 SITE := reports/docs
+pictures: venv  ## the pictures of README and docs/, drawn from the tables in analysis/results/
+	$(BIN)/python -m tests.support.pictures
+
 docs: venv  ## the documentation as a site in reports/docs/, its links checked
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs $(SITE)
 	$(BIN)/python -m analysis published=true paths.reports=$(SITE)/reports >$(SITE)/published.log

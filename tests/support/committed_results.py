@@ -1,6 +1,6 @@
 """Studies in analysis/results/, analysed as far as the accuracies of their runs allow.
 
-    python -m tests.support.committed_results   rewrites slopes.csv, slope-differences.csv and curves.png of blimp_cpu
+    python -m tests.support.committed_results   rewrites slopes.csv and slope-differences.csv of blimp_cpu
     python -m tests.support.committed_results demo      copies the tables of the demo, after `make demo`
 
 The tables of blimp_small are those that `python -m analysis` made of its score files. Its points.csv gives the same
@@ -19,13 +19,10 @@ import pandas as pd
 from analysis.config import CurvesConfig
 from analysis.curves.comparisons import compare_slopes
 from analysis.curves.fit import Curves, fit_curves
-from analysis.exhibits.figures.curves import learning_curves
-from analysis.exhibits.figures.style import side_by_side, write_figure
 from analysis.exhibits.tables.latex import write_csv
 from analysis.exhibits.tables.slopes import slope_table, with_published
 from analysis.study.collect import PROBLEMS
 from analysis.study.judgements import Judgements
-from eval.published import read_published
 from eval.scores.files import read_items, read_scores
 from pairscale.command.compose import compose
 from tests.support import ROOT
@@ -81,16 +78,11 @@ def analysed(study: str = STUDY) -> tuple[Curves, pd.DataFrame]:
 
 
 def write() -> None:
-    """Write the tables and the figure of blimp_cpu."""
+    """Write the tables of blimp_cpu."""
     curves, differences = analysed()
     folder, provenance = RESULTS / STUDY, {"scores": "lp", "ties": "wrong", "benchmark_digest": judgements_of().digest}
     write_csv(folder / "slopes.csv", slope_table(curves).assign(**provenance))
     write_csv(folder / "slope-differences.csv", differences.assign(**provenance))
-    published = read_published("blimp")
-    (people,) = published.query("model == 'people' and level == 'overall'")["accuracy"]
-    panels = [learning_curves(curves, group, people=people) for group in curves.slopes["group"].unique()]
-    write_figure(folder, "curves", side_by_side(panels))
-    (folder / "curves.svg").unlink()
 
 
 def copy_demo(runs: Path = Path("runs/demo"), report: Path = Path("reports/demo")) -> None:

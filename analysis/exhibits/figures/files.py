@@ -23,7 +23,8 @@ LEAST = 90  # pixels of the width of a panel
 NARROW = 200  # below which the title of an axis may be longer than it
 CHARACTER, BOLD = 6.2, 7.4  # pixels of one in a legend, in a title
 SYMBOL = 34  # pixels of a mark in a legend, with its margins
-_SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)" viewBox="0 0 [\d.]+ [\d.]+"')
+_CLIP = re.compile(r"(?<=[\"#]clip)\d+")  # numbers of clipping paths, which vl-convert counts through a process
+_SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)"')  # then the viewBox, which stays
 
 
 def write_figure(
@@ -31,13 +32,13 @@ def write_figure(
 ) -> None:
     """Write <name>.svg, .pdf and .png of a `figure`."""
     svg = figure(panels, config, columns, legend)
-    width = config.pixels("width")
-    write_text(folder / f"{name}.svg", _resized(svg, width))
-    write_bytes(folder / f"{name}.pdf", vl_convert.svg_to_pdf(_resized(svg, width * 72 / PER_INCH)))  # a pixel: a point
-    write_bytes(folder / f"{name}.png", vl_convert.svg_to_png(_resized(svg, width), scale=72 / PER_INCH, ppi=DPI))
+    points = config.pixels("width") * 72 / PER_INCH
+    write_text(folder / f"{name}.svg", svg)
+    write_bytes(folder / f"{name}.pdf", vl_convert.svg_to_pdf(_resized(svg, points)))  # vl-convert: a pixel is a point
+    write_bytes(folder / f"{name}.png", vl_convert.svg_to_png(svg, scale=72 / PER_INCH, ppi=DPI))
 
 
-def figure(panels: Sequence[Draw], config: FigureConfig, columns: int, legend: Sequence[str]) -> str:
+def figure(panels: Sequence[Draw], config: FigureConfig, columns: int, legend: Sequence[str] = ()) -> str:
     """Return panels in rows of at most `columns`, above a legend of the names that are given, as SVG.
 
     It is laid out in pixels in which names have LABEL_SIZE, so wide that they have the font size asked for when the
@@ -56,12 +57,12 @@ def figure(panels: Sequence[Draw], config: FigureConfig, columns: int, legend: S
         chart = alt.vconcat(chart, _legend(legend, width)).resolve_scale(
             color="independent", shape="independent", strokeDash="independent"
         )
-    return _svg(chart, width)
+    return _resized(_svg(chart, width), config.pixels("width"))
 
 
 def _resized(svg: str, width: float) -> str:
     across, down = _size(svg)
-    size = f'width="{width:g}" height="{down * width / across:g}" viewBox="0 0 {across:g} {down:g}"'
+    size = f'width="{width:g}" height="{down * width / across:g}"'
     return _SIZE.sub(size, svg, count=1)
 
 
@@ -98,7 +99,9 @@ def _svg(chart: Chart, width: float | None) -> str:
             specification["config"]["axisX"] = {"titleAnchor": "end"}  # long titles grow over the names on the left
         if part.get("title") and width is not None:
             part["title"] = _broken(part["title"], max(part.get("width", 0) + 40, 160))
-    return vl_convert.vegalite_to_svg(specification, vl_version=schema_version())
+    svg = vl_convert.vegalite_to_svg(specification, vl_version=schema_version())
+    numbers = {number: str(i) for i, number in enumerate(dict.fromkeys(_CLIP.findall(svg)))}
+    return _CLIP.sub(lambda clip: numbers[clip[0]], svg)
 
 
 def _parts(specification: dict[str, Any]) -> Iterator[dict[str, Any]]:

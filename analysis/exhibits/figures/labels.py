@@ -32,6 +32,7 @@ def end_labels(
     `edge`: of the panel; by default its width, by which a page on a phone knows the layers that give way to a legend.
     """
     rows = pd.concat([ends, *([] if levels is None else [levels])])[["name", "words", "accuracy"]]
+    rows["accuracy"] = rows["accuracy"].clip(*domain)
     rows["place"] = places(rows["accuracy"], domain, height)
     of_lines, of_levels = rows.iloc[: len(ends)], rows.iloc[len(ends) :]
     edge, at = alt.value("width") if edge is None else edge, alt.Y("accuracy:Q")
