@@ -52,9 +52,9 @@ class Exhibit:
     texts: columns that are formatted already. heads: headings that are not the column's name. intervals: heading ->
     estimate, low, high: columns of the table, of which readers see the limits in one column, and all with the digits
     that the interval supports (the first one of an estimate); None: of the column before "low" and "high", if there are
-    such. confidence: of that. charts: by name, functions of `frame` (figures.style.Frame); panels of one
-    figure. columns: most panels in a row of the figure's file. legend: names in a legend above the panels of the page; choosing one
-    fades the others. takeaways: (subject, sentence), what it shows; the subject may be "". definitions: term -> what it
+    such. confidence: of that. charts: by name, functions of `frame` (figures.style.Frame); panels of one figure.
+    columns: most panels in a row of the figure's file. legend: names in a legend; choosing one on the page fades
+    the others. takeaways: (subject, sentence), what it shows; the subject may be "". definitions: term -> what it
     means, on the page behind a button. filtered: the page's table can be searched, and limited to a phenomenon or
     paradigm. optional: headings of columns that the page shows on demand.
     """

@@ -66,15 +66,16 @@ def _curves(section: Section, report: Report) -> Exhibit:
         f"Accuracy against {section.judged.unit} of training text (logarithmic), a panel for each curve.{people} "
         "Choose a phenomenon to highlight it."
     )
+    lines = "Means over the runs of a size" if section.curves.lines.empty else "The fits whose slopes are given"
     return Exhibit(
         "curves",
         "Learning curves",
         about,
         takeaways=_extremes(section),
         definitions={
-            "Lines": "Means over the runs of a size; grey: the whole benchmark.",
-            "Small marks": "Single runs.",
-            "Bands": f"{report.confidence:.0%} intervals for new runs on these pairs.",
+            "Lines": f"{lines}; grey: the whole benchmark.",
+            "Marks": "Means over the runs of a size; small ones, of the chosen phenomenon: single runs.",
+            "Band": f"{report.confidence:.0%} interval for new runs on these pairs, of the chosen phenomenon.",
         },
     )
 

@@ -39,7 +39,7 @@ LENGTHS = Exhibit(
     "lengths",
     "Unequal lengths",
     "Named at the ends of lines.",
-    charts={"curve-0": lambda width: length_chart(_LENGTHS, width=width)},
+    charts={"curve-0": lambda frame: length_chart(_LENGTHS, frame=frame)},
 )
 
 
