@@ -21,7 +21,7 @@ from sphinx.application import Sphinx
 
 from eval.config import MethodConfig
 from pairscale import COMMANDS, ROOT
-from pairscale.command.help import help_text
+from pairscale.command.help import help_text, laid_out
 from pairscale.command.rooms import register
 
 CONF = ROOT / "conf"
@@ -104,7 +104,7 @@ def commands_page() -> str:
     for command, (module, what) in COMMANDS.items():
         body = f"`python -m {module}`: {what}."
         if (CONF / f"{command}.yaml").exists():
-            body += f"\n\n```text\n{help_text(command)}\n```"
+            body += f"\n\n```text\n{laid_out(help_text(command), 100)}\n```"
         parts.append(f"## pairscale {command}\n\n{body}")
     return "\n\n".join(parts) + "\n"
 

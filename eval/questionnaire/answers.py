@@ -5,10 +5,13 @@
      "rater": 16 hexadecimal digits, random,
      "native": true for a native speaker, as the person says,
      "hidden_field": true if a field was filled that people do not see,
-     "answers": [{"paradigm", "pair_id", "position", "first", "second", "chosen": "first" | "second", "ms"}, ...],
-     "checks": [{"position", "first", "second", "chosen", "ms", "passed"}, ...]}
+     "answers": [{"paradigm", "pair_id", "position", "first", "second", "chosen": "first" | "second", "ms",
+                  "earlier"}, ...],
+     "checks": [{"position", "first", "second", "chosen", "ms", "earlier", "passed"}, ...]}
 
-`first` stood left, or above on a phone; `position` counts from 0 in the order shown; `ms` is how long it was seen.
+`first` stood left, or above on a phone; `position` counts from 0 in the order shown; `ms` is how long the pair had been
+seen when it was answered. `earlier` lists {"chosen", "ms"} of the answers before, which the person went back to give
+again; files of older forms, which have no way back, lack it.
 """
 
 from collections import Counter
@@ -16,7 +19,7 @@ from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import pandas as pd
 from msgspec import Meta
@@ -41,12 +44,18 @@ class _Form(TypedDict):
     digest: Digest
 
 
+class _Earlier(TypedDict):
+    chosen: Literal["first", "second"]
+    ms: Count
+
+
 class _Choice(TypedDict):
     position: Count
     first: str
     second: str
     chosen: Literal["first", "second"]
     ms: Count
+    earlier: NotRequired[list[_Earlier]]
 
 
 class _Answer(_Choice):
@@ -161,7 +170,7 @@ def counted(
     }
     rows: dict[tuple[str, str, str], dict[Hashable, Any]] = {}  # by rater, paradigm and pair
     left_out: Counter[str] = Counter()
-    again = 0
+    again = changed = corrected = 0
     for sheet in sheets:
         if (sheet.benchmark, sheet.digest) != (name, digest):
             raise InputError(
@@ -171,6 +180,7 @@ def counted(
         if reason := sheet.reason_to_leave_out(config):
             left_out[reason] += 1
             continue
+        corrected += sum(check["passed"] and _is_changed(check) for check in sheet.content["checks"])
         for answer in sheet.content["answers"]:
             key = answer["paradigm"], answer["pair_id"]
             pair = known.get(key)
@@ -179,21 +189,32 @@ def counted(
             if (sheet.rater, *key) in rows:  # on two forms of the same person
                 again += 1
                 continue
+            changed += _is_changed(answer)
+            first = (*answer.get("earlier", ()), answer)[0]
             rows[sheet.rater, *key] = {
                 **pair,
                 "rater": sheet.rater,
                 "form": sheet.form,
                 "right": answer[answer["chosen"]] == pair["good"],
-                "seconds": answer["ms"] / 1000,
+                "seconds": first["ms"] / 1000,
                 "position": answer["position"],
             }
     notes = [f"{_plural(number, 'file')} of answers left out: {reason}." for reason, number in left_out.items()]
     if again:
         notes.append(f"{_plural(again, 'answer')} left out: to pairs that the same person had judged on another form.")
+    if changed:
+        notes.append(f"{_plural(changed, 'answer')} changed after a step back: the last one counts.")
+    if corrected:
+        notes.append(f"{_plural(corrected, 'attention check')} passed only after a step back.")
     if not rows:
         raise InputError(f"people: no answers on {name} count. {' '.join(notes)}")
     judgements = pd.DataFrame(rows.values())[JUDGEMENTS]
     return Counted(judgements, judgements["rater"].nunique(), notes)
+
+
+def _is_changed(choice: _Choice) -> bool:
+    """Return True if the person went back and answered otherwise than before."""
+    return any(earlier["chosen"] != choice["chosen"] for earlier in choice.get("earlier", ()))
 
 
 def _plural(number: int, noun: str) -> str:

@@ -1,5 +1,6 @@
-"""A form as one HTML file that needs no network. It does not tell the good sentences."""
+"""A form as one HTML file that needs no network, and the page that leads to it. Neither tells the good sentences."""
 
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -18,19 +19,44 @@ def write_page(path: Path, form: Form, benchmark: Benchmark, texts: TextConfig, 
 
     Text is escaped wherever it stands: by the template, as JSON without < > &, and as text nodes by the script.
     """
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_asset), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
-    )
-    html = environment.get_template("page.html").render(
+    html = _template("page.html").render(
         language=language,
         of=of,
         texts=texts,
-        questions=str(len(form.pairs) + len(form.checks)),
+        questions=str(form.questions),
+        minutes=str(form.minutes),
         form=_described(form, benchmark, texts),
-        css=(files("eval") / "theme.css").read_text(encoding="utf-8") + _asset("page.css"),
+        css=_css(),
         js=_asset("page.js"),
     )
     write_text(path, html)
+
+
+def write_start_page(folder: Path, forms: Sequence[Form], texts: Mapping[str, TextConfig], digest: str) -> None:
+    """Write index.html, which leads to a form: the language by ?lang= or a choice, the form by ?form= or by chance.
+
+    `texts`: by language, each of which has `forms` in a folder of its name. `digest`: of the benchmark.
+    """
+    languages = [{"code": code, "name": one.name, "title": one.title} for code, one in texts.items()]
+    html = _template("start.html").render(
+        languages=languages,
+        forms=[f"{form.name}.html" for form in forms],
+        digest=digest,
+        css=_css(),
+        js=_asset("start.js"),
+    )
+    write_text(folder / "index.html", html)
+
+
+def _template(name: str) -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_asset), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
+    )
+    return environment.get_template(name)
+
+
+def _css() -> str:
+    return (files("eval") / "theme.css").read_text(encoding="utf-8") + _asset("page.css")
 
 
 def _described(form: Form, benchmark: Benchmark, texts: TextConfig) -> dict[str, Any]:

@@ -15,5 +15,4 @@ def config(*overrides):
 def forms_of(benchmark, *overrides):
     """Return the forms of a benchmark's pairs, with English texts."""
     settings = config(*overrides)
-    texts, _ = texts_of(settings, "en")
-    return deal(benchmark, settings, texts)
+    return deal(benchmark, settings, texts_of(settings, "en")["en"])

@@ -50,24 +50,59 @@ def test_a_form_does_not_reveal_which_sentence_is_good(tmp_path):
     pages = []
     for number, pairs in enumerate((first, second)):
         form = forms_of(Benchmark("local", pairs, "ab" * 32))[0]
-        texts, _ = texts_of(config(), "en")
-        write_page(tmp_path / f"{number}.html", form, benchmark, texts, "en", "en")
+        write_page(tmp_path / f"{number}.html", form, benchmark, texts_of(config(), "en")["en"], "en", "en")
         pages.append((tmp_path / f"{number}.html").read_text())
     assert pages[0] == pages[1]
+
+
+@pytest.mark.parametrize(
+    ("template", "shown"), [("G {}.", "Her b"), ("g {} .", "her b"), ("g {}", "her b"), ("G {}", "Her b")]
+)
+def test_attention_checks_are_written_as_the_pairs_are(template, shown):
+    rows = [
+        {"pair_id": str(n), "paradigm": "p", "phenomenon": "f", "good": template.format(n), "bad": "b"}
+        for n in range(9)
+    ]
+    (form,) = forms_of(Benchmark("local", pd.DataFrame(rows), "ab" * 32), "questionnaire.checks=6")
+    checks = [sentence for check in form.checks for sentence in (check.good, check.bad)]
+    assert {sentence.endswith(".") for sentence in checks} == {template.endswith(".")}
+    assert next(sentence for sentence in checks if "brother bought a" in sentence).startswith(shown)
+    assert form.minutes == 2  # 15 questions of 8 seconds
+
+
+def test_attention_checks_have_the_words_of_their_good_sentence():
+    for texts in config().by_language.values():
+        for check in texts.checks:
+            good, bad = (sentence.strip(".。") for sentence in (check.good, check.bad))
+            split = str.split if " " in good else list
+            assert sorted(split(good)) == sorted(split(bad))
+            assert good != bad
+
+
+def test_each_language_has_its_texts(tmp_path):
+    assert list(texts_of(config("questionnaire.languages=[zh,en]"), "en")) == ["zh", "en"]
+    (tmp_path / "zh.yaml").write_text("title: a")
+    (tmp_path / "en.yaml").write_text("title: b")
+    both = texts_of(config("questionnaire.languages=[zh,en]", f"questionnaire.texts={tmp_path}"), None)
+    assert {language: (texts.title, texts.name) for language, texts in both.items()} == {
+        "zh": ("a", "中文"), "en": ("b", "English"),
+    }  # fmt: skip
+    one = f"questionnaire.texts={tmp_path}/zh.yaml"
+    with pytest.raises(ConfigError, match=r"must be a folder with a file a language: zh\.yaml, en\.yaml"):
+        texts_of(config("questionnaire.languages=[zh,en]", one), None)
+    with pytest.raises(ConfigError, match="must name each language once"):
+        config("questionnaire.languages=[en,en]")
+    with pytest.raises(ConfigError, match=r"questionnaire\.languages=\.\./x"):
+        config("questionnaire.languages=[../x]")
 
 
 def test_texts_can_be_replaced_by_a_file_of_the_user(tmp_path):
     file = tmp_path / "mine.yaml"
     file.write_text('consent: "Ethics board 7"\nintroduction: ["One.", "Two."]\n')
-    texts, language = texts_of(config(f"questionnaire.texts={file}"), "zh")
-    assert (texts.consent, texts.introduction, texts.start, language) == (
-        "Ethics board 7",
-        ["One.", "Two."],
-        "开始",
-        "zh",
-    )
+    texts = texts_of(config(f"questionnaire.texts={file}"), "zh")["zh"]
+    assert (texts.consent, texts.introduction, texts.start) == ("Ethics board 7", ["One.", "Two."], "开始")
     for content, message in (
-        ("consnt: a", "has consnt; must be texts under some of title"),
+        ("consnt: a", "has consnt; must be texts under some of name, title"),
         ("consent: yes", "$.consent: expected str, got bool; put in quotes"),
         ("thanks: a", "$.thanks: expected array, got str"),
         ("checks: [{good: a}]", "checks must be a list, each with the texts good and bad"),
@@ -78,10 +113,10 @@ def test_texts_can_be_replaced_by_a_file_of_the_user(tmp_path):
             texts_of(config(f"questionnaire.texts={file}"), "en")
         assert message in str(caught.value)
     file.write_text("consent: a")
-    with pytest.raises(InputError, match=r"\$: without title, .*; there are no texts of the language to add them"):
+    with pytest.raises(InputError, match=r"\$: without name, .*; there are no texts of the language to add them"):
         texts_of(config(f"questionnaire.texts={file}"), "ja")
-    with pytest.raises(ConfigError, match="there are texts in en, zh; give one of these"):
+    with pytest.raises(ConfigError, match=r"language ja .*; available: en, zh; give one of these"):
         texts_of(config(), "ja")
-    assert texts_of(config("questionnaire.language=en"), "ja")[1] == "en"
+    assert list(texts_of(config("questionnaire.languages=[en]"), "ja")) == ["en"]
     with pytest.raises(ConfigError, match="the texts hold 6 attention checks"):
         forms_of(large(), "questionnaire.checks=9")

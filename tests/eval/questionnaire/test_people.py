@@ -356,14 +356,20 @@ def test_the_command_writes_forms_and_reads_answers(tmp_path):
     options = ["benchmark=toy", "benchmark.paradigms=null", f"questionnaire.folder={tmp_path}/forms"]
     done = run_command("eval.questionnaire", *options, "questionnaire.per_paradigm=1")
     assert done.returncode == 0, done.stderr
-    forms = sorted(path.name for path in (tmp_path / "forms").iterdir())
-    assert forms == ["form-1.html", "questionnaire.json"]
-    questionnaire = json.loads((tmp_path / "forms" / "questionnaire.json").read_text())
+    assert sorted(path.name for path in (tmp_path / "forms").iterdir()) == ["en", "index.html"]
+    folder = tmp_path / "forms" / "en"
+    assert sorted(path.name for path in folder.iterdir()) == ["form-1.html", "questionnaire.json"]
+    questionnaire = json.loads((folder / "questionnaire.json").read_text())
     (form,) = questionnaire["forms"]
     assert f"toy: {len(form['pairs'])} pairs of {len(form['pairs'])} paradigms" in done.stdout
-    before = (tmp_path / "forms" / "form-1.html").read_bytes()
+    assert "whom people can ask is not named (en)" in done.stdout
+    before = (folder / "form-1.html").read_bytes()
     assert run_command("eval.questionnaire", *options, "questionnaire.per_paradigm=1").returncode == 0
-    assert (tmp_path / "forms" / "form-1.html").read_bytes() == before
+    assert (folder / "form-1.html").read_bytes() == before
+    chinese = run_command(
+        "eval.questionnaire", *options, "questionnaire.per_paradigm=1", "questionnaire.languages=[zh]"
+    )
+    assert chinese.returncode == 0, "a folder a language"
     other = run_command("eval.questionnaire", *options, "questionnaire.per_paradigm=2")
     assert other.returncode == 2
     assert "of another questionnaire, which people may be answering" in other.stderr
@@ -385,6 +391,24 @@ def test_the_command_writes_forms_and_reads_answers(tmp_path):
     diagnostic = run_command("eval.questionnaire", "benchmark=cprag", f"people={paths[0]}")
     assert diagnostic.returncode == 2
     assert "a diagnostic has no pairs for people to choose from" in diagnostic.stderr
+
+
+def test_the_last_answer_counts_and_the_first_has_the_time(tmp_path):
+    changed = content("1" * 16)
+    answer, check = changed["answers"][0], changed["checks"][0]
+    answer["earlier"] = [{"chosen": "second", "ms": 400}, {"chosen": "first", "ms": 500}]
+    changed["answers"][1]["earlier"] = [{"chosen": "first", "ms": 100}]  # the same again
+    check["earlier"] = [{"chosen": "second", "ms": 1}]
+    result = count(write_answers(tmp_path, changed, content("2" * 16)))
+    assert result.notes == [
+        "1 answer changed after a step back: the last one counts.",
+        "1 attention check passed only after a step back.",
+    ]
+    mine = result.judgements[result.judgements["rater"] == "1" * 16].set_index("position")
+    assert mine["right"].all()
+    assert mine["seconds"].tolist()[:3] == [0.4, 0.1, 0.9]
+    with pytest.raises(InputError, match=r"earlier\[0\]: without ms"):
+        read_sheets(write_answers(tmp_path, with_change(["answers", 0, "earlier"], [{"chosen": "first"}])))
 
 
 def test_benchmark_names_with_spaces_are_read_from_answers(tmp_path):
