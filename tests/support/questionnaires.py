@@ -1,9 +1,14 @@
-"""Questionnaires with the default settings."""
+"""Questionnaires with the default settings, a form of simulated pairs, and people who answer it in a browser."""
 
 from functools import cache
 
+from eval.benchmarks.load import Benchmark
 from eval.questionnaire.forms import deal, texts_of
+from eval.questionnaire.page import write_page
 from pairscale.command.compose import compose
+from tests.support.simulated_study import SimulatedStudy
+
+PAUSE = 350  # milliseconds: a pair that has just appeared takes no answer
 
 
 @cache
@@ -16,3 +21,103 @@ def forms_of(benchmark, *overrides):
     """Return the forms of a benchmark's pairs, with English texts."""
     settings = config(*overrides)
     return deal(benchmark, settings, texts_of(settings, "en")["en"])
+
+
+PHENOMENA = {"binding": (2, 0.6, 0.05), "islands": (1, 0.5, 0.0)}
+
+
+class Study(SimulatedStudy):
+    """A simulated study whose sentences name their pair."""
+
+    def items(self):
+        named = (items := super().items())["paradigm"] + " " + items["pair_id"]
+        return items.assign(good=named + " is right.", bad=named + " right is.")
+
+
+STUDY = Study(models=("lstm_tiny",), sizes=("125k", "250k"), pairs=2, phenomena=PHENOMENA)
+BENCHMARK = Benchmark("blimp", STUDY.items(), "be" * 32)
+
+
+def write_form(path):
+    """Write the page of a form with all six pairs of the simulated study and two checks."""
+    (one,) = forms_of(BENCHMARK, "questionnaire.per_paradigm=2", "questionnaire.checks=2")
+    write_page(path, one, BENCHMARK, texts_of(config(), "en")["en"], "en", "en")
+
+
+@cache
+def good_checks():
+    # Without a capital, as the pairs of the simulated study.
+    return {check.good[:1].lower() + check.good[1:] for check in config().by_language["en"].checks}
+
+
+class Person:
+    """A person who answers a form, wrongly in the pairs of `wrong` and in `failed` attention checks.
+
+    A fake clock skips the pauses before answers, unless the person `reloads` the page, which would remove it.
+    """
+
+    def __init__(self, opened, wrong=(), failed=0, reloads=False):
+        self.opened, self.page, self.wrong, self.failed = opened, opened.page, set(wrong), failed
+        self.reloads = reloads
+        if not reloads:
+            self.page.clock.install()
+
+    def begin(self, native="yes"):
+        self.page.check(f"input[name=native][value={native}]")
+        self.page.check("input[name=consent]")
+        self.page.click("#intro button[type=submit]")
+
+    def choose(self, by="click"):
+        """Answer one pair, by a click, a tap or a key; return False if none is left."""
+        if self.page.locator("#task").is_hidden():
+            return False
+        if self.reloads:
+            self.page.wait_for_timeout(PAUSE)
+        else:
+            self.page.clock.fast_forward(PAUSE)
+        number = self.page.inner_text("#progress")
+        shown = [self.page.inner_text(f"#{side}") for side in ("first", "second")]
+        if not good_checks().isdisjoint(shown):
+            right = 0 if shown[0] in good_checks() else 1
+            wrong, self.failed = self.failed > 0, self.failed - 1
+        else:
+            right = [text.endswith(" is right.") for text in shown].index(True)
+            wrong = " ".join(shown[0].split()[:2]) in self.wrong
+        side = 1 - right if wrong else right
+        button = self.page.locator(".sentence").nth(side)
+        match by:
+            case "click":
+                button.click()
+            case "tap":
+                button.tap()
+            case "number":
+                self.page.keyboard.press("12"[side])
+            case "arrow":
+                self.page.keyboard.press(["ArrowLeft", "ArrowRight"][side])
+            case "tab":
+                for _ in range(1 + side):
+                    self.page.keyboard.press("Tab")
+                self.page.keyboard.press("Enter")
+        self.page.wait_for_function(
+            """(number) => document.getElementById("task").hidden
+                 || document.getElementById("progress").textContent !== number""",
+            arg=number,
+        )
+        return True
+
+    def answer_all(self, by="click"):
+        """Answer the remaining pairs."""
+        while self.choose(by):
+            pass
+
+    def save_answers(self, folder):
+        """Download the answers to a folder; return the file."""
+        with self.page.expect_download() as started:
+            self.page.click("#download")
+        name = started.value.suggested_filename
+        started.value.save_as(folder / name)
+        assert name in self.page.inner_text("#downloaded")
+        assert self.page.locator("#text").input_value() == (folder / name).read_text()
+        assert self.opened.console == []
+        self.page.context.close()
+        return folder / name

@@ -22,7 +22,6 @@ from eval.questionnaire.forms import form_digest
 from eval.scores.files import ITEMS, write_items
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError
-from tests.support.commands import run_command
 from train.runs.folder import RunFolder
 
 DIGEST = "be" * 32
@@ -349,48 +348,6 @@ def test_the_table_marks_paradigms_below_the_threshold():
     table = agreement_table("t", agreement(draw_judgements(np.random.default_rng(0), 3, 2, level=-50)), 0.8)
     majority = next(column for column in table.columns if column.header == "majority")
     assert next(iter(majority.cells)) == "0.0!"
-
-
-@pytest.mark.slow
-def test_the_command_writes_forms_and_reads_answers(tmp_path):
-    options = ["benchmark=toy", "benchmark.paradigms=null", f"questionnaire.folder={tmp_path}/forms"]
-    done = run_command("eval.questionnaire", *options, "questionnaire.per_paradigm=1")
-    assert done.returncode == 0, done.stderr
-    assert sorted(path.name for path in (tmp_path / "forms").iterdir()) == ["en", "index.html"]
-    folder = tmp_path / "forms" / "en"
-    assert sorted(path.name for path in folder.iterdir()) == ["form-1.html", "questionnaire.json"]
-    questionnaire = json.loads((folder / "questionnaire.json").read_text())
-    (form,) = questionnaire["forms"]
-    assert f"toy: {len(form['pairs'])} pairs of {len(form['pairs'])} paradigms" in done.stdout
-    assert "whom people can ask is not named (en)" in done.stdout
-    before = (folder / "form-1.html").read_bytes()
-    assert run_command("eval.questionnaire", *options, "questionnaire.per_paradigm=1").returncode == 0
-    assert (folder / "form-1.html").read_bytes() == before
-    chinese = run_command(
-        "eval.questionnaire", *options, "questionnaire.per_paradigm=1", "questionnaire.languages=[zh]"
-    )
-    assert chinese.returncode == 0, "a folder a language"
-    other = run_command("eval.questionnaire", *options, "questionnaire.per_paradigm=2")
-    assert other.returncode == 2
-    assert "of another questionnaire, which people may be answering" in other.stderr
-    assert other.stderr.count("\n") == 1
-    answer = {"first": "x", "second": "y", "chosen": "first", "ms": 1, "passed": True}
-    answers = [
-        {**answer, "paradigm": pair["paradigm"], "pair_id": pair["pair_id"], "first": pair["good"],
-         "second": pair["bad"], "position": i}
-        for i, pair in enumerate(form["pairs"])
-    ]  # fmt: skip
-    digest = form_digest_of(form["pairs"], questionnaire["benchmark"]["digest"], checks=())
-    one = content(answers=answers, checks=[], benchmark=questionnaire["benchmark"], form={"digest": digest})
-    (tmp_path / "answers").mkdir()
-    paths = write_answers(tmp_path / "answers", one)
-    table = run_command("eval.questionnaire", *options, f"people={paths[0]}")
-    assert table.returncode == 0, table.stderr
-    assert "toy · 1 rater" in table.stdout
-    assert "100.0" in table.stdout.splitlines()[-3] + table.stdout.splitlines()[-4]
-    diagnostic = run_command("eval.questionnaire", "benchmark=cprag", f"people={paths[0]}")
-    assert diagnostic.returncode == 2
-    assert "a diagnostic has no pairs for people to choose from" in diagnostic.stderr
 
 
 def test_the_last_answer_counts_and_the_first_has_the_time(tmp_path):

@@ -2,7 +2,6 @@
 
 import json
 import re
-from functools import cache
 
 import pandas as pd
 import pytest
@@ -11,116 +10,21 @@ from eval.benchmarks.load import Benchmark
 from eval.questionnaire.agreement import agreement
 from eval.questionnaire.answers import counted, read_sheets
 from eval.questionnaire.config import CheckConfig
-from eval.questionnaire.forms import deal, texts_of
+from eval.questionnaire.forms import deal, form_digest, texts_of
 from eval.questionnaire.page import write_page
 from tests.support.browser import OpenPage
 from tests.support.commands import run_command
-from tests.support.questionnaires import config, forms_of
-from tests.support.simulated_study import SimulatedStudy
+from tests.support.questionnaires import BENCHMARK, PAUSE, STUDY, Person, config, write_form
 
 EVIL = "</script><script>alert(1)</script><b>"
-PAUSE = 350  # milliseconds: a pair that has just appeared takes no answer
-PHENOMENA = {"binding": (2, 0.6, 0.05), "islands": (1, 0.5, 0.0)}
-
-
-class Study(SimulatedStudy):
-    """A simulated study whose sentences name their pair."""
-
-    def items(self):
-        named = (items := super().items())["paradigm"] + " " + items["pair_id"]
-        return items.assign(good=named + " is right.", bad=named + " right is.")
-
-
-STUDY = Study(models=("lstm_tiny",), sizes=("125k", "250k"), pairs=2, phenomena=PHENOMENA)
-BENCHMARK = Benchmark("blimp", STUDY.items(), "be" * 32)
 
 
 @pytest.fixture(scope="module")
 def form(tmp_path_factory):
-    """Page of a form with all six pairs of the simulated study and two checks."""
+    """Page of a form with six pairs and two checks."""
     path = tmp_path_factory.mktemp("forms") / "form.html"
-    (one,) = forms_of(BENCHMARK, "questionnaire.per_paradigm=2", "questionnaire.checks=2")
-    write_page(path, one, BENCHMARK, texts_of(config(), "en")["en"], "en", "en")
+    write_form(path)
     return path
-
-
-@cache
-def good_checks():
-    # Without a capital, as the pairs of the simulated study.
-    return {check.good[:1].lower() + check.good[1:] for check in config().by_language["en"].checks}
-
-
-class Person:
-    """A person who answers a form, wrongly in the pairs of `wrong` and in `failed` attention checks.
-
-    A fake clock skips the pauses before answers, unless the person `reloads` the page, which would remove it.
-    """
-
-    def __init__(self, opened, wrong=(), failed=0, reloads=False):
-        self.opened, self.page, self.wrong, self.failed = opened, opened.page, set(wrong), failed
-        self.reloads = reloads
-        if not reloads:
-            self.page.clock.install()
-
-    def begin(self, native="yes"):
-        self.page.check(f"input[name=native][value={native}]")
-        self.page.check("input[name=consent]")
-        self.page.click("#intro button[type=submit]")
-
-    def choose(self, by="click"):
-        """Answer one pair, by a click, a tap or a key; return False if none is left."""
-        if self.page.locator("#task").is_hidden():
-            return False
-        if self.reloads:
-            self.page.wait_for_timeout(PAUSE)
-        else:
-            self.page.clock.fast_forward(PAUSE)
-        number = self.page.inner_text("#progress")
-        shown = [self.page.inner_text(f"#{side}") for side in ("first", "second")]
-        if not good_checks().isdisjoint(shown):
-            right = 0 if shown[0] in good_checks() else 1
-            wrong, self.failed = self.failed > 0, self.failed - 1
-        else:
-            right = [text.endswith(" is right.") for text in shown].index(True)
-            wrong = " ".join(shown[0].split()[:2]) in self.wrong
-        side = 1 - right if wrong else right
-        button = self.page.locator(".sentence").nth(side)
-        match by:
-            case "click":
-                button.click()
-            case "tap":
-                button.tap()
-            case "number":
-                self.page.keyboard.press("12"[side])
-            case "arrow":
-                self.page.keyboard.press(["ArrowLeft", "ArrowRight"][side])
-            case "tab":
-                for _ in range(1 + side):
-                    self.page.keyboard.press("Tab")
-                self.page.keyboard.press("Enter")
-        self.page.wait_for_function(
-            """(number) => document.getElementById("task").hidden
-                 || document.getElementById("progress").textContent !== number""",
-            arg=number,
-        )
-        return True
-
-    def answer_all(self, by="click"):
-        """Answer the remaining pairs."""
-        while self.choose(by):
-            pass
-
-    def save_answers(self, folder):
-        """Download the answers to a folder; return the file."""
-        with self.page.expect_download() as started:
-            self.page.click("#download")
-        name = started.value.suggested_filename
-        started.value.save_as(folder / name)
-        assert name in self.page.inner_text("#downloaded")
-        assert self.page.locator("#text").input_value() == (folder / name).read_text()
-        assert self.opened.console == []
-        self.page.context.close()
-        return folder / name
 
 
 # Two of three people err in one pair, so a majority does.
@@ -229,9 +133,10 @@ def test_a_report_shows_the_people_of_the_questionnaire(answers, browser, tmp_pa
     reach = pd.read_csv(folder / "blimp-words-to-people.csv")
     assert set(reach.loc[reach["name"] == "overall", "people"].round(6)) == {round(AGREE["overall"], 6)}
     page = OpenPage(browser, folder / "report.html")
-    levels = page.page.locator("#s1-levels")
+    page.page.evaluate("document.querySelectorAll('details').forEach((folded) => { folded.open = true; })")
+    levels = page.page.locator("#blimp-levels-table")
     heads = levels.locator("thead th").all_inner_texts()
-    assert [re.sub(r"\s+", " ", head) for head in heads if "people" in head] == ["people own answers, 3 raters"]
+    assert [re.sub(r"\s+", " ", head) for head in heads if "people" in head] == ["people (own answers, 3 raters)"]
     overall = levels.locator("tr.overall td").all_inner_texts()
     assert overall[[("people" in head) for head in heads].index(True) - 1] == ".778"
     text = page.page.inner_text("body")
@@ -241,6 +146,53 @@ def test_a_report_shows_the_people_of_the_questionnaire(answers, browser, tmp_pa
     assert f"people={answers} questionnaire.max_failed_checks=0" in text
     assert page.console == []
     assert page.overflow == 0
+
+
+@pytest.mark.slow
+def test_the_command_writes_forms_and_reads_answers(tmp_path):
+    options = ["benchmark=toy", "benchmark.paradigms=null", f"questionnaire.folder={tmp_path}/forms"]
+    done = run_command("eval.questionnaire", *options, "questionnaire.per_paradigm=1")
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in (tmp_path / "forms").iterdir()) == ["en", "index.html"]
+    folder = tmp_path / "forms" / "en"
+    assert sorted(path.name for path in folder.iterdir()) == ["form-1.html", "questionnaire.json"]
+    questionnaire = json.loads((folder / "questionnaire.json").read_text())
+    (form,) = questionnaire["forms"]
+    assert f"toy: {len(form['pairs'])} pairs of {len(form['pairs'])} paradigms" in done.stdout
+    assert "whom people can ask is not named (en)" in done.stdout
+    before = (folder / "form-1.html").read_bytes()
+    assert run_command("eval.questionnaire", *options, "questionnaire.per_paradigm=1").returncode == 0
+    assert (folder / "form-1.html").read_bytes() == before
+    chinese = run_command(
+        "eval.questionnaire", *options, "questionnaire.per_paradigm=1", "questionnaire.languages=[zh]"
+    )
+    assert chinese.returncode == 0, "a folder a language"
+    other = run_command("eval.questionnaire", *options, "questionnaire.per_paradigm=2")
+    assert other.returncode == 2
+    assert "of another questionnaire, which people may be answering" in other.stderr
+    assert other.stderr.count("\n") == 1
+    answer = {"first": "x", "second": "y", "chosen": "first", "ms": 1, "passed": True}
+    answers = [
+        {**answer, "paradigm": pair["paradigm"], "pair_id": pair["pair_id"], "first": pair["good"],
+         "second": pair["bad"], "position": i}
+        for i, pair in enumerate(form["pairs"])
+    ]  # fmt: skip
+    pairs = [(pair["paradigm"], pair["pair_id"], pair["good"], pair["bad"]) for pair in form["pairs"]]
+    digest = form_digest(questionnaire["benchmark"]["digest"], pairs, [])
+    one = {
+        "schema": "pairscale-answers", "version": 1,
+        "benchmark": questionnaire["benchmark"], "form": {"digest": digest},
+        "rater": "0" * 16, "native": True, "hidden_field": False, "answers": answers, "checks": [],
+    }  # fmt: skip
+    file = tmp_path / "answers.json"
+    file.write_text(json.dumps(one))
+    table = run_command("eval.questionnaire", *options, f"people={file}")
+    assert table.returncode == 0, table.stderr
+    assert "toy · 1 rater" in table.stdout
+    assert "100.0" in table.stdout.splitlines()[-3] + table.stdout.splitlines()[-4]
+    diagnostic = run_command("eval.questionnaire", "benchmark=cprag", f"people={file}")
+    assert diagnostic.returncode == 2
+    assert "a diagnostic has no pairs for people to choose from" in diagnostic.stderr
 
 
 def test_the_form_starts_only_with_consent(browser, form):
@@ -263,121 +215,6 @@ def test_a_double_tap_is_one_answer_and_a_repeated_key_none(browser, form):
     opened.page.wait_for_timeout(PAUSE)
     opened.page.evaluate("document.dispatchEvent(new KeyboardEvent('keydown', { key: '1', repeat: true }))")
     assert opened.page.inner_text("#progress") == "2 of 8"
-
-
-@pytest.mark.parametrize(("width", "touch"), [(1280, False), (390, True)])
-def test_a_step_back_changes_an_answer_and_the_file_says_so(browser, form, tmp_path, width, touch):
-    """Every pair is answered once, the last answer counts, and the file has those before, with their times."""
-    by = "tap" if touch else "click"
-    person = Person(OpenPage(browser, form, width, touch=touch))
-    page = person.page
-
-    def press(name):
-        page.clock.fast_forward(PAUSE)
-        page.locator(name).tap() if touch else page.locator(name).click()
-
-    def pressed():
-        return [page.locator(".sentence").nth(side).get_attribute("aria-pressed") for side in (0, 1)]
-
-    person.begin()
-    assert page.locator("#back").is_hidden()
-    person.choose(by)
-    person.choose(by)
-    assert pressed() == [None, None]
-    assert page.locator("#next").is_hidden()
-    press("#back")
-    assert page.inner_text("#progress") == "2 of 8"
-    assert sorted(pressed()) == ["false", "true"]  # the answer that was given
-    assert person.opened.overflow == 0
-    second = [page.inner_text(f"#{side}") for side in ("first", "second")]
-    press("#back")
-    assert page.inner_text("#progress") == "1 of 8"
-    first = [page.inner_text(f"#{side}") for side in ("first", "second")]
-    press("#next")
-    assert page.inner_text("#progress") == "2 of 8"
-    page.clock.fast_forward(PAUSE)
-    other = pressed().index("false")
-    page.keyboard.press("12"[other])
-    assert page.inner_text("#progress") == "3 of 8"
-    assert page.locator("#bar").evaluate("bar => bar.value") == 2
-    page.keyboard.press("Backspace")
-    assert page.inner_text("#progress") == "3 of 8", "a pair that has just appeared takes no key"
-    person.answer_all(by)
-    press("#back-from-end")
-    assert page.inner_text("#progress") == "8 of 8"
-    press("#next")
-    path = person.save_answers(tmp_path)
-    content = json.loads(path.read_text())
-    choices = sorted([*content["answers"], *content["checks"]], key=lambda choice: choice["position"])
-    assert [choice["position"] for choice in choices] == list(range(8))
-    assert [[choices[n]["first"], choices[n]["second"]] for n in (0, 1)] == [first, second]
-    assert [len(choice["earlier"]) for choice in choices] == [0, 1, 0, 0, 0, 0, 0, 0]
-    (earlier,) = choices[1]["earlier"]
-    assert {earlier["chosen"], choices[1]["chosen"]} == {"first", "second"}
-    assert choices[1]["chosen"] == ["first", "second"][other]
-    assert PAUSE <= earlier["ms"] < choices[1]["ms"]
-    assert choices[1]["ms"] >= 3 * PAUSE  # three times on the screen
-    if "pair_id" in choices[1]:
-        result = counted(read_sheets([str(path)]), "blimp", "be" * 32, BENCHMARK.pairs, config())
-        assert result.notes == ["1 answer changed after a step back: the last one counts."]
-        row = result.judgements[result.judgements["position"] == 1].iloc[0]
-        assert row["seconds"] == earlier["ms"] / 1000
-        assert not row["right"]
-
-
-def test_a_saved_file_is_final(browser, form, tmp_path):
-    """Another file of the same person on the same form would have other answers."""
-    person = Person(OpenPage(browser, form), reloads=True)
-    person.begin()
-    person.answer_all("number")
-    assert person.page.locator("#back-from-end").is_visible()
-    with person.page.expect_download():
-        person.page.click("#download")
-    assert person.page.locator("#back-from-end").is_hidden()
-    person.page.reload()
-    person.page.wait_for_selector("html[data-drawn=true]", state="attached")
-    assert person.page.locator("#end").is_visible()
-    assert person.page.locator("#back-from-end").is_hidden()
-
-
-@pytest.fixture(scope="module")
-def several(tmp_path_factory):
-    """Folder of a questionnaire in two languages, of two forms each."""
-    folder = tmp_path_factory.mktemp("several")
-    texts = folder / "texts"
-    texts.mkdir()
-    (texts / "en.yaml").write_text('contact: "Ask A. Person: a@example.org"\n')
-    (texts / "zh.yaml").write_text('contact: "a@example.org"\nduration: ""\n')
-    done = run_command(
-        "eval.questionnaire", "benchmark=toy", "benchmark.per_paradigm=2", "questionnaire.per_paradigm=1",
-        "questionnaire.raters=2", "questionnaire.languages=[en,zh]", f"questionnaire.texts={texts}",
-        f"questionnaire.folder={folder}/forms",
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return folder / "forms", done.stdout
-
-
-@pytest.mark.slow
-def test_a_start_page_leads_to_a_form_in_a_language(browser, several):
-    folder, printed = several
-    assert f"start page: {folder}/index.html draws a form; ?lang=en|zh" in printed
-    page = browser.new_page()
-    page.goto((folder / "index.html").as_uri())
-    page.wait_for_selector("html[data-drawn=true]", state="attached")
-    assert page.locator("a.language strong").all_inner_texts() == ["English", "中文"]
-    page.click("a.language >> nth=1")
-    page.wait_for_url("**/zh/form-*.html")
-    drawn = page.url.rpartition("/")[2]
-    text = page.inner_text("#intro")
-    assert "a@example.org" in text
-    assert "分钟" not in text  # no duration: ""
-    for _ in range(3):  # the same form again, in any language
-        page.goto((folder / "index.html").as_uri() + "?lang=en")
-        page.wait_for_url(f"**/en/{drawn}")
-    assert "This takes about 6 minutes." in page.inner_text("#intro")  # 44 questions of 8 seconds
-    assert "Ask A. Person" in page.inner_text("#intro")
-    page.goto((folder / "index.html").as_uri() + "?lang=en&form=2")
-    page.wait_for_url("**/en/form-2.html")
 
 
 def test_a_browser_without_storage_shows_a_warning_and_still_works(browser, form, tmp_path):
