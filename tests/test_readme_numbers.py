@@ -9,9 +9,10 @@ import pytest
 from PIL import Image
 
 from analysis.exhibits.tables.slopes import slope_table
-from tests.support import PAGES
+from tests.support import PAGES, ROOT
 from tests.support.committed_results import RESULTS, SMALL, STUDY, analysed
-from tests.support.pictures import PICTURES, PNG, parts_of, picture
+from tests.support.gallery import SCREENSHOTS
+from tests.support.pictures import PICTURES, PNG, parts_of
 from tests.support.readme_blocks import BLOCK, BLOCKS, bench_row, with_results
 
 # Decimals that are not results: versions, sections of papers, the level of intervals.
@@ -81,16 +82,17 @@ def test_speeds_equal_the_tables_of_the_bench():
 
 @pytest.mark.parametrize("name", PICTURES)
 def test_pictures_show_the_committed_tables(name):
-    texts, numbers = parts_of((RESULTS / f"{name}.svg").read_text())
-    drawn_texts, drawn_numbers = parts_of(picture(name))
+    texts, numbers = parts_of((ROOT / f"{name}.svg").read_text())
+    drawn_texts, drawn_numbers = parts_of(PICTURES[name]())
     assert drawn_texts == texts, "make pictures draws them"
     np.testing.assert_allclose(drawn_numbers, numbers, rtol=1e-4, atol=0.02)
 
 
 def test_pictures_of_readme_are_those_that_are_drawn_and_none_is_quantised():
-    linked = {match for page in PAGES for match in re.findall(r"results/(\S+\.(?:png|svg))", page.read_text())}
-    assert linked <= {f"{PNG}.png", *(f"{name}.svg" for name in PICTURES)}
-    drawn = ET.parse(RESULTS / f"{PNG}.svg").getroot()
-    with Image.open(RESULTS / f"{PNG}.png") as image:
+    links = [(page.parent / link) for page in PAGES for link in re.findall(r"!\[[^]]*\]\((\S+)\)", page.read_text())]
+    linked = {str(path.resolve().relative_to(ROOT)) for path in links}
+    assert linked <= {f"{PNG}.png", *(f"{name}.svg" for name in PICTURES), *SCREENSHOTS}
+    drawn = ET.parse(ROOT / f"{PNG}.svg").getroot()
+    with Image.open(ROOT / f"{PNG}.png") as image:
         assert image.mode in ("RGB", "RGBA")  # no palette
         assert image.width == pytest.approx(300 / 96 * float(drawn.get("width")), abs=1)
