@@ -1,6 +1,7 @@
 """The analysis command: collect a study, fit its curves, print the main table, write the report.
 
 python -m analysis study=NAME                              from run folders
+python -m analysis study=NAME format=md|ipynb              as Markdown or as a notebook in place of a page
 python -m analysis study=NAME+OTHER                        of several studies, side by side
 python -m analysis study=NAME people=FOLDER                beside people who answered a questionnaire on the pairs
 python -m analysis source=wandb project=ENTITY/PROJECT     from Weights & Biases

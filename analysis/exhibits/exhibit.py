@@ -1,7 +1,6 @@
 """An exhibit: a table, a figure or both under a heading, for files, the terminal and a page."""
 
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -16,7 +15,16 @@ from analysis.config import FigureConfig
 from analysis.exhibits.figures.files import write_figure
 from analysis.exhibits.figures.style import PAGE, Chart, finished, style
 from analysis.exhibits.tables.latex import latex_escape, latex_number, latex_table, write_csv
-from analysis.exhibits.tables.text import DASH, accuracy_text, as_it_is, count, p_text, table_digits, title
+from analysis.exhibits.tables.text import (
+    DASH,
+    accuracy_text,
+    as_it_is,
+    count,
+    p_text,
+    table_digits,
+    title,
+    with_minus_signs,
+)
 from pairscale.files import write_text
 
 Cell = Callable[[Any], str]
@@ -140,7 +148,7 @@ class Exhibit:
         ]  # fmt: skip
         cells = [
             [
-                {"text": _minus(text) if column.numeric else text, "value": value, "numeric": column.numeric}
+                {"text": with_minus_signs(text) if column.numeric else text, "value": value, "numeric": column.numeric}
                 for text, value in zip(column.texts, column.values or column.texts, strict=True)
             ]
             for column in shown
@@ -223,11 +231,6 @@ def _is_long(column: Column) -> bool:
 def _place(column: Column) -> int:
     """Return where a column stands on the page: paradigms first, in sight; sentences last, so that numbers are, too."""
     return 0 if column.name == "paradigm" else 1 + _is_long(column)
-
-
-def _minus(text: str) -> str:
-    """Write minus signs for the hyphens before numbers."""
-    return re.sub(r"(?<![\w-])-(?=[.\d])", "\N{MINUS SIGN}", text)
 
 
 def _formatter(column: str, numeric: bool) -> Cell:

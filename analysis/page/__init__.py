@@ -1,7 +1,6 @@
 """Pages that open without a network: the templates' environment, and what stands in every page."""
 
 import gzip
-import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -16,6 +15,7 @@ import pandas as pd
 import vl_convert
 
 from analysis.exhibits.figures.style import schema_version
+from analysis.exhibits.tables.text import with_minus_signs
 from pairscale.files import write_text
 
 
@@ -39,7 +39,7 @@ def write_page(path: Path, template: str, charts: Mapping[str, Mapping[str, Any]
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_asset), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
     )
-    environment.filters.update(minus=_signed, number=_number, duration=_duration)
+    environment.filters.update(minus=with_minus_signs, number=_number, duration=_duration)
     environment.globals.update(file=file, packed=packed)
     css = _asset("theme.css", "eval") + _asset("report.css")
     assets = {"charts": charts, "css": css, "js": _asset("report.js"), "vega": _vega()}
@@ -63,11 +63,6 @@ def _vega() -> str:
 
 def _asset(name: str, package: str = "analysis.page") -> str:
     return (files(package) / name).read_text(encoding="utf-8")
-
-
-def _signed(text: str) -> str:
-    """Replace the hyphens before negative numbers in a sentence by minus signs."""
-    return re.sub(r"(?<![\w-])-(?=[.\d])", "\N{MINUS SIGN}", text)
 
 
 def _number(value: Any, form: str = ",.0f") -> str:

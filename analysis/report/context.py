@@ -116,5 +116,6 @@ def analysis_command(report: Report) -> str:
     chosen = [f"analysis.{name}={written(value)}" for name, value in dataclasses.asdict(config.analysis).items()]
     paths = [f"paths.{name}={getattr(config.paths, name)}" for name in ("runs", "reports")]
     paths = [path for path in paths if path not in ("paths.runs=runs", "paths.reports=reports")]
-    words = [f"study={report.study.name}", *source, *options(config), *chosen, f"ties={config.ties}", *paths]
+    form = [] if config.format == "html" else [f"format={config.format}"]
+    words = [f"study={report.study.name}", *form, *source, *options(config), *chosen, f"ties={config.ties}", *paths]
     return shlex.join(["python", "-m", "analysis", *words])

@@ -62,10 +62,7 @@ def _legend(section: Section) -> list[dict[str, Any]]:
 
 def _curves(section: Section, report: Report) -> Exhibit:
     people = f" People: {section.respondents.label}." if section.respondents else ""
-    about = (
-        f"Accuracy against {section.judged.unit} of training text (logarithmic), a panel for each curve.{people} "
-        "Choose a phenomenon to highlight it."
-    )
+    about = f"Accuracy against {section.judged.unit} of training text (logarithmic), a panel for each curve.{people}"
     lines = "Means over the runs of a size" if section.curves.lines.empty else "The fits whose slopes are given"
     return Exhibit(
         "curves",

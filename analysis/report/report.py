@@ -1,4 +1,4 @@
-"""The files of a report: one HTML page that opens without a network, and its tables and figures beside it."""
+"""The files of a report: one HTML page that opens without a network, or a document, and its tables and figures."""
 
 import os
 from functools import partial
@@ -15,13 +15,14 @@ from analysis.exhibits.tables.slopes import slope_table, write_latex
 from analysis.page import write_page
 from analysis.report.context import page_context
 from analysis.report.curves import groups_of
+from analysis.report.documents import write_markdown, write_notebook
 from analysis.sections.section import Report, Section
 from pairscale.errors import RunError
 from pairscale.files import only_process
 
 
 def write_report(folder: Path, report: Report) -> Path:
-    """Write report.html and, beside it, tables as CSV and LaTeX, figures as SVG, PDF and PNG; return its path.
+    """Write the report and, beside it, tables as CSV and LaTeX, figures as SVG, PDF and PNG; return its path.
 
     Raises RunError where another process is writing it, WriteError where the disk refuses.
     """
@@ -47,8 +48,14 @@ def _write(folder: Path, report: Report) -> Path:
             charts |= exhibit.specifications(f"{of.file}-")
         write_csv(folder / f"{of.file}-runs.csv", of.runs.drop(columns="manifest").reset_index())
         write_csv(folder / f"{of.file}-problems.csv", of.problems)
-    path = folder / "report.html"
-    write_page(path, "report.html", charts, page_context(report, folder))
+    context, path = page_context(report, folder), folder / f"report.{report.config.format}"
+    match report.config.format:
+        case "html":
+            write_page(path, "report.html", charts, context)
+        case "md":
+            write_markdown(path, context)
+        case "ipynb":
+            write_notebook(path, context)
     return path
 
 

@@ -49,7 +49,7 @@ def phenomena_exhibit(section: Section, confidence: float) -> Exhibit | None:
     people = published[(published["model"] == PEOPLE) & (published["level"] == "phenomenon")]
     about = (
         f"Accuracy against {judged.unit} of training text, a panel for each phenomenon, a line for each curve. "
-        f"{_marks(curves, confidence)} Choose a curve to highlight it."
+        + _marks(curves, confidence)
     )
     draw = partial(curves_together, curves, unit=judged.unit)
     known = dict(zip(people["name"], people["accuracy"], strict=True))

@@ -261,7 +261,7 @@ def judged_by(study: Study, label: str, method: str, scores: Scores) -> Judgemen
     by_group = {str(runs.at[run, "group"]): dict(policy) for run, policy in policies.items()}
     notes = [*study.notes, *of_policy, *_uneven(runs)]
     if "pair_id" in pairs and (faulty := faulty_note(label.partition("+")[0], pairs)):
-        notes.append(f"{label}: {faulty}")
+        notes.append(f"{benchmark_name(label)}: {faulty}.")
     over = " or ".join(filter(None, scores.over))
     arrays = scores.outcome, scores.tie, scores.unk
     return Judgements(label, method, scores.digest, by_group, runs, pairs, *arrays, problems, notes, over)

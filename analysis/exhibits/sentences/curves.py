@@ -119,7 +119,7 @@ def ruled_out(judged: Judgements) -> str:
 
 
 def _at_most(share: float) -> str:
-    return "no pair" if share == 0 else f"at most {share:.1%} of the pairs"
+    return "no pair" if share == 0 else f"at most {max(share, 0.001):.1%} of the pairs"
 
 
 def _shares(judged: Judgements, flags: npt.NDArray[Any]) -> pd.Series:

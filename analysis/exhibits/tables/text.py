@@ -22,6 +22,11 @@ def title(name: str) -> str:
     return words[:1].upper() + words[1:]
 
 
+def with_minus_signs(text: str) -> str:
+    """Return a text with minus signs for the hyphens before numbers."""
+    return re.sub(r"(?<![\w-])-(?=[.\d])", "\N{MINUS SIGN}", text)
+
+
 def as_it_is(value: Any) -> str:
     """Return the text of a cell unchanged; nothing for a missing value."""
     return "" if value is None or value != value else str(value)
