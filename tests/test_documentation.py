@@ -1,5 +1,6 @@
 """The documentation: its commands compose, and its links have targets."""
 
+import importlib
 import re
 import shlex
 import subprocess
@@ -10,6 +11,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from pairscale import MODULES
 from pairscale.command.compose import compose
+from pairscale.command.rooms import register
 from tests.support import PAGES, ROOT
 
 PLACEHOLDERS = {"experiment": "demo", "corpus": "toy", "tokenizer": "word", "benchmark": "toy"}  # for NAME
@@ -83,6 +85,19 @@ def test_links_into_pages_name_a_heading(path):
             for heading in re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
         ]
         assert anchor in headings
+
+
+def test_every_value_has_a_type_and_a_meaning(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    reference = importlib.import_module("reference")
+    register()
+    groups = [name for name in reference.group_folders() if name not in reference.WITHOUT_KEYS]
+    keys = [
+        *reference.base_keys(),
+        *(key for group in groups for of in reference.group_keys(group).values() for key in of),
+    ]
+    assert len(keys) > 150
+    assert [key.name for key in keys if not (key.type and key.meaning)] == []
 
 
 @pytest.mark.slow
