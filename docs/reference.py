@@ -112,7 +112,9 @@ def commands_page() -> str:
 def modules_page(package: str) -> str:
     """Return the page, in reStructuredText as docstrings are read, with all public modules of a package."""
     parts = [_heading(package, "=")]
-    for path in sorted((ROOT / package).rglob("*.py")):
+    folder = ROOT / package
+    first = [folder / "__init__.py", folder / "library.py"]  # what users import, where there is one
+    for path in sorted(folder.rglob("*.py"), key=lambda path: (path not in first, path)):
         words = path.relative_to(ROOT).with_suffix("").parts
         if any(word.startswith("_") and word != "__init__" for word in words):
             continue
@@ -172,7 +174,8 @@ def _about(path: Path) -> str:
 
 def _about_class(schema: type) -> str:
     """Return the first sentence of a class's docstring, as a heading."""
-    return (inspect.getdoc(schema) or schema.__name__).partition("\n")[0].partition("; ")[0].rstrip(".")
+    line = (inspect.getdoc(schema) or schema.__name__).partition("\n")[0]
+    return re.split(r"\. |; | \(|: ", line)[0].rstrip(".")
 
 
 def _schema(group: str | None, name: str) -> type | None:

@@ -8,6 +8,7 @@ from tests.support.committed_results import RESULTS
 from tests.support.readme_blocks import bench_row, faster
 
 LEVEL = 95  # per cent, of the intervals that are simulated
+PADDING = {"left": 30, "right": 10, "top": 5, "bottom": 5}  # pixels: fonts of other machines are wider
 QUANTITIES = {  # of coverage.csv -> as the chart names them
     ("slope", "these pairs"): "slope",
     ("slope", "new pairs too"): "slope, new pairs too",
@@ -22,7 +23,7 @@ def coverage_chart() -> Chart:
     for name, errors in (("percent", 0), ("low", -2), ("high", 2)):
         table[name] = (100 * (table["covered"] + errors * table["standard_error"])).clip(upper=100)
     designs = alt.Scale(domain=list(table["design"].unique()))
-    panels = []
+    panels: list[Chart] = []
     for (quantity, question), name in QUANTITIES.items():
         rows = table[(table["quantity"] == quantity) & (table["question"] == question)]
         axis = alt.Axis(labels=not panels, labelLimit=300)
@@ -40,16 +41,16 @@ def coverage_chart() -> Chart:
                 title=name, width=130
             )
         )
-    return alt.hconcat(*panels)
+    return alt.hconcat(*panels).properties(padding=PADDING)
 
 
 def speed_chart() -> Chart:
     """Return how many times as fast as others pairscale trains and scores, on the machine of the tables."""
-    rows = [(f"{name}, beside its authors' script", float(faster(bench_row(name)[3])), "training") for name in (
+    rows = [(f"{name} / authors' script", float(faster(bench_row(name)[3])), "training") for name in (
         "LSTM, fp32", "LSTM, bf16", "Transformer-XL, fp32", "Transformer-XL, bf16"
     )]  # fmt: skip
     for name in ("minicons 0.3.39", "lm-evaluation-harness 0.4.13"):
-        rows.append((f"GPT-2, fp32, beside {name}", float(faster(bench_row(name)[3])), "scoring"))
+        rows.append((f"GPT-2, fp32 / {name}", float(faster(bench_row(name)[3])), "scoring"))
     table = pd.DataFrame(rows, columns=["what", "factor", "of"])
     kinds = ["training", "scoring"]
     colour = alt.Color("of:N", scale=alt.Scale(domain=kinds, range=list(HUES[:2])), legend=alt.Legend(title=None))
@@ -61,4 +62,4 @@ def speed_chart() -> Chart:
         .encode(alt.X("factor:Q"), y, text=alt.Text("factor:Q", format=".1f"))
     )
     equal = alt.Chart(pd.DataFrame({"factor": [1]})).mark_rule(color=GREY, strokeDash=[3, 3]).encode(x="factor:Q")
-    return alt.layer(bars, text, equal).properties(width=380)
+    return alt.layer(bars, text, equal).properties(width=340, padding=PADDING)
