@@ -165,7 +165,7 @@ class Exhibit:
 
     def files(self, prefix: str = "") -> dict[str, str]:
         """Return the files that `write` writes, by their kind."""
-        kinds = {"SVG": "svg", "PNG": "png"} if self.charts else {}
+        kinds = {"SVG": "svg", "PDF": "pdf", "PNG": "png"} if self.charts else {}
         kinds |= {"CSV": "csv", "LaTeX": "tex"} if self.table is not None and len(self.table) else {}
         return {kind: f"{prefix}{self.name}.{suffix}" for kind, suffix in kinds.items()}
 

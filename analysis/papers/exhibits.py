@@ -6,12 +6,16 @@ from functools import partial
 
 import pandas as pd
 
+from analysis.curves.fit import CHANCE
 from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.figures.accuracies import axis_start, condition_chart, gap_chart, matrix_chart
 from analysis.exhibits.figures.style import Chart, Frame
+from analysis.exhibits.sentences.curves import joined
+from analysis.exhibits.sentences.takeaways import values
 from analysis.exhibits.tables.text import as_it_is, count, signed_text, yes
 from analysis.measures.accuracies import (
     OVERALL,
+    PEOPLE,
     Conditions,
     against,
     by_condition,
@@ -26,7 +30,10 @@ from analysis.measures.accuracies import (
 def paradigms_exhibit(name: str, heading: str, about: str, accuracies: pd.DataFrame, known: pd.DataFrame) -> Exhibit:
     """Return BLiMP's table 4; `known`: the published list of paradigms (accuracies.paradigm_table)."""
     table = paradigm_table(accuracies, known)
-    return Exhibit(name, heading, about, table, cells={"one_prefix": yes, "two_prefix": yes})
+    models = table.columns.difference(["field", "phenomenon", "paradigm", "one_prefix", "two_prefix"], sort=False)
+    below = joined([f"{model} in {int((table[model] < CHANCE).sum())}" for model in models])
+    takeaways = [("", f"Below chance, of {len(table)} paradigms: {below}.")]
+    return Exhibit(name, heading, about, table, cells={"one_prefix": yes, "two_prefix": yes}, takeaways=takeaways)
 
 
 def people_exhibit(accuracies: pd.DataFrame) -> Exhibit:
@@ -55,7 +62,19 @@ def correlation_exhibit(name: str, heading: str, about: str, accuracies: pd.Data
     cells = {"model": as_it_is, "other": as_it_is, "paradigms": count}
     cells["r"] = signed_text
     charts = {"matrix": draw}
-    return Exhibit(name, heading, about, table, cells=cells, charts=charts)
+    return Exhibit(name, heading, about, table, cells=cells, charts=charts, takeaways=_with_people(table))
+
+
+def _with_people(table: pd.DataFrame) -> list[tuple[str, str]]:
+    """Say how each model correlates with people; `table`: model, other, r, low, high."""
+    rows = table[table["other"] == PEOPLE]
+    ours = rows[~rows["model"].str.endswith("(paper)")]
+    rows = ours if len(ours) else rows
+    two = partial(signed_text, digits=2)
+    return [
+        (row["model"], f"r = {two(row['r'])} with people, 95% interval [{two(row['low'])}, {two(row['high'])}].")
+        for row in rows.to_dict("records")
+    ]
 
 
 def conditions_exhibit(
@@ -72,7 +91,12 @@ def conditions_exhibit(
     shown = list(dict.fromkeys(rows["panel"]))
     low = axis_start(rows["accuracy"])
     charts = {f"panel-{i}": partial(_panel, rows, panel, low) for i, panel in enumerate(shown)}
-    return Exhibit(name, heading, about, table if len(shown) > 1 else table.drop(columns="panel"), charts=charts)
+    takeaways = [
+        (str(panel) if len(shown) > 1 else "", f"Loss: {values(of_panel, 'model', 'loss', signed_text)}.")
+        for panel, of_panel in table.groupby("panel", sort=False)
+    ]
+    table = table if len(shown) > 1 else table.drop(columns="panel")
+    return Exhibit(name, heading, about, table, charts=charts, takeaways=takeaways)
 
 
 def _panel(rows: pd.DataFrame, panel: str, low: float, frame: Frame) -> Chart:

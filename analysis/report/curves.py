@@ -32,9 +32,9 @@ def groups_of(section: Section) -> list[str]:
 def curve_items(section: Section, report: Report) -> list[dict[str, Any]]:
     """Return the values of exhibits.html for a section's curves and slopes, as Exhibit.for_page does."""
     file = report.file_label(section)
-    slopes = {"SVG": "slopes.svg", "PNG": "slopes.png"} if _has_slopes(section) else {}
+    slopes = _figures("slopes") if _has_slopes(section) else {}
     slopes |= {"CSV": "slopes.csv", "LaTeX": "slopes.tex"}
-    curves = {"SVG": "curves.svg", "PNG": "curves.png", "means (CSV)": "accuracies.csv", "runs (CSV)": "points.csv"}
+    curves = {**_figures("curves"), "means (CSV)": "accuracies.csv", "runs (CSV)": "points.csv"}
     of_groups = [f"{section.label}-curve-{number}" for number in range(len(groups_of(section)))]
     parts: list[tuple[Exhibit, dict[str, str], list[str], list[dict[str, Any]]]] = [
         (_curves(section, report), curves, of_groups, _legend(section)),
@@ -47,6 +47,10 @@ def curve_items(section: Section, report: Report) -> list[dict[str, Any]]:
         | {"files": {kind: f"{file}-{name}" for kind, name in files.items()}, "charts": charts, "legend": legend}
         for exhibit, files, charts, legend in parts
     ]
+
+
+def _figures(name: str) -> dict[str, str]:
+    return {kind: f"{name}.{kind.lower()}" for kind in ("SVG", "PDF", "PNG")}
 
 
 def _has_slopes(section: Section) -> bool:

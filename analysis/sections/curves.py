@@ -12,7 +12,7 @@ from analysis.exhibits.exhibit import Cell, Exhibit, existing
 from analysis.exhibits.figures.curves import MARGIN
 from analysis.exhibits.figures.dots import Dots, numbers, reference
 from analysis.exhibits.figures.style import SIGNED_LABEL, Chart, Frame
-from analysis.exhibits.tables.text import decimal_text, per_cent_text, signed_text, slope_text, title
+from analysis.exhibits.tables.text import decimal_text, interval_text, per_cent_text, signed_text, slope_text, title
 from analysis.sections.section import Report, Section, contributes
 from eval.scores.names import benchmark_name
 
@@ -185,9 +185,18 @@ def _logits(rows: pd.DataFrame, confidence: float) -> Exhibit:
         "paradigms are fixed.",
         "Weights": "Runs weigh equally, so that, unlike in the curves, a size with more runs weighs more.",
     }
+    heading = f"{confidence:.0%} interval"
+    takeaways = [
+        (
+            row["group"],
+            f"{signed_text(row['slope'])} overall, {heading} {interval_text(row['low'], row['high'], digits=3)}.",
+        )
+        for row in rows[rows["level"] == "overall"].to_dict("records")
+    ]
     return Exhibit(
-        "logits", "Slopes in log-odds", about, table, cells=cells, confidence=confidence, definitions=definitions
-    )
+        "logits", "Slopes in log-odds", about, table, cells=cells, confidence=confidence, definitions=definitions,
+        takeaways=takeaways,
+    )  # fmt: skip
 
 
 def _or_dash(value: object) -> str:

@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 
 from analysis.exhibits.exhibit import Cell, Exhibit, existing
+from analysis.exhibits.sentences.curves import in_text, plural
+from analysis.exhibits.sentences.takeaways import by_curve, from_to
 from analysis.exhibits.tables.text import count, signed_text
 from analysis.measures.items import (
     PARTS,
@@ -49,7 +51,11 @@ def _disagreement(judged: Judgements) -> Exhibit | None:
         "Share of pairs that two runs of a size, which differ only in the seed, judge differently; two runs that "
         "guess disagree on half of them."
     )
-    return Exhibit("disagreement", "Disagreement between seeds", about, table)
+    takeaways = [
+        (str(row["curve"]), f"overall {from_to(row, sizes[0], sizes[-1])}.")
+        for _, row in table[wide["level"] == "overall"].iterrows()
+    ]
+    return Exhibit("disagreement", "Disagreement between seeds", about, table, takeaways=takeaways)
 
 
 def _learned(judged: Judgements) -> Exhibit | None:
@@ -65,7 +71,17 @@ def _learned(judged: Judgements) -> Exhibit | None:
         "Share of a paradigm's pairs that most runs judge wrongly at the smallest size and correctly at the largest, "
         f"and the reverse, in the {MOST} paradigms of each curve in which most pairs change."
     )
-    return Exhibit("learned", "Pairs learned and lost", about, most[list(columns)].rename(columns=columns))
+    table = most[list(columns)].rename(columns=columns)
+    takeaways = by_curve(table, _most_learned)
+    return Exhibit("learned", "Pairs learned and lost", about, table, takeaways=takeaways)
+
+
+def _most_learned(rows: pd.DataFrame) -> str:
+    row = rows.sort_values("learned", kind="stable").iloc[-1]
+    shares = f"{row['learned']:.0%} of its pairs are learned and {row['lost']:.0%} lost"
+    return (
+        f"the largest share is learned in {in_text(row['paradigm'])}, where {shares} from {row['from']} to {row['to']}"
+    )
 
 
 def _flipping(judged: Judgements, items: pd.DataFrame) -> Exhibit | None:
@@ -93,7 +109,17 @@ def _flipping(judged: Judgements, items: pd.DataFrame) -> Exhibit | None:
         "Split": "0 where the runs of a size agree, 1 where they are halved; mean over sizes.",
     }
     cells: dict[str, Cell] = {"pair": str, "flips": count}
-    return Exhibit("flips", "Pairs that flip", about, table, cells=cells, definitions=definitions, filtered=True)
+    takeaways = by_curve(table, _often)
+    return Exhibit(
+        "flips", "Pairs that flip", about, table, cells=cells, definitions=definitions, filtered=True,
+        takeaways=takeaways,
+    )  # fmt: skip
+
+
+def _often(rows: pd.DataFrame) -> str:
+    times = rows["flips"].max()
+    most = int((rows["flips"] == times).sum())
+    return f"a judgement changes {plural(int(times), 'time')} at most, in {plural(most, 'paradigm')}"
 
 
 def _hardest(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> Exhibit:
@@ -111,7 +137,11 @@ def _hardest(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> Ex
         "Margin": "Score of the good sentence minus that of the bad one, in standard deviations of a run's "
         "differences; mean over runs."
     }
-    return Exhibit("hardest", "The hardest pairs", about, table, cells=cells, definitions=definitions, filtered=True)
+    takeaways = [("", f"{int((table['accuracy'] == 0).sum())} of these {len(table)} pairs are wrong in every run.")]
+    return Exhibit(
+        "hardest", "The hardest pairs", about, table, cells=cells, definitions=definitions, filtered=True,
+        takeaways=takeaways,
+    )  # fmt: skip
 
 
 def _one_run(files: pd.DataFrame) -> pd.DataFrame:
@@ -137,7 +167,14 @@ def _where(files: pd.DataFrame, items: pd.DataFrame) -> Exhibit | None:
         "of each curve. What follows can overturn the judgement on the critical words (Warstadt et al. 2020, section "
         "6.4)."
     )
-    return Exhibit("where", "Where in the sentence", about, table, cells=cells)
+    takeaways = by_curve(table, _favoured)
+    return Exhibit("where", "Where in the sentence", about, table, cells=cells, takeaways=takeaways)
+
+
+def _favoured(rows: pd.DataFrame) -> str:
+    differing, after = (int((rows[part] > 0).sum()) for part in ("differing", "after"))
+    phenomena = plural(len(rows), "phenomenon")
+    return f"the words that differ favour the good sentence in {differing} of {phenomena}, those after them in {after}"
 
 
 def _errors(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> Exhibit | None:
@@ -158,7 +195,10 @@ def _errors(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> Exh
         f"Up to {ERRORS} wrongly judged pairs of each paradigm, drawn at random from a fixed seed, one run of each "
         "curve, with the log-probability of each token (nats) behind it; [ ] marks the words that differ."
     )
-    return Exhibit("errors", "A sample of errors", about, table, cells={"pair": str}, filtered=True)
+    takeaways = [("", f"{plural(len(table), 'error')} in {plural(table['paradigm'].nunique(), 'paradigm')}.")]
+    return Exhibit(
+        "errors", "A sample of errors", about, table, cells={"pair": str}, filtered=True, takeaways=takeaways
+    )
 
 
 def _tokens(tokens: list[dict[str, Any]]) -> str:

@@ -17,6 +17,7 @@ from analysis.exhibits.figures.methods import (
     prefix_chart,
 )
 from analysis.exhibits.sentences.curves import plural
+from analysis.exhibits.sentences.takeaways import by_curve, ranges, values
 from analysis.exhibits.tables.text import difference_text, per_cent_text, short_text, signed_text, title
 from analysis.measures.accuracies import correlation
 from analysis.measures.items import largest_size
@@ -132,6 +133,7 @@ def _methods(
         cells={"tied": per_cent_text, "r with length": signed_text},
         intervals={heading: of for heading, of in intervals.items() if set(of) <= set(table)},
         charts={"accuracy": partial(method_chart, rows)},
+        takeaways=by_curve(table, partial(values, name="method", value="accuracy")),
         definitions=definitions,
         optional=["95% interval of r"],
     )
@@ -173,7 +175,11 @@ def _by_size(by_paradigm: pd.DataFrame, runs: pd.DataFrame) -> Exhibit | None:
     wide = wide.reindex(columns=sizes).reset_index()
     table = pd.DataFrame({"method": wide["method"], "curve": wide["group"], **{size: wide[size] for size in sizes}})
     about = "Overall accuracy by method and size, means over runs."
-    return Exhibit("methods-by-size", "Methods by size", about, table)
+    takeaways = by_curve(
+        table.melt(["method", "curve"], list(sizes), value_name="accuracy"),
+        lambda rows: f"{sizes[0]} to {sizes[-1]}: {ranges(rows, 'method', 'accuracy')}",
+    )
+    return Exhibit("methods-by-size", "Methods by size", about, table, takeaways=takeaways)
 
 
 def _lengths(by_difference: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
@@ -192,7 +198,10 @@ def _lengths(by_difference: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
         "Accuracy by the tokens of the good sentence minus those of the bad one, with 95% intervals for new pairs: a "
         "level line is a method without bias towards longer or shorter sentences (Ide et al. 2024, figure 2)."
     )
-    return Exhibit("lengths", "Unequal lengths", about, table, cells=cells, charts=charts)
+    takeaways = by_curve(
+        table, lambda rows: f"from longer bad to longer good sentences: {ranges(rows, 'method', 'accuracy')}"
+    )
+    return Exhibit("lengths", "Unequal lengths", about, table, cells=cells, charts=charts, takeaways=takeaways)
 
 
 def _differences(by_paradigm: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
@@ -237,7 +246,11 @@ def _shuffled(by_paradigm: pd.DataFrame, items: pd.DataFrame, groups: pd.Series)
         f"Accuracy on {plural(int(shuffled.sum()), 'paradigm')} whose two sentences are the same words in another "
         f"order, and on {plural(int((~shuffled).sum()), 'other')} (Ide et al. 2024, section 6)."
     )
-    return Exhibit("shuffled", "Word-shuffling paradigms", about, table)
+    takeaways = by_curve(
+        table.melt(["method", "curve"], ["word-shuffling", "others"], value_name="accuracy"),
+        lambda rows: f"word-shuffling paradigms to others: {ranges(rows, 'method', 'accuracy')}",
+    )
+    return Exhibit("shuffled", "Word-shuffling paradigms", about, table, takeaways=takeaways)
 
 
 def attractors(by_paradigm: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
@@ -259,7 +272,11 @@ def attractors(by_paradigm: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
         "loss: the first minus the mean of the last two."
     )
     cells = {"loss": signed_text}
-    return Exhibit("attractor-methods", "Attractors under each method", about, table, cells=cells, charts=charts)
+    takeaways = by_curve(table, lambda rows: f"loss by method: {values(rows, 'method', 'loss', signed_text)}")
+    return Exhibit(
+        "attractor-methods", "Attractors under each method", about, table, cells=cells, charts=charts,
+        takeaways=takeaways,
+    )  # fmt: skip
 
 
 def _prefixes(by_paradigm: pd.DataFrame, items: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
@@ -308,7 +325,10 @@ def binned_exhibit(
     table = rows[[*columns, "judgements", "accuracy", "low", "high"]].rename(columns=columns)
     charts = {of: partial(predictor_chart, rows, of, labels[of], log=of in log) for of in names}
     cells, definitions = {"median": short_text}, {"Bins": bins}
-    return Exhibit(name, heading, about, table, cells=cells, charts=charts, definitions=definitions)
+    takeaways = by_curve(table, lambda rows: f"first to last bin: {ranges(rows, 'predictor', 'accuracy')}")
+    return Exhibit(
+        name, heading, about, table, cells=cells, charts=charts, definitions=definitions, takeaways=takeaways
+    )
 
 
 @contributes(70, from_files=True)
