@@ -40,6 +40,7 @@ from eval.published import read_published
 from eval.questionnaire.answers import Sheet
 from eval.scores.names import benchmark_names
 from eval.sweeps import requested_runs, study_commands
+from pairscale.console import print_text
 from pairscale.errors import ConfigError
 from pairscale.tables import print_table
 
@@ -140,9 +141,9 @@ class Analysis:
         notes = section.respondents.counted.notes if section.respondents else []
         self._print_notes([*warnings(judged, self.config.ties), *notes])
         title = f"{heading} · {extent(judged.runs)}"
-        self.console.print(title, style="bold", markup=False, highlight=False, soft_wrap=True)
+        print_text(self.console, title, style="bold")
         for finding in [*section.findings, *section.correlations, *section.comparisons]:
-            self.console.print(f"{finding.subject}: {finding.full}", markup=False, highlight=False, soft_wrap=True)
+            print_text(self.console, f"{finding.subject}: {finding.full}")
         slopes = terminal_table(table, heading, self.config.analysis.confidence)
         print_table(self.console, slopes, ("rank", "R2"))
         self._print_notes(sorted({f"{group}: {note}." for group, note in table[["group", "note"]].to_numpy() if note}))
@@ -176,7 +177,7 @@ class Analysis:
 
     def _print_notes(self, notes: list[str]) -> None:
         for text in notes:
-            self.quiet.print("[yellow]note[/]", escape(text), soft_wrap=True)
+            print_text(self.quiet, text, "note", "yellow")
 
 
 def _from_files(config: AnalysisConfig) -> list[Study]:

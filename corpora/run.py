@@ -11,6 +11,7 @@ from corpora.config import CorporaConfig
 from corpora.filters import filter_folder
 from corpora.prepare import MANIFEST, Corpus, corpus_folder, prepare, tokenizer_folder
 from corpora.text import SPLITS
+from pairscale.console import print_text
 from pairscale.tables import plain_table, print_table
 
 SIZES = ("documents", "sentences", "words", "characters")  # of a split in the text's manifest
@@ -31,7 +32,7 @@ def prepare_corpus(config: CorporaConfig) -> None:
     seconds = time.monotonic() - started
     print_table(console, _table(corpus), ("characters", "documents"))
     for line in _tokenizer(corpus, vocabulary):
-        console.print(line, soft_wrap=True)
+        print_text(console, line)
     if filtered is not None:
         sizes = filtered.manifest
         console.print(

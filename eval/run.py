@@ -15,7 +15,6 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import OmegaConf
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from eval.benchmarks.config import BenchmarkConfig
 from eval.config import EvalConfig, PretrainedConfig, score_label
@@ -28,6 +27,7 @@ from eval.tracking import track_scores
 from pairscale.command.launchers.board import Board
 from pairscale.command.launchers.jobs import Work
 from pairscale.command.line import search_path
+from pairscale.console import print_text
 from pairscale.errors import ConfigError, InputError, RunError, StoreError, WriteError
 from pairscale.files import write_text
 from pairscale.progress import report_result, result_so_far
@@ -150,15 +150,16 @@ def _print_tables(work: PairsWork | ClozeWork, trajectory: list[dict[str, Any]],
             if isinstance(part, Table):
                 print_table(console, part, EXPENDABLE)
             else:
-                console.print(Text(str(part)), soft_wrap=True)
+                print_text(console, str(part))
     lines = printed.get().splitlines()
     if len(lines) > MOST_LINES and not verbose:
-        lines = [f"{lines[0].strip()}: {result_so_far().text()} ({len(lines)} lines of tables: verbose=true)"]
-    _say("\n".join(lines))
+        _say(f"{lines[0].strip()}: {result_so_far().text()} ({len(lines)} lines of tables: verbose=true)")
+    else:
+        print("\n".join(lines), flush=True)
 
 
 def _say(text: str) -> None:
-    print(text, flush=True)  # by the stream that a view of progress replaces, so that lines stand above it
+    print_text(Console(highlight=False), text)
 
 
 @dataclass

@@ -2,16 +2,23 @@
 
 import sys
 
+from rich.console import Console
+from rich.text import Text
+
+
+def print_text(console: Console, text: str, label: str = "", style: str = "") -> None:
+    """Print `text` as it is, after a label in a style if one is given.
+
+    A terminal breaks it between words, never inside a number; words, such as paths, and lines in a file stay whole.
+    """
+    parts = [*([Text(label, style)] if label else []), Text(text, "" if label else style)]
+    console.print(*parts, soft_wrap=not console.is_terminal, overflow="ignore", crop=False)
+
 
 def say(text: str, label: str = "", style: str = "") -> None:
-    """Print a line, whole and as it is (no markup), behind `label`, which has a `style` on a terminal."""
-    from rich.console import Console  # here, as most modules that may say something are silent
-    from rich.text import Text
-
+    """Print a message to standard error, `label` before it in `style`."""
     console = Console(stderr=True, highlight=False)
     with console.capture() as line:
-        parts = [*([Text(label, style)] if label else []), Text(text)]
-        # A terminal breaks lines between words; words, such as paths, and lines in a file stay whole.
-        console.print(*parts, soft_wrap=not console.is_terminal, overflow="ignore", crop=False)
+        print_text(console, text, label, style)
     # Not printed by `console`: a view of progress replaces sys.stderr, so that lines stand above it.
     print(line.get(), end="", file=sys.stderr, flush=True)

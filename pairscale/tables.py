@@ -24,6 +24,19 @@ def plain_table(title: str, caption: Text | None = None) -> Table:
     )  # fmt: skip
 
 
+def filled_table(headings: Sequence[str], rows: Sequence[Sequence[str]], names: Sequence[str]) -> Table:
+    """Return a plain table without columns that all `rows` leave empty; those of `names` stand left, numbers right."""
+    from rich.text import Text
+
+    table = plain_table("")
+    columns = [column for column in zip(headings, *rows, strict=True) if any(column[1:])]
+    for heading, *_ in columns:
+        table.add_column(heading, justify="left" if heading in names else "right", no_wrap=True)
+    for row in zip(*(column[1:] for column in columns), strict=True):
+        table.add_row(*map(Text, row))
+    return table
+
+
 def print_table(console: Console, table: Table, expendable: Sequence[str] = ()) -> None:
     """Print `table` without as many `expendable` columns (headings, first to go first) as the console lacks room for.
 

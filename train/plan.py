@@ -71,8 +71,8 @@ class Plan:
     def show(self) -> None:
         """Print one run in full, several as a table."""
         from rich.console import Console  # here, so that a command that plans nothing starts sooner
-        from rich.text import Text
 
+        from pairscale.console import print_text
         from pairscale.tables import print_table
         from train.estimate import estimate_table
 
@@ -85,9 +85,9 @@ class Plan:
         elif self.runs:
             print_table(console, self.table(), ("disk\nMiB", "done", "parameters", "memory\nMiB"))
             for line in self.totals():
-                console.print(Text(line), soft_wrap=not console.is_terminal)
+                print_text(console, line)
         for text in self.notes + (self._labels()[1] if len(self.runs) > 1 else []):
-            console.print(Text(text), soft_wrap=not console.is_terminal)
+            print_text(console, text)
 
     def _labels(self) -> tuple[dict[str, str], list[str]]:
         return labels({run.estimate.run: dataclasses.asdict(run.config) for run in self.runs})

@@ -10,7 +10,7 @@ from rich.text import Text
 from eval.published import read_published
 from eval.scores.accuracy import accuracies, best_template, by_repeat, repeats_text, share_of_a, unk_free, unscored
 from eval.scores.files import with_phenomena
-from pairscale.tables import plain_table
+from pairscale.tables import filled_table, plain_table
 
 WIDTH = 120  # characters, of output that is no terminal; a narrower terminal gets only our numbers
 
@@ -78,7 +78,6 @@ def accuracy_table(
 
 def methods_table(title: str, scores: dict[str, pd.DataFrame], items: pd.DataFrame, ties: str) -> Table:
     """Return each method's overall accuracy, its deviation and best template, as Ide et al. 2024, tables 3, 9, 10."""
-    headings = ("accuracy", "±", "best", "over", "ties", "share of A")
     lines = []
     for method, rows in scores.items():
         rows = with_phenomena(rows, items)
@@ -91,14 +90,10 @@ def methods_table(title: str, scores: dict[str, pd.DataFrame], items: pd.DataFra
         cells += [percent(float(overall[best])) if best else "", over]
         cells += [f"{whole['ties']:,}", percent(share_of_a(rows)) if rows["order"].notna().any() else ""]
         lines.append([method, *cells])
-    columns = [column for column in zip(["method", *headings], *lines, strict=True) if any(column[1:])]
-    several = any(heading == "±" for heading, *_ in columns)
+    table = filled_table(("method", "accuracy", "±", "best", "over", "ties", "share of A"), lines, ("method", "over"))
+    several = any(line[2] for line in lines)
     spread = " ±: standard deviation over templates or trials;" if several else ""
-    table = plain_table(title, Text(f"per cent, means over paradigms;{spread} a tie is {ties}"))
-    for heading, *_ in columns:
-        table.add_column(heading, justify="left" if heading in ("method", "over") else "right", no_wrap=True)
-    for row in zip(*(column[1:] for column in columns), strict=True):
-        table.add_row(*map(Text, row))
+    table.title, table.caption = Text(title), Text(f"per cent, means over paradigms;{spread} a tie is {ties}")
     return table
 
 

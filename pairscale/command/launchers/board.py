@@ -21,7 +21,7 @@ from pairscale.errors import START_AGAIN
 from pairscale.live import is_redrawn, shown
 from pairscale.progress import Result, State, state_now, take_result
 from pairscale.sizes import clock
-from pairscale.tables import plain_table, print_table
+from pairscale.tables import filled_table, print_table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -146,7 +146,8 @@ class Board:
             yield
         if len(self.names) > 1:
             console = Console(highlight=False, width=None if sys.stdout.isatty() else 80)
-            print_table(console, self.table(), ("words", "perplexity", "time"))
+            if any(one.code == 0 for one in self.ended):
+                print_table(console, self.table(), ("words", "perplexity", "time"))
             for one in self.ended:
                 if one.code:
                     console.print(Text(f"{one.state}: {self.names[one.run]}: {one.reason}"))
@@ -157,19 +158,18 @@ class Board:
 
         done = sorted((one for one in self.ended if not one.code), key=_by_result)
         rest = len(done) - MOST_ROWS
-        table = plain_table("", Text(f"and {rest:,} runs more; python -m analysis shows all") if rest > 0 else None)
-        table.add_column("run", no_wrap=True)
-        for heading in ("words", "accuracy", "perplexity", "time"):
-            table.add_column(heading, justify="right", no_wrap=True)
+        rows = []
         for one in done[:MOST_ROWS]:
             words, accuracy, perplexity = one.result.words, one.result.accuracy, one.result.perplexity
-            table.add_row(
-                Text(self.names[one.run]),
+            rows.append([
+                self.names[one.run],
                 f"{words:,}" if words is not None else "",
                 f"{100 * accuracy:.1f}%" if accuracy is not None else "",
                 f"{perplexity:,.1f}" if perplexity is not None else "",
                 clock(one.seconds) if one.result.new else "",
-            )
+            ])  # fmt: skip
+        table = filled_table(("run", "words", "accuracy", "perplexity", "time"), rows, names=("run",))
+        table.caption = Text(f"and {rest:,} runs more; python -m analysis shows all") if rest > 0 else None
         return table
 
 
