@@ -159,7 +159,7 @@ class Exhibit:
             "takeaways": list(self.takeaways), "definitions": dict(self.definitions), "columns": columns,
             "rows": rows, "overall": self.overall, "clipped": len(rows) > TOP + 2,
             "charts": [f"{prefix}{self.name}-{chart}" for chart in self.charts], "filtered": self.filtered,
-            "small": self.columns > 2, "legend": style(self.legend).to_dict("records"),
+            "small": self.columns > 2, "wide": self.columns == 1, "legend": style(self.legend).to_dict("records"),
             "files": self.files(prefix),
         }  # fmt: skip
 

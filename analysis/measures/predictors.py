@@ -58,8 +58,9 @@ def accuracy_in_bins(
 
     `judged`: paradigm, the predictors and `outcome` of all judgements of a group's runs. accuracy: the mean over
     paradigms, plus by how much the bin lies above each paradigm's own accuracy, on average over the paradigms that it
-    holds pairs of. x: median of the predictor in the bin. low, high: Wilson's 95% interval over pairs within paradigms.
-    Judgements for which a predictor is not finite are in none of its bins, nor are paradigms in which it does not vary.
+    holds pairs of. x: median of the predictor in the bin, of lengths the mean, as bins may have the same median. low,
+    high: Wilson's 95% interval over pairs within paradigms. Judgements for which a predictor is not finite are in none
+    of its bins, nor are paradigms in which it does not vary.
     """
     rows = []
     for predictor in predictors:
@@ -75,7 +76,8 @@ def accuracy_in_bins(
             equally = np.full((len(cells), 1), 1 / len(cells))
             trials = float(stratified_trials(cells["mean"], cells["size"] / runs, equally)[0])
             limits = wilson(min(max(accuracy, 0.0), 1.0), trials)
-            row = (group, predictor, float(part[predictor].median()), len(part), runs, accuracy, *limits)
+            x = part[predictor].mean() if predictor == "length" else part[predictor].median()
+            row = (group, predictor, float(x), len(part), runs, accuracy, *limits)
             rows.append(dict(zip(BINS, row, strict=True)))
     return rows
 

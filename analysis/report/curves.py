@@ -21,6 +21,7 @@ from analysis.study.judgements import sized
 from eval.scores.table import BESIDE
 from pairscale.sizes import format_size, readable_size
 
+WIDE = 7  # entries of the legend of curves: beside more names, the page has room for one panel in a row
 NEW_PAIRS = "new pairs too"  # column
 
 
@@ -44,6 +45,7 @@ def curve_items(section: Section, report: Report) -> list[dict[str, Any]]:
     ]
     return [
         exhibit.for_page(f"{file}-")
+        | {"wide": exhibit.name == "curves" and len(legend) > WIDE}
         | {"files": {kind: f"{file}-{name}" for kind, name in files.items()}, "charts": charts, "legend": legend}
         for exhibit, files, charts, legend in parts
     ]

@@ -52,7 +52,7 @@ def _blimp(curves: Curves, published: pd.DataFrame, people: str) -> list[Exhibit
             f"Pearson's r of accuracies over {len(paradigms)} paradigms (Warstadt et al. 2020, figure 1). {at}.",
             both,
         )
-        if len(paradigms) > 2
+        if len(paradigms) > 2 and both["model"].nunique() > 1
         else None,
         conditions_exhibit(
             "adjective",

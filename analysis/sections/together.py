@@ -37,10 +37,10 @@ def _marks(curves: Curves, confidence: float) -> str:
     marks = "Marks: means over runs; small marks: runs"
     if curves.lines.empty:
         return f"{marks}; lines join the means."
-    return (
-        f"{marks}; lines: the fits whose slopes are given, over the sizes of each curve, with {confidence:.0%} bands "
-        "for new samples of text and initialisations, on these pairs, point by point."
-    )
+    lines = f"{marks}; lines: the fits whose slopes are given, over the sizes of each curve"
+    if curves.lines["low"].isna().all():
+        return f"{lines}."
+    return f"{lines}, with {confidence:.0%} bands for new runs on these pairs, point by point."
 
 
 def phenomena_exhibit(section: Section, confidence: float) -> Exhibit | None:
@@ -74,11 +74,8 @@ def curves_exhibit(
     slopes = curves.slopes[curves.slopes["level"].isin(["phenomenon", *(["overall"] if overall else [])])]
     units = slopes.groupby(["level", "name"], sort=False)["slope"].mean().reset_index()
     units = units.assign(later=units["level"] != "overall").sort_values(["later", "slope"], ascending=[True, False])
-    known = people or {}
-
-    charts = {
-        str(number): partial(draw, unit, people=known.get(unit)) for number, unit in enumerate(map(str, units["name"]))
-    }
+    known = {name: (people or {})[name] for name in units["name"] if name in (people or {})}
+    charts = {str(number): partial(draw, unit, people=known) for number, unit in enumerate(map(str, units["name"]))}
     groups = [str(group) for group in curves.slopes["group"].unique()]
     return Exhibit(name, heading, about, charts=charts, columns=4, legend=groups)
 

@@ -98,7 +98,8 @@ def share_chart(effects: pd.DataFrame, name: str, unit: str, *, frame: Frame) ->
     colour, shape = looks(list(rows["group"].unique()))
     x = size_axis("words", rows["words"], unit)
     axis = alt.Axis(title=f"{SHARES[name][:1].upper()}{SHARES[name][1:]}", format="~%", tickCount=5)
-    y = alt.Y("share:Q", scale=alt.Scale(zero=True), axis=axis)
+    most = alt.Undefined if rows["share"].max() else 0.01  # an axis from 0 to 0 would be in the middle
+    y = alt.Y("share:Q", scale=alt.Scale(zero=True, domainMin=0, domainMax=most), axis=axis)
     tooltip = [alt.Tooltip("group:N"), alt.Tooltip("size:N"), alt.Tooltip("share:Q", format=".2%"), "runs:Q"]
     base = alt.Chart(rows)
     layers = [

@@ -1,5 +1,7 @@
 """Figures of accuracies of several models: a matrix of numbers, dots by condition, gaps to people."""
 
+import math
+
 import altair as alt
 import numpy as np
 import pandas as pd
@@ -97,7 +99,10 @@ def gap_chart(gaps: pd.DataFrame, *, frame: Frame = PAGE) -> Chart:
     order = list(shown.groupby("name")["gap"].mean().sort_values(ascending=False).index)
     dots = Dots(shown, order, group="model")
     signed = "datum.value ? format(datum.value, '+.1f') : 'people'"
-    axis = alt.Axis(title="Accuracy above that of people", tickCount=6, labelExpr=signed)
+    lowest, highest = min(0.0, shown["gap"].min()), max(0.0, shown["gap"].max())
+    step = 0.1 if highest - lowest < 0.35 else 0.2
+    values = [step * number for number in range(math.ceil(lowest / step), math.floor(highest / step) + 1)]
+    axis = alt.Axis(title="Accuracy above that of people", values=values, tickCount=len(values), labelExpr=signed)
     x = alt.X("gap:Q", scale=alt.Scale(nice=False, padding=12), axis=axis)
     tooltip = [alt.Tooltip("name:N", title="phenomenon"), alt.Tooltip("model:N"), *numbers("gap", form="+.3f")]
     return dots.chart(reference(0), dots.points(x, tooltip), frame=frame)

@@ -5,7 +5,7 @@ The parameter `highlight` of a chart is the name of a line; the others fade.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from analysis.exhibits.figures.dots import Dots, numbers, reference
 from analysis.exhibits.figures.labels import end_labels, level_names, level_rules
 from analysis.exhibits.figures.style import (
     LOOK,
+    MOST_BANDS,
     PAGE,
     SIGNED_LABEL,
     TEXT_GREY,
@@ -37,7 +38,6 @@ HEIGHT = 420  # pixels of a panel of learning curves on a page
 SMALL_HEIGHT = 170  # of one of many
 SHORT_NAMES = 16  # characters: names that stand at the ends of lines on a phone, too; in place of others is a legend
 NARROW = 300  # pixels of a panel on a phone, or beside its names
-MOST_BANDS = 3  # in one panel: more would hide each other
 SLOPE_AXIS = alt.Axis(title="Accuracy gained per doubling of the text", labelExpr=SIGNED_LABEL, tickCount=6)
 MARGIN = alt.Scale(padding=8)  # pixels between the outermost marks and the names beside the axis
 
@@ -50,11 +50,13 @@ class Level:
     accuracy: float
 
 
-def accuracy_domain(curves: Curves, people: float | None = None) -> tuple[float, float]:
-    """Return limits of the axis of accuracies, the same for every panel; runs, lines and their bands lie within."""
+def accuracy_domain(curves: Curves, people: Iterable[float] = ()) -> tuple[float, float]:
+    """Return limits of the axis of accuracies, the same for every panel: people, runs, lines and bands lie within."""
     bands = curves.accuracies if curves.lines.empty else curves.lines
     shown = [table[(table["pairs"] == ALL_PAIRS) & (table["level"] != "paradigm")] for table in (curves.points, bands)]
-    return accuracy_limits(shown[0]["accuracy"], shown[1][["accuracy", "low", "high"]], _level("", people)["accuracy"])
+    return accuracy_limits(
+        shown[0]["accuracy"], shown[1][["accuracy", "low", "high"]], pd.Series([*people], dtype=float)
+    )
 
 
 def overview_chart(curves: Curves, levels: Sequence[Level] = (), *, unit: str = "words", frame: Frame = PAGE) -> Chart:
@@ -75,7 +77,7 @@ def overview_chart(curves: Curves, levels: Sequence[Level] = (), *, unit: str = 
     edge = alt.datum(x["scale"]["domain"][1]) if short else alt.value("width")
     layers = [
         level_rules(pd.concat([others, _CHANCE])),
-        panel.band(parts.lines, alt.value(0.15)),
+        *panel.bands(parts.lines, alt.value(0.15)),
         panel.line(parts.lines, opaque, strokeWidth=2.5),
         panel.runs(parts.points, alt.value(0.5)),
         panel.means(parts.means, opaque),
@@ -100,7 +102,7 @@ def learning_curves(
     theirs. Where nothing is fitted, lines join the means and bands are over runs.
     """
     names = list(curves.slopes.loc[curves.slopes["level"] == "phenomenon", "name"].unique())
-    domain = accuracy_domain(curves, people)
+    domain = accuracy_domain(curves, [] if people is None else [people])
     parts = _Parts.of(curves, "name", curves.slopes["group"] == group)
     whole, lines = (parts.lines[parts.lines["name"] == OVERALL], parts.lines[parts.lines["name"] != OVERALL])
     panel = _Panel(
@@ -115,7 +117,7 @@ def learning_curves(
         level_rules(pd.concat([known, _CHANCE])),
         *level_names(known, pd.concat([parts.means, parts.lines]), domain, (frame.width or NARROW, height)),
         panel.line(whole, _faded(0.55), strokeWidth=5, strokeCap="round"),
-        panel.band(parts.lines, alt.condition(chosen, alt.value(0.2), alt.value(0))),
+        *panel.bands(parts.lines, alt.condition(chosen, alt.value(0.2), alt.value(0))),
         panel.line(lines, _faded(1)),
         panel.runs(parts.points, alt.condition(chosen, alt.value(0.6), alt.value(0))),
         panel.means(parts.means[parts.means["name"] != OVERALL], _faded(1)),
@@ -128,18 +130,20 @@ def curves_together(
     curves: Curves,
     name: str,
     *,
-    people: float | None = None,
+    people: Mapping[str, float] | None = None,
     unit: str = "words",
     frame: Frame = PAGE,
 ) -> Chart:
     """Draw one panel: accuracy in one phenomenon, or overall, against words, a line per group.
 
     Lines are fitted, marks means over runs, small marks runs; bands are those of the lines, of the highlighted one only
-    if there are more than MOST_BANDS. `people` draws their accuracy in the same phenomenon.
+    if there are more than MOST_BANDS. `people`: their accuracy by phenomenon, as a level line; the axis
+    is that of all phenomena.
     """
-    domain = accuracy_domain(curves, people)
+    people = people or {}
+    domain = accuracy_domain(curves, people.values())
     groups = list(curves.slopes["group"].unique())
-    height, known = frame.height_of_curves(SMALL_HEIGHT), _level("people", people)
+    height, known = frame.height_of_curves(SMALL_HEIGHT), _level("people", people.get(name))
     parts = _Parts.of(curves, "group", (curves.slopes["name"] == name) & (curves.slopes["level"] != "paradigm"))
     bands = _faded(0.15)
     if len(groups) > MOST_BANDS:
@@ -150,7 +154,7 @@ def curves_together(
     layers = [
         level_rules(pd.concat([known, _CHANCE])),
         *level_names(known, pd.concat([parts.means, parts.lines]), domain, (frame.width or NARROW, height)),
-        panel.band(parts.lines, bands),
+        *panel.bands(parts.lines, bands),
         panel.line(parts.lines, _faded(1)),
         panel.runs(parts.points, _faded(0.5)),
         panel.means(parts.means, _faded(1)),
@@ -203,10 +207,12 @@ class _Panel:
         scale = alt.Scale(domain=list(self.look["name"]), range=list(self.look[look]))
         return channel("name:N", scale=scale, legend=None)
 
-    def band(self, rows: pd.DataFrame, opacity: Any) -> Chart:
-        band = alt.Chart(rows).mark_area(clip=True)
+    def bands(self, rows: pd.DataFrame, opacity: Any) -> list[Chart]:
+        """Return the layer of bands; none without limits."""
+        rows = rows[rows["low"].notna()]
         colour = self.channel(alt.Color, "colour")
-        return band.encode(self.x, alt.Y("low:Q"), alt.Y2("high:Q"), colour, opacity=opacity)
+        band = alt.Chart(rows).mark_area(clip=True)
+        return [band.encode(self.x, alt.Y("low:Q"), alt.Y2("high:Q"), colour, opacity=opacity)] if len(rows) else []
 
     def line(self, rows: pd.DataFrame, opacity: Any, **mark: Any) -> Chart:
         line = alt.Chart(rows).mark_line(**{"strokeWidth": 2, "clip": True} | mark)

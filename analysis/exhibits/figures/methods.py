@@ -10,6 +10,7 @@ from analysis.exhibits.figures.dots import Dots, numbers, reference
 from analysis.exhibits.figures.labels import end_labels
 from analysis.exhibits.figures.style import (
     GREY,
+    MOST_BANDS,
     PAGE,
     Chart,
     Frame,
@@ -17,6 +18,7 @@ from analysis.exhibits.figures.style import (
     accuracy_limits,
     level_accuracy_axis,
     looks,
+    style,
 )
 
 HEIGHT = 260
@@ -34,21 +36,29 @@ def named_lines(
 ) -> Chart:
     """Draw a line with a band for each name (columns name, at, accuracy, low, high), named where it ends.
 
+    Of more than MOST_BANDS lines, the one that is pointed at has its band; on paper none.
     `y`: an axis of accuracies with a domain. `beside`: layers under the lines; chance (.5) if there are none.
     """
-    colour, shape = looks(list(rows["name"].unique()), "name", legend=False)
+    names = list(rows["name"].unique())
+    colour, shape = looks(names, "name", legend=False)
+    dash = alt.StrokeDash("name:N", scale=alt.Scale(domain=names, range=list(style(names)["dash"])), legend=None)
     ends = rows.loc[rows.groupby("name")["at"].idxmax()].rename(columns={"at": "words"})
     height = frame.height_of_curves(HEIGHT, len(ends))
+    many = len(names) > MOST_BANDS
+    hovered = alt.selection_point(name="hovered", fields=["name"], on="pointerover", empty=False)
+    opacity = alt.condition(hovered, alt.value(0.25), alt.value(0)) if many else alt.value(0.12)
     base = alt.Chart(rows)
+    bands = base.mark_area(clip=True).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), colour, opacity=opacity)
     chance = alt.Chart(pd.DataFrame({"accuracy": [CHANCE]})).mark_rule(strokeDash=[3, 3], color=GREY).encode(y=y)
     layers = [
         *(beside or [chance]),
-        base.mark_area(opacity=0.12, clip=True).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), colour),
-        base.mark_line(strokeWidth=2).encode(x, y, colour),
+        *([bands] if frame.on_page or not many else []),
+        base.mark_line(strokeWidth=2).encode(x, y, colour, dash),
         base.mark_point(size=40, filled=True, opacity=1).encode(x, y, colour, shape, tooltip=tooltip),
         *end_labels(ends, tuple(y["scale"]["domain"]), height, colour, alt.value(1)),
     ]
-    return alt.layer(*layers).properties(width=frame.span, height=height)
+    chart = alt.layer(*layers).properties(width=frame.span, height=height)
+    return chart.add_params(hovered) if many and frame.on_page else chart
 
 
 def predictor_chart(accuracies: pd.DataFrame, predictor: str, label: str, *, log: bool, frame: Frame = PAGE) -> Chart:
@@ -59,7 +69,8 @@ def predictor_chart(accuracies: pd.DataFrame, predictor: str, label: str, *, log
     """
     rows = accuracies[accuracies["predictor"] == predictor].rename(columns={"group": "name", "x": "at"})
     scale = alt.Scale(type="log", nice=False) if log else alt.Scale(zero=False, nice=False)
-    axis = alt.Axis(title=label[:1].upper() + label[1:], format=",~r", tickCount=5, grid=False)
+    form = "~s" if log else ",~r"
+    axis = alt.Axis(title=label[:1].upper() + label[1:], format=form, tickCount=5, grid=False)
     tooltip = [alt.Tooltip("name:N", title="curve"), alt.Tooltip("at:Q", format=",.4~r", title=predictor)]
     tooltip += [*numbers("accuracy", "low", "high"), *numbers("judgements", form=",")]
     x = alt.X("at:Q", scale=scale, axis=axis)
@@ -133,8 +144,10 @@ def difference_chart(differences: pd.DataFrame, method: str, *, frame: Frame = P
     `differences`: group, method, paradigm, length_difference (tokens), accuracy_difference; a point per paradigm.
     """
     rows = differences[differences["method"] == method]
-    length = alt.Axis(title="Tokens of the good sentences less those of the bad ones", labelExpr=_SIGNED, grid=False)
-    accuracy = alt.Axis(title=f"Accuracy above that of in_template_lp: {method}", format=".1f", tickMinStep=0.1)
+    length = alt.Axis(
+        title="Tokens of the good sentences less those of the bad ones", labelExpr=_SIGNED, tickCount=5, grid=False
+    )
+    accuracy = alt.Axis(title="Accuracy above that of in_template_lp", format=".1f", tickMinStep=0.1)
     y = alt.Y("accuracy_difference:Q", axis=accuracy)
     tooltip = [alt.Tooltip("paradigm:N"), alt.Tooltip("group:N", title="model")]
     tooltip += [alt.Tooltip("length_difference:Q", format="+.2f", title="tokens")]
@@ -143,4 +156,4 @@ def difference_chart(differences: pd.DataFrame, method: str, *, frame: Frame = P
     points = alt.Chart(rows).mark_point(size=35, filled=True, opacity=0.7)
     x = alt.X("length_difference:Q", axis=length)
     points = points.encode(x, y, *looks(list(differences["group"].unique())), tooltip=tooltip)
-    return alt.layer(zero, points).properties(width=frame.span, height=frame.height_of_curves(HEIGHT))
+    return alt.layer(zero, points).properties(width=frame.span, height=frame.height_of_curves(HEIGHT), title=method)

@@ -35,9 +35,11 @@ LEGEND_CHARACTERS = 70  # of a line of the legend above a chart
 LABEL_SIZE = 11  # pixels, of the font of names and numbers beside axes and lines
 LABEL_GAP = 13  # pixels between two names beside a panel
 MIN_HEIGHT = 0.45  # of the height on the page: panels of curves in files
+MOST_BANDS = 3  # of lines in one panel: more would hide each other
 MOST_TICKS = 8  # on an axis of sizes
 _CHANCE = "abs(datum.value - 0.5) < 1e-6"
 CHANCE_LABEL = f"{_CHANCE} ? 'chance' : format(datum.value, '.2~f')"
+UNDER_CHANCE = f"{_CHANCE} ? ['0.5', 'chance'] : format(datum.value, '.2~f')"  # the next tick may be near
 SIGNED_LABEL = "datum.value ? format(datum.value, '+.2~f') : '0'"
 # 125000 -> 125k, 2000000 -> 2M
 SIZE_LABEL = (
@@ -163,6 +165,7 @@ def accuracy_axis(domain: tuple[float, float], small: bool = False) -> alt.Y:
 def level_accuracy_axis(domain: tuple[float, float]) -> alt.X:
     """Return a level axis of accuracies, with a tick at chance, which it names."""
     axis = _accuracies(domain, 0.65, "Accuracy")
+    axis.labelExpr = UNDER_CHANCE
     return alt.X("accuracy:Q", scale=alt.Scale(domain=list(domain), nice=False, zero=False), axis=axis)
 
 

@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given
 
 from analysis.config import CurvesConfig, FigureConfig
-from analysis.curves.fit import fit_curves
+from analysis.curves.fit import CHANCE, fit_curves
+from analysis.exhibits.figures.accuracies import condition_chart
 from analysis.exhibits.figures.curves import (
     Level,
     accuracy_domain,
@@ -28,7 +29,7 @@ from analysis.exhibits.figures.curves import (
 )
 from analysis.exhibits.figures.files import write_figure
 from analysis.exhibits.figures.labels import spread_apart
-from analysis.exhibits.figures.methods import prefix_chart
+from analysis.exhibits.figures.methods import length_chart, prefix_chart
 from analysis.exhibits.figures.style import HUES, Frame, accuracy_axis, accuracy_limits, finished, style
 from analysis.exhibits.tables.slopes import with_published
 from analysis.exhibits.tables.text import title
@@ -143,6 +144,41 @@ def test_panels_share_the_axis_of_accuracies(curves):
         for group in ("lstm_tiny", "txl_tiny")
     }
     assert domains == {accuracy_domain(curves)}
+
+
+def test_panels_of_phenomena_share_an_axis_that_holds_people(curves):
+    people = {"phenomenon_01": 0.97, "phenomenon_02": 0.85}
+    for name in TWELVE:
+        specification = finished(curves_together(curves, name, people=people))
+        domain = layers_of(specification, "line")[0]["encoding"]["y"]["scale"]["domain"]
+        assert domain == list(accuracy_domain(curves, [0.97]))
+        rules = rows_of(specification, layers_of(specification, "rule")[0])
+        assert {row["accuracy"] for row in rules} == {CHANCE, *([people[name]] if name in people else [])}
+
+
+def test_lines_without_intervals_have_no_bands(curves):
+    trajectory = replace(curves, lines=curves.lines.assign(low=np.nan, high=np.nan))
+    assert layers_of(finished(overview_chart(trajectory)), "area") == []
+
+
+def test_many_lines_differ_in_dashes_and_have_the_band_of_the_one_pointed_at():
+    rows = [(f"method {i}", at, 9, 0.6, 0.5, 0.7) for i in range(8) for at in (-1, 0, 1)]
+    columns = ["method", "difference", "judgements", "accuracy", "low", "high"]
+    page, file = (
+        finished(length_chart(pd.DataFrame(rows, columns=columns), frame=frame)) for frame in (Frame(), Frame(300))
+    )
+    encoding = layers_of(page, "line")[0]["encoding"]
+    looks = list(zip(encoding["color"]["scale"]["range"], encoding["strokeDash"]["scale"]["range"], strict=True))
+    assert len({str(look) for look in looks}) == 8
+    assert page["params"][0]["name"] == layers_of(page, "area")[0]["encoding"]["opacity"]["condition"]["param"]
+    assert layers_of(file, "area") == []
+
+
+def test_level_axes_of_accuracies_name_chance():
+    rows = pd.DataFrame({"model": ["a", "b"], "condition": "plain", "accuracy": [0.7, 0.9]})
+    axis = layers_of(finished(condition_chart(rows, domain=(0.4, 1.0))), "point")[0]["encoding"]["x"]["axis"]
+    assert CHANCE in axis["values"]
+    assert "chance" in axis["labelExpr"]
 
 
 def test_slope_chart_has_published_slopes_hollow(judged, curves):
