@@ -48,7 +48,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
 def write_reference(folder: Path) -> None:
     """Write configuration.md, commands.md and python/*.rst into `folder`."""
     register()
-    pages = {"configuration.md": configuration_page(), "commands.md": commands_page()}
+    pages = {name: page() for name, page in PAGES.items()}
     pages |= {f"python/{package}.rst": modules_page(package) for package in PACKAGES}
     for name, text in pages.items():
         path = folder / name
@@ -122,6 +122,9 @@ def modules_page(package: str) -> str:
         heading = [] if name == package else [_heading(name, "-")]
         parts += [*heading, f".. automodule:: {name}"]
     return "\n\n".join(parts) + "\n"
+
+
+PAGES = {"configuration.md": configuration_page, "commands.md": commands_page}
 
 
 def _heading(text: str, line: str) -> str:
