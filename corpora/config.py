@@ -76,6 +76,7 @@ class ToyCorpusConfig(CorpusConfig):
 
     words: int = MISSING  # reference words to write, over all splits
     seed: int = MISSING  # of the grammar that writes the text
+    version: int = field(default=1, metadata=ADDED_LATER)  # of the language; only the newest is written
 
     def __post_init__(self) -> None:
         super().__post_init__()
