@@ -17,7 +17,7 @@ from corpora.config import SplitConfig, ToyCorpusConfig
 from corpora.grammar.engine import Choice, Grammar
 from corpora.grammar.lexicon import read_table
 from corpora.grammar.symbols import Symbol, parse_symbol
-from corpora.toy import FOLDER, documents, is_reserved, toy_grammar
+from corpora.toy import FOLDER, VERSION, documents, is_reserved, toy_grammar
 from corpora.words import count_words
 from eval.benchmarks.paradigm import Paradigm
 from eval.benchmarks.toy import pairs, toy_paradigms
@@ -61,7 +61,7 @@ MIRRORED = {
 
 def config(words: int, seed: int = 1) -> ToyCorpusConfig:
     split = SplitConfig(seed=0, valid=0.02, test=0.02)
-    return ToyCorpusConfig(name="toy", reference="treebank", split=split, words=words, seed=seed)
+    return ToyCorpusConfig(name="toy", reference="treebank", split=split, words=words, seed=seed, version=VERSION)
 
 
 def sentences_of(words: int, seed: int = 1) -> list[str]:
