@@ -1,6 +1,5 @@
-"""The template engine, with a small lexicon; the toy language is unchanged since it uses the shared engine."""
+"""The template engine, with a small lexicon."""
 
-import json
 import random
 from collections import Counter
 
@@ -182,20 +181,3 @@ def test_spelling():
     with pytest.raises(Exhausted, match="unequal length"):  # Mandarin counts characters, English entries
         next(paradigm("{男 / 女人}", small(spelling="mandarin")).pairs(random.Random(0), 1))
     assert next(paradigm("{男 / 女人}", small()).pairs(random.Random(0), 1))["sentence_bad"] == "女人"
-
-
-def test_the_toy_language_is_unchanged():
-    """The digests of text and pairs are from the time when the toy language had its own engine."""
-    import hashlib
-
-    from corpora.toy import documents
-    from eval.benchmarks.toy import pairs
-    from pairscale.command.compose import compose
-
-    text_digest, pairs_digest = hashlib.sha256(), hashlib.sha256()
-    for document in documents(compose("corpora", ["corpus=toy", "corpus.words=50000", "corpus.seed=1"]).corpus):
-        text_digest.update(json.dumps([document.source, document.sentences]).encode() + b"\n")
-    for pair in pairs(5, 50):
-        pairs_digest.update(json.dumps(pair).encode() + b"\n")
-    assert text_digest.hexdigest() == "7e96fdae543bcd6efaab8dc095743a6bb165556ea26643138b2dd4c9eccc9a5f"
-    assert pairs_digest.hexdigest() == "17af0a69ab0cec43b14da74f877d5fa1326c5bbf34da906111110cd7a75702da"

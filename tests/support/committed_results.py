@@ -93,7 +93,7 @@ def copy_demo(runs: Path = Path("runs/demo"), report: Path = Path("reports/demo"
         table = pd.read_csv(source)
         write_csv(folder / f"{name}.csv", table[table["level"] != "paradigm"] if name == "points" else table)
     table = pd.read_csv(folder / "runs.csv", index_col="run")
-    table = table[(table["model"] == "lstm_tiny") & (table["seed"] == 1)].sort_values("sample_words")
+    table = table[(table["model"] == "lstm_demo") & (table["seed"] == 1)].sort_values("sample_words")
     rows = []
     for run, size in table["size"].items():
         (path,) = (runs / str(run) / "scores").glob("*/lp.parquet")

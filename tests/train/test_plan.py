@@ -24,7 +24,7 @@ from train.plan import Plan, Planned
 from train.runs.folder import RunFolder
 from train.runs.identity import run_id
 
-SPEEDS = "dry_run_words_per_s={lstm_tiny:10000,txl_tiny:5000}"
+SPEEDS = "dry_run_words_per_s={lstm_tiny:10000,lstm_demo:10000,txl_demo:5000}"
 
 
 @pytest.fixture
@@ -33,19 +33,18 @@ def paths(tmp_path):
 
 
 def test_hours_follow_from_words_seen_and_the_configured_speed(paths):
-    """lstm_tiny sees each word 5 times, txl_tiny 2.5 times; a run takes 3 s to start."""
+    """A run of the demo sees 140,000 words, whatever its size; it takes 3 s to start."""
     plan = Plan()
     for _, _, config in points("train", ["experiment=demo", SPEEDS, *paths]):
         plan.add(Planned(config, estimate(config)))
-    assert len(plan.runs) == 16
-    words = 2 * (16_000 + 32_000 + 64_000 + 128_000)
-    expected = 16 * 3 + 5 * words / 10_000 + 2.5 * words / 5_000
+    assert len(plan.runs) == 24
+    expected = 24 * 3 + 12 * (140_000 / 10_000 + 140_000 / 5_000)
     assert sum(run.seconds for run in plan.runs) == pytest.approx(expected, rel=0.02)  # steps are whole
     assert [(label, size, len(runs)) for label, size, runs in plan.cells()] == [
-        (model, size, 2) for model in ("lstm_tiny", "txl_tiny") for size in ("16k", "32k", "64k", "128k")
+        (model, size, 2) for model in ("lstm_demo", "txl_demo") for size in ("4k", "8k", "12k", "16k", "32k", "64k")
     ]
     totals = plan.totals()[0]
-    assert totals.startswith("16 runs (0 done already), 3.6M words seen")
+    assert totals.startswith("24 runs (0 done already), 3.36M words seen")
 
 
 @pytest.mark.parametrize(
@@ -92,9 +91,9 @@ def test_points_of_a_sweep_are_those_of_hydra(paths):
         run_id(compose("train", [*fixed, f"seed={seed}", f"model.dropout={rate}", f"sample.size={size}"]))
         for seed in (1, 2, 3)
         for rate in ("0", "0.5")
-        for size in ("16k", "32k", "64k", "128k")
+        for size in ("4k", "8k", "12k", "16k", "32k", "64k")
     }  # fmt: skip
-    assert len(names) == 24
+    assert len(names) == 36
     assert set(names) == alone
     assert set(expected_runs("demo")) == {
         RunFolder.of(config).path.name for _, _, config in points("train", ["experiment=demo"])
@@ -174,7 +173,7 @@ def test_the_command_prints_one_table(paths):
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert "more columns than the sample has tokens" in done.stderr
     assert done.stdout.count("16 runs") == 1
-    assert "10,000 words/s (given): lstm_tiny" in done.stdout
+    assert "10,000 words/s (given): lstm_demo" in done.stdout
     assert "hours" in done.stdout.splitlines()[0] + done.stdout.splitlines()[1]
     lines = done.stdout.splitlines()
     assert all(len(line.split()) >= 8 for line in lines if line.startswith("  16k"))  # no column is cut in a pipe
@@ -188,7 +187,7 @@ def test_the_plan_of_one_run_shows_its_corpus_memory_and_disk(paths, capsys):
     plan.add(Planned(config, resources))
     plan.show()
     printed = capsys.readouterr().out
-    assert re.search(r"corpus +toy: not prepared in .*store/toy, about 14 MiB more to be prepared", printed)
+    assert re.search(r"corpus +toy: not prepared in .*store/toy, about 6 MiB more to be prepared", printed)
     assert re.search(r"parameters, (\d+) MiB of memory in training, the program included", printed)
     assert resources.memory_bytes > PROCESS_BYTES
     # fp32: what is exported, once; Adam's two moments and the weights in each of three checkpoints
