@@ -1,7 +1,6 @@
 """The toy language: lexicon, text, and pairs that are correct, new, balanced and of fair difficulty."""
 
 import collections
-import hashlib
 import json
 import math
 import random
@@ -22,9 +21,7 @@ from corpora.toy import FOLDER, VERSION, documents, is_reserved, toy_grammar
 from corpora.words import count_words
 from eval.benchmarks.paradigm import Paradigm
 from eval.benchmarks.toy import pairs, toy_paradigms
-from pairscale.command.compose import compose
-from pairscale.errors import ConfigError, InputError
-from train.runs.identity import run_id
+from pairscale.errors import InputError
 
 LOCAL = [
     "regular_plural_subject_verb_agreement_1",
@@ -125,29 +122,6 @@ def test_text_depends_only_on_its_seed() -> None:
         == sentences_of(9_000, seed=3)[: len(sentences_of(5_000, seed=3))]
     )
     assert sentences_of(5_000, seed=3) != sentences_of(5_000, seed=4)
-
-
-def test_only_the_present_version_is_written_and_its_runs_have_their_own_ids() -> None:
-    overrides = ["corpus=toy", "model=lstm_tiny", "sample.size=2k"]
-    present, earlier = (compose("train", [*overrides, *more]) for more in ([], ["corpus.version=1"]))
-    assert present.corpus.version == VERSION
-    assert run_id(present) != run_id(earlier)
-    values = dict(vars(earlier.corpus))
-    del values["version"]  # as in the configuration of a run from before there were versions
-    assert ToyCorpusConfig(**values) == earlier.corpus
-    message = rf"corpus.version=1: the toy language is written in version {VERSION} only"
-    with pytest.raises(ConfigError, match=message):
-        next(documents(earlier.corpus))
-
-
-def test_a_language_that_changes_has_a_new_version() -> None:
-    """With other digests, VERSION and conf/corpus/toy.yaml must say one more, so that runs do not mix."""
-    written = json.dumps(sentences_of(50_000)), json.dumps(list(pairs(5, 50)))
-    assert (VERSION, *(hashlib.sha256(text.encode()).hexdigest()[:16] for text in written)) == (
-        2,
-        "93045ea582f54432",
-        "9c5e16c3bf3a64b1",
-    )
 
 
 def test_word_frequencies_are_zipf_like() -> None:
