@@ -290,6 +290,29 @@ def test_the_time_left_is_estimated_from_words_not_runs(tmp_path, monkeypatch):
     assert remaining.left() == pytest.approx((200 + 4 * 300 + 4 * 500 + 4 * 900) / 2)
 
 
+def test_the_time_left_of_a_run_at_work_is_its_own(tmp_path, monkeypatch):
+    now = 0.0
+    monkeypatch.setattr("pairscale.command.launchers.remaining.time.monotonic", lambda: now)
+    folder = RunFolder(tmp_path / "a")
+    remaining = Remaining([Work("m", 1000.0, trained_in(folder)), Work("m", 4000.0)], jobs=1)
+    remaining.begins(0)
+    now = 30.0
+    remaining.observes(0, rate=10.0, left=80.0)  # 20 s trained after 10 s of preparation
+    assert remaining.left() == pytest.approx(80 + 10 + 400)  # the other one prepares and trains, too
+    now = 60.0
+    assert remaining.left() == pytest.approx(50 + 410)
+    write_finished_run(folder, 1000, 100)
+    now = 125.0
+    remaining.ends(0, 125.0)  # 15 s of it scoring
+    assert remaining.left() == pytest.approx(25 + 400)
+    remaining.begins(1)
+    now = 135.0
+    remaining.observes(1, rate=20.0, left=20.0)  # resumed near its end: most was trained before
+    assert remaining.left() == pytest.approx(20 + 25)
+    now = 165.0
+    assert remaining.left() == pytest.approx(15)
+
+
 def test_the_time_left_of_a_trained_run_is_its_scoring(tmp_path):
     trained = Work("m", 0.0)
     remaining = Remaining([trained, Work("m", 1e6, trained_in(RunFolder(tmp_path))), trained], jobs=1)

@@ -92,7 +92,7 @@ class Board:
     def _left(self) -> str:
         for run, state in self._running():
             if state.what == "training" and state.rate and state.left is not None:
-                self._remaining.observes(run, state.completed / state.rate, state.left)
+                self._remaining.observes(run, state.rate, state.left)
         left = self._remaining.left()
         return f"about {clock(left)} left" if left else ""
 

@@ -19,7 +19,8 @@ class Remaining:
         self.runs, self.jobs = runs, jobs
         self._begun: dict[int, float] = {}
         self._ended: dict[int, tuple[float, float] | None] = {}  # seconds of training, and of all else
-        self._at_work: dict[int, tuple[float, float]] = {}  # the same of runs at work, as expected
+        self._at_work: dict[int, tuple[float, float]] = {}  # the same of runs at work, all else up to now
+        self._trained: dict[int, float] = {}  # moments at which runs at work will be trained
 
     def begins(self, run: int) -> None:
         self._begun[run] = time.monotonic()
@@ -35,32 +36,33 @@ class Remaining:
             training = min(training or 0.0, seconds)
             self._ended[run] = training, seconds - training
 
-    def observes(self, run: int, trained: float, left: float) -> None:
-        """Record that a run at work has trained for `trained` seconds, and needs `left` more for its training."""
-        others = time.monotonic() - self._begun[run] - trained
-        self._at_work[run] = trained + left, max(0.0, others)
+    def observes(self, run: int, rate: float, left: float) -> None:
+        """Record that a run at work trains at `rate` words per second, and needs `left` more seconds for that."""
+        now = time.monotonic()
+        training = self.runs[run].words / rate
+        # What a resumed run trained before counts as training, too: the rest of its time is not negative.
+        self._at_work[run] = training, max(0.0, now - self._begun[run] + left - training)
+        self._trained[run] = now + left
 
     def left(self) -> float | None:
         """Return the seconds until all runs have ended; None before the first has, or trains."""
         now = time.monotonic()
-        rest = [
-            max(0.0, expected - (now - self._begun.get(run, now)))
-            for run in range(len(self.runs))
-            if run not in self._ended and (expected := self._expected(run)) is not None
-        ]
+        ends = [self._end(run, now) for run in range(len(self.runs)) if run not in self._ended]
+        rest = [max(0.0, end - now) for end in ends if end is not None]
         return max(max(rest), sum(rest) / self.jobs) if rest else None
 
-    def _expected(self, run: int) -> float | None:
+    def _end(self, run: int, now: float) -> float | None:
+        """Return the moment at which a run that has not ended is expected to, if it begins now or has begun."""
         work = self.runs[run]
-        ended = [(self.runs[run], took) for run, took in self._ended.items() if took is not None]
-        ended = ended or [(self.runs[run], took) for run, took in self._at_work.items()]
+        ended = [(self.runs[one], took) for one, took in self._ended.items() if took is not None]
+        ended = ended or [(self.runs[one], took) for one, took in self._at_work.items()]
         alike = [one for one in ended if one[0].kind == work.kind]
         if not ended:
             return None
         others = fmean(took[1] for _, took in alike or ended)
-        if run in self._at_work:
-            return self._at_work[run][0] + others
+        if run in self._trained:
+            return self._trained[run] + max(0.0, others - self._at_work[run][1])
         trained = [one for one in alike if one[0].words] or [one for one in ended if one[0].words]
         words = sum(of.words for of, _ in trained)
         per_word = sum(took[0] for _, took in trained) / words if words else 0.0
-        return others + work.words * per_word
+        return self._begun.get(run, now) + others + work.words * per_word
