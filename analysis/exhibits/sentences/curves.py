@@ -66,7 +66,7 @@ def lead(judged: Judgements) -> str:
     if judged.unit == "tokens":
         how = "at checkpoints of their training"
     elif corpora:
-        how = f"trained on samples of {joined(corpora)}"
+        how = f"trained on samples of the {'corpus' if len(corpora) == 1 else 'corpora'} {joined(corpora)}"
     else:
         how = "trained on samples of text"
     return f"{subject}, {how}, scored on {benchmark_name(judged.label)}, {pairs_text(paradigm_sizes(judged))}."

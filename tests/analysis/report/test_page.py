@@ -71,6 +71,7 @@ def test_names_and_headings_stay_in_sight_of_a_wide_table(browser, report_path):
     assert scroll.evaluate("(box) => [box.scrollLeft, box.scrollTop]") == [200, 150]
     name = scroll.locator("tbody tr:nth-child(9) th").bounding_box()
     assert name["x"] == pytest.approx(frame["x"], abs=2)
+    assert 100 < name["width"] < frame["width"] / 2
     heading = scroll.locator("thead th").first.bounding_box()
     assert (heading["x"], heading["y"]) == pytest.approx((frame["x"], frame["y"]), abs=2)
     open_page.page.context.close()
