@@ -224,12 +224,12 @@ def test_without_slurm_the_missing_programs_are_an_error(submit, arguments, monk
 
 def test_overrides_replace_or_join_the_axes_of_a_grid():
     assert grid("demo", ["seed=7", "sample.size=4k,8k", "model.dropout=0.1,0.2"]) == {
-        "model": ["lstm_tiny", "txl_tiny"],
+        "model": ["lstm_demo", "txl_demo"],
         "sample.size": ["4k", "8k"],
         "seed": ["7"],
         "model.dropout": ["0.1", "0.2"],
     }
     runs = expected_runs("demo", ["seed=7", "model.dropout=0.1,0.2", "study='my study'"])
-    assert len(runs) == 2 * 4 * 2
+    assert len(runs) == 2 * 5 * 2
     for run, point in [*runs.items()][::5]:
         assert run_id(compose("eval", ["experiment=demo", *shlex.split(point)])) == run
