@@ -81,7 +81,7 @@ def _blocks(context: Mapping[str, Any]) -> Iterator[Block]:
             text = "\n\n".join(filter(None, [f"### {escaped(item['heading'])}", takeaways]))
             yield Block(item["anchor"], text, **_figure(item), **_table(item))
         methods = "\n\n".join(map(escaped, part["methods"]))
-        yield Block(f"{part['file']}-methods", f"### Methods and limits\n\n{methods}")
+        yield Block(f"{part['file']}-limits", f"### Methods and limits\n\n{methods}")
         versions = escaped("; ".join(part["versions"]))
         origin = f"Benchmark digest `{part['digest'][:16]}`. The runs used {versions}."
         yield Block(f"{part['file']}-provenance", f"### Provenance\n\n{origin}")

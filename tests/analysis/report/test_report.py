@@ -3,6 +3,7 @@
 import json
 import re
 from html.parser import HTMLParser
+from urllib.parse import unquote
 
 import pandas as pd
 import pytest
@@ -81,6 +82,15 @@ def test_the_report_has_its_sections_figures_and_downloads(report):
         assert (folder / name).stat().st_size > 0
     names = {path.name for path in folder.iterdir()}
     assert {"blimp-slopes.tex", "blimp-slopes-without-unk.csv", "blimp-curves.svg", "blimp-curves.png"} < names
+
+
+def test_links_within_the_page_lead_to_one_place_each(report):
+    page, _ = report
+    ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    inner = {attributes["href"][1:] for tag, attributes in page.tags if tag == "a" and attributes["href"][:1] == "#"}
+    assert len(inner) > 10
+    assert {unquote(name) for name in inner} <= set(ids)
 
 
 def test_the_report_needs_no_network(report):
