@@ -11,7 +11,7 @@ from analysis.curves.p_values import ALPHA
 from analysis.exhibits.exhibit import Cell, Exhibit, existing
 from analysis.exhibits.figures.curves import MARGIN
 from analysis.exhibits.figures.dots import Dots, numbers, reference
-from analysis.exhibits.figures.style import SIGNED_LABEL, Chart, Frame
+from analysis.exhibits.figures.style import Chart, Frame, signed_axis
 from analysis.exhibits.tables.text import decimal_text, interval_text, per_cent_text, signed_text, slope_text, title
 from analysis.sections.section import Report, Section, contributes
 from eval.scores.names import benchmark_name
@@ -129,8 +129,7 @@ def difference_chart(rows: pd.DataFrame, *, frame: Frame) -> Chart:
     """
     shown = rows.assign(name=_named(rows).map(title))[["name", "pair", "difference", "low", "high", "p_holm"]]
     dots = Dots(shown, list(dict.fromkeys(shown["name"])), group="pair")
-    axis = alt.Axis(title="Difference of slopes (per doubling)", labelExpr=SIGNED_LABEL, tickCount=6)
-    x = alt.X("difference:Q", axis=axis, scale=MARGIN)
+    x = alt.X("difference:Q", axis=signed_axis("Difference of slopes (per doubling)", frame), scale=MARGIN)
     tooltip = [alt.Tooltip("name:N", title="phenomenon"), alt.Tooltip("pair:N", title="curves")]
     tooltip += numbers("difference", "low", "high", form="+.4f")
     tooltip += [alt.Tooltip("p_holm:Q", format=".3f", title="p (Holm)")]

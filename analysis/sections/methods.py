@@ -10,6 +10,7 @@ from analysis.curves.p_values import ALPHA
 from analysis.exhibits.exhibit import Exhibit, existing
 from analysis.exhibits.figures.accuracies import axis_start, condition_chart
 from analysis.exhibits.figures.methods import (
+    bands_note,
     difference_chart,
     length_chart,
     method_chart,
@@ -197,6 +198,7 @@ def _lengths(by_difference: pd.DataFrame, groups: pd.Series) -> Exhibit | None:
     about = (
         "Accuracy by the tokens of the good sentence minus those of the bad one, with 95% intervals for new pairs: a "
         "level line is a method without bias towards longer or shorter sentences (Ide et al. 2024, figure 2)."
+        + bands_note(rows["method"])
     )
     takeaways = by_curve(
         table, lambda rows: f"from longer bad to longer good sentences: {ranges(rows, 'method', 'accuracy')}"
@@ -326,6 +328,7 @@ def binned_exhibit(
     charts = {of: partial(predictor_chart, rows, of, labels[of], log=of in log) for of in names}
     cells, definitions = {"median": short_text}, {"Bins": bins}
     takeaways = by_curve(table, lambda rows: f"first to last bin: {ranges(rows, 'predictor', 'accuracy')}")
+    about += bands_note(rows["group"])
     return Exhibit(
         name, heading, about, table, cells=cells, charts=charts, definitions=definitions, takeaways=takeaways
     )

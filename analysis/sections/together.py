@@ -7,8 +7,8 @@ import pandas as pd
 
 from analysis.curves.fit import ALL_PAIRS, Curves
 from analysis.exhibits.exhibit import Exhibit
-from analysis.exhibits.figures.curves import Level, curves_together, overview_chart
-from analysis.exhibits.figures.style import Chart
+from analysis.exhibits.figures.curves import Level, banded_lines, curves_together, overview_chart
+from analysis.exhibits.figures.style import MOST_BANDS, Chart
 from analysis.measures.accuracies import OVERALL, PEOPLE
 from analysis.sections.pretrained_models import published_beside
 from analysis.sections.section import Report, Section, contributes
@@ -25,22 +25,31 @@ def overview_exhibit(section: Section, confidence: float) -> Exhibit:
     beside = beside[beside["level"] == OVERALL]
     levels = [Level(str(row["model"]), float(row["accuracy"])) for row in beside.to_dict("records")]
     about = f"Accuracy on {benchmark_name(judged.label)} against {judged.unit} of training text (logarithmic). "
-    about += _marks(curves, confidence)
+    about += marks_text(curves, confidence, OVERALL)
     if levels:
         about += " Level lines: accuracies of others, published unless they are people who were asked here."
     charts = {"0": partial(overview_chart, curves, levels, unit=judged.unit)}
     return Exhibit("overview", "Overall accuracy", about, charts=charts, columns=1)
 
 
-def _marks(curves: Curves, confidence: float) -> str:
-    """Explain the marks and lines of curves that are drawn together."""
+def marks_text(curves: Curves, confidence: float, level: str) -> str:
+    """Explain the marks and lines of curves of units of a level that are drawn together."""
     marks = "Marks: means over runs; small marks: runs"
     if curves.lines.empty:
         return f"{marks}; lines join the means."
     lines = f"{marks}; lines: the fits whose slopes are given, over the sizes of each curve"
-    if curves.lines["low"].isna().all():
-        return f"{lines}."
-    return f"{lines}, with {confidence:.0%} bands for new runs on these pairs, point by point."
+    bands = banded_lines(curves)["low"].notna()
+    if bands.any():
+        lines += f", with {confidence:.0%} bands for new runs on these pairs, point by point"
+        if level == "phenomenon" and curves.slopes["group"].nunique() > MOST_BANDS:
+            lines += ", of the curve that is chosen on the page"
+    text = f"{lines}."
+    if (curves.lines["low"].notna() & ~bands).any():
+        text += " Curves of two sizes have no band, only an interval of the slope."
+    shown = curves.lines[(curves.lines["pairs"] == ALL_PAIRS) & (curves.lines["level"] == level)]
+    if not shown["accuracy"].between(0, 1).all():
+        text += " Fitted lines are drawn up to 1 (down to 0), beyond which there are no accuracies."
+    return text
 
 
 def phenomena_exhibit(section: Section, confidence: float) -> Exhibit | None:
@@ -49,7 +58,7 @@ def phenomena_exhibit(section: Section, confidence: float) -> Exhibit | None:
     people = published[(published["model"] == PEOPLE) & (published["level"] == "phenomenon")]
     about = (
         f"Accuracy against {judged.unit} of training text, a panel for each phenomenon, a line for each curve. "
-        + _marks(curves, confidence)
+        + marks_text(curves, confidence, "phenomenon")
     )
     draw = partial(curves_together, curves, unit=judged.unit)
     known = dict(zip(people["name"], people["accuracy"], strict=True))

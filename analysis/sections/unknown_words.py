@@ -12,9 +12,9 @@ import pandas as pd
 
 from analysis.curves.fit import ALL_PAIRS, UNK_FREE, Curves
 from analysis.exhibits.exhibit import Exhibit
-from analysis.exhibits.figures.curves import MARGIN, SLOPE_AXIS
+from analysis.exhibits.figures.curves import MARGIN, SLOPE
 from analysis.exhibits.figures.dots import Dots, reference
-from analysis.exhibits.figures.style import Chart, Frame, looks, size_axis
+from analysis.exhibits.figures.style import Chart, Frame, looks, signed_axis, size_axis
 from analysis.exhibits.sentences.curves import plural, unknown_words
 from analysis.exhibits.tables.text import direction, per_cent_text, slope_text, title
 from analysis.sections.section import Report, Section, contributes
@@ -144,7 +144,7 @@ def slopes_chart(rows: pd.DataFrame, *, frame: Frame) -> Chart:
     tooltip = [alt.Tooltip("name:N", title="phenomenon"), alt.Tooltip("group:N")]
     tooltip += [alt.Tooltip("slope:Q", format="+.4f", title="all pairs")]
     tooltip += [alt.Tooltip("slope_free:Q", format="+.4f", title="without <unk>")]
-    points = dots.points(alt.X("slope:Q", axis=SLOPE_AXIS, scale=MARGIN), tooltip)
+    points = dots.points(alt.X("slope:Q", axis=signed_axis(SLOPE, frame), scale=MARGIN), tooltip)
     hollow = dots.points(alt.X("slope_free:Q"), tooltip, filled=False)
     return dots.chart(reference(0), dots.lines("slope", "slope_free"), points, hollow, frame=frame)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
+import numpy as np
 import pandas as pd
 
 from analysis.curves.fit import ALL_PAIRS, CHANCE, Curves
@@ -19,7 +20,6 @@ from analysis.exhibits.figures.style import (
     LOOK,
     MOST_BANDS,
     PAGE,
-    SIGNED_LABEL,
     TEXT_GREY,
     Chart,
     Frame,
@@ -27,6 +27,7 @@ from analysis.exhibits.figures.style import (
     accuracy_limits,
     looks,
     phenomenon_style,
+    signed_axis,
     size_axis,
     style,
 )
@@ -38,7 +39,8 @@ HEIGHT = 420  # pixels of a panel of learning curves on a page
 SMALL_HEIGHT = 170  # of one of many
 SHORT_NAMES = 16  # characters: names that stand at the ends of lines on a phone, too; in place of others is a legend
 NARROW = 300  # pixels of a panel on a phone, or beside its names
-SLOPE_AXIS = alt.Axis(title="Accuracy gained per doubling of the text", labelExpr=SIGNED_LABEL, tickCount=6)
+SLOPE = "Accuracy gained per doubling of the text"  # the title of an axis
+LEAST_SIZES = 3  # of a curve with a band: those of two sizes are hourglasses far wider than what was measured
 MARGIN = alt.Scale(padding=8)  # pixels between the outermost marks and the names beside the axis
 
 
@@ -52,11 +54,18 @@ class Level:
 
 def accuracy_domain(curves: Curves, people: Iterable[float] = ()) -> tuple[float, float]:
     """Return limits of the axis of accuracies, the same for every panel: people, runs, lines and bands lie within."""
-    bands = curves.accuracies if curves.lines.empty else curves.lines
+    bands = curves.accuracies if curves.lines.empty else banded_lines(curves)
     shown = [table[(table["pairs"] == ALL_PAIRS) & (table["level"] != "paradigm")] for table in (curves.points, bands)]
     return accuracy_limits(
         shown[0]["accuracy"], shown[1][["accuracy", "low", "high"]], pd.Series([*people], dtype=float)
     )
+
+
+def banded_lines(curves: Curves) -> pd.DataFrame:
+    """Return Curves.lines, with bands (low, high) of curves of LEAST_SIZES or more alone."""
+    sizes = curves.lines["group"].map(curves.accuracies.groupby("group")["words"].nunique())
+    limits = ["low", "high"]
+    return curves.lines.assign(**curves.lines[limits].where(sizes >= LEAST_SIZES))
 
 
 def overview_chart(curves: Curves, levels: Sequence[Level] = (), *, unit: str = "words", frame: Frame = PAGE) -> Chart:
@@ -77,7 +86,7 @@ def overview_chart(curves: Curves, levels: Sequence[Level] = (), *, unit: str = 
     edge = alt.datum(x["scale"]["domain"][1]) if short else alt.value("width")
     layers = [
         level_rules(pd.concat([others, _CHANCE])),
-        *panel.bands(parts.lines, alt.value(0.15)),
+        *panel.bands(parts.fits, alt.value(0.15)),
         panel.line(parts.lines, opaque, strokeWidth=2.5),
         panel.runs(parts.points, alt.value(0.5)),
         panel.means(parts.means, opaque),
@@ -117,7 +126,7 @@ def learning_curves(
         level_rules(pd.concat([known, _CHANCE])),
         *level_names(known, pd.concat([parts.means, parts.lines]), domain, (frame.width or NARROW, height)),
         panel.line(whole, _faded(0.55), strokeWidth=5, strokeCap="round"),
-        *panel.bands(parts.lines, alt.condition(chosen, alt.value(0.2), alt.value(0))),
+        *panel.bands(parts.fits, alt.condition(chosen, alt.value(0.2), alt.value(0))),
         panel.line(lines, _faded(1)),
         panel.runs(parts.points, alt.condition(chosen, alt.value(0.6), alt.value(0))),
         panel.means(parts.means[parts.means["name"] != OVERALL], _faded(1)),
@@ -149,12 +158,12 @@ def curves_together(
     if len(groups) > MOST_BANDS:
         bands = alt.condition("highlight === datum.name", alt.value(0.2), alt.value(0))
     of = "" if frame.on_page else "of training text"  # a page says it once above all panels
-    x = size_axis("words", curves.accuracies["words"], unit, of, most=4)
-    panel = _Panel(style(groups), x, accuracy_axis(domain, small=True), "curve", marks=30)
+    x = size_axis("words", curves.accuracies["words"], unit, of, most=4 if frame.on_page else frame.ticks(4))
+    panel = _Panel(style(groups), x, accuracy_axis(domain, small=True, named=not frame.on_page), "curve", marks=30)
     layers = [
         level_rules(pd.concat([known, _CHANCE])),
         *level_names(known, pd.concat([parts.means, parts.lines]), domain, (frame.width or NARROW, height)),
-        *panel.bands(parts.lines, bands),
+        *panel.bands(parts.fits, bands),
         panel.line(parts.lines, _faded(1)),
         panel.runs(parts.points, _faded(0.5)),
         panel.means(parts.means, _faded(1)),
@@ -166,12 +175,13 @@ def curves_together(
 class _Parts:
     """The rows of tables of curves that one panel shows, all pairs; `name` is the name of a line.
 
-    lines: with low and high, their band; the means over runs where nothing is fitted. ends: of the lines.
+    fits: with low and high, their band, NaN for curves of fewer than LEAST_SIZES; the means over runs where nothing is
+    fitted. lines: those of them that are accuracies, as a fitted line may leave 0 to 1. ends: of the lines.
     """
 
     means: pd.DataFrame
     points: pd.DataFrame
-    lines: pd.DataFrame
+    fits: pd.DataFrame
 
     @classmethod
     def of(cls, curves: Curves, by: str, shown: pd.Series) -> _Parts:
@@ -179,7 +189,7 @@ class _Parts:
         keys = ["group", "level", "name"]
         units = pd.MultiIndex.from_frame(curves.slopes.loc[shown, keys])
         tables = []
-        for table in (curves.accuracies, curves.points, curves.lines):
+        for table in (curves.accuracies, curves.points, banded_lines(curves)):
             rows = table[(table["pairs"] == ALL_PAIRS) & (table["level"] != "paradigm")]
             rows = rows[pd.MultiIndex.from_frame(rows[keys]).isin(units)]
             names = rows["group"] if by == "group" else rows["name"].map(title)
@@ -189,8 +199,31 @@ class _Parts:
         return cls(means, points, pd.concat([lines, unfitted[lines.columns]]) if len(lines) else unfitted)
 
     @property
+    def lines(self) -> pd.DataFrame:
+        return within_limits(self.fits)
+
+    @property
     def ends(self) -> pd.DataFrame:
         return self.lines.loc[self.lines.groupby("name", sort=False)["words"].idxmax()]
+
+
+def within_limits(lines: pd.DataFrame) -> pd.DataFrame:
+    """Return lines, each cut where it reaches 0 or 1, the limits of accuracies; `lines`: name, words, accuracy."""
+    parts = []
+    for _, line in lines.groupby("name", sort=False):
+        line = line.sort_values("words")
+        at, accuracy = np.log2(line["words"].to_numpy(dtype=float)), line["accuracy"].to_numpy()
+        inside = line[line["accuracy"].between(0, 1)]
+        crossings = [
+            {"words": 2 ** np.interp(limit, accuracy[i : i + 2][::step], at[i : i + 2][::step]), "accuracy": limit}
+            for limit in (0.0, 1.0)
+            for i in range(len(line) - 1)
+            for step in [1 if accuracy[i] < accuracy[i + 1] else -1]
+            if min(accuracy[i : i + 2]) < limit < max(accuracy[i : i + 2])
+        ]
+        cut = [line.iloc[[0]].assign(low=np.nan, high=np.nan, **crossing) for crossing in crossings]
+        parts.append(pd.concat([inside, *cut]).sort_values("words"))
+    return pd.concat(parts) if parts else lines
 
 
 @dataclass(frozen=True)
@@ -267,7 +300,7 @@ def slope_chart(slopes: pd.DataFrame, *, frame: Frame = PAGE) -> Chart:
     phenomenon = alt.Tooltip("name:N", title="phenomenon")
     tooltip = [phenomenon, alt.Tooltip("group:N"), *numbers("slope", "low", "high", form="+.4f")]
     tooltip += [alt.Tooltip("r2:Q", format=".3f", title="R²"), alt.Tooltip("method:N", title="interval")]
-    points = dots.points(alt.X("slope:Q", scale=MARGIN, axis=SLOPE_AXIS), tooltip)
+    points = dots.points(alt.X("slope:Q", scale=MARGIN, axis=signed_axis(SLOPE, frame)), tooltip)
     layers = [reference(0), dots.lines("low", "high"), points]
     theirs = rows[rows["published_slope"].notna()]
     if theirs.empty:

@@ -1,5 +1,6 @@
 """Figures in files, as wide as a journal's column: SVG, PDF with its fonts, and PNG."""
 
+import math
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import altair as alt
+import numpy as np
 import pandas as pd
 import vl_convert
 
@@ -20,9 +22,12 @@ DPI = 300  # of PNG
 GAP = 24  # pixels between panels
 TRIAL = 320  # pixels, the width of a panel that is drawn to see what its names and axes need beside it
 LEAST = 90  # pixels of the width of a panel
+SMALL, SMALL_GAP, LOWEST = 100, 14, 50  # pixels: least width of a small panel, between two, least height
+BESIDE, AROUND = 70, 50  # pixels of the numbers and the title beside small panels, of the names above and below one
+PAGE_HEIGHT = 800  # pixels: 9 inches with names of 8 points, less axis and legend
 NARROW = 200  # below which the title of an axis may be longer than it
-CHARACTER, BOLD = 6.2, 7.4  # pixels of one in a legend, in a title
-SYMBOL = 34  # pixels of a mark in a legend, with its margins
+CHARACTER, BOLD = 6.8, 7.4  # pixels of one in a legend, in a title, in the widest of the fonts that a reader may have
+SYMBOL = 46  # pixels of a mark in a legend, with its margins
 _CLIP = re.compile(r"(?<=[\"#]clip)\d+")  # numbers of clipping paths, which vl-convert counts through a process
 _SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)"')  # then the viewBox, which stays
 
@@ -43,21 +48,73 @@ def figure(panels: Sequence[Draw], config: FigureConfig, columns: int, legend: S
 
     It is laid out in pixels in which names have LABEL_SIZE, so wide that they have the font size asked for when the
     whole has the width asked for. Names and axes beside a panel keep their size; the panel takes what they leave, at
-    least as much as they have if it shares its row. Where they leave less than LEAST, everything shrinks.
+    least as much as they have if it shares its row. Where they leave less than LEAST, everything shrinks. More than
+    two panels in a row are small: they share their axes (_shared).
     """
     scale = config.pixels("font_size") / LABEL_SIZE
     width = config.pixels("width") / scale
     height = round(config.pixels("height") / scale) if config.height else None
+    if columns > 2 and len(panels) > 1:
+        chart = _shared(panels, Frame(round(width), height), columns)
+        return _resized(_svg(_above(chart, legend, width - BESIDE), width), config.pixels("width"))
     beside = _size(_svg(panels[0](frame=Frame(TRIAL, height)), None))[0] - TRIAL
     rooms = [(width - GAP * (number - 1)) / number - beside for number in range(1, 1 + min(columns, len(panels)))]
     in_row = max((number for number, room in enumerate(rooms, 1) if room >= max(LEAST, beside)), default=1)
     frame = Frame(max(LEAST, int(rooms[in_row - 1])), height)
     chart = alt.concat(*(draw(frame=frame) for draw in panels), columns=in_row, spacing=GAP)
-    if legend:
-        chart = alt.vconcat(chart, _legend(legend, width)).resolve_scale(
-            color="independent", shape="independent", strokeDash="independent"
-        )
-    return _resized(_svg(chart, width), config.pixels("width"))
+    return _resized(_svg(_above(chart, legend, width), width), config.pixels("width"))
+
+
+def _above(chart: Chart, legend: Sequence[str], width: float) -> Chart:
+    """Return a chart above a legend, if there are names in it."""
+    if not legend:
+        return chart
+    return alt.vconcat(chart, _legend(legend, width)).resolve_scale(
+        color="independent", shape="independent", strokeDash="independent"
+    )
+
+
+def _shared(panels: Sequence[Draw], whole: Frame, columns: int) -> Chart:
+    """Return small panels in rows of at most `columns` across `whole`, whose axes have names and numbers once.
+
+    Numbers stand left of a row and below a column, titles beside the whole. Unless `whole` has a height, that of a
+    panel, a panel is so low that the whole fits a page, if there are not too many.
+    """
+    assert whole.width is not None
+    room = whole.width - BESIDE + SMALL_GAP
+    in_row = max(1, min(columns, len(panels), room // (SMALL + SMALL_GAP)))
+    width = room // in_row - SMALL_GAP  # about; then as the numbers and names let it be
+    width += int(whole.width - _size(_svg(_grid(panels, in_row, Frame(width, SMALL)), whole.width))[0]) // in_row
+    most = PAGE_HEIGHT / math.ceil(len(panels) / in_row) - AROUND
+    height = whole.height or int(np.clip(most, LOWEST, 0.75 * width))
+    return _grid(panels, in_row, Frame(width, height))
+
+
+def _grid(panels: Sequence[Draw], in_row: int, frame: Frame) -> Chart:
+    """Return panels (layered charts) in rows, with one title for all x axes, and one for all y axes."""
+    assert frame.width is not None
+    titles: dict[str, Any] = {}
+    charts = [draw(frame=frame) for draw in panels]
+    for number, chart in enumerate(charts):
+        outer = {"x": number + in_row >= len(charts), "y": number % in_row == 0}
+        for channel, axis in _axes(chart):
+            titles[channel] = titles.get(channel) or axis.title
+            axis.title, axis.labels = None, outer[channel]
+        lines = textwrap.wrap(chart.title, int((frame.width + SMALL_GAP) / CHARACTER))
+        chart.title = alt.Title(lines, fontSize=LABEL_SIZE, frame="group")
+    below, left = (
+        {"text": titles[channel], "orient": side, "anchor": "middle", "fontSize": 12, "fontWeight": "normal"}
+        for channel, side in (("x", "bottom"), ("y", "left"))
+    )
+    return alt.vconcat(alt.concat(*charts, columns=in_row, spacing=SMALL_GAP, title=below), title=left)
+
+
+def _axes(chart: Chart) -> Iterator[tuple[str, alt.Axis]]:
+    for layer in chart.layer:
+        for channel in ("x", "y"):
+            encoded = getattr(layer.encoding, channel)
+            if isinstance(encoded, alt.X | alt.Y) and isinstance(encoded["axis"], alt.Axis):
+                yield channel, encoded["axis"]
 
 
 def _resized(svg: str, width: float) -> str:
@@ -97,8 +154,8 @@ def _svg(chart: Chart, width: float | None) -> str:
                 channel["legend"] = None if width is None else channel["legend"] | _columns(channel, width)
         if part.get("width", NARROW) < NARROW:
             specification["config"]["axisX"] = {"titleAnchor": "end"}  # long titles grow over the names on the left
-        if part.get("title") and width is not None:
-            part["title"] = _broken(part["title"], max(part.get("width", 0) + 40, 160))
+        if part.get("title") and "width" in part and width is not None:
+            part["title"] = _broken(part["title"], max(part["width"] + 40, 160))
     svg = vl_convert.vegalite_to_svg(specification, vl_version=schema_version())
     numbers = {number: str(i) for i, number in enumerate(dict.fromkeys(_CLIP.findall(svg)))}
     return _CLIP.sub(lambda clip: numbers[clip[0]], svg)
@@ -119,6 +176,8 @@ def _columns(channel: dict[str, Any], width: float) -> dict[str, int]:
 def _broken(title: Any, width: float) -> Any:
     if isinstance(title, str):
         return textwrap.wrap(title, int(width / BOLD))
+    if isinstance(title["text"], list):
+        return title
     return title | {"text": textwrap.wrap(title["text"], int(width / CHARACTER))}
 
 

@@ -61,6 +61,13 @@ def named_lines(
     return chart.add_params(hovered) if many and frame.on_page else chart
 
 
+def bands_note(names: pd.Series) -> str:
+    """Return what a caption says of the intervals of `named_lines` where too many to be drawn."""
+    if names.nunique() <= MOST_BANDS:
+        return ""
+    return " The table has the intervals of all lines; the figure, that of the line which is pointed at on the page."
+
+
 def predictor_chart(accuracies: pd.DataFrame, predictor: str, label: str, *, log: bool, frame: Frame = PAGE) -> Chart:
     """Draw one panel of figure 2 of Warstadt et al. 2020: accuracy over a predictor, a line per group.
 

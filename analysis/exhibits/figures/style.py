@@ -37,6 +37,7 @@ LABEL_GAP = 13  # pixels between two names beside a panel
 MIN_HEIGHT = 0.45  # of the height on the page: panels of curves in files
 MOST_BANDS = 3  # of lines in one panel: more would hide each other
 MOST_TICKS = 8  # on an axis of sizes
+TICK = 38  # pixels of a level axis, of a number of five characters and the space beside it
 _CHANCE = "abs(datum.value - 0.5) < 1e-6"
 CHANCE_LABEL = f"{_CHANCE} ? 'chance' : format(datum.value, '.2~f')"
 UNDER_CHANCE = f"{_CHANCE} ? ['0.5', 'chance'] : format(datum.value, '.2~f')"  # the next tick may be near
@@ -79,6 +80,10 @@ class Frame:
         if self.width is None:
             return most
         return max(needed, int(np.clip(0.8 * self.width, MIN_HEIGHT * most, most)))
+
+    def ticks(self, most: int) -> int:
+        """Return how many ticks with signed or abbreviated numbers fit on a level axis, 2 to `most`."""
+        return most if self.width is None else int(np.clip(self.width // TICK, 2, most))
 
 
 PAGE = Frame()
@@ -156,9 +161,9 @@ def accuracy_limits(*accuracies: pd.DataFrame | pd.Series) -> tuple[float, float
     return float(max(0.0, min(low, 0.4))), float(min(1.0, max(high, 0.6)))
 
 
-def accuracy_axis(domain: tuple[float, float], small: bool = False) -> alt.Y:
-    """Return an upright axis of accuracies, with a tick at chance, which it names."""
-    axis = _accuracies(domain, 0.45 if small else 0.85, None if small else "Accuracy")
+def accuracy_axis(domain: tuple[float, float], small: bool = False, named: bool = True) -> alt.Y:
+    """Return an upright axis of accuracies, with a tick at chance, which it names; `named`: it has a title."""
+    axis = _accuracies(domain, 0.45 if small else 0.85, "Accuracy" if named else None)
     return alt.Y("accuracy:Q", scale=alt.Scale(domain=list(domain), nice=False, zero=False), axis=axis)
 
 
@@ -176,6 +181,11 @@ def _accuracies(domain: tuple[float, float], most: float, name: str | None) -> a
     ticks = [round(float(tick), 3) for tick in np.arange(first, domain[1] + 1e-9, step)]
     # Vega drops every other one of more than tickCount values.
     return alt.Axis(title=name, values=ticks, tickCount=len(ticks), labelExpr=CHANCE_LABEL)
+
+
+def signed_axis(name: str, frame: Frame) -> alt.Axis:
+    """Return a level axis of signed numbers, with as many ticks as have room."""
+    return alt.Axis(title=name, labelExpr=SIGNED_LABEL, tickCount=frame.ticks(6))
 
 
 def finished(chart: Any) -> dict[str, Any]:

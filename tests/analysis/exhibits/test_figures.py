@@ -26,6 +26,7 @@ from analysis.exhibits.figures.curves import (
     overview_chart,
     perplexity_chart,
     slope_chart,
+    within_limits,
 )
 from analysis.exhibits.figures.files import write_figure
 from analysis.exhibits.figures.labels import spread_apart
@@ -33,6 +34,7 @@ from analysis.exhibits.figures.methods import length_chart, prefix_chart
 from analysis.exhibits.figures.style import HUES, Frame, accuracy_axis, accuracy_limits, finished, style
 from analysis.exhibits.tables.slopes import with_published
 from analysis.exhibits.tables.text import title
+from analysis.sections.together import marks_text
 from analysis.study.collect import collect
 from analysis.study.judgements import judgements
 from pairscale.errors import ConfigError
@@ -206,7 +208,7 @@ def test_figures_are_as_wide_as_asked_for_and_have_their_fonts(judged, curves, t
     inches = {"column": 3.3, "page": 174 / 25.4}[size]
     texts = {}
     for name, (panels, legend) in figures.items():
-        write_figure(tmp_path, name, panels, config, 4, legend)
+        write_figure(tmp_path, name, panels, config, 4 if legend else 2, legend)
         svg = ET.parse(tmp_path / f"{name}.svg").getroot()
         assert float(svg.get("width")) == pytest.approx(96 * inches, abs=0.01)
         width = struct.unpack(">I", (tmp_path / f"{name}.png").read_bytes()[16:20])[0]
@@ -229,6 +231,45 @@ def test_figures_are_as_wide_as_asked_for_and_have_their_fonts(judged, curves, t
         assert name in texts["curves"]
     assert all(group in texts["together"] for group in groups)  # the legend
     assert not list(tmp_path.glob(".*"))
+
+
+def test_small_panels_share_their_axes_and_fit_a_column(curves, tmp_path):
+    panels = [partial(curves_together, curves, name) for name in TWELVE]
+    write_figure(tmp_path, "together", panels, FigureConfig(width="3.3in"), 4, ["lstm_tiny", "txl_tiny"])
+    svg = ET.parse(tmp_path / "together.svg").getroot()
+    assert float(svg.get("height")) <= 9 * 96
+    texts = [text for text in svg.itertext() if text.strip()]
+    assert [texts.count(once) for once in ("Words of training text", "Accuracy")] == [1, 1]
+    assert (texts.count("chance"), texts.count("125k")) == (6, 2)  # two panels in a row
+    assert len([text for text in texts if text.startswith("Phenomenon")]) == 12
+
+
+def test_two_sizes_have_no_band(curves):
+    sizes = curves.accuracies["words"].drop_duplicates().nsmallest(2)
+    two, three = curves.accuracies["group"] == "lstm_tiny", curves.accuracies["group"] == "txl_tiny"
+    kept = curves.accuracies[three | two & curves.accuracies["words"].isin(sizes)]
+    shown = replace(curves, accuracies=kept)
+    bands = layers_of(specification := finished(overview_chart(shown)), "area")[0]
+    assert {row["name"] for row in rows_of(specification, bands)} == {"txl_tiny"}
+    assert "two sizes have no band" in marks_text(shown, 0.95, "overall")
+    assert "no band" not in marks_text(curves, 0.95, "overall")
+
+
+def test_a_fitted_line_ends_where_it_leaves_the_accuracies():
+    words = [2.0**i for i in (10, 11, 12, 13)]
+    rows = pd.DataFrame({"name": "a", "words": words, "accuracy": [0.75, 0.9, 1.05, 1.2], "low": 0.5, "high": 0.6})
+    line = within_limits(pd.concat([rows, rows.assign(name="b", accuracy=[0.1, 0.3, 0.2, 0.0])]))
+    assert list(line.loc[line["name"] == "a", "accuracy"]) == pytest.approx([0.75, 0.9, 1.0])
+    assert line.loc[line["name"] == "a", "words"].iloc[-1] == pytest.approx(2 ** (11 + 2 / 3))
+    assert list(line.loc[line["name"] == "b", "accuracy"]) == [0.1, 0.3, 0.2, 0.0]
+    falling = within_limits(rows.assign(accuracy=[0.2, 0.1, -0.1, -0.2]))
+    assert list(falling["accuracy"]) == pytest.approx([0.2, 0.1, 0.0])
+    assert falling["words"].iloc[-1] == pytest.approx(2**11.5)
+
+
+@pytest.mark.parametrize(("width", "most"), [(60, 2), (170, 4), (600, 6)])
+def test_narrow_panels_have_fewer_ticks(width, most):
+    assert Frame(width).ticks(6) == most
 
 
 def test_a_legend_has_the_dashes_and_the_strength_of_the_lines(curves, tmp_path):
