@@ -126,7 +126,7 @@ class Analysis:
         with self.quiet.status(f"{escape(self.names[label])}: comparing shapes and slopes, words to reach people"):
             tables = curve_tables(judged, published, config, people.accuracy if people else None)
         section = Section(judged, curves, published, tables, people)
-        section.findings = findings(curves, judged.unit, config.confidence)
+        section.findings = findings(curves, judged.unit, config.confidence, tables.get("mixed-model"))
         section.correlations = correlation(curves.slopes, config.confidence)
         differences = tables["slope-differences"]
         section.comparisons = comparisons(differences, curves.slopes, judged.unit, config.confidence)

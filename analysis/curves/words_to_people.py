@@ -149,7 +149,8 @@ def above_people(fit: GroupFit, people: Array, error: Array, quantile: Array) ->
     fitted = fit.line.intercept + fit.line.slope * fit.design.last
     mean, slope, covariance = mean_and_slope(fit)
     variance = error**2 + mean + 2 * ahead * covariance + ahead**2 * slope
-    return np.asarray(fitted - people > quantile * np.sqrt(variance))
+    # It may be 0, as that of a size whose runs are equal, and then rounding takes it below.
+    return np.asarray(fitted - people > quantile * np.sqrt(np.maximum(variance, 0)))
 
 
 def words_to_people(judged: Judgements, config: CurvesConfig, people: pd.DataFrame) -> pd.DataFrame:

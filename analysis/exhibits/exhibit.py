@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from analysis.exhibits.tables.text import (
     as_it_is,
     count,
     p_text,
-    table_digits,
+    row_digits,
     title,
     with_minus_signs,
 )
@@ -58,8 +58,8 @@ class Exhibit:
     name: of its files and its anchor on the page; letters, digits, _ and -. table: its columns named as readers see
     them; the CSV file holds its values unrounded. cells: formatters of columns that are neither text nor accuracies.
     texts: columns that are formatted already. heads: headings that are not the column's name. intervals: heading ->
-    estimate, low, high: columns of the table, of which readers see the limits in one column, and all with the digits
-    that the interval supports (the first one of an estimate); None: of the column before "low" and "high", if there are
+    estimate, low, high: columns of the table, of which readers see the limits in one column, each row with the digits
+    that its interval supports (the first one of an estimate); None: of the column before "low" and "high", if there are
     such. confidence: of that. charts: by name, functions of `frame` (figures.style.Frame); panels of one figure.
     columns: most panels in a row of the figure's file. legend: names in a legend; choosing one on the page fades
     the others. takeaways: (subject, sentence), what it shows; the subject may be "". definitions: term -> what it
@@ -90,18 +90,20 @@ class Exhibit:
         if self.table is None:
             return []
         table, intervals = self.table, self._intervals()
-        digits: dict[str, int] = {}
+        digits: dict[str, list[int]] = {}
         for of, low, high in intervals.values():
-            digits.setdefault(of, table_digits(table[low], table[high]))
+            digits.setdefault(of, row_digits(table[low], table[high]))
         heading_of = {low: heading for heading, (_, low, _) in intervals.items()}
         highest = {high for _, _, high in intervals.values()}
         columns: list[Column] = []
         for name in map(str, table.columns):
             if name in heading_of:
                 of, low, high = intervals[heading_of[name]]
-                cell = partial(self._cell(of), digits=digits[of])
-                pairs = zip(table[low], table[high], strict=True)
-                texts = [DASH if math.isnan(a) or math.isnan(b) else f"[{cell(a)}, {cell(b)}]" for a, b in pairs]
+                cell = self._cell(of)
+                texts = [
+                    DASH if math.isnan(a) or math.isnan(b) else f"[{cell(a, digits=places)}, {cell(b, digits=places)}]"
+                    for a, b, places in zip(table[low], table[high], digits[of], strict=True)
+                ]
                 columns.append(Column(heading_of[name], texts, table[low].tolist()))
             elif name not in highest:
                 columns.append(self._column(name, digits.get(name)))
@@ -114,11 +116,16 @@ class Exhibit:
         at = names.index("low") if "low" in names else 0
         return {f"{self.confidence:.0%} interval": (names[at - 1], "low", "high")} if at else {}
 
-    def _column(self, name: str, digits: int | None) -> Column:
+    def _column(self, name: str, digits: Sequence[int] | None) -> Column:
         assert self.table is not None
         values = self.table[name].tolist()
-        cell = self._cell(name) if digits is None else partial(self._cell(name), digits=digits)
-        texts = self.texts[name] if name in self.texts else [cell(value) for value in values]
+        cell = self._cell(name)
+        if name in self.texts:
+            texts = self.texts[name]
+        elif digits is None:
+            texts = [cell(value) for value in values]
+        else:
+            texts = [cell(value, digits=places) for value, places in zip(values, digits, strict=True)]
         return Column(self.heads.get(name, name), texts, values if self._is_numeric(name) else None)
 
     def _cell(self, name: str) -> Callable[..., str]:

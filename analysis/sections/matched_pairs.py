@@ -23,7 +23,7 @@ from analysis.exhibits.exhibit import Cell, Exhibit
 from analysis.exhibits.figures.curves import curves_together
 from analysis.exhibits.figures.style import OF_PAIRS
 from analysis.exhibits.sentences.curves import plural
-from analysis.exhibits.tables.text import interval_text, per_cent_text, slope_text, table_digits
+from analysis.exhibits.tables.text import interval_text, per_cent_text, row_digits, slope_text
 from analysis.sections.section import Report, Section, contributes
 from analysis.sections.together import curves_exhibit
 from analysis.study.collect import Study
@@ -81,14 +81,17 @@ def _labelled(matched: Matched, config: CurvesConfig) -> Curves:
 
 def _slopes(name: str, first: str, second: str, rows: pd.DataFrame, interval: str) -> Exhibit:
     rows = rows[rows["level"] != "paradigm"]
-    digits = table_digits(rows["low"], rows["high"])
-    limits = partial(interval_text, digits=digits)
+    digits = row_digits(rows["low"], rows["high"])
+
+    def limits(low: str, high: str) -> list[str]:
+        return [interval_text(a, b, digits=n) for a, b, n in zip(rows[low], rows[high], digits, strict=True)]
+
     table = pd.DataFrame(
         {"phenomenon": rows["name"], "curve": rows["group"], "pairs": rows["n_pairs"],
          f"accuracy, {first}": rows["accuracy_first"], f"accuracy, {second}": rows["accuracy_second"],
          f"slope, {first}": rows["slope_first"], f"slope, {second}": rows["slope_second"],
-         "difference": rows["difference"], interval: list(map(limits, rows["low"], rows["high"])),
-         "new pairs too": list(map(limits, rows["low_new_pairs"], rows["high_new_pairs"]))}
+         "difference": rows["difference"], interval: limits("low", "high"),
+         "new pairs too": limits("low_new_pairs", "high_new_pairs")}
     )  # fmt: skip
     heads = {
         f"{measure}, {label}": f"{measure}, {benchmark_name(label)}"
@@ -96,13 +99,13 @@ def _slopes(name: str, first: str, second: str, rows: pd.DataFrame, interval: st
         for label in (first, second)
     }
     signed = (f"slope, {first}", f"slope, {second}", "difference")
-    cells = dict.fromkeys(signed, partial(slope_text, digits=digits))
+    texts = {name: [slope_text(v, digits=n) for v, n in zip(table[name], digits, strict=True)] for name in signed}
     return Exhibit(
         f"{name}-slopes",
         "Slopes on both sets",
         "Accuracy, and accuracy gained per doubling of the text, on both sets of pairs.",
         table,
-        cells=cells,
+        texts=texts,
         heads=heads,
         definitions={
             "Accuracy": "Mean over all runs.",

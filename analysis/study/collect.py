@@ -33,9 +33,11 @@ _NO_PLACE = "comes trained on a text whose size is not known, so it has no place
 _COUNTED = {"sentences": " sentences", "characters": " characters"}  # unit of a size other than words
 _COLUMNS = [
     "model", "tokenizer", "corpus", "size", "reference", "seed", "nested", "sample_words", "words_seen", "parameters",
-    "words_per_s", "wall_s", "overlap", "valid_ppl", "valid_oov_rate", "training", "manifest", "group",
+    "words_per_s", "wall_s", "overlap", "valid_ppl", "valid_oov_rate", "vocabulary", "training", "manifest", "group",
 ]  # fmt: skip
 _COMES_TRAINED = {"path", "checkpoint"}  # keys of models that were not trained here
+PIECES, OF_TEXT, OF_SAMPLE = "pieces", "text", "sample"  # what a tokenizer knows: pieces, or words of which text
+_OF_WORDS = {"word", "whitespace", "jieba"}  # kinds of tokenizers that know whole words
 _ANY_SIZE = {"sample": {"size": "1"}}  # `labels` reads a size
 
 
@@ -45,8 +47,8 @@ class Study:
 
     runs: one row per run that is done, indexed by run id: study, model, tokenizer, corpus, size ("125k", "4k
     sentences"), reference, seed, nested, sample_words, words_seen, parameters, words_per_s, wall_s, valid_ppl (per
-    reference word), valid_oov_rate, overlap (share of text that two samples of this size have in common), training
-    (the run itself, or the model whose revision it is), group, manifest.
+    reference word), valid_oov_rate, overlap (share of text that two samples of this size have in common), vocabulary
+    (PIECES, OF_TEXT or OF_SAMPLE), training (the run itself, or the model whose revision it is), group, manifest.
     problems: one row per run that is wanted but cannot be used: run, status, reason.
     untrained: runs without training (recipe.budget.epochs=0), columns as of `runs`.
     unplaced: pretrained models without a place on the curves, indexed by run id: group, manifest. Tables that need no
@@ -194,6 +196,7 @@ def _run_row(where: str, name: str, record: RunRecord) -> dict[str, Any]:
             **{key: manifest.get(key) for key in ("words_seen", "parameters", "words_per_s", "wall_s")},
             "overlap": manifest["corpus"]["sample"]["overlap"],
             **{key: known.get(key, math.nan) for key in ("valid_ppl", "valid_oov_rate")},
+            "vocabulary": _vocabulary(config),
             "training": name,
             "manifest": manifest,
         }
@@ -209,7 +212,7 @@ def _revision_row(name: str, record: RunRecord) -> dict[str, Any]:
         **dict.fromkeys(("overlap", "valid_ppl", "valid_oov_rate"), math.nan),
         "run": name, "model": model["name"], "tokenizer": "its own", "corpus": "its own", "seed": 0, "nested": False,
         "size": f"{_rounded(tokens)} tokens", "sample_words": tokens, "reference": "tokens",
-        "training": model["path"], "manifest": record.manifest,
+        "vocabulary": PIECES, "training": model["path"], "manifest": record.manifest,
     }  # fmt: skip
 
 
@@ -284,6 +287,12 @@ def _by_text(
             groups = groups + f", {part} " + digests
             notes.append(f"Runs of one name were trained on different {part}s; each {part} has a curve of its own.")
     return groups, notes
+
+
+def _vocabulary(config: Mapping[str, Any]) -> str:
+    if config["tokenizer"].get("kind") not in _OF_WORDS:
+        return PIECES
+    return OF_SAMPLE if _fitted_on_samples(config) else OF_TEXT
 
 
 def _fitted_on_samples(config: Mapping[str, Any]) -> bool:

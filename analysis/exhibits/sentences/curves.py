@@ -1,5 +1,6 @@
 """Warnings and the extent of a study in sentences, computed from its tables, and helpers of all sentences."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from analysis.curves.designs import design_of
 from analysis.curves.intervals import OVERLAP_LIMIT, SAME_TEXT
 from analysis.exhibits.tables.slopes import architecture
 from analysis.exhibits.tables.text import accuracy_text, title
+from analysis.study.collect import OF_TEXT, PIECES
 from analysis.study.judgements import Judgements, sized, unit_of
 from eval.scores.names import benchmark_name, pairs_text
 from pairscale.sizes import readable_size
@@ -18,6 +20,7 @@ from pairscale.sizes import readable_size
 # per doubling, as large as that of a share of ties that falls by .01; <unk> changes accuracies by a part of its share.
 UNK_LIMIT = 0.05
 TIE_LIMIT = 0.01
+FEW_PAIRS = 20  # pairs of a benchmark or phenomenon below which a warning stands before the findings
 MOST_NAMED = 4  # curves that the lead of a page names
 TIE_COUNTS = {"wrong": "counts as wrong", "half": "counts half", "right": "counts as right"}
 
@@ -97,7 +100,9 @@ def warnings(judged: Judgements, ties: str) -> list[str]:
     """Return the warnings on the curves; those of effects that could explain the results come first."""
     return [
         *left_out(judged.problems, "curves"),
+        *_few_pairs(judged),
         *_unknown_words_explain(judged),
+        *_unseen_words_explain(judged),
         *_ties_explain(judged, ties),
         *_unequal_ranges(judged.runs),
         *judged.notes,
@@ -109,7 +114,9 @@ def ruled_out(judged: Judgements) -> str:
     """Say in one sentence which of the usual explanations of a result do not apply; "" if all do."""
     unk, tied = _shares(judged, judged.unk).max(), _shares(judged, judged.tie).max()
     texts = ["no run is missing"] if judged.problems.empty else []
-    if unk < UNK_LIMIT:
+    if _of_own_words(judged.label):
+        texts.append("every sample holds the words of the pairs")
+    elif unk < UNK_LIMIT and not _hidden_words(judged.runs):
         texts.append(f"{_at_most(unk)} {'holds' if unk == 0 else 'hold'} <unk>")
     if tied < TIE_LIMIT:
         texts.append(f"{_at_most(tied)} {'is' if tied == 0 else 'are'} tied")
@@ -146,6 +153,49 @@ def _unknown_words_explain(judged: Judgements) -> list[str]:
     return [
         f"Unknown words could explain these results: {_extremes(shares, judged.unit)} of the pairs hold <unk>{more}. "
         + unknown_words(judged)
+    ]
+
+
+def _of_own_words(label: str) -> bool:
+    """Return True if a benchmark's pairs were made of words that the samples hold (benchmark.vocabulary)."""
+    return any(re.fullmatch(r"(run|study)-k\d+", part) for part in label.split("+"))
+
+
+def _hidden_words(runs: pd.DataFrame) -> str:
+    """Say why words that a sample lacks are no <unk>; "" if they are, or if that is not known."""
+    vocabularies = set(runs.get("vocabulary", ()))
+    if PIECES in vocabularies:
+        return "the tokenizer splits them into pieces that it knows"
+    return "the tokenizer knows the words of the whole text" if OF_TEXT in vocabularies else ""
+
+
+def _unseen_words_explain(judged: Judgements) -> list[str]:
+    hidden = _hidden_words(judged.runs)
+    if not hidden or _of_own_words(judged.label):
+        return []
+    return [
+        "Words that a sample lacks could explain these results: smaller ones lack more of them. They are no <unk>, as "
+        f"{hidden}, and not counted. Generated pairs with benchmark.vocabulary=study have words that every sample "
+        "holds."
+    ]
+
+
+def _few_pairs(judged: Judgements) -> list[str]:
+    """Warn of a benchmark or phenomena of which a few judgements make the accuracy."""
+    weights = judged.pairs["n_pairs"] if judged.of_paradigms else pd.Series(1, judged.pairs.index)
+    of_phenomena = weights.groupby(judged.pairs["phenomenon"], sort=False).sum()
+    few = of_phenomena[of_phenomena < FEW_PAIRS]
+    if few.empty:
+        return []
+    if judged.n_pairs < FEW_PAIRS:
+        where = f"{benchmark_name(judged.label)} has {plural(judged.n_pairs, 'pair')}"
+    else:
+        named = [f"{in_text(str(name))} ({number})" for name, number in few.head(MOST_NAMED).items()]
+        named += [f"{len(few) - MOST_NAMED} more"] if len(few) > MOST_NAMED else []
+        where = f"fewer than {FEW_PAIRS} in {joined(named)}"
+    return [
+        f"Too few pairs for conclusions: {where}. Accuracy over so few changes in large steps, and intervals may reach "
+        "beyond what an accuracy can change."
     ]
 
 

@@ -23,6 +23,7 @@ LISTED = 6  # phenomena that a sentence names, unless they fall: those are all n
 STEEPEST = 3  # phenomena that may be steepest together
 LEAST_NAMES = 4  # phenomena from which slopes are ranked and correlated
 COMPARED = 6  # differences between curves that sentences tell; the table has all
+CHANCE = 0.5  # accuracy of guesses
 
 
 class Finding(NamedTuple):
@@ -40,30 +41,51 @@ class Finding(NamedTuple):
         return " ".join(filter(None, (self.text, self.details)))
 
 
-def findings(curves: Curves, unit: str, confidence: float) -> list[Finding]:
+def findings(curves: Curves, unit: str, confidence: float, log_odds: pd.DataFrame | None = None) -> list[Finding]:
     """Return the main results on all pairs, by curve.
 
-    `unit`: what sizes count ("words"). `confidence`: of the intervals in `curves`.
+    `unit`: what sizes count ("words"). `confidence`: of the intervals in `curves` and in `log_odds`, the slopes of
+    analysis.curves.mixed_models, which a sentence has to mention where they do not agree with it.
     """
     slopes = curves.slopes[curves.slopes["pairs"] == ALL_PAIRS]
     at = curves.accuracies
-    at = at[(at["pairs"] == ALL_PAIRS) & (at["level"] == "overall")].sort_values("words")
+    at = at[at["pairs"] == ALL_PAIRS].sort_values("words")
     interval = f"{confidence:.0%} interval"
     free = curves.slopes[(curves.slopes["pairs"] == UNK_FREE) & (curves.slopes["level"] == "overall")]
-    return [
-        Finding(str(group), *_curve(rows, at[at["group"] == group], free[free["group"] == group], unit, interval))
-        for group, rows in slopes.groupby("group", sort=False)
-    ]
+    of_curves = []
+    for group, rows in slopes.groupby("group", sort=False):
+        text, details = _curve(rows, at[at["group"] == group], free[free["group"] == group], unit, interval)
+        doubt = _doubt(rows, log_odds[log_odds["group"] == group], interval) if log_odds is not None else ""
+        of_curves.append(Finding(str(group), " ".join(filter(None, (text, doubt))), details))
+    return of_curves
+
+
+def _doubt(rows: pd.DataFrame, log_odds: pd.DataFrame, interval: str) -> str:
+    """Say that the overall slope in log-odds does not lead to the same conclusion; "" if it does or is not known."""
+    whole, other = (table[table["level"] == "overall"] for table in (rows, log_odds))
+    limits = [*whole[["low", "high"]].to_numpy(), *other[["low", "high"]].to_numpy()]
+    if len(limits) < 2 or not direction(*limits[0]) or math.isnan(limits[1][0]):
+        return ""
+    (low, high), change = limits[1], float(other["slope"].iloc[0])
+    if direction(low, high) == direction(*limits[0]):
+        return ""
+    slope, both = _numbers(change, low, high)
+    holds = "which holds 0" if low <= 0 <= high else "the other direction"
+    return (
+        f"The slope in log-odds (interval over {other['over'].iloc[0]}) does not confirm this: {slope} per doubling "
+        f"({interval} {both}, {holds})."
+    )
 
 
 def _curve(rows: pd.DataFrame, at: pd.DataFrame, free: pd.DataFrame, unit: str, interval: str) -> tuple[str, str]:
     """Describe one curve, and its phenomena.
 
-    `rows` of Curves.slopes, `free` without <unk>, `at` of Curves.accuracies.
+    `rows` of Curves.slopes, `free` without <unk>, `at` of Curves.accuracies, smallest size first.
     """
     whole = rows[rows["level"] == "overall"].iloc[0]
     phenomena = rows[rows["level"] == "phenomenon"]
-    first, last = at.iloc[0], at.iloc[-1]
+    of_whole = at[at["level"] == "overall"]
+    first, last = of_whole.iloc[0], of_whole.iloc[-1]
     small, large = (sized(end["size"], unit) for end in (first, last))
     before, after = f"{accuracy_text(first['accuracy'])} at {small}", f"{accuracy_text(last['accuracy'])} at {large}"
     if math.isnan(whole["slope"]):
@@ -72,12 +94,14 @@ def _curve(rows: pd.DataFrame, at: pd.DataFrame, free: pd.DataFrame, unit: str, 
     if whole["sizes"] == 2:
         doublings = math.log2(last["words"] / first["words"])
         overall = _difference(whole, doublings, f"{before}, {after}", interval)
-        up, down = f"is higher at {large}", f"is lower at {large}"
         without = _without_unk(free, doublings, "", ("is higher by", "is lower by"), interval)
-        return " ".join([overall, *without]), " ".join(_by_direction(phenomena, up, down, interval))
-    overall = _slope(whole, span, f"{before}, {after}", interval)
+        verbs = f"is higher at {large}", f"is lower at {large}"
+        details = _by_direction(phenomena, verbs, interval)
+        return " ".join([overall, *without]), " ".join([*details, *_below_chance(phenomena, at, verbs[0])])
+    ends = f"{before}, {after}" + (", below chance at all sizes" if (of_whole["accuracy"] < CHANCE).all() else "")
+    overall = _slope(whole, span, ends, interval)
     without = _without_unk(free, 1, " per doubling", ("rises by", "falls by"), interval)
-    details = _by_direction(phenomena, "rises", "falls", interval)
+    details = _by_direction(phenomena, ("rises", "falls"), interval) + _below_chance(phenomena, at, "rises")
     details += [*_steepest(phenomena, interval), *_rejected(phenomena, span)]
     return " ".join([overall, *without]), " ".join(details)
 
@@ -150,24 +174,38 @@ def _numbers(value: float, low: float, high: float) -> tuple[str, str]:
     return slope_text(value, digits=digits), interval_text(low, high, dash="", digits=digits)
 
 
-def _by_direction(phenomena: pd.DataFrame, up: str, down: str, interval: str) -> list[str]:
-    """Name the phenomena in which accuracy goes up, goes down, or shows no change."""
+def _by_direction(phenomena: pd.DataFrame, verbs: tuple[str, str], interval: str) -> list[str]:
+    """Name the phenomena in which accuracy goes up, goes down, or shows no change; `verbs`: up, down."""
     known = phenomena[phenomena["low"].notna()].sort_values("slope", ascending=False)
     if known.empty:
         return []
     rising, falling = known[known["low"] > 0], known[known["high"] < 0]
     flat = known.drop(rising.index).drop(falling.index)
-    parts = [f"Accuracy {up} in {_counted(rising, len(known))}"]
-    parts += [f"it {down} in {_counted(falling)}"] if len(falling) else []
-    parts += [f"{_not_shown(flat['runs'].max(), 'change')} in {_counted(flat)}"] if len(flat) else []
-    return [f"{'; '.join(parts)} (by {interval}s, {UNCORRECTED})."]
+    by = f" (by {interval}s, {UNCORRECTED})."
+    directed = [(verb, rows) for verb, rows in zip(verbs, (rising, falling), strict=True) if len(rows)]
+    if not directed:
+        which = "the one phenomenon" if len(known) == 1 else f"any of the {plural(len(known), 'phenomenon')}"
+        return [f"{_not_shown(flat['runs'].max(), 'change')} in {which}{_named(flat)}{by}"]
+    (verb, rows), *other = directed
+    parts = [f"Accuracy {verb} in {len(rows)} of {plural(len(known), 'phenomenon')}{_named(rows)}"]
+    parts += [f"it {verb} in {len(rows)}{_named(rows)}" for verb, rows in other]
+    if len(flat):
+        parts.append(f"in the other {len(flat)}{_named(flat)}, {_not_shown(flat['runs'].max(), 'change')}")
+    return [f"{'; '.join(parts)}{by}"]
 
 
-def _counted(rows: pd.DataFrame, of: int | None = None) -> str:
-    """Count and name phenomena: 3 of 12 phenomena (a, b and c); falls are all named."""
-    number = f"{len(rows)} of {plural(of, 'phenomenon')}" if of else str(len(rows))
-    falls = len(rows) and bool((rows["high"] < 0).all())
-    return number + (f" ({_names(rows)})" if falls or 0 < len(rows) <= LISTED else "")
+def _named(rows: pd.DataFrame) -> str:
+    """Name phenomena in brackets unless they are too many; falls are all named."""
+    return f" ({_names(rows)})" if (rows["high"] < 0).all() or len(rows) <= LISTED else ""
+
+
+def _below_chance(phenomena: pd.DataFrame, at: pd.DataFrame, verb: str) -> list[str]:
+    """Name the phenomena that go up (`verb`) below chance, by means of all sizes; `at`: of Curves.accuracies."""
+    highest = at[at["level"] == "phenomenon"].groupby("name")["accuracy"].max()
+    below = phenomena[(phenomena["low"] > 0) & phenomena["name"].isin(highest.index[highest < CHANCE])]
+    if below.empty:
+        return []
+    return [f"Mean accuracy in {_names(below)} is below chance (.5) at all sizes, though it {verb}."]
 
 
 def _names(rows: pd.DataFrame) -> str:
@@ -256,20 +294,22 @@ def _compared(row: pd.Series, bent: set[str], number: str, unit: str, interval: 
     """
     difference, limits = _numbers(row["difference"], row["low"], row["high"])
     holm = f"{p_is(row['p_holm'])} after Holm's correction for {number}"
-    numbers = f"({difference} per doubling, {interval} {limits}; {holm})"
+    numbers = f"{difference} per doubling ({interval} {limits}; {holm})"
     span = f"{readable_size(row['from_size'])} to {sized(row['to_size'], unit)}"
-    over = f"over the {plural(int(row['sizes']), 'size')} that both have, {span}"
-    what = "overall differences" if row["sizes"] == 2 else "overall slopes"
+    if row["sizes"] == 2:
+        over, what = f"from {span}, the two sizes that both have", "changes in overall accuracy"
+    else:
+        over, what = f"over the {int(row['sizes'])} sizes that both have ({span})", "overall slopes"
     within = -row["margin"] < row["low"] and row["high"] < row["margin"]
     if row["p_holm"] < ALPHA and direction(row["low"], row["high"]):
-        text = f"their {what} differ {over} {numbers}."
+        text = f"their {what} differ {over}: {numbers}."
     elif row["p_equivalent"] < ALPHA and within:
         text = (
             f"their {what} do not differ by more than {accuracy_text(row['margin'])} per doubling {over} "
-            f"(equivalence test, {p_is(row['p_equivalent'])}) {numbers}."
+            f"(equivalence test, {p_is(row['p_equivalent'])}): {numbers}."
         )
     else:
-        text = f"whether their {what} differ {over} is open {numbers}."
+        text = f"it is open whether their {what} differ {over}: {numbers}."
     curved = [group for group in (row["group"], row["other"]) if group in bent]
     if curved and row["sizes"] > 2:
         text += (

@@ -14,8 +14,8 @@ from analysis.exhibits.tables.text import (
     direction,
     interval_text,
     rank_text,
+    row_digits,
     slope_text,
-    table_digits,
     title,
 )
 from analysis.published import published_file
@@ -82,12 +82,14 @@ def slope_name(table: pd.DataFrame) -> str:
 
 def _cells(table: pd.DataFrame, sizes: Sequence[str], confidence: float) -> dict[str, list[str]]:
     """Return columns of text of a `slope_table`, with the accuracies at `sizes` alone."""
-    digits = table_digits(table["low"], table["high"])
-    limits = zip(table["low"], table["high"], strict=True)
+    digits = row_digits(table["low"], table["high"])
+    limits = zip(table["low"], table["high"], digits, strict=True)
     cells = {
         **{size.removeprefix("accuracy "): [*map(accuracy_text, table[size])] for size in sizes},
-        slope_name(table): [slope_text(slope, digits=digits) for slope in table["slope"]],
-        f"{confidence:.0%} interval": [interval_text(low, high, digits=digits) for low, high in limits],
+        slope_name(table): [
+            slope_text(slope, digits=places) for slope, places in zip(table["slope"], digits, strict=True)
+        ],
+        f"{confidence:.0%} interval": [interval_text(low, high, digits=places) for low, high, places in limits],
         "R2": [*map(accuracy_text, table["r2"])],
         "rank": [rank_text(row) for _, row in table.iterrows()],
     }

@@ -4,7 +4,6 @@ import math
 import re
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 _HYPHENATED = ("determiner noun", "subject verb", "filler gap", "left branch", "matrix question", "verb complement")
@@ -103,7 +102,8 @@ def supported_digits(low: float, high: float) -> int:
     """Return the decimal places, 2 to MOST_DIGITS, that an interval supports: [+.0082, +.0187] is [+.008, +.019].
 
     The first digit of its half width, and the second too where the two are below 35.5 (as the Particle Data Group
-    rounds errors: Review of Particle Physics, introduction, section 5.3). More where a limit would be rounded to 0.
+    rounds errors: Review of Particle Physics, introduction, section 5.3). More where a limit would be rounded to 0; 3
+    where the limits are not known.
     """
     half = (high - low) / 2
     if not half > 0:
@@ -115,11 +115,9 @@ def supported_digits(low: float, high: float) -> int:
     return min(max(2, digits), MOST_DIGITS)
 
 
-def table_digits(low: pd.Series, high: pd.Series) -> int:
-    """Return the decimal places of a column of slopes and limits: those that half of its intervals support."""
-    known = low.notna() & high.notna()
-    each = [supported_digits(*limits) for limits in zip(low[known], high[known], strict=True)]
-    return int(np.median(each)) if each else 3
+def row_digits(low: pd.Series, high: pd.Series) -> list[int]:
+    """Return the decimal places of each row of slopes and limits: those that its own interval supports."""
+    return [supported_digits(*limits) for limits in zip(low, high, strict=True)]
 
 
 def rank_text(row: pd.Series) -> str:

@@ -36,7 +36,7 @@ from analysis.curves.words_to_people import (
     words_to_people,
 )
 from eval.published import read_published
-from tests.support.judged_runs import judged_once
+from tests.support.judged_runs import judged_from, judged_once
 from tests.support.simulated_judgements import SimulatedJudgements
 
 CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=400, seed=1)
@@ -46,6 +46,13 @@ Y = 0.5 + 0.03 * (X - 17) + np.random.default_rng(0).normal(0, 0.01, len(X))
 
 def people_at(accuracy, error=0.0):
     return pd.DataFrame({"level": ["overall"], "name": ["overall"], "accuracy": [accuracy], "error": [error]})
+
+
+def test_equal_runs_at_the_largest_size_are_no_square_root_of_a_negative_number():
+    """The variance of the line there is 0, and rounding took it below: warnings are errors here."""
+    judged = judged_from([0.30, 0.35, 0.61, 0.61], [25_000, 25_000, 50_000, 50_000], [1, 2, 1, 2])
+    (row,) = words_to_people(judged, CONFIG, people_at(0.9)).to_dict("records")
+    assert row["status"] in (UNBOUNDED, ESTIMATED)
 
 
 def by_line(x, y, people, error=0.0, cov_type="nonrobust", degrees=None):

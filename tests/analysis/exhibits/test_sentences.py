@@ -20,12 +20,12 @@ PAIRS = 100
 
 
 def simulated_judgements(
-    unk=0.0, tie=0.0, *, cells=(("lstm", "16k"), ("lstm", "128k")), problems=(), reference="treebank"
+    unk=0.0, tie=0.0, *, cells=(("lstm", "16k"), ("lstm", "128k")), problems=(), vocabulary="sample", **fields
 ):
     """Return judgements of two runs a cell; the shares of pairs with <unk> and of ties are one number or one a cell."""
     rows = [
         {"group": group, "size": size, "seed": seed, "sample_words": float(size.removesuffix("k")), "overlap": 0.0,
-         "reference": reference, "manifest": {}, "study": "s", "nested": False}
+         "reference": "treebank", "manifest": {}, "study": "s", "nested": False, "vocabulary": vocabulary} | fields
         for group, size in cells
         for seed in (1, 2)
     ]  # fmt: skip
@@ -64,6 +64,31 @@ def test_what_does_not_explain_a_result_is_ruled_out():
         "Ruled out: at most 4.0% of the pairs hold <unk> and all curves cover the same sizes."
     )
     assert ruled_out(simulated_judgements(0.99, 0.25, cells=cells[:3], problems=problems)) == ""
+
+
+@pytest.mark.parametrize(("vocabulary", "why"), [("pieces", "splits them into pieces"), ("text", "whole text")])
+def test_unseen_words_that_are_no_unk_are_not_ruled_out(vocabulary, why):
+    """Subword tokenizers know every word as pieces, so that 0% of <unk> says nothing about words never seen."""
+    judged = simulated_judgements(vocabulary=vocabulary)
+    assert ruled_out(judged) == "Ruled out: no run is missing and no pair is tied."
+    (text,) = warnings(judged, "wrong")
+    assert text.startswith("Words that a sample lacks could explain these results")
+    assert why in text
+    assert "benchmark.vocabulary=study" in text
+    judged.label = "generated+en+study-k5"
+    assert warnings(judged, "wrong") == []
+    assert "every sample holds the words of the pairs" in ruled_out(judged)
+
+
+def test_few_pairs_are_warned_of():
+    """Three pairs gave slopes of -.25 with limits of -1.79 and +1.29."""
+    judged = simulated_judgements()
+    three = judged.select(np.arange(PAIRS) < 3)
+    assert warnings(three, "wrong")[0].startswith("Too few pairs for conclusions: Generated pairs has 3 pairs.")
+    judged.pairs["phenomenon"] = np.where(np.arange(PAIRS) < 19, "npi_licensing", "binding")
+    assert warnings(judged, "wrong")[0].startswith(
+        "Too few pairs for conclusions: fewer than 20 in NPI licensing (19). Accuracy over so few"
+    )
 
 
 def test_few_unknown_words_and_ties_cause_no_warning():

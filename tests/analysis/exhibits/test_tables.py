@@ -12,6 +12,7 @@ from rich.console import Console
 
 from analysis.config import CurvesConfig
 from analysis.curves.fit import fit_curves
+from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.tables.latex import latex_escape, write_csv
 from analysis.exhibits.tables.slopes import architecture, slope_table, terminal_table, with_published, write_latex
 from analysis.exhibits.tables.text import accuracy_text, interval_text, slope_text, title
@@ -135,6 +136,18 @@ def test_numbers_are_written_as_in_papers():
     assert interval_text(-0.001, 0.02) == "[-.0010, +.0200]"
     assert interval_text(-0.0011, 0.0194, digits=3) == "[-.001, +.019]"
     assert interval_text(NAN, NAN) == "–"
+
+
+def test_each_row_has_the_digits_of_its_own_interval():
+    """A second curve over two sizes made +.01 [+.01, +.02] of +.010 [+.005, +.015], the overall slope of the first."""
+    rows = pd.DataFrame(
+        {"phenomenon": ["overall", "binding", "islands"], "slope": [0.0101, 0.0241, 0.02], "low": [0.0051, -0.02, NAN],
+         "high": [0.0151, 0.07, NAN]}
+    )  # fmt: skip
+    shown = Exhibit("slopes", "Slopes", "", rows, cells={"slope": slope_text}).rows()
+    assert shown == [
+        ["Overall", "+.010", "[+.005, +.015]"], ["Binding", "+.02", "[-.02, +.07]"], ["Islands", "+.020", "–"],
+    ]  # fmt: skip
 
 
 def test_a_long_name_of_a_group_wraps_without_cutting_numbers(curves):
