@@ -21,6 +21,9 @@ _UNITS = {"in": 96.0, "cm": 96 / 2.54, "mm": 96 / 25.4, "pt": 96 / 72}
 _BOUNDS = {"width": ("1in", "40in"), "height": ("0.5in", "40in"), "font_size": ("4pt", "30pt")}
 
 
+COLUMN = "4.5in"  # no column of two is so wide
+
+
 @dataclass
 class FigureConfig:
     """The size of figures in files (SVG, PDF, PNG). Lengths are numbers with in, cm, mm or pt: 3.3in, 84mm.
@@ -29,7 +32,9 @@ class FigureConfig:
     84mm and 174mm (Springer).
     """
 
-    width: str = "6.9in"  # of a whole figure; panels that do not fit beside each other go below
+    width: str = (
+        "6.9in"  # of a whole figure; panels that do not fit go below; below 4.5in, tables are for a column, too
+    )
     height: str | None = None  # of each panel of curves, at least what the names beside it need; null: by its width
     font_size: str = "8pt"  # of names and numbers beside axes and lines; all else is in proportion
 
@@ -38,6 +43,11 @@ class FigureConfig:
             value = getattr(self, name)
             if value is not None and not _pixels(name, least) <= self.pixels(name) <= _pixels(name, most):
                 raise ConfigError(f"analysis.figure.{name}={value}: must be from {least} to {most}")
+
+    @property
+    def narrow(self) -> bool:
+        """Whether figures, and so tables, are for a column of two."""
+        return self.pixels("width") < _pixels("width", COLUMN)
 
     def pixels(self, name: str) -> float:
         """Return a setting that is not null in pixels of 1/96 inch; raises ConfigError where it is no length."""

@@ -182,18 +182,16 @@ class Exhibit:
 
     def write(self, folder: Path, prefix: str = "", figure: FigureConfig | None = None, **made_by: Any) -> None:
         """Write <prefix><name>.csv and .tex, .svg, .pdf and .png; `made_by`: further columns of the CSV file."""
-        path = folder / f"{prefix}{self.name}"
+        path, figure = folder / f"{prefix}{self.name}", figure or FigureConfig()
         if self.table is not None:
             assert made_by.keys().isdisjoint(self.table.columns), (self.name, list(self.table.columns))
             write_csv(path.with_name(f"{path.name}.csv"), self.table.assign(**made_by))
-            write_text(path.with_name(f"{path.name}.tex"), self.latex(f"tab:{prefix}{self.name}"))
+            write_text(path.with_name(f"{path.name}.tex"), self.latex(f"tab:{prefix}{self.name}", figure.narrow))
         if self.charts:
-            write_figure(
-                folder, path.name, [*self.charts.values()], figure or FigureConfig(), self.columns, self.legend
-            )
+            write_figure(folder, path.name, [*self.charts.values()], figure, self.columns, self.legend)
 
-    def latex(self, label: str) -> str:
-        """Return the table for a paper."""
+    def latex(self, label: str, narrow: bool = False) -> str:
+        """Return the table for a paper; `narrow`: for a column of two, if it can be."""
         columns = [
             [(latex_number if column.numeric else latex_escape)(text) for text in column.texts] for column in self.shown
         ]
@@ -201,7 +199,7 @@ class Exhibit:
         rows = [list(row) for row in zip(*columns, strict=True)]
         defined = " ".join(f"{term}: {meaning}" for term, meaning in self.definitions.items())
         caption = f"{self.heading}. {self.about} {defined}".rstrip()
-        return latex_table(head, [("", rows)], caption, label, [column.numeric for column in self.shown])
+        return latex_table(head, [("", rows)], caption, label, [column.numeric for column in self.shown], narrow)
 
     def terminal(self, width: int) -> list[Text | Table]:
         """Return heading and table for a terminal of `width` characters; columns that do not fit follow below."""

@@ -8,8 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from analysis.curves.fit import ALL_PAIRS, Curves
-from analysis.exhibits.tables.latex import latex_escape, latex_number, latex_table
+from analysis.exhibits.tables.latex import fits_upright, latex_escape, latex_number, latex_table
 from analysis.exhibits.tables.text import (
+    DASH,
     accuracy_text,
     direction,
     interval_text,
@@ -102,14 +103,32 @@ def _sizes(table: pd.DataFrame) -> list[str]:
     return [str(column) for column in table if str(column).startswith("accuracy ")]
 
 
-def write_latex(path: Path, table: pd.DataFrame, caption: str, label: str, confidence: float) -> None:
-    """Write a `slope_table` for a paper (booktabs): accuracies, slope, interval, R2, rank and the published slope."""
-    cells = _cells(table, _sizes(table), confidence)
-    head = ["$R^2$" if name == "R2" else latex_escape(name[:1].upper() + name[1:]) for name in cells]
+def write_latex(
+    path: Path, table: pd.DataFrame, caption: str, label: str, confidence: float, narrow: bool = False
+) -> None:
+    """Write a `slope_table` for a paper (booktabs): accuracies, slope, interval, R2, rank and the published slope.
+
+    A page too narrow for all accuracies has those at the smallest and the largest size. `narrow`: for a column of two,
+    which has slope, interval and the published slope.
+    """
+    sizes = _sizes(table)
+    head, rows = _latex_columns(table, sizes, confidence)
+    if narrow:
+        head, rows = _latex_columns(table.assign(r2=float("nan"), rank=float("nan")), [], confidence)
+    elif not fits_upright(head, rows):
+        head, rows = _latex_columns(table, [*dict.fromkeys([sizes[0], sizes[-1]])], confidence)
     blocks: dict[str, list[list[str]]] = {}
-    for group, name, *texts in zip(table["group"], table["name"], *cells.values(), strict=True):
-        blocks.setdefault(str(group), []).append([latex_escape(title(name)), *map(latex_number, texts)])
-    write_text(path, latex_table(["Phenomenon", *head], [*blocks.items()], caption, label))
+    for group, row in zip(table["group"], rows, strict=True):
+        blocks.setdefault(str(group), []).append(row)
+    write_text(path, latex_table(head, [*blocks.items()], caption, label, narrow=narrow))
+
+
+def _latex_columns(table: pd.DataFrame, sizes: Sequence[str], confidence: float) -> tuple[list[str], list[list[str]]]:
+    """Return the heading and the rows of a `slope_table` in LaTeX, without columns of dashes."""
+    cells = {name: texts for name, texts in _cells(table, sizes, confidence).items() if {*texts} - {"", DASH}}
+    head = ["$R^2$" if name == "R2" else latex_escape(name[:1].upper() + name[1:]) for name in cells]
+    named = zip(table["name"], *cells.values(), strict=True)
+    return ["Phenomenon", *head], [[latex_escape(title(name)), *map(latex_number, texts)] for name, *texts in named]
 
 
 _STYLES = {"rises": "green", "falls": "red", "": "dim"}

@@ -9,6 +9,7 @@ import pytest
 from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.tables.curves import curve_tables
 from analysis.exhibits.tables.latex import latex_table
+from analysis.exhibits.tables.slopes import slope_table, write_latex
 from analysis.papers.papers import reproduce
 from analysis.report.report import write_report
 from analysis.sections.curves import curve_exhibits
@@ -31,10 +32,11 @@ NAMES = (
 )
 
 
-def set_in_latex(pdflatex, folder, tables):
-    """Return the text of a document with the tables, compiled by LaTeX."""
+def set_in_latex(pdflatex, folder, tables, options="", most=10):
+    """Return the text of a document with the tables, compiled by LaTeX; no line is `most` points too wide."""
     inputs = "\n".join(f"\\input{{{path}}}\\clearpage" for path in tables)
-    source = "\\documentclass{article}\n\\usepackage{array,booktabs,graphicx,longtable,pdflscape}\n\\begin{document}\n"
+    source = f"\\documentclass[{options}]{{article}}\n"
+    source += "\\usepackage{array,booktabs,graphicx,longtable,pdflscape}\n\\begin{document}\n"
     (folder / "paper.tex").write_text(f"{source}{inputs}\n\\end{{document}}\n")
     command = [pdflatex, "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "paper.tex"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
@@ -42,7 +44,7 @@ def set_in_latex(pdflatex, folder, tables):
     assert "Float too large" not in done.stdout
     log = (folder / "paper.log").read_text(errors="replace")
     wide = [float(points) for points in re.findall(r"Overfull .hbox \(([\d.]+)pt too wide", log)]
-    assert max(wide, default=0) < 10, wide
+    assert max(wide, default=0) < most, wide
     return subprocess.run(
         ["pdftotext", "-layout", folder / "paper.pdf", "-"], capture_output=True, text=True, check=True
     ).stdout
@@ -91,6 +93,45 @@ def test_many_columns_turn_their_headings_and_then_the_page(pdflatex, tmp_path, 
     for package, command in {"graphicx": "rotatebox", "longtable": "{longtable}", "pdflscape": "{landscape}"}.items():
         assert (package in needed) == (command in tex)
     set_in_latex(pdflatex, tmp_path, [tmp_path / "t.tex"])
+
+
+PHENOMENA_OF_PAPERS = dict.fromkeys(("determiner_noun_agreement", "filler_gap_dependency", *"abcdefgh"), (2, 0.5, 0.02))
+
+
+@pytest.fixture(scope="module")
+def slopes(tmp_path_factory):
+    section = section_of(tmp_path_factory.mktemp("slopes"), phenomena=PHENOMENA_OF_PAPERS)
+    curves = section.curves
+    curves.slopes = curves.slopes.assign(published_model="LSTM", published_slope=0.031)
+    return slope_table(curves)
+
+
+@pytest.mark.parametrize("options", ["twocolumn", "onecolumn"])
+@pytest.mark.parametrize("narrow", [False, True])
+@pytest.mark.parametrize("curves", [1, 2, 6])
+def test_slopes_fit_a_column_and_a_page(pdflatex, slopes, tmp_path, options, narrow, curves):
+    groups = list(slopes["group"].unique())
+    assert len(groups) == 2
+    one = slopes[slopes["group"] == groups[0]]
+    long = "lstm_tiny, tokenizer=unigram, recipe=long, model.tied=false"
+    table = {1: one, 2: slopes, 6: pd.concat([one.assign(group=f"{long} {i}") for i in range(6)])}[curves]
+    write_latex(tmp_path / "t.tex", table, "Slopes.", "tab:t", 0.95, narrow)
+    text = set_in_latex(pdflatex, tmp_path, [tmp_path / "t.tex"], options, most=0.5)
+    tex = (tmp_path / "t.tex").read_text()
+    assert "longtable" not in tex
+    assert tex.count("caption") == (6 if curves == 6 else 1)  # a float for each curve where one is no page
+    assert tex.count("begin{table*}") == (0 if narrow else tex.count("caption"))
+    assert text.count("Overall") == curves
+    assert all(name in tex for name in ("Slope", "interval", "Published", r"+.0310"))
+    assert ("125k" in tex, "Rank" in tex) == (not narrow, not narrow)
+
+
+def test_a_long_table_says_what_it_needs_in_two_columns():
+    table = pd.DataFrame({"paradigm": ["a"] * 60, "accuracy": 0.5})
+    long, short = (Exhibit("t", "Long", "", table[:rows]).latex("tab:t", narrow=True) for rows in (60, 5))
+    assert r"\onecolumn before it" in long
+    assert r"\begin{table}" in short
+    assert "longtable" not in short
 
 
 def test_a_groups_name_is_escaped(pdflatex, tmp_path):
