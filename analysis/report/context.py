@@ -10,6 +10,7 @@ import pandas as pd
 
 from analysis.exhibits.sentences import curves as sentences
 from analysis.exhibits.sentences.methods import methods
+from analysis.exhibits.sentences.training import comparisons_made, training
 from analysis.page import numbered
 from analysis.report.curves import curve_items
 from analysis.report.provenance import provenance
@@ -69,7 +70,12 @@ def _section(section: Section, report: Report, names: Mapping[str, str]) -> dict
         "ruled_out": sentences.ruled_out(judged),
         "overview": overview,
         "items": items,
-        "methods": [*methods(judged, section.curves, config, ties), *respondents],
+        "methods": [
+            *training(judged.runs, report.study.config),
+            *methods(judged, section.curves, config, ties),
+            *comparisons_made(section.curves.slopes, section.tables.get("slope-differences")),
+            *respondents,
+        ],
         "where": "in the curves",
         **provenance(judged.runs, judged.problems, judged.digest),
     }

@@ -282,7 +282,7 @@ def _by_text(
     for part in ("text", "tokenizer"):
         digests = manifests.map(lambda manifest, part=part: manifest.get("corpus", {}).get(part, "")[:8])
         if part == "tokenizer":
-            digests[[_fitted_on_samples(configs[str(run)]) for run in digests.index]] = ""
+            digests[[fitted_on_samples(configs[str(run)]) for run in digests.index]] = ""
         if varies(digests, [groups]):
             groups = groups + f", {part} " + digests
             notes.append(f"Runs of one name were trained on different {part}s; each {part} has a curve of its own.")
@@ -292,10 +292,11 @@ def _by_text(
 def _vocabulary(config: Mapping[str, Any]) -> str:
     if config["tokenizer"].get("kind") not in _OF_WORDS:
         return PIECES
-    return OF_SAMPLE if _fitted_on_samples(config) else OF_TEXT
+    return OF_SAMPLE if fitted_on_samples(config) else OF_TEXT
 
 
-def _fitted_on_samples(config: Mapping[str, Any]) -> bool:
+def fitted_on_samples(config: Mapping[str, Any]) -> bool:
+    """Return True if a run's tokenizer, or its vocabulary, is that of its own sample."""
     fit_on = config.get("tokenizer", {}).get("fit_on")
     return bool(fit_on == "sample" or config["model"].get("vocabulary") == "open")
 
