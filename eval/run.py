@@ -171,7 +171,9 @@ class _Attempt:
 
 @contextmanager
 def _failures_recorded(run: RunFolder, config: EvalConfig) -> Iterator[_Attempt]:
-    """Record in the manifest why scoring on a benchmark failed, and its command, until an attempt succeeds.
+    """Record in the manifest why scoring on a benchmark failed, until an attempt succeeds, and its command.
+
+    The command stays where no sweep requested these scores, for those who make the study again.
 
     Bad input that stops scoring before it begins, such as a missing benchmark, is recorded only if a sweep requested
     these scores.
@@ -190,8 +192,10 @@ def _failures_recorded(run: RunFolder, config: EvalConfig) -> Iterator[_Attempt]
             with suppress(WriteError):  # a full disk cannot take the reason either; `error` is raised in any case
                 run.update_manifest(scoring_failed=reasons, scoring_commands=other_commands | _command(label))
         raise
-    if label in failed:
-        run.update_manifest(scoring_failed=others, scoring_commands=other_commands)
+    # A sweep has its command in the grid of the study; that of scores which none requested is kept here.
+    kept = other_commands if is_requested(run, config.benchmark.name) else other_commands | _command(label)
+    if label in failed or kept != commands:
+        run.update_manifest(scoring_failed=others, scoring_commands=kept)
 
 
 def _command(label: str) -> dict[str, str]:

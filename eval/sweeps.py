@@ -4,9 +4,10 @@ import dataclasses
 import itertools
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from hydra.conf import HydraConf
 from hydra.core.config_loader import ConfigLoader
@@ -18,8 +19,9 @@ from eval.grid import RequestedRun, read_grid, write_grid
 from eval.jobs import job_of, memory_of
 from pairscale.command.compose import REFUSALS, composed, to_config
 from pairscale.command.launchers.jobs import Job
+from pairscale.command.line import as_written
 from pairscale.command.sweeps import axes_of, grid, is_experiment
-from pairscale.errors import ConfigError
+from pairscale.errors import ConfigError, RunError
 from train.config import RunConfig
 from train.runs.folder import RunFolder
 from train.runs.identity import run_id
@@ -147,14 +149,34 @@ def commands_of(requested: Iterable[RequestedRun]) -> list[str]:
 
 
 def study_commands(runs: str | Path, study: str) -> list[str]:
-    """Return the commands that make a study's runs: those of its sweeps, or that of the experiment with its name.
+    """Return the commands that make a study: those of its sweeps, or that of the experiment with its name.
 
-    A run of no sweep has a comment instead, with the file that holds its configuration.
+    A run of no sweep has a comment instead, with the file that holds its configuration. Commands that scored runs of
+    sweeps on further benchmarks follow.
     """
     requested = requested_runs(runs, study)
-    configs = sorted(Path(runs, study).glob("*/config.yaml"))
-    comments = [f"# of no sweep; its values: {path}" for path in configs if path.parent.name not in requested]
-    return [*commands_of(requested.values()), *comments]
+    folders = [RunFolder(path.parent) for path in sorted(Path(runs, study).glob("*/config.yaml"))]
+    comments = [f"# of no sweep; its values: {one.config}" for one in folders if one.path.name not in requested]
+    further = {run.path.name: _scoring(run, requested[run.path.name]) for run in folders if run.path.name in requested}
+    scoring = [command for commands in further.values() for command in commands]
+    commands = [shlex.join(as_written(shlex.split(one))) for one in commands_of(requested.values())]
+    return list(dict.fromkeys([*commands, *scoring, *comments]))
+
+
+def _scoring(run: RunFolder, requested: RequestedRun) -> list[str]:
+    """Return the commands that scored a run on benchmarks for which no sweep did, or a comment for an unknown one."""
+    manifest: Mapping[str, Any] = {}
+    with suppress(RunError):  # the analysis names the damaged file
+        manifest = run.read_manifest()
+    commands = manifest.get("scoring_commands", {})
+    labels = sorted(path.name for path in run.scores("").glob("*") if path.is_dir())
+    return [
+        shlex.join(as_written(shlex.split(commands[label])))
+        if label in commands
+        else f"# scored on {label} by a command that is not recorded"
+        for label in labels
+        if label.partition("+")[0] not in requested.benchmarks and label not in manifest.get("scoring_failed", {})
+    ]
 
 
 def record_points(points: Iterable[tuple[list[str], DictConfig, EvalConfig]], command: str, typed: str) -> None:

@@ -66,6 +66,17 @@ def own_folders(overrides: Iterable[str]) -> list[Path]:
     return [Path(str(one).removeprefix("file://")) for value in values if isinstance(value, list) for one in value]
 
 
+def as_written(words: Sequence[str]) -> list[str]:
+    """Return the words with the search path for configurations as `--config-dir DIR`, relative where it can be."""
+    own = search_path(words)
+    folders = [folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
+               for folder in own_folders(own)]  # fmt: skip
+    flags = [word for folder in folders for word in ("--config-dir", str(folder))]
+    rest = [word for word in words if word not in own]
+    at = next((number for number, word in enumerate(rest) if "=" in word), len(rest))
+    return [*rest[:at], *flags, *rest[at:]]
+
+
 def overrides_of(words: Sequence[str]) -> list[str]:
     """Return all words but the flags."""
     return [word for word in words if not word.startswith("-")]

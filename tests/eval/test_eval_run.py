@@ -239,3 +239,15 @@ def test_the_command_of_a_failed_attempt_names_the_users_folder(configure, tmp_p
         score_run(run, config)
     (command,) = run.read_manifest()["scoring_commands"].values()
     assert shlex.split(command) == ["python", "-m", "eval", *overrides]
+
+
+def test_the_command_that_scored_what_no_sweep_requested_is_kept(configure, monkeypatch):
+    config = configure()
+    run = simulated_run(config, random_model(LSTM))
+    monkeypatch.setattr(HydraConfig.instance(), "cfg", None)
+    HydraConfig.instance().set_config(composed("eval", ["study=s", "benchmark=blimp"]))
+    score_run(run, config)
+    manifest = run.read_manifest()
+    assert manifest["scoring_commands"] == {"blimp": "python -m eval study=s benchmark=blimp"}
+    score_run(run, config)  # nothing is left to score
+    assert run.read_manifest() == manifest

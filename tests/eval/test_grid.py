@@ -13,6 +13,7 @@ from eval.grid import RequestedRun, read_grid, write_grid
 from eval.sweeps import names_a_run, points, requested_runs, study_commands
 from eval.tasks import record_tasks
 from pairscale.command.compose import compose
+from pairscale.command.line import words_for_hydra
 from pairscale.command.main import main
 from pairscale.errors import ConfigError, RunError
 from tests.support.expected_runs import expected_runs
@@ -183,6 +184,24 @@ def test_printed_commands_make_the_runs_of_the_study_again(sweep, tmp_path):
     of_experiment = study_commands(tmp_path, "demo")
     assert of_experiment == ["python -m eval -m experiment=demo"]
     assert composed_runs(of_experiment[0]) == set(expected_runs("demo"))
+
+
+def test_commands_that_scored_further_benchmarks_follow_with_the_folder_as_typed(sweep, tmp_path, monkeypatch):
+    """The page gave no command for pairs that were scored after the sweep."""
+    (config,) = sweep("eval", *RUN, "sample.size=2k", "seed=1", "benchmark=toy")[0]
+    run = RunFolder.of(config)
+    for label in ("toy+seed-1", "mine", "blimp+pairs-3"):
+        run.scores(label).mkdir(parents=True)
+    (tmp_path / "my_conf").mkdir()
+    monkeypatch.chdir(tmp_path)
+    run.config.write_text("model: {}")
+    typed = words_for_hydra(["--config-dir", "my_conf", "study=mine", "benchmark=local"])
+    run.update_manifest(scoring_commands={"mine": f"python -m eval {shlex.join(typed)}"})
+    _, *scoring = study_commands(tmp_path, "mine")
+    assert scoring == [
+        "# scored on blimp+pairs-3 by a command that is not recorded",
+        "python -m eval --config-dir my_conf study=mine benchmark=local",
+    ]
 
 
 def test_runs_without_a_sweep_are_listed_after_the_commands(sweep, tmp_path):

@@ -10,7 +10,7 @@ from analysis.curves.fit import ALL_PAIRS, CHANCE_BASELINE, UNK_FREE, Curves
 from analysis.curves.intervals import Interval
 from analysis.curves.p_values import ALPHA
 from analysis.curves.words_to_people import published_people
-from analysis.exhibits.sentences.curves import TIE_COUNTS, TIE_LIMIT, UNK_LIMIT, joined, plural
+from analysis.exhibits.sentences.curves import FEW_PAIRS, TIE_COUNTS, TIE_LIMIT, UNK_LIMIT, joined, plural
 from analysis.exhibits.tables.text import accuracy_text
 from analysis.study.judgements import Judgements
 from eval.scores.names import benchmark_name
@@ -49,7 +49,7 @@ def methods(judged: Judgements, curves: Curves, config: CurvesConfig, ties: str)
     text += [*_bands(curves, whole, designs), *_tests(whole, config)]
     text.append(
         f"A warning appears where, at any size, {UNK_LIMIT:.0%} of the pairs or more hold <unk>, or {TIE_LIMIT:.0%} or "
-        "more are tied."
+        f"more are tied, and where the benchmark or a phenomenon has fewer than {FEW_PAIRS} pairs."
     )
     return text
 

@@ -39,8 +39,8 @@ def test_models_recipes_tokenizers_and_samples_are_stated():
     assert paragraphs() == [
         "Models: model=lstm_tiny (LSTM: hidden=128, layers=2, tied=true; 780,192 parameters).",
         "Training: 5 epochs over the sample, batches of 8 × 35 tokens, Adam at a rate of 0.008 (linear warm-up over "
-        "30% of the steps, then a cosine to 0), gradients clipped at a norm of 1, the weights of the best validation are "
-        "scored, precision fp32.",
+        "30% of the steps, then a cosine to 0), gradients clipped at a norm of 1, the weights of the best validation "
+        "are scored, precision fp32.",
         "Tokenizers: unigram, 4,000 entries, fitted on the whole training text, not on the samples.",
         "Samples: 25k and 50k words of text (of 1,147,448 words of mine), 1 seed (1), drawn at random by sentences "
         "without replacement, independently of each other. Two samples of one size share up to 17% of their text.",
