@@ -38,7 +38,8 @@ def faulty_note(benchmark: str, pairs: pd.DataFrame) -> str | None:
     total = len(pairs[["paradigm", "pair_id"]].drop_duplicates())
     counts = faulty["reason"].value_counts()
     told = "; ".join(f"{count} {REASONS[str(reason)]}" for reason, count in counts.items())
-    return f"{len(faulty)} of {total:,} pairs are known to be faulty, and counted as published: {told}"
+    share = f"{len(faulty) / total:.1%}"
+    return f"{len(faulty)} of {total:,} pairs ({share}) are known to be faulty, and counted as published: {told}"
 
 
 def unpublished_note(benchmark: str, pairs: pd.DataFrame) -> str | None:
