@@ -1,9 +1,12 @@
 """Messages of commands on standard error, and results on standard output."""
 
-import sys
+from __future__ import annotations
 
-from rich.console import Console
-from rich.text import Text
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # rich is imported where something is printed, so that --help and silent commands start sooner
+    from rich.console import Console
 
 
 def print_text(console: Console, text: str, label: str = "", style: str = "") -> None:
@@ -11,12 +14,16 @@ def print_text(console: Console, text: str, label: str = "", style: str = "") ->
 
     A terminal breaks it between words, never inside a number; words, such as paths, and lines in a file stay whole.
     """
+    from rich.text import Text
+
     parts = [*([Text(label, style)] if label else []), Text(text, "" if label else style)]
     console.print(*parts, soft_wrap=not console.is_terminal, overflow="ignore", crop=False)
 
 
 def say(text: str, label: str = "", style: str = "") -> None:
     """Print a message to standard error, `label` before it in `style`."""
+    from rich.console import Console
+
     console = Console(stderr=True, highlight=False)
     with console.capture() as line:
         print_text(console, text, label, style)

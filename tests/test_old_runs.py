@@ -13,7 +13,7 @@ from analysis.status.states import run_states
 from analysis.study.collect import collect
 from analysis.study.judgements import judgements
 from eval.run import score_run
-from eval.scores.files import read_items, read_scores, score_path
+from eval.scores.files import ITEMS_FILE, read_items, read_scores, score_path
 from pairscale.command.compose import compose
 from tests.support import ROOT
 from train.run import train_run
@@ -22,7 +22,7 @@ from train.runs.identity import run_id
 
 LABEL = "toy+seed-1+per_paradigm-12+paradigms-1d19f079"
 QUIET = ["trainer.progress=false", "trainer.threads=1", "trainer.accelerator=cpu"]
-CORPUS = ["corpus=toy", "corpus.words=12000", "corpus.split.valid=0.05", "corpus.split.test=0.05"]
+CORPUS = ["corpus=toy", "corpus.version=1", "corpus.words=12000", "corpus.split.valid=0.05", "corpus.split.test=0.05"]
 CORPUS += ["tokenizer=word", "tokenizer.vocab_size=200", "recipe.validation_words=300"]
 STEPS = ["recipe.batch=8", "recipe.bptt=20"]
 LSTM = ["model=lstm_tiny", "model.embedding=8", "model.hidden=8", *STEPS, "recipe.budget.epochs=3"]
@@ -30,9 +30,7 @@ LSTM += ["recipe.checkpoint_every=1k", "trainer.snapshots=[1k]", "recipe.warmup=
 TXL = ["model=txl_tiny", "model.layers=1", "model.d_model=8", "model.heads=2", "model.d_head=4", "model.d_inner=16"]
 TXL += ["model.memory=16", *STEPS, "recipe.budget.epochs=1"]
 NGRAM = ["model=ngram", "model.order=3"]
-PARADIGMS = "anaphor_gender_agreement,principle_A_c_command,principle_A_domain_2,distractor_agreement_relational_noun"
-BENCHMARK = ["benchmark=toy", "benchmark.per_paradigm=12", f"benchmark.paradigms=[{PARADIGMS}]"]
-SCORED = [*BENCHMARK, "method=[lp,one_prefix]", "scoring.token_pairs=2"]
+METHODS = ("lp", "one_prefix")
 RUNS = {
     "lstm_tiny-toy-word-1k-s1-c8ecc8b9": [*LSTM, "sample.size=1k"],
     "lstm_tiny-toy-word-2k-s1-bd5b36a7": [*LSTM, "sample.size=2k"],
@@ -86,16 +84,16 @@ def test_the_curves_of_an_old_study_are_unchanged(files):
 
 @pytest.mark.parametrize("name", RUNS)
 def test_scoring_again_gives_the_same_scores(files, name):
-    config = configure(files, "eval", "old", *RUNS[name], *SCORED)
+    """The pairs are read from the old score files: the language that they were drawn from has another version now."""
+    old = RunFolder(files / "runs" / "old" / name).scores(LABEL)
+    pairs = ["benchmark=local", "benchmark.name=again", f"benchmark.path={old / ITEMS_FILE}", "benchmark.language=en"]
+    config = configure(files, "eval", "old", *RUNS[name], *pairs, f"method=[{','.join(METHODS)}]")
     run = RunFolder.of(config)
-    folder = run.scores(LABEL)
-    old = folder.with_name("kept")
-    folder.rename(old)
     score_run(run, config)
-    for method in ("lp", "one_prefix"):
-        paths = [score_path(where, method) for where in (folder, old)]
-        pd.testing.assert_frame_equal(*(read_scores(path)[0] for path in paths), check_exact=True)
-    pd.testing.assert_frame_equal(read_items(folder)[0], read_items(old)[0])
+    for method in METHODS:
+        again, before = (read_scores(score_path(where, method))[0] for where in (run.scores("again"), old))
+        pd.testing.assert_frame_equal(again, before, check_exact=True)
+    pd.testing.assert_frame_equal(read_items(run.scores("again"))[0], read_items(old)[0])
 
 
 def test_an_interrupted_old_run_resumes_without_changing_its_store(files):

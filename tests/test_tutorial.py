@@ -13,7 +13,14 @@ from pairscale import environment
 from tests.support import ROOT
 
 PAGE = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
-SMALLER = {"25k,50k,100k,200k": "2k,8k", "pairs: 100": "pairs: 2", "=4000": "=800", ": 4000": ": 800"}
+SMALLER = {
+    "25k,50k,100k,200k": "2k,8k",
+    "pairs: 100": "pairs: 2",
+    "pairs=100": "pairs=2",
+    "min_count=5": "min_count=1",
+    "=4000": "=800",
+    ": 4000": ": 800",
+}
 QUICK = ["trainer.accelerator=cpu", "recipe.budget.epochs=1", "recipe.validation_words=200"]
 
 

@@ -51,15 +51,18 @@ def describe_source(config: CorpusConfig, known: Mapping[str, str]) -> dict[str,
     description = {
         f"corpus.{field.name}": getattr(config, field.name)
         for field in dataclasses.fields(config)
-        if field.metadata.get("digest", True) and field.metadata.get("text", True)
+        if field.metadata.get("digest", True)
+        and field.metadata.get("text", True)
+        and not (field.metadata.get("added") and getattr(config, field.name) == field.default)
     }
     description["corpus.split"] = dataclasses.asdict(config.split)
     description["source"] = config.name
     if isinstance(config, ToyCorpusConfig):
-        from corpora.toy import FOLDER
+        from corpora.toy import FOLDER, VERSION
 
         grammar = [FOLDER / "grammar.yaml", *sorted((FOLDER / "lexicon").glob("*.tsv"))]
-        description["corpus.grammar"] = sha256_json([sha256_file(file) for file in grammar])
+        if config.version == VERSION:  # the grammars of other versions are no longer here
+            description["corpus.grammar"] = sha256_json([sha256_file(file) for file in grammar])
     if isinstance(config, LocalCorpusConfig):
         files = source_files(config)
         check_present(file for file in files if file.name not in known)

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import pairwise, product
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from corpora import tokenizers
 from corpora.config import TokenizerConfig
 from corpora.tokenizers import EOS, UNK, Tokenizer, fit_tokenizer, load_tokenizer, tokenizer_digest
 from corpora.words import words
@@ -194,12 +196,17 @@ def test_an_empty_batch_has_no_ids_of_type_uint32():
     assert flat.dtype == np.uint32
 
 
-def test_a_fit_prints_a_line_after_it_has_read_its_sentences(capsys):
+def test_a_fit_is_shown_after_it_has_read_its_sentences(monkeypatch):
     def sentences():
         yield from ["a cat", "a dog", "the cat"] * 20
-        printed.append(capsys.readouterr().err)
+        events.append("read")
 
-    printed = []
+    @contextmanager
+    def shown(what):
+        events.append(what)
+        yield
+
+    events = []
+    monkeypatch.setattr(tokenizers, "working", shown)
     fit_tokenizer(config("unigram", vocab_size=268), sentences(), 60)
-    assert printed == [""]
-    assert capsys.readouterr().err == "fitting unigram: 268 pieces to 60 sentences ...\n"
+    assert events == ["read", "fitting unigram: 268 pieces to 60 sentences"]

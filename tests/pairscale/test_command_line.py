@@ -226,7 +226,7 @@ def test_the_suggested_sweep_searches_them_too(ended, own):
     command = re.search(r"python -m train -m (.*)\), or give", err)
     assert code == 2
     begun, code, _, err = ended("train", "-m", *shlex.split(command[1]), "dry_run=true")
-    assert (len(begun), code) == (8, 0), err
+    assert (len(begun), code) == (10, 0), err
 
 
 def test_suggested_names_include_the_users_own(ended, own):
@@ -237,7 +237,7 @@ def test_suggested_names_include_the_users_own(ended, own):
 
 def test_planning_a_sweep_writes_no_files(ended, tmp_path):
     begun, code, _, err = ended("train", "-m", "experiment=demo", "dry_run=True")
-    assert (len(begun), code) == (16, 0), err
+    assert (len(begun), code) == (20, 0), err
     assert not list(tmp_path.iterdir())
 
 

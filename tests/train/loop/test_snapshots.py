@@ -142,7 +142,7 @@ def test_a_run_that_began_without_snapshots_warns_of_missing_ones(configure, mon
 
     def ended(self, *arguments):
         end(self, *arguments)
-        if self.global_step == 45:
+        if self.global_step == 50:
             raise Stopped
 
     with monkeypatch.context() as patched:

@@ -178,6 +178,6 @@ def test_an_adaptive_model_can_be_trained_and_scored(tmp_path):
     loaded = load_model(run)
     assert loaded.model.adaptive is not None
     assert loaded.config.cutoffs == [30, 80]
-    assert run.read_manifest()["last"]["valid_nats_per_word"] < 0.75 * math.log(len(loaded.tokenizer))
+    assert run.read_manifest()["last"]["valid_nats_per_word"] < 0.8 * math.log(len(loaded.tokenizer))
     (score,) = load_scorer(run).score(["The cat sleeps."], compose("eval", []).policy)
     assert math.isfinite(score.logprobs.sum())
