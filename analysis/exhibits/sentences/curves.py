@@ -174,9 +174,9 @@ def _unseen_words_explain(judged: Judgements) -> list[str]:
     if not hidden or _of_own_words(judged.label):
         return []
     return [
-        "Words that a sample lacks could explain these results: smaller ones lack more of them. They are no <unk>, as "
-        f"{hidden}, and not counted. Generated pairs with benchmark.vocabulary=study have words that every sample "
-        "holds."
+        "Words that samples lack could explain these results, as small samples lack more. They are not counted: "
+        f"{hidden}, so they are no <unk>. Generated pairs with benchmark.vocabulary=study have only words that every "
+        "sample holds."
     ]
 
 

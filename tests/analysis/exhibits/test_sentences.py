@@ -72,7 +72,7 @@ def test_unseen_words_that_are_no_unk_are_not_ruled_out(vocabulary, why):
     judged = simulated_judgements(vocabulary=vocabulary)
     assert ruled_out(judged) == "Ruled out: no run is missing and no pair is tied."
     (text,) = warnings(judged, "wrong")
-    assert text.startswith("Words that a sample lacks could explain these results")
+    assert text.startswith("Words that samples lack could explain these results")
     assert why in text
     assert "benchmark.vocabulary=study" in text
     judged.label = "generated+en+study-k5"
