@@ -38,6 +38,7 @@ MIN_HEIGHT = 0.45  # of the height on the page: panels of curves in files
 MOST_BANDS = 3  # of lines in one panel: more would hide each other
 MOST_TICKS = 8  # on an axis of sizes
 TICK = 38  # pixels of a level axis, of a number of five characters and the space beside it
+ROUND_TICK = 54  # where ticks are at round numbers, of which Vega takes up to half as many again
 _CHANCE = "abs(datum.value - 0.5) < 1e-6"
 CHANCE_LABEL = f"{_CHANCE} ? 'chance' : format(datum.value, '.2~f')"
 UNDER_CHANCE = f"{_CHANCE} ? ['0.5', 'chance'] : format(datum.value, '.2~f')"  # the next tick may be near
@@ -81,9 +82,9 @@ class Frame:
             return most
         return max(needed, int(np.clip(0.8 * self.width, MIN_HEIGHT * most, most)))
 
-    def ticks(self, most: int) -> int:
-        """Return how many ticks with signed or abbreviated numbers fit on a level axis, 2 to `most`."""
-        return most if self.width is None else int(np.clip(self.width // TICK, 2, most))
+    def ticks(self, most: int, room: int = TICK) -> int:
+        """Return how many ticks fit on a level axis, 2 to `most`, each with `room` pixels."""
+        return most if self.width is None else int(np.clip(self.width // room, 2, most))
 
 
 PAGE = Frame()
@@ -185,7 +186,7 @@ def _accuracies(domain: tuple[float, float], most: float, name: str | None) -> a
 
 def signed_axis(name: str, frame: Frame) -> alt.Axis:
     """Return a level axis of signed numbers, with as many ticks as have room."""
-    return alt.Axis(title=name, labelExpr=SIGNED_LABEL, tickCount=frame.ticks(6))
+    return alt.Axis(title=name, labelExpr=SIGNED_LABEL, tickCount=frame.ticks(6, ROUND_TICK))
 
 
 def finished(chart: Any) -> dict[str, Any]:

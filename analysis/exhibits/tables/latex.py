@@ -11,8 +11,9 @@ import pandas as pd
 
 from pairscale.files import write_text
 
-LONG = 45  # lines of a table that fits one page
+LONG = 52  # lines of a table that fits one page, of its heading and of its caption
 LINE = 84  # characters of a small line in a journal of one column, capitals among them
+CAPTION = 0.65  # share of a line: what its characters in the larger type of a caption fill
 LONG_TEXT = 22  # characters from which on a text may be broken into lines
 LEAST_TEXT = 14  # characters of a line of a text that is broken
 _BETWEEN = 2  # characters between columns
@@ -75,7 +76,7 @@ def latex_table(
     numeric: Sequence[bool] | None = None,
     narrow: bool = False,
 ) -> str:
-    """Return a booktabs table: a float, or a longtable where it has more than LONG lines.
+    """Return a booktabs table: a float, or a longtable where it has more than LONG lines with its caption.
 
     `head` and cells are LaTeX already; caption, label and names of blocks are text. blocks: name ("": none is shown)
     and rows. numeric: columns that stand to the right; all but the first if None. narrow: for a column of two, if it
@@ -86,7 +87,8 @@ def latex_table(
     numeric = [False] + [True] * (len(head) - 1) if numeric is None else numeric
     rows = [row for _, of in blocks for row in of]
     form, columns, lines = _fitted(head, rows, numeric, [*_NARROW, *_FORMS] if narrow else _FORMS)
-    long = form.sideways or lines + len(blocks) > LONG
+    above = 3 + len(caption) / (CAPTION * form.line)
+    long = form.sideways or lines + len(blocks) + above > LONG
     if long and not form.sideways and len(blocks) > 1:
         parts = [
             latex_table(head, [block], caption, f"{label}-{number}", numeric, narrow)

@@ -137,3 +137,12 @@ def test_a_long_table_says_what_it_needs_in_two_columns():
 def test_a_groups_name_is_escaped(pdflatex, tmp_path):
     (tmp_path / "t.tex").write_text(latex_table(["a", "b"], [(r"100% \x_{y}", [["1", "2"]])], "50% & more", "tab:x"))
     assert "100%" in set_in_latex(pdflatex, tmp_path, [tmp_path / "t.tex"])
+
+
+def test_a_long_caption_leaves_less_room_for_rows(pdflatex, tmp_path):
+    table = pd.DataFrame({"paradigm": ["anaphor_gender"] * 40, "accuracy": 0.5})
+    for about in ("About.", "What it shows, at length. " * 60):
+        tex = Exhibit("t", "Long", about, table).latex("tab:t")
+        assert ("longtable" in tex) == (about != "About.")
+        (tmp_path / "t.tex").write_text(tex)
+        assert set_in_latex(pdflatex, tmp_path, [tmp_path / "t.tex"]).count("Anaphor") == 40
