@@ -158,7 +158,7 @@ def test_the_command_has_a_section_of_models(runs, tmp_path, browser, curves):
     assert page.console == []
     assert page.overflow == 0
     assert page.page.locator("#blimp-models-accuracies svg.marks").count() == 2  # a panel for each method
-    assert page.page.locator("#s1-curves").count() == curves
+    assert page.page.locator("#blimp-curves").count() == curves
     heads = page.page.locator("#blimp-models-accuracies thead th").all_inner_texts()
     assert ("lstm_tiny at 1M" in heads) == curves
     assert {"big_bert, lp", "small_bert, mean_lp", "LSTM (paper)", "people"} <= set(heads)
