@@ -1,6 +1,7 @@
 """The files of a report: one HTML page that opens without a network, or a document, and its tables and figures."""
 
 import os
+import re
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from analysis.report.context import page_context
 from analysis.report.curves import groups_of
 from analysis.report.documents import write_markdown, write_notebook
 from analysis.sections.section import Report, Section
+from eval.scores.names import benchmark_name
 from pairscale.errors import RunError
 from pairscale.files import only_process
 
@@ -83,7 +85,8 @@ def _write_curves(folder: Path, section: Section, report: Report) -> None:
         table = slope_table(curves, pairs)
         name = f"{label}-slopes" if pairs == ALL_PAIRS else f"{label}-slopes-without-unk"
         write_csv(folder / f"{name}.csv", table.assign(**origin))
-        write_latex(folder / f"{name}.tex", table, _caption(section, pairs, report), f"tab:{name}", report.confidence)
+        caption = _caption(section, pairs, report)
+        write_latex(folder / f"{name}.tex", table, caption, f"tab:{name}", report.confidence, figure.narrow)
     write_csv(folder / f"{label}-paradigms.csv", slope_table(curves, level="paradigm").assign(**origin))
     write_csv(folder / f"{label}-accuracies.csv", curves.accuracies.assign(**origin))
     write_csv(folder / f"{label}-points.csv", curves.points.assign(**origin))
@@ -99,10 +102,15 @@ def _origin(section: Section, report: Report) -> dict[str, str]:
 
 def _caption(section: Section, pairs: str, report: Report) -> str:
     """Return the caption of a table of slopes, for a paper."""
-    intervals = sorted(set(section.curves.slopes["method"]))
-    over = f", mean over {section.judged.over}" if section.judged.over else ""
-    method = f"{report.config.analysis.method}{over}, ties {report.config.ties}"
+    methods = sorted(set(section.curves.slopes["method"]))
+    kinds = [kind for kind in ("t", "bootstrap") if any(kind in re.split(r"\W", method) for method in methods)]
+    of = f" ({joined(kinds)} intervals)" if kinds else ""
+    method, over = report.config.analysis.method, section.judged.over
+    score = "log-probability" if method == "lp" else f"{method} score"
+    mean = f", on average over {over}" if over else ""
+    free = "" if pairs == ALL_PAIRS else " Pairs without unknown words only."
     return (
-        f"Learning curves on {section.label}, {pairs} pairs: accuracy ({method}) per doubling of the training text, "
-        f"with {report.confidence:.0%} intervals for these pairs ({joined(intervals)})."
+        f"Accuracy on {benchmark_name(section.label)} gained per doubling of the training text, with "
+        f"{report.confidence:.0%} intervals for new runs on these pairs{of}. A pair counts as right where the good "
+        f"sentence has the higher {score}{mean}; a tie counts as {report.config.ties}.{free}"
     )

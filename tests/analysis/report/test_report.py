@@ -1,5 +1,6 @@
 """The report and its command: complete, self-contained, with text from data escaped."""
 
+import dataclasses
 import json
 import re
 from html.parser import HTMLParser
@@ -8,13 +9,14 @@ from urllib.parse import unquote
 import pandas as pd
 import pytest
 
+from analysis.config import FigureConfig
 from analysis.exhibits.sentences.curves import warnings
 from analysis.report.report import write_report
 from analysis.study.collect import collect
 from analysis.study.judgements import judgements
 from eval.scores.files import score_path
 from tests.support.commands import run_command
-from tests.support.simulated_section import EVIL, report_of, section_of
+from tests.support.simulated_section import CONFIG, EVIL, report_of, section_of
 from tests.support.simulated_study import SimulatedStudy
 
 
@@ -82,6 +84,21 @@ def test_the_report_has_its_sections_figures_and_downloads(report):
         assert (folder / name).stat().st_size > 0
     names = {path.name for path in folder.iterdir()}
     assert {"blimp-slopes.tex", "blimp-slopes-without-unk.csv", "blimp-curves.svg", "blimp-curves.png"} < names
+
+
+def test_the_table_of_slopes_is_for_a_column_and_its_caption_in_plain_words(tmp_path):
+    section = section_of(tmp_path / "runs")
+    for width, table in (("3.3in", "table"), ("6.9in", "table*")):
+        config = dataclasses.replace(CONFIG, figure=FigureConfig(width=width))
+        write_report(tmp_path / width, report_of(section, config=config))
+        file = tmp_path / width / "blimp-slopes.tex"
+        assert f"\\begin{{{table}}}" in file.read_text()
+    caption = re.search(r"caption\{(.*)\}", file.read_text())[1]
+    assert caption == (
+        r"Accuracy on BLiMP gained per doubling of the training text, with 95\% intervals for new "
+        r"runs on these pairs (t intervals). A pair counts as right where the good sentence has the higher "
+        "log-probability; a tie counts as wrong."
+    )
 
 
 def test_links_within_the_page_lead_to_one_place_each(report):
