@@ -16,7 +16,7 @@ from tests.support.pictures import PICTURES, PNG, parts_of
 from tests.support.readme_blocks import BLOCK, BLOCKS, bench_row, with_results
 
 # Decimals that are not results: versions, sections of papers, the level of intervals.
-NO_RESULT = re.compile(r"3\.1[123]\b|\| 3\.[23] \||section \d\.\d|2024, 3\.2|95% intervals")
+NO_RESULT = re.compile(r"\d\.\d ?in(?:ches)?\b|3\.1[123]\b|\| 3\.[23] \||section \d\.\d|2024, 3\.2|95% intervals")
 
 
 # docs/benchmarks.md is itself the table of measured speeds, which others quote.
