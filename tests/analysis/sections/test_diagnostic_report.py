@@ -248,7 +248,7 @@ def analysis(tmp_path, *overrides):
 def test_a_report_can_hold_pairs_and_diagnostics(study, tmp_path, browser):
     done = analysis(tmp_path, "study=simulated")
     assert done.returncode == 0, done.stderr
-    assert "simulated · neg" in done.stdout
+    assert "simulated · NEG-136" in done.stdout
     assert "BERT large (paper)" in done.stdout
     assert re.search(r"^lstm_tiny ", done.stdout, re.MULTILINE)
     assert r"lstm\_tiny" in (tmp_path / "reports" / "simulated" / "cprag-words.tex").read_text()
