@@ -1,5 +1,6 @@
 """The configuration: experiments, groups, errors of overrides, run ids, sizes, and help."""
 
+import os
 import re
 import signal
 import subprocess
@@ -260,7 +261,10 @@ except SystemExit as end:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_lists_the_groups_and_imports_nothing_slow(command):
     script = HELP.replace("COMMAND", repr(command))
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    wide = os.environ | {"COLUMNS": "120"}
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, env=wide, capture_output=True, text=True, timeout=60
+    )
     assert re.search(r"^  experiment: [^:]*\bblimp_small\b", done.stdout, re.MULTILINE), done.stderr
     *_, last, end = done.stdout.splitlines()
     assert last.startswith("Any value")
