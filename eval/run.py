@@ -115,25 +115,26 @@ def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None, 
 
     trajectory: list[dict[str, Any]] = []
     remedy = f"give a smaller scoring.batch_tokens than {config.scoring.batch_tokens}"
-    with run.locked(), _failures_recorded(run, config) as attempt, enough_memory(remedy):
-        work = _work(run, config, scorer)
-        where = f"{run.path.name} · {work.folder.name}"
-        if names := ", ".join(work.unavailable):
-            _say(f"{where}: {len(work.unavailable)} paradigms have too few pairs of known words: {names}")
-        if work.unrecorded:
-            _say(
-                f"{where}: scored by a version that did not record the begin symbol, special tokens and config.json, "
-                f"which are taken to be unchanged; remove {work.folder} to score it again"
-            )
-        attempt.began = True
-        if work.missing:
-            work.score()
-            report_result(new=True)
-        for snapshot in _snapshot_work(run, config):
-            if snapshot.missing:
-                snapshot.score()
+    with run.locked():
+        with _failures_recorded(run, config) as attempt, enough_memory(remedy):
+            work = _work(run, config, scorer)
+            where = f"{run.path.name} · {work.folder.name}"
+            if names := ", ".join(work.unavailable):
+                _say(f"{where}: {len(work.unavailable)} paradigms have too few pairs of known words: {names}")
+            if work.unrecorded:
+                _say(
+                    f"{where}: scored by a version that did not record the begin symbol, special tokens and "
+                    f"config.json, which are taken to be unchanged; remove {work.folder} to score it again"
+                )
+            attempt.began = True
+            if work.missing:
+                work.score()
                 report_result(new=True)
-            trajectory.append(snapshot.overall())
+            for snapshot in _snapshot_work(run, config):
+                if snapshot.missing:
+                    snapshot.score()
+                    report_result(new=True)
+                trajectory.append(snapshot.overall())
         track_scores(run, config)
     for note in filter(None, (run.read_manifest().get("stuck"), *work.notes)):
         _say(f"{where}: {note}")

@@ -148,7 +148,8 @@ def test_tables_and_figures_order_groups_by_the_values_of_axes(tmp_path):
         (["experiment=demo"], True),
     ],
 )
-def test_a_command_line_names_a_run_or_a_study(overrides, named):
+def test_a_command_line_names_a_run_or_a_study(overrides, named, monkeypatch):
+    monkeypatch.setattr(HydraConfig.instance(), "cfg", None)
     node = composed("eval", overrides)
     HydraConfig.instance().set_config(node)
     assert names_a_run(HydraConfig.get()) is named

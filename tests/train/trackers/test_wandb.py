@@ -11,13 +11,14 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+from hydra.core.hydra_config import HydraConfig
 
 from eval.diagnostics.files import read_cloze
 from eval.diagnostics.measures import measures
 from eval.run import score_run
 from eval.scores.accuracy import accuracies
 from eval.scores.record import RECORD, read_record, scored_pairs
-from pairscale.command.compose import compose
+from pairscale.command.compose import compose, composed
 from pairscale.errors import ConfigError, RunError
 from tests.support import ROOT
 from tests.support.commands import run_command
@@ -128,7 +129,7 @@ def test_points_that_w_and_b_already_has_are_not_logged_again(tmp_path, monkeypa
     assert logged == [300, 400, 500]
 
 
-def test_scores_are_tracked_once(scored, tmp_path):
+def test_scores_are_tracked_once(scored, tmp_path, monkeypatch):
     shutil.copytree(scored, tmp_path, dirs_exist_ok=True)
     config = compose("eval", overrides(tmp_path, "method=[lp]"))
     folder = RunFolder.of(config)
@@ -151,6 +152,14 @@ def test_scores_are_tracked_once(scored, tmp_path):
     assert not again.history
     assert set(again.summary) == set(first.summary)
     assert again.summary[RECORD] == first.summary[RECORD]
+
+    # The record holds the manifest as it is after scoring, with the command that gave the scores.
+    monkeypatch.setattr(HydraConfig.instance(), "cfg", None)
+    HydraConfig.instance().set_config(composed("eval", ["study=s"]))
+    score_run(folder, config)
+    manifest = json.loads(offline_runs(tmp_path)[first.id].summary[RECORD])["manifest"]
+    assert list(manifest["scoring_commands"].values()) == ["python -m eval study=s"]
+    assert manifest | {"git": None} == folder.read_manifest() | {"git": None}  # its difference is left out
 
 
 def test_measures_of_diagnostics_are_tracked(tmp_path):
