@@ -33,7 +33,7 @@ demo: venv  ## train, score and report on the built-in language: the whole way, 
 	$(BIN)/python -m analysis study=demo
 
 test: venv  ## the tests but the slow ones and those on a SLURM
-	$(PYTEST) -n 2 --dist worksteal -m "not slurm and not slow"
+	$(PYTEST) -n 3 --dist worksteal -m "not slurm and not slow"
 
 test-slow: venv  ## the tests that take ten seconds and more: whole commands, kills and resumes, the report in a browser
 	$(PYTEST) -n 2 --dist worksteal -m "slow and not slurm"

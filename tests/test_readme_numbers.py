@@ -80,6 +80,7 @@ def test_speeds_equal_the_tables_of_the_bench():
     assert bench_row("LSTM, fp32")[1] == "597"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PICTURES)
 def test_pictures_show_the_committed_tables(name):
     texts, numbers = parts_of((ROOT / f"{name}.svg").read_text())

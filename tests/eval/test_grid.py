@@ -92,6 +92,7 @@ def test_commands_that_request_no_runs_of_a_study_write_no_grid(sweep, tmp_path,
     assert not list(tmp_path.rglob("grid"))
 
 
+@pytest.mark.slow
 def test_a_study_without_sweeps_has_the_grid_of_the_experiment_of_its_name(sweep, tmp_path):
     requested = requested_runs(tmp_path, "demo")
     assert {run: request.point for run, request in requested.items()} == expected_runs("demo")
@@ -173,6 +174,7 @@ def composed_runs(command):
     return {run_id(config) for _, _, config in points(module, overrides)}
 
 
+@pytest.mark.slow
 def test_printed_commands_make_the_runs_of_the_study_again(sweep, tmp_path):
     """The command "python -m eval study=mine" would only score existing runs."""
     first, _ = sweep("eval", *RUN, "sample.size=2k,4k", "seed=1,2", "benchmark=toy")

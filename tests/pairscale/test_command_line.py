@@ -250,6 +250,7 @@ def foreign(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_commands_work_from_any_folder(foreign):
     """Both ways to start a command work, and so do the processes that it starts: ranks, runs of the local launcher."""
     arguments = ["train", "corpus=toy", "model=lstm_tiny", "--cfg", "job"]

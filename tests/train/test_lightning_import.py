@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import pytest
 from lightning_utilities.core import imports
 
 from train.lightning_import import HIDDEN, REPLACED
@@ -13,9 +14,11 @@ def test_lightning_utilities_has_the_names_that_are_replaced():
     assert callable(imports.module_available.cache_clear)
 
 
+@pytest.mark.slow
 def test_lightning_is_imported_without_the_hidden_packages_and_the_names_are_restored():
     code = f"""
 import sys
+import pytest
 from lightning_utilities.core import imports
 before = [getattr(imports, name) for name in {REPLACED}]
 from train.lightning_import import import_lightning

@@ -195,6 +195,7 @@ def test_the_plan_of_one_run_shows_its_corpus_memory_and_disk(paths, capsys):
     assert resources.checkpoint_bytes == 3 * 3 * 4 * resources.parameters
 
 
+@pytest.mark.slow
 def test_the_memory_of_the_program_itself_is_as_estimated():
     """The estimate is within a third: memory depends on the machine."""
     code = "import train.run, eval.run, pandas, train.lightning_import as first; first.import_lightning()\n"

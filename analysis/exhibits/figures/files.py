@@ -17,6 +17,7 @@ from analysis.exhibits.figures.style import LABEL_SIZE, Chart, Frame, finished, 
 from pairscale.files import write_bytes, write_text
 
 Draw = Callable[..., Chart]  # a panel, in a Frame
+Specification = dict[str, Any]  # of Vega-Lite
 PER_INCH = 96  # pixels of SVG and of a Frame
 DPI = 300  # of PNG
 GAP = 24  # pixels between panels
@@ -55,26 +56,38 @@ def figure(panels: Sequence[Draw], config: FigureConfig, columns: int, legend: S
     width = config.pixels("width") / scale
     height = round(config.pixels("height") / scale) if config.height else None
     if columns > 2 and len(panels) > 1:
-        chart = _shared(panels, Frame(round(width), height), columns)
-        return _resized(_svg(_above(chart, legend, width - BESIDE), width), config.pixels("width"))
-    beside = _size(_svg(panels[0](frame=Frame(TRIAL, height)), None))[0] - TRIAL
+        whole = _shared(panels, Frame(round(width), height), columns)
+        return _resized(_svg(_above(whole, legend, width - BESIDE), width), config.pixels("width"))
+    beside = _size(_svg(finished(panels[0](frame=Frame(TRIAL, height))), None))[0] - TRIAL
     rooms = [(width - GAP * (number - 1)) / number - beside for number in range(1, 1 + min(columns, len(panels)))]
     in_row = max((number for number, room in enumerate(rooms, 1) if room >= max(LEAST, beside)), default=1)
     frame = Frame(max(LEAST, int(rooms[in_row - 1])), height)
-    chart = alt.concat(*(draw(frame=frame) for draw in panels), columns=in_row, spacing=GAP)
-    return _resized(_svg(_above(chart, legend, width), width), config.pixels("width"))
+    whole = _joined("concat", [finished(draw(frame=frame)) for draw in panels], columns=in_row, spacing=GAP)
+    return _resized(_svg(_above(whole, legend, width), width), config.pixels("width"))
 
 
-def _above(chart: Chart, legend: Sequence[str], width: float) -> Chart:
+def _joined(kind: str, parts: Sequence[Specification], **properties: Any) -> Specification:
+    """Return charts joined in one, whose look, data sets and parameters are those of the whole.
+
+    alt.concat and alt.vconcat copy all parts of a chart once more for each level, for seconds with many panels.
+    """
+    whole: Specification = {"datasets": {}, "params": []}
+    for part in parts:
+        whole["datasets"] |= part.pop("datasets", {})
+        whole["params"] += [param for param in part.pop("params", []) if param not in whole["params"]]
+        whole |= {key: part.pop(key) for key in ("$schema", "config")}
+    return whole | {kind: list(parts), **properties}
+
+
+def _above(chart: Specification, legend: Sequence[str], width: float) -> Specification:
     """Return a chart above a legend, if there are names in it."""
     if not legend:
         return chart
-    return alt.vconcat(chart, _legend(legend, width)).resolve_scale(
-        color="independent", shape="independent", strokeDash="independent"
-    )
+    scales = dict.fromkeys(("color", "shape", "strokeDash"), "independent")
+    return _joined("vconcat", [chart, finished(_legend(legend, width))], resolve={"scale": scales})
 
 
-def _shared(panels: Sequence[Draw], whole: Frame, columns: int) -> Chart:
+def _shared(panels: Sequence[Draw], whole: Frame, columns: int) -> Specification:
     """Return small panels in rows of at most `columns` across `whole`, whose axes have names and numbers once.
 
     Numbers stand left of a row and below a column, titles beside the whole. Unless `whole` has a height, that of a
@@ -90,7 +103,7 @@ def _shared(panels: Sequence[Draw], whole: Frame, columns: int) -> Chart:
     return _grid(panels, in_row, Frame(width, height))
 
 
-def _grid(panels: Sequence[Draw], in_row: int, frame: Frame) -> Chart:
+def _grid(panels: Sequence[Draw], in_row: int, frame: Frame) -> Specification:
     """Return panels (layered charts) in rows, with one title for all x axes, and one for all y axes."""
     assert frame.width is not None
     titles: dict[str, Any] = {}
@@ -106,7 +119,8 @@ def _grid(panels: Sequence[Draw], in_row: int, frame: Frame) -> Chart:
         {"text": titles[channel], "orient": side, "anchor": "middle", "fontSize": 12, "fontWeight": "normal"}
         for channel, side in (("x", "bottom"), ("y", "left"))
     )
-    return alt.vconcat(alt.concat(*charts, columns=in_row, spacing=SMALL_GAP, title=below), title=left)
+    rows = _joined("concat", [*map(finished, charts)], columns=in_row, spacing=SMALL_GAP, title=below)
+    return _joined("vconcat", [rows], title=left)
 
 
 def _axes(chart: Chart) -> Iterator[tuple[str, alt.Axis]]:
@@ -145,9 +159,8 @@ def _legend(names: Sequence[str], width: float) -> Chart:
     return alt.layer(*layers, text).properties(width=columns * cell, height=18 * (1 + place[-1][0]))
 
 
-def _svg(chart: Chart, width: float | None) -> str:
+def _svg(specification: Specification, width: float | None) -> str:
     """Return a chart as SVG, without legends or, within `width` pixels of the whole figure, with them."""
-    specification = finished(chart)
     for part in _parts(specification):
         for channel in part.get("encoding", {}).values():
             if isinstance(channel, dict) and channel.get("legend"):

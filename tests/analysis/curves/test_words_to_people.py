@@ -263,6 +263,7 @@ def test_a_shape_that_cannot_reach_people_gives_no_row():
     assert NEVER not in set(table["status"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sigmoid", "power law"])
 def test_never_is_seldom_given_to_curves_that_reach_people(kind):
     """The true curves of the simulated studies reach people, with ceilings just above their accuracy."""

@@ -194,6 +194,7 @@ def test_slope_chart_has_published_slopes_hollow(judged, curves):
 PRINTED = {"column": FigureConfig(width="3.3in"), "page": FigureConfig(width="174mm", height="5cm", font_size="9pt")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", PRINTED)
 def test_figures_are_as_wide_as_asked_for_and_have_their_fonts(judged, curves, tmp_path, size):
     config, groups = PRINTED[size], ["lstm_tiny", "txl_tiny"]
@@ -233,6 +234,7 @@ def test_figures_are_as_wide_as_asked_for_and_have_their_fonts(judged, curves, t
     assert not list(tmp_path.glob(".*"))
 
 
+@pytest.mark.slow
 def test_small_panels_share_their_axes_and_fit_a_column(curves, tmp_path):
     panels = [partial(curves_together, curves, name) for name in TWELVE]
     write_figure(tmp_path, "together", panels, FigureConfig(width="3.3in"), 4, ["lstm_tiny", "txl_tiny"])

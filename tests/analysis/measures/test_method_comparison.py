@@ -279,6 +279,7 @@ def test_equal_methods_seldom_differ_and_intervals_hold(runs):
     assert (0.6 if runs == 1 else 0.92) < np.mean(held) < 0.995
 
 
+@pytest.mark.slow
 def test_accuracies_near_the_ceiling_have_limits_that_hold():
     """For three runs of true accuracy .99 Student's limits cover only 83%; if all pairs are right, Wilson's hold."""
     rng, held = np.random.default_rng(5), []

@@ -270,6 +270,7 @@ def command_output(tmp_path_factory):
     return done.stdout, folder / "published"
 
 
+@pytest.mark.slow
 def test_the_command_needs_no_runs(command_output):
     printed, folder = command_output
     for text in (

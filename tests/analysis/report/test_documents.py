@@ -59,6 +59,7 @@ def assert_complete(section, markdown):
     assert slopes.count("<td>Overall</td>") == 2
 
 
+@pytest.mark.slow
 def test_markdown_shows_the_findings_with_figures_and_tables(section, tmp_path):
     path = written(section, tmp_path, "md")
     markdown = path.read_text(encoding="utf-8")
@@ -69,6 +70,7 @@ def test_markdown_shows_the_findings_with_figures_and_tables(section, tmp_path):
     assert all((tmp_path / figure).read_text(encoding="utf-8").startswith("<svg") for figure in figures)
 
 
+@pytest.mark.slow
 def test_a_notebook_holds_its_figures_and_reads_its_tables(section, tmp_path, monkeypatch):
     path = written(section, tmp_path, "ipynb")
     notebook = nbformat.read(path, as_version=4)

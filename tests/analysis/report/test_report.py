@@ -86,6 +86,7 @@ def test_the_report_has_its_sections_figures_and_downloads(report):
     assert {"blimp-slopes.tex", "blimp-slopes-without-unk.csv", "blimp-curves.svg", "blimp-curves.png"} < names
 
 
+@pytest.mark.slow
 def test_the_table_of_slopes_is_for_a_column_and_its_caption_in_plain_words(tmp_path):
     section = section_of(tmp_path / "runs")
     for width, table in (("3.3in", "table"), ("6.9in", "table*")):
@@ -164,6 +165,7 @@ def test_a_report_says_that_it_has_few_runs(tmp_path):
     assert "Without an interval: lstm_tiny (one size only: no slope)." in page.visible
 
 
+@pytest.mark.slow
 def test_several_benchmarks_have_their_own_sections_in_one_report(tmp_path):
     sections = [section_of(tmp_path / name, name, models=("lstm_tiny",)) for name in ("blimp", "toy")]
     page = page_of(tmp_path / "report", *sections)

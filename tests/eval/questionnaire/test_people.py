@@ -301,6 +301,7 @@ def test_agreement_and_majority_equal_a_slow_count():
     assert table.loc["overall", "judgements"] == len(rows)
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_true_value_at_their_nominal_rate():
     """People and pairs differ so much that intervals for independent judgements would cover it too rarely."""
     rng = np.random.default_rng(11)

@@ -170,6 +170,7 @@ def test_attention_is_dropped_in_training_with_and_without_a_gradient():
             assert torch.equal(one, other)
 
 
+@pytest.mark.slow
 def test_a_compiled_model_trains_on_texts_of_any_length():
     """The model is traced with dynamic sizes, as by trainer.compile=true, but without generating code (minutes)."""
     model, _ = tiny(dropout=0.5, attention_dropout=0.5)

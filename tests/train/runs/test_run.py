@@ -25,6 +25,7 @@ from train.runs.identity import run_id
 pytestmark = pytest.mark.usefixtures("small_text", "same_threads")
 
 
+@pytest.mark.slow
 def test_training_imports_only_what_it_uses_and_other_imports_still_work(tmp_path):
     code = """
 import sys
@@ -42,6 +43,7 @@ print(all([module_available("scipy"), package_available("scipy"), RequirementCac
     assert done.stdout.splitlines()[-2:] == ["set()", "True"]
 
 
+@pytest.mark.slow
 def test_torchmetrics_can_be_imported_after_training(tmp_path):
     code = """
 import sys

@@ -19,6 +19,7 @@ SMALL = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_curves_of_a_resumed_run_equal_metrics_csv(tmp_path):
     arguments = [*SMALL, f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/runs"]
     folder = train_and_kill(4, arguments)

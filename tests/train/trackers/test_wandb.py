@@ -94,6 +94,7 @@ def test_training_is_tracked_over_words_seen(scored, folder):
     assert all(Path(path).is_relative_to(folder.path) and Path(path).exists() for path in stored)
 
 
+@pytest.mark.slow
 def test_a_killed_run_resumes_under_its_id_without_a_gap(tmp_path):
     """The second folder holds all points, and those of the first before the kill agree with it."""
     arguments = overrides(tmp_path, "recipe.checkpoint_every=2k", "recipe.budget.epochs=4", "recipe.batch=4")
@@ -312,6 +313,7 @@ def test_the_mode_follows_the_configuration_the_environment_and_the_network(tmp_
     assert has_key()
 
 
+@pytest.mark.slow
 def test_a_server_that_refuses_counts_as_answering(tmp_path):
     import http.server
 
@@ -339,6 +341,7 @@ def test_online_tracking_without_a_key_is_a_message_of_one_line(tmp_path):
     assert "logger.mode=offline tracks without a network" in lines[0]
 
 
+@pytest.mark.slow
 def test_in_a_wandb_sweep_only_scoring_has_the_id_of_the_sweep(tmp_path):
     environment = {"WANDB_SWEEP_ID": "sweep123", "WANDB_RUN_ID": "ofsweep1", "WANDB_MODE": "offline"}
     run_command("eval", "experiment=demo", *overrides(tmp_path), environment=environment).check_returncode()
