@@ -59,6 +59,7 @@ def together(tmp_path, processes, *more):
     return {kind: kinds.count(kind) for kind in sorted(set(kinds))}, tokens
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fit_on", ["train", "sample"])
 def test_sixteen_processes_prepare_each_thing_once(tmp_path, fit_on):
     counts, tokens = together(tmp_path, 16, f"tokenizer.fit_on={fit_on}")

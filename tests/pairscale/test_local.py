@@ -237,6 +237,7 @@ def test_memory_limits_the_runs_at_a_time(monkeypatch, values, gib, count):
     assert launcher(gpus=[], **values).slots(jobs(), 9).count == count
 
 
+@pytest.mark.slow
 def test_the_memory_of_runs_is_taken_from_their_plan_or_weights(tmp_path, monkeypatch):
     paths = [f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/runs"]
     small, large = (jobs(*paths, f"model.hidden={size}", f"model.embedding={size}") for size in (16, 1500))

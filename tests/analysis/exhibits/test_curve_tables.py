@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from analysis.config import CurvesConfig
 from analysis.curves.coverage import coverage_for
@@ -20,6 +21,7 @@ CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=5
 SIX = ("125k", "250k", "500k", "1M", "2M", "4M")
 
 
+@pytest.mark.slow
 def test_the_command_writes_its_tables(tmp_path):
     simulated = SimulatedStudy(sizes=SIX, pairs=30)
     simulated.write(tmp_path)

@@ -146,6 +146,7 @@ def test_too_few_pairs_of_one_length_are_not_compared(both):
     assert match(study, judged["blimp"], judged["blimp"].select(np.zeros(720, bool)), 1) is None
 
 
+@pytest.mark.slow
 def test_known_words_add_a_comparison_and_the_share_of_vocabulary(both):
     study, judged = both
     exhibits = {label: matched_exhibits(study, judged, label, CONFIG) for label in (ANY, KNOWN)}

@@ -148,6 +148,7 @@ def modification_times(run):
     return {path.stem: path.stat().st_mtime_ns for path in run.scores("blimp").glob("*.parquet")}
 
 
+@pytest.mark.slow
 def test_methods_are_scored_again_only_if_their_templates_change(configure, hub_model, capsys):
     named, scorer = hub_model
     methods = "method=[vote_mix_p3,lp,in_template_lp,yes_no,ab_prompt,vote_p]"
@@ -245,6 +246,7 @@ def test_the_analysis_takes_the_mean_over_templates(tmp_path):
     assert many.outcome.max() == 1
 
 
+@pytest.mark.slow
 def test_templates_that_agree_give_the_curves_and_intervals_of_one(tmp_path):
     """Repeating the same judgements must not make intervals narrower."""
     for folder in SimulatedStudy(pairs=10, unk_share=0.2, models=("lstm_tiny",), sizes=("125k", "250k", "500k")).write(

@@ -47,6 +47,7 @@ def update_json(path, **values):
     path.write_text(json.dumps(json.loads(path.read_text()) | values))
 
 
+@pytest.mark.slow
 def test_settings_that_change_scores_are_recorded_and_compared(work, folder):
     first = work("method=[lp,yes_no,vote_p]")
     assert first.missing == ["lp", "yes_no", "vote_p"]

@@ -59,8 +59,15 @@ print(BERTScore.__name__)
     assert done.stdout.splitlines()[-1] == "BERTScore"
 
 
-@pytest.mark.parametrize("model", ["lstm", "txl"])
-@pytest.mark.parametrize("recipe", ["adam_cosine", "sgd_plateau"])
+@pytest.mark.parametrize(
+    ("recipe", "model"),
+    [
+        ("sgd_plateau", "lstm"),
+        ("adam_cosine", "txl"),
+        pytest.param("adam_cosine", "lstm", marks=pytest.mark.slow),
+        pytest.param("sgd_plateau", "txl", marks=pytest.mark.slow),
+    ],
+)
 def test_resuming_a_killed_run_gives_identical_weights(tmp_path, model, recipe):
     more = [f"recipe={recipe}", "recipe.batch=8", "recipe.bptt=20", "recipe.lr=0.005", "recipe.checkpoint_every=4k"]
     alone = train_run(compose("train", overrides(tmp_path, model, "alone", *more)))
