@@ -29,7 +29,7 @@ class TrainerConfig:
     compile: bool = MISSING
     progress: bool = MISSING
     devices: int = 1  # GPUs, or with accelerator=cpu processes, that share each step (train/loop/ranks.py)
-    snapshots: Any = None  # number of snapshots, or list of words seen (train/loop/snapshots.py); null: none
+    snapshots: Any = None  # a number, log2, babylm, or a list of words seen (train/loop/snapshots.py); null: none
 
     def __post_init__(self) -> None:
         check_choice("trainer.accelerator", self.accelerator, ACCELERATORS)
@@ -39,14 +39,14 @@ class TrainerConfig:
             case list() if self.snapshots:
                 for words in self.snapshots:
                     parse_size(str(words), "trainer.snapshots")
-            case None:
+            case None | "log2" | "babylm":
                 pass
             case int() if self.snapshots is not True:
                 check_between("trainer.snapshots", self.snapshots, 1, MAX_SNAPSHOTS)
             case _:
                 raise ConfigError(
-                    f"trainer.snapshots={self.snapshots}: must be a number, such as 8, a list of words seen, such as "
-                    "[10k,100k,1M], or null"
+                    f"trainer.snapshots={self.snapshots}: must be a number, such as 8, log2, babylm, a list of words "
+                    "seen, such as [10k,100k,1M], or null"
                 )
 
 

@@ -304,7 +304,8 @@ def estimate_table(
     how = "counted in one pass" if estimated.counted else f"seen in {estimated.steps:,} steps"
     table.add_row("training", f"{estimated.words_seen:,} words {how}: {state}")
     if estimated.snapshots:
-        table.add_row("snapshots", f"{len(estimated.snapshots)} of the weights while it trains")
+        kept = f"{len(estimated.snapshots)} of the weights while it trains"
+        table.add_row("snapshots", f"{kept}, {4 * estimated.parameters * len(estimated.snapshots) / 2**20:,.0f} MiB")
     if scoring_seconds:
         table.add_row("scoring", f"{clock(scoring_seconds)}, {scoring_memory / 2**20:,.0f} MiB of memory")
     memory = f"{estimated.memory_bytes / 2**20:,.0f} MiB"

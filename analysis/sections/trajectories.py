@@ -18,7 +18,7 @@ from analysis.curves.units import units_of
 from analysis.curves.variance import weighted_squares
 from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.figures.curves import learning_curves
-from analysis.exhibits.figures.style import MOST_TICKS, Chart, Frame, size_axis
+from analysis.exhibits.figures.style import MOST_TICKS, SIZE_LABEL, Chart, Frame, size_axis
 from analysis.exhibits.sentences.curves import plural
 from analysis.exhibits.tables.text import count
 from analysis.measures.accuracies import means_of_paradigms
@@ -31,6 +31,7 @@ from pairscale.errors import RunError
 from pairscale.sizes import written
 
 KEYS = ["group", "size", "level", "name"]
+APART = 0.12  # of an axis: between untrained models and the first that are trained
 
 
 def read_trajectories(study: Study, judged: Judgements, ties: str) -> pd.DataFrame:
@@ -140,6 +141,11 @@ def trajectory_exhibit(study: Study, judged: Judgements, ties: str, confidence: 
         "Last point": "After the last step; the model that other sections score may be an earlier one "
         "(recipe.export=best).",
     }
+    if (rows["words_seen"] == 0).any():
+        definitions[f"0 {judged.unit}"] = (
+            "The untrained models. A logarithmic axis has no 0: they stand apart at its left end, and no line leads "
+            "from them."
+        )
     seen = f"{judged.unit} seen"
     table = table.rename(columns={"name": "phenomenon", "group": "curve", "words_seen": seen})
     charts = {f"panel-{i}": partial(_panel, rows, points, cell, judged.unit) for i, cell in enumerate(cells)}
@@ -155,19 +161,33 @@ def _of(rows: pd.DataFrame, group: str, size: str) -> pd.Series:
 
 
 def _panel(rows: pd.DataFrame, points: pd.DataFrame, cell: tuple[str, str], unit: str, *, frame: Frame) -> Chart:
-    """Draw learning curves whose x is words seen; all panels have the same axes."""
+    """Draw learning curves whose x is words seen; all panels have the same axes.
+
+    Untrained models, at 0 words, are drawn left of all others, apart from their lines.
+    """
     named = ", ".join(cell)
+    trained = rows["words_seen"] > 0
+    most, least = rows["words_seen"].max(), rows.loc[trained, "words_seen"].min()
+    doublings = int(np.log2(most / least)) + 1
+    apart = float(least / 2 ** max(1.0, doublings * APART))
     accuracies, runs = (
         table.rename(columns={"words_seen": "words"}).assign(
-            group=np.where(_of(table, *cell), named, ""), pairs=ALL_PAIRS, phenomenon=""
+            group=np.where(_of(table, *cell), named, ""),
+            pairs=ALL_PAIRS,
+            phenomenon="",
+            place=table["words_seen"].where(table["words_seen"] > 0, apart),
         )
         for table in (rows, points[points["level"] != "paradigm"])
     )
-    shown = Curves(accuracies[accuracies["group"] == named], accuracies, runs)
-    most, least = accuracies["words"].max(), accuracies["words"].min()
-    doublings = int(np.log2(most / least)) + 1
+    of_cell = accuracies[accuracies["group"] == named]
+    shown = (
+        Curves(of_cell, accuracies, runs) if trained.all() else Curves(of_cell, accuracies, runs, accuracies[trained])
+    )
     ticks = [float(most / 2**k) for k in range(0, doublings, -(-doublings // MOST_TICKS))]
-    x = size_axis("words", accuracies["words"], unit, "seen in training, with repeats", ticks)
+    if not trained.all():
+        ticks.append(apart)
+    x = size_axis("place", accuracies["place"], unit, "seen in training, with repeats", ticks)
+    x["axis"].labelExpr = f"datum.value < {least} ? '0' : {SIZE_LABEL}"
     return learning_curves(shown, named, x=x, unit=unit, frame=frame)
 
 

@@ -67,6 +67,8 @@ class LanguageModelling(L.LightningModule):
         # Loss in nats per token and norm of the gradient since the last log point, on the device that computes them.
         self.recent = torch.zeros(self.intervals["log"], 2, device=self.device)
         self.checked = self.global_step
+        if self.global_step == 0 and 0 in self.state.snapshots.moments and self.state.ranks.first:
+            self.state.snapshots.write(self.model, 0)
         self.model.train()
 
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:

@@ -1,4 +1,4 @@
-"""Snapshots: the weights of a run at chosen numbers of words seen, for trajectories over its training.
+"""Snapshots: the weights of a run at chosen numbers of words seen or of steps, for trajectories over its training.
 
     snapshots/<step>-<16 hex digits of its SHA-256>.safetensors
 
@@ -15,7 +15,7 @@ from safetensors import SafetensorError, safe_open
 from pairscale.console import say
 from pairscale.errors import RunError
 from pairscale.files import sha256_file, write_bytes
-from pairscale.schema import Count, Positive, parse_json
+from pairscale.schema import Count, parse_json
 from pairscale.sizes import format_size, parse_size
 from train.loop.batches import Batches
 from train.models.base import LanguageModel
@@ -24,6 +24,8 @@ from train.runs.export import ABOUT, LoadedModel, described_model, read_descript
 from train.runs.folder import RunFolder
 
 END = "end"
+# Words seen at which the BabyLM challenge asks for models: to 10M by 1M, to 100M by 10M, to 1B by 100M.
+BABYLM = [unit * k for unit in (10**6, 10**7, 10**8) for k in range(1, 10)] + [10**9]
 _REMOVE = "remove the file, and the trajectory goes without it, or the run's folder to train it again"
 
 
@@ -31,7 +33,7 @@ class _About(TypedDict):
     """Schema of the header of a snapshot."""
 
     step: Count
-    words_seen: Positive
+    words_seen: Count
     moment: str
 
 
@@ -39,16 +41,21 @@ def moments(requested: Any, batches: Batches) -> dict[int, str]:
     """Return the moment of each step with a snapshot, in order, for `trainer.snapshots`; {} for null.
 
     The end of the run is always a moment. A number requests so many moments, each at half the words seen of the next
-    one: "end", "1/2", "1/4"; a list requests words seen ("10k") within the run. A moment is the first step by which its
-    words are seen; runs of other seeds reach it at other steps, as their words have more or fewer tokens. A step of
-    several moments has the last of them.
+    one: "end", "1/2", "1/4"; a list requests words seen ("10k") within the run, and "babylm" those of BABYLM. Such a
+    moment is the first step by which its words are seen; runs of other seeds reach it at other steps, as their words
+    have more or fewer tokens. A step of several moments has the last of them. "log2" requests steps: the untrained
+    model as "step 0", then "step 1", "step 2", "step 4". A run without steps has no moments.
     """
-    if requested is None:
-        return {}
     steps = len(batches)
+    if requested is None or not steps:
+        return {}
+    if requested == "log2":
+        powers = [0, *(2**k for k in range(steps.bit_length()))]
+        return {step: f"step {step}" for step in powers if step < steps} | {steps: END}
     total = batches.words_seen(steps)
-    if isinstance(requested, list):
-        sizes = (parse_size(str(size), "trainer.snapshots") for size in requested)
+    if requested == "babylm" or isinstance(requested, list):
+        listed = BABYLM if requested == "babylm" else requested
+        sizes = (parse_size(str(size), "trainer.snapshots") for size in listed)
         words = {format_size(size): size for size in sizes}
     else:
         words = {f"1/{2**k}": -(-total // 2**k) for k in range(1, requested)}
@@ -68,12 +75,16 @@ class Snapshots:
         self.batches = batches
 
     def go_on_after(self, step: int) -> None:
-        """Remove snapshots after `step`, which are written again; warn of those before it that are missing."""
+        """Remove snapshots after `step`, which are written again; warn of those before it that are missing.
+
+        A run that starts (0 steps) writes that of step 0 again, too.
+        """
+        last = step or -1
         existing = {at for at, _ in self.folder.snapshot_files}
         for at, path in self.folder.snapshot_files:
-            if at > step:
+            if at > last:
                 path.unlink()
-        if missing := [moment for at, moment in self.moments.items() if at <= step and at not in existing]:
+        if missing := [moment for at, moment in self.moments.items() if at <= last and at not in existing]:
             say(
                 f"{self.folder.path.name}: goes on at {self.batches.words_seen(step):,} words seen; earlier snapshots, "
                 f"which were not requested then, are missing ({', '.join(missing)})",

@@ -108,7 +108,8 @@ def learning_curves(
 
     Lines are fitted, marks are means over runs. The highlighted phenomenon has its band and its runs too: those of all
     would hide each other. `people` draws their overall accuracy; `unit` is that of the sizes, `x` an axis in place of
-    theirs. Where nothing is fitted, lines join the means and bands are over runs.
+    theirs, on which untrained models (0 words), which no line reaches, have a mark overall too. Where nothing is
+    fitted, lines join the means and bands are over runs.
     """
     names = list(curves.slopes.loc[curves.slopes["level"] == "phenomenon", "name"].unique())
     domain = accuracy_domain(curves, [] if people is None else [people])
@@ -129,7 +130,7 @@ def learning_curves(
         *panel.bands(parts.fits, alt.condition(chosen, alt.value(0.2), alt.value(0))),
         panel.line(lines, _faded(1)),
         panel.runs(parts.points, alt.condition(chosen, alt.value(0.6), alt.value(0))),
-        panel.means(parts.means[parts.means["name"] != OVERALL], _faded(1)),
+        panel.means(parts.means[(parts.means["name"] != OVERALL) | (parts.means["words"] == 0)], _faded(1)),
         *end_labels(parts.ends, domain, height, panel.channel(alt.Color, "colour"), _faded(1)),
     ]
     return _highlighting(layers).properties(width=frame.span, height=height, title=group)

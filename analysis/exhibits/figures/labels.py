@@ -67,7 +67,9 @@ def level_names(
     `levels`: name, accuracy. `lines`: words, accuracy of what else is drawn. `domain`: of the axis of accuracies.
     `size`: of the panel, in pixels.
     """
-    layers = []
+    layers: list[Chart] = []
+    if levels.empty:
+        return layers
     at = np.log2(lines["words"].to_numpy(dtype=np.float64))
     share = (at - at.min()) / max(float(np.ptp(at)), 1e-9)
     for row in levels.to_dict("records"):

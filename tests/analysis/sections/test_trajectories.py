@@ -9,6 +9,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from analysis.config import CurvesConfig
 from analysis.curves.fit import fit_curves
+from analysis.exhibits.figures.style import PAGE
 from analysis.sections.trajectories import read_trajectories, trajectories, trajectory_exhibit
 from analysis.sections.unknown_words import vocabulary_effects, vocabulary_exhibits
 from analysis.study.collect import collect
@@ -101,6 +102,29 @@ def test_the_section_appears_if_snapshots_were_scored(simulated, tmp_path):
         for path in folder.scores("blimp").glob("*@*"):
             path.unlink()
     assert trajectory_exhibit(study, judgements(study, "blimp", "lp", "wrong"), "wrong", 0.95) is None
+
+
+def test_untrained_models_stand_apart_and_join_no_line(simulated):
+    study, folders = simulated
+    for folder in folders[2:]:
+        rows, metadata = read_scores(score_path(folder.scores("blimp"), "lp", 7))
+        write_scores(
+            score_path(folder.scores("blimp"), "lp", 0), rows, metadata | {"step": 0, "moment": "0", "words_seen": 0}
+        )
+    exhibit = trajectory_exhibit(study, judgements(study, "blimp", "lp", "wrong"), "wrong", 0.95)
+    assert (exhibit.table["words seen"] == 0).sum() == 4
+    assert "no line leads from them" in exhibit.definitions["0 words"]
+    (panel,) = exhibit.charts.values()
+    chart = panel(frame=PAGE).to_dict()
+    drawn: dict[str, list[dict]] = {}
+    for layer in chart["layer"]:
+        drawn.setdefault(layer["mark"]["type"], []).extend(chart["datasets"][layer["data"]["name"]])
+    assert {row["words"] == 0 for row in drawn["line"]} == {False}
+    untrained = [row for row in drawn["point"] if row["words"] == 0]
+    assert {row["name"] for row in untrained} >= {"Overall", "Island effects"}
+    assert all(row["place"] < min(line["place"] for line in drawn["line"]) / 1.9 for row in untrained)
+    axis = next(layer["encoding"]["x"] for layer in chart["layer"] if layer["mark"]["type"] == "line")
+    assert min(axis["axis"]["values"]) == untrained[0]["place"] >= axis["scale"]["domain"][0]
 
 
 def test_scores_of_snapshots_that_differ_from_the_exported_models_are_refused(simulated):

@@ -58,13 +58,35 @@ def test_moments_are_the_first_steps_that_reach_them():
     assert moments(["1000"], batches(2)) == {50: "end"}
 
 
+def test_log2_is_the_untrained_model_and_the_powers_of_two_of_steps():
+    steps = {0: "step 0", 1: "step 1", 2: "step 2", 4: "step 4", 8: "step 8", 16: "step 16", 32: "step 32", 50: "end"}
+    assert moments("log2", batches(2)) == steps
+    assert moments("log2", batches(0.32)) == {0: "step 0", 1: "step 1", 2: "step 2", 4: "step 4", 8: "end"}
+    assert moments("log2", batches(0.04)) == {0: "step 0", 1: "end"}
+    assert moments("log2", batches(0)) == {}
+
+
+def test_babylm_is_the_challenges_words():
+    """A run of 1.3 billion words, in steps of 10k words, has all of them; one of 12.34 million those within it."""
+    millions = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100]
+    millions += [200, 300, 400, 500, 600, 700, 800, 900, 1000]
+    large = batches(1300, tokens=4000, words=10**6)
+    assert len(large) == 130_000
+    expected = {100 * million: f"{million}M" for million in millions}
+    assert moments("babylm", large) == {**expected, 130_000: "end"}
+    within = {step: moment for step, moment in expected.items() if step <= 1000}
+    assert moments("babylm", batches(12.34, tokens=4000, words=10**6)) == {**within, 1234: "end"}
+    assert moments("babylm", batches(2)) == {50: "end"}
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [
         ("0", "trainer.snapshots=0: must be from 1 to 1000"),
         ("true", "trainer.snapshots=True: must be a number"),
         ("[]", r"trainer.snapshots=\[\]: must be a number"),
-        ("10k", "trainer.snapshots=10k: must be a number"),
+        ("10k", "trainer.snapshots=10k: must be a number, such as 8, log2, babylm, a list"),
+        ("log10", "trainer.snapshots=log10: must be a number, such as 8, log2, babylm, a list"),
         ("[10k,x]", "trainer.snapshots=x: must be a whole number above 0"),
     ],
 )
@@ -135,6 +157,43 @@ def test_a_run_killed_between_a_snapshot_and_a_checkpoint_resumes_exactly(config
     run.snapshot(max(finished_run.snapshots), "0" * 16).write_bytes(b"of a run on another machine")
     train_run(config)
     assert difference(contents(finished_run.path), contents(run.path)) is None
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_a_resumed_run_keeps_the_snapshot_of_its_untrained_model(configure, monkeypatch, capsys, number):
+    """`number` snapshots are written before it stops: before its first checkpoint, and after it."""
+    config = configure("recipe.export=last", "recipe.checkpoint_every=100", "trainer.snapshots=log2")
+    initial, write, count = {}, Snapshots.write, 0
+
+    def stopping(self, model, step):
+        nonlocal count
+        write(self, model, step)
+        count += 1
+        if step == 0:
+            initial.update({name: weight.clone() for name, weight in model.state_dict().items()})
+        if count == number:
+            raise Stopped
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Snapshots, "write", stopping)
+        with pytest.raises(Stopped):
+            train_run(config)
+    run = RunFolder.of(config)
+    assert len(run.checkpoints) == (0 if number == 1 else 1)
+    assert len(run.snapshots) == number
+    (path,) = [path for step, path in run.snapshots.items() if step == 0]
+    before = path.stat().st_mtime_ns
+    train_run(config)
+    assert "missing" not in capsys.readouterr().err
+    assert (path.stat().st_mtime_ns == before) == (number > 1)  # a run that starts again writes the same file again
+    assert list(run.snapshots)[:4] == [0, 1, 2, 4]
+    loaded = load_snapshot(run, 0)
+    assert (loaded.info["words_seen"], loaded.info["moment"]) == (0, "step 0")
+    assert all(torch.equal(weight, initial[name]) for name, weight in loaded.model.state_dict().items())
+    untrained = train_run(configure("recipe.export=last", "recipe.budget.epochs=0", "trainer.snapshots=log2"))
+    assert not untrained.snapshots
+    assert load_model(untrained).digest != loaded.digest  # its file has no header
+    assert all(torch.equal(w, initial[name]) for name, w in load_model(untrained).model.state_dict().items())
 
 
 def test_a_run_that_began_without_snapshots_warns_of_missing_ones(configure, monkeypatch, capsys):
