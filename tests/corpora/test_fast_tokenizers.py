@@ -1,0 +1,134 @@
+"""Fast tokenizers: ids, offsets and words equal to those of the study's tokenizers, special tokens, saved files."""
+
+from itertools import product
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+from corpora.config import TokenizerConfig
+from corpora.fast_tokenizers import fast_tokenizer, is_serialisable
+from corpora.tokenizers import Tokenizer, fit_tokenizer
+from pairscale.errors import ConfigError
+
+KINDS = ("word", "char", "unigram", "bpe", "jieba", "whitespace")
+SENTENCES = [
+    "The dog doesn't bark.",
+    'A cat said "no, Mr. Fox" twice.',
+    "Cafés – naïve 狗 ran.",
+    "我们喜欢狗。",
+    "北京大学的学生喜欢狗。",
+    "A tag is <b> or <unk> or <0x.",
+]
+INVENTED = ["".join(syllables) for syllables in product("bdkms", "aeiou", ["n", "r", "st", "l"])]
+TEXT = [*(f"{sentence} {word}" for sentence, word in product(SENTENCES, INVENTED)), *SENTENCES]
+ODD = [
+    "<eos>",
+    "a <eos> b",
+    "<mask><pad>",
+    "<0x41>",
+    "x<0x4F><unk>",
+    "狗é🙂🙂x",
+    " 🙂",
+    "▁ a",
+    "  a  b ",
+    "\t\n\u3000\xa0.",
+]
+texts = st.one_of(
+    st.sampled_from([*TEXT, *ODD]),
+    st.text(max_size=20),
+    st.lists(st.sampled_from([*ODD, *INVENTED, "The", "doesn't", ".", "狗", "é", " "]), max_size=8).map("".join),
+)
+
+
+def fit(kind: str) -> Tokenizer:
+    size = 335 if kind in ("unigram", "bpe") else 300
+    config = TokenizerConfig(kind, kind, size, "train", fit_sentences=1000, character_coverage=1.0)
+    return fit_tokenizer(config, TEXT, len(TEXT))
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def tokenizer(request) -> Tokenizer:
+    return fit(request.param)
+
+
+@pytest.fixture(scope="module")
+def fast(tokenizer) -> PreTrainedTokenizerFast:
+    return fast_tokenizer(tokenizer)
+
+
+@pytest.fixture(scope="module")
+def masked(tokenizer) -> PreTrainedTokenizerFast:
+    return fast_tokenizer(tokenizer, masked=True)
+
+
+@given(text=texts)
+@example("")
+def test_ids_and_offsets_are_those_of_the_study(tokenizer, fast, masked, text):
+    ids, offsets = tokenizer.encode_raw(text)
+    for one in (fast, masked):
+        batch = one([text], add_special_tokens=False, return_offsets_mapping=True)
+        assert batch["input_ids"] == [ids]
+        assert batch["offset_mapping"] == [offsets]
+
+
+@given(text=texts)
+def test_a_masked_models_text_lies_between_two_symbols(tokenizer, masked, text):
+    ids, offsets = tokenizer.encode_raw(text)
+    batch = masked(text, return_offsets_mapping=True, return_special_tokens_mask=True)
+    assert batch["input_ids"] == [0, *ids, 0]
+    assert batch["offset_mapping"] == [(0, 0), *offsets, (0, 0)]
+    assert batch["special_tokens_mask"] == [1, *[0] * len(ids), 1]
+
+
+@given(text=st.sampled_from([sentence for sentence in TEXT if "<" not in sentence]))
+def test_pieces_of_a_word_share_its_number(tokenizer, masked, text):
+    batch = masked(text, return_offsets_mapping=True)
+    numbers, spans = batch.word_ids()[1:-1], batch["offset_mapping"][1:-1]
+    if tokenizer.config.kind in ("unigram", "bpe"):
+        # White space counts to the word after it.
+        assert numbers == [text[: max(end, start + 1)].count(" ") for start, end in spans]
+    else:
+        assert numbers == list(range(len(spans)))
+
+
+def test_special_tokens_have_the_ids_of_the_study_and_the_next_ones(tokenizer, fast, masked):
+    size = len(tokenizer)
+    assert (len(fast), len(masked)) == (size, size + 2)
+    assert (fast.bos_token_id, fast.eos_token_id, fast.pad_token_id, fast.unk_token_id) == (0, 0, 0, 1)
+    assert fast.mask_token_id is None
+    assert (masked.cls_token_id, masked.sep_token_id, masked.unk_token_id) == (0, 0, 1)
+    assert (masked.mask_token_id, masked.pad_token_id) == (size, size + 1)
+    assert fast.convert_ids_to_tokens(list(range(size))) == [tokenizer.token(index) for index in range(size)]
+
+
+def test_pairs_of_texts_and_characters_without_pieces_keep_their_offsets():
+    batch = fast_tokenizer(fit("unigram"), masked=True)("é🙂", "🙂狗", return_offsets_mapping=True)
+    spans = [span for span, text in zip(batch["offset_mapping"], batch.encodings[0].sequence_ids, strict=True) if text]
+    assert spans == fit("unigram").encode_raw("🙂狗")[1]
+
+
+def test_a_saved_tokenizer_of_characters_or_pieces_loads_unchanged(tokenizer, masked, tmp_path):
+    if not is_serialisable(tokenizer):
+        return
+    PreTrainedTokenizerFast(
+        tokenizer_object=masked.backend_tokenizer, split_special_tokens=True, **masked.special_tokens_map
+    ).save_pretrained(tmp_path)
+    loaded = AutoTokenizer.from_pretrained(tmp_path)
+    assert all(loaded(text)["input_ids"] == masked(text)["input_ids"] for text in [*TEXT, *ODD])
+    assert [loaded.decode(loaded(text)["input_ids"], skip_special_tokens=True) for text in SENTENCES] == SENTENCES
+
+
+def test_words_that_python_cuts_leave_a_tokenizer_that_can_be_saved(tokenizer, masked):
+    before = masked.backend_tokenizer.to_str()
+    masked(TEXT)
+    assert masked.backend_tokenizer.to_str() == before
+
+
+def test_a_mask_that_is_a_word_already_is_refused():
+    config = TokenizerConfig("spaces", "whitespace", None, "train", 1000, 1.0)
+    tokenizer = fit_tokenizer(config, ["a <mask> b"], 1)
+    assert fast_tokenizer(tokenizer)("a b")["input_ids"] == tokenizer.encode("a b")
+    with pytest.raises(ConfigError, match=r"tokenizer=spaces: .*<mask>"):
+        fast_tokenizer(tokenizer, masked=True)
