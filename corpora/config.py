@@ -15,6 +15,7 @@ from pairscale.sizes import format_size, parse_size
 REFERENCES = ("treebank", "characters", "jieba", "whitespace")
 COUNTS = ("words", "characters", "sentences")
 UNITS = ("sentence", "document")
+STRATA = ("domain",)
 TOKENIZER_KINDS = ("word", "char", "unigram", "bpe", "jieba", "whitespace")
 FIT_ON = ("train", "sample")
 ROWS = ("document", "line", "wikitext")  # wikitext: a paragraph, or the heading "= Title =" of an article
@@ -52,8 +53,16 @@ class CorpusConfig:
     split: SplitConfig = MISSING  # shares of validation and test
     # A regular expression: samples leave out sentences of the train split that match it (corpora/filters.py).
     filter: str | None = field(default=None, metadata=ADDED_LATER | NOT_IN_TEXT)
+    domains: Any = field(default=None, metadata=ADDED_LATER | NOT_IN_TEXT)  # of samples: a list of names; null: all
 
     def __post_init__(self) -> None:
+        if self.domains is not None:
+            names = [self.domains] if isinstance(self.domains, str) else self.domains
+            if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+                raise ConfigError(
+                    f"corpus.domains={self.domains}: must be a list of names, such as [childes,switchboard], or null"
+                )
+            self.domains = sorted(set(names))  # in any order, they are the same run
         check_choice("corpus.reference", self.reference, REFERENCES)
         if self.filter is not None:
             import regex  # slow to import, and most runs have no filter
@@ -86,16 +95,23 @@ class ToyCorpusConfig(CorpusConfig):
 
 @dataclass
 class LocalCorpusConfig(CorpusConfig):
-    """The user's own files."""
+    """The user's own files; their names, without endings, are the domains of the text."""
 
-    path: Any = field(default=MISSING, metadata=NOT_IN_DIGEST)  # a file, or a list of files
+    path: Any = field(default=MISSING, metadata=NOT_IN_DIGEST)  # a file, a folder, a glob, or a list of them
     text_field: str = MISSING  # the field or column of .jsonl and .parquet that holds the text
     split_sentences: bool = MISSING  # true: running text; false: one sentence per line, empty lines between documents
     document_sentences: int | None = None  # cut documents into parts of at most this many sentences
+    # true: *.train, *.dev, *.valid and *.test files are the splits of the text; false: all files are one text.
+    published_splits: bool = field(default=True, metadata=ADDED_LATER)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_between("corpus.document_sentences", self.document_sentences, 1, 10**9)
+
+
+@dataclass
+class BabylmCorpusConfig(LocalCorpusConfig):
+    """The text data of a BabyLM challenge as downloaded: childes.train, childes.dev, childes.test and others."""
 
 
 @dataclass
@@ -136,9 +152,13 @@ class SampleConfig:
     unit: str = MISSING  # unit of drawing: UNITS
     nested: bool = MISSING  # small samples are prefixes of larger ones of the same seed
     seed: int | None = None  # null: derived from the run's seed
+    # domain: the share of each domain is that of the train split, to the word; null: about that, as drawn at random.
+    strata: str | None = field(default=None, metadata=ADDED_LATER)
 
     def __post_init__(self) -> None:
         check_choice("sample.count", self.count, COUNTS)
+        if self.strata is not None:
+            check_choice("sample.strata", self.strata, STRATA)
         check_choice("sample.unit", self.unit, UNITS)
         check_seed("sample.seed", self.seed)
         self.size = format_size(parse_size(self.size))
@@ -211,6 +231,7 @@ store_schemas(
     no_corpus_schema=NoCorpusConfig,
     toy_schema=ToyCorpusConfig,
     local_schema=LocalCorpusConfig,
+    babylm_schema=BabylmCorpusConfig,
     hub_schema=HubCorpusConfig,
     gulordava_schema=GulordavaCorpusConfig,
 )

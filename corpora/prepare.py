@@ -14,6 +14,7 @@ import numpy.typing as npt
 from corpora.config import CorporaConfig, check_chosen
 from corpora.filters import Filter, filter_folder, filter_manifest, write_filter
 from corpora.samples import Sample, check_available, draw_sample, encode_beginning, read_sentences
+from corpora.sources.files import check_domains
 from corpora.sources.gulordava import published_vocabulary
 from corpora.sources.read import describe_source, documents, source_bytes
 from corpora.store import (
@@ -26,7 +27,7 @@ from corpora.store import (
     write_fitted,
     write_token_store,
 )
-from corpora.text import TextStore, text_manifest, write_text_store
+from corpora.text import TextStore, described_domains, text_manifest, write_text_store
 from corpora.tokenizers import (
     EOS,
     UNK,
@@ -80,7 +81,8 @@ class Corpus:
     def drawn(self) -> Sample:
         """The run's sample, as sentences."""
         filtered = self.filter.matches if self.filter is not None else None
-        return draw_sample(self.text, self.config.sample, self.config.seed, filtered)
+        domains = self.config.corpus.domains
+        return draw_sample(self.text, self.config.sample, self.config.seed, filtered, domains)
 
     @cached_property
     def filter(self) -> Filter | None:
@@ -128,7 +130,7 @@ class Corpus:
         folder = tokenizer_folder(self.config, self.drawn.digest) / "tokenizer"
         with only_process(_lock(folder.parent), folder, wait=None):
             if not (folder / "tokenizer.json").exists():
-                self._fit(self.drawn.indices, folder.parent.name, self.drawn.cut).save(folder)
+                self._fit(self.drawn.indices, folder.parent.name, self.drawn.cuts).save(folder)
         return load_tokenizer(folder)
 
     def _fitted_on_train(self, folder: Path) -> Tokenizer:
@@ -141,18 +143,18 @@ class Corpus:
         check_fitted(folder, self.text)
         return load_tokenizer(folder / "tokenizer")
 
-    def _fit(self, indices: npt.NDArray[np.int64], name: str, cut: tuple[int, int] | None = None) -> Tokenizer:
+    def _fit(self, indices: npt.NDArray[np.int64], name: str, cuts: tuple[tuple[int, int], ...] = ()) -> Tokenizer:
         self.text.verify()
         if self.config.tokenizer.kind == "whitespace" and self.config.tokenizer.fit_on == "train":
             published = published_vocabulary(self.config.corpus)
             if published is not None and len(published) <= (self.config.tokenizer.vocab_size or len(published)):
                 return ListTokenizer(self.config.tokenizer, published)
 
-        count = len(indices) + (cut is not None)
-        if cut is None and (chosen := fitting_sentences(self.config.tokenizer, count)) is not None:
+        count = len(indices) + len(cuts)
+        if not cuts and (chosen := fitting_sentences(self.config.tokenizer, count)) is not None:
             indices, count = indices[chosen], len(chosen)  # quicker than to read all and leave out most
 
-        counted = ((1, sentence) for sentence in read_sentences(self.text, indices, cut))
+        counted = ((1, sentence) for sentence in read_sentences(self.text, indices, cuts))
         sentences = with_progress(counted, f"fitting {name}", count, "sentences")
         return fit_tokenizer(self.config.tokenizer, sentences, count)
 
@@ -167,8 +169,7 @@ class Corpus:
         """Return the ids of the sample."""
         drawn = self.drawn
         tokens = self._encode(drawn.indices)
-        if drawn.cut is not None:
-            last, end = drawn.cut
+        for last, end in drawn.cuts:
             ids = [*encode_beginning(self.tokenizer, self.text.sentence(last), end), EOS]
             tokens = np.concatenate([tokens, np.array(ids, tokens.dtype)])
         return SampleTokens(tokens, drawn.words, drawn.characters, drawn.sentences, drawn.digest)
@@ -226,11 +227,13 @@ def prepare(config: CorporaConfig) -> Corpus:
             write_text_store(folder, stream, config.corpus.reference, config.corpus.split, description)
     text = TextStore(folder)
     for key, value in description.items():
-        if text.manifest.get(key) != value:
+        if key != "source" and text.manifest.get(key) != value:  # it follows from the others
             raise StoreError(
                 f"{folder}: prepared with {key}={text.manifest.get(key)}, now {value}; give the other text its own "
                 f"corpus.name, or remove {folder.parent}"
             )
+    if config.corpus.domains is not None:
+        check_domains(config.corpus, text.domains)
     return Corpus(config, text)
 
 
@@ -299,12 +302,20 @@ class KnownSizes:
 
 
 def known_sizes(config: CorporaConfig) -> KnownSizes | None:
-    """Read sizes from the stores; None if missing or fitted on the sample; ConfigError if the text is smaller."""
+    """Read sizes from the stores; None if missing or fitted on the sample.
+
+    Raises ConfigError if the text is smaller or lacks a chosen domain, StoreError if it was prepared without domains.
+    """
     try:
-        train = text_manifest(corpus_folder(config) / "text")["splits"]["train"]
+        manifest = text_manifest(corpus_folder(config) / "text")
     except StoreError:
         return None
-    check_available(config.sample, config.corpus.name, train[config.sample.count])
+    train = manifest["splits"]["train"]
+    if (domains := config.corpus.domains) is not None:
+        sizes = {one["name"]: one["train"] for one in described_domains(corpus_folder(config) / "text", manifest)}
+        check_domains(config.corpus, sizes)
+        train = {unit: sum(sizes[name][unit] for name in domains) for unit in train}
+    check_available(config.sample, config.corpus.name, train[config.sample.count], domains)
     folder = tokenizer_folder(config)
     try:
         tokens = store_manifest(folder) if _is_there(folder) else fitted_manifest(folder)

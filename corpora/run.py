@@ -31,6 +31,8 @@ def prepare_corpus(config: CorporaConfig) -> None:
     filtered = corpus.filter
     seconds = time.monotonic() - started
     print_table(console, _table(corpus), ("characters", "documents"))
+    if corpus.text.has_domains and len(corpus.text.domains) > 1:
+        print_table(console, _domains(corpus), SPLITS[1:])
     for line in _tokenizer(corpus, vocabulary):
         print_text(console, line)
     if filtered is not None:
@@ -62,6 +64,21 @@ def _table(corpus: Corpus) -> Table:
     for split in SPLITS:
         sizes = manifest["splits"][split]
         table.add_row(split, *(f"{sizes[name]:,}" for name in SIZES))
+    return table
+
+
+def _domains(corpus: Corpus) -> Table:
+    """Return the words of each domain by split, and its share of the train split; those of samples are marked."""
+    domains, chosen = corpus.text.manifest["domains"], corpus.config.corpus.domains
+    of = "corpus.domains" if chosen else "all domains"
+    table = plain_table(f"words by domain; samples are of {of}")
+    for name in ("domain", "samples", *SPLITS, "share of train"):
+        table.add_column(name, justify="left" if name == "domain" else "right", no_wrap=True)
+    whole = corpus.text.manifest["splits"]["train"]["words"]
+    for domain in domains:
+        words = [domain[split]["words"] for split in SPLITS]
+        sampled = "yes" if chosen is None or domain["name"] in chosen else "no"
+        table.add_row(domain["name"], sampled, *(f"{number:,}" for number in words), f"{words[0] / whole:.1%}")
     return table
 
 

@@ -7,6 +7,7 @@
         characters.npy      number of characters of each sentence, without white space
         documents.npy       index of each document's first sentence, and the end of the last
         splits.npy          split of each document, an index into SPLITS
+        domains.npy         domain of each document, an index into "domains" of the manifest; not in older stores
         manifest.json       written last
 
 All arrays are memory-mapped.
@@ -16,6 +17,7 @@ import hashlib
 import mmap
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
@@ -48,6 +50,10 @@ class _Splits(TypedDict):
     test: _Split
 
 
+class _Domain(_Splits):
+    name: str
+
+
 # Schema of manifest.json, as far as it is read back. "corpus.path": digests of local files by name
 # (corpora/sources/read.py).
 TextManifest = TypedDict(
@@ -59,6 +65,8 @@ TextManifest = TypedDict(
         "digest": Digest,
         "text_digest": Digest,
         "corpus.path": NotRequired[dict[str, Any]],
+        "domains": NotRequired[list[_Domain]],
+        "domains_digest": NotRequired[Digest],
     },
 )
 
@@ -130,6 +138,27 @@ class TextStore:
         of_sentence = np.repeat(self.splits, np.diff(self.documents))
         return np.flatnonzero(of_sentence == SPLITS.index(split))
 
+    @property
+    def has_domains(self) -> bool:
+        """True unless an earlier version prepared the text."""
+        return "domains" in self.manifest
+
+    @property
+    def domains(self) -> list[str]:
+        """Names of the domains. Raises StoreError for a store without them."""
+        return [domain["name"] for domain in described_domains(self.folder, self.manifest)]
+
+    @cached_property
+    def _domain_of_sentence(self) -> npt.NDArray[Any]:
+        described_domains(self.folder, self.manifest)
+        path = self.folder / "domains.npy"
+        check_recorded(self.folder, self.manifest, {"domains_digest": file_digest(path)})
+        return np.repeat(_map(path), np.diff(self.documents))
+
+    def domains_of(self, indices: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        """Return the domain of each sentence of `indices`, an index into `domains`. Raises StoreError."""
+        return self._domain_of_sentence[indices]
+
     def units(self, count: str) -> npt.NDArray[Any]:
         """Return the size of each sentence (sentences,) in words, characters or sentences."""
         match count:
@@ -146,10 +175,11 @@ def write_text_store(
 ) -> None:
     """Write a text store; description: its source. Raises InputError if the train or valid split is empty."""
     offsets, words, characters = array("Q", [0]), array("L"), array("L")
-    first, splits = array("Q", [0]), array("B")
+    first, splits, domains = array("Q", [0]), array("B"), array("L")
     text_digest = hashlib.sha256()
-    totals = {name: {"documents": 0, "sentences": 0, "words": 0, "characters": 0} for name in SPLITS}
-    sources: dict[str, int] = {}
+    totals = _no_sizes()
+    of_domains: dict[str, dict[str, dict[str, int]]] = {}
+    codes: dict[str, int] = {}
     with atomic_path(folder / "text.txt") as temporary, temporary.open("wb") as file:
         position = 0
         for document in documents:
@@ -157,8 +187,8 @@ def write_text_store(
             if not sentences:
                 continue
             own = split_of(document, split)
-            total = totals[own]
             splits.append(SPLITS.index(own))
+            before = len(words)
             for sentence in sentences:
                 line = sentence.encode() + b"\n"
                 file.write(line)
@@ -167,12 +197,14 @@ def write_text_store(
                 offsets.append(position)
                 words.append(count_words(sentence, reference))
                 characters.append(count_characters(sentence))
-                total["words"] += words[-1]
-                total["characters"] += characters[-1]
             first.append(len(offsets) - 1)
-            total["documents"] += 1
-            total["sentences"] += len(sentences)
-            sources[document.source] = sources.get(document.source, 0) + 1
+            domain = of_domains.setdefault(document.source, _no_sizes())
+            domains.append(codes.setdefault(document.source, len(codes)))
+            sizes = {"documents": 1, "sentences": len(sentences)}
+            sizes |= {"words": sum(words[before:]), "characters": sum(characters[before:])}
+            for total in (totals[own], domain[own]):
+                for unit, size in sizes.items():
+                    total[unit] += size
     for name, use in (("train", "training"), ("valid", "validation")):
         if not totals[name]["sentences"]:
             shorter = max(1, (len(offsets) - 1) // ENOUGH_DOCUMENTS)
@@ -184,21 +216,39 @@ def write_text_store(
     digest = text_digest.copy()
     arrays = {"offsets": offsets, "words": words, "characters": characters, "documents": first, "splits": splits}
     for name, values in arrays.items():
-        packed = np.frombuffer(values, values.typecode)
-        packed = packed.astype(np.min_scalar_type(int(packed.max())))
+        packed = _packed(values)
         digest.update(packed.astype("<u8").tobytes())
         write_array(folder / f"{name}.npy", packed)
+    write_array(folder / "domains.npy", _packed(domains))  # not in the digest, which is older
     manifest = {
         "version": TEXT_VERSION,
         **description,
         "reference": reference,
         "sentences": len(offsets) - 1,
         "splits": totals,
-        "documents_by_source": sources if len(sources) <= 100 else len(sources),
+        "domains": [{"name": name, **sizes} for name, sizes in of_domains.items()],
+        "domains_digest": file_digest(folder / "domains.npy"),
         "text_digest": text_digest.hexdigest(),
         "digest": digest.hexdigest(),
     }
     write_json(folder / "manifest.json", manifest)
+
+
+def _no_sizes() -> dict[str, dict[str, int]]:
+    return {name: {"documents": 0, "sentences": 0, "words": 0, "characters": 0} for name in SPLITS}
+
+
+def _packed(values: "array[int]") -> npt.NDArray[Any]:
+    """Return integers in the smallest unsigned type that fits."""
+    unpacked = np.frombuffer(values, values.typecode)
+    return unpacked.astype(np.min_scalar_type(int(unpacked.max())))
+
+
+def described_domains(folder: Path, manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the domains in the manifest of a text store, sizes by split; StoreError for a store without them."""
+    if "domains" not in manifest:
+        raise StoreError(f"{folder}: prepared before texts had domains; remove it to prepare the same text again")
+    return list(manifest["domains"])
 
 
 def text_manifest(folder: Path) -> dict[str, Any]:

@@ -49,11 +49,12 @@ def sample_counts(
     text = TextStore(corpus / "text")
     pattern = config["corpus"].get("filter")
     filtered = Filter(filter_folder(corpus, pattern), text, pattern).matches if pattern is not None else None
-    sample = draw_sample(text, SampleConfig(**config["sample"]), int(config["seed"]), filtered)
+    domains = config["corpus"].get("domains")
+    sample = draw_sample(text, SampleConfig(**config["sample"]), int(config["seed"]), filtered, domains)
     if manifest is not None and sample.digest != manifest["corpus"]["sample"]["digest"]:
         raise StoreError(f"{corpus}: not the text that the run was trained on (its sample has another digest)")
     counts: Counter[str] = Counter()
-    for sentence in islice(read_sentences(text, sample.indices, sample.cut), most):
+    for sentence in islice(read_sentences(text, sample.indices, sample.cuts), most):
         counts.update(words(sentence, reference))
     counted = sample.sentences if most is None else min(most, sample.sentences)
     return Counts(counts, counts.total(), counted, sample.sentences)

@@ -1,6 +1,5 @@
 """Sizes and durations as people write them: 1M, 125k, 1/8M; 3 h 05 min."""
 
-import json
 import math
 import re
 from fractions import Fraction
@@ -43,8 +42,10 @@ def written(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, dict):
         return "{" + ",".join(f"{key}:{written(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(written, value)) + "]"
     missing = value is None or (isinstance(value, float) and math.isnan(value))
-    return "null" if missing else json.dumps(value, default=str) if isinstance(value, list) else str(value)
+    return "null" if missing else str(value)
 
 
 def clock(seconds: float) -> str:

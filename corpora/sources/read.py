@@ -4,21 +4,32 @@ import dataclasses
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from corpora.config import CorpusConfig, GulordavaCorpusConfig, HubCorpusConfig, LocalCorpusConfig, ToyCorpusConfig
+from corpora.config import (
+    BabylmCorpusConfig,
+    CorpusConfig,
+    GulordavaCorpusConfig,
+    HubCorpusConfig,
+    LocalCorpusConfig,
+    ToyCorpusConfig,
+)
 from corpora.documents import Document
+from corpora.sources.files import SourceFile, check_files, source_files, unpublished_splits
 from corpora.sources.lines import COMPRESSIONS, SPLITS, Report, check_present, ignore, lines, report_part
 from corpora.sources.sentences import split_sentences
+from corpora.text import split_of
+from pairscale.console import say
 from pairscale.errors import ConfigError, InputError
 from pairscale.files import sha256_file, sha256_json
 from pairscale.hub import import_datasets
 
-FORMATS = (".txt", ".jsonl", ".parquet")
 EXPANSION = 4  # typical size of a text in sizes of its compressed file
 TEXT_BYTES = 6  # per English word
 HEADING = re.compile(r"= (?!=).+(?<!=) =")  # of an article in WikiText; those of sections have more signs
+BABYLM_HEADING = re.compile(r"= = = .+ = = =")  # of an article or book
 
 
 def documents(config: CorpusConfig, report: Report = ignore) -> Iterator[Document]:
@@ -32,7 +43,7 @@ def documents(config: CorpusConfig, report: Report = ignore) -> Iterator[Documen
 
             yield from toy_documents(config)
         case LocalCorpusConfig():
-            yield from _divided(_local(config, report), config.document_sentences)
+            yield from _with_splits(config, _divided(_local(config, report), config.document_sentences))
         case HubCorpusConfig():
             yield from _divided(_hub(config, report), config.document_sentences)
         case GulordavaCorpusConfig():
@@ -64,30 +75,30 @@ def describe_source(config: CorpusConfig, known: Mapping[str, str]) -> dict[str,
         if config.version == VERSION:  # the grammars of other versions are no longer here
             description["corpus.grammar"] = sha256_json([sha256_file(file) for file in grammar])
     if isinstance(config, LocalCorpusConfig):
-        files = source_files(config)
-        check_present(file for file in files if file.name not in known)
-        digests = {file.name: sha256_file(file) if file.is_file() else known[file.name] for file in files}
+        digests = _digests(config, known)
         description["corpus.path"] = digests
         description["source"] = ", ".join(digests)
     return description
 
 
-def source_files(config: LocalCorpusConfig) -> list[Path]:
-    """Return the files of a local corpus. Raises ConfigError if there are none, or two of the same name."""
-    paths = config.path if isinstance(config.path, (list, tuple)) else [config.path]
-    files = [Path(str(path)).expanduser() for path in paths]
-    names = [format_of(file)[0] for file in files]
-    if not files or len(set(names)) < len(names):
-        raise ConfigError(f"corpus.path={config.path}: must be a file, or a list of files with different names")
-    return files
+def _digests(config: LocalCorpusConfig, known: Mapping[str, str]) -> dict[str, str]:
+    """Return the digests of local files by name; the known ones where files, or their whole folder, no longer exist."""
+    try:
+        files = [file.path for file in source_files(config)]
+    except InputError:
+        if not known:
+            raise
+        return dict(known)
+    check_present(file for file in files if file.name not in known)
+    return {file.name: sha256_file(file) if file.is_file() else known[file.name] for file in files}
 
 
 def check_source(config: CorpusConfig) -> None:
-    """Raise InputError if a local file or folder of a corpus does not exist, ConfigError if corpus.path is not set."""
+    """Raise InputError if a local file or folder of a corpus does not exist, ConfigError for other wrong values."""
     if isinstance(config, LocalCorpusConfig):
         if not config.path:
-            raise ConfigError("corpus.path: not set; give a text file, or a list of files")
-        check_present(source_files(config))
+            raise ConfigError("corpus.path: not set; give a text file, a folder, a glob, or a list of them")
+        check_files(config)
     elif (path := getattr(config, "path", None)) is not None and not Path(str(path)).expanduser().is_dir():
         raise InputError(f"corpus.path: no folder {path}")
 
@@ -98,7 +109,7 @@ def source_bytes(config: CorpusConfig) -> float:
         return TEXT_BYTES * config.words
     if not isinstance(config, LocalCorpusConfig):
         return 0.0
-    files = source_files(config)
+    files = [file.path for file in source_files(config)]
     return sum(file.stat().st_size * (EXPANSION if file.suffix in COMPRESSIONS else 1) for file in files)
 
 
@@ -115,44 +126,43 @@ def _divided(stream: Iterable[Document], limit: int | None) -> Iterator[Document
 
 def _local(config: LocalCorpusConfig, report: Report) -> Iterator[Document]:
     files = source_files(config)
-    check_present(files)
+    check_present(file.path for file in files)
     for index, file in enumerate(files):
-        name, suffix = format_of(file)
         empty = True
-        for sentences in filter(None, _file_documents(file, suffix, config, report_part(report, index, len(files)))):
+        for sentences in filter(None, _file_documents(file, config, report_part(report, index, len(files)))):
             empty = False
-            yield Document(name, sentences)
+            yield Document(file.domain, sentences, file.split)
         if empty:
-            raise InputError(f"{file}: has no text")
+            raise InputError(f"{file.path}: has no text")
 
 
-def format_of(file: Path) -> tuple[str, str]:
-    """Return a file's name without its endings, and its format (FORMATS). Raises ConfigError for any other ending.
-
-    >>> format_of(Path("texts/english.txt.xz"))
-    ('english', '.txt')
-    """
-    bare = file.with_suffix("") if file.suffix in COMPRESSIONS else file
-    if bare.suffix not in FORMATS or (bare.suffix == ".parquet" and bare != file):
-        allowed = ", ".join(FORMATS)
-        compressions = ", ".join(COMPRESSIONS)
-        raise ConfigError(
-            f"corpus.path={file}: must end in {allowed}; .txt and .jsonl may be followed by {compressions}"
-        )
-    return bare.stem, bare.suffix
+def _with_splits(config: LocalCorpusConfig, stream: Iterable[Document]) -> Iterator[Document]:
+    """Yield documents; where files of a split are missing, shares of the train split's documents are of that split."""
+    missing = unpublished_splits(source_files(config))
+    if missing:
+        shares = " and ".join(f"{getattr(config.split, split):.1%} for {split}" for split in missing)
+        say(f"corpus {config.name}: no files of {' and '.join(missing)}; documents of *.train are drawn, {shares}")
+    for document in stream:
+        if missing and document.split == "train":
+            drawn = split_of(replace(document, split=None), config.split)
+            document.split = drawn if drawn in missing else "train"
+        yield document
 
 
-def _file_documents(file: Path, suffix: str, config: LocalCorpusConfig, report: Report) -> Iterator[list[str]]:
-    match suffix:
+def _file_documents(file: SourceFile, config: LocalCorpusConfig, report: Report) -> Iterator[list[str]]:
+    match file.format:
         case ".parquet":
-            return _document_rows(_parquet(file, config.text_field, report), config.split_sentences)
+            return _document_rows(_parquet(file.path, config.text_field, report), config.split_sentences)
         case ".jsonl":
-            return _document_rows(_jsonl(file, config.text_field, report), config.split_sentences)
-    return _paragraphs((text for _, text in lines(file, report)), config.split_sentences)
+            return _document_rows(_jsonl(file.path, config.text_field, report), config.split_sentences)
+    texts = (text for _, text in lines(file.path, report))
+    if isinstance(config, BabylmCorpusConfig):  # a heading begins a document, as an empty line does
+        texts = ("" if BABYLM_HEADING.fullmatch(text.strip()) else text for text in texts)
+    return _paragraphs(texts, config.split_sentences, config.document_sentences)
 
 
-def _paragraphs(stream: Iterable[str], running_text: bool) -> Iterator[list[str]]:
-    """Yield the sentences of each paragraph: lines up to an empty one."""
+def _paragraphs(stream: Iterable[str], running_text: bool, limit: int | None = None) -> Iterator[list[str]]:
+    """Yield the sentences of each paragraph, lines up to an empty one, in parts of at most `limit`."""
     sentences: list[str] = []
     for line in stream:
         line = line.strip()
@@ -163,6 +173,9 @@ def _paragraphs(stream: Iterable[str], running_text: bool) -> Iterator[list[str]
             sentences += split_sentences(line)
         else:
             sentences.append(line)
+        while limit and len(sentences) > limit:
+            yield sentences[:limit]
+            sentences = sentences[limit:]
     yield sentences
 
 

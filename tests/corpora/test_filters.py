@@ -57,12 +57,12 @@ def corpus(file: Path, pattern: str | None, **values) -> Corpus:
 def text_of(prepared: Corpus, sample: Sample | None = None) -> list[str]:
     sample = sample or prepared.drawn
     sentences = list(prepared.text.sentences(sample.indices.tolist()))
-    return sentences if sample.cut is None else [*sentences, prepared.text.sentence(sample.cut[0])[: sample.cut[1]]]
+    return sentences + [prepared.text.sentence(index)[:end] for index, end in sample.cuts]
 
 
 def origin(prepared: Corpus) -> list[int]:
     sample = prepared.drawn
-    return sample.indices.tolist() + ([] if sample.cut is None else [sample.cut[0]])
+    return sample.indices.tolist() + [index for index, _ in sample.cuts]
 
 
 @given(

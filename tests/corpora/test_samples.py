@@ -41,7 +41,7 @@ def sample(text: TextStore, size: int, seed: int = 1, **values) -> Sample:
 
 def sentences(text: TextStore, sample: Sample) -> list[str]:
     texts = list(text.sentences(sample.indices.tolist()))
-    return texts if sample.cut is None else [*texts, text.sentence(sample.cut[0])[: sample.cut[1]]]
+    return texts + [text.sentence(index)[:end] for index, end in sample.cuts]
 
 
 @given(
@@ -58,10 +58,10 @@ def test_sizes_are_exact_and_nothing_is_drawn_twice(text, size, count, unit, nes
     assert {"words": drawn.words, "characters": drawn.characters, "sentences": drawn.sentences}[count] == size
     assert len(texts) == drawn.sentences
     assert drawn.characters == sum(map(count_characters, texts))
-    last = 0 if drawn.cut is None else 1
+    last = len(drawn.cuts)
     words_of_whole_sentences = sum(count_words(sentence, "treebank") for sentence in texts[: len(texts) - last])
     assert words_of_whole_sentences <= drawn.words
-    indices = drawn.indices.tolist() + ([] if drawn.cut is None else [drawn.cut[0]])
+    indices = drawn.indices.tolist() + [index for index, _ in drawn.cuts]
     assert len(set(indices)) == len(indices)
     assert set(indices) <= set(text.split_sentences("train").tolist())
 

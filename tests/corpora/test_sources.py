@@ -199,7 +199,7 @@ def test_local_copies_of_published_data_sets_are_read(tmp_path):
 
 def test_rows_are_lines_or_documents_by_corpus(tmp_path):
     path = hub_copy(tmp_path, {"train": ["He ran. She sat.\n", "", "No."], "test": ["It is.\n\nWe go."]})
-    assert read(path, group="babylm") == [
+    assert read(path, group="babylm_hub") == [
         Document("nilq/babylm-100M", ["He ran.", "She sat."], "train"),
         Document("nilq/babylm-100M", ["No."], "train"),
         Document("nilq/babylm-100M", ["It is."], "test"),

@@ -79,6 +79,7 @@ def test_the_runs_of_a_grid_are_those_that_its_points_name(experiment):
 
 # Values without a default that some options need.
 NEEDED = {
+    ("corpus", "babylm"): ["corpus.path=babylm"],
     ("corpus", "local"): ["corpus.path=text.txt"],
     ("corpus", "gulordava_en"): ["tokenizer=whitespace"],
     ("corpus", "wikitext103"): ["tokenizer=whitespace"],
@@ -105,7 +106,7 @@ def test_every_option_of_a_group_converts_and_keeps_its_name(first):
     ("override", "message"),
     [
         ("model.hiden=3", "model.hiden: no such key; did you mean hidden? available: dropout, embedding, hidden,"),
-        ("sample.sise=1M", "sample.sise: no such key; did you mean size? available: count, nested, seed, size, unit"),
+        ("sample.sise=1M", "sample.sise: no such key; did you mean size? available: count, nested, seed, size, strata, unit"),
         ("recipe.budget.q=1", "recipe.budget.q: no such key; available: epochs, words"),
         ("modell=lstm", "modell: no such key; did you mean model? available: analysis, benchmark, corpus,"),
         ("+foo=3", "foo: no such key; available: analysis,"),

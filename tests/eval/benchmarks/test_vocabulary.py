@@ -60,8 +60,8 @@ def test_the_vocabulary_of_a_study_has_the_words_of_all_its_smallest_samples(con
     for name in ("100 1", "100 2"):
         corpus = prepare(configs[name])
         sentences = [corpus.text.sentence(int(index)) for index in corpus.drawn.indices]
-        if corpus.drawn.cut:
-            last, end = corpus.drawn.cut
+        if corpus.drawn.cuts:
+            ((last, end),) = corpus.drawn.cuts
             sentences.append(corpus.text.sentence(last)[:end])
         counts.append(Counter(word for sentence in sentences for word in words(sentence, "treebank")))
     expected = {

@@ -1,0 +1,145 @@
+"""The files of a local corpus, named one by one, by folder or by glob: the format, domain and split of each."""
+
+import glob
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from corpora.config import BabylmCorpusConfig, CorpusConfig, LocalCorpusConfig
+from corpora.sources.lines import COMPRESSIONS, check_present
+from pairscale.errors import ConfigError, InputError
+
+FORMATS = (".txt", ".jsonl", ".parquet")
+SPLIT_ENDINGS = {".train": "train", ".dev": "valid", ".valid": "valid", ".test": "test"}  # of plain text
+_ENDINGS = ", ".join([*FORMATS, *SPLIT_ENDINGS])
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file with text. name: without the endings of compression and format; split: None if its name has none."""
+
+    path: Path
+    name: str
+    domain: str
+    format: str  # FORMATS
+    split: str | None
+
+
+def source_files(config: LocalCorpusConfig) -> list[SourceFile]:
+    """Return the files of a local corpus; those named one by one need not exist.
+
+    Raises InputError for a missing folder, a folder or glob without text, ConfigError for unknown endings, two files of
+    a name, and splits that are unclear.
+    """
+    entries = config.path if isinstance(config.path, (list, tuple)) else [config.path]
+    files = []
+    for entry in map(str, entries):
+        paths = list(_expanded(entry))
+        if not paths:
+            copy = "; a copy of its data set of the hub is corpus=babylm_hub" if _is_babylm(config) else ""
+            raise InputError(f"corpus.path: no file that ends in {_ENDINGS} in {entry}{copy}")
+        files += [source_file(path, config) for path in paths]
+    if not files:
+        raise ConfigError(f"corpus.path={config.path}: must be a file, a folder, a glob, or a list of them")
+    _check_names(files)
+    _check_splits(files, config)
+    return files
+
+
+def source_file(path: Path, config: LocalCorpusConfig) -> SourceFile:
+    """Return a file as its name describes it. Raises ConfigError for an ending that has no format.
+
+    Names such as "childes.train" hold a split, in BabyLM's text data "childes.train.txt" too.
+    """
+    bare = path.with_suffix("") if path.suffix in COMPRESSIONS else path
+    if bare.suffix in SPLIT_ENDINGS:
+        split = SPLIT_ENDINGS[bare.suffix] if config.published_splits else None
+        return SourceFile(path, bare.name, bare.stem, ".txt", split)
+    if bare.suffix not in FORMATS or (bare.suffix == ".parquet" and bare != path):
+        raise ConfigError(
+            f"corpus.path={path}: must end in {_ENDINGS}; all but .parquet may be followed by {', '.join(COMPRESSIONS)}"
+        )
+    named = Path(bare.stem)
+    if _is_babylm(config) and named.suffix in SPLIT_ENDINGS and bare.suffix == ".txt":
+        split = SPLIT_ENDINGS[named.suffix] if config.published_splits else None
+        return SourceFile(path, bare.stem, named.stem, ".txt", split)
+    return SourceFile(path, bare.stem, bare.stem, bare.suffix, None)
+
+
+def _is_babylm(config: LocalCorpusConfig) -> bool:
+    return isinstance(config, BabylmCorpusConfig)
+
+
+def check_files(config: LocalCorpusConfig) -> None:
+    """Raise InputError for a file or folder that does not exist, ConfigError for a domain that none of them has."""
+    files = source_files(config)
+    check_present(file.path for file in files)
+    check_domains(config, dict.fromkeys(file.domain for file in files))
+
+
+def check_domains(config: CorpusConfig, available: Iterable[str]) -> None:
+    """Raise ConfigError if `corpus.domains` names a domain that is not available."""
+    names = sorted(available)
+    if unknown := sorted(set(config.domains or ()) - set(names)):
+        raise ConfigError(
+            f"corpus.domains: no domain {', '.join(unknown)} in {config.name}; available: {', '.join(names)}"
+        )
+
+
+def unpublished_splits(files: Iterable[SourceFile]) -> list[str]:
+    """Return the splits that have no file, if others have: "valid", "test" or both."""
+    splits = {file.split for file in files}
+    return [] if splits == {None} else [split for split in ("valid", "test") if split not in splits]
+
+
+def _expanded(entry: str) -> Iterator[Path]:
+    """Yield the file of an entry of `corpus.path`, or those of its folder or glob in alphabetical order."""
+    path = Path(entry).expanduser()
+    if path.is_dir():
+        files = (file for file in sorted(path.rglob("*")) if file.is_file())
+        yield from (file for file in files if _has_text(file.relative_to(path)))
+    elif path.exists():
+        yield path
+    elif glob.has_magic(entry):
+        for match in sorted(glob.glob(str(path), recursive=True)):
+            yield from _expanded(match)
+    elif _has_text(path):
+        yield path  # which need not exist
+    else:
+        raise InputError(f"corpus.path: no file or folder {path}")
+
+
+def _has_text(path: Path) -> bool:
+    """Return True for a name with an ending that can be read, neither hidden nor in a hidden folder."""
+    bare = path.with_suffix("") if path.suffix in COMPRESSIONS else path
+    hidden = any(part.startswith(".") for part in path.parts if part not in ("..", "."))
+    return bare.suffix in (*FORMATS, *SPLIT_ENDINGS) and not hidden
+
+
+def _check_names(files: Iterable[SourceFile]) -> None:
+    """Raise ConfigError for two files of the same name, as of BabyLM's 10M and 100M words."""
+    paths: dict[tuple[str, str | None], Path] = {}
+    for file in files:
+        other = paths.setdefault((file.domain, file.split) if file.split else (file.name, None), file.path)
+        if other is not file.path:
+            raise ConfigError(
+                f"corpus.path: {other} and {file.path} must have different names; name one of them, or the folders "
+                "to read, as in corpus.path=[train_10M,dev,test]"
+            )
+
+
+def _check_splits(files: list[SourceFile], config: LocalCorpusConfig) -> None:
+    """Raise ConfigError if only some files are of a split, or none is of the train split."""
+    splits = {file.split: file.path for file in files}
+    if _is_babylm(config) and config.published_splits and set(splits) == {None}:
+        raise ConfigError(f"corpus.path={config.path}: no *.train files, as of BabyLM's text data; see corpus=local")
+    if set(splits) == {None}:
+        return
+    if None in splits:
+        split = next(path for split, path in splits.items() if split)
+        raise ConfigError(
+            f"corpus.path: {split} is of a split and {splits[None]} of none; name the files to read, or read all as "
+            "one text with corpus.published_splits=false"
+        )
+    if "train" not in splits:
+        raise ConfigError(f"corpus.path={config.path}: no *.train file beside {next(iter(splits.values()))}")
