@@ -14,6 +14,7 @@ from corpora.text import SPLITS
 from pairscale.console import print_text
 from pairscale.tables import plain_table, print_table
 
+MOST_FILES = 4  # of a corpus whose table names them
 SIZES = ("documents", "sentences", "words", "characters")  # of a split in the text's manifest
 
 
@@ -57,7 +58,9 @@ def _print_state(console: Console, config: CorporaConfig) -> None:
 
 def _table(corpus: Corpus) -> Table:
     manifest = corpus.text.manifest
-    table = plain_table(f"{corpus.config.corpus.name} ({manifest['source']}); words: {manifest['reference']}")
+    files = len(manifest.get("corpus.path", ()))
+    source = manifest["source"] if files <= MOST_FILES else f"{files:,} files"
+    table = plain_table(f"{corpus.config.corpus.name} ({source}); words: {manifest['reference']}")
     table.add_column("split")
     for name in SIZES:
         table.add_column(name, justify="right", no_wrap=True)
