@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from pairscale.errors import PairscaleError
 from pairscale.files import sha256_json
 from pairscale.sizes import parse_size
 from train.config import RunConfig
+from train.lightning_import import import_lightning
 from train.loop.device import takes_gpu
 from train.runs.folder import RunFolder
 
@@ -21,7 +23,9 @@ def job_of(index: int, overrides: Sequence[str], config: EvalConfig | None, fold
     """Return the job of a configuration (None: its values are refused) that works on `folder`."""
     if config is None:
         return Job(index, list(overrides))
-    return Job(index, list(overrides), config, folder, takes_gpu(config), config.trainer.devices, work_of(config))
+    work = work_of(config)
+    preloads = work.words > 0 and not config.model.counted
+    return Job(index, list(overrides), config, folder, takes_gpu(config), config.trainer.devices, work, preloads)
 
 
 def work_of(config: RunConfig) -> Work:
@@ -62,6 +66,12 @@ def memory_of(jobs: Sequence[Job]) -> int:
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:
             largest = max(largest, pool.submit(_peak_memory, trained).result())
     return largest
+
+
+def preload() -> None:
+    """Import torch, Lightning and the loop of a training, but not pandas: pyarrow starts a thread when imported."""
+    import_lightning()
+    import_module("train.loop.training")
 
 
 def _peak_memory(configs: Sequence[EvalConfig]) -> int:

@@ -16,7 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from eval.config import EvalConfig
 from eval.grid import RequestedRun, read_grid, write_grid
-from eval.jobs import job_of, memory_of
+from eval.jobs import job_of, memory_of, preload
 from pairscale.command.compose import REFUSALS, composed, to_config
 from pairscale.command.launchers.jobs import Job
 from pairscale.command.line import as_written
@@ -196,5 +196,5 @@ def record_points(points: Iterable[tuple[list[str], DictConfig, EvalConfig]], co
         write_grid(study, runs, benchmark, typed)
 
 
-__all__ = ["jobs", "memory_of", "points", "record_points"]  # the interface pairscale.command.rooms.Runs
+__all__ = ["jobs", "memory_of", "points", "preload", "record_points"]  # the interface pairscale.command.rooms.Runs
 OmegaConf.register_new_resolver("scoring_folder", scoring_folder, replace=True)

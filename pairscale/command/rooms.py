@@ -38,6 +38,9 @@ class Runs(Protocol):
     def memory_of(self, jobs: Sequence[Job]) -> int:
         """Return the bytes that the largest of `jobs` needs; 0 if unknown."""
 
+    def preload(self) -> None:
+        """Import the slow modules that a training needs, none of which starts a thread or uses a GPU."""
+
 
 def runs() -> Runs:
     return cast(Runs, import_module(RUNS))

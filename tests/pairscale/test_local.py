@@ -16,7 +16,7 @@ from eval.jobs import job_of, memory_of, training_seconds
 from pairscale.command.compose import compose, composed, registered
 from pairscale.command.launchers import check_all
 from pairscale.command.launchers.jobs import Work
-from pairscale.command.launchers.local import LocalLauncher, _visible_gpus
+from pairscale.command.launchers.local import LocalLauncher, Slots, _visible_gpus
 from pairscale.command.launchers.remaining import Remaining
 from pairscale.command.main import main
 from pairscale.errors import ConfigError, RunError, RunInUse
@@ -34,7 +34,7 @@ RUN = [
 
 def command(tmp_path, *more):
     paths = [f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/runs"]
-    launcher = ["hydra/launcher=local", "hydra.launcher.jobs=2"]
+    launcher = ["hydra/launcher=local", "hydra.launcher.jobs=2", "hydra.launcher.threads=1"]  # so the runs are forks
     return ["train", "-m", *RUN, *paths, *launcher, "seed=1", *more]
 
 
@@ -83,6 +83,7 @@ def sweep(tmp_path, monkeypatch, capsys):
             return ["sh", "-c", script, "run", *run]
 
         monkeypatch.setattr(pairscale.command.launchers.local, "started_by", started)
+        monkeypatch.setattr(Slots, "forked", False)
         monkeypatch.setattr("eval.sweeps.memory_of", lambda jobs: 0)
         monkeypatch.setattr(sys, "argv", [command, "-m", *words, f"paths.runs={tmp_path}/runs"])
         with pytest.raises(SystemExit) as caught:
@@ -227,6 +228,25 @@ def test_cores_are_divided_among_the_runs_at_a_time(monkeypatch, values, most, g
         monkeypatch.setenv("OMP_NUM_THREADS", granted)
     slots = launcher(gpus=[], **values).slots(jobs(), most)
     assert (slots.count, slots.threads) == (count, threads)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks only on Linux")
+def test_runs_are_forks_where_one_process_with_one_thread_and_no_gpu_can_start_them():
+    assert Slots(2, 1).forked
+    assert not Slots(2, 2).forked
+    assert not Slots(2, 1, ("0",)).forked
+
+
+def test_runs_that_train_a_network_here_are_forks(tmp_path):
+    model = ["study=s", f"paths.runs={tmp_path}"]
+    configs = [compose("eval", [*model, *words]) for words in (
+        ["corpus=toy", "model=lstm_tiny"], ["corpus=toy", "model=ngram"], ["model=hf_causal", "model.path=gpt2"]
+    )]  # fmt: skip
+    assert [job_of(0, [], config, None).preloads for config in configs] == [True, False, False]
+    folder = RunFolder.of(configs[0])
+    write_finished_run(folder, 1000, 1)
+    assert folder.done
+    assert not job_of(0, [], configs[0], folder.path).preloads
 
 
 @pytest.mark.parametrize(("values", "gib", "count"), [({}, 1, 4), ({}, 3, 2), ({}, 99, 1), ({"jobs": 4}, 99, 4)])

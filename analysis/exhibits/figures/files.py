@@ -30,6 +30,7 @@ NARROW = 200  # below which the title of an axis may be longer than it
 CHARACTER, BOLD = 6.8, 7.4  # pixels of one in a legend, in a title, in the widest of the fonts that a reader may have
 SYMBOL = 46  # pixels of a mark in a legend, with its margins
 _CLIP = re.compile(r"(?<=[\"#]clip)\d+")  # numbers of clipping paths, which vl-convert counts through a process
+_UNSEEN = re.compile(r'<path [^>]*(?<=\s)opacity="0"/>')  # for each, a PNG takes a layer of the size of the figure
 _SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)"')  # then the viewBox, which stays
 
 
@@ -41,7 +42,7 @@ def write_figure(
     points = config.pixels("width") * 72 / PER_INCH
     write_text(folder / f"{name}.svg", svg)
     write_bytes(folder / f"{name}.pdf", vl_convert.svg_to_pdf(_resized(svg, points)))  # vl-convert: a pixel is a point
-    write_bytes(folder / f"{name}.png", vl_convert.svg_to_png(svg, scale=72 / PER_INCH, ppi=DPI))
+    write_bytes(folder / f"{name}.png", vl_convert.svg_to_png(_UNSEEN.sub("", svg), scale=72 / PER_INCH, ppi=DPI))
 
 
 def figure(panels: Sequence[Draw], config: FigureConfig, columns: int, legend: Sequence[str] = ()) -> str:

@@ -1,7 +1,7 @@
 """Hydra launchers: processes of this machine (local.py) and jobs of SLURM (slurm.py).
 
-Values: conf/hydra/launcher/. jobs.py has a job as local.py sees it, remaining.py estimates the time left. The other way
-to a cluster, slurm/submit, has sbatch options of its own.
+Values: conf/hydra/launcher/. jobs.py has a job as local.py sees it, forks.py starts small runs quickly, remaining.py
+estimates the time left. The other way to a cluster, slurm/submit, has sbatch options of its own.
 """
 
 from hydra.core.plugins import Plugins

@@ -28,6 +28,7 @@ class Job:
 
     config: None if refused (its process reports why). folder: of its run, or of a study scored as a whole, for one
     process at a time. on_gpu: True if it uses a GPU when there is one. devices: GPUs, or processes, that it takes.
+    preloads: True if it spends seconds on importing what `preload` of pairscale.command.rooms.Runs imports.
     """
 
     index: int
@@ -37,3 +38,4 @@ class Job:
     on_gpu: bool = True
     devices: int = 1
     work: Work = Work()
+    preloads: bool = False

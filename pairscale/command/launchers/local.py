@@ -1,23 +1,25 @@
 """Hydra launcher for one machine (`hydra/launcher=local`): the runs of a sweep as processes, several at a time.
 
 Submitit's local launcher starts all runs at once, and joblib's ends all when one runs out of memory. Here a thread pool
-waits for ordinary commands, `python -m eval ...`, which stop, resume, or skip what is done.
+waits for ordinary commands, `python -m eval ...`, which stop, resume, or skip what is done. Small runs of networks on
+the CPU are forks of one process (forks.py), as they would spend a third of their time on importing torch and Lightning.
 """
 
 import os
 import queue
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from hydra.core.utils import JobReturn, JobStatus, configure_log
 from hydra.plugins.launcher import Launcher
@@ -27,6 +29,7 @@ from omegaconf import MISSING, DictConfig
 from pairscale import environment, started_by
 from pairscale.command.launchers import check_all, register_launcher
 from pairscale.command.launchers.board import Board, Ended, run_names, shows_board
+from pairscale.command.launchers.forks import Fork, Forks
 from pairscale.command.launchers.jobs import Job
 from pairscale.command.line import search_path
 from pairscale.command.rooms import runs
@@ -60,6 +63,11 @@ class Slots:
     threads: int
     gpus: tuple[str, ...] = ()
 
+    @property
+    def forked(self) -> bool:
+        """True if runs can be forks of a process, which neither CUDA nor the threads of OpenBLAS survive."""
+        return sys.platform == "linux" and self.threads == 1 and not self.gpus
+
     def environment(self, slot: int) -> dict[str, str]:
         """Return the environment of a run in slot 0, 1 ... count - 1."""
         variables = environment() | {"OMP_NUM_THREADS": str(self.threads)}
@@ -78,7 +86,8 @@ class LocalLauncher(Launcher):
         self.jobs, self.per_gpu, self.threads = jobs, per_gpu, threads
         self.gpus = _visible_gpus() if gpus is None else list(gpus)
         self.logs = Path(logs)
-        self._running: set[subprocess.Popen[bytes]] = set()
+        self._running: set[subprocess.Popen[bytes] | Fork] = set()
+        self._forks: Forks | None = None
         self._stopping = threading.Event()
         self._guard = threading.Lock()
 
@@ -105,8 +114,15 @@ class LocalLauncher(Launcher):
         say(f"{count}, {slots.count} at a time{where}, {threads}")
         say(f"logs in {logs}")
         self._board = Board(run_names(jobs), [job.work for job in jobs], slots.count)
-        show = self._board.shown() if shows_board(self.config) else nullcontext()
-        with show, ThreadPoolExecutor(slots.count) as pool, self._stopped_by_signals():
+        with ExitStack() as stack:
+            forked = slots.forked and sum(job.preloads for job in jobs) > slots.count
+            self._forks = Forks(slots.environment(0), logs / "forks.log") if forked else None
+            if self._forks:
+                stack.callback(self._forks.close)
+            if shows_board(self.config):
+                stack.enter_context(self._board.shown())
+            pool = stack.enter_context(ThreadPoolExecutor(slots.count))
+            stack.enter_context(self._stopped_by_signals())
 
             def begin(waiting: deque[Job]) -> tuple[Future[Ended], deque[Job]]:
                 return pool.submit(self._run, waiting.popleft(), slots, free, logs), waiting
@@ -159,7 +175,6 @@ class LocalLauncher(Launcher):
     def _run(self, job: Job, slots: Slots, free: queue.SimpleQueue[int], logs: Path) -> Ended:
         """Wait for one run to end."""
         log, progress = logs / f"{job.index}.log", logs / f"{job.index}.json"
-        searched = search_path(self.config.hydra.overrides.hydra)
         slot = free.get()
         self._board.begin(job.index, lambda: read_progress(progress)[0])
         started = time.monotonic()
@@ -168,14 +183,7 @@ class LocalLauncher(Launcher):
                 with self._guard:  # between the two a signal would miss the process
                     if self._stopping.is_set():
                         return Ended(job.index, signal.SIGINT, 0.0)
-                    process = subprocess.Popen(
-                        started_by("pairscale", self.config.hydra.job.name, *searched, *job.overrides),
-                        stdout=file,
-                        stderr=subprocess.STDOUT,
-                        stdin=subprocess.DEVNULL,
-                        env=slots.environment(slot) | {PROGRESS_FILE: str(progress.absolute())},
-                        start_new_session=True,  # Ctrl-C reaches it through us, once
-                    )
+                    process = self._start(job, slots.environment(slot), progress, file)
                     self._running.add(process)
                 code = process.wait()
                 with self._guard:
@@ -185,6 +193,22 @@ class LocalLauncher(Launcher):
         seconds, result = time.monotonic() - started, read_progress(progress)[1]
         progress.unlink(missing_ok=True)
         return Ended(job.index, code, seconds, result, f"{_last_line(log)} ({log})" if code else "")
+
+    def _start(
+        self, job: Job, environment: dict[str, str], progress: Path, log: BinaryIO
+    ) -> subprocess.Popen[bytes] | Fork:
+        words = [self.config.hydra.job.name, *search_path(self.config.hydra.overrides.hydra), *job.overrides]
+        followed = {PROGRESS_FILE: str(progress.absolute())}
+        if self._forks and job.preloads:
+            return self._forks.start(words, followed, log)
+        return subprocess.Popen(
+            started_by("pairscale", *words),
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            env=environment | followed,
+            start_new_session=True,  # Ctrl-C reaches it through us, once
+        )
 
     @contextmanager
     def _stopped_by_signals(self) -> Iterator[None]:
@@ -210,11 +234,11 @@ class LocalLauncher(Launcher):
         for process in running:
             process.send_signal(signal.SIGINT)
         deadline = time.monotonic() + STOP_SECONDS
-        for process in running:
-            try:
-                process.wait(max(0.0, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                process.kill()
+        while self._running and time.monotonic() < deadline:
+            time.sleep(0.1)
+        with self._guard:
+            for process in self._running:
+                process.send_signal(signal.SIGKILL)
 
 
 def _queues(jobs: Sequence[Job]) -> list[deque[Job]]:
