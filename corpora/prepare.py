@@ -227,10 +227,13 @@ def prepare(config: CorporaConfig) -> Corpus:
             write_text_store(folder, stream, config.corpus.reference, config.corpus.split, description)
     text = TextStore(folder)
     for key, value in description.items():
-        if key != "source" and text.manifest.get(key) != value:  # it follows from the others
+        recorded = text.manifest.get(key)
+        if key != "source" and recorded != value:  # it follows from the others
+            differing = f"prepared with {key}={recorded}, now {value}"
+            if key == "corpus.path" and recorded and (names := {name for name, _ in recorded.items() ^ value.items()}):
+                differing = f"prepared from other files: {', '.join(sorted(names))}"
             raise StoreError(
-                f"{folder}: prepared with {key}={text.manifest.get(key)}, now {value}; give the other text its own "
-                f"corpus.name, or remove {folder.parent}"
+                f"{folder}: {differing}; give the other text its own corpus.name, or remove {folder.parent}"
             )
     if config.corpus.domains is not None:
         check_domains(config.corpus, text.domains)

@@ -85,9 +85,10 @@ def _digests(config: LocalCorpusConfig, known: Mapping[str, str]) -> dict[str, s
     """Return the digests of local files by name; the known ones where files, or their whole folder, no longer exist."""
     try:
         files = [file.path for file in source_files(config)]
-    except InputError:
+    except InputError as error:
         if not known:
             raise
+        say(f"corpus {config.name}: the text prepared from {len(known)} files is used ({error})")
         return dict(known)
     check_present(file for file in files if file.name not in known)
     return {file.name: sha256_file(file) if file.is_file() else known[file.name] for file in files}

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from corpora.config import SampleConfig, SplitConfig
 from corpora.documents import Document
 from corpora.prepare import known_sizes, prepare
+from corpora.run import prepare_corpus
 from corpora.samples import Sample, draw_sample
 from corpora.text import TextStore, write_text_store
 from corpora.word_counts import sample_counts
@@ -208,6 +209,29 @@ def test_the_words_of_each_domain_are_in_the_manifest_and_counted_again(corpus):
     assert sizes.words_per_unit["sentences"] == childes["words"] / childes["sentences"]
     with pytest.raises(ConfigError, match="more words than the train split of local has in switchboard"):
         known_sizes(compose("train", [*corpus, "corpus.domains=[switchboard]"]))
+
+
+def test_the_command_prints_the_words_of_each_domain(corpus, capsys):
+    config = compose("corpora", [*corpus, "corpus.domains=[childes]"])
+    prepare_corpus(config)
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    text = prepare(config).text
+    for domain in text.manifest["domains"]:
+        train = domain["train"]["words"]
+        share = f"{100 * train / text.manifest['splits']['train']['words']:.1f}%"
+        sampled = "yes" if domain["name"] == "childes" else "no"
+        words = [f"{domain[split]['words']:,}" for split in ("train", "valid", "test")]
+        assert [domain["name"], sampled, *words, share] in rows
+
+
+def test_a_folder_with_other_files_is_another_text(corpus, tmp_path):
+    prepare(compose("train", corpus))
+    (tmp_path / "texts" / "letters.txt").write_text("Dear Sir.\n")
+    (tmp_path / "texts" / "gutenberg.txt").write_text("A book.\n")
+    with pytest.raises(
+        StoreError, match=r"prepared from other files: gutenberg\.txt, letters\.txt; give the other text"
+    ):
+        prepare(compose("train", corpus))
 
 
 def test_a_store_of_an_earlier_version_samples_as_before_and_names_the_way_to_domains(corpus):

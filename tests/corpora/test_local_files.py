@@ -138,7 +138,7 @@ def test_unclear_and_missing_files_are_refused_in_one_line(tmp_path):
         assert "\n" not in str(caught.value)
 
 
-def test_a_prepared_text_is_used_without_its_folder(babylm, monkeypatch):
+def test_a_prepared_text_is_used_without_its_folder(babylm, monkeypatch, capsys):
     monkeypatch.chdir(babylm.parent)
     given = corpus(babylm, group="babylm")
     description = describe_source(given, {})
@@ -150,6 +150,7 @@ def test_a_prepared_text_is_used_without_its_folder(babylm, monkeypatch):
     babylm.rename(babylm.parent / "elsewhere")
     assert describe_source(given, description["corpus.path"]) == description
     assert prepare(config).text.digest == digest
+    assert "corpus babylm: the text prepared from 6 files is used (corpus.path: no file or folder" in one_line(capsys)
     with pytest.raises(InputError, match="no file or folder"):
         describe_source(given, {})
     assert prepare(compose("corpora", ["corpus=babylm", "corpus.path=elsewhere"])).text.digest == digest

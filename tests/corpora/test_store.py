@@ -170,7 +170,7 @@ def test_a_changed_text_or_configuration_is_not_mistaken_for_the_prepared_one(pa
     with pytest.raises(InputError, match="no file"):
         prepare(config(path.with_name("other.txt")))
     path.write_text(path.read_text(encoding="utf-8").replace("dog", "god"), encoding="utf-8")
-    with pytest.raises(StoreError, match=r"prepared with corpus\.path="):
+    with pytest.raises(StoreError, match=r"prepared from other files: text\.txt;"):
         prepare(config(path))
     path.unlink()
     assert len(prepare(config(path)).text) == len(SENTENCES)  # a prepared text outlives its file
