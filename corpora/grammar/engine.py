@@ -319,8 +319,8 @@ class Grammar:
         order: dict[Hashable, int] = {}
         while len(order) < len(kinds):
             waiting = [key for key in kinds if key not in order]
-            needed = {key: [label for label, _ in kinds[key].references().values()] for key in waiting}
-            ready = next((key for key in waiting if all(label in order for label in needed[key])), None)
+            references = ((key, kinds[key].references().values()) for key in waiting)
+            ready = next((key for key, cells in references if all(label in order for label, _ in cells)), None)
             if ready is None:
                 raise InputError(f"{', '.join(str(kinds[key]) for key in waiting)}: labels refer to each other")
             order[ready] = len(order)

@@ -13,7 +13,8 @@ A single letter that grammar.yaml declares is a variable; -n is a value other th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from pairscale.errors import InputError
@@ -46,19 +47,14 @@ class Symbol(NamedTuple):
             return "table"
         return "phrase" if self.name[0].isupper() else "word"
 
-    def _values(self) -> Iterator[str]:
-        for argument in self.arguments:
-            yield from argument.rpartition("=")[2].split("|")
-
-    def references(self) -> dict[str, tuple[str, str]]:
+    def references(self) -> Mapping[str, tuple[str, str]]:
         """Return the references to cells of other rows in the line: text to label and column."""
-        matches = ((value, _REFERENCE.fullmatch(value)) for value in self._values())
-        return {value: (match[1], match[2]) for value, match in matches if match}
+        return _references(self.arguments)
 
     def variables(self) -> set[str]:
         """Return the symbol's variables; "-n" stands for a value other than that of n."""
         columns = (column for _, column in self.references().values())
-        return {value for value in [*self._values(), *columns, self.form or ""] if _VARIABLE.fullmatch(value)}
+        return {value for value in [*_values(self.arguments), *columns, self.form or ""] if _VARIABLE.fullmatch(value)}
 
     def bind(self, binding: Binding) -> Symbol:
         """Return the symbol with the values of `binding` for its variables and references."""
@@ -73,6 +69,16 @@ class Symbol(NamedTuple):
         label = f"{self.label}:" if self.label else ""
         form = f".{self.form}" if self.form else ""
         return label + self.name + form + (f"[{', '.join(self.arguments)}]" if self.arguments else "")
+
+
+def _values(arguments: tuple[str, ...]) -> list[str]:
+    return [value for argument in arguments for value in argument.rpartition("=")[2].split("|")]
+
+
+@lru_cache(maxsize=2**14)  # a skeleton is bound to many values, of which few are new
+def _references(arguments: tuple[str, ...]) -> Mapping[str, tuple[str, str]]:
+    matches = ((value, _REFERENCE.fullmatch(value)) for value in _values(arguments))
+    return {value: (match[1], match[2]) for value, match in matches if match}
 
 
 def _bound(value: str, binding: Binding) -> str:

@@ -13,6 +13,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pandas as pd
 import pytest
+import vl_convert
 from hypothesis import given
 
 from analysis.config import CurvesConfig, FigureConfig
@@ -232,6 +233,14 @@ def test_figures_are_as_wide_as_asked_for_and_have_their_fonts(judged, curves, t
         assert name in texts["curves"]
     assert all(group in texts["together"] for group in groups)  # the legend
     assert not list(tmp_path.glob(".*"))
+
+
+def test_png_shows_the_same_as_svg_whose_bands_are_unseen_until_pointed_at(curves, tmp_path):
+    panels = [partial(learning_curves, curves, "lstm_tiny")]
+    write_figure(tmp_path, "curves", panels, FigureConfig(width="2in"), 1)
+    svg = (tmp_path / "curves.svg").read_text()
+    assert svg.count(' opacity="0"') >= 12
+    assert (tmp_path / "curves.png").read_bytes() == vl_convert.svg_to_png(svg, scale=72 / 96, ppi=300)
 
 
 @pytest.mark.slow
