@@ -24,6 +24,7 @@ T = TypeVar("T")
 PROGRESS_FILE = "PAIRSCALE_PROGRESS"  # environment variable: the file in which a launcher follows this process
 FILE_SECONDS = 1.0  # between versions of that file
 REPORTED_SECONDS = 10  # shorter work needs no line at its end
+MEASURED_SECONDS = 5.0  # of work, from which on its rate tells the time left: first steps are slower, or faster
 BAR_WIDTH = 24
 
 
@@ -107,7 +108,8 @@ class Activity:
         if isinstance(total, Share):
             total = self.completed / total.value if total.value else None
         share = min(1.0, self.completed / total) if total else None
-        left = max(0.0, total - self.completed) / rate if total and rate else None
+        measured = total and rate and seconds >= MEASURED_SECONDS
+        left = max(0.0, total - self.completed) / rate if measured else None
         return State(self.what, share, self.completed, self.unit, rate, left, self.detail)
 
     def begin(self) -> None:

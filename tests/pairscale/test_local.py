@@ -15,6 +15,7 @@ from eval import sweeps
 from eval.jobs import job_of, memory_of, training_seconds
 from pairscale.command.compose import compose, composed, registered
 from pairscale.command.launchers import check_all
+from pairscale.command.launchers.board import Board
 from pairscale.command.launchers.jobs import Work
 from pairscale.command.launchers.local import LocalLauncher, Slots, _visible_gpus
 from pairscale.command.launchers.remaining import Remaining
@@ -124,6 +125,15 @@ def test_a_refused_point_counts_as_a_run(sweep):
     overrides = [*TOY, "model.dropout=0,7", "seed=1", "hydra.launcher.jobs=4"]
     code, lines = sweep("exit 2", "eval", *overrides)
     assert (code, lines[0][:23]) == (2, "2 runs, 2 at a time, at")
+
+
+def test_runs_that_wait_do_not_begin_after_an_interrupt(sweep, monkeypatch):
+    begun = []
+    monkeypatch.setattr(Board, "begin", lambda self, run, state: begun.append(run))
+    launcher = ["hydra/launcher=local", "hydra.launcher.jobs=1"]
+    code, lines = sweep("kill -INT $PPID; sleep 0.2; exit 130", "train", *TOY, "seed=1,2,3", *launcher)
+    assert (code, begun) == (130, [0])
+    assert "stopping 1 run" in lines
 
 
 def test_a_sweep_does_not_overwrite_the_logs_of_an_earlier_one(sweep, tmp_path):
@@ -317,6 +327,9 @@ def test_the_time_left_of_a_run_at_work_is_its_own(tmp_path, monkeypatch):
     folder = RunFolder(tmp_path / "a")
     remaining = Remaining([Work("m", 1000.0, trained_in(folder)), Work("m", 4000.0)], jobs=1)
     remaining.begins(0)
+    now = 10.0
+    remaining.observes(0, rate=50.0, left=19.0)
+    assert remaining.left() is None  # its first steps tell nothing
     now = 30.0
     remaining.observes(0, rate=10.0, left=80.0)  # 20 s trained after 10 s of preparation
     assert remaining.left() == pytest.approx(80 + 10 + 400)  # the other one prepares and trains, too
@@ -328,9 +341,11 @@ def test_the_time_left_of_a_run_at_work_is_its_own(tmp_path, monkeypatch):
     assert remaining.left() == pytest.approx(25 + 400)
     remaining.begins(1)
     now = 135.0
+    remaining.observes(1, rate=20.0, left=40.0)
+    now = 155.0
     remaining.observes(1, rate=20.0, left=20.0)  # resumed near its end: most was trained before
     assert remaining.left() == pytest.approx(20 + 25)
-    now = 165.0
+    now = 185.0
     assert remaining.left() == pytest.approx(15)
 
 

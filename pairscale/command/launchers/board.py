@@ -34,7 +34,7 @@ DONE_ALREADY = "done already"
 
 @dataclass(frozen=True)
 class Ended:
-    """A run that has ended. code: exit code; reason: its last line, if that is not 0."""
+    """A run that has ended. code: exit code; reason: its last line and its log, if that is not 0."""
 
     run: int
     code: int
@@ -72,7 +72,7 @@ class Board:
         with self._guard:
             self._states.pop(ended.run, None)
             self.ended.append(ended)
-        self._remaining.ends(ended.run, None if ended.code else ended.seconds)
+        self._remaining.ends(ended.run, ended.seconds if ended.state == "done" else None)
         line = f"[{len(self.ended)}/{len(self.names)}] {ended.state} {self.names[ended.run]}"
         line += f" in {clock(ended.seconds)}" if ended.state != DONE_ALREADY else ""
         line += f": {text}" if (text := ended.result.text()) else ""
@@ -85,8 +85,8 @@ class Board:
         began = time.monotonic()
         self.begin(run, state_now)
         error = work()
-        reason, code = error or ("", 0)
-        self.end(Ended(run, code, time.monotonic() - began, take_result(), reason))
+        code = error[1] if error else 0  # the run has printed the reason
+        self.end(Ended(run, code, time.monotonic() - began, take_result()))
         return error
 
     def _left(self) -> str:
@@ -150,7 +150,7 @@ class Board:
                 print_table(console, self.table(), ("words", "perplexity", "time"))
             for one in self.ended:
                 if one.code:
-                    console.print(Text(f"{one.state}: {self.names[one.run]}: {one.reason}"))
+                    console.print(Text(f"{one.state}: {self.names[one.run]}"))  # its reason stands above
 
     def table(self) -> Table:
         """Return the runs that are done: by accuracy, or else by perplexity; those without either come last."""

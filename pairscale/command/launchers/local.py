@@ -176,7 +176,6 @@ class LocalLauncher(Launcher):
         """Wait for one run to end."""
         log, progress = logs / f"{job.index}.log", logs / f"{job.index}.json"
         slot = free.get()
-        self._board.begin(job.index, lambda: read_progress(progress)[0])
         started = time.monotonic()
         try:
             with log.open("wb") as file:
@@ -185,6 +184,7 @@ class LocalLauncher(Launcher):
                         return Ended(job.index, signal.SIGINT, 0.0)
                     process = self._start(job, slots.environment(slot), progress, file)
                     self._running.add(process)
+                self._board.begin(job.index, lambda: read_progress(progress)[0])
                 code = process.wait()
                 with self._guard:
                     self._running.discard(process)
@@ -218,7 +218,8 @@ class LocalLauncher(Launcher):
             if self._stopping.is_set():
                 return
             self._stopping.set()
-            say(f"stopping {len(self._running)} runs")
+            number = len(self._running)
+            say(f"stopping {number} run{'s' if number != 1 else ''}")
             threading.Thread(target=self._stop, daemon=True).start()
 
         before = {signum: signal.signal(signum, stop) for signum in (signal.SIGINT, signal.SIGTERM)}
