@@ -160,7 +160,8 @@ def words_to_people(judged: Judgements, config: CurvesConfig, people: pd.DataFra
     prefers where the line is not as good, among those that can reach people (six sizes or more; not of a trajectory).
     last_words: the largest size; last_accuracy: of the fit there; low, high: NaN not known, inf no limit. status:
     reached (at the largest size, by the fit), estimated, unbounded (the slope's interval holds 0, or the profile has no
-    end), never (the slope's interval lies below 0, or no text of up to 1e20 words does), none (no interval or slope).
+    end), never (the slope's interval lies below 0, or no text of up to 1e20 words does), none (no interval or slope, or
+    two sizes, which are no curve to continue).
     """
     units = units_of(judged.pairs)
     rows_of_people = people[people["level"] != "paradigm"].to_dict("records")
@@ -203,6 +204,13 @@ def _from_lines(
         note = [] if np.isfinite(error[u]) else ["people's accuracy is taken to be exact"]
         if math.isnan(slope[u]):
             status, reach, limits, note = NO_ESTIMATE, math.nan, [math.nan, math.nan], [fit.note]
+        elif len(fit.design.counts) == 2 and fitted < accuracy[u]:
+            status, reach, limits, note = (
+                NO_ESTIMATE,
+                math.nan,
+                [math.nan, math.nan],
+                ["two sizes: no curve to continue"],
+            )
         elif math.isnan(fit.errors.runs[u]):
             status, limits = REACHED if fitted >= accuracy[u] else NO_ESTIMATE, [math.nan, math.nan]
             note.append(fit.note)

@@ -29,6 +29,7 @@ from pairscale.files import write_text
 
 Cell = Callable[[Any], str]
 _NAMES = ("field", "phenomenon", "paradigm")  # columns of names with underscores
+_NAMED = (*_NAMES, "curve", "model", "other", "slope of")  # columns of names, which are long, but no sentences
 # How numbers of a column are written, by its name; those of other columns are accuracies.
 _NUMBERS: dict[str, Cell] = {
     **dict.fromkeys(("judgements", "pairs", "paradigms", "runs"), count),
@@ -150,7 +151,7 @@ class Exhibit:
         shown = sorted(self.shown, key=_place)
         columns = [
             {"name": column.name, "numeric": column.numeric, "choice": column.name in _NAMES,
-             "optional": column.name in self.optional, "long": _is_long(column)}
+             "optional": column.name in self.optional, "look": _look(column)}
             for column in shown
         ]  # fmt: skip
         cells = [
@@ -230,12 +231,22 @@ class Exhibit:
 
 
 def _is_long(column: Column) -> bool:
-    return not column.numeric and column.name not in _NAMES and any(len(text) > LONG for text in column.texts)
+    return _look(column) == "long"
+
+
+def _look(column: Column) -> str:
+    """Return the class of a column whose texts may break (report.css): long for sentences, names for long names."""
+    if column.numeric or all(len(text) <= LONG for text in column.texts):
+        return ""
+    return "names" if column.name in _NAMED else "long"
 
 
 def _place(column: Column) -> int:
-    """Return where a column stands on the page: paradigms first, in sight; sentences last, so that numbers are, too."""
-    return 0 if column.name == "paradigm" else 1 + _is_long(column)
+    """Return where a column stands on the page: paradigms first, in sight; sentences last, so that numbers are, too.
+
+    A column with empty cells names no rows.
+    """
+    return 0 if column.name == "paradigm" and all(column.texts) else 1 + _is_long(column)
 
 
 def _formatter(column: str, numeric: bool) -> Cell:

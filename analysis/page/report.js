@@ -25,14 +25,14 @@ function themed(specification) {
 
 // Long names in a legend go on in further lines, the axis' title ends where the axis does. Lines have no names: a legend
 // has them, that of the page or, where the chart has none there, its own.
-function narrow(spec, legendOnPage) {
+function narrow(spec, legendOnPage, width) {
   const named = spec.layer?.length;
   if (spec.layer) spec.layer = spec.layer.filter(({ encoding }) => encoding?.x?.value !== "width" && encoding?.x2?.value !== "width");
   const lost = spec.layer?.length < named && !legendOnPage;
   for (const layer of spec.layer ?? [spec]) {
     for (const [name, channel] of Object.entries(layer.encoding ?? {})) {
       if (lost && ["color", "shape", "strokeDash"].includes(name) && channel.scale?.domain) channel.legend = { title: null, orient: "top", labelLimit: 400, symbolOpacity: 1 };
-      if (channel.legend) Object.assign(channel.legend, { columns: 1, labelExpr: LEGEND_LINES });
+      if (channel.legend) Object.assign(channel.legend, { columns: 1, labelExpr: LEGEND_LINES, labelLimit: width / 2 });
     }
   }
   spec.config.axisX = { titleAnchor: "end", ...spec.config.axisX };
@@ -41,7 +41,7 @@ function narrow(spec, legendOnPage) {
 async function draw(element) {
   const spec = themed(charts[element.dataset.chart]);
   spec.autosize = { type: "fit-x", contains: "padding" };
-  if (element.clientWidth < NARROW) narrow(spec, isHighlighting(element));
+  if (element.clientWidth < NARROW) narrow(spec, isHighlighting(element), element.clientWidth);
   const { view } = await vegaEmbed(element, spec, { renderer: "svg", actions: false });
   element.querySelector("svg").setAttribute("aria-hidden", "true"); // the element has a name, and the table the numbers
   views.set(element, view);

@@ -69,7 +69,12 @@ def _legend(section: Section) -> list[dict[str, Any]]:
 def _curves(section: Section, report: Report) -> Exhibit:
     people = f" People: {section.respondents.label}." if section.respondents else ""
     about = f"Accuracy against {section.judged.unit} of training text (logarithmic), a panel for each curve.{people}"
-    lines = "Means over the runs of a size" if section.curves.lines.empty else "The fits whose slopes are given"
+    bands = f"{report.confidence:.0%} interval for new runs on these pairs, of the chosen phenomenon."
+    lines = "The fits whose slopes are given"
+    if section.curves.lines.empty:
+        lines = "Means over the runs of a size"
+    elif (section.curves.slopes["sizes"] == 2).all():
+        lines, bands = "The differences between two sizes", "Two sizes have none, only an interval of their difference."
     return Exhibit(
         "curves",
         "Learning curves",
@@ -78,7 +83,7 @@ def _curves(section: Section, report: Report) -> Exhibit:
         definitions={
             "Lines": f"{lines}; grey: the whole benchmark.",
             "Marks": "Means over the runs of a size; small ones, of the chosen phenomenon: single runs.",
-            "Band": f"{report.confidence:.0%} interval for new runs on these pairs, of the chosen phenomenon.",
+            "Band": bands,
         },
     )
 
@@ -122,8 +127,10 @@ def _paradigms(section: Section, report: Report) -> Exhibit:
 def _directions(rows: pd.DataFrame, confidence: float) -> str:
     """Count the paradigms that rise and fall; `rows`: of one curve in a `slope_table`."""
     rise, fall = int((rows["low"] > 0).sum()), int((rows["high"] < 0).sum())
+    two = slope_name(rows) != "slope"
+    up, down = ("is higher at the larger size", "lower") if two else ("rises", "falls")
     return (
-        f"accuracy rises in {rise} of {sentences.plural(len(rows), 'paradigm')} and falls in {fall} "
+        f"accuracy {up} in {rise} of {sentences.plural(len(rows), 'paradigm')} and {down} in {fall} "
         f"(by {confidence:.0%} intervals, {UNCORRECTED})."
     )
 

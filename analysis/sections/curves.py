@@ -89,7 +89,11 @@ def _people(rows: pd.DataFrame, intervals: str, people: str) -> Exhibit | None:
         "take the shape as known, and so are too narrow.",
         "Never": "No curve within the limits reaches people.",
     }
-    takeaways = [*zip(rows.loc[whole, "group"], words[whole] + ".", strict=True)]
+    limits = f" ({intervals.removesuffix('s')} "
+    overall = "words to reach people's overall accuracy: " + words[whole].str.replace(
+        r" \((?=\d)", limits, n=1, regex=True
+    )
+    takeaways = [*zip(rows.loc[whole, "group"], overall + ".", strict=True)]
     return Exhibit("people", "Words to reach people", about, table, takeaways=takeaways, definitions=definitions)
 
 
@@ -104,8 +108,9 @@ def _differences(rows: pd.DataFrame, confidence: float) -> Exhibit | None:
          "p (Holm)": rows["p_holm"], "p (equivalence)": rows["p_equivalent"]}
     )  # fmt: skip
     charts = {"slopes": partial(difference_chart, rows.assign(pair=pair))}
+    what, heading = ("changes", "Changes compared") if (rows["sizes"] == 2).all() else ("slopes", "Slopes compared")
     about = (
-        "Differences between the slopes (accuracy per doubling of the text) of every two curves or, where studies are "
+        f"Differences between the {what} (accuracy per doubling of the text) of every two curves or, where studies are "
         "compared, of every two curves of different studies, over the sizes that both have."
     )
     alpha = f"{ALPHA:g}".removeprefix("0")
@@ -113,11 +118,11 @@ def _differences(rows: pd.DataFrame, confidence: float) -> Exhibit | None:
         f"{confidence:.0%} interval": "For new samples of text and new initialisations, on these pairs.",
         "p (Holm)": "Corrected for all comparisons of phenomena, or of the whole, on this benchmark; filled marks: "
         f"below {alpha}.",
-        "p (equivalence)": f"Of the test that the slopes differ by at most {rows['margin'].iloc[0]:g} per doubling, "
+        "p (equivalence)": f"Of the test that the {what} differ by at most {rows['margin'].iloc[0]:g} per doubling, "
         "corrected alike; small where they do.",
     }
     return Exhibit(
-        COMPARISONS, "Slopes compared", about, table, cells={"difference": slope_text}, charts=charts,
+        COMPARISONS, heading, about, table, cells={"difference": slope_text}, charts=charts,
         confidence=confidence, definitions=definitions,
     )  # fmt: skip
 

@@ -119,7 +119,9 @@ def _flipping(judged: Judgements, items: pd.DataFrame) -> Exhibit | None:
 def _often(rows: pd.DataFrame) -> str:
     times = rows["flips"].max()
     most = int((rows["flips"] == times).sum())
-    return f"a judgement changes {plural(int(times), 'time')} at most, in {plural(most, 'paradigm')}"
+    often = {0: "no judgement changes", 1: "a judgement changes at most once"}
+    text = often.get(int(times), f"a judgement changes at most {times:.0f} times")
+    return f"{text}, in {plural(most, 'paradigm')}"
 
 
 def _hardest(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> Exhibit:

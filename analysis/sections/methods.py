@@ -327,7 +327,7 @@ def binned_exhibit(
     table = rows[[*columns, "judgements", "accuracy", "low", "high"]].rename(columns=columns)
     charts = {of: partial(predictor_chart, rows, of, labels[of], log=of in log) for of in names}
     cells, definitions = {"median": short_text}, {"Bins": bins}
-    takeaways = by_curve(table, lambda rows: f"first to last bin: {ranges(rows, 'predictor', 'accuracy')}")
+    takeaways = by_curve(table, lambda rows: f"accuracy, first to last bin: {ranges(rows, 'predictor', 'accuracy')}")
     about += bands_note(rows["group"])
     return Exhibit(
         name, heading, about, table, cells=cells, charts=charts, definitions=definitions, takeaways=takeaways

@@ -37,7 +37,11 @@ def marks_text(curves: Curves, confidence: float, level: str) -> str:
     marks = "Marks: means over runs; small marks: runs"
     if curves.lines.empty:
         return f"{marks}; lines join the means."
-    lines = f"{marks}; lines: the fits whose slopes are given, over the sizes of each curve"
+    two = (curves.slopes["sizes"] == 2).all()
+    fits = (
+        "the differences between two sizes" if two else "the fits whose slopes are given, over the sizes of each curve"
+    )
+    lines = f"{marks}; lines: {fits}"
     bands = banded_lines(curves)["low"].notna()
     if bands.any():
         lines += f", with {confidence:.0%} bands for new runs on these pairs, point by point"
@@ -45,7 +49,7 @@ def marks_text(curves: Curves, confidence: float, level: str) -> str:
             lines += ", of the curve that is chosen on the page"
     text = f"{lines}."
     if (curves.lines["low"].notna() & ~bands).any():
-        text += " Curves of two sizes have no band, only an interval of the slope."
+        text += " Curves of two sizes have no band, only an interval of their difference."
     shown = curves.lines[(curves.lines["pairs"] == ALL_PAIRS) & (curves.lines["level"] == level)]
     if not shown["accuracy"].between(0, 1).all():
         text += " Fitted lines are drawn up to 1 (down to 0), beyond which there are no accuracies."

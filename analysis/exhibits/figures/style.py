@@ -42,7 +42,7 @@ ROUND_TICK = 54  # where ticks are at round numbers, of which Vega takes up to h
 _CHANCE = "abs(datum.value - 0.5) < 1e-6"
 CHANCE_LABEL = f"{_CHANCE} ? 'chance' : format(datum.value, '.2~f')"
 UNDER_CHANCE = f"{_CHANCE} ? ['0.5', 'chance'] : format(datum.value, '.2~f')"  # the next tick may be near
-SIGNED_LABEL = "datum.value ? format(datum.value, '+.2~f') : '0'"
+SIGNED_LABEL = "datum.value ? format(datum.value, '+.4~f') : '0'"
 # 125000 -> 125k, 2000000 -> 2M
 SIZE_LABEL = (
     "datum.value >= 1e6 ? format(datum.value / 1e6, '.3~g') + 'M' : "

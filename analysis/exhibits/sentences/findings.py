@@ -190,7 +190,8 @@ def _by_direction(phenomena: pd.DataFrame, verbs: tuple[str, str], interval: str
     parts = [f"Accuracy {verb} in {len(rows)} of {plural(len(known), 'phenomenon')}{_named(rows)}"]
     parts += [f"it {verb} in {len(rows)}{_named(rows)}" for verb, rows in other]
     if len(flat):
-        parts.append(f"in the other {len(flat)}{_named(flat)}, {_not_shown(flat['runs'].max(), 'change')}")
+        others = "one" if len(flat) == 1 else len(flat)
+        parts.append(f"in the other {others}{_named(flat)}, {_not_shown(flat['runs'].max(), 'change')}")
     return [f"{'; '.join(parts)}{by}"]
 
 

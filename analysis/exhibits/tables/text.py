@@ -79,8 +79,11 @@ def decimal_text(value: float) -> str:
 
 
 def short_text(value: float) -> str:
-    """Format a number with four digits: 0.01234, 1,234."""
-    return DASH if math.isnan(value) else f"{value:,.4g}"
+    """Format a number with four digits: 0.01234, 1,234, 12,340."""
+    if math.isnan(value):
+        return DASH
+    digits = f"{value:.4g}"
+    return f"{float(digits):,.0f}" if abs(value) >= 1000 else digits
 
 
 def count(value: float) -> str:

@@ -54,7 +54,7 @@ def test_falling_phenomena_are_named_apart_from_those_without_a_change():
     slopes |= {"island_effects": (-0.02, -0.03, -0.01), "npi_licensing": (0.0, -0.01, 0.01)}
     text = sentences(curve(EIGHT | slopes))["lstm"]
     assert (
-        "Accuracy rises in 8 of 10 phenomena; it falls in 1 (island effects); in the other 1 (NPI licensing), 8 runs "
+        "Accuracy rises in 8 of 10 phenomena; it falls in 1 (island effects); in the other one (NPI licensing), 8 runs "
         "do not show a change (by 95% intervals, not corrected for multiple comparisons)."
     ) in text
     assert "each for itself" not in text

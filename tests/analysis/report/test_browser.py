@@ -21,7 +21,7 @@ from analysis.study.collect import collect
 from analysis.study.combine import combine
 from analysis.study.judgements import judgements
 from eval.published import read_published
-from tests.support.browser import OpenPage
+from tests.support.browser import OpenPage, violations
 from tests.support.simulated_section import CONFIG, EVIL, report_of
 from tests.support.simulated_study import SimulatedStudy
 
@@ -235,5 +235,6 @@ def test_studies_are_compared_in_one_page(browser, tmp_path):
              .filter((line) => Number(line.getAttribute("opacity") ?? 1) > 0.15).length === 1"""
     )
     assert min(opacities(page, "blimp-curve-0").values()) > FADED  # another section's panels stay as they were
+    assert violations(page) == {}
     page.locator(".studies a").click()
     assert page.inner_text("body") == "its own"

@@ -21,7 +21,7 @@ from analysis.study.judgements import score_labels
 from eval.diagnostics.questions import load_questions
 from eval.published import read_published
 from pairscale.errors import RunError
-from tests.support.browser import OpenPage
+from tests.support.browser import OpenPage, violations
 from tests.support.commands import run_command
 from tests.support.diagnostics import config, write_files
 from tests.support.simulated_answers import WORDS, answer
@@ -258,12 +258,14 @@ def test_a_report_can_hold_pairs_and_diagnostics(study, tmp_path, browser):
     assert re.search(r'aria-pressed="true"', opened.html)
     assert opened.console == []
     words = opened.page.locator("#cprag-words")
-    words.locator("summary").click()
     heads = words.locator("thead th").all_inner_texts()
-    assert heads == ["Item", "condition", "context", "fitting", "lstm_tiny"]  # a model's name is shown as it is
+    assert heads == ["item", "condition", "fitting", "lstm_tiny", "context"]  # a model's name is shown as it is
     for label in ("blimp", *NAMES):
         assert f'data-section="{label}"' in opened.html
     assert WORDS[2] in opened.html
+    assert violations(opened.page) == {}
+    sensitivity = opened.page.locator("#cprag-sensitivity thead th").first
+    assert sensitivity.inner_text() == "model"
     table = pd.read_csv(tmp_path / "reports" / "simulated" / "cprag-sensitivity.csv")
     assert table["model"].tolist() == ["lstm_tiny", "BERT base (paper)", "BERT large (paper)"]
 
