@@ -108,8 +108,8 @@ class Activity:
         if isinstance(total, Share):
             total = self.completed / total.value if total.value else None
         share = min(1.0, self.completed / total) if total else None
-        measured = total and rate and seconds >= MEASURED_SECONDS
-        left = max(0.0, total - self.completed) / rate if measured else None
+        measured = seconds >= MEASURED_SECONDS
+        left = max(0.0, total - self.completed) / rate if measured and total and rate else None
         return State(self.what, share, self.completed, self.unit, rate, left, self.detail)
 
     def begin(self) -> None:

@@ -131,9 +131,8 @@ def test_runs_that_wait_do_not_begin_after_an_interrupt(sweep, monkeypatch):
     begun = []
     monkeypatch.setattr(Board, "begin", lambda self, run, state: begun.append(run))
     launcher = ["hydra/launcher=local", "hydra.launcher.jobs=1"]
-    code, lines = sweep("kill -INT $PPID; sleep 0.2; exit 130", "train", *TOY, "seed=1,2,3", *launcher)
+    code, _ = sweep("kill -INT $PPID; sleep 0.2; exit 130", "train", *TOY, "seed=1,2,3", *launcher)
     assert (code, begun) == (130, [0])
-    assert "stopping 1 run" in lines
 
 
 def test_a_sweep_does_not_overwrite_the_logs_of_an_earlier_one(sweep, tmp_path):
