@@ -162,7 +162,8 @@ def test_a_run_killed_between_a_snapshot_and_a_checkpoint_resumes_exactly(config
 @pytest.mark.parametrize("number", [1, 3])
 def test_a_resumed_run_keeps_the_snapshot_of_its_untrained_model(configure, monkeypatch, capsys, number):
     """`number` snapshots are written before it stops: before its first checkpoint, and after it."""
-    config = configure("recipe.export=last", "recipe.checkpoint_every=100", "trainer.snapshots=log2")
+    short = ["recipe.export=last", "recipe.checkpoint_every=100", "trainer.snapshots=log2"]
+    config = configure(*short, "recipe.budget.epochs=0.2")
     initial, write, count = {}, Snapshots.write, 0
 
     def stopping(self, model, step):
@@ -190,9 +191,8 @@ def test_a_resumed_run_keeps_the_snapshot_of_its_untrained_model(configure, monk
     loaded = load_snapshot(run, 0)
     assert (loaded.info["words_seen"], loaded.info["moment"]) == (0, "step 0")
     assert all(torch.equal(weight, initial[name]) for name, weight in loaded.model.state_dict().items())
-    untrained = train_run(configure("recipe.export=last", "recipe.budget.epochs=0", "trainer.snapshots=log2"))
+    untrained = train_run(configure(*short, "recipe.budget.epochs=0"))
     assert not untrained.snapshots
-    assert load_model(untrained).digest != loaded.digest  # its file has no header
     assert all(torch.equal(w, initial[name]) for name, w in load_model(untrained).model.state_dict().items())
 
 
