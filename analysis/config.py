@@ -12,7 +12,6 @@ from pairscale.errors import ConfigError, check_above, check_between, check_choi
 
 INTERVALS = ("auto", "bootstrap", "t")
 SOURCES = ("files", "wandb")
-FORMATS = ("html", "md", "ipynb")
 
 
 # Pixels of each unit of length that figures may have.
@@ -93,7 +92,6 @@ class AnalysisConfig(EvalConfig):
     analysis: CurvesConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)
     source: str = field(default=MISSING, metadata=NOT_IN_DIGEST)  # where the study is read from: run folders, or W&B
     project: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # source=wandb: ENTITY/PROJECT
-    format: str = field(default="html", metadata=NOT_IN_DIGEST)  # of the report: a page, Markdown, or a notebook
     published: bool = field(default=False, metadata=NOT_IN_DIGEST)  # the papers' own results instead of a study's
 
     # analysis.status: a run, or failed, missing or study, to be removed; yes: without asking
@@ -103,7 +101,6 @@ class AnalysisConfig(EvalConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("source", self.source, SOURCES)
-        check_choice("format", self.format, FORMATS)
 
 
 store_schemas(None, root_schema=AnalysisConfig)

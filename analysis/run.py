@@ -47,6 +47,8 @@ from pairscale.tables import print_table
 
 def analyse(config: AnalysisConfig) -> None:
     """Analyse a study on all benchmarks that it was scored on, or on the one that the command line names."""
+    if config.format == "huggingface":
+        raise ConfigError("format=huggingface: of python -m eval.export; a report has format=html, md or ipynb")
     if config.published:
         _published(config)
         return

@@ -204,6 +204,9 @@ class ScoringConfig:
             raise ConfigError(f"scoring.token_pairs={self.token_pairs}: must be a number of pairs per paradigm, or all")
 
 
+FORMATS = ("html", "md", "ipynb", "huggingface")
+
+
 @dataclass
 class EvalConfig(RunConfig):
     """What `python -m eval` reads."""
@@ -216,10 +219,18 @@ class EvalConfig(RunConfig):
     ties: str = field(default=MISSING, metadata=NOT_IN_DIGEST)
     questionnaire: QuestionnaireConfig | None = field(default=None, metadata=NOT_IN_DIGEST)
     people: Any = field(default=None, metadata=NOT_IN_DIGEST)  # a path, or a list of them: answers to questionnaires
+    # Of the report: a page, Markdown or a notebook; of an export: huggingface.
+    format: str = field(default="html", metadata=NOT_IN_DIGEST)
+
+    # eval.export
+    output: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # folder; null: in reports/
+    push: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # repository on the hub: OWNER/NAME
+    licence: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # of the weights, as the hub names it
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("ties", self.ties, ("wrong", "half", "right"))
+        check_choice("format", self.format, FORMATS)
         paths = [self.people] if isinstance(self.people, str) else self.people
         if paths is not None and not (isinstance(paths, list) and paths and all(isinstance(p, str) for p in paths)):
             raise ConfigError(f"people={self.people}: must be a file or a folder, or a list of them")

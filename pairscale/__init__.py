@@ -21,6 +21,7 @@ COMMANDS = {
     "status": ("analysis.status", "how far a study is; remove runs of it"),
     "generate": ("eval.generate", "make fresh minimal pairs from templates"),
     "questionnaire": ("eval.questionnaire", "put pairs before people, and read their answers"),
+    "export": ("eval.export", "write runs as models of the transformers library, with model cards"),
     "import_checkpoint": ("train.import_checkpoint", "make a published checkpoint a run of a study"),
     "lmplz": ("train.lmplz", "build KenLM's programs, which n-gram models need"),
     "tasks": ("eval.tasks", "keep the grid of a file of SLURM tasks"),

@@ -232,7 +232,17 @@ def test_tables_keep_numbers_whole_and_name_what_they_leave_out(width):
             assert re.search(r"\s+".join(re.escape(row[place]) for place in places) + r"\s*$", text, re.MULTILINE), text
 
 
-COMMANDS = ["corpora", "train", "eval", "analysis", "generate", "questionnaire", "status", "import_checkpoint"]
+COMMANDS = [
+    "corpora",
+    "train",
+    "eval",
+    "analysis",
+    "generate",
+    "questionnaire",
+    "status",
+    "import_checkpoint",
+    "export",
+]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

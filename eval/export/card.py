@@ -1,0 +1,185 @@
+"""Model cards (README.md) and CITATION.cff of exported models: what was trained on what, and how well it does."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from eval.scores.accuracy import accuracies
+from eval.scores.files import ITEMS_FILE, read_items, read_scores, with_phenomena
+from eval.scores.names import benchmark_name
+from eval.sweeps import commands_of, requested_runs
+from pairscale.command.line import as_written
+from train.runs.folder import RunFolder
+from train.runs.metrics import exported_validation
+
+
+@dataclass(frozen=True)
+class Card:
+    """What the card of one exported model says.
+
+    name: of the model there. step, words_seen: of a snapshot; None for the run's own model. code: whether the model
+    comes with code. licence: as the hub names licences, None: not stated.
+    """
+
+    name: str
+    run: RunFolder
+    step: int | None
+    words_seen: int | None
+    code: bool
+    licence: str | None
+    ties: str
+
+    def text(self) -> str:
+        """Return README.md, with its YAML front matter. Raises RunError for damaged files of the run."""
+        config, manifest = self.run.read_config(), self.run.read_manifest()
+        front = {
+            "library_name": "transformers",
+            "pipeline_tag": "text-generation",
+            "license": self.licence or "other",
+            **({} if self.licence else {"license_name": "not-stated"}),
+            "tags": ["pairscale", "minimal-pairs", config["model"]["name"]],
+        }
+        sections = [
+            f"# {self.name}",
+            self._introduction(config),
+            "## Use\n\n" + self._use(),
+            "## Training\n\n" + _table(("", ""), self._training(config, manifest)),
+            "## Results\n\n" + self._results(config),
+            "## Made again by\n\n```\n" + "\n".join(self.commands()) + "\n```",
+            "## Versions\n\n" + _table(("package", "version"), _pairs(manifest.get("versions", {}))),
+            "## Licence\n\n"
+            + (self.licence or "Not stated by who exported the model; the text may have one of its own."),
+        ]
+        return f"---\n{yaml.safe_dump(front, sort_keys=False)}---\n\n" + "\n\n".join(sections) + "\n"
+
+    def citation(self) -> str:
+        """Return CITATION.cff."""
+        study = self.run.path.parent.name
+        citation = {
+            "cff-version": "1.2.0",
+            "message": "If you use this model, please cite it and the sources of its data.",
+            "type": "software",
+            "title": f"{self.name}, a language model of the study {study}",
+            "authors": [{"name": f"The authors of the study {study}"}],
+            "date-released": str(self.run.read_manifest().get("ended", ""))[:10] or None,
+            "license": self.licence,
+            "references": [{"type": "software", "title": "pairscale", "authors": [{"name": "The pairscale authors"}]}],
+        }
+        known = {key: value for key, value in citation.items() if value is not None}
+        return yaml.safe_dump(known, sort_keys=False, allow_unicode=True)
+
+    def commands(self) -> list[str]:
+        """Return the commands that trained the run; for a run of no sweep, a comment with its identity."""
+        study, run = self.run.path.parent, self.run.path.name
+        requested = requested_runs(study.parent, study.name).get(run)
+        if requested is None:
+            return [f"# run {run} of study {study.name}, which is of no recorded sweep"]
+        sweeps = [shlex.join(as_written(shlex.split(command))) for command in commands_of([requested])]
+        return [*sweeps, f"# this model: {requested.point}"]
+
+    def _introduction(self, config: dict[str, Any]) -> str:
+        sample = config["sample"]
+        seen = f" Snapshot after {self.words_seen:,} words seen (step {self.step:,})." if self.words_seen else ""
+        return (
+            f"A language model ({config['model']['name']}) trained by pairscale on a sample of {sample['size']} "
+            f"{sample.get('count', 'words')} of the corpus {config['corpus']['name']}, seed {config['seed']}: run "
+            f"`{self.run.path.name}` of the study {self.run.path.parent.name}.{seen}"
+        )
+
+    def _use(self) -> str:
+        option = ", trust_remote_code=True" if self.code else ""
+        code = (
+            "The model comes with code (`*_pairscale.py`), which `trust_remote_code=True` runs; it needs torch, "
+            "transformers and tokenizers alone."
+            if self.code
+            else "The model and its tokenizer load without code of their own."
+        )
+        return (
+            "```python\nimport torch\nfrom transformers import AutoModelForCausalLM, AutoTokenizer\n\n"
+            f'tokenizer = AutoTokenizer.from_pretrained("{self.name}"{option})\n'
+            f'model = AutoModelForCausalLM.from_pretrained("{self.name}"{option}).eval()\n'
+            'ids = tokenizer("<a sentence>", add_special_tokens=False)["input_ids"]\n'
+            "tokens = torch.tensor([[tokenizer.bos_token_id, *ids]])  # a text begins with <eos>\n"
+            "with torch.no_grad():\n"
+            "    logprobs = model(tokens).logits.log_softmax(-1)[0, :-1].gather(-1, tokens[0, 1:, None])\n"
+            f"```\n\n{code} Batches are padded on the right."
+        )
+
+    def _training(self, config: dict[str, Any], manifest: dict[str, Any]) -> list[tuple[str, str]]:
+        corpus, recipe = manifest.get("corpus", {}), config.get("recipe") or {}
+        budget = recipe.get("budget") or {}
+        rows = {
+            "corpus": config["corpus"]["name"],
+            "text (SHA-256)": corpus.get("text"),
+            "sample": f"{config['sample']['size']} {config['sample'].get('count', 'words')}",
+            "words in the sample": _number(manifest.get("sample_words")),
+            "sample (SHA-256)": manifest.get("sample_digest"),
+            "tokenizer": config["tokenizer"]["name"],
+            "vocabulary": _number(manifest.get("vocabulary")),
+            "parameters": _number(manifest.get("parameters")),
+            "seed": config["seed"],
+            "recipe": recipe.get("name"),
+            "budget": ", ".join(f"{value:g} {key}" if isinstance(value, float) else f"{value} {key}"
+                                for key, value in budget.items() if value is not None),
+            "words seen": _number(self.words_seen or manifest.get("words_seen")),
+            "precision": config.get("precision"),
+        }  # fmt: skip
+        return [(name, str(value)) for name, value in rows.items() if value not in (None, "")]
+
+    def _results(self, config: dict[str, Any]) -> str:
+        parts = []
+        if self.step is None:
+            export = (config.get("recipe") or {}).get("export", "last")
+            validation = exported_validation(self.run.metrics, export) if self.run.metrics.exists() else {}
+            if (perplexity := validation.get("valid_ppl")) is not None:
+                rate = validation.get("valid_oov_rate")
+                unknown = "" if rate is None else f" (words that are `<unk>`: {rate:.1%})"
+                parts.append(f"Perplexity per word on the validation split: {perplexity:,.2f}{unknown}.")
+        if rows := self.accuracies():
+            parts.append(_table(("benchmark", "method", "pairs", "accuracy", "95% interval"), rows))
+            parts.append(
+                "Accuracy is the mean over paradigms; the interval is Wilson's over new pairs of the same paradigms, "
+                "for this one model: it says nothing of other seeds or samples."
+            )
+        return "\n\n".join(parts) or "Not scored."
+
+    def accuracies(self) -> list[tuple[str, ...]]:
+        """Return benchmark, method, pairs, accuracy and interval of each score file of this model."""
+        end = "" if self.step is None else f"@{self.step}"
+        rows: list[tuple[str, ...]] = []
+        for items_file in sorted(self.run.scores("").glob(f"*/{ITEMS_FILE}")):
+            folder = items_file.parent
+            items, _ = read_items(folder)
+            for path in sorted(folder.glob("*.parquet")):
+                method = path.stem.partition("@")[0]
+                if path.stem == method + end and method not in _NO_SCORES:
+                    scores = with_phenomena(read_scores(path)[0], items)
+                    rows += self._overall(benchmark_name(folder.name), method, scores)
+        return rows
+
+    def _overall(self, benchmark: str, method: str, scores: pd.DataFrame) -> Iterator[tuple[str, ...]]:
+        for row in accuracies(scores, self.ties).query("level == 'overall'").itertuples():
+            yield benchmark, method, f"{row.pairs:,}", f"{row.accuracy:.3f}", f"{row.low:.3f} to {row.high:.3f}"
+
+
+_NO_SCORES = ("items", "tokens", "topk")  # files beside scores of pairs
+
+
+def _number(value: int | None) -> str | None:
+    return None if value is None else f"{value:,}"
+
+
+def _pairs(values: dict[str, str | None]) -> list[tuple[str, str]]:
+    return [(name, value) for name, value in values.items() if value is not None]
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table; "|" in a cell is escaped."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)

@@ -1,0 +1,68 @@
+"""Folders that the transformers library loads: weights, configuration, code, tokenizer and generation settings."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedTokenizerFast
+
+from corpora.fast_tokenizers import fast_tokenizer, is_serialisable
+from corpora.tokenizers import Tokenizer
+from eval.export.code.modeling_pairscale import LAYERS, PairscaleConfig, PairscaleForCausalLM
+from eval.export.code.tokenization_pairscale import PairscaleTokenizer
+from pairscale.errors import ConfigError
+from pairscale.files import writing
+from train.models.config import kind_of
+from train.runs.export import LoadedModel
+
+OWN_KINDS = (*LAYERS, "txl")  # that modeling_pairscale.py has
+_NO_SIZE = {"name", "seed", "initial_sd"}  # of a configuration: what a trained model does not need
+
+
+def write_model(folder: Path, loaded: LoadedModel) -> None:
+    """Write a model and its tokenizer. Raises ConfigError for an architecture without an export, WriteError."""
+    model = _network(loaded)
+    tokenizer = exported_tokenizer(loaded.tokenizer)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        tokenizer.save_pretrained(folder)
+        model.generation_config.update(do_sample=True, use_cache=False)
+        model.save_pretrained(folder)
+
+
+def needs_code(loaded: LoadedModel) -> bool:
+    """Return True if the model or its tokenizer comes with code, which trust_remote_code=True runs."""
+    return kind_of(loaded.config) in OWN_KINDS or not is_serialisable(loaded.tokenizer)
+
+
+def _network(loaded: LoadedModel) -> Any:
+    """Return the model as one of transformers."""
+    kind = kind_of(loaded.config)
+    if kind not in OWN_KINDS:
+        raise ConfigError(f"model={loaded.config.name}: no export of {kind}; there is one of {', '.join(OWN_KINDS)}")
+    sizes = {key: value for key, value in dataclasses.asdict(loaded.config).items() if key not in _NO_SIZE}
+    own: Any = PairscaleForCausalLM  # without types, as all of transformers
+    described: Any = PairscaleConfig
+    described.register_for_auto_class()
+    own.register_for_auto_class("AutoModelForCausalLM")
+    network = own(described(kind, sizes, len(loaded.tokenizer)))
+    network.load_state_dict({f"model.{name}": weight for name, weight in loaded.model.state_dict().items()})
+    return network.eval()
+
+
+def exported_tokenizer(tokenizer: Tokenizer) -> Any:
+    """Return the tokenizer that is saved: a file alone where that is enough, else with code.
+
+    Unlike `fast_tokenizer` it reads the spelling of a special token in a text as that token: tools write "<eos>" there.
+    """
+    fast = fast_tokenizer(tokenizer)
+    options = {"tokenizer_object": fast.backend_tokenizer, "padding_side": "right", **fast.special_tokens_map}
+    kind: Any = PreTrainedTokenizerFast  # without types
+    if not is_serialisable(tokenizer):
+        kind = PairscaleTokenizer
+        kind.register_for_auto_class()
+        kind = partial(kind, words="jieba" if tokenizer.config.kind == "jieba" else "treebank")
+    return kind(**options)

@@ -1,0 +1,247 @@
+"""Exported runs: equal log-probabilities, without pairscale and in minicons; folders, cards, uploads and refusals."""
+
+import dataclasses
+import hashlib
+import json
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+from transformers import AutoTokenizer
+
+from eval.config import PLAIN
+from eval.export.code.modeling_pairscale import PairscaleForCausalLM
+from eval.export.folder import exported_tokenizer, needs_code, write_model
+from eval.export.run import export, snapshot_name
+from eval.export.upload import upload
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, InputError, RunError
+from tests.support.random_models import LSTM, TEXT, TXL, own_scorer, random_model
+from tests.support.simulated_study import SimulatedStudy
+from train.loop.snapshots import load_snapshot
+from train.runs.export import save_model, weights_of
+from train.runs.folder import RunFolder
+
+ADAPTIVE = {"cutoffs": [4, 8], "div_val": 2, "embedding": 8}
+MODELS = {
+    "lstm": LSTM,
+    "lstm-tied": dataclasses.replace(LSTM, embedding=12, tied=True, layers=1),
+    "txl": TXL,
+    "txl-untied": dataclasses.replace(TXL, tied=False, pre_norm=True, same_length=True, memory=4, clamp_len=3),
+    "txl-adaptive": dataclasses.replace(TXL, **ADAPTIVE),
+    "txl-adaptive-untied": dataclasses.replace(TXL, **ADAPTIVE, tied=False, tied_projections=True),
+}
+SENTENCES = [*TEXT, "The cats who saw a dog near the cat sleep .", "Dogs bark .", "Who?"]
+# A process that finds torch and transformers, and nothing of pairscale.
+ALONE = """
+import json, sys
+sys.path[:0] = json.loads(sys.argv[1])
+for room in ("pairscale", "corpora", "train", "eval", "analysis"):
+    try:
+        __import__(room)
+    except ModuleNotFoundError:
+        continue
+    raise SystemExit(f"{room} can be imported")
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+folder, sentences = sys.argv[2], json.loads(sys.argv[3])
+tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
+model = AutoModelForCausalLM.from_pretrained(folder, trust_remote_code=True, dtype=torch.float64).eval()
+sums = []
+for sentence in sentences:
+    ids = [tokenizer.bos_token_id, *tokenizer(sentence)["input_ids"], tokenizer.eos_token_id]
+    tokens = torch.tensor([ids])
+    with torch.no_grad():
+        logprobs = model(tokens).logits.log_softmax(-1)[0, :-1]
+    sums.append(logprobs.gather(-1, tokens[0, 1:, None]).sum().item())
+text = model.generate(tokens[:, :2], attention_mask=torch.ones(1, 2, dtype=torch.int64), do_sample=False, max_length=8)
+print(json.dumps({"sums": sums, "generated": text[0].tolist()}))
+"""
+
+
+def double_sums(loaded, sentences) -> list[float]:
+    """Return the sums of ln p of our own model in float64, `<eos>` scored."""
+    own = dataclasses.replace(loaded, model=loaded.model.double())
+    scores = own_scorer(own).score(sentences, dataclasses.replace(PLAIN, score_eos=True))
+    loaded.model.float()
+    return [float(score.logprobs.sum()) for score in scores]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_an_exported_model_has_our_log_probabilities(name, tmp_path):
+    loaded = random_model(MODELS[name])
+    write_model(tmp_path, loaded)
+    model = PairscaleForCausalLM.from_pretrained(tmp_path, dtype=torch.float64).eval()
+    ids = [loaded.tokenizer.encode_raw(sentence)[0] for sentence in SENTENCES]
+    longest = max(map(len, ids)) + 2
+    # One batch: padding on the right changes nothing.
+    tokens = torch.tensor([[0, *one, 0, *[1] * (longest - len(one) - 2)] for one in ids])
+    with torch.no_grad():
+        logprobs = model(tokens).logits.log_softmax(-1)[:, :-1].gather(-1, tokens[:, 1:, None])[..., 0]
+    sums = [float(row[: len(one) + 1].sum()) for row, one in zip(logprobs, ids, strict=True)]
+    assert sums == pytest.approx(double_sums(loaded, SENTENCES), abs=1e-9)
+    assert needs_code(loaded)
+
+
+@torch.no_grad()
+def test_logits_loss_and_padding(tmp_path):
+    write_model(tmp_path, random_model(LSTM))
+    model = PairscaleForCausalLM.from_pretrained(tmp_path).eval()
+    tokens = torch.tensor([[0, 2, 3, 4]])
+    logits = model(tokens).logits
+    assert torch.allclose(model(tokens, logits_to_keep=1).logits, logits[:, -1:], atol=1e-6)
+    nats = -logits.log_softmax(-1)[0, :-1].gather(-1, tokens[0, 1:, None]).mean()
+    assert model(tokens, labels=tokens).loss == pytest.approx(float(nats), abs=1e-6)
+    assert torch.equal(model(tokens, attention_mask=torch.tensor([[1, 1, 1, 0]])).logits, logits)
+    with pytest.raises(ValueError, match="padding on the left"):
+        model(tokens, attention_mask=torch.tensor([[0, 1, 1, 1]]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["lstm", "txl-adaptive"])
+def test_an_export_needs_nothing_of_pairscale(name, tmp_path):
+    loaded = random_model(MODELS[name])
+    write_model(tmp_path / "model", loaded)
+    packages = sorted({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
+    command = [sys.executable, "-I", "-S", "-c", ALONE, json.dumps(packages), str(tmp_path / "model")]
+    environment = {
+        "HF_HOME": str(tmp_path / "hub"),
+        "HF_HUB_OFFLINE": "1",
+        "OMP_NUM_THREADS": "1",
+        "PATH": "/usr/bin:/bin",
+    }
+    done = subprocess.run(
+        [*command, json.dumps(SENTENCES)], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout.splitlines()[-1])
+    assert result["sums"] == pytest.approx(double_sums(loaded, SENTENCES), abs=1e-9)
+    assert len(result["generated"]) > 2
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("peers")
+@pytest.mark.parametrize("name", ["lstm", "txl"])
+def test_minicons_gives_our_sums_of_an_export(name, tmp_path):
+    from minicons.scorer import IncrementalLMScorer
+
+    loaded = random_model(MODELS[name])
+    write_model(tmp_path, loaded)
+    peer = IncrementalLMScorer(
+        PairscaleForCausalLM.from_pretrained(tmp_path), "cpu", tokenizer=exported_tokenizer(loaded.tokenizer)
+    )
+    theirs = peer.sequence_score(SENTENCES, bos_token=True, reduction=lambda scores: scores.sum(0).item())
+    ours = own_scorer(loaded).score(SENTENCES, dataclasses.replace(PLAIN, score_eos=False))
+    assert theirs == pytest.approx([float(score.logprobs.sum()) for score in ours], abs=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["word", "char", "whitespace", "jieba", "unigram", "bpe"])
+def test_a_saved_tokenizer_has_our_ids(kind, tmp_path):
+    tokenizer = random_model(LSTM, kind, vocab_size=283 if kind in ("unigram", "bpe") else None).tokenizer
+    exported = exported_tokenizer(tokenizer)
+    exported.save_pretrained(tmp_path)
+    assert (tmp_path / "tokenization_pairscale.py").exists() == (kind in ("word", "whitespace", "jieba"))
+    loaded = type(exported).from_pretrained(tmp_path)
+    for text in [*SENTENCES, 'The cat doesn\'t "sleep".', "狗喜欢 the dog."]:
+        batch = loaded(text, return_offsets_mapping=True)
+        ids, offsets = tokenizer.encode_raw(text)
+        assert batch["input_ids"] == ids
+        if kind not in ("unigram", "bpe"):  # of the bytes of a character, the library's own offsets
+            assert batch["offset_mapping"] == offsets
+    if kind in ("char", "unigram", "bpe"):
+        assert AutoTokenizer.from_pretrained(tmp_path)(TEXT)["input_ids"] == loaded(TEXT)["input_ids"]
+
+
+@pytest.fixture
+def study(tmp_path) -> RunFolder:
+    """Write a scored run of a study with a model and two snapshots."""
+    SimulatedStudy(models=("lstm_tiny",), sizes=("125k",), seeds=(1,)).write(tmp_path / "runs")
+    (path,) = (tmp_path / "runs" / "simulated").glob("lstm*")
+    run, loaded = RunFolder(path), random_model(LSTM)
+    save_model(run, loaded.model, loaded.config, loaded.tokenizer, loaded.info)
+    for step, words in ((5, 1_000_123), (9, 250_000)):
+        data = weights_of(random_model(LSTM, seed=step).model, {"step": step, "words_seen": words, "moment": "end"})
+        snapshot = run.snapshot(step, hashlib.sha256(data).hexdigest())
+        snapshot.parent.mkdir(exist_ok=True)
+        snapshot.write_bytes(data)
+    return run
+
+
+def configured(run: RunFolder, *overrides: str):
+    paths = [f"paths.runs={run.path.parents[1]}", f"paths.reports={run.path.parents[2]}/reports"]
+    return compose("export", ["study=simulated", *paths, *overrides])
+
+
+def test_each_run_and_snapshot_is_a_folder_with_a_card(study):
+    (folder,) = export(configured(study, "format=huggingface", "licence=cc-by-4.0"))
+    assert folder == study.path.parents[2] / "reports" / "simulated" / "huggingface" / study.path.name
+    files = {path.name for path in folder.iterdir()}
+    assert files >= {"model.safetensors", "config.json", "tokenizer.json", "generation_config.json", "README.md",
+                     "CITATION.cff", "modeling_pairscale.py", "chck_1M", "chck_250k"}  # fmt: skip
+    weights = PairscaleForCausalLM.from_pretrained(folder / "chck_1M").state_dict()
+    for name, weight in load_snapshot(study, 5).model.state_dict().items():
+        assert torch.equal(weights[f"model.{name}"], weight)
+    card = (folder / "README.md").read_text()
+    front = yaml.safe_load(card.split("---\n")[1])
+    assert (front["license"], front["library_name"]) == ("cc-by-4.0", "transformers")
+    for part in ("| seed | 1 |", "125k words", "| BLiMP | lp |", "trust_remote_code=True", "Perplexity", " to 0."):
+        assert part in card
+    assert "1,000,123 words seen" in (folder / "chck_1M" / "README.md").read_text()
+    assert yaml.safe_load((folder / "CITATION.cff").read_text())["cff-version"] == "1.2.0"
+
+
+class Hub:
+    """In place of huggingface_hub.HfApi: records what is uploaded where."""
+
+    def __init__(self, refuses: bool = False):
+        self.calls, self.refuses = [], refuses
+
+    def create_repo(self, repository, exist_ok):
+        if self.refuses:
+            raise OSError("401 Client\nError")
+        self.calls.append(("create", repository))
+        return f"https://huggingface.co/{repository}"
+
+    def create_branch(self, repository, branch, exist_ok):
+        self.calls.append(("branch", branch))
+
+    def upload_folder(self, repo_id, folder_path, commit_message, revision="main", ignore_patterns=()):
+        self.calls.append(("upload", revision, Path(folder_path).name, list(ignore_patterns)))
+
+
+def test_a_model_goes_to_the_main_branch_and_snapshots_to_their_own(study, monkeypatch):
+    hub = Hub()
+    monkeypatch.setattr("huggingface_hub.HfApi", lambda: hub)
+    export(configured(study, "push=me/grammar"))
+    assert hub.calls == [
+        ("create", "me/grammar"),
+        ("upload", "main", study.path.name, ["chck_*/*"]),
+        ("branch", "chck_1M"),
+        ("upload", "chck_1M", "chck_1M", []),
+        ("branch", "chck_250k"),
+        ("upload", "chck_250k", "chck_250k", []),
+    ]
+    with pytest.raises(InputError, match="push=me/grammar: 401 Client Error"):
+        upload(study.path, {}, "me/grammar", Hub(refuses=True))
+
+
+def test_refusals(study):
+    for overrides, message in (
+        (["push=grammar"], "push=grammar: must be OWNER/NAME"),
+        (["format=html"], "format=html: an export has format=huggingface"),
+        (["study=null"], "study=null"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            export(configured(study, *overrides))
+    study.model.unlink()
+    with pytest.raises(RunError, match="can be exported"):
+        export(configured(study))
+
+
+def test_snapshots_are_named_by_words_seen():
+    names = {812: "chck_812", 250_000: "chck_250k", 999_812: "chck_1M", 1_234_567: "chck_1.23M", 2 * 10**9: "chck_2B"}
+    assert {words: snapshot_name(words) for words in names} == names

@@ -1,0 +1,26 @@
+"""The words of an exported tokenizer, equal to those of the study (corpora/words.py)."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from corpora.config import TokenizerConfig
+from corpora.tokenizers import fit_tokenizer
+from corpora.words import word_spans
+from eval.export.folder import exported_tokenizer
+
+PARTS = ["can't", "cannot", "'tis", "wanna", "gonna", "dogs'", "'s", "n't", '"', "''", "``", ".", "..", "...", ",", ":",
+         "3,5", "a", "Mr.", ")", "”", " ", "  ", "--", "狗", "\u00a0", "\n"]  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=["word", "jieba"])
+def tokenizer(request):
+    config = TokenizerConfig("t", request.param, None, "train", fit_sentences=10, character_coverage=1.0)
+    return exported_tokenizer(fit_tokenizer(config, ["a dog"], 1))
+
+
+@given(text=st.one_of(st.lists(st.sampled_from(PARTS), max_size=10).map("".join), st.text(max_size=15)))
+@example('He said: "No, Mr. Fox can\'t." ')
+def test_words_are_those_of_the_study(tokenizer, text):
+    reference = {"treebank": "treebank", "jieba": "jieba"}[tokenizer.init_kwargs["words"]]
+    assert tokenizer.spans(text) == word_spans(text, reference)
