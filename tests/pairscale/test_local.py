@@ -17,7 +17,7 @@ from pairscale.command.compose import compose, composed, registered
 from pairscale.command.launchers import check_all
 from pairscale.command.launchers.board import Board
 from pairscale.command.launchers.jobs import Work
-from pairscale.command.launchers.local import LocalLauncher, Slots, _visible_gpus
+from pairscale.command.launchers.local import LocalLauncher, Slots, _may_use_gpu, _visible_gpus
 from pairscale.command.launchers.remaining import Remaining
 from pairscale.command.main import main
 from pairscale.errors import ConfigError, RunError, RunInUse
@@ -244,6 +244,14 @@ def test_runs_are_forks_where_one_process_with_one_thread_and_no_gpu_can_start_t
     assert Slots(2, 1).forked
     assert not Slots(2, 2).forked
     assert not Slots(2, 1, ("0",)).forked
+
+
+def test_runs_that_may_use_a_gpu_are_no_forks(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    assert _may_use_gpu(jobs())
+    assert not _may_use_gpu(jobs("trainer.accelerator=cpu"))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert not _may_use_gpu(jobs())
 
 
 def test_runs_that_train_a_network_here_are_forks(tmp_path):

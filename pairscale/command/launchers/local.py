@@ -115,7 +115,7 @@ class LocalLauncher(Launcher):
         say(f"logs in {logs}")
         self._board = Board(run_names(jobs), [job.work for job in jobs], slots.count)
         with ExitStack() as stack:
-            forked = slots.forked and sum(job.preloads for job in jobs) > slots.count
+            forked = slots.forked and sum(job.preloads for job in jobs) > slots.count and not _may_use_gpu(jobs)
             self._forks = Forks(slots.environment(0), logs / "forks.log") if forked else None
             if self._forks:
                 stack.callback(self._forks.close)
@@ -259,6 +259,11 @@ def _visible_gpus() -> list[str]:
     except (OSError, subprocess.SubprocessError):
         return []
     return [str(number) for number, line in enumerate(line for line in listed.splitlines() if line.startswith("GPU "))]
+
+
+def _may_use_gpu(jobs: Sequence[Job]) -> bool:
+    """Return True if a job would use a GPU that is here, though hydra.launcher.gpus assigns it none."""
+    return any(job.on_gpu for job in jobs) and bool(_visible_gpus())
 
 
 def _last_line(log: Path) -> str:
