@@ -58,6 +58,7 @@ class SampleTokens:
     characters: int
     sentences: int
     digest: str
+    documents: npt.NDArray[np.int64] | None = None  # sentences of each, in order; None: of a sample of sentences
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,15 @@ class Corpus:
         for last, end in drawn.cuts:
             ids = [*encode_beginning(self.tokenizer, self.text.sentence(last), end), EOS]
             tokens = np.concatenate([tokens, np.array(ids, tokens.dtype)])
-        return SampleTokens(tokens, drawn.words, drawn.characters, drawn.sentences, drawn.digest)
+        documents = self._documents(drawn) if self.config.sample.unit == "document" else None
+        return SampleTokens(tokens, drawn.words, drawn.characters, drawn.sentences, drawn.digest, documents)
+
+    def _documents(self, drawn: Sample) -> npt.NDArray[np.int64]:
+        """Return the number of sentences that a sample has of each of its documents, in its order."""
+        sentences = drawn.indices if drawn.cut is None else np.append(drawn.indices, drawn.cut[0])
+        of = np.searchsorted(np.asarray(self.text.documents), sentences, side="right")
+        begins = np.flatnonzero(np.diff(of, prepend=-1))
+        return np.diff(begins, append=len(of))
 
     def held_out(self, split: str, words: int) -> HeldOut:
         """Return whole sentences of at most `words` words over the split, for all runs; InputError if it is empty."""

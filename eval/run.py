@@ -271,10 +271,10 @@ def _snapshot_work(run: RunFolder, config: EvalConfig) -> Iterator[PairsWork]:
     if not config.scoring.snapshots:
         return
     from eval.scorers.base import Execution
-    from eval.scorers.own import ModelScorer
+    from eval.scorers.load import trained_scorer
     from train.loop.snapshots import load_snapshot
 
     for step in run.snapshots:
         loaded = load_snapshot(run, step)
         name = f"{run.path.name} after {loaded.info['words_seen']:,} words"
-        yield PairsWork.of(run, config, ModelScorer(loaded, name, Execution.of(config)), loaded.info)
+        yield PairsWork.of(run, config, trained_scorer(loaded, name, Execution.of(config)), loaded.info)

@@ -10,6 +10,7 @@ from corpora.config import NOT_IN_DIGEST, CorporaConfig
 from pairscale.errors import ConfigError, check_between, check_choice, check_name
 from pairscale.sizes import parse_size
 from train.models.config import ModelConfig
+from train.models.huggingface_config import check_recipe
 from train.recipes import CountedConfig, RecipeConfig
 from train.trackers.tracker import LoggerConfig
 
@@ -81,6 +82,12 @@ class RunConfig(CorporaConfig):
                 f"trainer.devices={self.trainer.devices}: the {self.recipe.batch} columns of recipe.batch cannot be "
                 "divided evenly; give a divisor of it"
             )
+        if self.recipe.accumulate > 1 and self.trainer.devices > 1:
+            raise ConfigError(
+                f"recipe.accumulate={self.recipe.accumulate} with trainer.devices={self.trainer.devices}: both divide a "
+                "step; give recipe.accumulate=1, or a larger recipe.batch"
+            )
+        check_recipe(self.model, self.recipe)
         counted = self.model.counted
         if counted != isinstance(self.recipe, CountedConfig):
             reason = "an n-gram model is counted, not trained" if counted else "is for n-gram models, which are counted"

@@ -13,18 +13,20 @@ import torch
 from rich.table import Table
 from rich.text import Text
 
-from corpora.prepare import corpus_folder, is_prepared, known_filter, known_sizes, store_bytes
+from corpora.prepare import SampleTokens, corpus_folder, is_prepared, known_filter, known_sizes, store_bytes
 from corpora.sources.read import check_source
 from pairscale.errors import PairscaleError
 from pairscale.progress import working
 from pairscale.sizes import clock
 from train.config import RunConfig
-from train.loop.batches import Batches
+from train.loop.batches import Batches, Columns
+from train.loop.blocks import Blocks
 from train.loop.device import set_up_cpu, set_up_gpu
 from train.loop.snapshots import moments
 from train.models.build import build_model, parameter_count
 from train.models.config import NgramConfig
 from train.models.loss import chunk_bytes
+from train.recipes import COLUMNS
 from train.runs.folder import RunFolder
 from train.runs.identity import run_id
 
@@ -116,7 +118,7 @@ def estimate(config: RunConfig) -> Estimate:
     }
     if isinstance(config.model, NgramConfig):
         return _ngram_estimate(config.model, vocabulary, of_run)
-    batches = Batches(np.zeros(tokens, np.uint16), words, config.recipe)
+    batches = _batches(config, words, tokens)
     parameters = parameter_count(config.model, vocabulary)
     copies = 2 + config.recipe.moments  # weights, gradients, and the state of the optimiser
     rate = given_words_per_s(config)
@@ -134,7 +136,7 @@ def estimate(config: RunConfig) -> Estimate:
             PROCESS_BYTES
             + 4 * parameters * copies
             + BACKWARD * activation_bytes(config, vocabulary)
-            + chunk_bytes(config.recipe.batch * config.recipe.bptt, vocabulary, config.precision == "bf16")
+            + chunk_bytes(rows(config) * config.recipe.bptt, vocabulary, config.precision == "bf16")
             + tokens * 2
         ),
         disk_bytes=4 * parameters * (1 + len(snapshots)),
@@ -145,6 +147,14 @@ def estimate(config: RunConfig) -> Estimate:
         speed=speed,
         rate_is="measured here" if rate is None else "given",
     )
+
+
+def _batches(config: RunConfig, words: int, tokens: int) -> Batches:
+    """Return the batches of a sample of so many tokens; blocks of whole sentences count as if nothing were padding."""
+    ids = np.ones(tokens, np.uint16)
+    if config.recipe.packing == COLUMNS:
+        return Columns(ids, words, config.recipe)
+    return Blocks(SampleTokens(ids, words, 0, 0, ""), dataclasses.replace(config.recipe, packing="stream"), 0)
 
 
 def peak_memory(configs: Sequence[RunConfig]) -> int:
@@ -191,12 +201,17 @@ def given_words_per_s(config: RunConfig) -> float | None:
     return rate.get(config.model.name) if isinstance(rate, dict) else rate
 
 
+def rows(config: RunConfig) -> int:
+    """Return the texts that a run reads at a time in training."""
+    return -(-config.recipe.batch // config.recipe.accumulate)
+
+
 _activation_bytes: dict[str, int] = {}
 
 
 def activation_bytes(config: RunConfig, vocabulary: int) -> int:
     """Return the bytes saved for a backward pass, fp32, from shapes: within a tenth of measured ones, bf16 less."""
-    batch, bptt = config.recipe.batch, config.recipe.bptt
+    batch, bptt = rows(config), config.recipe.bptt
     shape = config.model.of_fixed_shape()
     key = repr((shape, batch, bptt, vocabulary))
     if key in _activation_bytes:
@@ -225,7 +240,7 @@ _speeds: dict[str, Speed] = {}
 
 def measured_speed(config: RunConfig, vocabulary: int) -> Speed:
     """Return the speed of the run's model on this machine, measured once a process for each kind of model."""
-    key = repr((config.model, config.recipe.batch, config.recipe.bptt, vocabulary, config.precision, config.trainer))
+    key = repr((config.model, rows(config), config.recipe.bptt, vocabulary, config.precision, config.trainer))
     if key in _speeds:
         return _speeds[key]
     with working(f"measuring the speed of {config.model.name} here"):
@@ -234,7 +249,7 @@ def measured_speed(config: RunConfig, vocabulary: int) -> Speed:
 
 
 def _measure(config: RunConfig, vocabulary: int) -> Speed:
-    batch, bptt = config.recipe.batch, config.recipe.bptt
+    batch, bptt = rows(config), config.recipe.bptt
     set_up_cpu(config.trainer, parameter_count(config.model, vocabulary))
     set_up_gpu(config.precision == "bf16")
     # A login node has no GPU, even if the run will.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from omegaconf import MISSING
 
-from corpora.config import NOT_IN_DIGEST
+from corpora.config import ADDED_LATER, NOT_IN_DIGEST
 from pairscale.command.schemas import store_schemas
 from pairscale.errors import ConfigError, check_above, check_between, check_choice, check_seed
 from pairscale.sizes import parse_size
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from torch.optim import Optimizer
 
 EXPORTS = ("best", "last")
+COLUMNS = "columns"
+PACKINGS = (COLUMNS, "stream", "sentences", "documents")
+SCHEDULES = ("cosine", "wsd")
 MAX_EPOCHS = 1_000_000
 
 
@@ -51,14 +54,17 @@ class RecipeConfig:
     name: str = MISSING  # of the recipe, kept in the run
     seed: int | None = None  # orders the data; null: derived from the run's seed
     budget: BudgetConfig = MISSING  # length of the training: epochs, or words seen
-    batch: int = MISSING  # columns of the token stream
-    bptt: int = MISSING  # tokens a step per column
+    batch: int = MISSING  # columns of the token stream, or blocks a step
+    bptt: int = MISSING  # tokens a step per column, or of a block
     lr: float = MISSING  # learning rate at its highest
     clip: float = MISSING  # L2 norm of the whole gradient
     export: str = MISSING  # weights for scoring: "best" or "last"
     validate_every: str | None = None  # words seen between validations; null: at the end of an epoch
     validation_words: int = MISSING  # words of the validation split, at most, that a validation reads
     checkpoint_every: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # words seen; null: with validation
+    # columns: of one stream, read with carried state; or blocks, each read from its beginning (train/loop/blocks.py).
+    packing: str = field(default=COLUMNS, metadata=ADDED_LATER)
+    accumulate: int = field(default=1, metadata=ADDED_LATER)  # parts of a step's blocks that are read one after another
 
     moments: ClassVar[int] = 0  # state of the optimiser in numbers per weight
     trains: ClassVar[bool] = True  # False: of a model that comes trained
@@ -71,6 +77,12 @@ class RecipeConfig:
     def __post_init__(self) -> None:
         check_choice("recipe.export", self.export, EXPORTS)
         check_seed("recipe.seed", self.seed)
+        check_choice("recipe.packing", self.packing, PACKINGS)
+        check_between("recipe.accumulate", self.accumulate, 1, max(1, self.batch))
+        if self.accumulate > 1 and self.packing == COLUMNS:
+            raise ConfigError(
+                f"recipe.accumulate={self.accumulate}: divides the blocks of a step; recipe.packing=columns has none"
+            )
         for name in ("batch", "bptt"):
             check_between(f"recipe.{name}", getattr(self, name), 1, MAX_WIDTH)
         check_between("recipe.validation_words", self.validation_words, 1, 10**12)
@@ -142,6 +154,72 @@ class AdamCosineConfig(RecipeConfig):
 
 
 @dataclass
+class AdamWConfig(RecipeConfig):
+    """AdamW (Loshchilov and Hutter 2019) with warm-up and a schedule over the run's own steps.
+
+    Weight decay is of matrices alone, embeddings included: biases and gains of layer norms have none.
+    """
+
+    moments: ClassVar[int] = 2
+
+    bptt: int = 0  # is `context`
+    context: int = MISSING  # tokens of a block, or a step per column
+    schedule: str = MISSING  # SCHEDULES
+    warmup: float = MISSING  # share of the steps
+    decay: float = MISSING  # schedule=wsd: share of the steps, the last ones, in which the rate falls
+    min_lr: float = MISSING  # learning rate at the end
+    weight_decay: float = MISSING
+    betas: list[float] = MISSING  # decay rates of the two moments of the gradient
+    eps: float = MISSING
+
+    def __post_init__(self) -> None:
+        self.bptt = self.context
+        super().__post_init__()
+        check_choice("recipe.schedule", self.schedule, SCHEDULES)
+        for name in ("warmup", "decay"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ConfigError(f"recipe.{name}={getattr(self, name)}: must be a share of the steps, from 0 to 1")
+        if self.schedule == "wsd" and self.warmup + self.decay > 1:
+            raise ConfigError(
+                f"recipe.warmup={self.warmup} and recipe.decay={self.decay}: are shares of the same steps; their sum "
+                "must be 1 or less"
+            )
+        check_between("recipe.min_lr", self.min_lr, 0, self.lr)
+        check_between("recipe.weight_decay", self.weight_decay, 0, 1)
+        check_above("recipe.eps", self.eps, 0)
+        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
+            raise ConfigError(f"recipe.betas={self.betas}: must be two numbers from 0 to below 1, such as [0.9,0.95]")
+
+    def optimizer(self, parameters: Iterable[Parameter]) -> Optimizer:
+        from torch.optim import AdamW
+
+        weights = list(parameters)
+        groups = [
+            {"params": [weight for weight in weights if weight.dim() >= 2], "weight_decay": self.weight_decay},
+            {"params": [weight for weight in weights if weight.dim() < 2], "weight_decay": 0.0},
+        ]
+        return AdamW(
+            [group for group in groups if group["params"]],
+            lr=self.lr, betas=(self.betas[0], self.betas[1]), eps=self.eps, fused=True,
+        )  # fmt: skip
+
+    def scheduled_rate(self, step: int, total_steps: int) -> float | None:
+        """Return the rate of a linear warm-up, then of a cosine (Loshchilov and Hutter 2017) or of WSD.
+
+        WSD (warm-up, stable, decay: Hu et al. 2024, section 4) keeps `lr` until it falls in a line over the last steps.
+        """
+        warmup = self.warmup * total_steps
+        if step < warmup:
+            return self.lr * (step + 1) / (warmup + 1)
+        if self.schedule == "cosine":
+            progress = (step - warmup) / max(1.0, total_steps - warmup)
+            return self.min_lr + 0.5 * (self.lr - self.min_lr) * (1 + math.cos(math.pi * progress))
+        falling = self.decay * total_steps
+        left = 1.0 if not falling else min(1.0, (total_steps - step) / falling)
+        return self.min_lr + (self.lr - self.min_lr) * left
+
+
+@dataclass
 class UntrainedConfig(RecipeConfig):
     """The recipe of a model that comes trained: no training."""
 
@@ -175,6 +253,7 @@ store_schemas(
     "recipe",
     sgd_plateau_schema=SgdPlateauConfig,
     adam_cosine_schema=AdamCosineConfig,
+    adamw_schema=AdamWConfig,
     counted_schema=CountedConfig,
     untrained_schema=UntrainedConfig,
 )

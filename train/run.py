@@ -74,7 +74,9 @@ def say_summary(folder: RunFolder) -> None:
     manifest = folder.read_manifest()
     parts = [f"{manifest['words_per_s']:,} words/s"] if manifest.get("words_per_s") else []
     parts += [f"{sum(manifest['ngrams']):,} n-grams"] if manifest.get("ngrams") else []
-    parts += [f"valid perplexity {manifest['last']['valid_ppl']:,.1f} a word"]
+    last = manifest["last"]
+    parts += [f"valid perplexity {last['valid_ppl']:,.1f} a word"] if "valid_ppl" in last else []
+    parts += [f"valid pseudo-perplexity {last['valid_pseudo_ppl']:,.1f} a word"] if "valid_pseudo_ppl" in last else []
     if substituted := manifest.get("fallback_discounts"):
         parts.append(f"model.discount_fallback for orders {', '.join(map(str, substituted))}")
     say(f"trained {folder.path.name} in {clock(manifest['wall_s'])}: {', '.join(parts)}")

@@ -41,8 +41,8 @@ class HubModel:
 class HubScorer(NextWordScorer):
     """A Hugging Face model and its tokenizer."""
 
-    word_level = False
-    sample_words = None
+    word_level: bool = False
+    sample_words: int | None = None
     positions: int | None  # most tokens that the model reads; None: no limit
 
     def __init__(self, loaded: HubModel, execution: Execution):

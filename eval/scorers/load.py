@@ -1,4 +1,4 @@
-"""Loading the scorer of a run folder, or of a model of Hugging Face."""
+"""Scorers of run folders, of their snapshots, and of models of Hugging Face."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,8 @@ from eval.scorers.base import Execution, Scorer
 from eval.scorers.own import ModelScorer
 from pairscale.errors import RunError
 from pairscale.schema import checked
-from train.runs.export import load_model
+from train.models.huggingface_config import HuggingFaceConfig
+from train.runs.export import LoadedModel, load_model
 from train.runs.folder import AGAIN, RunFolder
 
 
@@ -43,7 +44,16 @@ def run_scorer(run: RunFolder, execution: Execution) -> Scorer:
         from train.ngram import load_ngram
 
         return NgramScorer(load_ngram(run), run.path.name, execution.progress)
-    return ModelScorer(load_model(run), run.path.name, execution)
+    return trained_scorer(load_model(run), run.path.name, execution)
+
+
+def trained_scorer(loaded: LoadedModel, name: str, execution: Execution) -> Scorer:
+    """Return the scorer of a neural model that pairscale trained."""
+    if isinstance(loaded.config, HuggingFaceConfig):
+        from eval.scorers.trained_networks import network_scorer
+
+        return network_scorer(loaded, loaded.config, name, execution)
+    return ModelScorer(loaded, name, execution)
 
 
 def _check_harmless(run: RunFolder, described: dict[str, Any]) -> None:

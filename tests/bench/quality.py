@@ -35,7 +35,7 @@ from corpora.tokenizers import EOS, UNK  # noqa: E402
 from pairscale.command.compose import compose  # noqa: E402
 from tests.bench.references import copy_checkout  # noqa: E402
 from train.config import RunConfig  # noqa: E402
-from train.loop.batches import Batches  # noqa: E402
+from train.loop.batches import Columns  # noqa: E402
 from train.models.config import LstmConfig, TxlConfig  # noqa: E402
 from train.run import train_run  # noqa: E402
 
@@ -97,7 +97,7 @@ def lstm_command(config: RunConfig) -> list[str]:
 def txl_command(config: RunConfig, sample: Tokens) -> list[str]:
     model, recipe = config.model, config.recipe
     assert isinstance(model, TxlConfig)
-    batches = Batches(sample, 1, recipe)
+    batches = Columns(sample, 1, recipe)
     values = {
         "n_layer": model.layers, "d_model": model.d_model, "n_head": model.heads, "d_head": model.d_head,
         "d_inner": model.d_inner, "dropout": model.dropout, "dropatt": model.attention_dropout,

@@ -18,7 +18,7 @@ from tests.support import ROOT
 from tests.support.commands import run_command
 from tests.support.expected_runs import expected_runs
 from train.estimate import PROCESS_BYTES, activation_bytes, estimate
-from train.loop.batches import Batches
+from train.loop.batches import Columns
 from train.models.build import build_model
 from train.plan import Plan, Planned
 from train.runs.folder import RunFolder
@@ -228,5 +228,5 @@ def test_planned_words_seen_equal_the_budget(paths):
     resources = estimate(config)
     assert resources.words_seen == pytest.approx(250_000, rel=0.01)
     assert resources.steps == len(
-        Batches(torch.zeros(resources.tokens, dtype=torch.int32).numpy(), resources.words, config.recipe)
+        Columns(torch.zeros(resources.tokens, dtype=torch.int32).numpy(), resources.words, config.recipe)
     )

@@ -1,5 +1,6 @@
-"""Batches as columns of one token stream, addressed by step, so that a run can resume at any step."""
+"""Batches of a sample, addressed by step, so that a run can resume at any step; here as columns of one token stream."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,44 +16,50 @@ from pairscale.sizes import parse_size
 from train.recipes import BudgetConfig, RecipeConfig
 
 
+NO_TARGET = -100  # in place of a target that is none: padding, and tokens that are not hidden
+
+
 @dataclass
 class Batch:
-    """One step: inputs (B, T), the tokens after them (B, T), and `first`, True if it reads from an initial state."""
+    """One step, or a rank's part of it: inputs (B, T) and targets (B, T) int64.
+
+    Targets are the tokens after the inputs, or hidden tokens; NO_TARGET where there is none.
+    """
 
     inputs: Tensor
     targets: Tensor
-    first: bool
+    first: bool  # True if it reads from an initial state
+    count: float | None = None  # targets of the step, for each rank; None: every place has one
+
+    def parts(self, count: int) -> list["Batch"]:
+        """Return the batch in at most `count` parts of about as many rows."""
+        if count == 1:
+            return [self]
+        split = zip(self.inputs.tensor_split(count), self.targets.tensor_split(count), strict=True)
+        return [Batch(inputs, targets, self.first, self.count) for inputs, targets in split if len(inputs)]
 
 
-class Batches:
-    """All steps of a run, in order: the sample's stream cut into `batch` columns, walked in steps of `bptt`.
+class Batches(ABC):
+    """All steps of a run, in order; epochs have equally many. `load_state_dict` continues at a step."""
 
-    Each epoch walks the same columns in the same order from an initial state, as in the published code of both models;
-    its last step may be shorter. The stream begins after an `<eos>`, so that its first token is predicted too, and the
-    last column is filled up from the stream's start (fewer than `batch` tokens), so that every token is predicted in
-    every epoch. The sample's own order is random, so no seed is needed here. `load_state_dict` continues at a step.
-    """
-
-    def __init__(self, tokens: npt.NDArray[Any], words: int, recipe: RecipeConfig, share: tuple[int, int] = (0, 1)):
-        """Take the sample's ids and its number of reference words; of (rank, ranks) in `share` read the rank's columns.
-
-        Steps and words are those of all. Raises ConfigError for fewer tokens than columns or 0 < budget < 1 word.
-        """
-        if len(tokens) < recipe.batch:
-            raise ConfigError(f"recipe.batch={recipe.batch}: more columns than the sample has tokens ({len(tokens)})")
-        self.bptt = recipe.bptt
+    def __init__(self, words: int, steps_per_epoch: int, recipe: RecipeConfig):
+        """Take a sample's number of reference words. Raises ConfigError for 0 < budget < 1 word."""
         self.words = words
-        self.column = -(-len(tokens) // recipe.batch)
-        used = self.column * recipe.batch
-        stream = np.empty(used + 1, dtype=tokens.dtype)
-        stream[0], stream[1:] = EOS, np.resize(tokens, used)
-        rank, ranks = share
-        own = slice(rank * recipe.batch // ranks, (rank + 1) * recipe.batch // ranks)
-        self.inputs = stream[:-1].reshape(recipe.batch, self.column)[own]
-        self.targets = stream[1:].reshape(recipe.batch, self.column)[own]
-        self.steps_per_epoch = -(-self.column // self.bptt)
+        self.steps_per_epoch = steps_per_epoch
         self.steps = self._steps(recipe.budget)
         self.step = 0
+
+    @abstractmethod
+    def at(self, step: int) -> Batch:
+        """Return the batch of a step (from 0), or this rank's part of it."""
+
+    @abstractmethod
+    def steps_within(self, words: int) -> int:
+        """Return the fewest steps of an epoch in which so many reference words are seen."""
+
+    @abstractmethod
+    def share_read(self, within: int) -> float:
+        """Return the share of an epoch's tokens that `within` of its steps read."""
 
     def _steps(self, budget: BudgetConfig) -> int:
         """Return the fewest steps in which the words of the budget are seen."""
@@ -69,8 +76,12 @@ class Batches:
     def steps_for(self, words: int) -> int:
         """Return the fewest steps in which so many reference words are seen, with repeats."""
         epochs, rest = divmod(words, self.words)
-        depth = -(-rest * self.column // self.words)  # of the columns that hold the rest, in tokens
-        return epochs * self.steps_per_epoch + -(-depth // self.bptt)
+        return epochs * self.steps_per_epoch + self.steps_within(rest)
+
+    def words_seen(self, step: int) -> int:
+        """Return the reference words read after `step` steps, with repeats, to the nearest word."""
+        epochs, within = divmod(step, self.steps_per_epoch)
+        return epochs * self.words + round(self.share_read(within) * self.words)
 
     def __len__(self) -> int:
         return self.steps
@@ -83,6 +94,47 @@ class Batches:
             yield batch
         self.step = 0
 
+    def state_dict(self) -> dict[str, int]:
+        return {"step": self.step}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        self.step = state["step"]
+
+
+class Columns(Batches):
+    """The sample's stream cut into `batch` columns, walked in steps of `bptt`.
+
+    Each epoch walks the same columns in the same order from an initial state, as in the published code of both models;
+    its last step may be shorter. The stream begins after an `<eos>`, so that its first token is predicted too, and the
+    last column is filled up from the stream's start (fewer than `batch` tokens), so that every token is predicted in
+    every epoch. The sample's own order is random, so no seed is needed here.
+    """
+
+    def __init__(self, tokens: npt.NDArray[Any], words: int, recipe: RecipeConfig, share: tuple[int, int] = (0, 1)):
+        """Take the sample's ids and its number of reference words; of (rank, ranks) in `share` read the rank's columns.
+
+        Steps and words are those of all. Raises ConfigError for fewer tokens than columns or 0 < budget < 1 word.
+        """
+        if len(tokens) < recipe.batch:
+            raise ConfigError(f"recipe.batch={recipe.batch}: more columns than the sample has tokens ({len(tokens)})")
+        self.bptt = recipe.bptt
+        self.column = -(-len(tokens) // recipe.batch)
+        used = self.column * recipe.batch
+        stream = np.empty(used + 1, dtype=tokens.dtype)
+        stream[0], stream[1:] = EOS, np.resize(tokens, used)
+        rank, ranks = share
+        own = slice(rank * recipe.batch // ranks, (rank + 1) * recipe.batch // ranks)
+        self.inputs = stream[:-1].reshape(recipe.batch, self.column)[own]
+        self.targets = stream[1:].reshape(recipe.batch, self.column)[own]
+        super().__init__(words, -(-self.column // self.bptt), recipe)
+
+    def steps_within(self, words: int) -> int:
+        depth = -(-words * self.column // self.words)  # of the columns that hold them, in tokens
+        return -(-depth // self.bptt)
+
+    def share_read(self, within: int) -> float:
+        return min(within * self.bptt, self.column) / self.column
+
     def at(self, step: int) -> Batch:
         """Return the batch of a step (from 0)."""
         within = step % self.steps_per_epoch
@@ -90,15 +142,3 @@ class Batches:
         inputs = torch.from_numpy(self.inputs[:, part].astype(np.int64))
         targets = torch.from_numpy(self.targets[:, part].astype(np.int64))
         return Batch(inputs, targets, first=within == 0)
-
-    def words_seen(self, step: int) -> int:
-        """Return the reference words read after `step` steps, with repeats, to the nearest word."""
-        epochs, within = divmod(step, self.steps_per_epoch)
-        share = min(within * self.bptt, self.column) / self.column
-        return epochs * self.words + round(share * self.words)
-
-    def state_dict(self) -> dict[str, int]:
-        return {"step": self.step}
-
-    def load_state_dict(self, state: dict[str, int]) -> None:
-        self.step = state["step"]

@@ -5,10 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from corpora.prepare import Corpus, HeldOut, SampleTokens, prepare
+from pairscale.seeds import derived_seed
 from train.config import RunConfig
-from train.loop.batches import Batches
+from train.loop.batches import Batches, Columns
+from train.loop.blocks import Blocks, Masked
+from train.loop.perplexity import Perplexity, evaluate, evaluate_masked, evaluate_windows
 from train.loop.ranks import Ranks
+from train.models.base import LanguageModel
+from train.models.huggingface_config import HuggingFaceConfig
+from train.recipes import COLUMNS
 from train.runs.identity import config_digest
 
 
@@ -21,6 +29,7 @@ class TrainingData:
     sample: SampleTokens
     held_out: HeldOut
     batches: Batches
+    masked: Masked | None  # the objective; None: the next token
 
     @classmethod
     def prepare(cls, config: RunConfig, ranks: Ranks) -> TrainingData:
@@ -28,8 +37,22 @@ class TrainingData:
         corpus = prepare(config)
         sample = corpus.sample()
         held_out = corpus.held_out("valid", config.recipe.validation_words)
-        batches = Batches(sample.tokens, sample.words, config.recipe, (ranks.rank, ranks.size))
-        return cls(config, corpus, sample, held_out, batches)
+        masked = _masked(config, corpus)
+        if config.recipe.packing == COLUMNS:
+            columns = Columns(sample.tokens, sample.words, config.recipe, (ranks.rank, ranks.size))
+            return cls(config, corpus, sample, held_out, columns, masked)
+        seed = derived_seed(config.recipe.seed, config.seed, "blocks")
+        blocks = Blocks(sample, config.recipe, seed, masked, (ranks.rank, ranks.size))
+        return cls(config, corpus, sample, held_out, blocks, masked)
+
+    def validation(self, model: LanguageModel, device: torch.device) -> Perplexity:
+        """Return the perplexity of the run's model on the held-out text, or its pseudo-perplexity if it is masked."""
+        if model.carries_state:
+            return evaluate(model, self.held_out, device)
+        context = self.config.recipe.bptt
+        if self.masked is None:
+            return evaluate_windows(model, self.held_out, device, context)
+        return evaluate_masked(model, self.held_out, device, context, self.masked.shift)
 
     @property
     def vocabulary(self) -> int:
@@ -43,3 +66,10 @@ class TrainingData:
             "sample_digest": self.sample.digest,
             "config_digest": config_digest(self.config),
         }
+
+
+def _masked(config: RunConfig, corpus: Corpus) -> Masked | None:
+    model = config.model
+    if not isinstance(model, HuggingFaceConfig) or model.masking is None:
+        return None
+    return Masked.of(model.masking, int(model.objective == "mntp"), corpus.tokenizer)

@@ -10,9 +10,8 @@ from torch import Tensor
 from pairscale.errors import RunError
 from pairscale.sizes import parse_size
 from train.config import RunConfig
-from train.loop.batches import Batch, Batches
+from train.loop.batches import NO_TARGET, Batch, Batches
 from train.loop.data import TrainingData
-from train.loop.perplexity import evaluate
 from train.loop.preemption import Preemption
 from train.loop.state import TrainState
 from train.models.base import LanguageModel
@@ -74,20 +73,41 @@ class LanguageModelling(L.LightningModule):
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
         rate = self.config.recipe.scheduled_rate(self.global_step, self.total_steps)
         if rate is not None:
-            self._optimizer.param_groups[0]["lr"] = rate
+            self._rate = rate
+
+    def optimizer_zero_grad(self, *_: Any, **__: Any) -> None:
+        """Leave gradients alone: Lightning calls this after `training_step`, which has read the earlier parts by then."""
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """Return the mean loss of a batch, in nats per token."""
+        """Return the loss of a batch's last part, in nats per token of the batch; gradients of earlier parts are there.
+
+        The sum over all parts is the mean loss of the batch.
+        """
+        self._optimizer.zero_grad()
+        *earlier, last = batch.parts(self.config.recipe.accumulate)
+        done = torch.zeros((), device=self.device)
+        for part in earlier:
+            loss = self._loss(part)
+            self.trainer.strategy.backward(loss, None)
+            done = done + loss.detach()
+        loss = self._loss(last)
+        self.recent[self._place(self.global_step), 0] = done + loss.detach()
+        return loss
+
+    def _loss(self, batch: Batch) -> Tensor:
+        """Return the loss of a batch or a part of it, in nats per target of the whole batch."""
         carried = self.state.carried
         if batch.first or carried is None:
             carried = self.model.initial_state(batch.inputs.shape[0])
         hidden, self.state.carried = self.model(batch.inputs, carried)
         targets = batch.targets.reshape(-1)
-        total = self.model.loss(hidden.reshape(targets.numel(), -1), targets)
+        hidden = hidden.reshape(targets.numel(), -1)
+        if batch.count is not None:
+            chosen = torch.nonzero(targets != NO_TARGET).squeeze(1)
+            hidden, targets = hidden[chosen], targets[chosen]
+        total = self.model.loss(hidden, targets)
         self.state.add_loss(total, targets.numel())
-        loss = total / targets.numel()
-        self.recent[self._place(self.global_step), 0] = loss.detach()
-        return loss
+        return total / (targets.numel() if batch.count is None else batch.count)
 
     def on_train_batch_end(self, outputs: Any, batch: Batch, batch_idx: int) -> None:
         step = self.global_step
@@ -167,7 +187,7 @@ class LanguageModelling(L.LightningModule):
             self.state.metrics.write()  # up to the last log point: the way there
         rate = self.config.recipe.scheduled_rate(step - 1, self.total_steps)
         if rate is None:
-            rate = self._optimizer.param_groups[0]["lr"]
+            rate = self._rate
         raise RunError(
             f"the run diverged at step {step:,} of {self.total_steps:,} ({self.batches.words_seen(step):,} words seen),"
             f" loss {loss:.4g} nats per token, norm of the gradient {norm:.4g}, learning rate {rate:.4g}; lower "
@@ -180,14 +200,14 @@ class LanguageModelling(L.LightningModule):
             {
                 "words_seen": self.batches.words_seen(step),
                 "epoch": step / self.batches.steps_per_epoch,
-                "lr": self._optimizer.param_groups[0]["lr"],
+                "lr": self._rate,
                 "train_nats_per_token": self.state.take_loss(),
             },
         )
 
     def _validate(self, step: int) -> None:
         state = self.state
-        state.last = state.ranks.from_first(lambda: evaluate(self.model, self.data.held_out, self.device))
+        state.last = state.ranks.from_first(lambda: self.data.validation(self.model, self.device))
         if not math.isfinite(loss := state.last.nats / state.last.words):
             raise RunError(
                 f"the validation loss is {loss} after {step:,} steps, though all weights are finite: the run diverged; "
@@ -196,12 +216,22 @@ class LanguageModelling(L.LightningModule):
         improved = self.keep_best(step)
         at = {"words_seen": self.batches.words_seen(step), "epoch": step / self.batches.steps_per_epoch}
         state.metrics.add(step, {**at, **state.last.metrics()})
-        group = self._optimizer.param_groups[0]
-        group["lr"] = self.config.recipe.rate_after_validation(group["lr"], improved)
+        self._rate = self.config.recipe.rate_after_validation(self._rate, improved)
 
     @property
     def _optimizer(self) -> torch.optim.Optimizer:
         return self.trainer.optimizers[0]
+
+    @property
+    def _rate(self) -> float:
+        """The learning rate, the same for all groups of weights."""
+        rate: float = self._optimizer.param_groups[0]["lr"]
+        return rate
+
+    @_rate.setter
+    def _rate(self, rate: float) -> None:
+        for group in self._optimizer.param_groups:
+            group["lr"] = rate
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         checkpoint["run"] = self.state.state_dict()

@@ -1,13 +1,20 @@
-"""Perplexity for comparisons: total nats per reference word, whatever the model's tokens are."""
+"""Perplexity for comparisons: total nats per reference word, whatever the model's tokens are.
+
+Of models that carry a state, of those that read blocks, and of masked models, whose pseudo-perplexity is another quantity.
+"""
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
+import numpy as np
 import torch
+from torch import Tensor
 
 from corpora.prepare import HeldOut
 from corpora.tokenizers import EOS, UNK
 from train.models.base import LanguageModel
+from train.models.huggingface_config import MASK, PAD, SPECIAL_TOKENS
 
 
 @dataclass(frozen=True)
@@ -23,6 +30,8 @@ class Perplexity:
     unk: int  # tokens outside the vocabulary
     columns: tuple[float, ...] = ()  # nats per token of each part of the text that has its own state
     vocabulary: int = 0  # 0: unknown
+
+    called: ClassVar[str] = "perplexity"
 
     @property
     def stuck(self) -> str | None:
@@ -73,6 +82,23 @@ class Perplexity:
         }
 
 
+@dataclass(frozen=True)
+class PseudoPerplexity(Perplexity):
+    """The losses of a masked model: of each token given all others of its sentence (Salazar et al. 2020, section 2.3).
+
+    They are no losses of a distribution over texts: comparable between masked models alone.
+    """
+
+    called: ClassVar[str] = "pseudo-perplexity"
+
+    def metrics(self) -> dict[str, float]:
+        return {
+            "valid_pseudo_nats_per_word": self.nats / self.words,
+            "valid_pseudo_ppl": self.value,
+            "valid_oov_rate": self.unk / self.tokens,
+        }
+
+
 def _exp(nats: float) -> float:
     """Return exp, infinite instead of an overflow."""
     return math.exp(nats) if nats < MOST_NATS else math.inf
@@ -82,6 +108,7 @@ MOST_NATS = 709.0  # exp of more overflows
 COLUMN_RANGE = 3.0  # nats a token between columns of one text, whose sources differ by 1 to 2
 COLUMNS = 16  # of held-out text, the same for every model
 STEP = 128  # tokens a column and step
+READ = 4096  # tokens that are read at a time, in windows or sentences
 
 
 @torch.no_grad()
@@ -117,3 +144,68 @@ def evaluate(model: LanguageModel, held_out: HeldOut, device: torch.device) -> P
     means = tuple((of_columns / counted.sum(1)).tolist())
     counts = (held_out.words, held_out.sentences, tokens_read, held_out.unk)
     return Perplexity(nats, eos_nats, unk_nats, *counts, means, model.vocabulary)
+
+
+@torch.no_grad()
+def evaluate_windows(model: LanguageModel, held_out: HeldOut, device: torch.device, context: int) -> Perplexity:
+    """Return the perplexity of a model that reads windows of `context` tokens of held-out text, without dropout.
+
+    A window begins half a window after the one before it, and of all but the first one only the second half counts: so
+    each token is predicted from context / 2 tokens at least, as far as there are so many before it.
+    """
+    was_training = model.training
+    model.eval()
+    tokens = torch.from_numpy(held_out.tokens.astype("int64"))
+    inputs = torch.cat([torch.tensor([EOS]), tokens[:-1]])
+    context = min(context, len(tokens))
+    stride = max(1, context // 2)
+    starts = torch.arange(0, max(1, len(tokens) - context + stride), stride).clamp(max=len(tokens) - context)
+    places = starts[:, None] + torch.arange(context)  # (windows, context)
+    losses = torch.empty(len(tokens), dtype=torch.float64)
+    rows = max(1, READ // context)
+    for part in reversed(places.split(rows)):  # from the end: the first half of a window is replaced by the one before
+        hidden, _ = model(inputs[part].to(device), model.initial_state(len(part)))
+        target = tokens[part].to(device).flatten()
+        values = -model.logprobs(hidden.flatten(0, 1), target).double().cpu().view(part.shape)
+        for place, value in zip(part.flip(0), values.flip(0), strict=True):
+            losses[place] = value
+    model.train(was_training)
+    nats, eos, unk = (float(losses[of].sum()) for of in (tokens == tokens, tokens == EOS, tokens == UNK))
+    means = tuple(float(part.mean()) for part in losses.tensor_split(max(1, min(COLUMNS, len(tokens) // STEP))))
+    counts = (held_out.words, held_out.sentences, len(tokens) - held_out.sentences, held_out.unk)
+    return Perplexity(nats, eos, unk, *counts, means, model.vocabulary)
+
+
+@torch.no_grad()
+def evaluate_masked(
+    model: LanguageModel, held_out: HeldOut, device: torch.device, context: int, shift: int
+) -> PseudoPerplexity:
+    """Return the pseudo-perplexity of a masked model on held-out sentences, each alone between two `<eos>`.
+
+    Each token is hidden alone, and predicted `shift` positions before its own. Of a sentence longer than `context`
+    tokens the beginning counts for all of it, in proportion.
+    """
+    was_training = model.training
+    model.eval()
+    ends = np.flatnonzero(held_out.tokens == EOS)
+    sentences = [torch.from_numpy(part[part != EOS].astype("int64")) for part in np.split(held_out.tokens, ends)]
+    nats = 0.0
+    for sentence in sorted((one for one in sentences if len(one)), key=len):
+        read = sentence[: context - 2]
+        eos = torch.tensor([SPECIAL_TOKENS + EOS])
+        text = torch.cat([eos, read + SPECIAL_TOKENS, eos])
+        for places in torch.arange(1, len(read) + 1).split(max(1, READ // len(text))):
+            nats -= _hidden_alone(model, text, places, device, shift) * len(sentence) / len(read)
+    model.train(was_training)
+    counts = (held_out.words, held_out.sentences, len(held_out.tokens) - held_out.sentences, held_out.unk)
+    return PseudoPerplexity(nats, 0.0, 0.0, *counts, (), model.vocabulary)
+
+
+def _hidden_alone(model: LanguageModel, text: Tensor, places: Tensor, device: torch.device, shift: int) -> float:
+    """Return the sum of ln p of the tokens at `places` of a text (T,), each hidden in a copy of its own."""
+    copies = text.repeat(len(places), 1)
+    rows = torch.arange(len(places))
+    copies[rows, places] = MASK
+    hidden, _ = model(copies.to(device), model.initial_state(len(copies)))
+    at = hidden[rows.to(device), (places - shift).to(device)]
+    return float(model.logprobs(at, text[places].to(device)).double().sum())

@@ -61,7 +61,7 @@ class TrainingProgress(L.Callback):
             loss = self.state.interval_loss.item() / self.state.interval_tokens
             parts.append(f"loss {loss:.3f} nats/token ({math.exp(min(loss, 50)):,.1f})")
         if self.state.last is not None:
-            parts.append(f"valid perplexity {self.state.last.value:,.1f} a word")
+            parts.append(f"valid {self.state.last.called} {self.state.last.value:,.1f} a word")
         return ", ".join(parts)
 
     def on_train_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:

@@ -21,7 +21,6 @@ from train.loop.checkpoints import UNREADABLE, CheckpointFiles, newest_checkpoin
 from train.loop.data import TrainingData
 from train.loop.device import device_of, enough_memory, set_up_cpu, set_up_gpu
 from train.loop.module import LanguageModelling
-from train.loop.perplexity import evaluate
 from train.loop.preemption import Preemption
 from train.loop.progress import TrainingProgress
 from train.loop.ranks import Ranks
@@ -119,7 +118,7 @@ class Training:
                 if len(self.data.batches):
                     self.trainer.fit(self.module, self.data.batches, ckpt_path=checkpoint, weights_only=True)
                 elif self.ranks.first:
-                    self.state.last = evaluate(self.model, self.data.held_out, torch.device("cpu"))
+                    self.state.last = self.data.validation(self.model, torch.device("cpu"))
                     self.module.keep_best(0)
         except (*UNREADABLE, OSError) as error:
             if checkpoint and self.trainer.global_step == 0:

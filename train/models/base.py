@@ -19,6 +19,7 @@ class LanguageModel(nn.Module, ABC):
     """
 
     tree_tokens: int | None = None  # size of trees beyond which reading them is slower than reading texts; None: none
+    carries_state: bool = True  # False: it reads each text from its beginning, as many tokens as it has positions for
 
     def __init__(
         self, vocabulary: int, embedding: int, hidden: int, tied: bool, adaptive: AdaptiveVocabulary | None = None

@@ -28,6 +28,7 @@ class ModelConfig:
     """A language model; `seed` initialises its weights (null: derived from the run's seed)."""
 
     counted: ClassVar[bool] = False  # True if the model is counted in one pass, not trained by gradients
+    carries_state: ClassVar[bool] = True  # False: each block of text is read from its beginning
 
     name: str = MISSING  # of the model, first part of the names of its runs
     seed: int | None = None  # initialises the weights; null: derived from the run's seed

@@ -139,6 +139,8 @@ def described_model(
     )
     with torch.device("meta"):  # the weights are replaced at once, so none are drawn
         model = build_model(config, description["vocabulary"])
+    if any(buffer.is_meta for buffer in model.buffers()):  # which no file of weights has
+        model = build_model(config, description["vocabulary"])
     try:
         loaded = load_file(weights)
         _check_weights(weights, loaded)

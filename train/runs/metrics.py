@@ -18,6 +18,8 @@ COLUMNS = (
     "valid_ppl_without_eos",
     "valid_ppl_without_unk",
     "valid_oov_rate",
+    "valid_pseudo_nats_per_word",  # of masked models, in place of the others
+    "valid_pseudo_ppl",
 )
 
 
@@ -76,9 +78,14 @@ def numbers(row: Mapping[str, str]) -> dict[str, float]:
 
 
 def exported_validation(path: Path, export: str) -> dict[str, float | None]:
-    """Return the exported model's valid_ppl and valid_oov_rate, None if missing. Raises RunError for a damaged file."""
-    validated = [numbers(row) for row in MetricsFile(path).rows if row.get("valid_ppl")]
-    if not validated:
-        return {"valid_ppl": None, "valid_oov_rate": None}
-    row = min(validated, key=lambda row: row["valid_ppl"]) if export == "best" else validated[-1]
-    return {name: row.get(name) for name in ("valid_ppl", "valid_oov_rate")}
+    """Return the exported model's valid_ppl and valid_oov_rate, None if missing, and a masked one's valid_pseudo_ppl.
+
+    Raises RunError for a damaged file.
+    """
+    rows = MetricsFile(path).rows
+    for loss in ("valid_ppl", "valid_pseudo_ppl"):
+        validated = [numbers(row) for row in rows if row.get(loss)]
+        if validated:
+            row = min(validated, key=lambda row: row[loss]) if export == "best" else validated[-1]
+            return {"valid_ppl": None, "valid_oov_rate": row.get("valid_oov_rate")} | {loss: row[loss]}
+    return {"valid_ppl": None, "valid_oov_rate": None}

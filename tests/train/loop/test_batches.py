@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from corpora.tokenizers import EOS
 from pairscale.errors import ConfigError
-from train.loop.batches import Batches
+from train.loop.batches import Columns
 from train.recipes import BudgetConfig, RecipeConfig
 
 
@@ -31,9 +31,9 @@ def stream(count):
 def test_an_epoch_predicts_every_token_from_the_one_before_it(count, batch, bptt):
     if count < batch:
         with pytest.raises(ConfigError, match=f"recipe.batch={batch}: more columns than the sample has tokens"):
-            Batches(stream(count), 10, recipe(batch, bptt))
+            Columns(stream(count), 10, recipe(batch, bptt))
         return
-    batches = Batches(stream(count), 10, recipe(batch, bptt))
+    batches = Columns(stream(count), 10, recipe(batch, bptt))
     steps = list(batches)
     assert len(steps) == len(batches) == batches.steps_per_epoch
     inputs = torch.cat([step.inputs for step in steps], 1).flatten().tolist()  # columns one after the other
@@ -47,7 +47,7 @@ def test_an_epoch_predicts_every_token_from_the_one_before_it(count, batch, bptt
 
 
 def test_every_epoch_has_the_same_order_and_a_new_state():
-    batches = Batches(stream(50), 10, recipe(epochs=2))
+    batches = Columns(stream(50), 10, recipe(epochs=2))
     steps = list(batches)
     half = len(steps) // 2
     assert [step.first for step in steps].count(True) == 2
@@ -58,11 +58,11 @@ def test_every_epoch_has_the_same_order_and_a_new_state():
 
 @pytest.mark.parametrize("at", range(11))
 def test_a_saved_position_resumes_at_the_next_batch(at):
-    whole = [step.targets.tolist() for step in Batches(stream(50), 10, recipe(epochs=2))]
-    stopped = Batches(stream(50), 10, recipe(epochs=2))
+    whole = [step.targets.tolist() for step in Columns(stream(50), 10, recipe(epochs=2))]
+    stopped = Columns(stream(50), 10, recipe(epochs=2))
     iterator = iter(stopped)
     before = [next(iterator).targets.tolist() for _ in range(at)]
-    continued = Batches(stream(50), 10, recipe(epochs=2))
+    continued = Columns(stream(50), 10, recipe(epochs=2))
     continued.load_state_dict(stopped.state_dict())
     assert before + [step.targets.tolist() for step in continued] == whole
 
@@ -73,11 +73,11 @@ def test_a_saved_position_resumes_at_the_next_batch(at):
 )
 def test_the_budget_is_converted_to_steps(budget, steps):
     """50 tokens in 3 columns are 17 tokens a column: 4 steps of 4 and one of 1."""
-    assert len(Batches(stream(50), 1000, recipe(**budget))) == steps
+    assert len(Columns(stream(50), 1000, recipe(**budget))) == steps
 
 
 def test_words_seen_are_exact_at_the_end_of_an_epoch():
-    batches = Batches(stream(50), 1000, recipe(epochs=2))
+    batches = Columns(stream(50), 1000, recipe(epochs=2))
     assert [batches.words_seen(step) for step in (0, 5, 10)] == [0, 1000, 2000]
     assert batches.words_seen(4) == round(1000 * 16 / 17)
     assert batches.words_seen(6) == 1000 + round(1000 * 4 / 17)
@@ -94,7 +94,7 @@ def test_words_seen_are_exact_at_the_end_of_an_epoch():
 )
 def test_values_out_of_range_are_refused(values, message):
     with pytest.raises(ConfigError, match=message):
-        Batches(stream(50), 1000, recipe(**values))
+        Columns(stream(50), 1000, recipe(**values))
 
 
 class Recorder(L.LightningModule):
@@ -126,7 +126,7 @@ def test_lightning_resumes_exactly_where_a_checkpoint_was_saved(tmp_path):
             accelerator="cpu", max_epochs=1, logger=False, enable_checkpointing=False, enable_progress_bar=False,
             enable_model_summary=False, default_root_dir=tmp_path,
         )  # fmt: skip
-        trainer.fit(module, Batches(stream(50), 1000, recipe(epochs=2)), **values)
+        trainer.fit(module, Columns(stream(50), 1000, recipe(epochs=2)), **values)
         return module.seen
 
     saves = (1, 4, 5, 7, 9)  # after the first step, around the end of the first epoch, before the last step

@@ -15,7 +15,7 @@ from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, RunError
 from tests.bench.stages import SMALL, TRAINED, contents, difference
 from train.estimate import estimate
-from train.loop.batches import Batches
+from train.loop.batches import Columns
 from train.loop.module import LanguageModelling
 from train.loop.snapshots import Snapshots, load_snapshot, moments
 from train.recipes import BudgetConfig, RecipeConfig
@@ -44,7 +44,7 @@ def batches(epochs, tokens=1000, words=500):
         name="r", budget=BudgetConfig(epochs=epochs), batch=4, bptt=10, lr=1.0, clip=1.0, export="last",
         validation_words=1,
     )  # fmt: skip
-    return Batches(np.zeros(tokens, np.uint16), words, recipe)
+    return Columns(np.zeros(tokens, np.uint16), words, recipe)
 
 
 def test_moments_are_the_first_steps_that_reach_them():

@@ -1,0 +1,25 @@
+"""Scorers of Hugging Face architectures that pairscale trained: those of pretrained models, with the study's tokenizer."""
+
+from corpora.fast_tokenizers import fast_tokenizer
+from eval.scorers.base import Execution
+from eval.scorers.causal import CausalScorer
+from eval.scorers.hub import HubModel, HubScorer
+from eval.scorers.masked import MaskedScorer
+from train.models.huggingface import HuggingFaceModel
+from train.models.huggingface_config import HuggingFaceConfig
+from train.runs.export import LoadedModel
+
+
+def network_scorer(loaded: LoadedModel, config: HuggingFaceConfig, name: str, execution: Execution) -> HubScorer:
+    """Return the scorer of a run. Raises what CausalScorer and MaskedScorer raise."""
+    assert isinstance(loaded.model, HuggingFaceModel)
+    hub = HubModel(loaded.model.network, fast_tokenizer(loaded.tokenizer, config.masked), name)
+    scorer: HubScorer
+    if config.masked:
+        scorer = MaskedScorer(hub, execution)
+        scorer.shift = int(config.objective == "mntp")  # known, so that it need not be probed
+    else:
+        scorer = CausalScorer(hub, execution)
+        scorer.word_level = loaded.tokenizer.word_level
+    scorer.sample_words = loaded.info.get("sample_words")
+    return scorer

@@ -1,0 +1,176 @@
+"""Language models of Hugging Face's transformers: a network of the library behind the interface of our own."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from pairscale.hub import import_transformers
+from train.models.base import LanguageModel, State
+from train.models.huggingface_config import CLASSES, PAD, HuggingFaceConfig
+
+# Nats by which logits may differ from those of a plain softmax, in float32.
+PLAIN_TOLERANCE = 1e-3
+
+
+class HuggingFaceModel(LanguageModel):
+    """A network with its own embeddings and softmax; it keeps no memory between steps.
+
+    `network` is the transformers.PreTrainedModel. Hidden states are the inputs of its output layer, so that the softmax
+    is computed in chunks, and where a target is (train/models/loss.py); of a network that changes its logits after that
+    layer, or has none, they are the logits themselves.
+    """
+
+    carries_state = False
+
+    def __init__(self, config: HuggingFaceConfig, vocabulary: int):
+        """`vocabulary` is that of the study's tokenizer. Raises ConfigError for values that the network refuses."""
+        nn.Module.__init__(self)  # without our tables: the network has its own
+        self.vocabulary, self.adaptive, self.tree_tokens = vocabulary, None, 1
+        self.pad = PAD if config.masked else None
+        described = config.described(vocabulary)
+        auto = getattr(import_transformers(), CLASSES[config.objective])
+        with config.refusals():
+            self.network = auto.from_config(described)
+        self._taken: Tensor | None = None  # the input of the output layer, during a pass
+        self.register_state_dict_post_hook(_without_tied)
+        self.register_load_state_dict_pre_hook(_with_tied)
+        self.register_load_state_dict_post_hook(lambda module, keys: module.network.tie_weights())
+        if not self._on_meta:
+            self.plain  # noqa: B018: looked at before the first step, whose pass may be compiled
+
+    @property
+    def _on_meta(self) -> bool:
+        return next(self.parameters()).is_meta
+
+    @property
+    def _head(self) -> Any:
+        return self.network.get_output_embeddings()
+
+    @cached_property
+    def plain(self) -> bool:
+        """True if logits are hidden states times the weights of the output layer, plus its bias: seen on a probe."""
+        if not isinstance(self._head, nn.Linear):
+            return False
+        if self._on_meta:
+            return True
+        was_training = self.training
+        self.eval()
+        probe = torch.arange(2, 6, device=self._head.weight.device)[None] % self.vocabulary
+        with torch.no_grad():
+            own = self.network(input_ids=probe).logits.float().log_softmax(-1)
+            product = functional.linear(self._inputs_of_head(probe), self.output_weight, self.output_bias)
+        self.train(was_training)
+        return own.shape == product.shape and torch.allclose(
+            own, product.float().log_softmax(-1), rtol=0, atol=PLAIN_TOLERANCE
+        )
+
+    @property
+    def positions(self) -> int | None:
+        """Most tokens that the network reads; None: no limit."""
+        return most_positions(self.network)
+
+    @property
+    def output_weight(self) -> Tensor:
+        """(V, D) of the output layer."""
+        weight: Tensor = self._head.weight
+        return weight
+
+    @property
+    def output_bias(self) -> Tensor:
+        """(V,) of the output layer; zeros if it has none."""
+        bias: Tensor | None = self._head.bias
+        return self._head.weight.new_zeros(len(self._head.weight)) if bias is None else bias
+
+    def initial_state(self, batch: int) -> State:
+        """Return no state: each text is read from its beginning."""
+        return ()
+
+    def forward(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Read texts (B, T) int64; return (B, T, D), or logits (B, T, V) of a network that is not `plain`."""
+        if self.plain:
+            return self._inputs_of_head(tokens), ()
+        logits: Tensor = self.network(input_ids=tokens, **self._attended(tokens)).logits
+        return logits, ()
+
+    def _inputs_of_head(self, tokens: Tensor) -> Tensor:
+        """Return the inputs (B, T, D) of the output layer, whose product is left out."""
+        head = self._head
+        head.forward = self._take
+        try:
+            self.network(input_ids=tokens, **self._attended(tokens))
+        finally:
+            del head.forward  # the class's own again
+        taken, self._taken = self._taken, None
+        assert taken is not None
+        return taken
+
+    def _take(self, hidden: Tensor) -> Tensor:
+        self._taken = hidden
+        return hidden[..., :1]  # for what the network may do with its logits: of no use, and small
+
+    def _attended(self, tokens: Tensor) -> dict[str, Tensor]:
+        """Return the mask of tokens that are no padding, if a model that sees both sides reads any."""
+        if self.pad is None or (tokens.device.type == "cpu" and not bool((tokens == self.pad).any())):
+            return {}
+        return {"attention_mask": (tokens != self.pad).long()}
+
+    def read_trees(self, tokens: Tensor, parents: Tensor, depths: Tensor, state: State) -> Tensor:
+        """Raise TypeError: its runs are scored as other models of Hugging Face are (eval/scorers/load.py)."""
+        raise TypeError("a network of Hugging Face is scored by eval.scorers.causal or eval.scorers.masked")
+
+    def loss(self, hidden: Tensor, targets: Tensor) -> Tensor:
+        if self.plain:
+            return super().loss(hidden, targets)
+        return functional.cross_entropy(hidden.float(), targets, reduction="sum")
+
+    def logprobs(self, hidden: Tensor, targets: Tensor, rows: Tensor | None = None) -> Tensor:
+        if self.plain:
+            return super().logprobs(hidden, targets, rows)
+        of = torch.arange(len(targets), device=hidden.device) if rows is None else rows
+        return self.all_logprobs(hidden)[of, targets]
+
+    def all_logprobs(self, hidden: Tensor) -> Tensor:
+        if self.plain:
+            return super().all_logprobs(hidden)
+        with torch.no_grad():
+            return hidden.float().log_softmax(-1)
+
+
+def most_positions(network: nn.Module) -> int | None:
+    """Return the most tokens that a network of Hugging Face reads; None: no limit.
+
+    RoBERTa's first position is the one after that of the padding.
+    """
+    limit: int | None = getattr(network.config.get_text_config(), "max_position_embeddings", None)
+    for name, module in network.named_modules():
+        if limit is not None and name.endswith("position_embeddings"):
+            padding = getattr(module, "padding_idx", None)
+            return limit if padding is None else limit - padding - 1
+    return limit
+
+
+def _tied(model: HuggingFaceModel) -> dict[str, str]:
+    """Return the names of weights that are others of the network's, and those others: {"lm_head.weight": ...}."""
+    names: dict[int, str] = {}
+    tied = {}
+    for name, weight in model.network.named_parameters(remove_duplicate=False):
+        first = names.setdefault(id(weight), name)
+        if first != name:
+            tied[f"network.{name}"] = f"network.{first}"
+    return tied
+
+
+def _without_tied(model: HuggingFaceModel, state: dict[str, Tensor], prefix: str, metadata: Any) -> None:
+    for name in _tied(model):
+        state.pop(prefix + name, None)
+
+
+def _with_tied(model: HuggingFaceModel, state: dict[str, Tensor], prefix: str, *others: Any) -> None:
+    for name, first in _tied(model).items():
+        if prefix + first in state:
+            state.setdefault(prefix + name, state[prefix + first])

@@ -1,0 +1,167 @@
+"""The type of models whose architecture is one of Hugging Face's transformers, trained from scratch."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from omegaconf import MISSING
+
+from corpora.tokenizers import EOS
+from pairscale.errors import ConfigError, check_choice, first_few
+from pairscale.hub import import_transformers
+from train.models.config import ModelConfig, register_architecture
+from train.recipes import COLUMNS, RecipeConfig
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
+
+# causal: the next token. mlm: hidden tokens at their own positions (Devlin et al. 2019). mntp: at the position before
+# (masked next-token prediction: GPT-BERT, Charpentier and Samuel 2024, section 2).
+OBJECTIVES = ("causal", "mlm", "mntp")
+CLASSES = {"causal": "AutoModelForCausalLM", "mlm": "AutoModelForMaskedLM", "mntp": "AutoModelForMaskedLM"}
+# The first ids of a masked model: positions of RoBERTa and its kin are counted from that of the padding, so that it must
+# be small. Those of the study's tokenizer follow, moved up by SPECIAL_TOKENS.
+PAD, MASK, SPECIAL_TOKENS = 0, 1, 2
+# Fields that follow from the study's tokenizer and from how models are trained here.
+SET_HERE = (
+    "vocab_size", "bos_token_id", "eos_token_id", "pad_token_id", "mask_token_id", "sep_token_id", "cls_token_id",
+    "use_cache", "is_decoder", "is_encoder_decoder", "architectures", "model_type", "transformers_version", "dtype",
+)  # fmt: skip
+
+
+@dataclass
+class MaskingConfig:
+    """The tokens that a masked model predicts, drawn anew in each step (Liu et al. 2019), and what stands for them."""
+
+    share: float = 0.15  # of tokens to predict
+    masked: float = 0.8  # of them: replaced by the mask
+    random: float = 0.1  # of them: replaced by random tokens; the rest stay as they are
+    whole_words: bool = False  # draw words, not tokens
+
+    def __post_init__(self) -> None:
+        for name in ("share", "masked", "random"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ConfigError(f"model.masking.{name}={getattr(self, name)}: must be a share, from 0 to 1")
+        if not self.share:
+            raise ConfigError("model.masking.share=0: must be above 0, or nothing is learned")
+        if self.masked + self.random > 1:
+            raise ConfigError(
+                f"model.masking: masked={self.masked} and random={self.random} are shares of the same tokens; their "
+                "sum must be 1 or less"
+            )
+
+
+@dataclass
+class HuggingFaceConfig(ModelConfig):
+    """An architecture of Hugging Face's transformers, its weights drawn anew."""
+
+    carries_state: ClassVar[bool] = False
+
+    architecture: str = MISSING  # a model_type of transformers.AutoConfig
+    objective: str = MISSING  # OBJECTIVES
+    config: dict[str, Any] = field(default_factory=dict)  # fields of the architecture's configuration class
+    masking: MaskingConfig | None = None  # of a masked objective; null: as published
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("model.objective", self.objective, OBJECTIVES)
+        if not self.masked:
+            self.masking = None
+        elif self.masking is None:
+            self.masking = MaskingConfig()
+        self.check()
+
+    @property
+    def masked(self) -> bool:
+        """True if the model predicts hidden tokens from both sides."""
+        return self.objective != "causal"
+
+    @property
+    def offset(self) -> int:
+        """What is added to the ids of the study's tokenizer: the number of special tokens before them."""
+        return SPECIAL_TOKENS if self.masked else 0
+
+    def check(self) -> None:
+        """Raise ConfigError for an architecture or a field that transformers does not have, or not for the objective."""
+        transformers = import_transformers()
+        from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+
+        if self.architecture not in CONFIG_MAPPING_NAMES:
+            raise ConfigError(
+                f"model.architecture={self.architecture}: no model_type of transformers {transformers.__version__}"
+                + _near(self.architecture, CONFIG_MAPPING_NAMES)
+            )
+        described = transformers.AutoConfig.for_model(self.architecture)
+        known = set(described.to_dict()) | set(described.attribute_map)
+        for name in self.config:
+            if name in SET_HERE:
+                raise ConfigError(f"model.config.{name}: is set by pairscale; leave it out")
+            if name not in known:
+                raise ConfigError(
+                    f"model.config.{name}: no field of {type(described).__name__}{_near(name, known - set(SET_HERE))}"
+                )
+        if getattr(described, "is_encoder_decoder", False):
+            raise ConfigError(
+                f"model.architecture={self.architecture}: an encoder-decoder, which models no plain text; a causal or a "
+                "masked architecture is needed, such as gpt2 or bert"
+            )
+        self.class_name()
+
+    def class_name(self) -> str:
+        """Return the name of the class in transformers. Raises ConfigError if the objective has none."""
+        from transformers.models.auto import modeling_auto
+
+        names: dict[str, Any] = (
+            modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES if self.masked
+            else modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+        )  # fmt: skip
+        if self.architecture not in names:
+            others = [name for name in OBJECTIVES if (name == "causal") == self.masked]
+            raise ConfigError(
+                f"model.objective={self.objective}: transformers has no class of {self.architecture} for it; give "
+                f"another architecture, or model.objective={' or '.join(others)}"
+            )
+        return str(names[self.architecture])
+
+    def described(self, vocabulary: int) -> PretrainedConfig:
+        """Return the configuration for transformers, over the `vocabulary` of the study's tokenizer.
+
+        Raises ConfigError for values that the architecture refuses.
+        """
+        transformers = import_transformers()
+        eos = self.offset + EOS
+        special = {"bos_token_id": eos, "eos_token_id": eos, "pad_token_id": PAD if self.masked else None}
+        fields = {**self.config, **special, "vocab_size": self.offset + vocabulary, "use_cache": False}
+        with self.refusals():
+            return transformers.AutoConfig.for_model(self.architecture, **fields)  # type: ignore[no-any-return]
+
+    @contextmanager
+    def refusals(self) -> Iterator[None]:
+        """Raise ConfigError, in one line, for whatever transformers raises for the values of `config`."""
+        try:
+            yield
+        except (TypeError, ValueError, AttributeError, ZeroDivisionError, RuntimeError, AssertionError) as error:
+            reason = " ".join(str(error).split())[:300]
+            raise ConfigError(f"model.config of {self.architecture}: {type(error).__name__}: {reason}") from error
+
+
+def check_recipe(config: ModelConfig, recipe: RecipeConfig) -> None:
+    """Raise ConfigError for a model without a memory from step to step whose recipe reads columns of a stream."""
+    if not config.carries_state and recipe.packing == COLUMNS:
+        raise ConfigError(
+            f"recipe={recipe.name} with model={config.name}: reads columns of text with carried state, which this "
+            "architecture does not have; give recipe=adamw or another recipe whose packing is stream, sentences or "
+            "documents"
+        )
+
+
+def _near(name: str, known: Collection[str]) -> str:
+    near = difflib.get_close_matches(name, list(known), n=3)
+    return f"; did you mean {first_few(near)}?" if near else ""
+
+
+register_architecture("huggingface", HuggingFaceConfig, "train.models.huggingface:HuggingFaceModel")
