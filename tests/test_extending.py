@@ -57,12 +57,12 @@ def test_the_plugin_of_the_page_works(plugin):
     for line in block.replace("\\\n", " ").splitlines():
         _, command, *words = shlex.split(line)
         run(plugin, command, *words, *(TINY if "-m" in words else []), "analysis.resamples=20")
-    folders = sorted(path.name.partition("-")[0] for path in (plugin / "runs" / "mine").glob("gru*"))
-    assert folders == ["gru_tiny", "gru_tiny"]
-    scores = list(plugin.glob("runs/mine/gru*/scores/slashes/*.parquet"))
+    folders = sorted(path.name.partition("-")[0] for path in (plugin / "runs" / "mine").glob("normed*"))
+    assert folders == ["normed_tiny", "normed_tiny"]
+    scores = list(plugin.glob("runs/mine/normed*/scores/slashes/*.parquet"))
     assert {path.stem for path in scores} >= {"lp", "per_token_squared"}
-    assert len(list(plugin.glob("runs/mine/gru*/scores/verbs/cloze.parquet"))) == 2
-    points, _ = plugin.glob("runs/mine/gru*/points.jsonl")
+    assert len(list(plugin.glob("runs/mine/normed*/scores/verbs/cloze.parquet"))) == 2
+    points, _ = plugin.glob("runs/mine/normed*/points.jsonl")
     assert "valid_ppl" in points.read_text()
     code = f"from eval import load_scorer; load_scorer({str(scores[0].parents[2])!r}).score(['The cats sleep .'])"
     subprocess.run([sys.executable, "-c", code], cwd=plugin, env=variables(plugin), check=True, timeout=200)
@@ -73,8 +73,10 @@ def test_the_plugin_of_the_page_works(plugin):
 
 @pytest.mark.slow
 def test_an_architecture_of_a_plugin_trains_on_two_devices_and_its_runs_name_it(plugin):
-    run(plugin, "train", "--config-dir", "my_conf", "corpus=toy", "model=gru_tiny", "sample.size=4k", "study=two",
+    run(plugin, "train", "--config-dir", "my_conf", "corpus=toy", "model=normed_tiny", "sample.size=4k", "study=two",
         "trainer.devices=2", *TINY)  # fmt: skip
-    (folder,) = plugin.glob("runs/two/gru*")
-    with pytest.raises(RunError, match="no architecture 'gru'; available: lstm, txl; install the plug-in"):
+    (folder,) = plugin.glob("runs/two/normed*")
+    with pytest.raises(
+        RunError, match="no architecture 'normed'; available: lstm, gru, rnn, txl, huggingface; install the plug-in"
+    ):
         load_scorer(folder)

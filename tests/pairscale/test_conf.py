@@ -117,7 +117,7 @@ def test_every_option_of_a_group_converts_and_keeps_its_name(first):
         ("method=[lpp]", "method=lpp: no such method; did you mean lp? available: ab_prompt,"),
         ("experiment=demos", "experiment=demos: no such experiment; did you mean demo? available: blimp_cpu,"),
         ("model.layers=two", "Value 'two' of type 'str' could not be converted to Integer"),
-        ("model=gru", "model=gru: no such model; available: hf_causal, hf_masked,"),
+        ("model=gpt5", "model=gpt5: no such model; did you mean gpt2? available:"),
         ("sample.unit=line", "sample.unit=line: must be one of document, sentence"),
         ("sample.size=1/3M", "sample.size=1/3M: must be a whole number above 0"),
         ("precision=fp16", "precision=fp16: must be one of bf16, fp32"),

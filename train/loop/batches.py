@@ -15,7 +15,6 @@ from pairscale.errors import ConfigError
 from pairscale.sizes import parse_size
 from train.recipes import BudgetConfig, RecipeConfig
 
-
 NO_TARGET = -100  # in place of a target that is none: padding, and tokens that are not hidden
 
 

@@ -1,6 +1,6 @@
 """Perplexity for comparisons: total nats per reference word, whatever the model's tokens are.
 
-Of models that carry a state, of those that read blocks, and of masked models, whose pseudo-perplexity is another quantity.
+Of models that carry a state, of those that read blocks, and of masked ones, whose pseudo-perplexity is something else.
 """
 
 import math
@@ -14,7 +14,7 @@ from torch import Tensor
 from corpora.prepare import HeldOut
 from corpora.tokenizers import EOS, UNK
 from train.models.base import LanguageModel
-from train.models.huggingface_config import MASK, PAD, SPECIAL_TOKENS
+from train.models.huggingface_config import MASK, SPECIAL_TOKENS
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ class HuggingFaceModel(LanguageModel):
         self.register_load_state_dict_pre_hook(_with_tied)
         self.register_load_state_dict_post_hook(lambda module, keys: module.network.tie_weights())
         if not self._on_meta:
-            self.plain  # noqa: B018: looked at before the first step, whose pass may be compiled
+            assert self.plain in (True, False)  # looked at before the first step, whose pass may be compiled
 
     @property
     def _on_meta(self) -> bool:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 # (masked next-token prediction: GPT-BERT, Charpentier and Samuel 2024, section 2).
 OBJECTIVES = ("causal", "mlm", "mntp")
 CLASSES = {"causal": "AutoModelForCausalLM", "mlm": "AutoModelForMaskedLM", "mntp": "AutoModelForMaskedLM"}
-# The first ids of a masked model: positions of RoBERTa and its kin are counted from that of the padding, so that it must
-# be small. Those of the study's tokenizer follow, moved up by SPECIAL_TOKENS.
+# The first ids of a masked model; those of the study's tokenizer follow, moved up by SPECIAL_TOKENS. RoBERTa and its kin
+# count positions from the id of the padding, so that it has to be small.
 PAD, MASK, SPECIAL_TOKENS = 0, 1, 2
 # Fields that follow from the study's tokenizer and from how models are trained here.
 SET_HERE = (
@@ -86,7 +86,7 @@ class HuggingFaceConfig(ModelConfig):
         return SPECIAL_TOKENS if self.masked else 0
 
     def check(self) -> None:
-        """Raise ConfigError for an architecture or a field that transformers does not have, or not for the objective."""
+        """Raise ConfigError for an architecture or field that transformers does not have, or not for the objective."""
         transformers = import_transformers()
         from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 
@@ -106,8 +106,8 @@ class HuggingFaceConfig(ModelConfig):
                 )
         if getattr(described, "is_encoder_decoder", False):
             raise ConfigError(
-                f"model.architecture={self.architecture}: an encoder-decoder, which models no plain text; a causal or a "
-                "masked architecture is needed, such as gpt2 or bert"
+                f"model.architecture={self.architecture}: an encoder-decoder, which models no plain text; give a causal "
+                "or a masked architecture, such as gpt2 or bert"
             )
         self.class_name()
 

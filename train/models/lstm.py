@@ -1,4 +1,6 @@
-"""The LSTM language model of Gulordava et al. 2018, the word-level model of BLiMP and CLiMP."""
+"""The LSTM language model of Gulordava et al. 2018, the word-level model of BLiMP and CLiMP, and the body of others."""
+
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -11,30 +13,46 @@ INITIAL_RANGE = 0.1  # embeddings and output weights are drawn uniformly from -0
 
 
 class LstmLanguageModel(LanguageModel):
-    """Embeddings, a stack of LSTM layers, a softmax; dropout on embeddings, between layers and on the output."""
+    """Embeddings, a stack of recurrent layers, a softmax; dropout on embeddings, between layers and on the output."""
+
+    kind: ClassVar[str] = "lstm"  # first part of the names of the layers' weights
+    layer_class: ClassVar[type[nn.RNNBase]] = nn.LSTM
+    states: ClassVar[int] = 2  # of a layer: hidden and cell state
 
     def __init__(self, config: LstmConfig, vocabulary: int):
         super().__init__(vocabulary, config.embedding, config.hidden, config.tied)
         between_layers = config.dropout if config.layers > 1 else 0.0
-        self.lstm = nn.LSTM(config.embedding, config.hidden, config.layers, batch_first=True, dropout=between_layers)
+        layers = self.layer_class(
+            config.embedding, config.hidden, config.layers, batch_first=True, dropout=between_layers
+        )
+        self.add_module(self.kind, layers)
         self.dropout = Dropout(config.dropout)
         nn.init.uniform_(self.embedding.weight, -INITIAL_RANGE, INITIAL_RANGE)
         nn.init.uniform_(self.output_weight, -INITIAL_RANGE, INITIAL_RANGE)
 
+    @property
+    def layers(self) -> nn.RNNBase:
+        layers: nn.RNNBase = getattr(self, self.kind)
+        return layers
+
     def initial_state(self, batch: int) -> State:
-        """Return zeros: hidden and cell state, each (layers, B, hidden)."""
-        zeros = self.output_weight.new_zeros(self.lstm.num_layers, batch, self.lstm.hidden_size)
-        return zeros, zeros.clone()
+        """Return zeros: the states of the layers, each (layers, B, hidden)."""
+        zeros = self.output_weight.new_zeros(self.layers.num_layers, batch, self.layers.hidden_size)
+        return tuple(zeros.clone() for _ in range(self.states))
 
     def forward(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         embedded = self.dropout(self.embed(tokens))  # (B, T, E)
         if embedded.device.type == "cuda" and torch.is_autocast_enabled("cuda"):
             # Autocast gives the layers float16 even if set to bfloat16: small gradients would become zero.
             with torch.autocast("cuda", enabled=False):
-                hidden, (last_hidden, last_cell) = self.lstm(embedded.float(), (state[0].float(), state[1].float()))
+                hidden, last = self._read(embedded.float(), tuple(one.float() for one in state))
         else:
-            hidden, (last_hidden, last_cell) = self.lstm(embedded, (state[0], state[1]))
-        return self.dropout(hidden), (last_hidden.detach(), last_cell.detach())
+            hidden, last = self._read(embedded, state)
+        return self.dropout(hidden), tuple(one.detach() for one in last)
+
+    def _read(self, embedded: Tensor, state: State) -> tuple[Tensor, State]:
+        hidden, last = self.layers(embedded, state if self.states > 1 else state[0])
+        return hidden, last if self.states > 1 else (last,)
 
     def read_trees(self, tokens: Tensor, parents: Tensor, depths: Tensor, state: State) -> Tensor:
         """Read level by level, each token in the state of its parent."""

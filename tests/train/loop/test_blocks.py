@@ -56,7 +56,7 @@ def test_whole_units_hold_every_token_once_and_no_unit_is_cut_without_need(lengt
         ends = np.flatnonzero(row[1:] == EOS)
         real = row[1:][row[1:] != NO_TARGET]
         # A row ends at the end of a sentence, or holds a part of one that is longer than a block.
-        assert len(ends) and ends[-1] == len(real) - 1 or len(real) == context
+        assert (len(ends) and ends[-1] == len(real) - 1) or len(real) == context
 
 
 def test_packing_is_the_one_computed_by_hand():

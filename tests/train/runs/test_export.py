@@ -108,7 +108,7 @@ DAMAGE = {
     "model.json: not readable as JSON": lambda folder: folder.model.write_text('{"version": 1'),
     "model.json: $: expected object, got array": lambda folder: folder.model.write_text("[]"),
     "model.json: version 99": lambda folder: change(folder, version=99),
-    "model.json: no architecture 'gru'": lambda folder: change(folder, kind="gru"),
+    "model.json: no architecture 'mgu'": lambda folder: change(folder, kind="mgu"),
     "model.json: $.digest: expected str, got null": lambda folder: change(folder, digest=None),
     "model.json: $.config: without name, embedding, layers": lambda folder: change(
         folder, config={"hidden": 8, "wings": 2}
