@@ -23,7 +23,7 @@ from tokenizers.models import BPE, Unigram, WordLevel
 from tokenizers.processors import TemplateProcessing
 from transformers import BatchEncoding, PreTrainedTokenizerFast
 
-from corpora.tokenizers import EOS, EOS_TEXT, UNK, UNK_TEXT, ListTokenizer, PieceTokenizer, Tokenizer
+from corpora.tokenizers import EOS, EOS_TEXT, SPECIAL_TOKENS, UNK, UNK_TEXT, PieceTokenizer, Tokenizer
 from pairscale.errors import ConfigError
 
 MASK_TEXT, PAD_TEXT = "<mask>", "<pad>"
@@ -34,27 +34,28 @@ _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 def fast_tokenizer(tokenizer: Tokenizer, masked: bool = False) -> PreTrainedTokenizerFast:
     """Return a tokenizer whose ids and offsets, without special tokens, are those of `tokenizer.encode_raw`.
 
-    Ids 0 and 1 are `<eos>` (BOS, EOS and padding) and `<unk>`; their spelling in a text is text. A masked model's has
-    `<mask>` and `<pad>`, too, as the last two ids, and puts a text between two `<eos>`. Its words (`word_ids`) are what
-    white space separates for SentencePiece, else the tokens. Raises ConfigError if `<mask>` or `<pad>` is a word.
+    Ids 0 and 1 are `<eos>` (BOS, EOS and padding) and `<unk>`; their spelling in a text is text. A masked model's begins
+    with `<pad>` and `<mask>`, so that all other ids are SPECIAL_TOKENS higher, and puts a text between two `<eos>`. Its
+    words (`word_ids`) are what white space separates for SentencePiece, else the tokens. Raises ConfigError if `<pad>`
+    or `<mask>` is a word.
 
     Where two segmentations of unigram pieces are exactly as probable ("III" as "I", "II" or "II", "I"), SentencePiece
     decides by the rounding of its float32 sums, and this tokenizer may decide otherwise.
     """
-    backend = _backend(tokenizer)
-    special = [EOS_TEXT, UNK_TEXT]
+    first = [PAD_TEXT, MASK_TEXT] if masked else []
+    if taken := [text for text in first if text in _tokens(tokenizer)]:
+        raise ConfigError(f"tokenizer={tokenizer.config.name}: {taken[0]} is a token of the text already")
+    backend = _backend(tokenizer, first)
     names = {"bos_token": EOS_TEXT, "eos_token": EOS_TEXT, "unk_token": UNK_TEXT, "pad_token": EOS_TEXT}
     if masked:
-        if taken := [text for text in (MASK_TEXT, PAD_TEXT) if backend.token_to_id(text) is not None]:
-            raise ConfigError(f"tokenizer={tokenizer.config.name}: {taken[0]} is a token of the text already")
-        special += [MASK_TEXT, PAD_TEXT]
         names |= {"mask_token": MASK_TEXT, "pad_token": PAD_TEXT, "cls_token": EOS_TEXT, "sep_token": EOS_TEXT}
         backend.post_processor = TemplateProcessing(
             single=f"{EOS_TEXT} $A {EOS_TEXT}",
             pair=f"{EOS_TEXT} $A {EOS_TEXT} $B:1 {EOS_TEXT}:1",
-            special_tokens=[(EOS_TEXT, EOS)],
+            special_tokens=[(EOS_TEXT, EOS + SPECIAL_TOKENS)],
         )
-    backend.add_special_tokens([AddedToken(text, special=True, normalized=False) for text in special])
+    special = [AddedToken(text, special=True, normalized=False) for text in [*first, EOS_TEXT, UNK_TEXT]]
+    backend.add_special_tokens(special)
     kind: Any = PreTrainedTokenizerFast  # without types
     if isinstance(tokenizer, PieceTokenizer):
         kind = _PieceTokenizer
@@ -69,12 +70,15 @@ def is_serialisable(tokenizer: Tokenizer) -> bool:
     return isinstance(tokenizer, PieceTokenizer) or tokenizer.config.kind == "char"
 
 
-def _backend(tokenizer: Tokenizer) -> Backend:
-    """Return the tokenizer of the `tokenizers` library, without special tokens."""
+def _tokens(tokenizer: Tokenizer) -> list[str]:
+    return [tokenizer.token(index) for index in range(len(tokenizer))]
+
+
+def _backend(tokenizer: Tokenizer, first: list[str]) -> Backend:
+    """Return the tokenizer of the `tokenizers` library, whose ids begin with those of the tokens `first`."""
     if isinstance(tokenizer, PieceTokenizer):
-        return _pieces(tokenizer)
-    assert isinstance(tokenizer, ListTokenizer)
-    vocabulary = {token: index for index, token in enumerate(tokenizer.tokens)}
+        return _pieces(tokenizer, first)
+    vocabulary = {token: index for index, token in enumerate([*first, *_tokens(tokenizer)])}
     backend = Backend(WordLevel(vocabulary, unk_token=UNK_TEXT))
     if tokenizer.config.kind == "char":
         backend.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
@@ -84,13 +88,13 @@ def _backend(tokenizer: Tokenizer) -> Backend:
     return backend
 
 
-def _pieces(tokenizer: PieceTokenizer) -> Backend:
+def _pieces(tokenizer: PieceTokenizer, first: list[str]) -> Backend:
     """Return SentencePiece's model: a space is "▁", with one before the text, and a word begins with its space."""
     processor = tokenizer.processor
-    pieces = [processor.id_to_piece(index) for index in range(len(tokenizer))]
-    scores = [processor.get_score(index) for index in range(len(tokenizer))]
-    reserved = {
-        index
+    pieces = [*first, *_tokens(tokenizer)]
+    scores = [0.0] * len(first) + [processor.get_score(index) for index in range(len(tokenizer))]
+    reserved = {*range(len(first))} | {
+        index + len(first)
         for index in range(len(tokenizer))
         if processor.is_control(index) or processor.is_unknown(index) or processor.is_byte(index)
     }
@@ -103,8 +107,12 @@ def _pieces(tokenizer: PieceTokenizer) -> Backend:
         # Reserved pieces never cut a text in SentencePiece; here their score must not be the lowest of all pieces.
         lowest = min(scores[index] for index in normal.values())
         scored = [(piece, lowest if at in reserved else scores[at]) for at, piece in enumerate(pieces)]
-        backend = Backend(Unigram(scored, unk_id=UNK, byte_fallback=True))
-        splits.append(pre_tokenizers.Split(Regex(_reserved_spelling(normal)), "merged_with_previous"))
+        backend = Backend(Unigram(scored, unk_id=UNK + len(first), byte_fallback=True))
+        splits.append(
+            pre_tokenizers.Split(
+                Regex(_reserved_spelling(normal, [EOS_TEXT, UNK_TEXT, *first])), "merged_with_previous"
+            )
+        )
     backend.normalizer = normalizers.Sequence([normalizers.Prepend(SPACE), normalizers.Replace(" ", SPACE)])
     backend.pre_tokenizer = pre_tokenizers.Sequence(splits)
     backend.decoder = decoders.Sequence(
@@ -120,13 +128,13 @@ def _merges(pieces: dict[str, int], scores: list[float]) -> list[tuple[str, str]
     return [(left, right) for left, right in halves if left in pieces and right in pieces]
 
 
-def _reserved_spelling(pieces: dict[str, int]) -> str:
+def _reserved_spelling(pieces: dict[str, int], special: list[str]) -> str:
     """Return a pattern of the beginning of what is spelled as a reserved piece, which the model would take for it.
 
     It is cut off where no piece goes on, so that the text has the same pieces (if there is such a place in it).
     """
     patterns = []
-    for literal, rest in (("<0x", "[0-9A-F]{2}>"), (EOS_TEXT, ""), (UNK_TEXT, "")):
+    for literal, rest in (("<0x", "[0-9A-F]{2}>"), *((text, "") for text in special)):
         inside = (at for at in range(1, len(literal)) if not any(literal[at - 1 : at + 1] in piece for piece in pieces))
         at = next(inside, 1)
         patterns.append(f"{literal[:at]}(?={literal[at:]}{rest})")

@@ -84,8 +84,8 @@ class RunConfig(CorporaConfig):
             )
         if self.recipe.accumulate > 1 and self.trainer.devices > 1:
             raise ConfigError(
-                f"recipe.accumulate={self.recipe.accumulate} with trainer.devices={self.trainer.devices}: both divide a "
-                "step; give recipe.accumulate=1, or a larger recipe.batch"
+                f"recipe.accumulate={self.recipe.accumulate} with trainer.devices={self.trainer.devices}: both divide "
+                "a step; give recipe.accumulate=1, or a smaller recipe.batch"
             )
         check_recipe(self.model, self.recipe)
         counted = self.model.counted

@@ -1,4 +1,4 @@
-"""Scorers of Hugging Face architectures that pairscale trained: those of pretrained models, with the study's tokenizer."""
+"""Scorers of Hugging Face architectures that pairscale trained: those of pretrained models, with our tokenizers."""
 
 from corpora.fast_tokenizers import fast_tokenizer
 from eval.scorers.base import Execution

@@ -9,7 +9,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from corpora.config import TokenizerConfig
 from corpora.fast_tokenizers import fast_tokenizer, is_serialisable
-from corpora.tokenizers import Tokenizer, fit_tokenizer
+from corpora.tokenizers import MASK, PAD, SPECIAL_TOKENS, Tokenizer, fit_tokenizer
 from pairscale.errors import ConfigError
 
 KINDS = ("word", "char", "unigram", "bpe", "jieba", "whitespace")
@@ -69,7 +69,8 @@ def test_ids_and_offsets_are_those_of_the_study(tokenizer, fast, masked, text):
     ids, offsets = tokenizer.encode_raw(text)
     for one in (fast, masked):
         batch = one([text], add_special_tokens=False, return_offsets_mapping=True)
-        assert batch["input_ids"] == [ids]
+        first = SPECIAL_TOKENS if one is masked else 0
+        assert batch["input_ids"] == [[first + index for index in ids]]
         assert batch["offset_mapping"] == [offsets]
 
 
@@ -77,7 +78,7 @@ def test_ids_and_offsets_are_those_of_the_study(tokenizer, fast, masked, text):
 def test_a_masked_models_text_lies_between_two_symbols(tokenizer, masked, text):
     ids, offsets = tokenizer.encode_raw(text)
     batch = masked(text, return_offsets_mapping=True, return_special_tokens_mask=True)
-    assert batch["input_ids"] == [0, *ids, 0]
+    assert batch["input_ids"] == [2, *(2 + index for index in ids), 2]
     assert batch["offset_mapping"] == [(0, 0), *offsets, (0, 0)]
     assert batch["special_tokens_mask"] == [1, *[0] * len(ids), 1]
 
@@ -93,14 +94,16 @@ def test_pieces_of_a_word_share_its_number(tokenizer, masked, text):
         assert numbers == list(range(len(spans)))
 
 
-def test_special_tokens_have_the_ids_of_the_study_and_the_next_ones(tokenizer, fast, masked):
+def test_special_tokens_have_the_ids_of_the_study_or_come_first(tokenizer, fast, masked):
     size = len(tokenizer)
     assert (len(fast), len(masked)) == (size, size + 2)
     assert (fast.bos_token_id, fast.eos_token_id, fast.pad_token_id, fast.unk_token_id) == (0, 0, 0, 1)
     assert fast.mask_token_id is None
-    assert (masked.cls_token_id, masked.sep_token_id, masked.unk_token_id) == (0, 0, 1)
-    assert (masked.mask_token_id, masked.pad_token_id) == (size, size + 1)
-    assert fast.convert_ids_to_tokens(list(range(size))) == [tokenizer.token(index) for index in range(size)]
+    assert (masked.cls_token_id, masked.sep_token_id, masked.unk_token_id) == (2, 2, 3)
+    assert (masked.pad_token_id, masked.mask_token_id) == (PAD, MASK)
+    tokens = [tokenizer.token(index) for index in range(size)]
+    assert fast.convert_ids_to_tokens(list(range(size))) == tokens
+    assert masked.convert_ids_to_tokens(list(range(size + 2))) == ["<pad>", "<mask>", *tokens]
 
 
 def test_pairs_of_texts_and_characters_without_pieces_keep_their_offsets():

@@ -10,11 +10,11 @@ import numpy.typing as npt
 import torch
 
 from corpora.prepare import SampleTokens
-from corpora.tokenizers import EOS, Tokenizer
+from corpora.tokenizers import EOS, MASK, PAD, SPECIAL_TOKENS, Tokenizer
 from pairscale.errors import ConfigError
 from pairscale.seeds import derived_seed, permutation
 from train.loop.batches import NO_TARGET, Batch, Batches
-from train.models.huggingface_config import MASK, PAD, SPECIAL_TOKENS, MaskingConfig
+from train.models.huggingface_config import MaskingConfig
 from train.recipes import RecipeConfig
 
 Ids = npt.NDArray[np.int64]

@@ -76,7 +76,7 @@ class LanguageModelling(L.LightningModule):
             self._rate = rate
 
     def optimizer_zero_grad(self, *_: Any, **__: Any) -> None:
-        """Leave gradients alone: Lightning calls this after `training_step`, which by then has those of earlier parts."""
+        """Leave gradients alone: Lightning calls this after `training_step`, when those of earlier parts are there."""
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Return the loss of a batch's last part, in nats per token of the batch; gradients of earlier parts are there.

@@ -12,9 +12,8 @@ import torch
 from torch import Tensor
 
 from corpora.prepare import HeldOut
-from corpora.tokenizers import EOS, UNK
+from corpora.tokenizers import EOS, MASK, SPECIAL_TOKENS, UNK
 from train.models.base import LanguageModel
-from train.models.huggingface_config import MASK, SPECIAL_TOKENS
 
 
 @dataclass(frozen=True)
@@ -163,7 +162,8 @@ def evaluate_windows(model: LanguageModel, held_out: HeldOut, device: torch.devi
     places = starts[:, None] + torch.arange(context)  # (windows, context)
     losses = torch.empty(len(tokens), dtype=torch.float64)
     rows = max(1, READ // context)
-    for part in reversed(places.split(rows)):  # from the end: the first half of a window is replaced by the one before
+    # From the end: the losses of the first half of a window are replaced by those of the window before it.
+    for part in reversed(torch.split(places, rows)):  # type: ignore[no-untyped-call]
         hidden, _ = model(inputs[part].to(device), model.initial_state(len(part)))
         target = tokens[part].to(device).flatten()
         values = -model.logprobs(hidden.flatten(0, 1), target).double().cpu().view(part.shape)
@@ -194,7 +194,7 @@ def evaluate_masked(
         read = sentence[: context - 2]
         eos = torch.tensor([SPECIAL_TOKENS + EOS])
         text = torch.cat([eos, read + SPECIAL_TOKENS, eos])
-        for places in torch.arange(1, len(read) + 1).split(max(1, READ // len(text))):
+        for places in torch.split(torch.arange(1, len(read) + 1), max(1, READ // len(text))):
             nats -= _hidden_alone(model, text, places, device, shift) * len(sentence) / len(read)
     model.train(was_training)
     counts = (held_out.words, held_out.sentences, len(held_out.tokens) - held_out.sentences, held_out.unk)

@@ -39,6 +39,11 @@ class LanguageModel(nn.Module, ABC):
         """(V, D)."""
         return self.embedding.weight if self.untied is None else self.untied
 
+    @property
+    def softmax(self) -> tuple[Tensor, Tensor]:
+        """Weights (V, D) and bias (V,) that make logits of hidden states."""
+        return self.output_weight, self.output_bias
+
     @abstractmethod
     def initial_state(self, batch: int) -> State:
         """Return the state of `batch` texts before their first token, on the model's device."""
@@ -64,7 +69,7 @@ class LanguageModel(nn.Module, ABC):
         """Return the sum of -ln p(target), in nats, of hidden states (N, D) and targets (N,) int64: a scalar."""
         if self.adaptive is not None:
             return self.adaptive.loss(hidden, targets)
-        return cross_entropy(hidden, self.output_weight, self.output_bias, targets)
+        return cross_entropy(hidden, *self.softmax, targets)
 
     def logprobs(self, hidden: Tensor, targets: Tensor, rows: Tensor | None = None) -> Tensor:
         """Return ln p(target) in nats of targets (N,) int64 after hidden states (M, D), no gradient: (N,), float32.
@@ -73,13 +78,13 @@ class LanguageModel(nn.Module, ABC):
         """
         if self.adaptive is not None:
             return self.adaptive.logprobs(hidden, targets, rows)
-        return token_logprobs(hidden, self.output_weight, self.output_bias, targets, rows)
+        return token_logprobs(hidden, *self.softmax, targets, rows)
 
     def all_logprobs(self, hidden: Tensor) -> Tensor:
         """Return ln p in nats of every token after hidden states (N, D), without gradient: (N, V)."""
         if self.adaptive is not None:
             return self.adaptive.all_logprobs(hidden)
-        return all_logprobs(hidden, self.output_weight, self.output_bias)
+        return all_logprobs(hidden, *self.softmax)
 
 
 def ancestors(parents: Tensor) -> Tensor:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from corpora.tokenizers import PAD
 from pairscale.hub import import_transformers
 from train.models.base import LanguageModel, State
-from train.models.huggingface_config import CLASSES, PAD, HuggingFaceConfig
+from train.models.huggingface_config import CLASSES, HuggingFaceConfig
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 # Nats by which logits may differ from those of a plain softmax, in float32.
 PLAIN_TOLERANCE = 1e-3
@@ -35,11 +39,11 @@ class HuggingFaceModel(LanguageModel):
         described = config.described(vocabulary)
         auto = getattr(import_transformers(), CLASSES[config.objective])
         with config.refusals():
-            self.network = auto.from_config(described)
+            self.network: PreTrainedModel = auto.from_config(described)
         self._taken: Tensor | None = None  # the input of the output layer, during a pass
-        self.register_state_dict_post_hook(_without_tied)
-        self.register_load_state_dict_pre_hook(_with_tied)
-        self.register_load_state_dict_post_hook(lambda module, keys: module.network.tie_weights())
+        self.register_state_dict_post_hook(_without_tied)  # type: ignore[no-untyped-call]
+        self.register_load_state_dict_pre_hook(_with_tied)  # type: ignore[no-untyped-call]
+        self.register_load_state_dict_post_hook(_tie)  # type: ignore[no-untyped-call]
         if not self._on_meta:
             assert self.plain in (True, False)  # looked at before the first step, whose pass may be compiled
 
@@ -63,7 +67,7 @@ class HuggingFaceModel(LanguageModel):
         probe = torch.arange(2, 6, device=self._head.weight.device)[None] % self.vocabulary
         with torch.no_grad():
             own = self.network(input_ids=probe).logits.float().log_softmax(-1)
-            product = functional.linear(self._inputs_of_head(probe), self.output_weight, self.output_bias)
+            product = functional.linear(self._inputs_of_head(probe), *self.softmax)
         self.train(was_training)
         return own.shape == product.shape and torch.allclose(
             own, product.float().log_softmax(-1), rtol=0, atol=PLAIN_TOLERANCE
@@ -75,16 +79,10 @@ class HuggingFaceModel(LanguageModel):
         return most_positions(self.network)
 
     @property
-    def output_weight(self) -> Tensor:
-        """(V, D) of the output layer."""
-        weight: Tensor = self._head.weight
-        return weight
-
-    @property
-    def output_bias(self) -> Tensor:
-        """(V,) of the output layer; zeros if it has none."""
-        bias: Tensor | None = self._head.bias
-        return self._head.weight.new_zeros(len(self._head.weight)) if bias is None else bias
+    def softmax(self) -> tuple[Tensor, Tensor]:
+        """Weights and bias of the output layer; zeros if it has no bias."""
+        weight, bias = self._head.weight, self._head.bias
+        return weight, weight.new_zeros(len(weight)) if bias is None else bias
 
     def initial_state(self, batch: int) -> State:
         """Return no state: each text is read from its beginning."""
@@ -141,7 +139,7 @@ class HuggingFaceModel(LanguageModel):
             return hidden.float().log_softmax(-1)
 
 
-def most_positions(network: nn.Module) -> int | None:
+def most_positions(network: PreTrainedModel) -> int | None:
     """Return the most tokens that a network of Hugging Face reads; None: no limit.
 
     RoBERTa's first position is the one after that of the padding.
@@ -174,3 +172,7 @@ def _with_tied(model: HuggingFaceModel, state: dict[str, Tensor], prefix: str, *
     for name, first in _tied(model).items():
         if prefix + first in state:
             state.setdefault(prefix + name, state[prefix + first])
+
+
+def _tie(model: HuggingFaceModel, keys: Any) -> None:
+    model.network.tie_weights()

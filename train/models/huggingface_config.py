@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from omegaconf import MISSING
 
-from corpora.tokenizers import EOS
+from corpora.tokenizers import EOS, PAD, SPECIAL_TOKENS
 from pairscale.errors import ConfigError, check_choice, first_few
 from pairscale.hub import import_transformers
 from train.models.config import ModelConfig, register_architecture
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 # (masked next-token prediction: GPT-BERT, Charpentier and Samuel 2024, section 2).
 OBJECTIVES = ("causal", "mlm", "mntp")
 CLASSES = {"causal": "AutoModelForCausalLM", "mlm": "AutoModelForMaskedLM", "mntp": "AutoModelForMaskedLM"}
-# The first ids of a masked model; those of the study's tokenizer follow, moved up by SPECIAL_TOKENS. RoBERTa and its kin
-# count positions from the id of the padding, so that it has to be small.
-PAD, MASK, SPECIAL_TOKENS = 0, 1, 2
 # Fields that follow from the study's tokenizer and from how models are trained here.
 SET_HERE = (
     "vocab_size", "bos_token_id", "eos_token_id", "pad_token_id", "mask_token_id", "sep_token_id", "cls_token_id",
@@ -88,12 +85,12 @@ class HuggingFaceConfig(ModelConfig):
     def check(self) -> None:
         """Raise ConfigError for an architecture or field that transformers does not have, or not for the objective."""
         transformers = import_transformers()
-        from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+        from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-        if self.architecture not in CONFIG_MAPPING_NAMES:
+        if self.architecture not in CONFIG_MAPPING:
             raise ConfigError(
                 f"model.architecture={self.architecture}: no model_type of transformers {transformers.__version__}"
-                + _near(self.architecture, CONFIG_MAPPING_NAMES)
+                + _near(self.architecture, CONFIG_MAPPING)
             )
         described = transformers.AutoConfig.for_model(self.architecture)
         known = set(described.to_dict()) | set(described.attribute_map)
@@ -106,8 +103,8 @@ class HuggingFaceConfig(ModelConfig):
                 )
         if getattr(described, "is_encoder_decoder", False):
             raise ConfigError(
-                f"model.architecture={self.architecture}: an encoder-decoder, which models no plain text; give a causal "
-                "or a masked architecture, such as gpt2 or bert"
+                f"model.architecture={self.architecture}: an encoder-decoder, which models no plain text; give a "
+                "causal or a masked architecture, such as gpt2 or bert"
             )
         self.class_name()
 

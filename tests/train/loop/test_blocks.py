@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpora.prepare import SampleTokens
-from corpora.tokenizers import EOS
+from corpora.tokenizers import EOS, MASK, PAD, SPECIAL_TOKENS
 from pairscale.errors import ConfigError
 from train.loop.batches import NO_TARGET
 from train.loop.blocks import Blocks, Masked, cut
-from train.models.huggingface_config import MASK, PAD, SPECIAL_TOKENS, MaskingConfig
+from train.models.huggingface_config import MaskingConfig
 from train.recipes import AdamWConfig, BudgetConfig
 
 VOCABULARY = 50
