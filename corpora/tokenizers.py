@@ -30,8 +30,8 @@ from pairscale.schema import Digest, read_json
 
 EOS, UNK = 0, 1
 EOS_TEXT, UNK_TEXT = "<eos>", "<unk>"
-# The first ids of a masked model; those of the study's tokenizer follow, moved up by SPECIAL_TOKENS. RoBERTa and its kin
-# count positions from the id of the padding, so it has to be small.
+# The first ids of a masked model; those of the study's tokenizer follow, moved up by SPECIAL_TOKENS. RoBERTa counts
+# positions from the id of the padding, so it has to be small.
 PAD, MASK, SPECIAL_TOKENS = 0, 1, 2
 TOKENIZER_VERSION = 1
 PIECE_KINDS = ("unigram", "bpe")
