@@ -36,8 +36,8 @@ def fast_tokenizer(tokenizer: Tokenizer, masked: bool = False) -> PreTrainedToke
 
     Ids 0 and 1 are `<eos>` (BOS, EOS and padding) and `<unk>`; their spelling in a text is text. That of a masked model
     begins with `<pad>` and `<mask>`, so that all other ids are SPECIAL_TOKENS higher, and puts a text between two
-    `<eos>`. Its words (`word_ids`) are what white space separates for SentencePiece, else the tokens. Raises ConfigError
-    if `<pad>` or `<mask>` is a word.
+    `<eos>`. Its words (`word_ids`) are what white space separates for SentencePiece, else the tokens. Raises
+    ConfigError if `<pad>` or `<mask>` is a word.
 
     Where two segmentations of unigram pieces are exactly as probable ("III" as "I", "II" or "II", "I"), SentencePiece
     decides by the rounding of its float32 sums, and this tokenizer may decide otherwise.

@@ -85,6 +85,16 @@ class LstmConfig(ModelConfig):
 
 
 @dataclass
+class GruConfig(LstmConfig):
+    """A GRU language model (Cho et al. 2014); the values are those of an LSTM."""
+
+
+@dataclass
+class RnnConfig(LstmConfig):
+    """A simple recurrent network (Elman 1990); the values are those of an LSTM."""
+
+
+@dataclass
 class TxlConfig(ModelConfig):
     """A Transformer-XL, as in Dai et al. 2019."""
 
@@ -248,5 +258,7 @@ def kind_of(config: ModelConfig) -> str:
 
 
 register_architecture("lstm", LstmConfig, "train.models.lstm:LstmLanguageModel")
+register_architecture("gru", GruConfig, "train.models.gru:GruLanguageModel")
+register_architecture("rnn", RnnConfig, "train.models.rnn:RnnLanguageModel")
 register_architecture("txl", TxlConfig, "train.models.txl:TransformerXL")
 store_schemas("model", ngram_schema=NgramConfig, imported_schema=ImportedConfig)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from omegaconf import MISSING
 
-from corpora.tokenizers import EOS, PAD, SPECIAL_TOKENS
 from pairscale.errors import ConfigError, check_choice, first_few
 from pairscale.hub import import_transformers
 from train.models.config import ModelConfig, register_architecture
@@ -77,11 +76,6 @@ class HuggingFaceConfig(ModelConfig):
         """True if the model predicts hidden tokens from both sides."""
         return self.objective != "causal"
 
-    @property
-    def offset(self) -> int:
-        """What is added to the ids of the study's tokenizer: the number of special tokens before them."""
-        return SPECIAL_TOKENS if self.masked else 0
-
     def check(self) -> None:
         """Raise ConfigError for an architecture or field that transformers does not have, or not for the objective."""
         transformers = import_transformers()
@@ -129,10 +123,13 @@ class HuggingFaceConfig(ModelConfig):
 
         Raises ConfigError for values that the architecture refuses.
         """
+        from corpora.tokenizers import EOS, PAD, SPECIAL_TOKENS  # here, so that commands start without numpy
+
         transformers = import_transformers()
-        eos = self.offset + EOS
+        offset = SPECIAL_TOKENS if self.masked else 0
+        eos = offset + EOS
         special = {"bos_token_id": eos, "eos_token_id": eos, "pad_token_id": PAD if self.masked else None}
-        fields = {**self.config, **special, "vocab_size": self.offset + vocabulary, "use_cache": False}
+        fields = {**self.config, **special, "vocab_size": offset + vocabulary, "use_cache": False}
         with self.refusals():
             return transformers.AutoConfig.for_model(self.architecture, **fields)  # type: ignore[no-any-return]
 
