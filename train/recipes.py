@@ -168,9 +168,9 @@ class AdamWConfig(RecipeConfig):
     warmup: float = MISSING  # share of the steps
     decay: float = MISSING  # schedule=wsd: share of the steps, the last ones, in which the rate falls
     min_lr: float = MISSING  # learning rate at the end
-    weight_decay: float = MISSING
+    weight_decay: float = MISSING  # share of a weight that a step with learning rate 1 removes
     betas: list[float] = MISSING  # decay rates of the two moments of the gradient
-    eps: float = MISSING
+    eps: float = MISSING  # added to the root of the second moment
 
     def __post_init__(self) -> None:
         self.bptt = self.context

@@ -163,7 +163,7 @@ def evaluate_windows(model: LanguageModel, held_out: HeldOut, device: torch.devi
     losses = torch.empty(len(tokens), dtype=torch.float64)
     rows = max(1, READ // context)
     # From the end: the losses of the first half of a window are replaced by those of the window before it.
-    for part in reversed(torch.split(places, rows)):  # type: ignore[no-untyped-call]
+    for part in reversed(torch.split(places, rows)):
         hidden, _ = model(inputs[part].to(device), model.initial_state(len(part)))
         target = tokens[part].to(device).flatten()
         values = -model.logprobs(hidden.flatten(0, 1), target).double().cpu().view(part.shape)

@@ -53,7 +53,7 @@ class HuggingFaceModel(LanguageModel):
 
     @property
     def _head(self) -> Any:
-        return self.network.get_output_embeddings()
+        return self.network.get_output_embeddings()  # type: ignore[no-untyped-call]
 
     @cached_property
     def plain(self) -> bool:

@@ -1,5 +1,6 @@
 """The LSTM language model of Gulordava et al. 2018, the word-level model of BLiMP and CLiMP, and the body of others."""
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import torch
@@ -16,7 +17,7 @@ class LstmLanguageModel(LanguageModel):
     """Embeddings, a stack of recurrent layers, a softmax; dropout on embeddings, between layers and on the output."""
 
     kind: ClassVar[str] = "lstm"  # first part of the names of the layers' weights
-    layer_class: ClassVar[type[nn.RNNBase]] = nn.LSTM
+    layer_class: ClassVar[Callable[..., nn.RNNBase]] = nn.LSTM
     states: ClassVar[int] = 2  # of a layer: hidden and cell state
 
     def __init__(self, config: LstmConfig, vocabulary: int):
