@@ -36,6 +36,7 @@ class HubModel:
     tokenizer: PreTrainedTokenizerFast
     name: str
     tokenizer_path: str | None = None  # the tokenizer's folder, if that is not the model's
+    trained_here: bool = False  # its tokenizer is known to be its own, whatever language it reads
 
 
 class HubScorer(NextWordScorer):
@@ -54,7 +55,8 @@ class HubScorer(NextWordScorer):
         self.name = loaded.name
         self.tokenizer = loaded.tokenizer
         self.tokenizer_path = loaded.tokenizer_path
-        check_tokenizer(self.tokenizer, self.name)
+        if not loaded.trained_here:
+            check_tokenizer(self.tokenizer, self.name)
         check_finite(loaded.model, self.name)
         self.digest = weights_digest(loaded.model)
         self.tokenizer_digest = tokenizer_digest(self.tokenizer)

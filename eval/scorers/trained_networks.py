@@ -13,7 +13,7 @@ from train.runs.export import LoadedModel
 def network_scorer(loaded: LoadedModel, config: HuggingFaceConfig, name: str, execution: Execution) -> HubScorer:
     """Return the scorer of a run. Raises what CausalScorer and MaskedScorer raise."""
     assert isinstance(loaded.model, HuggingFaceModel)
-    hub = HubModel(loaded.model.network, fast_tokenizer(loaded.tokenizer, config.masked), name)
+    hub = HubModel(loaded.model.network, fast_tokenizer(loaded.tokenizer, config.masked), name, trained_here=True)
     scorer: HubScorer
     if config.masked:
         scorer = MaskedScorer(hub, execution)

@@ -19,7 +19,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from pairscale.command.errors import FOLDER, check_keys
 from pairscale.command.launchers import local, one_process, slurm  # noqa: F401 (they register themselves)
-from pairscale.command.line import own_folders
+from pairscale.command.line import own_folders, with_open_key
 from pairscale.command.rooms import register
 from pairscale.errors import ConfigError, PairscaleError
 
@@ -49,6 +49,7 @@ def registered() -> Iterator[None]:
 
 def composed(command: str, overrides: list[str]) -> DictConfig:
     """Return the node of `python -m <command> <overrides>`, with Hydra's own part. Raises Hydra's errors."""
+    overrides = [with_open_key(override) for override in overrides]
     with registered():
         try:
             return _with_values(command, overrides)

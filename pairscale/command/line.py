@@ -16,6 +16,7 @@ WITH_VALUE = {"-c", "--cfg", "-p", "--package"}
 FLAGS = SWEEP | WITH_VALUE | {"-h", "--help", "--info", "-i", "--resolve", "--run", "-r", "--version"}
 SEARCH_PATH = "hydra.searchpath"
 CONFIG_DIR = {"--config-dir", "-cd"}
+OPEN = ("model.config.",)  # keys of dictionaries that take more than what a YAML file names (conf/model/gpt2.yaml)
 _DRY_RUN = re.compile(r"\+*dry_run=(true|yes|on|y|1)", re.IGNORECASE)
 
 
@@ -32,7 +33,7 @@ def words_for_hydra(words: Sequence[str]) -> list[str]:
     while rest:
         flag, equals, value = (word := rest.pop(0)).partition("=")
         if not word.startswith("-"):
-            overrides.append(word)
+            overrides.append(with_open_key(word))
         elif flag in CONFIG_DIR:
             value = value if equals else rest.pop(0) if rest else ""
             if not Path(value).is_dir() or not value:
@@ -52,6 +53,11 @@ def words_for_hydra(words: Sequence[str]) -> list[str]:
         quoted = [QuotedString(f"file://{folder}", Quote.double).with_quotes() for folder in folders]
         overrides.insert(0, f"{SEARCH_PATH}=[{','.join(quoted)}]")
     return flags + overrides  # Hydra takes no flag between overrides
+
+
+def with_open_key(override: str) -> str:
+    """Return an override of an open key as one that adds it, if need be; others as they are."""
+    return f"++{override}" if override.startswith(OPEN) else override
 
 
 def search_path(overrides: Iterable[str]) -> list[str]:

@@ -85,6 +85,7 @@ NEEDED = {
     ("corpus", "wikitext103"): ["tokenizer=whitespace"],
     ("model", "hf_causal"): ["model.path=gpt2"],
     ("model", "hf_masked"): ["model.path=bert"],
+    ("model", "huggingface"): ["model.architecture=starcoder2"],
     ("recipe", "ngram"): ["model=ngram"],
     ("model", "imported"): ["model.checkpoint=model.pt"],
 }

@@ -4,8 +4,13 @@ import random
 from pathlib import Path
 
 SMALL = ["corpus=local", "corpus.split.valid=0.1", "tokenizer=word", "sample.size=12k", "recipe.validation_words=500"]
+NARROW = ["model.config.hidden_size=24", "model.config.num_hidden_layers=2", "recipe.context=20"]
 MODELS = {
     "lstm": ["model=lstm_tiny", "model.embedding=24", "model.hidden=24"],
+    "gru": ["model=gru_tiny", "model.embedding=24", "model.hidden=24"],
+    "gpt2": ["model=gpt2_tiny", "model.config.n_embd=24", "model.config.n_layer=2", "recipe.context=20"],
+    "llama": ["model=llama_tiny", *NARROW],
+    "bert": ["model=bert_tiny", *NARROW],
     "txl": [
         "model=txl_tiny",
         "model.layers=2",

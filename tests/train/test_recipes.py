@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from pairscale.command.compose import compose
+from pairscale.errors import ConfigError
 
 
 def test_cosine_is_torchs_cosine_over_the_runs_own_steps():
@@ -37,3 +38,36 @@ def test_published_recipes_of_the_two_models_of_the_curves():
     txl = compose("train", ["model=txl"])
     assert isinstance(txl.recipe.optimizer([torch.zeros(1, requires_grad=True)]), torch.optim.Adam)
     assert (txl.recipe.batch, txl.recipe.bptt, txl.recipe.lr, txl.recipe.clip) == (60, 150, 2.5e-4, 0.25)
+
+
+def test_wsd_keeps_its_rate_until_it_falls_in_a_line():
+    values = ["recipe.schedule=wsd", "recipe.warmup=0.1", "recipe.decay=0.2", "recipe.lr=1.0", "recipe.min_lr=0.1"]
+    config = compose("train", ["model=gpt2_tiny", *values]).recipe
+    rates = [config.scheduled_rate(step, 100) for step in range(100)]
+    assert rates[:10] == pytest.approx([n / 11 for n in range(1, 11)])
+    assert rates[10:80] == [1.0] * 70
+    assert rates[80:] == pytest.approx([0.1 + 0.9 * left / 20 for left in range(20, 0, -1)])
+
+
+def test_only_matrices_decay():
+    recipe = compose("train", ["model=gpt2_tiny", "recipe.weight_decay=0.3"]).recipe
+    matrix, gain = torch.zeros(2, 3, requires_grad=True), torch.zeros(4, requires_grad=True)
+    decaying, others = recipe.optimizer([gain, matrix]).param_groups
+    assert (decaying["weight_decay"], others["weight_decay"]) == (0.3, 0.0)
+    assert decaying["params"][0] is matrix
+    assert others["params"][0] is gain
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("recipe.packing=lines", r"recipe\.packing=lines: must be one of columns, documents, sentences, stream"),
+        ("recipe.schedule=linear", r"recipe\.schedule=linear: must be one of cosine, wsd"),
+        ("recipe.betas=[0.9]", r"recipe\.betas=\[0\.9\]: must be two numbers"),
+        ("recipe.accumulate=17", r"recipe\.accumulate=17: must be from 1 to 16"),
+        ("recipe.warmup=2", r"recipe\.warmup=2\.0: must be a share of the steps"),
+    ],
+)
+def test_values_out_of_range_are_refused(override, message):
+    with pytest.raises(ConfigError, match=message):
+        compose("train", ["corpus=toy", "model=gpt2_tiny", override])

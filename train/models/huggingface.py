@@ -17,9 +17,6 @@ from train.models.huggingface_config import CLASSES, HuggingFaceConfig
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-# Nats by which logits may differ from those of a plain softmax, in float32.
-PLAIN_TOLERANCE = 1e-3
-
 
 class HuggingFaceModel(LanguageModel):
     """A network with its own embeddings and softmax; it keeps no memory between steps.
@@ -57,21 +54,28 @@ class HuggingFaceModel(LanguageModel):
 
     @cached_property
     def plain(self) -> bool:
-        """True if logits are hidden states times the weights of the output layer, plus its bias: seen on a probe."""
-        if not isinstance(self._head, nn.Linear):
+        """True if logits are the output layer's product as it is: seen where that product is replaced by large numbers.
+
+        Some networks scale their logits or cap them (Gemma 2), which small ones, as of new weights, would not show.
+        """
+        head = self._head
+        if type(head) is not nn.Linear:
             return False
         if self._on_meta:
             return True
+        probe = torch.arange(2, 6, device=head.weight.device)[None] % self.vocabulary
+        sent = torch.linspace(-100, 100, probe.numel() * head.out_features, dtype=head.weight.dtype)
+        sent = sent.view(*probe.shape, -1).to(probe.device)
         was_training = self.training
         self.eval()
-        probe = torch.arange(2, 6, device=self._head.weight.device)[None] % self.vocabulary
-        with torch.no_grad():
-            own = self.network(input_ids=probe).logits.float().log_softmax(-1)
-            product = functional.linear(self._inputs_of_head(probe), *self.softmax)
-        self.train(was_training)
-        return own.shape == product.shape and torch.allclose(
-            own, product.float().log_softmax(-1), rtol=0, atol=PLAIN_TOLERANCE
-        )
+        head.forward = lambda hidden: sent
+        try:
+            with torch.no_grad():
+                logits = self.network(input_ids=probe).logits
+        finally:
+            del head.forward  # the class's own again
+            self.train(was_training)
+        return torch.equal(logits, sent)
 
     @property
     def positions(self) -> int | None:
@@ -102,7 +106,7 @@ class HuggingFaceModel(LanguageModel):
         try:
             self.network(input_ids=tokens, **self._attended(tokens))
         finally:
-            del head.forward  # the class's own again
+            del head.forward
         taken, self._taken = self._taken, None
         assert taken is not None
         return taken

@@ -8,9 +8,10 @@ import torch
 
 from corpora.prepare import HeldOut
 from corpora.tokenizers import EOS, UNK
-from train.loop.perplexity import COLUMNS, STEP, Perplexity, evaluate
+from train.loop.perplexity import COLUMNS, STEP, Perplexity, evaluate, evaluate_masked, evaluate_windows
 from train.models.build import build_model
 from train.models.config import LstmConfig, TxlConfig
+from train.models.huggingface_config import HuggingFaceConfig
 
 MODELS = {
     "lstm": LstmConfig("l", None, embedding=6, hidden=6, layers=1, dropout=0.5, tied=False),
@@ -104,3 +105,50 @@ def test_a_model_that_is_stuck_in_its_first_state_is_reported():
     assert "5.0 to 8.5 nats a token, 0 more" in str(apart.stuck)
     sources = Perplexity(100.0, 0.0, 0.0, **counts, columns=(4.0, 6.0), vocabulary=10_002)
     assert sources.stuck is None
+
+
+def network(architecture, objective, **fields):
+    config = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 16, **fields}
+    torch.manual_seed(1)
+    return build_model(HuggingFaceConfig("m", None, architecture, objective, config), 12)
+
+
+@pytest.mark.parametrize("tokens", [5, 8, 9, 61])
+def test_windows_predict_each_token_from_half_a_window_or_more(tokens):
+    model, context = network("llama", "causal", intermediate_size=24), 8
+    text = np.random.default_rng(0).integers(0, 12, tokens).astype(np.uint16)
+    ended, unknown = int((text == EOS).sum()), int((text == UNK).sum())
+    perplexity = evaluate_windows(model, HeldOut(text, 40, ended, unknown), torch.device("cpu"), context)
+    losses, model = [], model.eval()
+    read = [EOS, *text.tolist()]
+    for place, token in enumerate(text.tolist()):
+        # The first window is read whole; each later one begins four tokens on, the last where it ends with the text.
+        window = min(max(0, -(-(place + 1 - context) // 4) * 4), max(0, tokens - context))
+        with torch.no_grad():
+            logits = model.network(input_ids=torch.tensor([read[window : place + 1]])).logits[0, -1]
+        losses.append(-logits.log_softmax(0)[token].item())
+    assert perplexity.nats == pytest.approx(sum(losses), rel=1e-5)
+    assert perplexity.eos_nats == pytest.approx(np.asarray(losses)[text == EOS].sum(), rel=1e-5)
+    assert perplexity.value == pytest.approx(math.exp(sum(losses) / 40), rel=1e-5)
+
+
+@pytest.mark.parametrize(("objective", "shift"), [("mlm", 0), ("mntp", 1)])
+def test_pseudo_perplexity_hides_each_token_of_a_sentence(objective, shift):
+    model = network("bert", objective, intermediate_size=24, max_position_embeddings=32)
+    sentences = [[3, 4, 5], [6], [7, UNK, 9, 10]]
+    text = np.array([token for sentence in sentences for token in [*sentence, EOS]], np.uint16)
+    perplexity = evaluate_masked(model, HeldOut(text, 9, 3, 1), torch.device("cpu"), 30, shift)
+    nats, model = 0.0, model.eval()
+    for sentence in sentences:
+        for place, token in enumerate(sentence):
+            read = [2, *(2 + other for other in sentence), 2]  # ids of the network, whose <eos> is 2
+            read[1 + place] = 1  # its mask
+            with torch.no_grad():
+                logits = model.network(input_ids=torch.tensor([read])).logits[0, 1 + place - shift]
+            nats -= logits.log_softmax(0)[2 + token].item()
+    assert perplexity.nats == pytest.approx(nats, rel=1e-5)
+    assert perplexity.metrics() == {
+        "valid_pseudo_nats_per_word": pytest.approx(nats / 9, rel=1e-5),
+        "valid_pseudo_ppl": pytest.approx(math.exp(nats / 9), rel=1e-5),
+        "valid_oov_rate": 1 / 8,
+    }

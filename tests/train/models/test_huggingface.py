@@ -1,0 +1,155 @@
+"""Architectures of Hugging Face: losses of the library itself, weights in files, and values that are refused."""
+
+import pytest
+import torch
+from safetensors.torch import load, save
+from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
+
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError
+from train.loop.batches import NO_TARGET
+from train.models.build import build_model, parameter_count
+from train.models.huggingface_config import HuggingFaceConfig
+
+VOCABULARY = 40
+SMALL = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
+NETWORKS = {
+    "gpt2": ("causal", {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 32}),
+    "llama": ("causal", {**SMALL, "max_position_embeddings": 32}),
+    "gpt_neox": ("causal", {**SMALL, "max_position_embeddings": 32}),
+    "mamba": ("causal", {"hidden_size": 16, "num_hidden_layers": 2, "state_size": 4}),
+    # It caps its logits, so that its softmax cannot be computed from hidden states and weights alone.
+    "gemma2": ("causal", {**SMALL, "head_dim": 8, "num_key_value_heads": 1, "max_position_embeddings": 32}),
+    "bert": ("mlm", {**SMALL, "max_position_embeddings": 32}),
+    "roberta": ("mlm", {**SMALL, "max_position_embeddings": 33}),
+    "deberta-v2": ("mntp", {**SMALL, "max_position_embeddings": 32}),
+}
+
+
+def config(architecture, **values):
+    objective, fields = NETWORKS[architecture]
+    return HuggingFaceConfig(name="m", architecture=architecture, objective=objective, config=fields | values)
+
+
+@pytest.fixture(params=NETWORKS)
+def model(request):
+    torch.manual_seed(1)
+    return build_model(config(request.param), VOCABULARY).eval()
+
+
+def texts(model):
+    """Tokens (3, 8), the last of one text padded where the model is masked, and targets of some of them."""
+    tokens = torch.randint(4, VOCABULARY, (3, 8), generator=torch.Generator().manual_seed(0))
+    targets = torch.where(torch.arange(8) % 3 == 1, tokens, NO_TARGET)
+    if model.pad is not None:
+        tokens[1, 6:] = model.pad
+        targets[1, 6:] = NO_TARGET
+    return tokens, targets
+
+
+def test_the_loss_and_its_gradients_are_those_of_the_library(model):
+    tokens, targets = texts(model)
+    attended = {} if model.pad is None else {"attention_mask": (tokens != model.pad).long()}
+    logits = model.network(input_ids=tokens, **attended).logits.float()
+    expected = torch.nn.functional.cross_entropy(
+        logits.flatten(0, 1), targets.flatten(), ignore_index=NO_TARGET, reduction="sum"
+    )
+    expected.backward()
+    gradients = {name: weight.grad.clone() for name, weight in model.named_parameters() if weight.grad is not None}
+    model.zero_grad()
+
+    hidden, state = model(tokens, model.initial_state(3))
+    assert state == ()
+    chosen = targets.flatten() != NO_TARGET
+    loss = model.loss(hidden.flatten(0, 1)[chosen], targets.flatten()[chosen])
+    loss.backward()
+    torch.testing.assert_close(loss, expected, rtol=1e-5, atol=1e-5)
+    for name, weight in model.named_parameters():
+        if name in gradients:
+            torch.testing.assert_close(weight.grad, gradients[name], rtol=1e-4, atol=1e-5)
+    logprobs = model.logprobs(hidden.flatten(0, 1)[chosen], targets.flatten()[chosen])
+    torch.testing.assert_close(-logprobs.sum(), expected.detach(), rtol=1e-5, atol=1e-5)
+    whole = model.all_logprobs(hidden[0])
+    torch.testing.assert_close(whole, logits[0].log_softmax(-1).detach(), rtol=1e-4, atol=1e-5)
+
+
+def test_only_a_network_that_changes_its_logits_computes_them_all():
+    plain = {name: build_model(config(name), VOCABULARY).plain for name in NETWORKS}
+    assert [name for name, is_plain in plain.items() if not is_plain] == ["gemma2"]
+
+
+def test_weights_go_to_a_file_and_back_once_each(model):
+    state = model.state_dict()
+    pointers = [tensor.data_ptr() for tensor in state.values()]
+    assert len(set(pointers)) == len(pointers)
+    torch.manual_seed(2)
+    other = build_model(config(model.network.config.model_type), VOCABULARY).eval()
+    tokens, _ = texts(model)
+    assert not torch.equal(model(tokens, ())[0], other(tokens, ())[0])
+    other.load_state_dict(load(save(state)), assign=True)
+    assert torch.equal(model(tokens, ())[0], other(tokens, ())[0])
+    tied = model.network.config.tie_word_embeddings
+    embedding, head = other.network.get_input_embeddings().weight, other.network.get_output_embeddings().weight
+    assert (embedding is head) == tied
+
+
+def test_a_network_saved_by_the_library_is_the_same_model(model, tmp_path):
+    model.network.save_pretrained(tmp_path)
+    auto = AutoModelForCausalLM if model.pad is None else AutoModelForMaskedLM
+    loaded = auto.from_pretrained(tmp_path).eval()
+    tokens, _ = texts(model)
+    with torch.no_grad():
+        expected = model.network(input_ids=tokens).logits
+        torch.testing.assert_close(loaded(input_ids=tokens).logits, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_masked_models_have_two_more_tokens_and_as_many_positions_as_asked_for():
+    sizes = {name: build_model(config(name), VOCABULARY) for name in ("gpt2", "bert", "roberta")}
+    rows = {name: model.network.get_input_embeddings().num_embeddings for name, model in sizes.items()}
+    assert rows == {"gpt2": VOCABULARY, "bert": VOCABULARY + 2, "roberta": VOCABULARY + 2}
+    assert [model.positions for model in sizes.values()] == [32, 32, 32]
+
+
+def test_equal_seeds_draw_equal_weights():
+    def drawn(seed):
+        torch.manual_seed(seed)
+        return build_model(config("gpt2"), VOCABULARY).state_dict()
+
+    one, same, other = drawn(1), drawn(1), drawn(2)
+    assert all(torch.equal(one[name], same[name]) for name in one)
+    assert any(not torch.equal(one[name], other[name]) for name in one)
+
+
+@pytest.mark.parametrize(
+    ("name", "millions"), [("gpt2", 124.4), ("gpt_neox", 162.3), ("opt", 125.2), ("bert", 109.5), ("roberta", 124.7)]
+)
+def test_published_sizes_have_the_published_number_of_weights(name, millions):
+    """Over the vocabularies of the published models, as their papers and model cards round them."""
+    vocabulary = {"gpt2": 50257, "gpt_neox": 50304, "opt": 50272, "bert": 30520, "roberta": 50263}[name]
+    assert parameter_count(compose("train", [f"model={name}"]).model, vocabulary) / 1e6 == pytest.approx(
+        millions, abs=0.6
+    )
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["model.architecture=gpt3"], r"model\.architecture=gpt3: no model_type .*did you mean .*gpt2"),
+        (["model.architecture=t5"], "t5: an encoder-decoder, which models no plain text"),
+        (["model.architecture=gpt2", "model.config.n_layers=3"], r"model\.config\.n_layers: no field of GPT2Config; "),
+        (["model.architecture=gpt2", "model.config.vocab_size=9"], r"model\.config\.vocab_size: is set by pairscale"),
+        (["model.architecture=gpt2", "model.objective=mlm"], "transformers has no class of gpt2 for it; .*=causal"),
+        (["model.architecture=distilbert"], "transformers has no class of distilbert for it; .*=mlm or mntp"),
+        (["model.architecture=gpt2", "recipe=lstm_tiny"], "recipe=lstm_tiny with model=huggingface: reads columns"),
+        (["model.architecture=bert", "model.objective=mlm", "model.masking.share=0"], r"masking\.share=0"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused_in_one_line(overrides, message):
+    with pytest.raises(ConfigError, match=message) as refused:
+        compose("train", ["corpus=toy", "model=huggingface", *overrides])
+    assert "\n" not in str(refused.value)
+
+
+def test_values_that_the_network_refuses_are_one_line():
+    with pytest.raises(ConfigError, match=r"model\.config of gpt2: ValueError: .*divisible"):
+        build_model(config("gpt2", n_head=3), VOCABULARY)

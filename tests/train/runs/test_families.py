@@ -1,0 +1,97 @@
+"""Runs of Hugging Face architectures: resumed exactly, read in parts, scored as the library scores them."""
+
+import json
+
+import pandas as pd
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from eval import judge, load_scorer
+from pairscale.command.compose import compose
+from tests.support.killed import train_and_kill
+from tests.support.small_runs import overrides, write_text
+from train.run import train_run
+from train.runs.export import load_model
+
+
+@pytest.fixture(autouse=True)
+def _text(tmp_path):
+    write_text(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "model",
+    ["gpt2", pytest.param("llama", marks=pytest.mark.slow), "bert", pytest.param("gru", marks=pytest.mark.slow)],
+)
+def test_resuming_a_killed_run_gives_identical_weights(tmp_path, model):
+    more = ["recipe.batch=8", "recipe.checkpoint_every=4k", "recipe.validation_words=100"]
+    alone = train_run(compose("train", overrides(tmp_path, model, "alone", *more)))
+    arguments = overrides(tmp_path, model, "killed", *more)
+    killed = train_and_kill(5, arguments)
+    assert torch.load(killed.checkpoints[0], weights_only=True)["global_step"] > 0
+    train_run(compose("train", arguments))
+    assert killed.read_manifest()["attempts"] == 2
+    left, right = load_file(alone.weights), load_file(killed.weights)
+    assert left.keys() == right.keys()
+    assert all(torch.equal(left[name], right[name]) for name in left)
+    pd.testing.assert_frame_equal(pd.read_csv(alone.metrics), pd.read_csv(killed.metrics), check_exact=True)
+
+
+def test_parts_of_a_step_give_the_weights_of_the_whole(tmp_path):
+    more = ["recipe.batch=8", "recipe.lr=1e-3", "model.config.resid_pdrop=0", "model.config.embd_pdrop=0",
+            "model.config.attn_pdrop=0"]  # fmt: skip
+    whole = train_run(compose("train", overrides(tmp_path, "gpt2", "whole", *more)))
+    parts = train_run(compose("train", overrides(tmp_path, "gpt2", "parts", *more, "recipe.accumulate=3")))
+    left, right = load_file(whole.weights), load_file(parts.weights)
+    for name in left:
+        torch.testing.assert_close(left[name], right[name], rtol=1e-3, atol=1e-4)
+
+
+def test_a_decoder_learns_and_its_scores_are_those_of_the_library(tmp_path):
+    folder = train_run(compose("train", overrides(tmp_path, "gpt2", "runs", "recipe.batch=8")))
+    perplexity = pd.read_csv(folder.metrics).valid_ppl.dropna()
+    assert perplexity.iloc[-1] < perplexity.iloc[0] < 400
+    manifest = folder.read_manifest()
+    assert (manifest["status"], manifest["words_seen"]) == ("done", 36_000)
+
+    loaded = load_model(folder)
+    pairs = [("w1 w3 w9 .", "w9 w3 w1 ."), ("w2 w6", "w2 unheard")]
+    rows = judge(load_scorer(folder.path), pairs, ["lp"])
+    for (good, bad), row in zip(pairs, rows.itertuples(), strict=True):
+        for sentence, score in ((good, row.good), (bad, row.bad)):
+            ids = torch.tensor([[0, *loaded.tokenizer.encode(sentence), 0]])  # a word-level model's <eos> counts
+            with torch.no_grad():
+                logprobs = loaded.model.network(input_ids=ids[:, :-1]).logits[0].log_softmax(-1)
+            assert score == pytest.approx(logprobs.gather(1, ids[0, 1:, None]).sum().item(), abs=1e-4)
+
+
+@pytest.mark.parametrize("objective", ["mlm", "mntp"])
+def test_a_masked_model_trains_and_is_scored_by_pseudo_log_likelihood(tmp_path, objective):
+    folder = train_run(
+        compose("train", overrides(tmp_path, "bert", "runs", f"model.objective={objective}", "recipe.batch=8",
+                                   "recipe.packing=sentences", "recipe.validation_words=100"))
+    )  # fmt: skip
+    metrics = pd.read_csv(folder.metrics)
+    assert metrics.valid_ppl.isna().all()
+    assert metrics.valid_pseudo_ppl.notna().any()
+    assert "valid_pseudo_ppl" in folder.read_manifest()["last"]
+
+    loaded = load_model(folder)
+    (row,) = judge(load_scorer(folder.path), [("w1 w3 w9 .", "w9 w3 w1 .")], ["pll"]).itertuples()
+    ids = [2, *(2 + index for index in loaded.tokenizer.encode("w1 w3 w9 .")), 2]
+    shift, expected = int(objective == "mntp"), 0.0
+    for place in range(1, len(ids) - 1):
+        read = torch.tensor([[*ids[:place], 1, *ids[place + 1 :]]])
+        with torch.no_grad():
+            logprobs = loaded.model.network(input_ids=read).logits[0, place - shift].log_softmax(-1)
+        expected += logprobs[ids[place]].item()
+    assert row.good == pytest.approx(expected, abs=1e-4)
+
+
+def test_the_recorded_configuration_is_that_of_the_network(tmp_path):
+    folder = train_run(compose("train", overrides(tmp_path, "gpt2", "runs", "recipe.budget={epochs:0,words:null}")))
+    described = json.loads(folder.model.read_text())
+    assert described["kind"] == "huggingface"
+    assert described["config"]["config"]["n_embd"] == 24
+    assert load_model(folder).model.network.config.n_embd == 24
