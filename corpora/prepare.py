@@ -178,7 +178,7 @@ class Corpus:
 
     def _documents(self, drawn: Sample) -> npt.NDArray[np.int64]:
         """Return the number of sentences that a sample has of each of its documents, in its order."""
-        sentences = drawn.indices if drawn.cut is None else np.append(drawn.indices, drawn.cut[0])
+        sentences = np.append(drawn.indices, np.array([index for index, _ in drawn.cuts], np.int64))
         of = np.searchsorted(np.asarray(self.text.documents), sentences, side="right")
         begins = np.flatnonzero(np.diff(of, prepend=-1))
         return np.diff(begins, append=len(of))

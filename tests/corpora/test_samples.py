@@ -160,3 +160,20 @@ def test_pieces_of_a_sample_spell_its_text(file, tokenizer, size):
     pieces = ["".join(map(prepared.tokenizer.token, part[:-1].tolist())) for part in parts]
     texts = sentences(prepared.text, prepared.drawn)
     assert pieces == (texts if tokenizer == "char" else ["▁" + text.replace(" ", "▁") for text in texts])
+
+
+def test_documents_of_a_sample_are_counted_in_its_order(tmp_path):
+    """What `recipe.packing=documents` packs: the sentences of each document, the shortened last one included."""
+    lines = [f"a{n} b c .\n" * (1 + n % 3) for n in range(60)]
+    (tmp_path / "text.txt").write_text("\n".join(lines), encoding="utf-8")
+    config = compose(
+        "corpora", ["corpus=local", f"corpus.path={tmp_path}/text.txt", f"paths.store={tmp_path}/store",
+                    "tokenizer=word", "corpus.split.valid=0.1", "sample.unit=document", "sample.size=150"]
+    )  # fmt: skip
+    corpus = prepare(config)
+    sample = corpus.sample()
+    sentences = [corpus.text.sentence(index).split()[0] for index in corpus.drawn.indices.tolist()]
+    sentences += [corpus.text.sentence(index).split()[0] for index, _ in corpus.drawn.cuts]
+    expected = [len(list(group)) for _, group in itertools.groupby(sentences)]
+    assert sample.documents.tolist() == expected
+    assert sample.documents.sum() == sample.sentences

@@ -68,7 +68,7 @@ class HuggingFaceModel(LanguageModel):
         sent = sent.view(*probe.shape, -1).to(probe.device)
         was_training = self.training
         self.eval()
-        head.forward = lambda hidden: sent
+        head.forward = lambda _: sent  # type: ignore[method-assign, assignment]
         try:
             with torch.no_grad():
                 logits = self.network(input_ids=probe).logits
