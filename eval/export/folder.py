@@ -24,7 +24,7 @@ _NO_SIZE = {"name", "seed", "initial_sd"}  # of a configuration: what a trained 
 
 def write_model(folder: Path, loaded: LoadedModel) -> None:
     """Write a model and its tokenizer. Raises ConfigError for an architecture without an export, WriteError."""
-    model = _network(loaded)
+    model = network_of(loaded)
     tokenizer = exported_tokenizer(loaded.tokenizer)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -38,7 +38,7 @@ def needs_code(loaded: LoadedModel) -> bool:
     return kind_of(loaded.config) in OWN_KINDS or not is_serialisable(loaded.tokenizer)
 
 
-def _network(loaded: LoadedModel) -> Any:
+def network_of(loaded: LoadedModel) -> Any:
     """Return the model as one of transformers."""
     kind = kind_of(loaded.config)
     if kind not in OWN_KINDS:
