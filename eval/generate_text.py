@@ -78,15 +78,18 @@ def _models(config: EvalConfig) -> Iterator[tuple[str, Any, Any]]:
         return
     if config.study is None:
         raise ConfigError("study=null: name a study, or give model=hf_causal model.path=NAME")
-    from eval.export.folder import exported_tokenizer, network_of
+    from eval.export.folder import exported_tokenizer, is_masked, network_of
     from train.runs.export import load_model
 
     count = 0
     for folder in _runs(config):
-        if (reason := _refusal(folder)) is not None:
+        loaded, reason = None, _refusal(folder)
+        if reason is None:
+            loaded = load_model(folder)
+            reason = "a masked model" if is_masked(loaded) else None
+        if loaded is None or reason is not None:
             say(f"{folder.path.name}: {reason}", "writes no text", "yellow")
             continue
-        loaded = load_model(folder)
         count += 1
         yield folder.path.name, network_of(loaded), exported_tokenizer(loaded.tokenizer)
     if not count:

@@ -10,11 +10,13 @@ from typing import Any
 import pandas as pd
 import yaml
 
+from eval.export.folder import is_masked, needs_code
 from eval.scores.accuracy import accuracies
 from eval.scores.files import ITEMS_FILE, read_items, read_scores, with_phenomena
 from eval.scores.names import benchmark_name
 from eval.sweeps import commands_of, requested_runs
 from pairscale.command.line import as_written
+from train.runs.export import LoadedModel
 from train.runs.folder import RunFolder
 from train.runs.metrics import exported_validation
 
@@ -23,15 +25,14 @@ from train.runs.metrics import exported_validation
 class Card:
     """What the card of one exported model says.
 
-    name: of the model there. step, words_seen: of a snapshot; None for the run's own model. code: whether the model
-    comes with code. licence: as the hub names licences, None: not stated.
+    name: of the model there. step: of a snapshot; None for the run's own model. licence: as the hub names licences,
+    None: not stated.
     """
 
     name: str
     run: RunFolder
+    loaded: LoadedModel
     step: int | None
-    words_seen: int | None
-    code: bool
     licence: str | None
     ties: str
 
@@ -40,7 +41,7 @@ class Card:
         config, manifest = self.run.read_config(), self.run.read_manifest()
         front = {
             "library_name": "transformers",
-            "pipeline_tag": "text-generation",
+            "pipeline_tag": "fill-mask" if is_masked(self.loaded) else "text-generation",
             "license": self.licence or "other",
             **({} if self.licence else {"license_name": "not-stated"}),
             "tags": ["pairscale", "minimal-pairs", config["model"]["name"]],
@@ -83,33 +84,42 @@ class Card:
         sweeps = [shlex.join(as_written(shlex.split(command))) for command in commands_of([requested])]
         return [*sweeps, f"# this model: {requested.point}"]
 
+    @property
+    def words_seen(self) -> int | None:
+        """Words seen by a snapshot; None for the run's own model."""
+        return None if self.step is None else int(self.loaded.info["words_seen"])
+
     def _introduction(self, config: dict[str, Any]) -> str:
         sample = config["sample"]
-        seen = f" Snapshot after {self.words_seen:,} words seen (step {self.step:,})." if self.words_seen else ""
+        kind = "masked language model" if is_masked(self.loaded) else "language model"
+        seen = "" if self.step is None else f" Snapshot after {self.words_seen:,} words seen (step {self.step:,})."
         return (
-            f"A language model ({config['model']['name']}) trained by pairscale on a sample of {sample['size']} "
+            f"A {kind} ({config['model']['name']}) trained by pairscale on a sample of {sample['size']} "
             f"{sample.get('count', 'words')} of the corpus {config['corpus']['name']}, seed {config['seed']}: run "
             f"`{self.run.path.name}` of the study {self.run.path.parent.name}.{seen}"
         )
 
     def _use(self) -> str:
-        option = ", trust_remote_code=True" if self.code else ""
-        code = (
+        code = needs_code(self.loaded)
+        option = ", trust_remote_code=True" if code else ""
+        auto = "AutoModelForMaskedLM" if is_masked(self.loaded) else "AutoModelForCausalLM"
+        example = (
+            f"from transformers import {auto}, AutoTokenizer\n\n"
+            f'tokenizer = AutoTokenizer.from_pretrained("{self.name}"{option})\n'
+            f'model = {auto}.from_pretrained("{self.name}"{option}).eval()\n'
+        )
+        if not is_masked(self.loaded):
+            example = f"import torch\n{example}" + _CAUSAL_EXAMPLE
+        notes = [
             "The model comes with code (`*_pairscale.py`), which `trust_remote_code=True` runs; it needs torch, "
             "transformers and tokenizers alone."
-            if self.code
-            else "The model and its tokenizer load without code of their own."
-        )
-        return (
-            "```python\nimport torch\nfrom transformers import AutoModelForCausalLM, AutoTokenizer\n\n"
-            f'tokenizer = AutoTokenizer.from_pretrained("{self.name}"{option})\n'
-            f'model = AutoModelForCausalLM.from_pretrained("{self.name}"{option}).eval()\n'
-            'ids = tokenizer("<a sentence>", add_special_tokens=False)["input_ids"]\n'
-            "tokens = torch.tensor([[tokenizer.bos_token_id, *ids]])  # a text begins with <eos>\n"
-            "with torch.no_grad():\n"
-            "    logprobs = model(tokens).logits.log_softmax(-1)[0, :-1].gather(-1, tokens[0, 1:, None])\n"
-            f"```\n\n{code} Batches are padded on the right."
-        )
+            if code
+            else "The model and its tokenizer load without code of their own.",
+            "Batches are padded on the right.",
+        ]
+        if getattr(self.loaded.config, "objective", None) == "mntp":
+            notes.append("It predicts a hidden token at the position before it (masked next-token prediction).")
+        return f"```python\n{example}```\n\n" + " ".join(notes)
 
     def _training(self, config: dict[str, Any], manifest: dict[str, Any]) -> list[tuple[str, str]]:
         corpus, recipe = manifest.get("corpus", {}), config.get("recipe") or {}
@@ -141,6 +151,8 @@ class Card:
                 rate = validation.get("valid_oov_rate")
                 unknown = "" if rate is None else f" (words that are `<unk>`: {rate:.1%})"
                 parts.append(f"Perplexity per word on the validation split: {perplexity:,.2f}{unknown}.")
+            if (perplexity := validation.get("valid_pseudo_ppl")) is not None:
+                parts.append(f"Pseudo-perplexity per word on a part of the validation split: {perplexity:,.2f}.")
         if rows := self.accuracies():
             parts.append(_table(("benchmark", "method", "pairs", "accuracy", "95% interval"), rows))
             parts.append(
@@ -168,6 +180,12 @@ class Card:
             yield benchmark, method, f"{row.pairs:,}", f"{row.accuracy:.3f}", f"{row.low:.3f} to {row.high:.3f}"
 
 
+_CAUSAL_EXAMPLE = """\
+ids = tokenizer("<a sentence>", add_special_tokens=False)["input_ids"]
+tokens = torch.tensor([[tokenizer.bos_token_id, *ids]])  # a text begins with <eos>
+with torch.no_grad():
+    logprobs = model(tokens).logits.log_softmax(-1)[0, :-1].gather(-1, tokens[0, 1:, None])
+"""
 _NO_SCORES = ("items", "tokens", "topk")  # files beside scores of pairs
 
 

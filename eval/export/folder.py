@@ -16,6 +16,8 @@ from eval.export.code.tokenization_pairscale import PairscaleTokenizer
 from pairscale.errors import ConfigError
 from pairscale.files import writing
 from train.models.config import kind_of
+from train.models.huggingface import HuggingFaceModel
+from train.models.huggingface_config import HuggingFaceConfig
 from train.runs.export import LoadedModel
 
 OWN_KINDS = (*LAYERS, "txl")  # that modeling_pairscale.py has
@@ -25,12 +27,20 @@ _NO_SIZE = {"name", "seed", "initial_sd"}  # of a configuration: what a trained 
 def write_model(folder: Path, loaded: LoadedModel) -> None:
     """Write a model and its tokenizer. Raises ConfigError for an architecture without an export, WriteError."""
     model = network_of(loaded)
-    tokenizer = exported_tokenizer(loaded.tokenizer)
+    tokenizer = exported_tokenizer(loaded.tokenizer, is_masked(loaded))
+    if isinstance(loaded.model, HuggingFaceModel) and loaded.model.positions:
+        tokenizer.model_max_length = loaded.model.positions
+    if model.can_generate():
+        model.generation_config.update(do_sample=True, use_cache=isinstance(loaded.model, HuggingFaceModel))
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         tokenizer.save_pretrained(folder)
-        model.generation_config.update(do_sample=True, use_cache=False)
         model.save_pretrained(folder)
+
+
+def is_masked(loaded: LoadedModel) -> bool:
+    """Return True for a masked model."""
+    return isinstance(loaded.config, HuggingFaceConfig) and loaded.config.masked
 
 
 def needs_code(loaded: LoadedModel) -> bool:
@@ -40,9 +50,12 @@ def needs_code(loaded: LoadedModel) -> bool:
 
 def network_of(loaded: LoadedModel) -> Any:
     """Return the model as one of transformers."""
+    if isinstance(loaded.model, HuggingFaceModel):
+        return loaded.model.network
     kind = kind_of(loaded.config)
     if kind not in OWN_KINDS:
-        raise ConfigError(f"model={loaded.config.name}: no export of {kind}; there is one of {', '.join(OWN_KINDS)}")
+        kinds = ", ".join([*OWN_KINDS, "architectures of Hugging Face"])
+        raise ConfigError(f"model={loaded.config.name}: no export of {kind}; there is one of {kinds}")
     sizes = {key: value for key, value in dataclasses.asdict(loaded.config).items() if key not in _NO_SIZE}
     own: Any = PairscaleForCausalLM  # without types, as all of transformers
     described: Any = PairscaleConfig
@@ -53,12 +66,12 @@ def network_of(loaded: LoadedModel) -> Any:
     return network.eval()
 
 
-def exported_tokenizer(tokenizer: Tokenizer) -> Any:
+def exported_tokenizer(tokenizer: Tokenizer, masked: bool = False) -> Any:
     """Return the tokenizer that is saved: a file alone where that is enough, else with code.
 
     Unlike `fast_tokenizer` it reads the spelling of a special token in a text as that token: tools write "<eos>" there.
     """
-    fast = fast_tokenizer(tokenizer)
+    fast = fast_tokenizer(tokenizer, masked)
     options = {"tokenizer_object": fast.backend_tokenizer, "padding_side": "right", **fast.special_tokens_map}
     kind: Any = PreTrainedTokenizerFast  # without types
     if not is_serialisable(tokenizer):

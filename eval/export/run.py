@@ -4,7 +4,7 @@ from pathlib import Path
 
 from eval.config import EvalConfig
 from eval.export.card import Card
-from eval.export.folder import needs_code, write_model
+from eval.export.folder import write_model
 from eval.export.upload import SNAPSHOT, check_repository, upload
 from pairscale.console import say
 from pairscale.errors import ConfigError, RunError
@@ -77,8 +77,7 @@ def _export_run(run: RunFolder, folder: Path, repository: str | None, config: Ev
 def write(run: RunFolder, loaded: LoadedModel, folder: Path, name: str, step: int | None, config: EvalConfig) -> None:
     """Write one model of a run: the exported one, or the snapshot after `step` steps."""
     write_model(folder, loaded)
-    words_seen = None if step is None else loaded.info["words_seen"]
-    card = Card(name, run, step, words_seen, needs_code(loaded), config.licence, config.ties)
+    card = Card(name, run, loaded, step, config.licence, config.ties)
     write_text(folder / "README.md", card.text())
     write_text(folder / "CITATION.cff", card.citation())
 

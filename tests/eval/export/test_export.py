@@ -11,24 +11,34 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
-from transformers import AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
 
 from eval.config import PLAIN
 from eval.export.code.modeling_pairscale import PairscaleForCausalLM
 from eval.export.folder import exported_tokenizer, needs_code, write_model
 from eval.export.run import export, snapshot_name
 from eval.export.upload import upload
+from eval.scorers.base import Execution
+from eval.scorers.causal import CausalScorer
+from eval.scorers.hub import HubModel
+from eval.scorers.masked import MaskedScorer
+from eval.scorers.pretrained import load_pretrained
+from eval.scorers.trained_networks import network_scorer
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError, RunError
 from tests.support.random_models import LSTM, TEXT, TXL, own_scorer, random_model
 from tests.support.simulated_study import SimulatedStudy
 from train.loop.snapshots import load_snapshot
+from train.models.config import GruConfig, RnnConfig
+from train.models.huggingface_config import HuggingFaceConfig
 from train.runs.export import save_model, weights_of
 from train.runs.folder import RunFolder
 
 ADAPTIVE = {"cutoffs": [4, 8], "div_val": 2, "embedding": 8}
 MODELS = {
     "lstm": LSTM,
+    "gru": GruConfig(**dataclasses.asdict(LSTM) | {"name": "gru"}),
+    "rnn": RnnConfig(**dataclasses.asdict(LSTM) | {"name": "rnn"}),
     "lstm-tied": dataclasses.replace(LSTM, embedding=12, tied=True, layers=1),
     "txl": TXL,
     "txl-untied": dataclasses.replace(TXL, tied=False, pre_norm=True, same_length=True, memory=4, clamp_len=3),
@@ -245,3 +255,36 @@ def test_refusals(study):
 def test_snapshots_are_named_by_words_seen():
     names = {812: "chck_812", 250_000: "chck_250k", 999_812: "chck_1M", 1_234_567: "chck_1.23M", 2 * 10**9: "chck_2B"}
     assert {words: snapshot_name(words) for words in names} == names
+
+
+NETWORKS = {
+    "gpt2": ("causal", {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 64}),
+    "llama": ("causal", {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 2,
+                         "intermediate_size": 24}),
+    "roberta": ("mlm", {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24,
+                        "max_position_embeddings": 65}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["unigram", "word"])
+@pytest.mark.parametrize("architecture", NETWORKS)
+def test_an_architecture_of_transformers_scores_as_its_run(architecture, kind, tmp_path):
+    objective, values = NETWORKS[architecture]
+    config = HuggingFaceConfig(name="network", architecture=architecture, objective=objective, config=values)
+    loaded = random_model(config, kind, vocab_size=283 if kind == "unigram" else None)
+    execution, masked = Execution(256), objective != "causal"
+    policy = dataclasses.replace(PLAIN, score_eos=False)
+    ours = network_scorer(loaded, config, "m", execution).score(SENTENCES, policy)
+    write_model(tmp_path, loaded)
+    name = "hf_masked" if masked else "hf_causal"
+    described = compose("eval", [f"model={name}", f"model.path={tmp_path}", "study=s"]).model
+    assert needs_code(loaded) == (kind == "word")
+    if kind == "word":  # loaded here without its code's copy in the cache
+        auto = AutoModelForMaskedLM if masked else AutoModelForCausalLM
+        tokenizer = type(exported_tokenizer(loaded.tokenizer, masked)).from_pretrained(tmp_path)
+        hub = HubModel(auto.from_pretrained(tmp_path), tokenizer, "m")
+        theirs = (MaskedScorer if masked else CausalScorer)(hub, execution).score(SENTENCES, policy)
+    else:
+        theirs = load_pretrained(described, execution).score(SENTENCES, policy)
+    for one, other in zip(ours, theirs, strict=True):
+        assert one.logprobs == pytest.approx(other.logprobs, abs=1e-5)
