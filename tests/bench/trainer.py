@@ -3,8 +3,8 @@
     python tests/bench/trainer.py [--models NAME ...] [--size 125k] [--seeds 1 2 3] [--threads N] [--json FILE]
 
 Text: --text FILE, else the built-in language. Both ways get the network of one seed, every batch in the same order, the
-same AdamW, schedule and clipping; only dropout draws other numbers. The validation of both is ours. Each run is a process
-of its own; the ways take turns. Speed is of training alone, memory the peak of the process.
+same AdamW, schedule and clipping; only dropout draws other numbers. The validation of both is ours. Each run is a
+process of its own; the ways take turns. Speed is of training alone, memory the peak of the process.
 """
 
 import argparse
