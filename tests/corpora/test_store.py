@@ -244,6 +244,7 @@ def test_sizes_are_known_once_the_store_is_written(path):
     assert sizes.tokens_per_word == (len(store.tokens) - len(SENTENCES)) / corpus.text.words.sum() == 1
 
 
+@pytest.mark.slow
 def test_processes_that_start_together_prepare_a_corpus_once(path, tmp_path):
     program = tmp_path / "program.py"
     program.write_text(

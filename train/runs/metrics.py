@@ -18,9 +18,8 @@ COLUMNS = (
     "valid_ppl_without_eos",
     "valid_ppl_without_unk",
     "valid_oov_rate",
-    "valid_pseudo_nats_per_word",  # of masked models, in place of the others
-    "valid_pseudo_ppl",
 )
+MASKED_COLUMNS = ("valid_pseudo_nats_per_word", "valid_pseudo_ppl")  # of masked models alone
 
 
 class MetricsFile:
@@ -50,7 +49,8 @@ class MetricsFile:
     def write(self) -> None:
         """Write the file in one move."""
         with atomic_path(self.path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, COLUMNS)
+            masked = any(row.get(name) for row in self.rows for name in MASKED_COLUMNS)
+            writer = csv.DictWriter(file, COLUMNS + MASKED_COLUMNS if masked else COLUMNS)
             writer.writeheader()
             writer.writerows(self.rows)
 

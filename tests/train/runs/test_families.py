@@ -22,7 +22,7 @@ def _text(tmp_path):
 
 @pytest.mark.parametrize(
     "model",
-    ["gpt2", pytest.param("llama", marks=pytest.mark.slow), "bert", pytest.param("gru", marks=pytest.mark.slow)],
+    ["gpt2", *(pytest.param(model, marks=pytest.mark.slow) for model in ("llama", "bert", "gru"))],
 )
 def test_resuming_a_killed_run_gives_identical_weights(tmp_path, model):
     more = ["recipe.batch=8", "recipe.checkpoint_every=4k", "recipe.validation_words=100"]
@@ -38,6 +38,7 @@ def test_resuming_a_killed_run_gives_identical_weights(tmp_path, model):
     pd.testing.assert_frame_equal(pd.read_csv(alone.metrics), pd.read_csv(killed.metrics), check_exact=True)
 
 
+@pytest.mark.slow
 def test_parts_of_a_step_give_the_weights_of_the_whole(tmp_path):
     more = ["recipe.batch=8", "recipe.lr=1e-3", "model.config.resid_pdrop=0", "model.config.embd_pdrop=0",
             "model.config.attn_pdrop=0"]  # fmt: skip
@@ -66,7 +67,7 @@ def test_a_decoder_learns_and_its_scores_are_those_of_the_library(tmp_path):
             assert score == pytest.approx(logprobs.gather(1, ids[0, 1:, None]).sum().item(), abs=1e-4)
 
 
-@pytest.mark.parametrize("objective", ["mlm", "mntp"])
+@pytest.mark.parametrize("objective", ["mlm", pytest.param("mntp", marks=pytest.mark.slow)])
 def test_a_masked_model_trains_and_is_scored_by_pseudo_log_likelihood(tmp_path, objective):
     folder = train_run(
         compose("train", overrides(tmp_path, "bert", "runs", f"model.objective={objective}", "recipe.batch=8",

@@ -276,6 +276,7 @@ def test_without_a_key_wandb_uses_no_network_and_prints_nothing(tmp_path, listen
     assert done.stderr.count("tracked offline; to send it: wandb sync") == 2
 
 
+@pytest.mark.slow
 def test_wandb_is_imported_only_if_requested(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
