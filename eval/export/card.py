@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from eval.export.folder import is_masked, needs_code
+from eval.export.folder import is_masked, needed_packages, needs_code
 from eval.scores.accuracy import accuracies
 from eval.scores.files import ITEMS_FILE, read_items, read_scores, with_phenomena
 from eval.scores.names import benchmark_name
@@ -111,8 +111,8 @@ class Card:
         if not is_masked(self.loaded):
             example = f"import torch\n{example}" + _CAUSAL_EXAMPLE
         notes = [
-            "The model comes with code (`*_pairscale.py`), which `trust_remote_code=True` runs; it needs torch, "
-            "transformers and tokenizers alone."
+            "The model comes with code (`*_pairscale.py`), which `trust_remote_code=True` runs; it needs "
+            f"{_all_of(['torch', 'transformers', *needed_packages(self.loaded.tokenizer)])} alone."
             if code
             else "The model and its tokenizer load without code of their own.",
             "Batches are padded on the right.",
@@ -187,6 +187,10 @@ with torch.no_grad():
     logprobs = model(tokens).logits.log_softmax(-1)[0, :-1].gather(-1, tokens[0, 1:, None])
 """
 _NO_SCORES = ("items", "tokens", "topk")  # files beside scores of pairs
+
+
+def _all_of(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _number(value: int | None) -> str | None:

@@ -48,6 +48,11 @@ def needs_code(loaded: LoadedModel) -> bool:
     return kind_of(loaded.config) in OWN_KINDS or not is_serialisable(loaded.tokenizer)
 
 
+def needed_packages(tokenizer: Tokenizer) -> list[str]:
+    """Return the packages that the code of an exported tokenizer needs besides transformers."""
+    return [] if is_serialisable(tokenizer) else ["rjieba" if tokenizer.config.kind == "jieba" else "nltk"]
+
+
 def network_of(loaded: LoadedModel) -> Any:
     """Return the model as one of transformers."""
     if isinstance(loaded.model, HuggingFaceModel):

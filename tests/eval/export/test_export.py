@@ -198,7 +198,15 @@ def test_each_run_and_snapshot_is_a_folder_with_a_card(study):
     card = (folder / "README.md").read_text()
     front = yaml.safe_load(card.split("---\n")[1])
     assert (front["license"], front["library_name"]) == ("cc-by-4.0", "transformers")
-    for part in ("| seed | 1 |", "125k words", "| BLiMP | lp |", "trust_remote_code=True", "Perplexity", " to 0."):
+    for part in (
+        "| seed | 1 |",
+        "125k words",
+        "| BLiMP | lp |",
+        "torch, transformers and nltk alone",
+        "trust_remote_code=True",
+        "Perplexity",
+        " to 0.",
+    ):
         assert part in card
     assert "1,000,123 words seen" in (folder / "chck_1M" / "README.md").read_text()
     assert yaml.safe_load((folder / "CITATION.cff").read_text())["cff-version"] == "1.2.0"

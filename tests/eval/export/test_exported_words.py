@@ -1,5 +1,7 @@
 """The words of an exported tokenizer, equal to those of the study (corpora/words.py)."""
 
+import sys
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -24,3 +26,12 @@ def tokenizer(request):
 def test_words_are_those_of_the_study(tokenizer, text):
     reference = {"treebank": "treebank", "jieba": "jieba"}[tokenizer.init_kwargs["words"]]
     assert tokenizer.spans(text) == word_spans(text, reference)
+
+
+def test_a_missing_package_is_named(tokenizer, monkeypatch):
+    package, module = {"treebank": ("nltk", "nltk.tokenize.destructive"), "jieba": ("rjieba", "rjieba")}[
+        tokenizer.init_kwargs["words"]
+    ]
+    monkeypatch.setitem(sys.modules, module, None)  # as if it were not installed
+    with pytest.raises(ImportError, match=rf"^this tokenizer cuts words by {package}: pip install {package}$"):
+        tokenizer("A dog barks.")
