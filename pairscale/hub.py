@@ -1,4 +1,4 @@
-"""Imports of the Hugging Face libraries, offline if the hub cannot be reached."""
+"""The Hugging Face libraries: offline if the hub cannot be reached, and silent."""
 
 import os
 import socket
@@ -7,16 +7,15 @@ from urllib.parse import urlsplit
 
 
 def import_datasets() -> Any:
-    """Import `datasets`; without a network it fails at once instead of retrying for 23 seconds."""
-    _set_offline()
+    """Import `datasets`, which reads from the hub: offline without a network."""
+    offline_without_network()
     import datasets
 
     return datasets
 
 
 def import_transformers() -> Any:
-    """Import `transformers`, offline without a network, and silent but for errors."""
-    _set_offline()
+    """Import `transformers`, silent but for errors. What loads from the hub calls `offline_without_network`, too."""
     import transformers
     from transformers.utils import logging
 
@@ -25,9 +24,13 @@ def import_transformers() -> Any:
     return transformers
 
 
-def _set_offline() -> None:
+def offline_without_network() -> None:
+    """Let the libraries fail at once where the hub does not answer within 3 seconds: they would retry for 23."""
     if not _is_reachable():
-        os.environ["HF_HUB_OFFLINE"] = "1"
+        from huggingface_hub import constants
+
+        os.environ["HF_HUB_OFFLINE"] = "1"  # for processes that this one starts
+        constants.HF_HUB_OFFLINE = True  # read from the environment before, where a library was imported
 
 
 def _is_reachable() -> bool:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pairscale.errors import ConfigError, InputError
+from pairscale.hub import offline_without_network
 
 SNAPSHOT = "chck_"  # begins the name of a snapshot's folder and branch, as in the BabyLM challenge
 
@@ -24,6 +25,7 @@ def upload(folder: Path, snapshots: Mapping[str, Path], repository: str, api: An
     """
     import huggingface_hub
 
+    offline_without_network()
     api = api or huggingface_hub.HfApi()
     try:
         address = api.create_repo(repository, exist_ok=True)

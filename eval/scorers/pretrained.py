@@ -24,7 +24,7 @@ from eval.scorers.forward import error_line
 from eval.scorers.hub import HubModel, HubScorer
 from eval.scorers.masked import MaskedScorer
 from pairscale.errors import ConfigError, InputError, PairscaleError, first_few
-from pairscale.hub import import_transformers
+from pairscale.hub import import_transformers, offline_without_network
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -46,6 +46,7 @@ def load_pretrained(config: PretrainedConfig, execution: Execution) -> HubScorer
     """
     if config.load_in_4bit and not torch.cuda.is_available():
         raise ConfigError("model.load_in_4bit=true: needs an NVIDIA GPU with CUDA, and there is none here")
+    offline_without_network()
     transformers = import_transformers()
     path, revision = _local(config.path), config.revision
     if path and revision:
@@ -286,7 +287,7 @@ def _known_revisions(config: PretrainedConfig) -> list[str]:
     """Return the names of the folders in a local model, or of the branches and tags of one on the hub."""
     if folder := _local(config.path):
         return [path.name for path in Path(folder).iterdir() if path.is_dir()]
-    import_transformers()  # tells the hub's library whether there is a network
+    offline_without_network()
     import huggingface_hub
 
     try:
