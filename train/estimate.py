@@ -23,7 +23,7 @@ from train.loop.batches import Batches, Columns
 from train.loop.blocks import Blocks
 from train.loop.device import set_up_cpu, set_up_gpu
 from train.loop.snapshots import moments
-from train.models.build import build_model, parameter_count
+from train.models.build import build_model, check_context, parameter_count
 from train.models.config import NgramConfig
 from train.models.loss import chunk_bytes
 from train.recipes import COLUMNS
@@ -96,7 +96,8 @@ class Estimate:
 def estimate(config: RunConfig) -> Estimate:
     """Measure a few steps of the run's model on random tokens, once for each kind of model, and extrapolate.
 
-    Raises NoCorpus if none is chosen, InputError if its text is neither prepared nor available.
+    Raises NoCorpus if none is chosen, InputError if its text is neither prepared nor available, ConfigError for blocks
+    that are longer than the model reads.
     """
     folder = RunFolder.of(config)  # raises NoCorpus before anything is measured
     if not is_prepared(config):
@@ -118,6 +119,7 @@ def estimate(config: RunConfig) -> Estimate:
     }
     if isinstance(config.model, NgramConfig):
         return _ngram_estimate(config.model, vocabulary, of_run)
+    check_context(config.model, config.recipe, vocabulary)
     batches = _batches(config, words, tokens)
     parameters = parameter_count(config.model, vocabulary)
     copies = 2 + config.recipe.moments  # weights, gradients, and the state of the optimiser

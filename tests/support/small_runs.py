@@ -11,6 +11,7 @@ MODELS = {
     "gpt2": ["model=gpt2_tiny", "model.config.n_embd=24", "model.config.n_layer=2", "recipe.context=20"],
     "llama": ["model=llama_tiny", *NARROW],
     "bert": ["model=bert_tiny", *NARROW],
+    "roberta": ["model=roberta_tiny", *NARROW],
     "txl": [
         "model=txl_tiny",
         "model.layers=2",

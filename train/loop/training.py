@@ -26,7 +26,7 @@ from train.loop.progress import TrainingProgress
 from train.loop.ranks import Ranks
 from train.loop.snapshots import Snapshots
 from train.loop.state import TrainState
-from train.models.build import build_model, parameter_count
+from train.models.build import build_model, check_context, parameter_count
 from train.models.config import architectures
 from train.runs.export import read_description
 from train.runs.folder import DONE, RunFolder
@@ -57,6 +57,7 @@ class Training:
         self.earlier = folder.read_manifest()  # of the attempts before this one
         device = device_of(config.trainer, ranks.size)
         self.data = TrainingData.prepare(config, ranks)
+        check_context(config.model, config.recipe, self.data.vocabulary)
         self.parameters = parameter_count(config.model, self.data.vocabulary)
         recorded = self.earlier.get("machine", {}) if folder.checkpoints else {}
         set_up_cpu(config.trainer, self.parameters, recorded.get("threads"), ranks.size)

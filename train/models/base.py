@@ -44,6 +44,11 @@ class LanguageModel(nn.Module, ABC):
         """Weights (V, D) and bias (V,) that make logits of hidden states."""
         return self.output_weight, self.output_bias
 
+    @property
+    def positions(self) -> int | None:
+        """Most tokens that it reads after a state; None: no limit."""
+        return None
+
     @abstractmethod
     def initial_state(self, batch: int) -> State:
         """Return the state of `batch` texts before their first token, on the model's device."""

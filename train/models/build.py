@@ -8,6 +8,7 @@ import torch
 from pairscale.errors import ConfigError
 from train.models.base import LanguageModel
 from train.models.config import ModelConfig, architectures, kind_of
+from train.recipes import RecipeConfig
 
 
 def build_model(config: ModelConfig, vocabulary: int) -> LanguageModel:
@@ -27,6 +28,18 @@ def check_memory(config: ModelConfig, vocabulary: int) -> None:
         raise ConfigError(
             f"model={config.name}: {count:,} weights over {vocabulary:,} tokens take {4 * count / 1e9:,.0f} GB, this "
             f"machine has {memory / 1e9:,.0f} GB; give smaller layers, fewer of them or a smaller vocabulary"
+        )
+
+
+def check_context(config: ModelConfig, recipe: RecipeConfig, vocabulary: int) -> None:
+    """Raise ConfigError if a step has more tokens of a text than the model reads."""
+    with torch.device("meta"):
+        positions = build_model(config, vocabulary).positions
+    if positions is not None and recipe.bptt > positions:
+        name = "context" if hasattr(recipe, "context") else "bptt"
+        raise ConfigError(
+            f"recipe.{name}={recipe.bptt}: model={config.name} reads {positions} tokens at most; give recipe.{name}="
+            f"{positions} or less, or the network more positions (model.config)"
         )
 
 

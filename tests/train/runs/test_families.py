@@ -9,8 +9,10 @@ from safetensors.torch import load_file
 
 from eval import judge, load_scorer
 from pairscale.command.compose import compose
+from pairscale.errors import ConfigError
 from tests.support.killed import train_and_kill
 from tests.support.small_runs import overrides, write_text
+from train.estimate import estimate
 from train.run import train_run
 from train.runs.export import load_model
 
@@ -36,6 +38,17 @@ def test_resuming_a_killed_run_gives_identical_weights(tmp_path, model):
     assert left.keys() == right.keys()
     assert all(torch.equal(left[name], right[name]) for name in left)
     pd.testing.assert_frame_equal(pd.read_csv(alone.metrics), pd.read_csv(killed.metrics), check_exact=True)
+
+
+@pytest.mark.parametrize(("model", "field"), [("gpt2", "n_positions=20"), ("roberta", "max_position_embeddings=21")])
+def test_blocks_may_be_as_long_as_the_network_reads(tmp_path, model, field):
+    more = [f"model.config.{field}", "recipe.budget.epochs=1", "recipe.validation_words=100"]
+    assert train_run(compose("train", overrides(tmp_path, model, "runs", *more))).done
+    message = rf"^recipe\.context=21: model={model}_tiny reads 20 tokens at most; give recipe\.context=20 or less"
+    longer = compose("train", overrides(tmp_path, model, "runs", *more, "recipe.context=21"))
+    for work in (train_run, estimate):
+        with pytest.raises(ConfigError, match=message):
+            work(longer)
 
 
 @pytest.mark.slow
