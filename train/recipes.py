@@ -173,6 +173,11 @@ class AdamWConfig(RecipeConfig):
     eps: float = MISSING  # added to the root of the second moment
 
     def __post_init__(self) -> None:
+        if self.bptt not in (0, self.context):
+            raise ConfigError(
+                f"recipe.bptt={self.bptt}: recipe={self.name} reads recipe.context={self.context} tokens; give "
+                f"recipe.context={self.bptt}, and leave recipe.bptt out"
+            )
         self.bptt = self.context
         super().__post_init__()
         check_choice("recipe.schedule", self.schedule, SCHEDULES)
