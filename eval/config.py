@@ -66,6 +66,10 @@ class PretrainedConfig(ModelConfig):
         return self.revisions is not None
 
     @property
+    def masked(self) -> bool:
+        return self.kind == "masked"
+
+    @property
     def weight_bytes(self) -> int:
         return sum(path.stat().st_size for path in Path(self.path).glob("*.safetensors"))
 

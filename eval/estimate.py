@@ -46,12 +46,15 @@ def estimate_scoring(config: EvalConfig, tokens_per_word: float, snapshots: Sequ
 def _of_pairs(config: EvalConfig, tokens_per_word: float, snapshots: Sequence[int]) -> ScoringEstimate:
     folder = RunFolder.of(config).scores(score_label(config.benchmark, config.policy))
     models = [None, *(snapshots if config.scoring.snapshots else ())]
+    from eval.methods.method import fitting
+
+    methods = fitting(config.method, config.model.masked)
     read = sum(
-        _words_to_read(config, [name for name in config.method if not score_path(folder, name, step).exists()])
+        _words_to_read(config, [name for name in methods if not score_path(folder, name, step).exists()])
         for step in models
     )
     pairs = len(loaded_benchmark(benchmark_key(config, dataclasses.asdict(config))).pairs)
-    file_bytes = pairs * (ITEM_BYTES + SCORE_BYTES * len(config.method) * len(models))
+    file_bytes = pairs * (ITEM_BYTES + SCORE_BYTES * len(methods) * len(models))
     memory_bytes = PROCESS_BYTES + SCORER_BYTES + pairs * PAIR_BYTES
     return ScoringEstimate(read * tokens_per_word, file_bytes, memory_bytes if read else 0)
 
@@ -77,6 +80,8 @@ def _words_to_read(config: EvalConfig, methods: list[str]) -> float:
     key, reference = benchmark_key(config, dataclasses.asdict(config)), config.corpus.reference
     counts = word_counts(key, reference)
     total = sum(counts.values())
+    if config.model.masked:  # a copy of the sentence for each word, which is hidden in it
+        return float(sum(length * length for length in counts.values()))
     read = total + len(counts) if config.model.counted else _distinct_words(key, reference)
     chosen = {name: config.method[name] for name in methods}
     return read + template_reading(chosen, config.benchmark.language, counts, reference, read / (total + len(counts)))

@@ -90,7 +90,7 @@ class PairsWork:
     ) -> PairsWork:
         """Raises what load_benchmark does, RunError for damaged files, ConfigError for methods that do not fit."""
         from eval.methods.judging import MethodUse
-        from eval.methods.method import VOTES
+        from eval.methods.method import VOTES, fitting
 
         described = run.read_config()
         key = benchmark_key(config, described)
@@ -99,7 +99,7 @@ class PairsWork:
         check_same_pairs(folder, benchmark.name, benchmark.digest)
         named = [name for name in config.benchmark.paradigms or () if name not in benchmark.unavailable]
         uses = {}
-        for name, parameters in config.method.items():
+        for name, parameters in fitting(config.method, scorer.masked).items():
             uses[name] = MethodUse.of(name, parameters, scorer, config.benchmark.language)
             _check_flagged(name, benchmark, named)
         work = cls(run, config, scorer, moment, key, benchmark, folder, uses)
@@ -176,7 +176,7 @@ class PairsWork:
     def overall(self) -> dict[str, Any]:
         """Return the moment, and the mean accuracy over paradigms by each method, from the score files."""
         means = {}
-        for name in self.config.method:
+        for name in self.uses:
             scores, _ = read_scores(self.path(name))
             right = pd.Series(outcome(scores["good"], scores["bad"], self.config.ties))
             means[name] = float(right.groupby(scores["paradigm"].to_numpy()).mean().mean())
@@ -184,7 +184,7 @@ class PairsWork:
 
     def headline(self) -> dict[str, float | str]:
         """Return what a line about the run says: the accuracy by the first method."""
-        return {"accuracy": self.overall()[next(iter(self.config.method))]}
+        return {"accuracy": self.overall()[next(iter(self.uses))]}
 
     def described(self) -> str:
         """Return a description of the missing scores."""
@@ -194,7 +194,7 @@ class PairsWork:
     def tables(self, trajectory: list[dict[str, Any]], width: int) -> Iterator[Table | str]:
         """Yield what the terminal shows of the files; `trajectory`: `overall` of each snapshot."""
         where, ties, pairs = f"{self.run.path.name} · {self.folder.name}", self.config.ties, self.benchmark.pairs
-        scores = {name: read_scores(score_path(self.folder, name))[0] for name in self.config.method}
+        scores = {name: read_scores(score_path(self.folder, name))[0] for name in self.uses}
         method = next(iter(scores))
         title = f"{where} · {method}" + ("" if self.missing else " (scored already)")
         yield accuracy_table(title, self.config.benchmark.name, scores[method], pairs, ties, width)

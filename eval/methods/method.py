@@ -73,6 +73,19 @@ def methods() -> Mapping[str, Method]:
     return _METHODS
 
 
+def fitting(configs: Mapping[str, MethodConfig], masked: bool) -> dict[str, MethodConfig]:
+    """Return the methods that fit the kind of model, so that one list serves a study of causal and masked models.
+
+    Raises ConfigError for an unknown method, or if none fits.
+    """
+    for name in configs:
+        check_choice("method", name, methods())
+    chosen = {name: config for name, config in configs.items() if (methods()[name].reads == MASKED) == masked}
+    if configs and not chosen:
+        check_method(next(iter(configs)), masked)
+    return chosen
+
+
 def check_method(method: str, masked: bool) -> None:
     """Raise ConfigError for an unknown method, or one that does not fit the kind of model."""
     check_choice("method", method, methods())

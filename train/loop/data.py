@@ -36,8 +36,9 @@ class TrainingData:
         """Prepare the corpus if needed, draw its sample; InputError for bad text, ConfigError if it is too small."""
         corpus = prepare(config)
         sample = corpus.sample()
-        held_out = corpus.held_out("valid", config.recipe.validation_words)
         masked = _masked(config, corpus)
+        words = config.recipe.validation_words
+        held_out = corpus.held_out("valid", min(words, masked.masking.validation_words) if masked else words)
         if config.recipe.packing == COLUMNS:
             columns = Columns(sample.tokens, sample.words, config.recipe, (ranks.rank, ranks.size))
             return cls(config, corpus, sample, held_out, columns, masked)

@@ -34,6 +34,11 @@ class ModelConfig:
     seed: int | None = None  # initialises the weights; null: derived from the run's seed
 
     @property
+    def masked(self) -> bool:
+        """True if the model predicts hidden tokens from both sides."""
+        return False
+
+    @property
     def skips_weights(self) -> bool:
         """True if a training step may leave some weights without a gradient."""
         return False
@@ -119,6 +124,11 @@ class TxlConfig(ModelConfig):
     div_val: int = field(default=1, metadata=ADDED_LATER)  # cluster i has embeddings of width embedding // div_val**i
     # Between the model and the rarer clusters, in both directions.
     tied_projections: bool = field(default=False, metadata=ADDED_LATER)
+
+    @property
+    def masked(self) -> bool:
+        """True if the model predicts hidden tokens from both sides."""
+        return False
 
     @property
     def skips_weights(self) -> bool:

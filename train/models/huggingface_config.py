@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from omegaconf import MISSING
 
-from pairscale.errors import ConfigError, check_choice, first_few
+from corpora.config import ADDED_LATER
+from pairscale.errors import ConfigError, check_between, check_choice, first_few
 from pairscale.hub import import_transformers
 from train.models.config import ModelConfig, register_architecture
 from train.recipes import COLUMNS, RecipeConfig
@@ -37,6 +38,8 @@ class MaskingConfig:
     masked: float = 0.8  # of them: replaced by the mask
     random: float = 0.1  # of them: replaced by random tokens; the rest stay as they are
     whole_words: bool = False  # draw words, not tokens
+    # Words of the validation split, at most, whose tokens a validation hides in turn: each needs a pass over its block.
+    validation_words: int = field(default=2_000, metadata=ADDED_LATER)
 
     def __post_init__(self) -> None:
         for name in ("share", "masked", "random"):
@@ -44,6 +47,7 @@ class MaskingConfig:
                 raise ConfigError(f"model.masking.{name}={getattr(self, name)}: must be a share, from 0 to 1")
         if not self.share:
             raise ConfigError("model.masking.share=0: must be above 0, or nothing is learned")
+        check_between("model.masking.validation_words", self.validation_words, 1, 10**12)
         if self.masked + self.random > 1:
             raise ConfigError(
                 f"model.masking: masked={self.masked} and random={self.random} are shares of the same tokens; their "

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from eval.config import MethodConfig, PolicyConfig, recorded_policy
-from eval.methods.method import check_method, judge, methods
+from eval.methods.method import check_method, fitting, judge, methods
 from eval.methods.sides import Side, about, critical_unk
 from eval.scorers.base import TokenScores
 from eval.scores.accuracy import outcome, tied
@@ -162,6 +162,16 @@ def test_methods_are_checked_against_the_kind_of_model():
         check_method("pll", masked=False)
     check_method("pll", masked=True)
     assert scores_of("pll", side(GOOD)).tolist() == [-7.5]
+
+
+def test_a_list_of_methods_serves_models_of_both_kinds():
+    configs = {name: MethodConfig() for name in ("lp", "pll", "mean_lp")}
+    assert list(fitting(configs, masked=False)) == ["lp", "mean_lp"]
+    assert list(fitting(configs, masked=True)) == ["pll"]
+    with pytest.raises(ConfigError, match=r"method=pll: not a masked model"):
+        fitting({"pll": MethodConfig()}, masked=False)
+    with pytest.raises(ConfigError, match=r"method=best: must be one of"):
+        fitting({"lp": MethodConfig(), "best": MethodConfig()}, masked=False)
 
 
 def test_unknown_methods_and_missing_parameters_raise_errors():
