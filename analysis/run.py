@@ -138,7 +138,7 @@ class Analysis:
     def _print_curves(self, section: Section) -> None:
         """Print warnings, findings and the table of slopes, in the order of the page."""
         judged, table = section.judged, slope_table(section.curves, ALL_PAIRS)
-        method = judged.method + (f", mean over {judged.over}" if judged.over else "")
+        method = judged.method_names + (f", mean over {judged.over}" if judged.over else "")
         heading = f"{self.study.name} · {self.names[section.label]} · {method}"
         notes = section.respondents.counted.notes if section.respondents else []
         self._print_notes([*warnings(judged, self.config.ties), *notes])

@@ -97,7 +97,7 @@ def _write_curves(folder: Path, section: Section, report: Report) -> None:
 def _origin(section: Section, report: Report) -> dict[str, str]:
     """Return the columns of every table that record its scores and benchmark."""
     judged = section.judged
-    return {"scores": judged.method, "ties": report.config.ties, "benchmark_digest": judged.digest[:16]}
+    return {"scores": judged.method_names, "ties": report.config.ties, "benchmark_digest": judged.digest[:16]}
 
 
 def _caption(section: Section, pairs: str, report: Report) -> str:
@@ -105,8 +105,9 @@ def _caption(section: Section, pairs: str, report: Report) -> str:
     methods = sorted(set(section.curves.slopes["method"]))
     kinds = [kind for kind in ("t", "bootstrap") if any(kind in re.split(r"\W", method) for method in methods)]
     of = f" ({joined(kinds)} intervals)" if kinds else ""
-    method, over = report.config.analysis.method, section.judged.over
-    score = "log-probability" if method == "lp" else f"{method} score"
+    over = section.judged.over
+    names = {"lp": "log-probability", "pll": "pseudo-log-likelihood"}
+    score = " or ".join(names.get(name, f"{name} score") for name in section.judged.method_names.split(" or "))
     mean = f", on average over {over}" if over else ""
     free = "" if pairs == ALL_PAIRS else " Pairs without unknown words only."
     return (

@@ -125,7 +125,7 @@ def _often(rows: pd.DataFrame) -> str:
 
 
 def _hardest(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> Exhibit:
-    paths = files.loc[files["method"] == judged.method, "path"].tolist()
+    paths = files.loc[files["method"] == files["run"].map(judged.method_of), "path"].tolist()
     hardest = hardest_pairs(judged, mean_margins(paths, judged.pairs), HARDEST)
     hardest = hardest.merge(items[["paradigm", "pair_id", "good", "bad"]], on=["paradigm", "pair_id"], how="left")
     columns = ["paradigm", "pair_id", "good", "bad", "accuracy", "margin", "phenomenon"]

@@ -154,7 +154,7 @@ def people_of(sheets: Sequence[Sheet], study: Study, judged: Judgements, config:
     paradigms = judged.pairs.drop_duplicates("paradigm").set_index("paradigm")["phenomenon"]
     rows = answers.judgements[answers.judgements["paradigm"].isin(paradigms.index)]  # a method may judge only some
     if rows.empty:
-        raise ConfigError(f"people: no answers on the paradigms that {judged.method} judges")
+        raise ConfigError(f"people: no answers on the paradigms that {judged.method_names} judges")
     confidence = config.analysis.confidence
     counts = Counted(rows, rows["rater"].nunique(), answers.notes)
     return People(counts, agreement(rows, confidence), paradigms, confidence, config.questionnaire.threshold)

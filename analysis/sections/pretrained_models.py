@@ -120,7 +120,7 @@ def accuracies(judged: Judgements, confidence: float) -> pd.DataFrame:
         limits = np.asarray([wilson(share, n, confidence) for share, n in zip(right[r], trials[r], strict=True)])
         columns = {"accuracy": right[r], "low": limits[:, 0], "high": limits[:, 1]}
         shares = dict(zip(_SHARES, (tied[r], unknown[r]), strict=True))
-        named = table.rename(columns={"n_pairs": "pairs"}).assign(model=model, method=judged.method)
+        named = table.rename(columns={"n_pairs": "pairs"}).assign(model=model, method=judged.methods[str(model)])
         rows.append(named.assign(**columns, **shares))
     result = pd.concat(rows, ignore_index=True)
     keys = ["model", "level", "name"]
@@ -260,8 +260,8 @@ def methods(by_method: Mapping[str, Judgements], accuracies: pd.DataFrame, ties:
     alike: dict[tuple[str, ...], list[str]] = {}
     for method, judged in by_method.items():
         name = method if judged.over or method == "pll" else ""  # others read a pair alike
-        alike.setdefault((name, *judging(replace(judged, method=name), ties)), []).append(method)
-    named = [replace(by_method[names[0]], method=joined(names)) for names in alike.values()]
+        alike.setdefault((name, *judging(replace(judged, method=name, methods={}), ties)), []).append(method)
+    named = [replace(by_method[names[0]], method=joined(names), methods={}) for names in alike.values()]
     text = [line for judged in named for line in judging(judged, ties)]
     unknown = dict.fromkeys(unknown_words(judged) for judged in by_method.values())
     return [

@@ -45,7 +45,7 @@ def read_trajectories(study: Study, judged: Judgements, ties: str) -> pd.DataFra
         {"run": run, "method": path.stem, "path": path, **_moment(path, judged, run)}
         for run in judged.runs.index
         if run in study.folders
-        for path in sorted(study.folders[run].scores(judged.label).glob(f"{judged.method}@*.parquet"))
+        for path in sorted(study.folders[run].scores(judged.label).glob(f"{judged.method_of(run)}@*.parquet"))
     ]
     columns = [*KEYS, "run", "seed", "sample_words", "moment", "words_seen", "accuracy", "judgements"]
     if not paths:

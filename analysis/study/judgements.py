@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,6 +26,8 @@ from pairscale.sizes import readable_size, written
 from train.runs.axes import flatten
 from train.runs.folder import RunFolder
 
+# The method of masked models that stands for a method of all others: pseudo-log-likelihood (Salazar et al. 2020).
+OF_MASKED = {"lp": "pll"}
 _OWN_PAIRS = re.compile(r"\+run-k\d+")  # in a label: generated pairs of the words of each run's own sample
 
 
@@ -43,7 +46,7 @@ class Judgements:
     """
 
     label: str
-    method: str
+    method: str  # of most runs
     digest: str
     policies: dict[str, dict[str, Any]]  # group -> its scoring policy and the method's parameters
     runs: pd.DataFrame
@@ -55,6 +58,16 @@ class Judgements:
     notes: list[str] = field(default_factory=list)
     over: str = ""
     unequal: pd.Series = field(default_factory=lambda: pd.Series(dtype=float))
+    methods: dict[str, str] = field(default_factory=dict)  # group -> its method
+
+    @property
+    def method_names(self) -> str:
+        """The method, or those of several kinds of models: "lp or pll"."""
+        return " or ".join(dict.fromkeys([self.method, *self.methods.values()]))
+
+    def method_of(self, run: str) -> str:
+        """Return the method by which a run was judged."""
+        return self.methods[str(self.runs.at[run, "group"])]
 
     def select(self, pairs: npt.NDArray[np.bool_]) -> Judgements:
         """Return the judgements of some of the pairs: `pairs` (P,) is a mask."""
@@ -92,10 +105,12 @@ class Judgements:
 class Scores:
     """One method's scores of a benchmark as they are read: R runs, P pairs or paradigms; fields as of `Judgements`.
 
-    policies: run -> its scoring policy and the method's parameters. over: what outcomes of runs are means over.
+    methods: run -> the method that judged it. policies: run -> its scoring policy and the method's parameters. over:
+    what outcomes of runs are means over.
     """
 
     digest: str
+    methods: Mapping[str, str]
     policies: Mapping[str, Mapping[str, Any]]
     pairs: pd.DataFrame
     outcome: npt.NDArray[np.floating]
@@ -150,23 +165,36 @@ def methods_of(study: Study, run: str, label: str) -> list[str]:
     return [path.stem for path in paths if path.name not in (ITEMS_FILE, TOKENS_FILE) and "@" not in path.stem]
 
 
+def methods_by_run(available: Mapping[str, Collection[str]], method: str) -> dict[str, str]:
+    """Return the method that judges each run: `method`, or its counterpart of masked models; `available`: by run."""
+    chosen = {}
+    for run, methods in available.items():
+        for name in (method, OF_MASKED.get(method)):
+            if name in methods:
+                chosen[run] = name
+                break
+    return chosen
+
+
 def judgements(study: Study, label: str, method: str, ties: str) -> Judgements:
     """Load one method's scores of a benchmark for every run that has them; the others are listed in `problems`.
+
+    Masked models without them are judged by the method that stands for it (`OF_MASKED`).
 
     Raises RunError if no run has the method, if a file has other pairs than its benchmark, or if runs were scored on
     different versions of the benchmark or, of one tokenizer, under different policies.
     """
-    paths = {run: score_path(study.folders[run].scores(label), method) for run in study.runs.index}
-    metadata = {run: read_metadata(path) for run, path in paths.items() if path.exists()}
-    if not metadata:
-        first = paths[study.runs.index[0]].parent
-        stems = {path.stem.partition("@")[0] for path in first.glob("*.parquet")}
-        raise no_such_scores(study, label, method, stems - {"items", "tokens"})
+    available = {run: methods_of(study, run, label) for run in study.runs.index}
+    methods = methods_by_run(available, method)
+    if not methods:
+        raise no_such_scores(study, label, method, {name for names in available.values() for name in names})
+    paths = {run: score_path(study.folders[run].scores(label), name) for run, name in methods.items()}
+    metadata = {run: read_metadata(path) for run, path in paths.items()}
     for run, record in metadata.items():
         _check_model(study.folders[run], paths[run], record)
     digests = {run: record["benchmark"]["digest"] for run, record in metadata.items()}
     if is_of_own_pairs(label):
-        return _of_own_pairs(study, label, method, ties, digests)
+        return _of_own_pairs(study, label, methods, ties, digests)
     digest = one_digest(label, digests)
     folder = paths[next(iter(metadata))].parent
     items, _ = read_items(folder)
@@ -196,7 +224,7 @@ def judgements(study: Study, label: str, method: str, ties: str) -> Judgements:
         right[row] /= len(repeats)
         tie[row] /= len(repeats)
     policies = {run: record["policy"] | record["parameters"] for run, record in metadata.items()}
-    judged = judged_by(study, label, method, Scores(digest, policies, pairs, right, tie, unk, over))
+    judged = judged_by(study, label, Scores(digest, methods, policies, pairs, right, tie, unk, over))
     judged.unequal = pd.Series(unequal)
     return judged
 
@@ -209,13 +237,15 @@ def _check_model(folder: RunFolder, path: Path, metadata: Mapping[str, Any]) -> 
         raise RunError(f"{path}: {problem}; remove the file to score again")
 
 
-def _of_own_pairs(study: Study, label: str, method: str, ties: str, digests: Mapping[str, str]) -> Judgements:
+def _of_own_pairs(
+    study: Study, label: str, methods: Mapping[str, str], ties: str, digests: Mapping[str, str]
+) -> Judgements:
     """Return judgements of paradigms of runs that were each scored on pairs of their own sample's words."""
     tables, policies = {}, {}
     over: dict[str, None] = {}
     for run in digests:
         folder = study.folders[run].scores(label)
-        rows, metadata = read_scores(score_path(folder, method))
+        rows, metadata = read_scores(score_path(folder, methods[run]))
         items, _ = read_items(folder)
         rows = rows.merge(items[["paradigm", "pair_id", "phenomenon"]], on=["paradigm", "pair_id"])
         table = pd.DataFrame(paradigm_shares(rows), columns=list(PARADIGM_COLUMNS))
@@ -228,7 +258,7 @@ def _of_own_pairs(study: Study, label: str, method: str, ties: str, digests: Map
     missing = sorted(set().union(*(table.index for table in tables.values())) - shared)
     of_shared = [table[table.index.isin(shared)].reset_index() for table in tables.values()]
     digest = sha256_json(sorted(digests.items()))
-    judged = judged_by(study, label, method, paradigm_scores(of_shared, ties, digest, policies, over))
+    judged = judged_by(study, label, paradigm_scores(of_shared, ties, digest, methods, policies, over))
     left_out = f"; left out, as some runs have no pairs of them: {', '.join(missing)}" if missing else ""
     judged.notes.append(
         f"{benchmark_name(label)}: each run has pairs of its own words, so runs are compared by paradigm{left_out}"
@@ -240,6 +270,7 @@ def paradigm_scores(
     tables: Sequence[pd.DataFrame],
     ties: str,
     digest: str,
+    methods: Mapping[str, str],
     policies: Mapping[str, Mapping[str, Any]],
     over: Collection[str],
 ) -> Scores:
@@ -248,23 +279,39 @@ def paradigm_scores(
     right, tie, unk = (np.stack([table[name].to_numpy(np.float64) for table in tables]) for name in SHARES)
     n_pairs = np.min([table["pairs"] for table in tables], axis=0)
     pairs = tables[0][["paradigm", "phenomenon"]].assign(n_pairs=n_pairs)
-    return Scores(digest, policies, pairs, right + tie * TIE_WORTH[ties], tie, unk, over)
+    return Scores(digest, methods, policies, pairs, right + tie * TIE_WORTH[ties], tie, unk, over)
 
 
-def judged_by(study: Study, label: str, method: str, scores: Scores) -> Judgements:
+def judged_by(study: Study, label: str, scores: Scores) -> Judgements:
     """Return the judgements of the runs in `scores.policies`, in its order; raises the error of `one_policy`."""
     policies, pairs = scores.policies, scores.pairs
+    method = Counter(scores.methods.values()).most_common(1)[0][0]
     runs = study.runs.loc[list(policies)].copy()
     unscored = [run for run in study.runs.index if run not in policies]
     problems = with_problems(study.problems, unscored, UNSCORED, f"no {method} scores of {label}")
     of_policy = one_policy(f"study={study.name}: {method} scores of {label}", runs, policies)
     by_group = {str(runs.at[run, "group"]): dict(policy) for run, policy in policies.items()}
-    notes = [*study.notes, *of_policy, *_uneven(runs)]
+    methods = {str(runs.at[run, "group"]): name for run, name in scores.methods.items()}
+    notes = [*study.notes, *of_policy, *_two_methods(methods), *_uneven(runs)]
     if "pair_id" in pairs and (faulty := faulty_note(label.partition("+")[0], pairs)):
         notes.append(f"{benchmark_name(label)}: {faulty}.")
     over = " or ".join(filter(None, scores.over))
     arrays = scores.outcome, scores.tie, scores.unk
-    return Judgements(label, method, scores.digest, by_group, runs, pairs, *arrays, problems, notes, over)
+    return Judgements(
+        label, method, scores.digest, by_group, runs, pairs, *arrays, problems, notes, over, methods=methods
+    )
+
+
+def _two_methods(methods: Mapping[str, str]) -> list[str]:
+    """Note the groups that were judged by the counterpart of the others' method; `methods`: of groups."""
+    names = sorted(set(methods.values()))
+    if len(names) < 2:
+        return []
+    of = "; ".join(f"{name} for {' | '.join(sorted(g for g in methods if methods[g] == name))}" for name in names)
+    return [
+        f"Not one method: {of}. Masked models have no log-probability of a sentence (lp), only the sum of those of each "
+        "token given all others (pll). Compare their levels with care."
+    ]
 
 
 def no_such_scores(study: Study, label: str, method: str, available: Collection[str]) -> RunError:

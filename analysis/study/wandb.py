@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.study.collect import UNSCORED, RunRecord, Study, assemble
-from analysis.study.judgements import Judgements, judged_by, no_such_scores, one_digest, paradigm_scores
+from analysis.study.judgements import Judgements, judged_by, methods_by_run, no_such_scores, one_digest, paradigm_scores
 from eval.scores.record import PARADIGM_COLUMNS, RECORD, read_record
 from pairscale.errors import ConfigError, RunError
 from train.runs.folder import FAILED, UNFINISHED
@@ -84,9 +84,10 @@ def collect_tracked(study: str, runs: Sequence[Any], project: str, expected: Map
 def tracked_judgements(study: Study, label: str, method: str, ties: str) -> Judgements:
     """Return judgements by paradigm instead of by pair; raises the errors of `judgements`."""
     at_label = {run: study.scores[run].get(label, {}) for run in study.runs.index}
-    by_run = {run: methods[method] for run, methods in at_label.items() if method in methods}
+    methods = methods_by_run(at_label, method)
+    by_run = {run: at_label[run][name] for run, name in methods.items()}
     if not by_run:
-        raise no_such_scores(study, label, method, {name for methods in at_label.values() for name in methods})
+        raise no_such_scores(study, label, method, {name for scores in at_label.values() for name in scores})
     digest = one_digest(label, {run: scores["digest"] for run, scores in by_run.items()})
     tables = [pd.DataFrame(scores["paradigms"], columns=list(PARADIGM_COLUMNS)) for scores in by_run.values()]
     columns = ["phenomenon", "paradigm", "pairs"]
@@ -96,4 +97,4 @@ def tracked_judgements(study: Study, label: str, method: str, ties: str) -> Judg
             raise RunError(f"{run}: its record has other paradigms of {label} than that of {next(iter(by_run))}")
     policies = {run: scores["policy"] | scores["parameters"] for run, scores in by_run.items()}
     over = {scores["over"]: None for scores in by_run.values()}
-    return judged_by(study, label, method, paradigm_scores(tables, ties, digest, policies, over))
+    return judged_by(study, label, paradigm_scores(tables, ties, digest, methods, policies, over))

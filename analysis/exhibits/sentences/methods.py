@@ -25,7 +25,7 @@ def judging(judged: Judgements, ties: str) -> list[str]:
     """Describe how scores became judgements and accuracies, for a paper."""
     paradigms = judged.pairs["paradigm"].nunique()
     return [
-        f"A pair counts as right if the {judged.method} score of its good sentence is above that of its bad one; a tie "
+        f"A pair counts as right if the {judged.method_names} score of its good sentence is above that of its bad one; a tie "
         f"{TIE_COUNTS[ties]}. {benchmark_name(judged.label)} has {plural(judged.n_pairs, 'pair')} in "
         f"{plural(paradigms, 'paradigm')}; accuracies of phenomena and of the whole are means over paradigms.",
         *([_OVER.format(judged.over)] if judged.over else []),
@@ -240,10 +240,10 @@ def _policies(judged: Judgements) -> list[str]:
         ends = "scored" if policy["score_eos"] else "not scored"
         unk = "scored as <unk>" if policy["unk"] == "score" else "skipped"
         text = f"after {contexts[policy['context']]}, with its end {ends} and unknown words {unk}"
-        if judged.method == "pll":
+        if judged.methods.get(group, judged.method) == "pll":
             text += f"; {_HIDDEN[policy.get('pll') or 'within_word_l2r']}"
         by_text.setdefault(text, []).append(group)
-    subject = f"What {judged.method} reads of a pair is" if judged.over else "Each sentence is"
+    subject = f"What {judged.method_names} reads of a pair is" if judged.over else "Each sentence is"
     if len(by_text) == 1:
         return [f"{subject} scored alone, {next(iter(by_text))}."]
     return [f"{subject} scored alone. {joined(groups)}: {text}." for text, groups in by_text.items()]

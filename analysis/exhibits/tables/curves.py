@@ -58,5 +58,5 @@ def write_curve_tables(folder: Path, prefix: str, judged: Judgements, tables: Ma
     """Write those tables of a benchmark that have rows, as <prefix>-<table>.csv."""
     for name, rows in tables.items():
         if len(rows):
-            table = rows.assign(scores=judged.method, benchmark_digest=judged.digest[:16])
+            table = rows.assign(scores=judged.method_names, benchmark_digest=judged.digest[:16])
             write_csv(folder / f"{prefix}-{name}.csv", table)
