@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from rich.table import Table
 from rich.text import Text
+from torch._subclasses import FakeTensorMode
 
 from corpora.prepare import SampleTokens, corpus_folder, is_prepared, known_filter, known_sizes, store_bytes
 from corpora.sources.read import check_source
@@ -224,7 +225,8 @@ def activation_bytes(config: RunConfig, vocabulary: int) -> int:
         saved[tensor.untyped_storage()._cdata] = tensor
         return tensor
 
-    with torch.device("meta"):
+    # Fake tensors, as transformers asks others for their values when it looks for packed sequences.
+    with FakeTensorMode(allow_non_fake_inputs=True), torch.device("meta"):
         model = build_model(shape, vocabulary).train()
         tokens = torch.zeros(batch, bptt, dtype=torch.int64)
         _, state = model(tokens, model.initial_state(batch))  # a memory is full from the second step on

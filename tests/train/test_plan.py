@@ -111,9 +111,18 @@ def test_activations_of_an_lstm_grow_with_its_tokens():
     assert two - one >= 4 * 8 * 50 * 128 * 2 * 6
 
 
-@pytest.mark.parametrize("more", [[], ["model.cutoffs=[100]", "model.div_val=2"]])
-def test_the_estimate_of_activations_equals_the_tensors_saved_for_backward(more):
-    config = compose("train", ["corpus=toy", "model=txl_tiny", "recipe.batch=16", "recipe.bptt=70", *more])
+@pytest.mark.parametrize(
+    "model",
+    [
+        ["model=txl_tiny", "recipe.bptt=70"],
+        ["model=txl_tiny", "recipe.bptt=70", "model.cutoffs=[100]", "model.div_val=2"],
+        ["model=gpt2_tiny", "recipe.context=70"],
+        ["model=roberta_tiny", "recipe.context=70"],
+        ["model=mamba_tiny", "recipe.context=70"],
+    ],
+)
+def test_the_estimate_of_activations_equals_the_tensors_saved_for_backward(model):
+    config = compose("train", ["corpus=toy", "recipe.batch=16", *model])
     net = build_model(config.model, 500).train()
     weights = {parameter.untyped_storage().data_ptr() for parameter in net.parameters()}
     saved: dict[int, torch.Tensor] = {}
