@@ -169,10 +169,9 @@ def methods_by_run(available: Mapping[str, Collection[str]], method: str) -> dic
     """Return the method that judges each run: `method`, or its counterpart of masked models; `available`: by run."""
     chosen = {}
     for run, methods in available.items():
-        for name in (method, OF_MASKED.get(method)):
-            if name in methods:
-                chosen[run] = name
-                break
+        name = method if method in methods else OF_MASKED.get(method)
+        if name in methods:
+            chosen[run] = str(name)
     return chosen
 
 
@@ -309,8 +308,8 @@ def _two_methods(methods: Mapping[str, str]) -> list[str]:
         return []
     of = "; ".join(f"{name} for {' | '.join(sorted(g for g in methods if methods[g] == name))}" for name in names)
     return [
-        f"Not one method: {of}. Masked models have no log-probability of a sentence (lp), only the sum of those of each "
-        "token given all others (pll). Compare their levels with care."
+        f"Not one method: {of}. Masked models have no log-probability of a sentence (lp), only the sum of those of "
+        "each token given all others (pll). Compare their levels with care."
     ]
 
 

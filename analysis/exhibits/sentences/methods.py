@@ -25,8 +25,8 @@ def judging(judged: Judgements, ties: str) -> list[str]:
     """Describe how scores became judgements and accuracies, for a paper."""
     paradigms = judged.pairs["paradigm"].nunique()
     return [
-        f"A pair counts as right if the {judged.method_names} score of its good sentence is above that of its bad one; a tie "
-        f"{TIE_COUNTS[ties]}. {benchmark_name(judged.label)} has {plural(judged.n_pairs, 'pair')} in "
+        f"A pair counts as right if the {judged.method_names} score of its good sentence is above that of its bad "
+        f"one; a tie {TIE_COUNTS[ties]}. {benchmark_name(judged.label)} has {plural(judged.n_pairs, 'pair')} in "
         f"{plural(paradigms, 'paradigm')}; accuracies of phenomena and of the whole are means over paradigms.",
         *([_OVER.format(judged.over)] if judged.over else []),
         *_policies(judged),

@@ -193,3 +193,22 @@ def test_several_studies_are_for_analysis_only():
     assert compose("analysis", ["study=one+other"]).study == "one+other"
     with pytest.raises(ConfigError, match="study=one\\+other: names a folder"):
         RunFolder.of(compose("train", ["study=one+other", "corpus=toy"]))
+
+
+def test_masked_models_are_judged_by_their_own_method_beside_the_others(two):
+    for folder in collect(two, "b").folders.values():
+        path = score_path(folder.scores("blimp"), "lp")
+        scores, metadata = read_scores(path)
+        write_scores(score_path(folder.scores("blimp"), "pll"), scores, metadata | {"method": "pll"})
+        path.unlink()
+    both = together(two, "a", "b")
+    judged = judgements(both, "blimp", "lp", "wrong")
+    by_study = judged.runs.assign(method=[judged.method_of(run) for run in judged.runs.index]).groupby("study")
+    assert {study: set(part["method"]) for study, part in by_study} == {"a": {"lp"}, "b": {"pll"}}
+    assert judged.method_names == "lp or pll"
+    groups = " | ".join(sorted(set(judged.runs.loc[judged.runs["study"] == "b", "group"])))
+    assert any(note.startswith("Not one method: lp for ") and f"; pll for {groups}. " in note for note in judged.notes)
+    alone = judgements(collect(two, "b"), "blimp", "lp", "wrong")
+    assert (alone.method, alone.method_names) == ("pll", "pll")
+    with pytest.raises(RunError, match=r"analysis.method=mean_lp: no run .*; methods there: lp, pll"):
+        judgements(both, "blimp", "mean_lp", "wrong")
