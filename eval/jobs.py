@@ -12,7 +12,6 @@ from eval.config import EvalConfig
 from pairscale.command.launchers.jobs import Job, Work
 from pairscale.errors import PairscaleError
 from pairscale.files import sha256_json
-from pairscale.sizes import parse_size
 from train.config import RunConfig
 from train.lightning_import import import_lightning
 from train.loop.device import takes_gpu
@@ -50,11 +49,8 @@ def training_seconds(folder: RunFolder) -> float | None:
 
 
 def _words(config: RunConfig) -> float:
-    budget = config.recipe.budget
-    if budget is not None and budget.words is not None:
-        return parse_size(budget.words, "recipe.budget.words")
-    epochs = budget.epochs if budget is not None else None
-    return config.sample.number * (1.0 if epochs is None else epochs)
+    budget, words = config.recipe.budget, config.sample.number
+    return words if budget is None else budget.words_seen(words)
 
 
 def memory_of(jobs: Sequence[Job]) -> int:

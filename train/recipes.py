@@ -28,10 +28,11 @@ MAX_EPOCHS = 1_000_000
 
 @dataclass
 class BudgetConfig:
-    """How long to train: exactly one of the two."""
+    """How long to train: either epochs or words, and with epochs the fewest words."""
 
     epochs: float | None = None  # passes over the sample
     words: str | None = None  # words seen, "2M"; with repeats
+    min_words: str | None = field(default=None, metadata=ADDED_LATER)  # with epochs: more of them over small samples
 
     def __post_init__(self) -> None:
         if (self.epochs is None) == (self.words is None):
@@ -41,6 +42,18 @@ class BudgetConfig:
         check_between("recipe.budget.epochs", self.epochs, 0, MAX_EPOCHS)
         if self.words is not None:
             parse_size(self.words, "recipe.budget.words")
+        if self.min_words is not None:
+            parse_size(self.min_words, "recipe.budget.min_words")
+            if self.epochs is None:
+                raise ConfigError(f"recipe.budget.min_words={self.min_words}: goes with epochs, not with words")
+
+    def words_seen(self, sample_words: float) -> int:
+        """Return the words that a run on a sample of so many sees at least, with repeats."""
+        if self.words is not None:
+            return parse_size(self.words, "recipe.budget.words")
+        assert self.epochs is not None
+        fewest = 0 if self.min_words is None else parse_size(self.min_words, "recipe.budget.min_words")
+        return max(fewest, round(self.epochs * sample_words))
 
 
 @dataclass

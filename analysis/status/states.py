@@ -11,6 +11,7 @@ from typing import Any
 from eval.grid import RequestedRun
 from pairscale.errors import RunError
 from pairscale.sizes import format_size, parse_size
+from train.recipes import BudgetConfig
 from train.runs.axes import labels
 from train.runs.folder import DONE, FAILED, RunFolder
 from train.runs.schemas import TrainingState
@@ -141,12 +142,10 @@ def _last_line(reason: str) -> str:
 
 def _words(config: Mapping[str, Any]) -> float | None:
     """Return the words that a run will have seen at its end, where its configuration determines them."""
-    budget, sample = config["recipe"]["budget"], config["sample"]
-    if budget.get("words") is not None:
-        return parse_size(budget["words"], "recipe.budget.words")
-    if sample["count"] != "words" or budget.get("epochs") is None:
+    budget, sample = BudgetConfig(**config["recipe"]["budget"]), config["sample"]
+    if budget.words is None and sample["count"] != "words":
         return None
-    return float(parse_size(sample["size"]) * budget["epochs"])
+    return budget.words_seen(parse_size(sample["size"]))
 
 
 def _bytes(folder: Path) -> int:

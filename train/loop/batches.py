@@ -12,7 +12,6 @@ from torch import Tensor
 
 from corpora.tokenizers import EOS
 from pairscale.errors import ConfigError
-from pairscale.sizes import parse_size
 from train.recipes import BudgetConfig, RecipeConfig
 
 NO_TARGET = -100  # in place of a target that is none: padding, and tokens that are not hidden
@@ -62,10 +61,7 @@ class Batches(ABC):
 
     def _steps(self, budget: BudgetConfig) -> int:
         """Return the fewest steps in which the words of the budget are seen."""
-        if budget.words is not None:
-            return self.steps_for(parse_size(budget.words, "recipe.budget.words"))
-        assert budget.epochs is not None
-        words = round(budget.epochs * self.words)
+        words = budget.words_seen(self.words)
         if words < 1 and budget.epochs:
             raise ConfigError(
                 f"recipe.budget.epochs={budget.epochs}: must hold at least one word, or be 0 for an untrained model"

@@ -75,21 +75,21 @@ def _by_group(runs: pd.DataFrame, text: Callable[[str], str]) -> str:
 
 def _recipe(config: Config) -> str:
     recipe = config["recipe"]
-    budget = recipe.get("budget") or {}
-    epochs, words = budget.get("epochs"), budget.get("words")
+    length = _length(recipe.get("budget") or {})
     if not recipe.get("batch"):
-        return "counts of the sample, read once" if recipe.get("batch") == 0 else _length(epochs, words)
-    parts = [_length(epochs, words), f"batches of {recipe['batch']} × {recipe['bptt']} tokens", _optimiser(recipe)]
+        return "counts of the sample, read once" if recipe.get("batch") == 0 else length
+    parts = [length, f"batches of {recipe['batch']} × {recipe['bptt']} tokens", _optimiser(recipe)]
     parts.append(f"gradients clipped at a norm of {recipe['clip']:g}")
     parts.append(f"{_BEST if recipe['export'] == 'best' else _LAST} are scored")
     parts.append(f"precision {config['precision']}")
     return ", ".join(parts)
 
 
-def _length(epochs: float | None, words: str | None) -> str:
-    if epochs is None:
-        return f"{words} words seen"
-    return f"{epochs:g} epoch{'' if epochs == 1 else 's'} over the sample"
+def _length(budget: Config) -> str:
+    if (epochs := budget.get("epochs")) is None:
+        return f"{budget.get('words')} words seen"
+    at_least = f", at least {budget['min_words']} words" if budget.get("min_words") else ""
+    return f"{epochs:g} epoch{'' if epochs == 1 else 's'} over the sample{at_least}"
 
 
 def _optimiser(recipe: Config) -> str:

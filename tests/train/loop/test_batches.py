@@ -69,7 +69,15 @@ def test_a_saved_position_resumes_at_the_next_batch(at):
 
 @pytest.mark.parametrize(
     ("budget", "steps"),
-    [({"epochs": 1}, 5), ({"epochs": 3}, 15), ({"epochs": 0.5}, 3), ({"words": "1k"}, 5), ({"words": "1001"}, 6)],
+    [
+        ({"epochs": 1}, 5),
+        ({"epochs": 3}, 15),
+        ({"epochs": 0.5}, 3),
+        ({"words": "1k"}, 5),
+        ({"words": "1001"}, 6),
+        ({"epochs": 1, "min_words": "2k"}, 10),
+        ({"epochs": 3, "min_words": "2k"}, 15),
+    ],
 )
 def test_the_budget_is_converted_to_steps(budget, steps):
     """50 tokens in 3 columns are 17 tokens a column: 4 steps of 4 and one of 1."""
