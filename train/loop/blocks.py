@@ -99,16 +99,18 @@ class Blocks(Batches):
         epoch, within = divmod(step, self.steps_per_epoch)
         rank, ranks = self.share
         chosen = _order(self.seed, epoch, len(self.blocks))[within * self.batch : (within + 1) * self.batch]
-        chosen = np.resize(chosen, -(-len(chosen) // ranks) * ranks)  # equally many for each rank
         blocks = self.blocks[chosen].astype(np.int64)
         if self.masked is None:
             inputs, targets = np.where(blocks[:, :-1] == NO_TARGET, EOS, blocks[:, :-1]), blocks[:, 1:]
         else:
             rng = np.random.default_rng(derived_seed(None, self.seed, f"hidden in step {step}"))
             inputs, targets = self.masked.hidden(blocks, rng)
-        own = slice(rank * len(blocks) // ranks, (rank + 1) * len(blocks) // ranks)
         count = np.count_nonzero(targets != NO_TARGET) / ranks
-        return Batch(torch.from_numpy(inputs[own]), torch.from_numpy(targets[own]), True, count)
+        each = -(-len(blocks) // ranks)  # rows of a rank, some of which may be read again without a target
+        rows = np.arange(rank * each, (rank + 1) * each)
+        inputs, targets = inputs[rows % len(blocks)], targets[rows % len(blocks)]
+        targets[rows >= len(blocks)] = NO_TARGET
+        return Batch(torch.from_numpy(inputs), torch.from_numpy(targets), True, count)
 
 
 def cut(sample: SampleTokens, packing: str, length: int) -> npt.NDArray[np.int32]:

@@ -77,10 +77,10 @@ class TrainState:
 
     def take_loss(self) -> float:
         """Return the mean loss of all ranks since the last call, in nats per token."""
-        nats = self.ranks.summed(self.interval_loss).item()
-        tokens = self.interval_tokens * self.ranks.size
+        tokens_of_rank = torch.full_like(self.interval_loss, self.interval_tokens)
+        nats, tokens = self.ranks.summed(torch.stack([self.interval_loss, tokens_of_rank])).tolist()
         self.interval_loss, self.interval_tokens = torch.zeros_like(self.interval_loss), 0
-        return nats / max(1, tokens)
+        return nats / max(1.0, tokens)
 
     def state_dict(self) -> dict[str, Any]:
         """Return this process's state or, with several ranks, {"ranks": [state of each]}; called on all of them."""

@@ -18,11 +18,15 @@ from train.run import train_run
 
 pytestmark = pytest.mark.usefixtures("small_text", "same_threads")
 
-STEPS = ["sample.size=6k", "recipe.batch=8", "recipe.bptt=20", "recipe.checkpoint_every=2k", "recipe.budget.epochs=2"]
+STEPS = ["sample.size=6k", "recipe.batch=8", "recipe.checkpoint_every=2k", "recipe.budget.epochs=2"]
+GPT2 = ["model.config.resid_pdrop=0", "model.config.embd_pdrop=0", "model.config.attn_pdrop=0"]
+ROBERTA = ["model.config.hidden_dropout_prob=0", "model.config.attention_probs_dropout_prob=0"]
+MASKED = ["recipe.packing=sentences", "recipe.validation_words=100", "recipe.validate_every=3k"]
 
 
 def on(tmp_path, devices, runs, model, *more):
-    return overrides(tmp_path, model, runs, *STEPS, f"trainer.devices={devices}", *more)
+    bptt = [] if model in ("gpt2", "roberta") else ["recipe.bptt=20"]  # of those it is recipe.context
+    return overrides(tmp_path, model, runs, *STEPS, *bptt, f"trainer.devices={devices}", *more)
 
 
 def trained(arguments):
@@ -33,15 +37,20 @@ def trained(arguments):
 @pytest.mark.parametrize(
     ("model", "more"),
     [
-        ("lstm", ["recipe=sgd_plateau", "recipe.lr=2", "recipe.validate_every=3k", "sample.size=12k"]),
-        ("txl", ["recipe=adam_cosine", "recipe.lr=0.001", "model.dropout=0.0"]),
-        ("txl", ["recipe=adam_cosine", "recipe.lr=0.001", "model.cutoffs=[50]", "model.div_val=2"]),
+        (
+            "lstm",
+            ["recipe=sgd_plateau", "recipe.lr=2", "recipe.validate_every=3k", "sample.size=12k", "model.dropout=0"],
+        ),
+        ("txl", ["recipe=adam_cosine", "recipe.lr=0.001", "model.dropout=0"]),
+        ("txl", ["recipe=adam_cosine", "recipe.lr=0.001", "model.cutoffs=[50]", "model.div_val=2", "model.dropout=0"]),
+        ("gpt2", GPT2),
+        ("roberta", [*ROBERTA, *MASKED]),
     ],
-    ids=["lstm", "txl", "adaptive"],
+    ids=["lstm", "txl", "adaptive", "gpt2", "roberta"],
 )
 def test_two_processes_give_the_weights_of_one(tmp_path, model, more):
     """Without dropout the gradients differ from those of the whole batch only in the order of sums."""
-    alone, both = (trained(on(tmp_path, devices, f"{devices}", model, *more, "model.dropout=0")) for devices in (1, 2))
+    alone, both = (trained(on(tmp_path, devices, f"{devices}", model, *more)) for devices in (1, 2))
     assert both.path.name == alone.path.name  # the number of devices is no part of a run's identity
     assert (alone.read_manifest()["devices"], both.read_manifest()["devices"]) == (1, 2)
     assert both.read_manifest()["words_seen"] == alone.read_manifest()["words_seen"]
