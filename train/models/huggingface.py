@@ -37,7 +37,6 @@ class HuggingFaceModel(LanguageModel):
         auto = getattr(import_transformers(), CLASSES[config.objective])
         with config.refusals():
             self.network: PreTrainedModel = auto.from_config(described)
-        self._taken: Tensor | None = None  # the input of the output layer, during a pass
         self.register_state_dict_post_hook(_without_tied)  # type: ignore[no-untyped-call]
         self.register_load_state_dict_pre_hook(_with_tied)  # type: ignore[no-untyped-call]
         self.register_load_state_dict_post_hook(_tie)  # type: ignore[no-untyped-call]
@@ -100,20 +99,18 @@ class HuggingFaceModel(LanguageModel):
         return logits, ()
 
     def _inputs_of_head(self, tokens: Tensor) -> Tensor:
-        """Return the inputs (B, T, D) of the output layer, whose product is left out."""
+        """Return the inputs (B, T, D) of the output layer: the logits of a pass that leaves its product out."""
         head = self._head
-        head.forward = self._take
+        head.forward = _same
         try:
-            self.network(input_ids=tokens, **self._attended(tokens))
+            hidden: Tensor = self.network(input_ids=tokens, **self._attended(tokens)).logits
         finally:
             del head.forward
-        taken, self._taken = self._taken, None
-        assert taken is not None
-        return taken
+        return hidden
 
-    def _take(self, hidden: Tensor) -> Tensor:
-        self._taken = hidden
-        return hidden[..., :1]  # for what the network may do with its logits: of no use, and small
+    def compile(self, *arguments: Any, **options: Any) -> None:
+        """Compile the network alone: it is traced while its output layer is replaced."""
+        self.network.compile(*arguments, **options)
 
     def _attended(self, tokens: Tensor) -> dict[str, Tensor]:
         """Return the mask of tokens that are no padding, if a model that sees both sides reads any."""
@@ -141,6 +138,10 @@ class HuggingFaceModel(LanguageModel):
             return super().all_logprobs(hidden)
         with torch.no_grad():
             return hidden.float().log_softmax(-1)
+
+
+def _same(hidden: Tensor) -> Tensor:
+    return hidden
 
 
 def most_positions(network: PreTrainedModel) -> int | None:

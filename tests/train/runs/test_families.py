@@ -1,6 +1,7 @@
 """Runs of Hugging Face architectures: resumed exactly, read in parts, scored as the library scores them."""
 
 import json
+from functools import partial
 
 import pandas as pd
 import pytest
@@ -49,6 +50,20 @@ def test_blocks_may_be_as_long_as_the_network_reads(tmp_path, model, field):
     for work in (train_run, estimate):
         with pytest.raises(ConfigError, match=message):
             work(longer)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["gpt2", "roberta"])
+def test_a_compiled_run_has_the_weights_of_one_that_is_not(tmp_path, model, monkeypatch):
+    """Traced, but without generating code, whose dropout masks are its own (and which takes a minute)."""
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
+    weights = []
+    for compiled in ("false", "true"):
+        more = ["recipe.batch=8", "recipe.validation_words=100", "sample.size=2k"]
+        arguments = overrides(tmp_path, model, compiled, *more, f"trainer.compile={compiled}")
+        weights.append(load_file(train_run(compose("train", arguments)).weights))
+    assert weights[0].keys() == weights[1].keys()
+    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
 
 
 @pytest.mark.slow
