@@ -128,10 +128,17 @@ def test_a_run_in_use_is_not_trained(tmp_path):
         train_run(config)
 
 
-def test_bf16_trains_and_is_another_run(tmp_path):
-    folder = train_run(compose("train", overrides(tmp_path, "txl", "runs", "precision=bf16", "recipe.budget.epochs=1")))
-    assert all(tensor.dtype == torch.float32 for tensor in load_file(folder.weights).values())
-    assert run_id(compose("train", overrides(tmp_path, "txl", "runs", "recipe.budget.epochs=1"))) != folder.path.name
+@pytest.mark.parametrize("model", ["txl", "gpt2", "roberta"])
+def test_bf16_trains_and_is_another_run(tmp_path, model):
+    more = ["recipe.budget.epochs=1", "recipe.validation_words=100"]
+    runs = [
+        train_run(compose("train", overrides(tmp_path, model, "runs", *more, f"precision={precision}")))
+        for precision in ("bf16", "fp32")
+    ]
+    assert all(tensor.dtype == torch.float32 for tensor in load_file(runs[0].weights).values())
+    assert runs[0].path.name != runs[1].path.name
+    rounded, exact = (run.read_manifest()["best_nats_per_word"] for run in runs)
+    assert 0 < abs(rounded - exact) < 0.01 * exact
 
 
 def test_a_run_is_not_resumed_on_another_text(tmp_path):
