@@ -80,7 +80,8 @@ class TrainState:
         tokens_of_rank = torch.full_like(self.interval_loss, self.interval_tokens)
         nats, tokens = self.ranks.summed(torch.stack([self.interval_loss, tokens_of_rank])).tolist()
         self.interval_loss, self.interval_tokens = torch.zeros_like(self.interval_loss), 0
-        return nats / max(1.0, tokens)
+        mean: float = nats / max(1.0, tokens)
+        return mean
 
     def state_dict(self) -> dict[str, Any]:
         """Return this process's state or, with several ranks, {"ranks": [state of each]}; called on all of them."""
