@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from corpora.tokenizers import PAD
+from pairscale.errors import ConfigError
 from pairscale.hub import import_transformers
 from train.models.base import LanguageModel, State
 from train.models.huggingface_config import CLASSES, HuggingFaceConfig
@@ -29,7 +30,10 @@ class HuggingFaceModel(LanguageModel):
     carries_state = False
 
     def __init__(self, config: HuggingFaceConfig, vocabulary: int):
-        """`vocabulary` is that of the study's tokenizer. Raises ConfigError for values that the network refuses."""
+        """`vocabulary` is that of the study's tokenizer.
+
+        Raises ConfigError for values that the network refuses, and for a causal objective if it sees what it predicts.
+        """
         nn.Module.__init__(self)  # without our tables: the network has its own
         self.vocabulary, self.adaptive, self.tree_tokens = vocabulary, None, 1
         self.pad = PAD if config.masked else None
@@ -41,11 +45,18 @@ class HuggingFaceModel(LanguageModel):
         self.register_load_state_dict_pre_hook(_with_tied)  # type: ignore[no-untyped-call]
         self.register_load_state_dict_post_hook(_tie)  # type: ignore[no-untyped-call]
         if not self._on_meta:
-            assert self.plain in (True, False)  # looked at before the first step, whose pass may be compiled
+            with config.refusals():
+                assert self.plain in (True, False)  # looked at before the first step, whose pass may be compiled
+                sees_ahead = not config.masked and self._sees_ahead()
+            if sees_ahead:
+                raise ConfigError(
+                    f"model.architecture={config.architecture} with model.objective=causal: sees the tokens that it "
+                    "predicts; give a causal architecture, such as gpt2"
+                )
 
     @property
     def _on_meta(self) -> bool:
-        return next(self.parameters()).is_meta
+        return any(weight.is_meta for weight in self.parameters())
 
     @property
     def _head(self) -> Any:
@@ -62,19 +73,37 @@ class HuggingFaceModel(LanguageModel):
             return False
         if self._on_meta:
             return True
-        probe = torch.arange(2, 6, device=head.weight.device)[None] % self.vocabulary
-        sent = torch.linspace(-100, 100, probe.numel() * head.out_features, dtype=head.weight.dtype)
-        sent = sent.view(*probe.shape, -1).to(probe.device)
-        was_training = self.training
-        self.eval()
+        tokens = self._few_tokens()
+        sent = torch.linspace(-100, 100, tokens.numel() * head.out_features, dtype=head.weight.dtype)
+        sent = sent.view(*tokens.shape, -1).to(tokens.device)
         head.forward = lambda _: sent  # type: ignore[method-assign, assignment]
         try:
-            with torch.no_grad():
-                logits = self.network(input_ids=probe).logits
+            logits = self._logits(tokens)
         finally:
             del head.forward  # the class's own again
-            self.train(was_training)
         return torch.equal(logits, sent)
+
+    def _sees_ahead(self) -> bool:
+        """Return True if logits depend on tokens after their own."""
+        tokens = self._few_tokens()
+        others = tokens.clone()
+        others[:, -1] = (others[:, -1] + 1) % self.vocabulary
+        before, after = self._logits(tokens)[:, :-1], self._logits(others)[:, :-1]
+        return not torch.allclose(before, after)
+
+    def _few_tokens(self) -> Tensor:
+        return torch.arange(2, 6, device=next(self.parameters()).device)[None] % self.vocabulary
+
+    def _logits(self, tokens: Tensor) -> Tensor:
+        """Return the logits (B, T, V) after tokens (B, T), without dropout and gradient."""
+        was_training = self.training
+        self.eval()
+        try:
+            with torch.no_grad():
+                logits: Tensor = self.network(input_ids=tokens).logits
+        finally:
+            self.train(was_training)
+        return logits
 
     @property
     def positions(self) -> int | None:

@@ -135,7 +135,10 @@ class HuggingFaceConfig(ModelConfig):
         special = {"bos_token_id": eos, "eos_token_id": eos, "pad_token_id": PAD if self.masked else None}
         fields = {**self.config, **special, "vocab_size": offset + vocabulary, "use_cache": False}
         with self.refusals():
-            return transformers.AutoConfig.for_model(self.architecture, **fields)  # type: ignore[no-any-return]
+            described: PretrainedConfig = transformers.AutoConfig.for_model(self.architecture, **fields)
+        if hasattr(described, "is_decoder"):  # of those that are encoders unless it is set, such as BERT
+            described.is_decoder = not self.masked
+        return described
 
     @contextmanager
     def refusals(self) -> Iterator[None]:

@@ -153,3 +153,18 @@ def test_what_cannot_be_trained_is_refused_in_one_line(overrides, message):
 def test_values_that_the_network_refuses_are_one_line():
     with pytest.raises(ConfigError, match=r"model\.config of gpt2: ValueError: .*divisible"):
         build_model(config("gpt2", n_head=3), VOCABULARY)
+
+
+def test_an_encoder_of_a_causal_objective_is_a_decoder():
+    network = build_model(HuggingFaceConfig("m", None, "bert", "causal", NETWORKS["bert"][1]), VOCABULARY).eval()
+    tokens = torch.tensor([[4, 5, 6], [4, 5, 7]])
+    first, second = network(tokens, ())[0]
+    torch.testing.assert_close(first[:2], second[:2])
+    assert not torch.allclose(first[2], second[2])
+
+
+def test_a_network_that_sees_what_it_predicts_is_not_causal():
+    """XLNet attends to both sides, unless it is given another mask in each pass."""
+    values = {"d_model": 16, "n_layer": 2, "n_head": 2, "d_inner": 24}
+    with pytest.raises(ConfigError, match=r"^model\.architecture=xlnet with model\.objective=causal: sees the tokens"):
+        build_model(HuggingFaceConfig("m", None, "xlnet", "causal", values), VOCABULARY)
