@@ -21,5 +21,6 @@ def network_scorer(loaded: LoadedModel, config: HuggingFaceConfig, name: str, ex
     else:
         scorer = CausalScorer(hub, execution)
         scorer.word_level = loaded.tokenizer.word_level
+    scorer.digest, scorer.tokenizer_digest = loaded.digest, loaded.tokenizer_digest  # as in the run's folder
     scorer.sample_words = loaded.info.get("sample_words")
     return scorer

@@ -282,7 +282,9 @@ def test_an_architecture_of_transformers_scores_as_its_run(architecture, kind, t
     loaded = random_model(config, kind, vocab_size=283 if kind == "unigram" else None)
     execution, masked = Execution(256), objective != "causal"
     policy = dataclasses.replace(PLAIN, score_eos=False)
-    ours = network_scorer(loaded, config, "m", execution).score(SENTENCES, policy)
+    scorer = network_scorer(loaded, config, "m", execution)
+    assert (scorer.digest, scorer.tokenizer_digest) == (loaded.digest, loaded.tokenizer_digest)
+    ours = scorer.score(SENTENCES, policy)
     write_model(tmp_path, loaded)
     name = "hf_masked" if masked else "hf_causal"
     described = compose("eval", [f"model={name}", f"model.path={tmp_path}", "study=s"]).model
