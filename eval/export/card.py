@@ -117,8 +117,14 @@ class Card:
             else "The model and its tokenizer load without code of their own.",
             "Batches are padded on the right.",
         ]
-        if getattr(self.loaded.config, "objective", None) == "mntp":
+        objective = getattr(self.loaded.config, "objective", None)
+        if objective in ("mntp", "hybrid"):
             notes.append("It predicts a hidden token at the position before it (masked next-token prediction).")
+        if objective == "hybrid":
+            notes.append(
+                "A share of its training blocks was causal (the hybrid objective of GPT-BERT): under a causal "
+                "attention mask it predicts the next token."
+            )
         return f"```python\n{example}```\n\n" + " ".join(notes)
 
     def _training(self, config: dict[str, Any], manifest: dict[str, Any]) -> list[tuple[str, str]]:

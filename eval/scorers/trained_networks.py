@@ -17,7 +17,7 @@ def network_scorer(loaded: LoadedModel, config: HuggingFaceConfig, name: str, ex
     scorer: HubScorer
     if config.masked:
         scorer = MaskedScorer(hub, execution)
-        scorer.shift = int(config.objective == "mntp")  # known, so that it need not be probed
+        scorer.shift = config.shift  # known, so that it need not be probed
     else:
         scorer = CausalScorer(hub, execution)
         scorer.word_level = loaded.tokenizer.word_level

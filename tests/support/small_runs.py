@@ -11,6 +11,7 @@ MODELS = {
     "gpt2": ["model=gpt2_tiny", "model.config.n_embd=24", "model.config.n_layer=2", "recipe.context=20"],
     "llama": ["model=llama_tiny", *NARROW],
     "bert": ["model=bert_tiny", *NARROW],
+    "gpt_bert": ["model=gpt_bert_tiny", *NARROW, "model.masking.causal_share=0.3"],
     "roberta": ["model=roberta_tiny", *NARROW],
     "txl": [
         "model=txl_tiny",

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,13 +28,32 @@ class Batch:
     targets: Tensor
     first: bool  # True if it reads from an initial state
     count: float | None = None  # targets of the step, for each rank; None: every place has one
+    # Of a hybrid objective. Each kind of rows then weighs as its share of the step's rows: `count` and `causal_count`
+    # are those of its own targets, divided by that share.
+    causal_count: float | None = None
+    causal: Tensor | None = None  # (B,) bool: rows that are read causally
+
+    def terms(self) -> list[tuple[Tensor | None, float]]:
+        """Return the terms of the loss: places (N,) of their targets, None for all, and the divisor of their sum."""
+        if self.count is None:
+            return [(None, self.targets.numel())]
+        there = self.targets != NO_TARGET
+        if self.causal is None or self.causal_count is None:
+            return [(_places(there), self.count)]
+        causal = self.causal[:, None]
+        return [(_places(there & ~causal), self.count), (_places(there & causal), self.causal_count)]
 
     def parts(self, count: int) -> list["Batch"]:
         """Return the batch in at most `count` parts of about as many rows."""
         if count == 1:
             return [self]
-        split = zip(self.inputs.tensor_split(count), self.targets.tensor_split(count), strict=True)
-        return [Batch(inputs, targets, self.first, self.count) for inputs, targets in split if len(inputs)]
+        causal = [None] * count if self.causal is None else self.causal.tensor_split(count)
+        split = zip(self.inputs.tensor_split(count), self.targets.tensor_split(count), causal, strict=True)
+        return [replace(self, inputs=rows, targets=of, causal=kind) for rows, of, kind in split if len(rows)]
+
+
+def _places(chosen: Tensor) -> Tensor:
+    return torch.nonzero(chosen.flatten()).squeeze(1)
 
 
 class Batches(ABC):

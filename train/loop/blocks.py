@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -18,6 +18,7 @@ from train.models.huggingface_config import MaskingConfig
 from train.recipes import RecipeConfig
 
 Ids = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -27,21 +28,34 @@ class Masked:
     masking: MaskingConfig
     shift: int
     vocabulary: int  # of the study's tokenizer
-    begins_word: npt.NDArray[np.bool_]  # (vocabulary,) False: a token that continues the word of the one before it
+    begins_word: Bools  # (vocabulary,) False: a token that continues the word of the one before it
 
     @classmethod
     def of(cls, masking: MaskingConfig, shift: int, tokenizer: Tokenizer) -> Masked:
         return cls(masking, shift, len(tokenizer), begins_word(tokenizer))
 
-    def hidden(self, blocks: Ids, rng: np.random.Generator) -> tuple[Ids, Ids]:
+    def causal(self, first: int, count: int) -> Bools | None:
+        """Return which of `count` blocks, from number `first` of the run on, are causal (count,); None: never any.
+
+        They are spread evenly: of any n blocks in a row, n times the share, to within one.
+        """
+        if (share := self.masking.causal_share) is None:
+            return None
+        causal: Bools = np.diff(np.floor(share * np.arange(first, first + count + 1))) > 0
+        return causal
+
+    def hidden(self, blocks: Ids, rng: np.random.Generator, causal: Bools | None = None) -> tuple[Ids, Ids]:
         """Return inputs and targets (B, T) of blocks (B, T) of the study's ids, NO_TARGET where there is no token.
 
         Of the tokens but `<eos>`, a share is drawn, at least one in a batch: of these some are replaced by the mask and
         some by random tokens (Devlin et al. 2019, section 3.1). Ids of inputs and targets are those of the network.
+        In blocks that are `causal` (B,) none is hidden and each is a target.
         """
         padded = blocks == NO_TARGET
         ids = np.where(padded, PAD, blocks + SPECIAL_TOKENS)
         real = ~padded & (blocks != EOS)
+        if causal is not None:
+            real &= ~causal[:, None]
         if self.masking.whole_words:
             first = real & (self.begins_word[np.where(padded, EOS, blocks)] | ~_shifted(real))
             word = np.cumsum(first)  # of each token, from 1
@@ -50,13 +64,14 @@ class Masked:
             drawn = real & (rng.random(real.shape) < self.masking.share)
         if not drawn.any() and real.any():
             drawn.flat[rng.choice(np.flatnonzero(real))] = True
-        targets = np.where(drawn, ids, NO_TARGET)
+        predicted = drawn if causal is None else drawn | (causal[:, None] & ~padded)
+        targets = np.where(predicted, ids, NO_TARGET)
         fate = rng.random(real.shape)
         replaced = drawn & (fate < self.masking.masked)
         random = drawn & ~replaced & (fate < self.masking.masked + self.masking.random)
         others = rng.integers(SPECIAL_TOKENS, SPECIAL_TOKENS + self.vocabulary, size=real.shape)
         inputs = np.where(replaced, MASK, np.where(random, others, ids))
-        if self.shift:  # the first token of a block is <eos>, which is never drawn
+        if self.shift:  # the first token of a block is <eos>, which is not predicted
             targets = np.concatenate([targets[:, 1:], np.full_like(targets[:, :1], NO_TARGET)], axis=1)
         return inputs, targets
 
@@ -100,17 +115,30 @@ class Blocks(Batches):
         rank, ranks = self.share
         chosen = _order(self.seed, epoch, len(self.blocks))[within * self.batch : (within + 1) * self.batch]
         blocks = self.blocks[chosen].astype(np.int64)
+        causal = None
         if self.masked is None:
             inputs, targets = np.where(blocks[:, :-1] == NO_TARGET, EOS, blocks[:, :-1]), blocks[:, 1:]
         else:
             rng = np.random.default_rng(derived_seed(None, self.seed, f"hidden in step {step}"))
-            inputs, targets = self.masked.hidden(blocks, rng)
+            causal = self.masked.causal(epoch * len(self.blocks) + within * self.batch, len(blocks))
+            inputs, targets = self.masked.hidden(blocks, rng, causal)
         count = np.count_nonzero(targets != NO_TARGET) / ranks
         each = -(-len(blocks) // ranks)  # rows of a rank, some of which may be read again without a target
         rows = np.arange(rank * each, (rank + 1) * each)
-        inputs, targets = inputs[rows % len(blocks)], targets[rows % len(blocks)]
-        targets[rows >= len(blocks)] = NO_TARGET
-        return Batch(torch.from_numpy(inputs), torch.from_numpy(targets), True, count)
+        own = targets[rows % len(blocks)]
+        own[rows >= len(blocks)] = NO_TARGET
+        batch = Batch(torch.from_numpy(inputs[rows % len(blocks)]), torch.from_numpy(own), True, count)
+        if causal is None:
+            return batch
+        masked_count, causal_count = (_divisor(targets, kind) / ranks for kind in (~causal, causal))
+        kinds = torch.from_numpy(causal[rows % len(blocks)])
+        return replace(batch, count=masked_count, causal_count=causal_count, causal=kinds)
+
+
+def _divisor(targets: Ids, rows: Bools) -> float:
+    """Return the divisor of the summed loss of some rows of targets (B, T): their mean weighs as their share of B."""
+    count = np.count_nonzero(targets[rows] != NO_TARGET)
+    return count * len(rows) / np.count_nonzero(rows) if count else 1.0
 
 
 def cut(sample: SampleTokens, packing: str, length: int) -> npt.NDArray[np.int32]:
@@ -155,14 +183,14 @@ def _ends(sample: SampleTokens, packing: str) -> Ids:
     return sentences[np.cumsum(sample.documents) - 1]
 
 
-def begins_word(tokenizer: Tokenizer) -> npt.NDArray[np.bool_]:
+def begins_word(tokenizer: Tokenizer) -> Bools:
     """Return for each id of a tokenizer whether its token begins a word: for pieces, whether it begins with "▁"."""
     if tokenizer.word_level or tokenizer.config.kind == "char":
         return np.ones(len(tokenizer), dtype=np.bool_)
     return np.array([tokenizer.token(index).startswith("▁") for index in range(len(tokenizer))])
 
 
-def _shifted(real: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+def _shifted(real: Bools) -> Bools:
     """Return (B, T), True where a real token stands before the place."""
     return np.concatenate([np.zeros_like(real[:, :1]), real[:, :-1]], axis=1)
 

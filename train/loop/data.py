@@ -73,4 +73,4 @@ def _masked(config: RunConfig, corpus: Corpus) -> Masked | None:
     model = config.model
     if not isinstance(model, HuggingFaceConfig) or model.masking is None:
         return None
-    return Masked.of(model.masking, int(model.objective == "mntp"), corpus.tokenizer)
+    return Masked.of(model.masking, model.shift, corpus.tokenizer)

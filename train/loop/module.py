@@ -10,7 +10,7 @@ from torch import Tensor
 from pairscale.errors import RunError
 from pairscale.sizes import parse_size
 from train.config import RunConfig
-from train.loop.batches import NO_TARGET, Batch, Batches
+from train.loop.batches import Batch, Batches
 from train.loop.data import TrainingData
 from train.loop.preemption import Preemption
 from train.loop.state import TrainState
@@ -95,19 +95,24 @@ class LanguageModelling(L.LightningModule):
         return loss
 
     def _loss(self, batch: Batch) -> Tensor:
-        """Return the loss of a batch or a part of it, in nats per target of the whole batch."""
+        """Return the loss of a batch or a part of it, in nats per target of the whole batch.
+
+        Of a hybrid objective: the mean of causal blocks and that of masked ones, weighted by their shares of blocks.
+        """
         carried = self.state.carried
         if batch.first or carried is None:
             carried = self.model.initial_state(batch.inputs.shape[0])
-        hidden, self.state.carried = self.model(batch.inputs, carried)
+        modes = () if batch.causal is None else (batch.causal,)
+        hidden, self.state.carried = self.model(batch.inputs, carried, *modes)
         targets = batch.targets.reshape(-1)
         hidden = hidden.reshape(targets.numel(), -1)
-        if batch.count is not None:
-            chosen = torch.nonzero(targets != NO_TARGET).squeeze(1)
-            hidden, targets = hidden[chosen], targets[chosen]
-        total = self.model.loss(hidden, targets)
-        self.state.add_loss(total, targets.numel())
-        return total / (targets.numel() if batch.count is None else batch.count)
+        terms = []
+        for places, divisor in batch.terms():
+            of, tokens = (hidden, targets) if places is None else (hidden[places], targets[places])
+            nats = self.model.loss(of, tokens)
+            self.state.add_loss(nats, len(tokens))
+            terms.append(nats / divisor)
+        return sum(terms[1:], terms[0])
 
     def on_train_batch_end(self, outputs: Any, batch: Batch, batch_idx: int) -> None:
         step = self.global_step

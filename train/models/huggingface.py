@@ -9,14 +9,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from corpora.tokenizers import PAD
+from corpora.tokenizers import PAD, SPECIAL_TOKENS
 from pairscale.errors import ConfigError
 from pairscale.hub import import_transformers
 from train.models.base import LanguageModel, State
-from train.models.huggingface_config import CLASSES, HuggingFaceConfig
+from train.models.huggingface_config import HuggingFaceConfig
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
+
+PROBE = 160  # tokens; ModernBERT's windows are of 128
 
 
 class HuggingFaceModel(LanguageModel):
@@ -32,13 +34,14 @@ class HuggingFaceModel(LanguageModel):
     def __init__(self, config: HuggingFaceConfig, vocabulary: int):
         """`vocabulary` is that of the study's tokenizer.
 
-        Raises ConfigError for values that the network refuses, and for a causal objective if it sees what it predicts.
+        Raises ConfigError for values that the network refuses, and for a causal objective if it sees what it predicts,
+        for a hybrid one if it cannot read both ways.
         """
         nn.Module.__init__(self)  # without our tables: the network has its own
         self.vocabulary, self.adaptive, self.tree_tokens = vocabulary, None, 1
         self.pad = PAD if config.masked else None
         described = config.described(vocabulary)
-        auto = getattr(import_transformers(), CLASSES[config.objective])
+        auto = getattr(import_transformers(), "AutoModelForMaskedLM" if config.masked else "AutoModelForCausalLM")
         with config.refusals():
             self.network: PreTrainedModel = auto.from_config(described)
         self.register_state_dict_post_hook(_without_tied)  # type: ignore[no-untyped-call]
@@ -52,6 +55,12 @@ class HuggingFaceModel(LanguageModel):
                 raise ConfigError(
                     f"model.architecture={config.architecture} with model.objective=causal: sees the tokens that it "
                     "predicts; give a causal architecture, such as gpt2"
+                )
+            if config.objective == "hybrid" and not self._reads_both_ways():
+                raise ConfigError(
+                    f"model.architecture={config.architecture} with model.objective=hybrid: an attention mask does not "
+                    "make it read some texts of a batch causally and the others as without one; give bert, roberta, "
+                    "electra or another architecture for which it does, or model.objective=mntp"
                 )
 
     @property
@@ -91,16 +100,36 @@ class HuggingFaceModel(LanguageModel):
         before, after = self._logits(tokens)[:, :-1], self._logits(others)[:, :-1]
         return not torch.allclose(before, after)
 
+    def _reads_both_ways(self) -> bool:
+        """Return True if an attention mask keeps tokens of causal texts from those after them, and changes no others.
+
+        Both are seen in two texts that differ in their second half. They are longer than common windows of attention,
+        which a mask of all pairs of tokens would replace.
+        """
+        length = min(self.positions or PROBE, PROBE)
+        half, places = length // 2, torch.arange(length)
+        one, other = (SPECIAL_TOKENS + (places + by) % self.vocabulary for by in (0, 1))
+        texts = torch.stack([one, torch.where(places < half, one, other)]).to(next(self.parameters()).device)
+        causal = torch.arange(4, device=texts.device) < 2
+        try:
+            own = self._logits(texts)
+            masked = self._logits(texts.repeat(2, 1), attention_mask=self._attention(texts.repeat(2, 1), causal))
+        except (RuntimeError, ValueError, TypeError, IndexError, AssertionError):
+            return False
+        influence = _difference(own[:, :half])  # of the second half on the first
+        leak, change = _difference(masked[:2, :half]), (masked[2:] - own).abs().max()
+        return bool((influence > 0) & (leak <= 1e-3 * influence) & (change <= 1e-3 * influence))
+
     def _few_tokens(self) -> Tensor:
         return torch.arange(2, 6, device=next(self.parameters()).device)[None] % self.vocabulary
 
-    def _logits(self, tokens: Tensor) -> Tensor:
+    def _logits(self, tokens: Tensor, **attended: Tensor) -> Tensor:
         """Return the logits (B, T, V) after tokens (B, T), without dropout and gradient."""
         was_training = self.training
         self.eval()
         try:
             with torch.no_grad():
-                logits: Tensor = self.network(input_ids=tokens).logits
+                logits: Tensor = self.network(input_ids=tokens, **attended).logits
         finally:
             self.train(was_training)
         return logits
@@ -120,19 +149,23 @@ class HuggingFaceModel(LanguageModel):
         """Return no state: each text is read from its beginning."""
         return ()
 
-    def forward(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Read texts (B, T) int64; return (B, T, D), or logits (B, T, V) of a network that is not `plain`."""
+    def forward(self, tokens: Tensor, state: State, causal: Tensor | None = None) -> tuple[Tensor, State]:
+        """Read texts (B, T) int64; return (B, T, D), or logits (B, T, V) of a network that is not `plain`.
+
+        `causal` (B,) bool, of a hybrid objective: texts of which each token is read without those after it.
+        """
+        attended = self._attended(tokens) if causal is None else {"attention_mask": self._attention(tokens, causal)}
         if self.plain:
-            return self._inputs_of_head(tokens), ()
-        logits: Tensor = self.network(input_ids=tokens, **self._attended(tokens)).logits
+            return self._inputs_of_head(tokens, attended), ()
+        logits: Tensor = self.network(input_ids=tokens, **attended).logits
         return logits, ()
 
-    def _inputs_of_head(self, tokens: Tensor) -> Tensor:
+    def _inputs_of_head(self, tokens: Tensor, attended: dict[str, Tensor]) -> Tensor:
         """Return the inputs (B, T, D) of the output layer: the logits of a pass that leaves its product out."""
         head = self._head
         head.forward = _same
         try:
-            hidden: Tensor = self.network(input_ids=tokens, **self._attended(tokens)).logits
+            hidden: Tensor = self.network(input_ids=tokens, **attended).logits
         finally:
             del head.forward
         return hidden
@@ -146,6 +179,13 @@ class HuggingFaceModel(LanguageModel):
         if self.pad is None or (tokens.device.type == "cpu" and not bool((tokens == self.pad).any())):
             return {}
         return {"attention_mask": (tokens != self.pad).long()}
+
+    def _attention(self, tokens: Tensor, causal: Tensor) -> Tensor:
+        """Return what is added to attention scores (B, 1, T, T): -inf at padding and, in `causal` texts, above."""
+        length = tokens.shape[1]
+        before = torch.ones(length, length, dtype=torch.bool, device=tokens.device).tril()
+        seen = (before | ~causal[:, None, None, None]) & tokens.ne(PAD)[:, None, None, :]
+        return torch.zeros(seen.shape, dtype=self.network.dtype, device=tokens.device).masked_fill(~seen, -torch.inf)
 
     def read_trees(self, tokens: Tensor, parents: Tensor, depths: Tensor, state: State) -> Tensor:
         """Raise TypeError: its runs are scored as other models of Hugging Face are (eval/scorers/load.py)."""
@@ -171,6 +211,10 @@ class HuggingFaceModel(LanguageModel):
 
 def _same(hidden: Tensor) -> Tensor:
     return hidden
+
+
+def _difference(pair: Tensor) -> Tensor:
+    return (pair[0] - pair[1]).abs().max()
 
 
 def most_positions(network: PreTrainedModel) -> int | None:

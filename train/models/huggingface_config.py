@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
 # causal: the next token. mlm: hidden tokens at their own positions (Devlin et al. 2019). mntp: at the position before
-# (masked next-token prediction: GPT-BERT, Charpentier and Samuel 2024, section 2).
-OBJECTIVES = ("causal", "mlm", "mntp")
-CLASSES = {"causal": "AutoModelForCausalLM", "mlm": "AutoModelForMaskedLM", "mntp": "AutoModelForMaskedLM"}
+# (masked next-token prediction). hybrid: mntp in most blocks, causal in the others, by the same weights (GPT-BERT,
+# Charpentier and Samuel 2024, section 2).
+OBJECTIVES = ("causal", "mlm", "mntp", "hybrid")
+CAUSAL_SHARE = 1 / 16  # of the blocks: 1 to 15, as GPT-BERT was submitted to BabyLM
 # Fields that follow from the study's tokenizer and from how models are trained here.
 SET_HERE = (
     "vocab_size", "bos_token_id", "eos_token_id", "pad_token_id", "mask_token_id", "sep_token_id", "cls_token_id",
@@ -40,6 +41,8 @@ class MaskingConfig:
     whole_words: bool = False  # draw words, not tokens
     # Words of the validation split, at most, whose tokens a validation hides in turn: each needs a pass over its block.
     validation_words: int = field(default=2_000, metadata=ADDED_LATER)
+    # Of blocks, which are read causally, of objective=hybrid; null: 1/16 there.
+    causal_share: float | None = field(default=None, metadata=ADDED_LATER)
 
     def __post_init__(self) -> None:
         for name in ("share", "masked", "random"):
@@ -48,6 +51,11 @@ class MaskingConfig:
         if not self.share:
             raise ConfigError("model.masking.share=0: must be above 0, or nothing is learned")
         check_between("model.masking.validation_words", self.validation_words, 1, 10**12)
+        if self.causal_share is not None and not 0 < self.causal_share < 1:
+            raise ConfigError(
+                f"model.masking.causal_share={self.causal_share}: must be above 0 and below 1; all causal is "
+                "model.objective=causal, all masked is mntp"
+            )
         if self.masked + self.random > 1:
             raise ConfigError(
                 f"model.masking: masked={self.masked} and random={self.random} are shares of the same tokens; their "
@@ -73,12 +81,25 @@ class HuggingFaceConfig(ModelConfig):
             self.masking = None
         elif self.masking is None:
             self.masking = MaskingConfig()
+        if self.masking is not None:
+            if self.objective == "hybrid":
+                self.masking.causal_share = self.masking.causal_share or CAUSAL_SHARE
+            elif self.masking.causal_share is not None:
+                raise ConfigError(
+                    f"model.masking.causal_share={self.masking.causal_share}: is of model.objective=hybrid, this is "
+                    f"{self.objective}"
+                )
         self.check()
 
     @property
     def masked(self) -> bool:
         """True if the model predicts hidden tokens from both sides."""
         return self.objective != "causal"
+
+    @property
+    def shift(self) -> int:
+        """Positions before a hidden token at which it is predicted."""
+        return int(self.objective in ("mntp", "hybrid"))
 
     def check(self) -> None:
         """Raise ConfigError for an architecture or field that transformers does not have, or not for the objective."""

@@ -36,9 +36,9 @@ def sample(lengths, documents=None):
     return SampleTokens(np.array(tokens), sum(lengths), 0, len(lengths), "", documents)
 
 
-def masked(share=0.15, shift=0, whole_words=False, begins=None, random=0.1):
+def masked(share=0.15, shift=0, whole_words=False, begins=None, random=0.1, causal=None):
     begins = np.ones(VOCABULARY, dtype=bool) if begins is None else begins
-    return Masked(MaskingConfig(share, 0.8, random, whole_words), shift, VOCABULARY, begins)
+    return Masked(MaskingConfig(share, 0.8, random, whole_words, causal_share=causal), shift, VOCABULARY, begins)
 
 
 def targets_of(blocks, epoch=0):
@@ -100,7 +100,7 @@ def test_steps_and_words_agree(words, step):
     assert blocks.words_seen(blocks.steps_per_epoch) == blocks.words
 
 
-@pytest.mark.parametrize("objective", [None, masked()])
+@pytest.mark.parametrize("objective", [None, masked(), masked(shift=1, causal=0.3)])
 def test_ranks_read_the_parts_of_a_step(objective):
     text = sample([9] * 39)  # 49 blocks: the last step has one, for two ranks
     whole = Blocks(text, recipe(batch=4), seed=1, masked=objective)
@@ -111,6 +111,10 @@ def test_ranks_read_the_parts_of_a_step(objective):
         assert torch.equal(together[: len(expected)], expected)
         assert (together[len(expected) :] == NO_TARGET).all()
         assert sum(part.count for part in parts) == whole.at(step).count
+        if whole.at(step).causal is not None:
+            causal = torch.cat([part.causal for part in parts])
+            assert torch.equal(causal[: len(expected)], whole.at(step).causal)
+            assert sum(part.causal_count for part in parts) == whole.at(step).causal_count
         assert len(parts[0].targets) == len(parts[1].targets)
 
 
@@ -120,6 +124,41 @@ def test_parts_of_a_step_are_the_whole():
     assert [len(part.inputs) for part in parts] == [3, 2]
     assert np.concatenate([part.targets for part in parts]).tolist() == batch.targets.tolist()
     assert {part.count for part in parts} == {batch.count}
+
+
+def test_parts_of_a_hybrid_step_have_the_loss_of_the_whole():
+    blocks = Blocks(sample([9] * 40), recipe(batch=5), seed=1, masked=masked(0.4, shift=1, causal=0.4))
+    nats = np.random.default_rng(0).random((5, 8))  # of each place
+
+    def loss(batch, nats):
+        return sum(nats.flatten()[places].sum() / divisor for places, divisor in batch.terms())
+
+    whole = blocks.at(0)
+    first, second = whole.parts(2)
+    assert loss(first, nats[:3]) + loss(second, nats[3:]) == pytest.approx(loss(whole, nats))
+    expected = 0.0
+    for rows in (whole.causal, ~whole.causal):  # the mean of each kind, by its share of the blocks
+        there = (whole.targets != NO_TARGET) & rows[:, None]
+        expected += rows.double().mean().item() * nats[there].mean()
+    assert loss(whole, nats) == pytest.approx(expected)
+    assert whole.causal.sum() == 2
+
+
+@pytest.mark.parametrize("share", [1 / 16, 0.1, 0.5, 0.93])
+@pytest.mark.parametrize("batch", [3, 16])
+def test_causal_blocks_are_read_as_they_are_in_the_share_asked_for(share, batch):
+    blocks = Blocks(sample([9] * 40), recipe(batch=batch, epochs=60), 1, masked(0.15, shift=1, causal=share))
+    count = read = 0
+    for step in range(len(blocks)):
+        one = blocks.at(step)
+        causal = one.inputs[one.causal]
+        assert (causal > MASK).all()  # neither hidden nor padding
+        assert one.targets[one.causal][:, :-1].equal(causal[:, 1:])
+        assert (one.targets[one.causal][:, -1] == NO_TARGET).all()
+        assert one.causal.all() or (one.targets[~one.causal] != NO_TARGET).any()
+        count, read = count + int(one.causal.sum()), read + len(one.causal)
+        assert abs(count - share * read) <= 1
+    assert count
 
 
 @settings(max_examples=20)

@@ -1,15 +1,18 @@
 """Architectures of Hugging Face: losses of the library itself, weights in files, and values that are refused."""
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load, save
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
+from corpora.tokenizers import EOS, SPECIAL_TOKENS
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError
-from train.loop.batches import NO_TARGET
+from train.loop.batches import NO_TARGET, Batch
+from train.loop.blocks import Masked
 from train.models.build import build_model, parameter_count
-from train.models.huggingface_config import HuggingFaceConfig
+from train.models.huggingface_config import HuggingFaceConfig, MaskingConfig
 
 VOCABULARY = 40
 SMALL = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
@@ -142,12 +145,91 @@ def test_published_sizes_have_the_published_number_of_weights(name, millions):
         (["model.architecture=distilbert"], "transformers has no class of distilbert for it; .*=mlm or mntp"),
         (["model.architecture=gpt2", "recipe=lstm_tiny"], "recipe=lstm_tiny with model=huggingface: reads columns"),
         (["model.architecture=bert", "model.objective=mlm", "model.masking.share=0"], r"masking\.share=0"),
+        (["model=gpt_bert_tiny", "model.masking.causal_share=1"], r"causal_share=1\.0: must be above 0 and below 1"),
+        (["model=bert_tiny", "model.masking.causal_share=0.5"], r"causal_share=0\.5: is of model\.objective=hybrid"),
     ],
 )
 def test_what_cannot_be_trained_is_refused_in_one_line(overrides, message):
     with pytest.raises(ConfigError, match=message) as refused:
         compose("train", ["corpus=toy", "model=huggingface", *overrides])
     assert "\n" not in str(refused.value)
+
+
+def hybrid(architecture, **fields):
+    torch.manual_seed(1)
+    described = HuggingFaceConfig("m", None, architecture, "hybrid", {**SMALL, "max_position_embeddings": 33, **fields})
+    model = build_model(described, VOCABULARY).eval()
+    for weight in model.parameters():  # far from the small values of new weights, so that tokens matter
+        torch.nn.init.normal_(weight, std=0.3)
+    return model
+
+
+@pytest.mark.parametrize("architecture", ["bert", "roberta", "electra", "roformer"])  # by SDPA, the last one by itself
+def test_causal_blocks_have_the_losses_of_the_decoder_of_the_library(architecture):
+    """The library has a decoder of the same weights, which masks what comes after a token by itself."""
+    model = hybrid(architecture)
+    described = type(model.network.config).from_dict(model.network.config.to_dict() | {"is_decoder": True})
+    decoder = AutoModelForCausalLM.from_config(described).eval()
+    missing, unexpected = decoder.load_state_dict(model.network.state_dict(), strict=False)
+    assert not missing
+    assert not unexpected
+    vocabulary = np.ones(VOCABULARY, dtype=bool)
+    text = np.random.default_rng(0).integers(2, VOCABULARY, (4, 12))
+    text[:, 0], text[1, 9:] = EOS, NO_TARGET
+    causal = np.array([True, True, False, False])
+    tokens, targets = map(
+        torch.from_numpy,
+        Masked(MaskingConfig(), 1, VOCABULARY, vocabulary).hidden(text, np.random.default_rng(0), causal),
+    )
+    nats = 0.0
+    for row in text[causal]:
+        ids = [token + SPECIAL_TOKENS for token in row if token != NO_TARGET]
+        for place in range(1, len(ids)):
+            with torch.no_grad():
+                logits = decoder(input_ids=torch.tensor([ids[:place]])).logits[0, -1]
+            nats -= logits.log_softmax(0)[ids[place]].item()
+
+    batch = Batch(tokens, targets, True, 1.0, 1.0, torch.from_numpy(causal))
+    (hidden_at, _), (causal_at, _) = batch.terms()
+    hidden, _ = model(tokens, (), batch.causal)
+    loss = model.loss(hidden.flatten(0, 1)[causal_at], targets.flatten()[causal_at])
+    assert loss.item() == pytest.approx(nats, rel=1e-5)
+    # The others are read from both sides, as without the causal ones.
+    alone, _ = model(tokens[2:], ())
+    torch.testing.assert_close(hidden[2:], alone, rtol=1e-4, atol=1e-4)
+    assert len(hidden_at) < 12 < len(causal_at) == 19
+
+
+def test_no_gradient_of_a_causal_block_comes_from_the_tokens_after():
+    model = hybrid("bert")
+    tokens = torch.randint(2, VOCABULARY, (2, 10), generator=torch.Generator().manual_seed(0))
+    embedded = []
+    model.network.get_input_embeddings().register_forward_hook(lambda *of: embedded.append(of[2]) or of[2])
+    hidden, _ = model(tokens, (), torch.tensor([True, False]))
+    (gradient,) = torch.autograd.grad(hidden[:, 4].square().sum(), embedded)
+    read = gradient.abs().sum(-1) > 0
+    assert read.tolist() == [[place <= 4 for place in range(10)], [True] * 10]
+
+
+@pytest.mark.parametrize(
+    ("architecture", "fields"),
+    [
+        ("deberta-v2", {}),  # takes no mask of pairs of tokens
+        ("convbert", {"embedding_size": 16}),  # its convolutions see what comes after
+        ("modernbert", {"max_position_embeddings": 200}),  # would lose its windows
+    ],
+)
+def test_networks_that_cannot_read_both_ways_are_refused_in_one_line(architecture, fields):
+    with pytest.raises(ConfigError, match=rf"architecture={architecture} with model\.objective=hybrid: .*=mntp$") as no:
+        hybrid(architecture, **fields)
+    assert "\n" not in str(no.value)
+
+
+def test_a_share_of_causal_blocks_is_of_the_hybrid_objective():
+    of = {name: compose("train", [f"model={name}"]).model for name in ("gpt_bert_tiny", "bert_tiny")}
+    assert {name: config.masking.causal_share for name, config in of.items()} == {
+        "gpt_bert_tiny": 1 / 16, "bert_tiny": None
+    }  # fmt: skip
 
 
 def test_values_that_the_network_refuses_are_one_line():

@@ -25,7 +25,7 @@ def _text(tmp_path):
 
 @pytest.mark.parametrize(
     "model",
-    ["gpt2", *(pytest.param(model, marks=pytest.mark.slow) for model in ("llama", "bert", "gru"))],
+    ["gpt2", *(pytest.param(model, marks=pytest.mark.slow) for model in ("llama", "bert", "gpt_bert", "gru"))],
 )
 def test_resuming_a_killed_run_gives_identical_weights(tmp_path, model):
     more = ["recipe.batch=8", "recipe.checkpoint_every=4k", "recipe.validation_words=100"]
@@ -95,7 +95,9 @@ def test_a_decoder_learns_and_its_scores_are_those_of_the_library(tmp_path):
             assert score == pytest.approx(logprobs.gather(1, ids[0, 1:, None]).sum().item(), abs=1e-4)
 
 
-@pytest.mark.parametrize("objective", ["mlm", pytest.param("mntp", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "objective", ["mlm", *(pytest.param(name, marks=pytest.mark.slow) for name in ("mntp", "hybrid"))]
+)
 def test_a_masked_model_trains_and_is_scored_by_pseudo_log_likelihood(tmp_path, objective):
     folder = train_run(
         compose("train", overrides(tmp_path, "bert", "runs", f"model.objective={objective}", "recipe.batch=8",
@@ -109,7 +111,7 @@ def test_a_masked_model_trains_and_is_scored_by_pseudo_log_likelihood(tmp_path, 
     loaded = load_model(folder)
     (row,) = judge(load_scorer(folder.path), [("w1 w3 w9 .", "w9 w3 w1 .")], ["pll"]).itertuples()
     ids = [2, *(2 + index for index in loaded.tokenizer.encode("w1 w3 w9 .")), 2]
-    shift, expected = int(objective == "mntp"), 0.0
+    shift, expected = int(objective != "mlm"), 0.0
     for place in range(1, len(ids) - 1):
         read = torch.tensor([[*ids[:place], 1, *ids[place + 1 :]]])
         with torch.no_grad():
