@@ -231,8 +231,9 @@ class EvalConfig(RunConfig):
     push: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # repository on the hub: OWNER/NAME
     licence: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # of the weights, as the hub names it
 
+    run: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # of the study; null: each; also of generate_text
+
     # eval.generate_text
-    run: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # of the study; null: each
     prompt: str = field(default="", metadata=NOT_IN_DIGEST)
     length: int = field(default=30, metadata=NOT_IN_DIGEST)  # tokens after the prompt
     count: int = field(default=1, metadata=NOT_IN_DIGEST)  # texts of each model

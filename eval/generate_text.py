@@ -82,7 +82,7 @@ def _models(config: EvalConfig) -> Iterator[tuple[str, Any, Any]]:
     from train.runs.export import load_model
 
     count = 0
-    for folder in _runs(config):
+    for folder in study_runs(config.paths.runs, str(config.study), config.run):
         loaded, reason = None, _refusal(folder)
         if reason is None:
             loaded = load_model(folder)
@@ -94,17 +94,6 @@ def _models(config: EvalConfig) -> Iterator[tuple[str, Any, Any]]:
         yield folder.path.name, network_of(loaded), exported_tokenizer(loaded.tokenizer)
     if not count:
         raise RunError(f"study={config.study}: no run in {Path(config.paths.runs) / config.study} writes text")
-
-
-def _runs(config: EvalConfig) -> list[RunFolder]:
-    """Return the runs of the study, or the one that `config.run` names. Raises ConfigError where it names none."""
-    folders = study_runs(config.paths.runs, str(config.study))
-    if config.run is None:
-        return folders
-    chosen = [one for one in folders if config.run in (one.path.name, one.path.name.rpartition("-")[2])]
-    if not chosen:
-        raise ConfigError(f"run={config.run}: no run of study={config.study}; give its name or the 8 digits at its end")
-    return chosen
 
 
 def _refusal(folder: RunFolder) -> str | None:

@@ -22,7 +22,7 @@ def export(config: EvalConfig) -> list[Path]:
 
     They lie in `config.output`, by default reports/STUDY/huggingface: RUN/, and RUN/chck_1M/ of a snapshot after a
     million words seen. Raises ConfigError without a study and for an architecture that has no export, RunError where
-    no run can be exported, InputError where the hub refuses.
+    there is no such run, or none can be exported, InputError where the hub refuses.
     """
     if config.study is None:
         raise ConfigError("study=null: name a study")
@@ -32,7 +32,7 @@ def export(config: EvalConfig) -> list[Path]:
         )
     if config.push is not None:
         check_repository(config.push)
-    runs = [run for run in study_runs(config.paths.runs, config.study) if _is_exportable(run)]
+    runs = [run for run in study_runs(config.paths.runs, config.study, config.run) if _is_exportable(run)]
     if not runs:
         raise RunError(f"study={config.study}: no run in {Path(config.paths.runs) / config.study} can be exported")
     output = Path(config.output or Path(config.paths.reports) / config.study / FORMAT)

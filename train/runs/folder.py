@@ -192,10 +192,19 @@ def _by_step(paths: Iterable[Path]) -> list[tuple[int, Path]]:
     return sorted((int(match[1]), path) for match, path in named if match)
 
 
-def study_runs(runs: str | Path, study: str) -> list[RunFolder]:
-    """Return all run folders of a study that have a configuration, by name. Raises RunError for an unknown study."""
+def study_runs(runs: str | Path, study: str, run: str | None = None) -> list[RunFolder]:
+    """Return all run folders of a study that have a configuration, by name; or the one that `run` names.
+
+    `run`: the name of a folder, or the digest at its end. Raises RunError for an unknown study or run.
+    """
     folder = Path(runs) / study
     if not folder.is_dir():
         studies = sorted(path.name for path in Path(runs).glob("*") if path.is_dir())
         raise RunError(f"study={study}: no folder {folder}; studies there: {', '.join(studies) or 'none'}")
-    return [RunFolder(path.parent) for path in sorted(folder.glob("*/config.yaml"))]
+    folders = [RunFolder(path.parent) for path in sorted(folder.glob("*/config.yaml"))]
+    if run is None:
+        return folders
+    chosen = [one for one in folders if run in (one.path.name, one.path.name.rpartition("-")[2])]
+    if not chosen:
+        raise RunError(f"run={run}: no run of study={study}; give its name or the 8 digits at its end")
+    return chosen

@@ -247,6 +247,14 @@ def test_a_model_goes_to_the_main_branch_and_snapshots_to_their_own(study, monke
         upload(study.path, {}, "me/grammar", Hub(refuses=True))
 
 
+def test_one_run_is_named_by_its_folder_or_digest(study):
+    for name in (study.path.name, study.path.name.rpartition("-")[2]):
+        (folder,) = export(configured(study, f"run={name}"))
+        assert folder.name == study.path.name
+    with pytest.raises(RunError, match=r"run=nothing: no run of study=simulated; give its name or"):
+        export(configured(study, "run=nothing"))
+
+
 def test_refusals(study):
     for overrides, message in (
         (["push=grammar"], "push=grammar: must be OWNER/NAME"),
