@@ -9,10 +9,12 @@ MODELS = {
     "lstm": ["model=lstm_tiny", "model.embedding=24", "model.hidden=24"],
     "gru": ["model=gru_tiny", "model.embedding=24", "model.hidden=24"],
     "gpt2": ["model=gpt2_tiny", "model.config.n_embd=24", "model.config.n_layer=2", "recipe.context=20"],
-    "llama": ["model=llama_tiny", *NARROW],
-    "bert": ["model=bert_tiny", *NARROW],
+    "opt": ["model=opt_tiny", "model.config.word_embed_proj_dim=24", *NARROW],
+    **{
+        family: [f"model={family}_tiny", *NARROW]
+        for family in ("gpt_neox", "llama", "mamba", "bert", "roberta", "deberta_v2")
+    },
     "gpt_bert": ["model=gpt_bert_tiny", *NARROW, "model.masking.causal_share=0.3"],
-    "roberta": ["model=roberta_tiny", *NARROW],
     "txl": [
         "model=txl_tiny",
         "model.layers=2",

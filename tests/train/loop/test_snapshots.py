@@ -136,16 +136,14 @@ class Stopped(Exception):
     """Raised to stop a run in the middle, as a signal would."""
 
 
-@pytest.mark.parametrize("number", range(4))
-def test_a_run_killed_between_a_snapshot_and_a_checkpoint_resumes_exactly(configure, finished_run, monkeypatch, number):
-    """A snapshot of a later step, which the run has yet to reach, does not disturb it."""
-    config = configure("recipe.export=last", *SNAPSHOTS)
+def train_to_snapshot(number, config, monkeypatch):
+    """Return the run of `config`, stopped after its `number`-th snapshot."""
     write, written = Snapshots.write, []
 
     def stopping(self, model, step):
         write(self, model, step)
         written.append(step)
-        if len(written) == number + 1:
+        if len(written) == number:
             raise Stopped
 
     with monkeypatch.context() as patched:
@@ -153,7 +151,15 @@ def test_a_run_killed_between_a_snapshot_and_a_checkpoint_resumes_exactly(config
         with pytest.raises(Stopped):
             train_run(config)
     run = RunFolder.of(config)
-    assert list(run.snapshots) == list(finished_run.snapshots)[: number + 1]
+    assert list(run.snapshots) == written
+    return run
+
+
+@pytest.mark.parametrize("number", range(1, 5))
+def test_a_run_killed_between_a_snapshot_and_a_checkpoint_resumes_exactly(configure, finished_run, monkeypatch, number):
+    """A snapshot of a later step, which the run has yet to reach, does not disturb it."""
+    config = configure("recipe.export=last", *SNAPSHOTS)
+    run = train_to_snapshot(number, config, monkeypatch)
     run.snapshot(max(finished_run.snapshots), "0" * 16).write_bytes(b"of a run on another machine")
     train_run(config)
     assert difference(contents(finished_run.path), contents(run.path)) is None
@@ -164,36 +170,20 @@ def test_a_resumed_run_keeps_the_snapshot_of_its_untrained_model(configure, monk
     """`number` snapshots are written before it stops: before its first checkpoint, and after it."""
     short = ["recipe.export=last", "recipe.checkpoint_every=100", "trainer.snapshots=log2"]
     config = configure(*short, "recipe.budget.epochs=0.2")
-    initial, write, count = {}, Snapshots.write, 0
-
-    def stopping(self, model, step):
-        nonlocal count
-        write(self, model, step)
-        count += 1
-        if step == 0:
-            initial.update({name: weight.clone() for name, weight in model.state_dict().items()})
-        if count == number:
-            raise Stopped
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Snapshots, "write", stopping)
-        with pytest.raises(Stopped):
-            train_run(config)
-    run = RunFolder.of(config)
+    run = train_to_snapshot(number, config, monkeypatch)
     assert len(run.checkpoints) == (0 if number == 1 else 1)
-    assert len(run.snapshots) == number
-    (path,) = [path for step, path in run.snapshots.items() if step == 0]
-    before = path.stat().st_mtime_ns
+    before = run.snapshots[0].stat().st_mtime_ns
     train_run(config)
     assert "missing" not in capsys.readouterr().err
-    assert (path.stat().st_mtime_ns == before) == (number > 1)  # a run that starts again writes the same file again
+    # A run that starts again writes the same file again.
+    assert (run.snapshots[0].stat().st_mtime_ns == before) == (number > 1)
     assert list(run.snapshots)[:4] == [0, 1, 2, 4]
     loaded = load_snapshot(run, 0)
     assert (loaded.info["words_seen"], loaded.info["moment"]) == (0, "step 0")
-    assert all(torch.equal(weight, initial[name]) for name, weight in loaded.model.state_dict().items())
     untrained = train_run(configure(*short, "recipe.budget.epochs=0"))
     assert not untrained.snapshots
-    assert all(torch.equal(w, initial[name]) for name, w in load_model(untrained).model.state_dict().items())
+    initial = load_model(untrained).model.state_dict()
+    assert all(torch.equal(weight, initial[name]) for name, weight in loaded.model.state_dict().items())
 
 
 def test_a_run_that_began_without_snapshots_warns_of_missing_ones(configure, monkeypatch, capsys):

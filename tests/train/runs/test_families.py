@@ -1,4 +1,4 @@
-"""Runs of Hugging Face architectures: resumed exactly, read in parts, scored as the library scores them."""
+"""Runs of Hugging Face architectures: compiled, read in parts, scored as the library scores them."""
 
 import json
 from functools import partial
@@ -11,7 +11,6 @@ from safetensors.torch import load_file
 from eval import judge, load_scorer
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError
-from tests.support.killed import train_and_kill
 from tests.support.small_runs import overrides, write_text
 from train.estimate import estimate
 from train.run import train_run
@@ -21,24 +20,6 @@ from train.runs.export import load_model
 @pytest.fixture(autouse=True)
 def _text(tmp_path):
     write_text(tmp_path)
-
-
-@pytest.mark.parametrize(
-    "model",
-    ["gpt2", *(pytest.param(model, marks=pytest.mark.slow) for model in ("llama", "bert", "gpt_bert", "gru"))],
-)
-def test_resuming_a_killed_run_gives_identical_weights(tmp_path, model):
-    more = ["recipe.batch=8", "recipe.checkpoint_every=4k", "recipe.validation_words=100"]
-    alone = train_run(compose("train", overrides(tmp_path, model, "alone", *more)))
-    arguments = overrides(tmp_path, model, "killed", *more)
-    killed = train_and_kill(5, arguments)
-    assert torch.load(killed.checkpoints[0], weights_only=True)["global_step"] > 0
-    train_run(compose("train", arguments))
-    assert killed.read_manifest()["attempts"] == 2
-    left, right = load_file(alone.weights), load_file(killed.weights)
-    assert left.keys() == right.keys()
-    assert all(torch.equal(left[name], right[name]) for name in left)
-    pd.testing.assert_frame_equal(pd.read_csv(alone.metrics), pd.read_csv(killed.metrics), check_exact=True)
 
 
 @pytest.mark.parametrize(("model", "field"), [("gpt2", "n_positions=20"), ("roberta", "max_position_embeddings=21")])

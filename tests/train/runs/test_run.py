@@ -59,17 +59,30 @@ print(BERTScore.__name__)
     assert done.stdout.splitlines()[-1] == "BERTScore"
 
 
+COLUMNS = ["recipe.bptt=20", "recipe.lr=0.005"]
+SGD, ADAM = ["recipe=sgd_plateau", *COLUMNS], ["recipe=adam_cosine", *COLUMNS]
+MASKED = ["recipe.packing=sentences", "recipe.validation_words=100"]
+FAMILIES = {
+    "lstm": SGD, "txl": ADAM, "gpt2": [], "gru": COLUMNS, "opt": [], "gpt_neox": [], "llama": [], "mamba": [],
+    "bert": MASKED, "roberta": MASKED, "gpt_bert": MASKED,
+    "deberta_v2": [*MASKED, "sample.size=4k", "recipe.checkpoint_every=1333"],
+}  # fmt: skip
+QUICK = ("lstm", "txl", "gpt2")
+
+
 @pytest.mark.parametrize(
-    ("recipe", "model"),
+    ("model", "more"),
     [
-        ("sgd_plateau", "lstm"),
-        ("adam_cosine", "txl"),
-        pytest.param("adam_cosine", "lstm", marks=pytest.mark.slow),
-        pytest.param("sgd_plateau", "txl", marks=pytest.mark.slow),
+        *(
+            pytest.param(*case, id=case[0], marks=[] if case[0] in QUICK else pytest.mark.slow)
+            for case in FAMILIES.items()
+        ),
+        pytest.param("lstm", ADAM, id="lstm, Adam", marks=pytest.mark.slow),
+        pytest.param("txl", SGD, id="txl, SGD", marks=pytest.mark.slow),
     ],
 )
-def test_resuming_a_killed_run_gives_identical_weights(tmp_path, model, recipe):
-    more = [f"recipe={recipe}", "recipe.batch=8", "recipe.bptt=20", "recipe.lr=0.005", "recipe.checkpoint_every=4k"]
+def test_resuming_a_killed_run_gives_identical_weights(tmp_path, model, more):
+    more = ["recipe.batch=8", "recipe.checkpoint_every=4k", *more]
     alone = train_run(compose("train", overrides(tmp_path, model, "alone", *more)))
 
     arguments = overrides(tmp_path, model, "killed", *more)
