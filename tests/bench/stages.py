@@ -24,7 +24,8 @@ PRELOADED = (
     "torch", "lightning", "pairscale.command.main", "corpora.__main__", "corpora.prepare", "corpora.toy",
     "train.__main__", "train.run", "train.loop.training", "train.runs.export", "train.ngram",
     "eval.__main__", "eval.run", "eval.methods.judging", "eval.methods.voting", "eval.scorers.ngram",
-    "analysis.__main__", "analysis.run", "corpora.run",
+    "analysis.__main__", "analysis.run", "corpora.run", "train.models.huggingface",
+    "transformers.models.gpt2.modeling_gpt2", "transformers.models.roberta.modeling_roberta",
 )  # fmt: skip
 VOLATILE = {
     "started",
@@ -38,8 +39,13 @@ VOLATILE = {
 }  # of manifest.json
 QUIET = ["trainer.progress=false", "trainer.threads=1", "trainer.accelerator=cpu", "study=s"]
 SMALL = ["corpus=toy", "corpus.words=60000", "tokenizer=word", *QUIET]
-TRAINED = ["recipe.budget.epochs=3", "recipe.batch=8", "recipe.bptt=20", "recipe.validation_words=500"]
+TRAINED = ["recipe.budget.epochs=3", "recipe.batch=8", "recipe.validation_words=500"]
 TRAINED += ["recipe.checkpoint_every=1k", "trainer.snapshots=[300,1500,3k,7k]"]  # some at no checkpoint
+BLOCKS = [*TRAINED, "recipe.context=20"]
+GPT2 = ["model=gpt2_tiny", "model.config.n_embd=24", "model.config.n_layer=2", *BLOCKS]
+ROBERTA = ["model=roberta_tiny", "model.config.hidden_size=24", "model.config.num_hidden_layers=2", *BLOCKS]
+ROBERTA += ["recipe.packing=sentences", "recipe.validation_words=100"]
+TRAINED += ["recipe.bptt=20"]
 LSTM = ["model=lstm_tiny", "model.embedding=24", "model.hidden=24", *TRAINED]
 TXL = ["model=txl_tiny", "model.layers=2", "model.d_model=24", "model.heads=2", "model.d_head=12", "model.d_inner=32"]
 TXL += TRAINED
@@ -74,6 +80,8 @@ def stages(ngrams: bool = True) -> list[Stage]:
         Stage("corpora", prepare),
         Stage("train, LSTM", models[0], (prepare,), checkpoints=True),
         Stage("train, Transformer-XL", models[1], (prepare,), checkpoints=True),
+        Stage("train, GPT-2", train(*GPT2), (prepare,), checkpoints=True),
+        Stage("train, RoBERTa", train(*ROBERTA), (prepare,), checkpoints=True),
         *([Stage("train, 5-gram", models[2], (prepare,))] if ngrams else []),
         Stage("score", score, (prepare, *models)),
         Stage("analysis", ("analysis", "study=s"), (prepare, *points, analysed)),
