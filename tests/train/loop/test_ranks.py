@@ -25,7 +25,7 @@ MASKED = ["recipe.packing=sentences", "recipe.validation_words=100", "recipe.val
 
 
 def on(tmp_path, devices, runs, model, *more):
-    bptt = [] if model in ("gpt2", "roberta") else ["recipe.bptt=20"]  # of those it is recipe.context
+    bptt = ["recipe.bptt=20"] if model in ("lstm", "txl") else []  # of the others it is recipe.context
     return overrides(tmp_path, model, runs, *STEPS, *bptt, f"trainer.devices={devices}", *more)
 
 
@@ -45,8 +45,9 @@ def trained(arguments):
         ("txl", ["recipe=adam_cosine", "recipe.lr=0.001", "model.cutoffs=[50]", "model.div_val=2", "model.dropout=0"]),
         ("gpt2", GPT2),
         ("roberta", [*ROBERTA, *MASKED]),
+        ("gpt_bert", [*ROBERTA, *MASKED]),
     ],
-    ids=["lstm", "txl", "adaptive", "gpt2", "roberta"],
+    ids=["lstm", "txl", "adaptive", "gpt2", "roberta", "gpt_bert"],
 )
 def test_two_processes_give_the_weights_of_one(tmp_path, model, more):
     """Without dropout the gradients differ from those of the whole batch only in the order of sums."""

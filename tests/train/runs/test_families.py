@@ -34,7 +34,7 @@ def test_blocks_may_be_as_long_as_the_network_reads(tmp_path, model, field):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", ["gpt2", "roberta"])
+@pytest.mark.parametrize("model", ["gpt2", "roberta", "gpt_bert"])
 def test_a_compiled_run_has_the_weights_of_one_that_is_not(tmp_path, model, monkeypatch):
     """Traced, but without generating code, whose dropout masks are its own (and which takes a minute)."""
     monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
