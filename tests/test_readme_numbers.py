@@ -10,7 +10,7 @@ from PIL import Image
 
 from analysis.exhibits.tables.slopes import slope_table
 from tests.support import PAGES, ROOT
-from tests.support.committed_results import RESULTS, SMALL, STUDY, analysed
+from tests.support.committed_results import FAMILIES, RESULTS, SMALL, STUDY, analysed
 from tests.support.gallery import SCREENSHOTS
 from tests.support.pictures import PICTURES, PNG, parts_of
 from tests.support.readme_blocks import BLOCK, BLOCKS, bench_row, with_results
@@ -47,6 +47,7 @@ def test_no_other_text_holds_a_result(text):
 COLUMNS = {
     STUDY: (["lack_of_fit"], ["low", "high", "p_holm", "p_equivalent"]),
     SMALL: ([], []),
+    FAMILIES: ([], []),
 }
 
 
@@ -58,14 +59,17 @@ def test_committed_tables_follow_from_the_committed_accuracies(study):
     points = pd.read_csv(folder / "points.csv")
     for (group, name), part in points.groupby(["group", "name"]):
         means = part.groupby("words")["accuracy"].mean()
-        assert table.at[(group, name), "accuracy 1M"] == pytest.approx(means[1_000_000])
+        largest = part.loc[part["words"].idxmax(), "size"]
+        assert table.at[(group, name), f"accuracy {largest}"] == pytest.approx(means.iloc[-1])
         slope = np.polyfit(np.log2(means.index.to_numpy(dtype=float)), means.to_numpy(), 1)[0]  # sizes weigh equally
         assert table.at[(group, name), "slope"] == pytest.approx(slope)
     curves, differences = analysed(study)
     again = slope_table(curves).set_index(["group", "name"])
     of_slopes, of_differences = COLUMNS[study]
     columns = ["slope", "low", "high", "rank", "rank_low", "rank_high", *of_slopes]
-    pd.testing.assert_frame_equal(table[columns], again[columns], rtol=1e-6)
+    # With few pairs, those of phenomena depend on judgements of pairs, too.
+    rows = table["level"] == "overall" if study == FAMILIES else table["level"] != "paradigm"
+    pd.testing.assert_frame_equal(table.loc[rows, columns], again.loc[rows, columns], rtol=1e-6)
     committed = pd.read_csv(folder / "slope-differences.csv")
     columns = ["group", "other", "name", "difference", *of_differences]
     pd.testing.assert_frame_equal(committed[columns], differences[columns], rtol=1e-6)

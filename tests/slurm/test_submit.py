@@ -77,6 +77,7 @@ def write_run(tmp_path: Path, run: str, methods: tuple[str, ...] = ("lp", "mean_
     folder = RunFolder(tmp_path / "runs" / "demo" / run)
     folder.path.mkdir(parents=True)
     folder.update_manifest(status="done")
+    folder.config.write_text("model: {name: lstm_demo}\n")
     scores = folder.scores("toy+seed-1+per_paradigm-100")
     scores.mkdir(parents=True)
     for method in methods:

@@ -2,10 +2,12 @@
 
     python -m tests.support.committed_results   rewrites slopes.csv and slope-differences.csv of blimp_cpu
     python -m tests.support.committed_results demo      copies the tables of the demo, after `make demo`
+    python -m tests.support.committed_results STUDY     those of another study, from reports/STUDY
 
-The tables of blimp_small are those that `python -m analysis` made of its score files. Its points.csv gives the same
-slopes and intervals; judgements of single pairs give intervals over new pairs and a part of the lack-of-fit test, and
-manifests show which runs share a sample, which pairs the runs of two models when their slopes are compared.
+The tables of blimp_small and of the study of families are those that `python -m analysis` made of their score files.
+Their points.csv give the same slopes and, but for the phenomena of few pairs, the same intervals; judgements of single
+pairs give intervals over new pairs and a part of the lack-of-fit test, and manifests show which runs share a sample,
+which pairs the runs of two models when their slopes are compared.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from tests.support import ROOT
 RESULTS = ROOT / "analysis" / "results"
 STUDY = "blimp_cpu"
 SMALL = "blimp_small"
+FAMILIES = "blimp_families_small"
 DEMO = "demo"  # has only the source of the output of `make demo`: points.csv, runs.csv and minimal-pair.csv
 PARADIGM = "distractor_agreement_relational_noun"  # of the pair in minimal-pair.csv
 
@@ -77,12 +80,34 @@ def analysed(study: str = STUDY) -> tuple[Curves, pd.DataFrame]:
     return Curves(*committed[:3], curves.lines), committed[3]
 
 
+def reported(study: str) -> tuple[Curves, pd.DataFrame]:
+    """Return `analysed` with what only the report of the study can know: intervals, lack of fit, differences.
+
+    Where runs of a size agree by chance, intervals are at least as wide as few pairs leave them, which needs pairs.
+    """
+    curves, _ = analysed(study)
+    keys, known = ["group", "name"], ["low", "high", "rank", "rank_low", "rank_high", "lack_of_fit"]
+    table = pd.read_csv(RESULTS / study / "slopes.csv").set_index(keys)
+    curves.slopes[known] = table.loc[pd.MultiIndex.from_frame(curves.slopes[keys]), known].to_numpy()
+    sizes = dict.fromkeys(("from_size", "to_size"), str)
+    return curves, pd.read_csv(RESULTS / study / "slope-differences.csv", dtype=sizes)
+
+
 def write() -> None:
     """Write the tables of blimp_cpu."""
     curves, differences = analysed()
     folder, provenance = RESULTS / STUDY, {"scores": "lp", "ties": "wrong", "benchmark_digest": judgements_of().digest}
     write_csv(folder / "slopes.csv", slope_table(curves).assign(**provenance))
     write_csv(folder / "slope-differences.csv", differences.assign(**provenance))
+
+
+def copy(study: str, report: Path) -> None:
+    """Copy the tables of a study's report on BLiMP, without single paradigms."""
+    for name in ("points", "runs", "slopes", "slope-differences"):
+        (source,) = report.glob(f"blimp*-{name}.csv")
+        table = pd.read_csv(source)
+        (RESULTS / study).mkdir(exist_ok=True)
+        write_csv(RESULTS / study / f"{name}.csv", table[table["level"] != "paradigm"] if "level" in table else table)
 
 
 def copy_demo(runs: Path = Path("runs/demo"), report: Path = Path("reports/demo")) -> None:
@@ -106,4 +131,10 @@ def copy_demo(runs: Path = Path("runs/demo"), report: Path = Path("reports/demo"
 
 
 if __name__ == "__main__":
-    copy_demo() if sys.argv[1:] == [DEMO] else write()
+    match sys.argv[1:]:
+        case []:
+            write()
+        case ["demo"]:
+            copy_demo()
+        case [name]:
+            copy(name, Path("reports") / name)

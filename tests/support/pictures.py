@@ -21,7 +21,7 @@ from eval.published import read_published
 from pairscale.files import write_bytes, write_text
 from tests.bench.charts import coverage_chart, speed_chart
 from tests.support import ROOT
-from tests.support.committed_results import DEMO, STUDY, analysed
+from tests.support.committed_results import DEMO, FAMILIES, STUDY, analysed
 
 WIDTH, WIDE = FigureConfig(width="6.9in", height="2.8in"), FigureConfig(width="11in")
 PNG = f"analysis/results/{STUDY}/curves"
@@ -67,6 +67,7 @@ PICTURES: dict[str, Callable[[], str]] = {
     f"analysis/results/{DEMO}/phenomena": partial(phenomena, DEMO),
     f"analysis/results/{STUDY}/overview": partial(overview, STUDY),
     PNG: partial(by_model, STUDY),
+    f"analysis/results/{FAMILIES}/overview": partial(overview, FAMILIES),
     "docs/pictures/coverage": partial(whole, coverage_chart),
     "docs/pictures/speed": partial(whole, speed_chart),
 }

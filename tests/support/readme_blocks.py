@@ -16,14 +16,14 @@ from collections.abc import Callable
 import pandas as pd
 from rich.console import Console
 
-from analysis.curves.fit import ALL_PAIRS
+from analysis.curves.fit import ALL_PAIRS, Curves
 from analysis.exhibits.sentences.curves import extent, in_text
 from analysis.exhibits.sentences.findings import comparisons, correlation, findings
 from analysis.exhibits.tables.slopes import slope_table, terminal_table
-from analysis.exhibits.tables.text import interval_text, slope_text, supported_digits
+from analysis.exhibits.tables.text import accuracy_text, interval_text, slope_text, supported_digits
 from analysis.papers.papers import reproduce
 from tests.support import PAGES, ROOT
-from tests.support.committed_results import DEMO, RESULTS, STUDY, analysed, config, judgements_of
+from tests.support.committed_results import DEMO, FAMILIES, RESULTS, STUDY, analysed, config, judgements_of, reported
 from tests.support.expected_runs import expected_runs
 
 BLOCK = re.compile(r"(<!-- (?P<name>[a-z_ ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -40,13 +40,12 @@ def wrapped(text: str, indent: str = "") -> str:
     return textwrap.fill(text, WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
 
 
-def quotations() -> list[str]:
-    """Return the findings of the committed study, each as a quotation."""
-    curves, differences = analysed()
+def quotations(curves: Curves, differences: pd.DataFrame) -> str:
+    """Return the findings of a committed study, each as a quotation."""
     level = config().confidence
     relations = [*correlation(curves.slopes, level), *comparisons(differences, curves.slopes, "words", level)]
     sentences = [*findings(curves, "words", level), *relations]
-    return [wrapped(f"**{finding.subject}**: {finding.full}", "> ") for finding in sentences]
+    return "\n>\n".join(wrapped(f"**{finding.subject}**: {finding.full}", "> ") for finding in sentences)
 
 
 def first_finding() -> str:
@@ -96,6 +95,29 @@ def beside_published() -> str:
             cells.append(f"{slope_text(row['slope'], digits=digits)} {limits}")
             cells.append(slope_text(row["published_slope"], dash=""))
         lines.append(f"| {in_text(name)} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def models(study: str) -> str:
+    """Return a table of the models of a study, the lowest perplexity first: weights, slopes, at the largest size."""
+    curves, _ = reported(study)
+    runs = judgements_of(study).runs
+    largest = runs[runs["sample_words"] == runs["sample_words"].max()]
+    slopes = curves.slopes.query("level == 'overall'").set_index("group")
+    accuracies = curves.points.query("level == 'overall'").set_index("run")["accuracy"]
+    size = in_text(f"{largest['size'].iloc[0]} words")
+    lines = [
+        f"| model | weights | perplexity at {size} | accuracy at {size} | slope, 95% interval |",
+        "| --- | ---: | ---: | ---: | --- |",
+    ]
+    means = largest.groupby("group")[["parameters", "valid_ppl"]].mean()
+    for group, row in means.sort_values("valid_ppl").iterrows():
+        of = slopes.loc[group]
+        digits = supported_digits(of["low"], of["high"])
+        slope = f"{slope_text(of['slope'], digits=digits)} {interval_text(of['low'], of['high'], digits=digits)}"
+        accuracy = accuracy_text(accuracies[largest.index[largest["group"] == group]].mean())
+        perplexity = "–" if pd.isna(row["valid_ppl"]) else f"{row['valid_ppl']:,.0f}"
+        lines.append(f"| `{group}` | {row['parameters'] / 1e6:.2f}M | {perplexity} | {accuracy} | {slope} |")
     return "\n".join(lines)
 
 
@@ -172,7 +194,9 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "output of the demo": demo_output,
     "first finding of blimp_cpu": first_finding,
     "minimal pair of the demo": minimal_pair,
-    "findings of blimp_cpu": lambda: "\n>\n".join(quotations()),
+    "findings of blimp_cpu": lambda: quotations(*analysed()),
+    "findings of blimp_families_small": lambda: quotations(*reported(FAMILIES)),
+    "models of blimp_families_small": lambda: models(FAMILIES),
     "slopes of blimp_cpu": beside_published,
     "training of blimp_cpu": trained,
     "speed of training": training_speed,
