@@ -111,7 +111,7 @@ def test_every_option_of_a_group_converts_and_keeps_its_name(first):
             "sample.sise=1M",
             "sample.sise: no such key; did you mean size? available: count, nested, seed, size, strata,",
         ),
-        ("recipe.budget.q=1", "recipe.budget.q: no such key; available: epochs, words"),
+        ("recipe.budget.q=1", "recipe.budget.q: no such key; available: epochs, min_words, words"),
         ("modell=lstm", "modell: no such key; did you mean model? available: analysis, benchmark, corpus,"),
         ("+foo=3", "foo: no such key; available: analysis,"),
         ("+model.hiden=3", "model.hiden: no such key; did you mean hidden?"),
