@@ -8,8 +8,8 @@ from tests.support.commands import run_command
 STUDY = [
     "corpus=toy", "corpus.words=20000", "tokenizer=unigram", "tokenizer.vocab_size=300", "study=families",
     "benchmark=toy", "benchmark.per_paradigm=4", "recipe.budget={epochs:1,words:null}", "recipe.validation_words=200",
-    "trainer.accelerator=cpu", "trainer.threads=1", "hydra.launcher.jobs=1",
-    "model=lstm_tiny,gpt2_tiny,roberta_tiny", "sample.size=2k,4k", "seed=1",
+    "trainer.accelerator=cpu", "trainer.threads=1", "hydra.launcher.jobs=2",
+    "model=gpt2_tiny,roberta_tiny", "sample.size=2k,4k", "seed=1",
 ]  # fmt: skip
 
 
@@ -20,7 +20,7 @@ def test_a_study_of_causal_and_masked_models_is_trained_scored_and_reported(tmp_
     assert sweep.returncode == 0, sweep.stderr
     report = run_command("analysis", "study=families", *paths)
     assert report.returncode == 0, report.stderr
-    assert "Not one method: lp for gpt2_tiny | lstm_tiny; pll for roberta_tiny." in " ".join(report.stderr.split())
+    assert "Not one method: lp for gpt2_tiny; pll for roberta_tiny." in " ".join(report.stderr.split())
     (points,) = (tmp_path / "reports" / "families").glob("*-points.csv")
     runs = pd.read_csv(points).query("level == 'overall'").groupby("group")["run"].nunique()
-    assert runs.to_dict() == {"gpt2_tiny": 2, "lstm_tiny": 2, "roberta_tiny": 2}
+    assert runs.to_dict() == {"gpt2_tiny": 2, "roberta_tiny": 2}

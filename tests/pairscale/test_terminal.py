@@ -95,7 +95,8 @@ def test_a_sweep_is_a_table_while_it_works_and_a_line_a_run_at_the_end(tmp_path)
     prose = [line for line in lines if line and "/" not in line.replace("/3]", "")]  # paths are longer than a line
     assert all(len(line) <= COLUMNS for line in prose[:-1]), prose
     text = "\n".join(lines)
-    assert len(re.findall(r"^\[\d/3\] done batch=(?:8|16) in .* s: perplexity [\d.,]+$", text, re.MULTILINE)) == 2
+    done = r"^\[\d/3\] done (?:already )?batch=(?:8|16).*: perplexity [\d.,]+$"
+    assert len(re.findall(done, text, re.MULTILINE)) == 2
     assert re.search(r"^\[\d/3\] FAILED batch=99999 in ", text, re.MULTILINE)
     assert re.search(r"^run +words +perplexity +time$", text, re.MULTILINE)
     assert re.search(r"^FAILED: batch=99999$", text, re.MULTILINE)

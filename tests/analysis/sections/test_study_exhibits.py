@@ -110,7 +110,7 @@ def test_one_unit_alone_has_no_comparison(tmp_path):
 
 def test_sections_are_in_the_report_with_their_files(tmp_path, browser):
     section = section_of(tmp_path / "runs", phenomena=DETERMINERS)
-    section.judged.method = "mean_lp"
+    section.judged.method, section.judged.methods = "mean_lp", {}
     config = CurvesConfig(method="mean_lp", interval="auto", confidence=0.95, resamples=50, seed=1)
     path = write_report(tmp_path / "report", report_of(section, config=config))
     html = path.read_text(encoding="utf-8")
