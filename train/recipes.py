@@ -52,8 +52,10 @@ class BudgetConfig:
         if self.words is not None:
             return parse_size(self.words, "recipe.budget.words")
         assert self.epochs is not None
-        fewest = 0 if self.min_words is None else parse_size(self.min_words, "recipe.budget.min_words")
-        return max(fewest, round(self.epochs * sample_words))
+        words = round(self.epochs * sample_words)
+        if self.min_words is None or not self.epochs:  # 0 epochs: an untrained model
+            return words
+        return max(parse_size(self.min_words, "recipe.budget.min_words"), words)
 
 
 @dataclass

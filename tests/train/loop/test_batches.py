@@ -77,6 +77,7 @@ def test_a_saved_position_resumes_at_the_next_batch(at):
         ({"words": "1001"}, 6),
         ({"epochs": 1, "min_words": "2k"}, 10),
         ({"epochs": 3, "min_words": "2k"}, 15),
+        ({"epochs": 0, "min_words": "2k"}, 0),
     ],
 )
 def test_the_budget_is_converted_to_steps(budget, steps):
