@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from hydra.core.hydra_config import HydraConfig
 
 from corpora.words import count_words
 from eval.benchmarks.config import BenchmarkConfig, ColumnsConfig
@@ -166,8 +167,11 @@ class PairsWork:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences on what is odd about the pairs."""
-        return self.benchmark.notes
+        """Sentences on what is odd about the pairs, and on methods by name that do not fit the model."""
+        if not (left_out := [name for name in self.config.method if name not in self.uses]) or not _names_methods():
+            return self.benchmark.notes
+        kind = "is a masked model" if self.scorer.masked else "is no masked model"
+        return (f"left out, as this {kind}: {', '.join(left_out)}", *self.benchmark.notes)
 
     def path(self, method: str) -> Path:
         """Return the path of a method's score file."""
@@ -259,6 +263,13 @@ def _token_rows(pairs: pd.DataFrame, sample: npt.NDArray[np.int64], sides: dict[
             for position, ((start, end), logprob, unk) in enumerate(tokens):
                 rows.append((*name, side, position, start, end, logprob, unk))
     return pd.DataFrame(rows, columns=list(TOKENS.names))
+
+
+def _names_methods() -> bool:
+    """Return True if the command line names methods: the default list is for models of both kinds."""
+    return HydraConfig.initialized() and any(
+        override.lstrip("+").startswith("method=") for override in HydraConfig.get().overrides.task
+    )
 
 
 def _check_flagged(method: str, benchmark: Benchmark, named: list[str]) -> None:

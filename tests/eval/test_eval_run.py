@@ -251,3 +251,15 @@ def test_the_command_that_scored_what_no_sweep_requested_is_kept(configure, monk
     assert manifest["scoring_commands"] == {"blimp": "python -m eval study=s benchmark=blimp"}
     score_run(run, config)  # nothing is left to score
     assert run.read_manifest() == manifest
+
+
+@pytest.mark.parametrize(("overrides", "told"), [([], False), (["method=[lp,pll]"], True)])
+def test_methods_that_are_asked_for_and_do_not_fit_the_model_are_named(configure, monkeypatch, capsys, overrides, told):
+    config = configure(*overrides)
+    run = simulated_run(config, random_model(LSTM))
+    monkeypatch.setattr(HydraConfig.instance(), "cfg", None)
+    HydraConfig.instance().set_config(composed("eval", ["study=s", "benchmark=blimp", *overrides]))
+    score_run(run, config)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert (f"{run.path.name} · blimp: left out, as this is no masked model: pll" in printed) == told
+    assert "pll" not in (path.stem for path in run.scores("blimp").iterdir())
