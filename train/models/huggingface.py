@@ -98,7 +98,8 @@ class HuggingFaceModel(LanguageModel):
         others = tokens.clone()
         others[:, -1] = (others[:, -1] + 1) % self.vocabulary
         before, after = self._logits(tokens)[:, :-1], self._logits(others)[:, :-1]
-        return not torch.allclose(before, after)
+        # not to the last bit: kernels may sum in any order
+        return not torch.allclose(before, after, rtol=1e-3, atol=1e-6)
 
     def _reads_both_ways(self) -> bool:
         """Return True if an attention mask keeps tokens of causal texts from those after them, and changes no others.
