@@ -231,7 +231,8 @@ class EvalConfig(RunConfig):
     push: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # repository on the hub: OWNER/NAME
     licence: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # of the weights, as the hub names it
 
-    run: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # of the study; null: each; also of generate_text
+    # eval.export and eval.generate_text
+    run: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # of the study; null: each
 
     # eval.generate_text
     prompt: str = field(default="", metadata=NOT_IN_DIGEST)

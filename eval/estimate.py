@@ -44,10 +44,10 @@ def estimate_scoring(config: EvalConfig, tokens_per_word: float, snapshots: Sequ
 
 
 def _of_pairs(config: EvalConfig, tokens_per_word: float, snapshots: Sequence[int]) -> ScoringEstimate:
-    folder = RunFolder.of(config).scores(score_label(config.benchmark, config.policy))
-    models = [None, *(snapshots if config.scoring.snapshots else ())]
     from eval.methods.method import fitting
 
+    folder = RunFolder.of(config).scores(score_label(config.benchmark, config.policy))
+    models = [None, *(snapshots if config.scoring.snapshots else ())]
     methods = fitting(config.method, config.model.masked)
     read = sum(
         _words_to_read(config, [name for name in methods if not score_path(folder, name, step).exists()])
