@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 
 from omegaconf import MISSING
 
-from corpora.config import NOT_IN_DIGEST
 from eval.config import EvalConfig
-from pairscale.command.schemas import store_schemas
+from pairscale.command.schemas import NOT_IN_DIGEST, store_schemas
 from pairscale.errors import ConfigError, check_above, check_between, check_choice, check_seed
 
 INTERVALS = ("auto", "bootstrap", "t")

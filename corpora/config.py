@@ -1,14 +1,11 @@
-"""Schemas of the configuration groups `corpus`, `sample`, `tokenizer` and `paths`, whose values are in conf/.
-
-A field with `digest=False` in its metadata cannot change a number and is left out of the run's digest.
-"""
+"""Schemas of the configuration groups `corpus`, `sample`, `tokenizer` and `paths`, whose values are in conf/."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
 from omegaconf import MISSING
 
-from pairscale.command.schemas import store_schemas
+from pairscale.command.schemas import ADDED_LATER, NOT_IN_DIGEST, store_schemas
 from pairscale.errors import ConfigError, NoCorpus, check_between, check_choice, check_name, check_seed
 from pairscale.sizes import format_size, parse_size
 
@@ -20,9 +17,6 @@ TOKENIZER_KINDS = ("word", "char", "unigram", "bpe", "jieba", "whitespace")
 FIT_ON = ("train", "sample")
 ROWS = ("document", "line", "wikitext")  # wikitext: a paragraph, or the heading "= Title =" of an article
 
-NOT_IN_DIGEST = {"digest": False}
-# A field that is newer than the first runs: left out of the digest at its default, so that older runs keep their ids.
-ADDED_LATER = {"added": True}
 NOT_IN_TEXT = {"text": False}  # a field of a corpus that changes samples, but not the prepared text
 
 MAX_VOCABULARY = 10**7

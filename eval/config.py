@@ -8,11 +8,11 @@ from typing import Any
 
 from omegaconf import MISSING
 
-from corpora.config import NOT_IN_DIGEST, CorporaConfig
+from corpora.config import CorporaConfig
 from eval.benchmarks.config import BenchmarkConfig
 from eval.diagnostics.config import DiagnosticConfig
 from eval.questionnaire.config import QuestionnaireConfig
-from pairscale.command.schemas import store_schemas
+from pairscale.command.schemas import NOT_IN_DIGEST, store_schemas
 from pairscale.errors import ConfigError, check_above, check_between, check_choice, check_seed
 from pairscale.files import sha256_json
 from train.config import PRECISIONS, RunConfig

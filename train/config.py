@@ -6,7 +6,8 @@ from typing import Any
 
 from omegaconf import MISSING
 
-from corpora.config import NOT_IN_DIGEST, CorporaConfig
+from corpora.config import CorporaConfig
+from pairscale.command.schemas import NOT_IN_DIGEST
 from pairscale.errors import ConfigError, check_between, check_choice, check_name
 from pairscale.sizes import parse_size
 from train.models.config import ModelConfig

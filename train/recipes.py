@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from omegaconf import MISSING
 
-from corpora.config import ADDED_LATER, NOT_IN_DIGEST
-from pairscale.command.schemas import store_schemas
+from pairscale.command.schemas import ADDED_LATER, NOT_IN_DIGEST, store_schemas
 from pairscale.errors import ConfigError, check_above, check_between, check_choice, check_seed
 from pairscale.sizes import parse_size
 from train.models.config import MAX_WIDTH

@@ -1,6 +1,10 @@
-"""Hydra's store of schemas, which the configuration classes of the rooms put themselves into."""
+"""Hydra's store of schemas, which the configuration classes of the rooms put themselves into; metadata of fields."""
 
 from hydra.core.config_store import ConfigStore
+
+NOT_IN_DIGEST = {"digest": False}  # a field that cannot change a number: left out of the run's digest
+# A field that is newer than the first runs: left out of the digest at its default, so that older runs keep their ids.
+ADDED_LATER = {"added": True}
 
 
 def store_schemas(group: str | None, **schemas: type) -> None:

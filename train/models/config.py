@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 
 from omegaconf import MISSING
 
-from corpora.config import ADDED_LATER, NOT_IN_DIGEST, CorporaConfig, check_chosen
-from pairscale.command.schemas import store_schemas
+from corpora.config import CorporaConfig, check_chosen
+from pairscale.command.schemas import ADDED_LATER, NOT_IN_DIGEST, store_schemas
 from pairscale.errors import ConfigError, check_above, check_between, check_choice, check_name, check_seed, check_share
 from pairscale.plugins import load_plugins
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from omegaconf import MISSING
 
-from corpora.config import ADDED_LATER
+from pairscale.command.schemas import ADDED_LATER
 from pairscale.errors import ConfigError, check_between, check_choice, first_few
 from pairscale.hub import import_transformers
 from train.models.config import ModelConfig, register_architecture

@@ -36,7 +36,7 @@ def _numbers(value: Any) -> Any:
 
 
 def _counts(field: dataclasses.Field[Any], value: Any) -> bool:
-    """Return True if a field is part of a run's identity (NOT_IN_DIGEST, ADDED_LATER: corpora/config.py)."""
+    """Return True if a field is part of a run's identity (NOT_IN_DIGEST, ADDED_LATER: pairscale/command/schemas.py)."""
     if field.metadata.get("added", False):
         return not at_default(field, value)
     return bool(field.metadata.get("digest", True))

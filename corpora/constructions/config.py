@@ -1,0 +1,49 @@
+"""Schema of the group `filter`: constructions by name, conf/filter/*.yaml."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from omegaconf import MISSING
+
+from corpora.constructions.patterns import Pattern, compile_patterns
+from pairscale.command.schemas import NOT_IN_DIGEST, store_schemas
+from pairscale.errors import ConfigError, check_name
+
+
+@dataclass
+class FilterConfig:
+    """A construction as patterns over dependency trees; a sentence has it if one of them matches."""
+
+    name: str = field(default=MISSING, metadata=NOT_IN_DIGEST)  # of the construction: that of its file
+    description: str = field(default=MISSING, metadata=NOT_IN_DIGEST)  # what it finds, in a line
+    source: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # the paper that defines it
+    # Lists of nodes in the language of spaCy's DependencyMatcher (corpora/constructions/patterns.py). The first node of
+    # each is the word that is counted.
+    patterns: list[Any] = MISSING
+    without: list[Any] = field(default_factory=list)  # such patterns: a match that one of them extends is none
+    # Paradigms of each benchmark that test the construction: evidence for them is direct, for all others indirect.
+    paradigms: dict[str, list[str]] = field(default_factory=dict, metadata=NOT_IN_DIGEST)
+    rewrite: Any = None  # of ablate.action=replace (corpora/ablation/rewriting.py)
+
+    def __post_init__(self) -> None:
+        check_name("filter.name", self.name)
+        patterns, without = self.compiled()
+        if not patterns:
+            raise ConfigError(f"filter={self.name}: patterns=[]: must have at least one pattern")
+        names = {node.name for pattern in patterns for node in pattern}
+        for number, pattern in enumerate(without):
+            if names.isdisjoint(node.name for node in pattern):
+                raise ConfigError(
+                    f"filter={self.name}: without[{number}]: shares no node with a pattern; one of its RIGHT_ID must "
+                    f"be {', '.join(sorted(names))}"
+                )
+
+    def compiled(self) -> tuple[list[Pattern], list[Pattern]]:
+        """Return patterns and without, compiled. Raises ConfigError."""
+        return (
+            compile_patterns(self.patterns, f"filter={self.name}: patterns"),
+            compile_patterns(self.without, f"filter={self.name}: without"),
+        )
+
+
+store_schemas("filter", filter_schema=FilterConfig)

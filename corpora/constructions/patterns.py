@@ -1,0 +1,168 @@
+"""The language of patterns: that of spaCy's DependencyMatcher, checked and compiled.
+
+A pattern is a list of nodes. The first is the anchor, {RIGHT_ID, RIGHT_ATTRS}; each other one is joined by an operator
+to one before it, {LEFT_ID, REL_OP, RIGHT_ID, RIGHT_ATTRS}. RIGHT_ATTRS tests the word: an attribute's value, or a
+dictionary of PREDICATES. https://spacy.io/usage/rule-based-matching#dependencymatcher describes the language; the
+attributes are those that a layer has.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any
+
+from corpora.constructions.relations import OPERATORS, Relation
+from pairscale.errors import ConfigError
+
+ATTRIBUTES = ("ORTH", "TEXT", "LOWER", "LEMMA", "POS", "TAG", "MORPH", "DEP")  # TEXT is ORTH
+PREDICATES = ("IN", "NOT_IN", "IS_SUBSET", "IS_SUPERSET", "INTERSECTS", "REGEX")
+# https://universaldependencies.org/u/pos
+UPOS = ("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT", "SCONJ",
+        "SYM", "VERB", "X")  # fmt: skip
+REGEX_SECONDS = 1.0  # time limit for one word
+KNOWN_VALUES = 2**16  # of an attribute, whose outcome is remembered: words are repeated
+
+Check = Callable[[str], bool]
+
+
+@dataclass(frozen=True)
+class Test:
+    """A test of one attribute of a word. needed: the value that the word must have if it is one alone, else None."""
+
+    attribute: str
+    check: Check
+    needed: str | None = None
+
+
+@dataclass(frozen=True)
+class Node:
+    """A word of a pattern: its tests, and its relation to an earlier node (`left`, an index; None: the anchor)."""
+
+    name: str
+    tests: tuple[Test, ...]
+    left: int | None = None
+    relation: Relation | None = None
+
+
+Pattern = tuple[Node, ...]
+
+
+def compile_patterns(patterns: Any, where: str) -> list[Pattern]:
+    """Return a filter's patterns, checked; `where` names them in messages ("filter=passive: patterns").
+
+    Raises ConfigError, in one line with the pattern's number and the node.
+    """
+    if not isinstance(patterns, list):
+        raise ConfigError(f"{where}={patterns!r:.80}: must be a list of patterns, each a list of nodes")
+    return [_pattern(pattern, f"{where}[{number}]") for number, pattern in enumerate(patterns)]
+
+
+def _pattern(nodes: Any, where: str) -> Pattern:
+    if not isinstance(nodes, list) or not nodes:
+        raise ConfigError(f"{where}: must be a list of nodes, the first {{RIGHT_ID: name, RIGHT_ATTRS: {{...}}}}")
+    compiled: list[Node] = []
+    for number, node in enumerate(nodes):
+        compiled.append(_node(node, [one.name for one in compiled], f"{where}, node {number}"))
+    return tuple(compiled)
+
+
+def _node(node: Any, before: Sequence[str], where: str) -> Node:
+    keys = ["LEFT_ID", "REL_OP", "RIGHT_ID", "RIGHT_ATTRS"] if before else ["RIGHT_ID", "RIGHT_ATTRS"]
+    if not isinstance(node, dict) or set(node) != set(keys):
+        got = ", ".join(map(str, node)) if isinstance(node, dict) else repr(node)
+        position = "the first node" if not before else "a node after the first"
+        raise ConfigError(f"{where}: keys {got or 'none'}; {position} must have {', '.join(keys)}")
+    name = node["RIGHT_ID"]
+    if not isinstance(name, str) or not name or name in before:
+        raise ConfigError(f"{where}: RIGHT_ID={name}: must be a name that no earlier node of the pattern has")
+    where = f"{where} ({name})"
+    tests = _tests(node["RIGHT_ATTRS"], where)
+    if not before:
+        return Node(name, tests)
+    if node["LEFT_ID"] not in before:
+        raise ConfigError(f"{where}: LEFT_ID={node['LEFT_ID']}: not connected; must be one of {', '.join(before)}")
+    _check_among(f"{where}: REL_OP", node["REL_OP"], OPERATORS)
+    return Node(name, tests, before.index(node["LEFT_ID"]), OPERATORS[node["REL_OP"]])
+
+
+def _tests(attributes: Any, where: str) -> tuple[Test, ...]:
+    if not isinstance(attributes, dict):
+        raise ConfigError(f"{where}: RIGHT_ATTRS={attributes!r:.80}: must be a dictionary such as {{POS: VERB}}")
+    tests = []
+    for attribute, value in attributes.items():
+        _check_among(f"{where}: attribute", attribute, ATTRIBUTES)
+        place = f"{where}: {attribute}"
+        if isinstance(value, str):
+            needed = None if attribute == "MORPH" else value
+            tests.append(Test(attribute, _check(attribute, "IN", [value], place), needed))
+        elif isinstance(value, dict) and value:
+            for predicate, operand in value.items():
+                _check_among(f"{place}: predicate", predicate, PREDICATES)
+                tests.append(Test(attribute, _check(attribute, predicate, operand, f"{place}: {predicate}")))
+        else:
+            raise ConfigError(f"{place}={value!r:.80}: must be a text or a dictionary of {', '.join(PREDICATES)}")
+    return tuple(tests)
+
+
+def _check(attribute: str, predicate: str, operand: Any, place: str) -> Check:
+    """Return the test of a predicate. MORPH is a set of features, every other value a set of one."""
+    if predicate == "REGEX":
+        return _regex(operand, place)
+    if not isinstance(operand, list) or not all(isinstance(value, str) for value in operand):
+        raise ConfigError(f"{place}={operand!r:.80}: must be a list of texts, in quotes where YAML reads others")
+    for value in operand:
+        _check_value(attribute, value, place)
+    split = _features if attribute == "MORPH" else _alone
+    if predicate in ("IN", "NOT_IN"):
+        sets = frozenset(split(value) for value in operand)
+        return lambda value: (split(value) in sets) == (predicate == "IN")
+    values = frozenset(operand)
+    match predicate:
+        case "IS_SUBSET":
+            return lambda value: split(value) <= values
+        case "IS_SUPERSET":
+            return lambda value: split(value) >= values
+        case _:
+            return lambda value: not split(value).isdisjoint(values)
+
+
+def _check_value(attribute: str, value: str, place: str) -> None:
+    if attribute == "POS":
+        _check_among(place, value, UPOS)
+    if attribute == "MORPH" and not all("=" in feature for feature in value.split("|") if value):
+        raise ConfigError(f"{place}={value}: must be a feature such as Number=Sing")
+
+
+@lru_cache(KNOWN_VALUES)
+def _features(value: str) -> frozenset[str]:
+    return frozenset(value.split("|")) if value else frozenset()
+
+
+@lru_cache(KNOWN_VALUES)
+def _alone(value: str) -> frozenset[str]:
+    return frozenset([value])
+
+
+def _regex(expression: Any, place: str) -> Check:
+    import regex  # slow to import, and most patterns have none
+
+    try:
+        search = regex.compile(expression).search
+    except (regex.error, TypeError) as error:
+        raise ConfigError(f"{place}={expression!r:.80}: not a regular expression ({error})") from None
+    return lru_cache(KNOWN_VALUES)(partial(_found, search, place, expression))
+
+
+def _found(search: Callable[..., Any], place: str, expression: str, value: str) -> bool:
+    try:
+        return search(value, timeout=REGEX_SECONDS) is not None
+    except TimeoutError:
+        raise ConfigError(
+            f"{place}={expression}: takes more than {REGEX_SECONDS:g} s for a word of {len(value):,} characters; "
+            "avoid nested repetitions such as (a+)+"
+        ) from None
+
+
+def _check_among(place: str, value: Any, allowed: Collection[str]) -> None:
+    if not isinstance(value, str) or value not in allowed:
+        raise ConfigError(f"{place}={value!s:.80}: must be one of {' '.join(allowed)}")
