@@ -1,0 +1,250 @@
+"""The layer of an annotated text: a dependency tree for each of its sentences, in the columns of Arrow files.
+
+    store/<corpus>/annotation-<name>/
+        part-00000.arrow    trees of the first sentences of the text, then part-00001.arrow, ...
+        manifest.json       written last
+
+A part has PART_SENTENCES sentences of the text in its order, the last one fewer: a row each, a list of its words'
+values in each column. Texts are codes into a dictionary of the part. Parts are memory-mapped, and the same whatever the
+number of processes that wrote them, so that a killed command goes on at the first missing one.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypedDict
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from corpora.text import TextStore, file_digest, read_manifest
+from pairscale.errors import ConfigError, StoreError
+from pairscale.files import sha256_file, sha256_json, write_bytes, write_json
+from pairscale.schema import Count, Digest, Positive
+
+LAYER_VERSION = 1
+PART_SENTENCES = 4_000  # some ten seconds of a parser on one core: what a kill can lose, and the step of progress
+PREFIX = "annotation-"
+MANIFEST = "manifest.json"
+OPEN_PARTS = 64  # whose dictionaries are in memory
+NUMBERS = ("starts", "ends", "heads")
+TEXTS = {"lemmas": pa.int32(), "upos": pa.int16(), "xpos": pa.int16(), "feats": pa.int16(), "relations": pa.int16()}
+_FIELDS = [pa.field(name, pa.list_(pa.uint32())) for name in NUMBERS]
+_FIELDS += [pa.field(name, pa.list_(pa.dictionary(codes, pa.string()))) for name, codes in TEXTS.items()]
+_MADE = b"pairscale"  # key of what a part was made of, in its file
+
+
+class _Part(TypedDict):
+    words: Count
+    bytes: Positive
+    digest: Digest
+
+
+class LayerManifest(TypedDict):
+    """Schema of manifest.json. made: the text's digest, and the parser with its versions and its model's digest."""
+
+    made: dict[str, Any]
+    sentences: Positive
+    part_sentences: Positive
+    words: Count
+    parts: list[_Part]
+    digest: Digest
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A sentence with its words as Universal Dependencies count them, and the tree that they form."""
+
+    sentence: str
+    starts: list[int]  # character of the sentence at which each word begins; words that a token contracts may share it
+    ends: list[int]
+    lemmas: list[str]
+    upos: list[str]
+    xpos: list[str]
+    feats: list[str]  # "Number=Sing|Person=3", "" if none
+    heads: list[int]  # index of each word's head, from 0; the root's is its own
+    relations: list[str]
+
+    def __len__(self) -> int:
+        """Return the number of words."""
+        return len(self.heads)
+
+    @property
+    def words(self) -> list[str]:
+        """The words as they stand in the sentence."""
+        return [self.sentence[start:end] for start, end in zip(self.starts, self.ends, strict=True)]
+
+
+class Layer:
+    """The trees of a text."""
+
+    def __init__(self, folder: Path, text: TextStore):
+        """Open a layer. Raises StoreError if it is incomplete, damaged, of another version or of another text."""
+        self.folder = folder
+        self.text = text
+        self.manifest = layer_manifest(folder)
+        if self.manifest["made"]["text"] != text.digest:
+            raise StoreError(f"{folder}: made of another text than {text.folder} is now; remove it and annotate again")
+        for number, part in enumerate(self.manifest["parts"]):
+            path = part_path(folder, number)
+            if not path.exists() or path.stat().st_size != part["bytes"]:
+                raise StoreError(f"{path}: not of the size in its manifest; remove it and {MANIFEST} to make it again")
+        self._part = lru_cache(OPEN_PARTS)(self._read_part)
+
+    @property
+    def name(self) -> str:
+        """The name by which `ablate.layer` chooses it."""
+        return self.folder.name.removeprefix(PREFIX)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of its parts and of the text's digest."""
+        return str(self.manifest["digest"])
+
+    def __len__(self) -> int:
+        """Return the number of sentences, all of the text."""
+        return int(self.manifest["sentences"])
+
+    def verify(self) -> None:
+        """Raise StoreError if a part has changed since it was written."""
+        for number, part in enumerate(self.manifest["parts"]):
+            path = part_path(self.folder, number)
+            if file_digest(path) != part["digest"]:
+                raise StoreError(f"{path}: its digest is not the one in its manifest; remove both to make it again")
+
+    def trees(self, indices: npt.ArrayLike) -> Iterator[Tree]:
+        """Yield the trees of sentences of the text, in the order of `indices`; quickest in the order of the text."""
+        chosen = np.asarray(indices, np.int64)
+        parts, rows = np.divmod(chosen, int(self.manifest["part_sentences"]))
+        for sentence, part, row in zip(self.text.sentences(chosen), parts.tolist(), rows.tolist(), strict=True):
+            yield self._part(part).tree(sentence, row)
+
+    def _read_part(self, number: int) -> "_Columns":
+        return _Columns(part_path(self.folder, number))
+
+
+class _Columns:
+    """The columns of a part: where the words of each row begin, the words' numbers, and codes of their texts."""
+
+    def __init__(self, path: Path):
+        batch = _opened(path).get_batch(0)
+        self.offsets = batch.column(0).offsets.to_numpy().tolist()
+        self.numbers = [batch.column(name).values.to_numpy() for name in NUMBERS]
+        texts = [batch.column(name).values for name in TEXTS]
+        self.codes = [column.indices.to_numpy() for column in texts]
+        self.dictionaries = [column.dictionary.to_pylist() for column in texts]
+
+    def tree(self, sentence: str, row: int) -> Tree:
+        words = slice(self.offsets[row], self.offsets[row + 1])
+        starts, ends, heads = (column[words].tolist() for column in self.numbers)
+        lemmas, upos, xpos, feats, relations = (
+            [texts[code] for code in codes[words].tolist()]
+            for codes, texts in zip(self.codes, self.dictionaries, strict=True)
+        )
+        return Tree(sentence, starts, ends, lemmas, upos, xpos, feats, heads, relations)
+
+
+def _opened(path: Path) -> Any:
+    """Return the reader of a part. Raises StoreError."""
+    try:
+        return pa.ipc.open_file(pa.memory_map(str(path)))
+    except (pa.ArrowException, OSError) as error:
+        raise StoreError(f"{path}: not a readable Arrow file ({str(error).splitlines()[0]}); remove it") from None
+
+
+def layer_folder(corpus: Path, name: str) -> Path:
+    """Return store/<corpus>/annotation-<name>; `corpus` is the folder store/<corpus>."""
+    return corpus / f"{PREFIX}{name}"
+
+
+def layer_names(corpus: Path) -> list[str]:
+    """Return the names of a corpus's finished layers."""
+    return sorted(path.parent.name.removeprefix(PREFIX) for path in corpus.glob(f"{PREFIX}*/{MANIFEST}"))
+
+
+def layer_manifest(folder: Path) -> dict[str, Any]:
+    """Read manifest.json of a layer (LayerManifest). Raises StoreError."""
+    return read_manifest(folder, LAYER_VERSION, LayerManifest)
+
+
+def open_layer(corpus: Path, name: str | None, text: TextStore) -> Layer:
+    """Open a layer of the corpus in the folder store/<corpus>; name: None for its only one.
+
+    Raises ConfigError if there is none, none of that name, or several and no name; StoreError as Layer does.
+    """
+    names = layer_names(corpus)
+    if not names:
+        raise ConfigError(f"corpus {corpus.name}: has no annotation in {corpus}; python -m corpora.annotate makes one")
+    if name is None and len(names) > 1:
+        raise ConfigError(f"corpus {corpus.name}: has several annotations; give ablate.layer={'|'.join(names)}")
+    if name is not None and name not in names:
+        raise ConfigError(f"ablate.layer={name}: no such annotation of {corpus.name}; available: {', '.join(names)}")
+    return Layer(layer_folder(corpus, name or names[0]), text)
+
+
+# Writing
+
+
+def part_path(folder: Path, number: int) -> Path:
+    """Return the file of a part."""
+    return folder / f"part-{number:05}.arrow"
+
+
+def part_made(path: Path) -> Mapping[str, Any]:
+    """Return what a part was made of, as given to `write_part`. Raises StoreError."""
+    with pa.memory_map(str(path)) as file:
+        try:
+            return dict(json.loads(pa.ipc.open_file(file).schema.metadata[_MADE]))
+        except (pa.ArrowException, KeyError, TypeError, ValueError):
+            raise StoreError(f"{path}: not a part of an annotation; remove it") from None
+
+
+def write_part(path: Path, trees: Iterable[Tree], made: Mapping[str, Any]) -> int:
+    """Write the trees of a part, and what they were made of; return the number of words."""
+    offsets = [0]
+    columns: dict[str, list[Any]] = {name: [] for name in (*NUMBERS, *TEXTS)}
+    for tree in trees:
+        offsets.append(offsets[-1] + len(tree))
+        for name, values in columns.items():
+            values += getattr(tree, name)
+    rows = pa.array(offsets, pa.int32())
+    arrays = [pa.ListArray.from_arrays(rows, pa.array(columns[name], pa.uint32())) for name in NUMBERS]
+    arrays += [pa.ListArray.from_arrays(rows, _encoded(columns[name], codes)) for name, codes in TEXTS.items()]
+    schema = pa.schema(_FIELDS, {_MADE: json.dumps(made, sort_keys=True, ensure_ascii=False)})
+    buffer = pa.BufferOutputStream()  # pyarrow's own errors of a full disk have no number (pairscale/files.py)
+    with pa.ipc.new_file(buffer, schema) as writer:
+        writer.write_batch(pa.record_batch(arrays, schema=schema))
+    write_bytes(path, memoryview(buffer.getvalue()))
+    return offsets[-1]
+
+
+def _encoded(texts: Sequence[str], codes: Any) -> Any:
+    """Return texts as codes into a dictionary, in the order of their first use."""
+    encoded = pa.array(texts, pa.string()).dictionary_encode()
+    return pa.DictionaryArray.from_arrays(encoded.indices.cast(codes), encoded.dictionary)
+
+
+def part_words(path: Path) -> int:
+    """Return the number of words in a part. Raises StoreError."""
+    return len(_opened(path).get_batch(0).column(0).values)
+
+
+def write_layer(folder: Path, text: TextStore, made: Mapping[str, Any], part_sentences: int = PART_SENTENCES) -> None:
+    """Write the manifest of a layer whose parts are all there. made: as given to `write_part`."""
+    parts: list[_Part] = []
+    for number in range(-(-len(text) // part_sentences)):
+        path = part_path(folder, number)
+        parts.append({"words": part_words(path), "bytes": path.stat().st_size, "digest": sha256_file(path)})
+    manifest = {
+        "version": LAYER_VERSION,
+        "made": dict(made),
+        "sentences": len(text),
+        "part_sentences": part_sentences,
+        "words": sum(part["words"] for part in parts),
+        "parts": parts,
+        "digest": sha256_json([text.digest, *(part["digest"] for part in parts)]),
+    }
+    write_json(folder / MANIFEST, manifest)

@@ -1,0 +1,120 @@
+"""Treebanks and parsed text in CoNLL-U: sentences with their words, as they stand in files.
+
+Only the form is checked here, so that text can be read from files without trees; corpora/annotate/parsers/conllu.py
+makes trees of sentences. "# newdoc" begins a document.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from conllu.exceptions import ParseException
+from conllu.models import Token
+from conllu.parser import DEFAULT_FIELD_PARSERS, DEFAULT_FIELDS, parse_comment_line, parse_line
+
+from corpora.sources.lines import Report, ignore, lines
+from pairscale.errors import InputError
+
+_FIELDS = len(DEFAULT_FIELDS)
+_PARSERS = {"id": DEFAULT_FIELD_PARSERS["id"]}  # all else stays as it is written
+
+
+@dataclass
+class ConlluSentence:
+    """A sentence. Empty nodes (ids such as 8.1), which are no words of the sentence, are left out."""
+
+    file: Path
+    line: int  # its first one in the file
+    text: str = ""  # "# text", else the tokens with the spaces between them
+    begins_document: bool = False
+    tokens: list[str] = field(default_factory=list)  # as they stand in the text
+    sizes: list[int] = field(default_factory=list)  # words of each token, over 1 of a multi-word token
+    words: list[Token] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)  # of the words in the file
+
+
+def conllu_documents(file: Path, report: Report = ignore) -> Iterator[list[str]]:
+    """Yield the sentences of each document of a file. Raises InputError as `conllu_sentences` does."""
+    document: list[str] = []
+    for sentence in conllu_sentences(file, report):
+        if sentence.begins_document and document:
+            yield document
+            document = []
+        document.append(sentence.text)
+    yield document
+
+
+def conllu_sentences(file: Path, report: Report = ignore) -> Iterator[ConlluSentence]:
+    """Yield the sentences of a file.
+
+    Raises InputError, which names file and line, for what is not CoNLL-U, and a "# text" of other words.
+    """
+    block: list[tuple[int, str]] = []
+    begins_document = False  # "# newdoc" may stand alone, before an empty line
+    for number, line in lines(file, report):
+        if line.strip():
+            block.append((number, line))
+        elif block:
+            begins_document |= any(_is_newdoc(text) for _, text in block)
+            if any(not text.startswith("#") for _, text in block):
+                yield _sentence(file, block, begins_document)
+                begins_document = False
+            block = []
+    if any(not text.startswith("#") for _, text in block):
+        yield _sentence(file, block, begins_document or any(_is_newdoc(text) for _, text in block))
+
+
+def _is_newdoc(line: str) -> bool:
+    return line.startswith("#") and line[1:].split("=")[0].split()[:1] == ["newdoc"]
+
+
+def _sentence(file: Path, block: list[tuple[int, str]], begins_document: bool) -> ConlluSentence:
+    sentence = ConlluSentence(file, block[0][0], begins_document=begins_document)
+    spaces: list[str] = []  # after each token
+    inner = 0  # words that the last multi-word token still has
+    for number, line in block:
+        if line.startswith("#"):
+            sentence.text = dict(parse_comment_line(line)).get("text") or sentence.text
+            continue
+        word = _word(line, f"{file}:{number}")
+        following = len(sentence.words) + 1
+        match word["id"]:
+            case int() if word["id"] == following:
+                sentence.words.append(word)
+                sentence.lines.append(number)
+                if inner:
+                    inner -= 1
+                    continue
+                size = 1
+            case (first, "-", last) if first == following and last > first and not inner:
+                size = inner = last - first + 1
+            case (first, ".", _) if first == following - 1:
+                continue
+            case _:
+                raise InputError(f"{file}:{number}: id {line.split()[0]}: the next word must be {following}")
+        sentence.tokens.append(word["form"])
+        sentence.sizes.append(size)
+        spaces.append("" if "SpaceAfter=No" in word["misc"].split("|") else " ")
+    if inner:
+        raise InputError(f"{file}:{number}: the last multi-word token lacks {inner} of its words")
+    written = "".join(token + space for token, space in zip(sentence.tokens, spaces, strict=True)).strip()
+    sentence.text = sentence.text or written
+    if "".join(sentence.text.split()) != "".join(written.split()):
+        raise InputError(f'{file}:{sentence.line}: "# text = {sentence.text[:60]}" is not of the words {written[:60]}')
+    return sentence
+
+
+def _word(line: str, where: str) -> Token:
+    """Return a word with its ten fields. Raises InputError."""
+    columns = line.count("\t") + 1
+    if columns != _FIELDS:
+        raise InputError(
+            f"{where}: {columns} columns; CoNLL-U has {_FIELDS}, which tabs part: {', '.join(DEFAULT_FIELDS)}"
+        )
+    try:
+        word = parse_line(line, DEFAULT_FIELDS, _PARSERS)
+    except ParseException as error:
+        raise InputError(f"{where}: {error}") from None
+    if not word["form"].strip() or not word["id"]:
+        raise InputError(f"{where}: a word without id or form")
+    return word

@@ -1,0 +1,117 @@
+"""Annotation layers: what is written is read, in any order, and damage is told."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from corpora.annotate.layer import Tree, layer_folder, open_layer, part_path, write_part
+from corpora.text import TextStore
+from pairscale.errors import ConfigError, StoreError
+from tests.support.annotated import CONLLU, annotated, text_store, write_trees
+
+WORD = st.text(st.characters(exclude_categories=["Cs", "Cc", "Z"]), min_size=1, max_size=6)
+NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+
+
+@st.composite
+def trees(draw) -> Tree:
+    words = draw(st.lists(WORD, max_size=8))
+    sentence = " ".join(words) or "-"
+    ends = np.cumsum([len(word) + 1 for word in words], dtype=int) - 1
+    values = [[draw(NAMES) for _ in words] for _ in range(5)]
+    heads = [draw(st.integers(0, len(words) - 1)) for _ in words]
+    starts = [int(end) - len(word) for end, word in zip(ends, words, strict=True)]
+    return Tree(sentence, starts, ends.tolist(), *values[:4], heads, values[4])
+
+
+@given(written=st.lists(trees(), min_size=1, max_size=9), size=st.integers(1, 5), data=st.data())
+@settings(max_examples=40)
+def test_trees_are_read_as_written_in_any_order(tmp_path_factory, written, size, data):
+    corpus = tmp_path_factory.mktemp("corpus")
+    text = text_store(corpus, [tree.sentence for tree in written])
+    written = [*written, Tree("They sleep.", [], [], [], [], [], [], [], [])]
+    layer = write_trees(corpus, text, written, part_sentences=size)
+    assert list(layer.trees(range(len(text)))) == written
+    order = data.draw(st.lists(st.integers(0, len(written) - 1), max_size=20))
+    assert list(layer.trees(order)) == [written[index] for index in order]
+    assert layer.manifest["words"] == sum(map(len, written))
+    layer.verify()
+
+
+def test_conllu_is_read_with_its_words_in_the_sentence(tmp_path):
+    _, layer = annotated(tmp_path)
+    passive, question, contraction = layer.trees([0, 1, 2])
+    assert passive.words == ["The", "fox", "that", "sleeps", "was", "seen", "by", "dogs", "."]
+    assert passive.heads == [1, 5, 3, 1, 5, 5, 7, 5, 5]
+    assert passive.relations[1:3] == ["nsubj:pass", "nsubj"]
+    assert (passive.lemmas[5], passive.upos[5], passive.xpos[5]) == ("see", "VERB", "VBN")
+    assert passive.feats[5:7] == ["Tense=Past|VerbForm=Part|Voice=Pass", ""]
+    assert question.words == ["What", "did", "they", "see", "?"]
+    assert question.sentence[question.starts[3] :] == "see?"  # after two spaces
+    assert contraction.words == ["Dogs", "do", "n't", "sleep", "."]
+
+
+def test_words_that_a_token_contracts_share_its_span(tmp_path):
+    contracted = CONLLU.replace("don't", "won't").replace("2\tdo\tdo", "2\twill\twill").replace("3\tn't", "3\tnot")
+    _, layer = annotated(tmp_path, contracted)
+    (tree,) = layer.trees([2])
+    assert tree.words == ["Dogs", "won't", "won't", "sleep", "."]
+
+
+def test_the_same_trees_are_the_same_bytes(tmp_path):
+    _, first = annotated(tmp_path / "a")
+    _, second = annotated(tmp_path / "b")
+    assert first.digest == second.digest
+    for number in range(3):
+        assert part_path(first.folder, number).read_bytes() == part_path(second.folder, number).read_bytes()
+
+
+def test_the_only_layer_needs_no_name(tmp_path):
+    text, layer = annotated(tmp_path)
+    assert open_layer(tmp_path, None, text).digest == layer.digest
+    write_trees(tmp_path, text, list(layer.trees(range(len(text)))), name="gold")
+    with pytest.raises(ConfigError, match=r"several annotations; give ablate.layer=conllu\|gold"):
+        open_layer(tmp_path, None, text)
+    with pytest.raises(ConfigError, match=r"ablate.layer=spacy: no such annotation of .*; available: conllu, gold"):
+        open_layer(tmp_path, "spacy", text)
+    assert open_layer(tmp_path, "gold", text).name == "gold"
+
+
+def test_a_corpus_without_a_layer_names_the_command(tmp_path):
+    text = text_store(tmp_path, ["Dogs sleep ."])
+    write_part(part_path(layer_folder(tmp_path, "spacy"), 0), [], {})  # of a command that was killed
+    with pytest.raises(ConfigError, match=r"no annotation in .*; python -m corpora.annotate makes one"):
+        open_layer(tmp_path, None, text)
+
+
+def test_a_layer_of_another_text_is_refused(tmp_path):
+    annotated(tmp_path)
+    (tmp_path / "text" / "manifest.json").unlink()
+    text = text_store(tmp_path, ["Dogs sleep ."])
+    with pytest.raises(StoreError, match=r"made of another text than .* is now; remove it and annotate again"):
+        open_layer(tmp_path, None, text)
+
+
+def test_damage_is_told_in_one_line(tmp_path):
+    text, layer = annotated(tmp_path)
+    path = part_path(layer.folder, 1)
+    content = path.read_bytes()
+    path.write_bytes(content[:-1])
+    with pytest.raises(StoreError, match=r"part-00001.arrow: not of the size in its manifest"):
+        open_layer(tmp_path, None, text)
+    path.write_bytes(content[:300] + bytes([content[300] ^ 1]) + content[301:])
+    with pytest.raises(StoreError, match=r"part-00001.arrow: its digest is not the one in its manifest"):
+        open_layer(tmp_path, None, text).verify()
+    path.write_bytes(bytes(len(content)))
+    with pytest.raises(StoreError, match=r"part-00001.arrow: not a readable Arrow file \(.*\); remove it"):
+        list(open_layer(tmp_path, None, text).trees([2]))
+    path.unlink()
+    with pytest.raises(StoreError, match=r"part-00001.arrow: not of the size"):
+        open_layer(tmp_path, None, text)
+    manifest = json.loads((layer.folder / "manifest.json").read_text())
+    (layer.folder / "manifest.json").write_text(json.dumps(manifest | {"version": 9}))
+    with pytest.raises(StoreError, match=r"version 9, this code reads 1; remove .* to prepare it again"):
+        open_layer(tmp_path, None, TextStore(tmp_path / "text"))
