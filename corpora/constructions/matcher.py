@@ -1,0 +1,166 @@
+"""Matching of a filter's patterns to trees.
+
+The patterns mean what they mean to spaCy's DependencyMatcher, but are matched by other means, as spaCy's tries every
+combination of words that pass the tests of the nodes, up to words ** nodes of them. As a node is joined to one earlier
+node alone, a pattern is itself a tree: from its leaves up, a word is a candidate for a node only if each node joined to
+it has a candidate in that relation. What is left at the anchor is the anchor of a match, found in
+O(nodes x words ** 2) (Yannakakis 1981), and any choice from the anchor down completes it.
+
+An occurrence of a construction is a word that is the anchor of a match. The first pattern that matches is that of the
+occurrence; its other nodes are the first words, in the order of the sentence, that complete the match.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from corpora.annotate.layer import Tree
+from corpora.constructions.config import FilterConfig
+from corpora.constructions.patterns import Node, Pattern
+
+Candidates = list[list[int]]  # of each node of a pattern: words, ascending
+
+_COLUMNS: dict[str, Callable[[Tree], Sequence[str]]] = {
+    "ORTH": lambda tree: tree.words,
+    "TEXT": lambda tree: tree.words,
+    "LOWER": lambda tree: [word.lower() for word in tree.words],
+    "LEMMA": lambda tree: tree.lemmas,
+    "POS": lambda tree: tree.upos,
+    "TAG": lambda tree: tree.xpos,
+    "MORPH": lambda tree: tree.feats,
+    "DEP": lambda tree: tree.relations,
+}
+
+
+@dataclass(frozen=True)
+class Occurrence:
+    """A match: the pattern's index in the filter, and the word (index) of each of its nodes, the anchor's first."""
+
+    pattern: int
+    words: dict[str, int]
+
+
+class Matcher:
+    """The patterns of a filter. Without state: the same tree has the same occurrences."""
+
+    def __init__(self, config: FilterConfig):
+        """Compile the patterns. Raises ConfigError."""
+        patterns, without = config.compiled()
+        self._patterns = [_Restricted(pattern, without) for pattern in patterns]
+
+    def occurrences(self, tree: Tree) -> list[Occurrence]:
+        """Return the occurrences of the construction in a tree, each anchor once, in the order of the patterns.
+
+        Raises ConfigError for a regular expression that takes too long.
+        """
+        words = _Words(tree)
+        first: dict[int, Occurrence] = {}
+        for number, pattern in enumerate(self._patterns):
+            for match in pattern.matches(words):
+                first.setdefault(match[0], Occurrence(number, pattern.named(match)))
+        return list(first.values())
+
+
+class _Words:
+    """The words of a tree by attribute, read when a test first needs them."""
+
+    def __init__(self, tree: Tree):
+        self.tree = tree
+        self._columns: dict[str, Sequence[str]] = {}
+
+    def __getitem__(self, attribute: str) -> Sequence[str]:
+        if attribute not in self._columns:
+            self._columns[attribute] = _COLUMNS[attribute](self.tree)
+        return self._columns[attribute]
+
+
+class _Restricted:
+    """A pattern with the patterns of `without` that share nodes with it."""
+
+    def __init__(self, pattern: Pattern, without: Sequence[Pattern]):
+        self.nodes = pattern
+        self._names = [node.name for node in pattern]
+        self._needed = [(test.attribute, test.needed) for node in pattern for test in node.tests if test.needed]
+        self._without = [(other, _shared(pattern, other)) for other in without if _shared(pattern, other)]
+        # The nodes on which it depends whether a match is one of `without`, and those between them and the anchor. Only
+        # their combinations are tried: for all other nodes, one is as good as another.
+        decisive = {0} | {index for _, shared in self._without for index in shared.values()}
+        for index in reversed(range(len(pattern))):
+            left = pattern[index].left
+            if index in decisive and left is not None:
+                decisive.add(left)
+        self._decisive = sorted(decisive)
+        self._others = [index for index in range(len(pattern)) if index not in decisive]
+
+    def named(self, match: Sequence[int]) -> dict[str, int]:
+        return dict(zip(self._names, match, strict=True))
+
+    def matches(self, words: _Words) -> Iterator[list[int]]:
+        """Yield the first match of each anchor, a word for each node."""
+        if not all(value in words[attribute] for attribute, value in self._needed):
+            return  # most sentences, at the speed of C
+        heads = words.tree.heads
+        candidates = _consistent(self.nodes, _passing(self.nodes, words), heads)
+        anchors = candidates[0]
+        excluded = [(other, shared, _passing(other, words)) for other, shared in self._without] if anchors else []
+        excluded = [(other, shared, passing) for other, shared, passing in excluded if all(passing)]
+        for anchor in anchors:
+            for match in self._completed({0: anchor}, self._decisive[1:], candidates, heads):
+                if any(_extends(other, shared, passing, match, heads) for other, shared, passing in excluded):
+                    continue
+                whole = next(self._completed(match, self._others, candidates, heads))
+                yield [whole[index] for index in range(len(self.nodes))]
+                break
+
+    def _completed(
+        self, match: dict[int, int], nodes: Sequence[int], candidates: Candidates, heads: Sequence[int]
+    ) -> Iterator[dict[int, int]]:
+        """Yield each way to add words for `nodes` to a match that has those that they are joined to."""
+        if not nodes:
+            yield match
+            return
+        node = self.nodes[nodes[0]]
+        assert node.left is not None and node.relation is not None  # noqa: PT018
+        for word in candidates[nodes[0]]:
+            if node.relation(heads, match[node.left], word):
+                yield from self._completed(match | {nodes[0]: word}, nodes[1:], candidates, heads)
+
+
+def _shared(pattern: Pattern, other: Pattern) -> dict[int, int]:
+    """Return the nodes of `other` that have the name of a node of `pattern`: index in `other` -> index in `pattern`."""
+    names = {node.name: index for index, node in enumerate(pattern)}
+    return {index: names[node.name] for index, node in enumerate(other) if node.name in names}
+
+
+def _extends(
+    other: Pattern, shared: Mapping[int, int], passing: Candidates, match: Mapping[int, int], heads: Sequence[int]
+) -> bool:
+    """Return True if `other` matches with the words of a match for the nodes that they share."""
+    candidates = [
+        words if index not in shared else [match[shared[index]]] if match[shared[index]] in words else []
+        for index, words in enumerate(passing)
+    ]
+    return bool(_consistent(other, candidates, heads)[0])
+
+
+def _passing(nodes: Sequence[Node], words: _Words) -> Candidates:
+    """Return the words that pass the tests of each node; empty for all nodes after one without any."""
+    candidates: Candidates = []
+    for node in nodes:
+        passing = list(range(len(words.tree))) if not candidates or candidates[-1] else []
+        for test in node.tests:
+            column = words[test.attribute]
+            passing = [word for word in passing if test.check(column[word])]
+        candidates.append(passing)
+    return candidates
+
+
+def _consistent(nodes: Pattern, passing: Candidates, heads: Sequence[int]) -> Candidates:
+    """Return, of the words that pass, those with which the nodes joined to theirs, and so on, can be matched."""
+    if not all(passing):
+        return [[] for _ in nodes]
+    candidates = list(passing)
+    for index in reversed(range(1, len(nodes))):
+        left, relation = nodes[index].left, nodes[index].relation
+        assert left is not None and relation is not None  # noqa: PT018
+        candidates[left] = [a for a in candidates[left] if any(relation(heads, a, b) for b in candidates[index])]
+    return candidates

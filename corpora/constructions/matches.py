@@ -1,0 +1,161 @@
+"""Matches: the sentences of a text that have a construction, searched once for each filter and layer.
+
+    store/<corpus>/matches-<digest>/
+        sentences.npy       sentences of the text that match, ascending
+        occurrences.npy     (occurrences, 2): sentence and pattern
+        words.npy           (occurrences, nodes): the word of each node of the pattern, -1 beyond its last
+        manifest.json       written last: patterns, digests of text and layer, sizes
+
+The digest of the folder's name is of the patterns, `without`, and the layer.
+"""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, TypedDict
+
+import numpy as np
+import numpy.typing as npt
+
+from corpora.annotate.layer import Layer
+from corpora.constructions.config import FilterConfig
+from corpora.constructions.matcher import Matcher, Occurrence
+from corpora.text import TextStore, check_recorded, file_digest, read_manifest
+from pairscale.files import only_process, sha256_json, write_array, write_json
+from pairscale.machine import available_cores
+from pairscale.progress import with_progress
+from pairscale.schema import Count, Digest, Positive
+
+MATCHES_VERSION = 1
+ARRAYS = ("sentences", "occurrences", "words")
+BATCH = 4_000  # sentences, those of a part of a layer
+ALONE = 200_000  # sentences that one process searches sooner than others start
+
+
+class MatchesManifest(TypedDict):
+    """Schema of manifest.json. words: reference words of the matching sentences."""
+
+    patterns: list[Any]
+    without: list[Any]
+    text: Digest
+    layer: Digest
+    digest: Digest
+    sentences: Count
+    occurrences: Count
+    words: Count
+    of_sentences: Positive
+
+
+class Matches:
+    """The occurrences of a construction in a text. sentences: those of the text that have one, ascending."""
+
+    def __init__(self, folder: Path, text: TextStore, layer: Layer):
+        """Open matches. Raises StoreError if they are damaged or of another text or layer."""
+        self.folder = folder
+        self.manifest: dict[str, Any] = read_manifest(folder, MATCHES_VERSION, MatchesManifest)
+        recorded = {"text": text.digest, "layer": layer.digest, "digest": _digest(folder)}
+        check_recorded(folder, self.manifest, recorded)
+        self.sentences: npt.NDArray[np.int64] = np.load(folder / "sentences.npy")
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the arrays."""
+        return str(self.manifest["digest"])
+
+    def occurrences(self) -> Iterator[tuple[int, int, dict[str, int]]]:
+        """Yield sentence, index of the pattern, and the words of its nodes by their names, in the order of the text."""
+        names = [[node["RIGHT_ID"] for node in pattern] for pattern in self.manifest["patterns"]]
+        places = np.load(self.folder / "occurrences.npy").tolist()
+        words = np.load(self.folder / "words.npy").tolist()
+        for (sentence, pattern), of_nodes in zip(places, words, strict=True):
+            yield sentence, pattern, dict(zip(names[pattern], of_nodes, strict=False))
+
+
+def find_matches(corpus: Path, text: TextStore, layer: Layer, config: FilterConfig) -> Matches:
+    """Return the matches of a filter in a layer of the text in `corpus` (store/<corpus>), searched if they are missing.
+
+    Raises ConfigError for a regular expression that takes too long, StoreError for damaged matches or a damaged layer.
+    """
+    folder = matches_folder(corpus, layer, config)
+    if not (folder / "manifest.json").exists():
+        with only_process(corpus / f".{folder.name}.lock", folder, wait=None):
+            if not (folder / "manifest.json").exists():
+                _write_matches(folder, text, layer, config)
+    return Matches(folder, text, layer)
+
+
+def matches_folder(corpus: Path, layer: Layer, config: FilterConfig) -> Path:
+    """Return store/<corpus>/matches-<digest of the patterns, without and the layer>."""
+    return corpus / f"matches-{sha256_json([config.patterns, config.without, layer.digest])[:16]}"
+
+
+def _write_matches(folder: Path, text: TextStore, layer: Layer, config: FilterConfig) -> None:
+    places: list[tuple[int, int]] = []
+    words: list[list[int]] = []
+    width = max(map(len, config.patterns))
+    batches = [range(start, min(start + BATCH, len(text))) for start in range(0, len(text), BATCH)]
+    for sentence, occurrence in _search(batches, layer, config):
+        places.append((sentence, occurrence.pattern))
+        words.append([*occurrence.words.values(), *[-1] * (width - len(occurrence.words))])
+    sentences = np.unique(np.array([sentence for sentence, _ in places], np.int64))
+    write_array(folder / "sentences.npy", sentences)
+    write_array(folder / "occurrences.npy", np.array(places, np.int64).reshape(-1, 2))
+    write_array(folder / "words.npy", np.array(words, np.int32).reshape(-1, width))
+    manifest = {
+        "version": MATCHES_VERSION,
+        "patterns": config.patterns,
+        "without": config.without,
+        "text": text.digest,
+        "layer": layer.digest,
+        "digest": _digest(folder),
+        "sentences": len(sentences),
+        "occurrences": len(places),
+        "words": int(text.words[sentences].sum()),
+        "of_sentences": len(text),
+    }
+    write_json(folder / "manifest.json", manifest)
+
+
+def _search(batches: Sequence[range], layer: Layer, config: FilterConfig) -> Iterator[tuple[int, Occurrence]]:
+    """Yield the occurrences in batches of sentences, by several processes if the text is long."""
+    total = sum(map(len, batches))
+    shown = f"searching {config.name}"
+    if total <= ALONE or available_cores() == 1:
+        search = _Search(layer, config)
+        batches_done = ((len(batch), search(batch)) for batch in batches)
+        for occurrences in with_progress(batches_done, shown, total, "sentences"):
+            yield from occurrences
+        return
+    where = (layer.folder, layer.text.folder, config)
+    with ProcessPoolExecutor(available_cores(), get_context("spawn"), _start, where) as pool:
+        results = zip(map(len, batches), pool.map(_in_process, batches), strict=True)
+        for occurrences in with_progress(results, shown, total, "sentences"):
+            yield from occurrences
+
+
+class _Search:
+    """The search of one process."""
+
+    def __init__(self, layer: Layer, config: FilterConfig):
+        self.layer, self.matcher = layer, Matcher(config)
+
+    def __call__(self, batch: range) -> list[tuple[int, Occurrence]]:
+        trees = self.layer.trees(batch)
+        found = zip(batch, map(self.matcher.occurrences, trees), strict=True)
+        return [(sentence, occurrence) for sentence, occurrences in found for occurrence in occurrences]
+
+
+_process: list[_Search] = []  # of a process of the pool
+
+
+def _start(layer: Path, text: Path, config: FilterConfig) -> None:
+    _process[:] = [_Search(Layer(layer, TextStore(text)), config)]
+
+
+def _in_process(batch: range) -> list[tuple[int, Occurrence]]:
+    return _process[0](batch)
+
+
+def _digest(folder: Path) -> str:
+    return sha256_json([file_digest(folder / f"{name}.npy") for name in ARRAYS])
