@@ -20,7 +20,7 @@ COPY constraints.txt ./
 ARG INDEX=
 RUN python -m venv "$VIRTUAL_ENV" && pip install -c constraints.txt ${INDEX:+--index-url "$INDEX"} torch
 COPY . .
-RUN pip install -c constraints.txt -e . && python -m train.lmplz
+RUN pip install -c constraints.txt -e ".[syntax]" && python -m train.lmplz
 
 # store/, runs/ and reports/ are made in the folder that is mounted here.
 WORKDIR /work

@@ -5,6 +5,7 @@ from typing import Any
 
 from omegaconf import MISSING
 
+from corpora.annotate.config import ParserConfig
 from pairscale.command.schemas import ADDED_LATER, NOT_IN_DIGEST, store_schemas
 from pairscale.errors import ConfigError, NoCorpus, check_between, check_choice, check_name, check_seed
 from pairscale.sizes import format_size, parse_size
@@ -88,19 +89,36 @@ class ToyCorpusConfig(CorpusConfig):
 
 
 @dataclass
-class LocalCorpusConfig(CorpusConfig):
-    """The user's own files; their names, without endings, are the domains of the text."""
+class FilesCorpusConfig(CorpusConfig):
+    """Files of the user; their names, without endings, are the domains of the text."""
 
     path: Any = field(default=MISSING, metadata=NOT_IN_DIGEST)  # a file, a folder, a glob, or a list of them
-    text_field: str = MISSING  # the field or column of .jsonl and .parquet that holds the text
-    split_sentences: bool = MISSING  # true: running text; false: one sentence per line, empty lines between documents
     document_sentences: int | None = None  # cut documents into parts of at most this many sentences
-    # true: *.train, *.dev, *.valid and *.test files are the splits of the text; false: all files are one text.
+    # true: files of train, dev (or valid) and test are the splits of the text; false: all files are one text.
     published_splits: bool = field(default=True, metadata=ADDED_LATER)
+    # Only this share of the documents is read, drawn by a hash seeded with split.seed; a larger share holds a smaller.
+    share: float | None = field(default=None, metadata=ADDED_LATER)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_between("corpus.document_sentences", self.document_sentences, 1, 10**9)
+        if self.share is not None and not 0 < self.share <= 1:
+            raise ConfigError(f"corpus.share={self.share}: must be above 0 and at most 1")
+        if self.share == 1:
+            self.share = None  # the same text
+
+
+@dataclass
+class LocalCorpusConfig(FilesCorpusConfig):
+    """The user's own text files."""
+
+    text_field: str = MISSING  # the field or column of .jsonl and .parquet that holds the text
+    split_sentences: bool = MISSING  # true: running text; false: one sentence per line, empty lines between documents
+
+
+@dataclass
+class ConlluCorpusConfig(FilesCorpusConfig):
+    """Treebanks and parsed text in CoNLL-U, whose sentences and documents ("# newdoc") are those of the text."""
 
 
 @dataclass
@@ -211,8 +229,13 @@ class CorporaConfig:
     dry_run: bool = field(default=MISSING, metadata=NOT_IN_DIGEST)
     verbose: bool = field(default=False, metadata=NOT_IN_DIGEST)
 
+    # corpora.annotate
+    parser: ParserConfig | None = field(default=None, metadata=NOT_IN_DIGEST)
+    processes: int | None = field(default=None, metadata=NOT_IN_DIGEST)  # null: one a core
+
     def __post_init__(self) -> None:
         check_seed("seed", self.seed)
+        check_between("processes", self.processes, 1, 4096)
         if self.corpus.reference == "whitespace" and self.tokenizer.kind == "word":
             raise ConfigError(
                 f"tokenizer=word: would split the words of the pretokenised corpus={self.corpus.name} again, <unk> "
@@ -226,6 +249,7 @@ store_schemas(
     toy_schema=ToyCorpusConfig,
     local_schema=LocalCorpusConfig,
     babylm_schema=BabylmCorpusConfig,
+    conllu_schema=ConlluCorpusConfig,
     hub_schema=HubCorpusConfig,
     gulordava_schema=GulordavaCorpusConfig,
 )

@@ -235,8 +235,10 @@ def prepare(config: CorporaConfig) -> Corpus:
             stream = with_progress(counted, f"reading {config.corpus.name}", share, "sentences")
             write_text_store(folder, stream, config.corpus.reference, config.corpus.split, description)
     text = TextStore(folder)
-    for key, value in description.items():
-        recorded = text.manifest.get(key)
+    parts = dataclasses.fields(config.corpus)
+    unsaid: dict[str, Any] = {f"corpus.{part.name}": part.default for part in parts if part.metadata.get("added")}
+    for key, value in (unsaid | description).items():
+        recorded = text.manifest.get(key, unsaid.get(key))
         if key != "source" and recorded != value:  # it follows from the others
             differing = f"prepared with {key}={recorded}, now {value}"
             if key == "corpus.path" and recorded and (names := {name for name, _ in recorded.items() ^ value.items()}):

@@ -1,6 +1,5 @@
 """The work of the corpora command: prepare a corpus and print its sizes."""
 
-import resource
 import sys
 import time
 
@@ -12,6 +11,7 @@ from corpora.filters import filter_folder
 from corpora.prepare import MANIFEST, Corpus, corpus_folder, prepare, tokenizer_folder
 from corpora.text import SPLITS
 from pairscale.console import print_text
+from pairscale.machine import peak_memory
 from pairscale.tables import plain_table, print_table
 
 MOST_FILES = 4  # of a corpus whose table names them
@@ -44,7 +44,8 @@ def prepare_corpus(config: CorporaConfig) -> None:
             soft_wrap=True,
         )
     words = sum(split["words"] for split in corpus.text.manifest["splits"].values())
-    console.print(f"{seconds:,.1f} s, {words / seconds:,.0f} words/s, peak memory {_peak_memory() / 2**20:,.0f} MiB")
+    memory = peak_memory() + peak_memory(children=True)
+    console.print(f"{seconds:,.1f} s, {words / seconds:,.0f} words/s, peak memory {memory / 2**20:,.0f} MiB")
     console.print(f"in {corpus.text.folder.parent}", soft_wrap=True)
 
 
@@ -96,9 +97,3 @@ def _tokenizer(corpus: Corpus, vocabulary: int) -> list[str]:
     if corpus.store is not None:
         lines.append(f"tokens of all splits, <eos> included: {corpus.store.manifest['tokens']:,}")
     return lines
-
-
-def _peak_memory() -> int:
-    """Return the peak memory in bytes, over this process and its children."""
-    unit = 1 if sys.platform == "darwin" else 1024
-    return unit * sum(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))

@@ -75,11 +75,21 @@ def split_of(document: Document, config: SplitConfig) -> str:
     """Return a document's split: published, else by a seeded hash of source and text, whatever others there are."""
     if document.split is not None:
         return document.split
-    key = f"{config.seed}\0{document.source}\0" + "\n".join(document.sentences)
-    share = int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big") / 2**64
+    share = _drawn(document, f"{config.seed}\0")
     if share < config.valid:
         return "valid"
     return "test" if share < config.valid + config.test else "train"
+
+
+def in_share(document: Document, config: SplitConfig, share: float) -> bool:
+    """Return True for a document of the share of documents that is read, drawn as splits are, but apart from them."""
+    return _drawn(document, f"share\0{config.seed}\0") < share
+
+
+def _drawn(document: Document, purpose: str) -> float:
+    """Return a number from 0 to 1, by a hash of a document's source and text."""
+    key = f"{purpose}{document.source}\0" + "\n".join(document.sentences)
+    return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big") / 2**64
 
 
 class TextStore:

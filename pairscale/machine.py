@@ -2,6 +2,8 @@
 
 import math
 import os
+import resource
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -68,6 +70,12 @@ def _group_memory(group: Path) -> float:
 def fit_memory(count: int, each: float) -> int:
     """Return how many of `count` processes of `each` bytes fit into the free memory, at least 1."""
     return int(max(1, min(count, available_memory() / max(1, each))))
+
+
+def peak_memory(children: bool = False) -> int:
+    """Return the most bytes that this process has had, or that the largest of its ended children had."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return unit * resource.getrusage(resource.RUSAGE_CHILDREN if children else resource.RUSAGE_SELF).ru_maxrss
 
 
 def granted_threads() -> int | None:

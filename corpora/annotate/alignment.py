@@ -11,7 +11,7 @@ def aligned(sentence: str, tokens: Iterable[str]) -> list[Span] | None:
     >>> aligned("10 000 dogs .", ["10000", "dogs", "."])
     [(0, 6), (7, 11), (12, 13)]
     """
-    places = [place for place, character in enumerate(sentence) if not character.isspace()]
+    places = _visible(sentence)
     bare = ["".join(token.split()) for token in tokens]
     if "".join(bare) != "".join(sentence.split()):
         return None
@@ -36,3 +36,23 @@ def word_spans(sentence: str, span: Span, forms: Sequence[str]) -> list[Span]:
     if len(forms) > 1 and (inner := aligned(sentence[start:end], forms)):
         return [(start + first, start + last) for first, last in inner]
     return [span] * len(forms)
+
+
+def collapsed(sentence: str) -> str:
+    """Return a sentence as parsers expect it: with single spaces, and none at its ends."""
+    return " ".join(sentence.split())
+
+
+def uncollapsed(sentence: str, text: str, spans: Iterable[Span]) -> list[Span]:
+    """Return spans of `text`, that `collapsed` makes of a sentence, as spans of the sentence.
+
+    >>> uncollapsed("They  sleep", "They sleep", [(0, 4), (5, 10)])
+    [(0, 4), (6, 11)]
+    """
+    place = dict(zip(_visible(text), _visible(sentence), strict=True))
+    return [(place[start], place[end - 1] + 1) for start, end in spans]
+
+
+def _visible(text: str) -> list[int]:
+    """Return the places of the characters that are not white space."""
+    return [place for place, character in enumerate(text) if not character.isspace()]

@@ -109,7 +109,7 @@ def _word(line: str, where: str) -> Token:
     columns = line.count("\t") + 1
     if columns != _FIELDS:
         raise InputError(
-            f"{where}: {columns} columns; CoNLL-U has {_FIELDS}, which tabs part: {', '.join(DEFAULT_FIELDS)}"
+            f"{where}: {columns} columns; CoNLL-U has {_FIELDS}, separated by tabs: {', '.join(DEFAULT_FIELDS)}"
         )
     try:
         word = parse_line(line, DEFAULT_FIELDS, _PARSERS)

@@ -1,17 +1,19 @@
 """The files of a local corpus, named one by one, by folder or by glob: the format, domain and split of each."""
 
 import glob
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from corpora.config import BabylmCorpusConfig, CorpusConfig, LocalCorpusConfig
+from corpora.config import BabylmCorpusConfig, ConlluCorpusConfig, CorpusConfig, FilesCorpusConfig
 from corpora.sources.lines import COMPRESSIONS, check_present
 from pairscale.errors import ConfigError, InputError
 
 FORMATS = (".txt", ".jsonl", ".parquet")
+CONLLU = ".conllu"  # alone: other sources do not read it, nor corpus=conllu theirs
+_TREEBANK = re.compile(r"(.+)-(train|dev|valid|test)(-.+)?")  # as Universal Dependencies names parts: cs_pdt-ud-train-l
 SPLIT_ENDINGS = {".train": "train", ".dev": "valid", ".valid": "valid", ".test": "test"}  # of plain text
-_ENDINGS = ", ".join([*FORMATS, *SPLIT_ENDINGS])
 
 
 @dataclass(frozen=True)
@@ -21,11 +23,11 @@ class SourceFile:
     path: Path
     name: str
     domain: str
-    format: str  # FORMATS
+    format: str  # FORMATS, or CONLLU
     split: str | None
 
 
-def source_files(config: LocalCorpusConfig) -> list[SourceFile]:
+def source_files(config: FilesCorpusConfig) -> list[SourceFile]:
     """Return the files of a local corpus; those named one by one need not exist.
 
     Raises InputError for a missing folder, a folder or glob without text, ConfigError for unknown endings, two files of
@@ -34,10 +36,10 @@ def source_files(config: LocalCorpusConfig) -> list[SourceFile]:
     entries = config.path if isinstance(config.path, (list, tuple)) else [config.path]
     files = []
     for entry in map(str, entries):
-        paths = list(_expanded(entry))
+        paths = list(_expanded(entry, _endings(config)))
         if not paths:
             copy = "; a copy of its data set of the hub is corpus=babylm_hub" if _is_babylm(config) else ""
-            raise InputError(f"corpus.path: no file that ends in {_ENDINGS} in {entry}{copy}")
+            raise InputError(f"corpus.path: no file that ends in {', '.join(_endings(config))} in {entry}{copy}")
         files += [source_file(path, config) for path in paths]
     if not files:
         raise ConfigError(f"corpus.path={config.path}: must be a file, a folder, a glob, or a list of them")
@@ -46,19 +48,24 @@ def source_files(config: LocalCorpusConfig) -> list[SourceFile]:
     return files
 
 
-def source_file(path: Path, config: LocalCorpusConfig) -> SourceFile:
+def source_file(path: Path, config: FilesCorpusConfig) -> SourceFile:
     """Return a file as its name describes it. Raises ConfigError for an ending that has no format.
 
     Names such as "childes.train" hold a split, in BabyLM's text data "childes.train.txt" too.
     """
     bare = path.with_suffix("") if path.suffix in COMPRESSIONS else path
+    if bare.suffix not in _endings(config) or (bare.suffix == ".parquet" and bare != path):
+        raise ConfigError(
+            f"corpus.path={path}: must end in {', '.join(_endings(config))}; all but .parquet may be followed by "
+            f"{', '.join(COMPRESSIONS)}"
+        )
+    if bare.suffix == CONLLU:
+        part = _TREEBANK.fullmatch(bare.stem) if config.published_splits else None
+        split = SPLIT_ENDINGS[f".{part[2]}"] if part else None
+        return SourceFile(path, bare.stem, part[1] + (part[3] or "") if part else bare.stem, CONLLU, split)
     if bare.suffix in SPLIT_ENDINGS:
         split = SPLIT_ENDINGS[bare.suffix] if config.published_splits else None
         return SourceFile(path, bare.name, bare.stem, ".txt", split)
-    if bare.suffix not in FORMATS or (bare.suffix == ".parquet" and bare != path):
-        raise ConfigError(
-            f"corpus.path={path}: must end in {_ENDINGS}; all but .parquet may be followed by {', '.join(COMPRESSIONS)}"
-        )
     named = Path(bare.stem)
     if _is_babylm(config) and named.suffix in SPLIT_ENDINGS and bare.suffix == ".txt":
         split = SPLIT_ENDINGS[named.suffix] if config.published_splits else None
@@ -66,11 +73,15 @@ def source_file(path: Path, config: LocalCorpusConfig) -> SourceFile:
     return SourceFile(path, bare.stem, bare.stem, bare.suffix, None)
 
 
-def _is_babylm(config: LocalCorpusConfig) -> bool:
+def _endings(config: FilesCorpusConfig) -> tuple[str, ...]:
+    return (CONLLU,) if isinstance(config, ConlluCorpusConfig) else (*FORMATS, *SPLIT_ENDINGS)
+
+
+def _is_babylm(config: FilesCorpusConfig) -> bool:
     return isinstance(config, BabylmCorpusConfig)
 
 
-def check_files(config: LocalCorpusConfig) -> None:
+def check_files(config: FilesCorpusConfig) -> None:
     """Raise InputError for a file or folder that does not exist, ConfigError for a domain that none of them has."""
     files = source_files(config)
     check_present(file.path for file in files)
@@ -92,28 +103,28 @@ def unpublished_splits(files: Iterable[SourceFile]) -> list[str]:
     return [] if splits == {None} else [split for split in ("valid", "test") if split not in splits]
 
 
-def _expanded(entry: str) -> Iterator[Path]:
+def _expanded(entry: str, endings: Collection[str]) -> Iterator[Path]:
     """Yield the file of an entry of `corpus.path`, or those of its folder or glob in alphabetical order."""
     path = Path(entry).expanduser()
     if path.is_dir():
         files = (file for file in sorted(path.rglob("*")) if file.is_file())
-        yield from (file for file in files if _has_text(file.relative_to(path)))
+        yield from (file for file in files if _has_text(file.relative_to(path), endings))
     elif path.exists():
         yield path
     elif glob.has_magic(entry):
         for match in sorted(glob.glob(str(path), recursive=True)):
-            yield from _expanded(match)
-    elif _has_text(path):
+            yield from _expanded(match, endings)
+    elif _has_text(path, endings):
         yield path  # which need not exist
     else:
         raise InputError(f"corpus.path: no file or folder {path}")
 
 
-def _has_text(path: Path) -> bool:
-    """Return True for a name with an ending that can be read, neither hidden nor in a hidden folder."""
+def _has_text(path: Path, endings: Collection[str]) -> bool:
+    """Return True for a name with one of `endings`, neither hidden nor in a hidden folder."""
     bare = path.with_suffix("") if path.suffix in COMPRESSIONS else path
     hidden = any(part.startswith(".") for part in path.parts if part not in ("..", "."))
-    return bare.suffix in (*FORMATS, *SPLIT_ENDINGS) and not hidden
+    return bare.suffix in endings and not hidden
 
 
 def _check_names(files: Iterable[SourceFile]) -> None:
@@ -128,7 +139,7 @@ def _check_names(files: Iterable[SourceFile]) -> None:
             )
 
 
-def _check_splits(files: list[SourceFile], config: LocalCorpusConfig) -> None:
+def _check_splits(files: list[SourceFile], config: FilesCorpusConfig) -> None:
     """Raise ConfigError if only some files are of a split, or none is of the train split."""
     splits = {file.split: file.path for file in files}
     if _is_babylm(config) and config.published_splits and set(splits) == {None}:
@@ -142,4 +153,7 @@ def _check_splits(files: list[SourceFile], config: LocalCorpusConfig) -> None:
             "one text with corpus.published_splits=false"
         )
     if "train" not in splits:
-        raise ConfigError(f"corpus.path={config.path}: no *.train file beside {next(iter(splits.values()))}")
+        raise ConfigError(
+            f"corpus.path={config.path}: no file of train beside {next(iter(splits.values()))}; "
+            "corpus.published_splits=false divides those that there are"
+        )

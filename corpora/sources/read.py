@@ -11,6 +11,7 @@ from typing import Any
 from corpora.config import (
     BabylmCorpusConfig,
     CorpusConfig,
+    FilesCorpusConfig,
     GulordavaCorpusConfig,
     HubCorpusConfig,
     LocalCorpusConfig,
@@ -20,7 +21,7 @@ from corpora.documents import Document
 from corpora.sources.files import SourceFile, check_files, source_files, unpublished_splits
 from corpora.sources.lines import COMPRESSIONS, SPLITS, Report, check_present, ignore, lines, report_part
 from corpora.sources.sentences import split_sentences
-from corpora.text import split_of
+from corpora.text import in_share, split_of
 from pairscale.console import say
 from pairscale.errors import ConfigError, InputError
 from pairscale.files import sha256_file, sha256_json
@@ -42,8 +43,11 @@ def documents(config: CorpusConfig, report: Report = ignore) -> Iterator[Documen
             from corpora.toy import documents as toy_documents
 
             yield from toy_documents(config)
-        case LocalCorpusConfig():
-            yield from _with_splits(config, _divided(_local(config, report), config.document_sentences))
+        case FilesCorpusConfig():
+            stream = _divided(_local(config, report), config.document_sentences)
+            if (share := config.share) is not None:
+                stream = (document for document in stream if in_share(document, config.split, share))
+            yield from _with_splits(config, stream)
         case HubCorpusConfig():
             yield from _divided(_hub(config, report), config.document_sentences)
         case GulordavaCorpusConfig():
@@ -74,14 +78,14 @@ def describe_source(config: CorpusConfig, known: Mapping[str, str]) -> dict[str,
         grammar = [FOLDER / "grammar.yaml", *sorted((FOLDER / "lexicon").glob("*.tsv"))]
         if config.version == VERSION:  # the grammars of other versions are no longer here
             description["corpus.grammar"] = sha256_json([sha256_file(file) for file in grammar])
-    if isinstance(config, LocalCorpusConfig):
+    if isinstance(config, FilesCorpusConfig):
         digests = _digests(config, known)
         description["corpus.path"] = digests
         description["source"] = ", ".join(digests)
     return description
 
 
-def _digests(config: LocalCorpusConfig, known: Mapping[str, str]) -> dict[str, str]:
+def _digests(config: FilesCorpusConfig, known: Mapping[str, str]) -> dict[str, str]:
     """Return the digests of local files by name; the known ones where files, or their whole folder, no longer exist."""
     try:
         files = [file.path for file in source_files(config)]
@@ -96,7 +100,7 @@ def _digests(config: LocalCorpusConfig, known: Mapping[str, str]) -> dict[str, s
 
 def check_source(config: CorpusConfig) -> None:
     """Raise InputError if a local file or folder of a corpus does not exist, ConfigError for other wrong values."""
-    if isinstance(config, LocalCorpusConfig):
+    if isinstance(config, FilesCorpusConfig):
         if not config.path:
             raise ConfigError("corpus.path: not set; give a text file, a folder, a glob, or a list of them")
         check_files(config)
@@ -108,10 +112,11 @@ def source_bytes(config: CorpusConfig) -> float:
     """Estimate the bytes of a corpus's text store; 0 if its source has no known size."""
     if isinstance(config, ToyCorpusConfig):
         return TEXT_BYTES * config.words
-    if not isinstance(config, LocalCorpusConfig):
+    if not isinstance(config, FilesCorpusConfig):
         return 0.0
     files = [file.path for file in source_files(config)]
-    return sum(file.stat().st_size * (EXPANSION if file.suffix in COMPRESSIONS else 1) for file in files)
+    read = sum(file.stat().st_size * (EXPANSION if file.suffix in COMPRESSIONS else 1) for file in files)
+    return read * (config.share or 1)
 
 
 def _divided(stream: Iterable[Document], limit: int | None) -> Iterator[Document]:
@@ -125,7 +130,7 @@ def _divided(stream: Iterable[Document], limit: int | None) -> Iterator[Document
 # Files
 
 
-def _local(config: LocalCorpusConfig, report: Report) -> Iterator[Document]:
+def _local(config: FilesCorpusConfig, report: Report) -> Iterator[Document]:
     files = source_files(config)
     check_present(file.path for file in files)
     for index, file in enumerate(files):
@@ -137,7 +142,7 @@ def _local(config: LocalCorpusConfig, report: Report) -> Iterator[Document]:
             raise InputError(f"{file.path}: has no text")
 
 
-def _with_splits(config: LocalCorpusConfig, stream: Iterable[Document]) -> Iterator[Document]:
+def _with_splits(config: FilesCorpusConfig, stream: Iterable[Document]) -> Iterator[Document]:
     """Yield documents; where files of a split are missing, shares of the train split's documents are of that split."""
     missing = unpublished_splits(source_files(config))
     if missing:
@@ -150,7 +155,11 @@ def _with_splits(config: LocalCorpusConfig, stream: Iterable[Document]) -> Itera
         yield document
 
 
-def _file_documents(file: SourceFile, config: LocalCorpusConfig, report: Report) -> Iterator[list[str]]:
+def _file_documents(file: SourceFile, config: FilesCorpusConfig, report: Report) -> Iterator[list[str]]:
+    if not isinstance(config, LocalCorpusConfig):
+        from corpora.sources.conllu import conllu_documents
+
+        return conllu_documents(file.path, report)
     match file.format:
         case ".parquet":
             return _document_rows(_parquet(file.path, config.text_field, report), config.split_sentences)

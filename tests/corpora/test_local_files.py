@@ -8,8 +8,9 @@ from corpora.documents import Document
 from corpora.prepare import prepare
 from corpora.sources.files import source_files
 from corpora.sources.read import describe_source, documents
+from corpora.text import SPLITS
 from pairscale.command.compose import compose
-from pairscale.errors import ConfigError, InputError
+from pairscale.errors import ConfigError, InputError, StoreError
 from train.runs.identity import run_id
 
 CHILDES = "*MOT:\tlook at that . what is it ?\n*CHI:\ta dog .\n"
@@ -124,7 +125,7 @@ def test_unclear_and_missing_files_are_refused_in_one_line(tmp_path):
             r"a\.train is of a split and .*b\.txt of none; .* corpus\.published_splits=false",
             "local",
         ),
-        ("dev", ConfigError, r"no \*\.train file beside .*a\.dev", "local"),
+        ("dev", ConfigError, r"no file of train beside .*a\.dev", "local"),
         ("plain", ConfigError, r"no \*\.train files, as of BabyLM's text data; see corpus=local", "babylm"),
         ("empty", InputError, r"no file that ends in \.txt, .*\.test in .*empty$", "local"),
         ("empty", InputError, r"in .*empty; a copy of its data set of the hub is corpus=babylm_hub", "babylm"),
@@ -163,3 +164,58 @@ def test_the_hubs_data_set_keeps_the_ids_of_its_runs():
 
 
 EARLIER_RUN = "lstm_tiny-babylm-word-1M-s1-3f682d83"
+
+
+def test_a_share_of_documents_is_drawn_apart_from_splits_and_nested(tmp_path):
+    write(tmp_path, text__txt="\n\n".join(f"Dogs number {n} sleep.\nThey dream." for n in range(400)))
+
+    def text(name: str, share: float):
+        words = [
+            f"corpus.path={tmp_path}",
+            f"corpus.name={name}",
+            f"corpus.share={share}",
+            f"paths.store={tmp_path}/store",
+        ]
+        return prepare(compose("corpora", ["corpus=local", *words, "corpus.split.valid=0.2"])).text
+
+    splits = {}
+    for share in (0.1, 0.3, 1):
+        store = text(f"share-{share}", share)
+        begins = store.documents[:-1]
+        splits[share] = dict(zip(store.sentences(begins), store.splits.tolist(), strict=True))
+    assert splits[0.1].items() <= splits[0.3].items() <= splits[1].items()
+    assert len(splits[1]) == 400
+    assert 80 < len(splits[0.3]) < 160
+    assert 40 < sum(split == SPLITS.index("valid") for split in splits[1].values()) < 120
+    for share in (0.1, 1):
+        with pytest.raises(
+            StoreError, match=rf"prepared with corpus.share=0.3, now {'None' if share == 1 else share}; give"
+        ):
+            text("share-0.3", share)
+
+
+@pytest.mark.parametrize("share", [0, -1, 1.5])
+def test_a_share_is_above_0_and_at_most_1(tmp_path, share):
+    with pytest.raises(ConfigError, match=rf"corpus.share={share}.*: must be above 0 and at most 1"):
+        corpus(tmp_path, f"corpus.share={share}")
+
+
+def test_treebanks_are_split_by_the_names_of_their_files(tmp_path):
+    block = "1\tSleep\tsleep\tVERB\t_\t_\t0\troot\t_\tSpaceAfter=No\n2\t!\t!\tPUNCT\t_\t_\t1\tpunct\t_\t_\n"
+    for name in ("xx_a-ud-train-c", "xx_a-ud-train-d", "xx_a-ud-dev", "xx_b-ud-test", "notes"):
+        if name != "notes":
+            write(tmp_path, **{f"{name}__conllu": f"# newdoc\n\n{block}\n{block}\n# newdoc id = 2\n{block}"})
+        write(tmp_path, **{f"{name}__txt": "Not of the treebank."})
+    read = list(documents(corpus(tmp_path, group="conllu")))
+    assert {(document.source, document.split) for document in read} == {
+        ("xx_a-ud", "valid"), ("xx_a-ud-c", "train"), ("xx_a-ud-d", "train"), ("xx_b-ud", "test")
+    }  # fmt: skip
+    assert [document.sentences for document in read] == [["Sleep!"] * 2, ["Sleep!"]] * 4
+    whole = list(
+        documents(corpus(tmp_path, "corpus.published_splits=false", "corpus.document_sentences=1", group="conllu"))
+    )
+    assert [document.split for document in whole] == [None] * 12
+    with pytest.raises(ConfigError, match=r"notes.txt: must end in .conllu; all but"):
+        list(documents(corpus(f"{tmp_path}/notes.txt", group="conllu")))
+    (tmp_path / "notes.txt").unlink()
+    assert all(file.format == ".txt" for file in source_files(corpus(tmp_path)))

@@ -26,7 +26,7 @@ from tests.support.expected_runs import expected_runs
 from train.runs.identity import run_id
 
 EXPERIMENTS = sorted(path.stem for path in (FOLDER / "experiment").glob("*.yaml"))
-COMMANDS = ("corpora", "train", "eval", "eval.questionnaire", "analysis")
+COMMANDS = ("corpora", "corpora.annotate", "train", "eval", "eval.questionnaire", "analysis")
 
 
 def options(group: str) -> list[str]:
@@ -80,6 +80,7 @@ def test_the_runs_of_a_grid_are_those_that_its_points_name(experiment):
 # Values without a default that some options need.
 NEEDED = {
     ("corpus", "babylm"): ["corpus.path=babylm"],
+    ("corpus", "conllu"): ["corpus.path=text.conllu"],
     ("corpus", "local"): ["corpus.path=text.txt"],
     ("corpus", "gulordava_en"): ["tokenizer=whitespace"],
     ("corpus", "wikitext103"): ["tokenizer=whitespace"],

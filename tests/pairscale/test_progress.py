@@ -234,6 +234,7 @@ def test_tables_keep_numbers_whole_and_name_what_they_leave_out(width):
 
 COMMANDS = [
     "corpora",
+    "annotate",
     "train",
     "eval",
     "analysis",

@@ -1,11 +1,79 @@
 """Trees that are there already, in CoNLL-U: gold treebanks, or text that was parsed elsewhere."""
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain, compress, islice
+
 from conllu.models import Token
 
 from corpora.annotate.alignment import aligned, word_spans
+from corpora.annotate.config import ConlluConfig
 from corpora.annotate.layer import Tree
-from corpora.sources.conllu import ConlluSentence
-from pairscale.errors import InputError
+from corpora.annotate.parsers.parser import Parser, parser
+from corpora.config import ConlluCorpusConfig, CorpusConfig
+from corpora.sources.conllu import ConlluSentence, conllu_sentences
+from corpora.sources.files import source_files
+from corpora.sources.lines import check_present
+from corpora.sources.read import documents
+from corpora.text import in_share
+from pairscale.errors import ConfigError, InputError
+from pairscale.files import sha256_file, sha256_json
+
+
+@parser(ConlluConfig)
+class ConlluParser(Parser):
+    """The trees of files, of which each process reads those of its parts and skips the others."""
+
+    packages = ("conllu",)
+
+    def __init__(self, config: ConlluConfig, corpus: CorpusConfig):
+        source = _source(config, corpus)
+        self.last = source_files(source)[-1].path
+        self.sentences = _sentences(source)
+        self.next = 0  # index of the next sentence in the text
+
+    @classmethod
+    def digest(cls, config: ConlluConfig, corpus: CorpusConfig) -> str:
+        """Return the digest of the files, in their order. Raises ConfigError and InputError if there are none."""
+        try:
+            paths = [file.path for file in source_files(_source(config, corpus))]
+            check_present(paths)
+        except (ConfigError, InputError) as error:
+            raise type(error)(str(error).replace("corpus.path", "parser.path")) from None
+        return sha256_json(list(map(sha256_file, paths)))
+
+    def trees(self, sentences: Sequence[str], first: int) -> Iterator[Tree]:
+        """Yield the trees of sentences. Raises InputError, which names file and line, where the files have others."""
+        parsed = islice(self.sentences, first - self.next, None)
+        self.next = first + len(sentences)
+        for number, sentence in enumerate(sentences, start=first):
+            one = next(parsed, None)
+            if one is None:
+                raise InputError(
+                    f'{self.last}: all files end after {number:,} sentences; the text goes on "{sentence[:60]}"; parse '
+                    "the text as it is now"
+                )
+            yield tree_of(one, sentence)
+
+
+def _source(config: ConlluConfig, corpus: CorpusConfig) -> ConlluCorpusConfig:
+    """Return the corpus whose sentences the parser has: itself, or the files of parser.path. Raises ConfigError."""
+    if config.path is not None:
+        files = {"path": config.path, "published_splits": False}
+        return ConlluCorpusConfig(name=corpus.name, reference=corpus.reference, split=corpus.split, **files)
+    if not isinstance(corpus, ConlluCorpusConfig):
+        raise ConfigError("parser.path: not set; only corpus=conllu has trees of its own")
+    return corpus
+
+
+def _sentences(source: ConlluCorpusConfig) -> Iterator[ConlluSentence]:
+    """Return the sentences of a corpus with their trees, in the order of its text."""
+    parsed = chain.from_iterable(conllu_sentences(file.path) for file in source_files(source))
+    if (share := source.share) is None:
+        return parsed
+    everything = documents(replace(source, share=None))
+    read = ([in_share(document, source.split, share)] * len(document.sentences) for document in everything)
+    return compress(parsed, chain.from_iterable(read))
 
 
 def tree_of(parsed: ConlluSentence, sentence: str) -> Tree:
@@ -65,6 +133,7 @@ def _heads(parsed: ConlluSentence) -> list[int]:
             path.append(index)
             index = heads[index]
         if index in path:
-            raise InputError(f"{parsed.file}:{parsed.lines[index]}: word {index + 1} is its own head's head, and so on")
+            where = f"{parsed.file}:{parsed.lines[index]}"
+            raise InputError(f"{where}: word {index + 1}: its heads lead back to it, not to the root")
         reached.update(path)
     return heads

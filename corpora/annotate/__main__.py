@@ -1,0 +1,15 @@
+"""The annotate command: parse a corpus and write the trees beside its text."""
+
+from corpora.config import CorporaConfig
+from pairscale.command.main import main
+
+
+def run(config: CorporaConfig) -> None:
+    """Annotate the corpus of a configuration."""
+    from corpora.annotate.run import annotate  # deferred: --help starts at once
+
+    annotate(config)
+
+
+if __name__ == "__main__":
+    main("annotate", run)
