@@ -12,7 +12,7 @@ import pandas as pd
 
 from corpora.config import SampleConfig
 from corpora.filters import Filter, filter_folder
-from corpora.samples import draw_sample, read_sentences
+from corpora.samples import Sample, draw_sample, read_sentences
 from corpora.text import TextStore
 from corpora.words import words
 from pairscale.errors import StoreError
@@ -38,10 +38,10 @@ class Counts:
         return {str(word): int(np.ceil(rank)) for word, rank in table.items()}
 
 
-def sample_counts(
-    config: Mapping[str, Any], manifest: Mapping[str, Any] | None, store: Path, reference: str, most: int | None = None
-) -> Counts:
-    """Count the reference words of a run's sample, or of its first `most` sentences. `store` is paths.store.
+def sample_again(
+    config: Mapping[str, Any], manifest: Mapping[str, Any] | None, store: Path
+) -> tuple[TextStore, Sample]:
+    """Return the text of a run and its sample, drawn again. `store` is paths.store.
 
     config, manifest: plain data, the latter None if not trained. Raises StoreError if the text is missing or another.
     """
@@ -53,6 +53,17 @@ def sample_counts(
     sample = draw_sample(text, SampleConfig(**config["sample"]), int(config["seed"]), filtered, domains)
     if manifest is not None and sample.digest != manifest["corpus"]["sample"]["digest"]:
         raise StoreError(f"{corpus}: not the text that the run was trained on (its sample has another digest)")
+    return text, sample
+
+
+def sample_counts(
+    config: Mapping[str, Any], manifest: Mapping[str, Any] | None, store: Path, reference: str, most: int | None = None
+) -> Counts:
+    """Count the reference words of a run's sample, or of its first `most` sentences. `store` is paths.store.
+
+    config, manifest: plain data, the latter None if not trained. Raises StoreError if the text is missing or another.
+    """
+    text, sample = sample_again(config, manifest, store)
     counts: Counter[str] = Counter()
     for sentence in islice(read_sentences(text, sample.indices, sample.cuts), most):
         counts.update(words(sentence, reference))

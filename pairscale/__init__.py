@@ -24,6 +24,7 @@ COMMANDS = {
     "generate_text": ("eval.generate_text", "let models write text"),
     "questionnaire": ("eval.questionnaire", "put pairs before people, and read their answers"),
     "export": ("eval.export", "write runs as models of the transformers library, with model cards"),
+    "overlap": ("eval.overlap", "tell which sentences of a benchmark occur in a corpus"),
     "import_checkpoint": ("train.import_checkpoint", "make a published checkpoint a run of a study"),
     "lmplz": ("train.lmplz", "build KenLM's programs, which n-gram models need"),
     "tasks": ("eval.tasks", "keep the grid of a file of SLURM tasks"),

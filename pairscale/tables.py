@@ -1,16 +1,34 @@
-"""Tables for the terminal: plain ones, which fit its width without cutting a number."""
+"""Tables: plain ones for the terminal, which fit its width without cutting a number, and CSV files."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pairscale.files import write_text
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.console import Console
     from rich.table import Column, Table
     from rich.text import Text
 
 LEAST_NAME = 8  # characters of a row's name
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a cell begins that a spreadsheet takes for a formula
+
+
+def write_csv(path: Path, table: pd.DataFrame) -> None:
+    """Write a table so that no spreadsheet takes a cell for a formula: text that starts with = + - @ gets a '."""
+    guarded = table.copy()
+    for column in guarded.select_dtypes(exclude="number"):
+        guarded[column] = guarded[column].map(_guard)
+    guarded.columns = guarded.columns.map(_guard)
+    write_text(path, guarded.to_csv(index=False, lineterminator="\n"))
+
+
+def _guard(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
 
 def plain_table(title: str, caption: Text | None = None) -> Table:

@@ -14,7 +14,7 @@ from rich.text import Text
 from analysis.config import FigureConfig
 from analysis.exhibits.figures.files import write_figure
 from analysis.exhibits.figures.style import PAGE, Chart, finished, style
-from analysis.exhibits.tables.latex import latex_escape, latex_number, latex_table, write_csv
+from analysis.exhibits.tables.latex import latex_escape, latex_number, latex_table
 from analysis.exhibits.tables.text import (
     DASH,
     accuracy_text,
@@ -26,6 +26,7 @@ from analysis.exhibits.tables.text import (
     with_minus_signs,
 )
 from pairscale.files import write_text
+from pairscale.tables import write_csv
 
 Cell = Callable[[Any], str]
 _NAMES = ("field", "phenomenon", "paradigm")  # columns of names with underscores

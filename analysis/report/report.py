@@ -11,7 +11,6 @@ from analysis.exhibits.figures.curves import learning_curves, slope_chart
 from analysis.exhibits.figures.files import write_figure
 from analysis.exhibits.figures.style import finished
 from analysis.exhibits.sentences.curves import joined
-from analysis.exhibits.tables.latex import write_csv
 from analysis.exhibits.tables.slopes import slope_table, write_latex
 from analysis.page import write_page
 from analysis.report.context import page_context
@@ -21,6 +20,7 @@ from analysis.sections.section import Report, Section
 from eval.scores.names import benchmark_name
 from pairscale.errors import RunError
 from pairscale.files import only_process
+from pairscale.tables import write_csv
 
 
 def write_report(folder: Path, report: Report) -> Path:

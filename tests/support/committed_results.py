@@ -21,12 +21,12 @@ import pandas as pd
 from analysis.config import CurvesConfig
 from analysis.curves.comparisons import compare_slopes
 from analysis.curves.fit import Curves, fit_curves
-from analysis.exhibits.tables.latex import write_csv
 from analysis.exhibits.tables.slopes import slope_table, with_published
 from analysis.study.collect import PROBLEMS
 from analysis.study.judgements import Judgements
 from eval.scores.files import read_items, read_scores
 from pairscale.command.compose import compose
+from pairscale.tables import write_csv
 from tests.support import ROOT
 
 RESULTS = ROOT / "analysis" / "results"

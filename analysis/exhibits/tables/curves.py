@@ -11,8 +11,8 @@ from analysis.curves.mixed_models import mixed_slopes
 from analysis.curves.shapes import fit_shapes
 from analysis.curves.units import units_of
 from analysis.curves.words_to_people import people_accuracy, published_people, words_to_people
-from analysis.exhibits.tables.latex import write_csv
 from analysis.study.judgements import Judgements
+from pairscale.tables import write_csv
 
 
 def curve_tables(

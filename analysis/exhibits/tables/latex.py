@@ -1,15 +1,9 @@
-"""LaTeX tables that fit a page of a journal, and CSV files that no spreadsheet executes."""
+"""LaTeX tables that fit a page of a journal."""
 
 import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-
-import pandas as pd
-
-from pairscale.files import write_text
 
 LONG = 52  # lines of a table that fits one page, of its heading and of its caption
 LINE = 84  # characters of a small line in a journal of one column, capitals among them
@@ -19,7 +13,6 @@ LEAST_TEXT = 14  # characters of a line of a text that is broken
 _BETWEEN = 2  # characters between columns
 _SIDE = 2  # characters that a heading on its side is wide
 BREAK = "\\\\"
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
@@ -27,19 +20,6 @@ _LATEX = {
     "\N{MULTIPLICATION SIGN}": r"\ensuremath{\times}", "\N{LESS-THAN OR EQUAL TO}": r"\ensuremath{\leq}",
     "\N{GREATER-THAN OR EQUAL TO}": r"\ensuremath{\geq}",
 }  # fmt: skip
-
-
-def write_csv(path: Path, table: pd.DataFrame) -> None:
-    """Write a table so that no spreadsheet takes a cell for a formula: text that starts with = + - @ gets a '."""
-    guarded = table.copy()
-    for column in guarded.select_dtypes(exclude="number"):
-        guarded[column] = guarded[column].map(_guard)
-    guarded.columns = pd.Index([_guard(column) for column in guarded.columns])
-    write_text(path, guarded.to_csv(index=False, lineterminator="\n"))
-
-
-def _guard(cell: Any) -> Any:
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
 
 def latex_escape(text: str) -> str:
