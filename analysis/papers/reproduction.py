@@ -10,9 +10,9 @@ from rich.text import Text
 
 from analysis.config import FigureConfig
 from analysis.exhibits.sentences.curves import plural
-from analysis.exhibits.tables.latex import write_csv
 from analysis.page import numbered, write_page
 from analysis.papers.papers import Paper
+from pairscale.tables import write_csv
 
 FOLDER = "published"  # of the report
 LONGEST = 40  # rows of a table that a terminal shows

@@ -13,7 +13,7 @@ from rich.console import Console
 from analysis.config import CurvesConfig
 from analysis.curves.fit import fit_curves
 from analysis.exhibits.exhibit import Exhibit
-from analysis.exhibits.tables.latex import latex_escape, write_csv
+from analysis.exhibits.tables.latex import latex_escape
 from analysis.exhibits.tables.slopes import architecture, slope_table, terminal_table, with_published, write_latex
 from analysis.exhibits.tables.text import accuracy_text, interval_text, slope_text, title
 from analysis.published import published_file
@@ -22,6 +22,7 @@ from analysis.study.judgements import judgements
 from eval.questionnaire.agreement import agreement_table
 from eval.scores.files import read_items, read_scores
 from eval.scores.table import accuracy_table, methods_table, trajectory_table
+from pairscale.tables import write_csv
 from tests.support.simulated_study import SimulatedStudy
 
 CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=100, seed=1)
