@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from omegaconf import MISSING
 
+import corpora.train_parser.config  # noqa: F401 (it registers its schema)
 from eval.config import EvalConfig
 from pairscale.command.schemas import NOT_IN_DIGEST, store_schemas
 from pairscale.errors import ConfigError, check_above, check_between, check_choice, check_seed

@@ -12,7 +12,13 @@ from pairscale import ROOT, as_typed
 
 FOLDER = ROOT / "conf"
 NO_GROUPS = ("hydra", "__pycache__")  # folders of conf/ that are no configuration groups
-WITHOUT_GROUPS = ("status", "import_checkpoint", "export", "generate_text")  # commands without configuration groups
+WITHOUT_GROUPS = (
+    "status",
+    "import_checkpoint",
+    "export",
+    "generate_text",
+    "train_parser",
+)  # commands without configuration groups
 MOST_WIDTH = 120  # characters; longer lines are hard to read
 _ROW = re.compile(r"( *)(.*?)(?:  +(\S.*))?$")  # indent, first column, second column
 _COMMAND = re.compile(r"python -m |pairscale |watch |PAIRSCALE")

@@ -30,7 +30,7 @@ class SpacyParser(ModelParser):
 
     packages = ("spacy", "thinc")
 
-    def __init__(self, config: SpacyConfig, corpus: CorpusConfig):
+    def __init__(self, config: SpacyConfig, corpus: CorpusConfig | None = None):
         import spacy
 
         try:
