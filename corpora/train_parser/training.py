@@ -4,6 +4,7 @@ Four are ours: a document is a sentence, as in corpora.annotate; the learning ra
 else where the best weights are chosen; a relation is learned from ten examples on (spaCy: thirty).
 """
 
+import logging
 from collections.abc import Callable
 from itertools import accumulate
 from pathlib import Path
@@ -34,6 +35,7 @@ def train(treebank: Treebank, language: str, steps: int, seed: int, folder: Path
     config = pipeline_config(language, steps, seed, folder)
     progress = _Progress(f"training {treebank.name}", config)
     spacy.registry.loggers(LOGGER, func=progress.logger)
+    logging.getLogger("spacy").setLevel(logging.WARNING)  # progress says the rest
     with working("reading words, tags and relations"):
         nlp = init_nlp(config)
     with progress.activity:
