@@ -4,6 +4,7 @@ Four are ours: a document is a sentence, as in corpora.annotate; the learning ra
 else where the best weights are chosen; a relation is learned from ten examples on (spaCy: thirty).
 """
 
+import io
 import logging
 from collections.abc import Callable
 from itertools import accumulate
@@ -25,21 +26,21 @@ WEIGHTS = {"tag_acc": 0.1, "pos_acc": 0.15, "morph_acc": 0.1, "lemma_acc": 0.15,
 
 def train(treebank: Treebank, language: str, steps: int, seed: int, folder: Path) -> Path:
     """Train a pipeline in `folder` and return its own folder there. Raises ConfigError for an unknown language."""
-    import spacy
     from spacy.training.initialize import init_nlp
     from spacy.training.loop import DIR_MODEL_BEST
     from spacy.training.loop import train as train_pipeline
+    from spacy.util import registry
 
     for split in ("train", "dev"):
         _convert(treebank, split, folder)
     config = pipeline_config(language, steps, seed, folder)
     progress = _Progress(f"training {treebank.name}", config)
-    spacy.registry.loggers(LOGGER, func=progress.logger)
+    registry.loggers(LOGGER, func=progress.logger)
     logging.getLogger("spacy").setLevel(logging.WARNING)  # progress says the rest
     with working("reading words, tags and relations"):
         nlp = init_nlp(config)
     with progress.activity:
-        train_pipeline(nlp, folder, stdout=_Silent(), stderr=_Silent())
+        train_pipeline(nlp, folder, stdout=io.StringIO(), stderr=io.StringIO())
     return folder / DIR_MODEL_BEST
 
 
@@ -72,20 +73,10 @@ def pipeline_config(language: str, steps: int, seed: int, folder: Path) -> Any:
 def _convert(treebank: Treebank, split: str, folder: Path) -> None:
     """Write a split as spaCy's training reads it, by spaCy's converter."""
     from spacy.tokens import DocBin
-    from spacy.training.converters import conllu_to_docs
+    from spacy.training.converters.conllu_to_docs import conllu_to_docs
 
-    docs = conllu_to_docs(treebank.text(split), n_sents=1, no_print=True)
+    docs = conllu_to_docs(treebank.text(split), n_sents=1, no_print=True)  # type: ignore[no-untyped-call]
     DocBin(docs=docs, store_user_data=True).to_disk(folder / f"{split}.spacy")
-
-
-class _Silent:
-    """A stream for spaCy's own table of scores, in place of which progress is shown."""
-
-    def write(self, text: str) -> None:
-        return
-
-    def flush(self) -> None:
-        return
 
 
 class _Progress:
