@@ -5,7 +5,10 @@ from typing import Any
 
 from omegaconf import MISSING
 
+from corpora.ablation.config import AblateConfig
 from corpora.annotate.config import ParserConfig
+from corpora.constructions.config import FilterConfig
+from corpora.find.config import FindConfig
 from pairscale.command.schemas import ADDED_LATER, NOT_IN_DIGEST, store_schemas
 from pairscale.errors import ConfigError, NoCorpus, check_between, check_choice, check_name, check_seed
 from pairscale.sizes import format_size, parse_size
@@ -224,6 +227,9 @@ class CorporaConfig:
     corpus: CorpusConfig = MISSING
     sample: SampleConfig = MISSING
     tokenizer: TokenizerConfig = MISSING
+    filter: FilterConfig | None = field(default=None, metadata=ADDED_LATER)  # of sentences, by a construction
+    ablate: AblateConfig = field(default_factory=AblateConfig, metadata=ADDED_LATER)  # what samples do about them
+    find: FindConfig = field(default_factory=FindConfig, metadata=NOT_IN_DIGEST)  # what corpora.find shows of matches
     seed: int = MISSING
     paths: PathsConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)
     dry_run: bool = field(default=MISSING, metadata=NOT_IN_DIGEST)

@@ -17,6 +17,7 @@ COMMANDS = {
     "corpora": ("corpora", "prepare a corpus: its text, tokenizer and words"),
     "annotate": ("corpora.annotate", "parse a corpus: a layer of dependency trees beside its text"),
     "train_parser": ("corpora.train_parser", "train a parser on a treebank"),
+    "find": ("corpora.find", "search an annotated corpus for a construction"),
     "train": ("train", "train a model on a sample of a corpus, or with -m a grid of them"),
     "eval": ("eval", "train missing runs of a study and score models on minimal pairs and diagnostics"),
     "analysis": ("analysis", "fit learning curves, write tables and the report of a study"),

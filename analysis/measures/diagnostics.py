@@ -18,8 +18,8 @@ from analysis.study.collect import UNSCORED, Study, with_problems
 from analysis.study.judgements import one_digest, one_policy
 from eval.diagnostics.files import cloze_metadata, read_cloze, read_topk
 from eval.diagnostics.measures import inexpressible, measures
-from eval.scores.accuracy import wilson
 from pairscale.errors import RunError
+from pairscale.shares import wilson
 
 KEYS = ["level", "name"]
 CONSTRAINTS = {"H": "high constraint", "L": "low constraint"}  # cprag's column `group`

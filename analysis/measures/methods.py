@@ -41,8 +41,9 @@ from analysis.measures.items import stacked
 from analysis.study.collect import Study
 from analysis.study.judgements import methods_of
 from eval.diagnostics.diagnostic import is_diagnostic
-from eval.scores.accuracy import TIE_WORTH, wilson
+from eval.scores.accuracy import TIE_WORTH
 from eval.scores.files import read_score_table, score_path
+from pairscale.shares import wilson
 
 CONFIDENCE = 0.95
 OF_SENTENCES = ("lp", "mean_lp", "pen_lp")  # methods that count the tokens of the sentences alone

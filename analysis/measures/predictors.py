@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from eval.scores.accuracy import outcome, stratified_trials, wilson
+from eval.scores.accuracy import outcome, stratified_trials
 from eval.scores.files import read_scores
+from pairscale.shares import wilson
 
 PREDICTORS = {
     "length": "words of the good sentence",

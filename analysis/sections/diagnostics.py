@@ -17,7 +17,7 @@ from analysis.sections.section import DIAGNOSTICS, TableSection
 from analysis.study.collect import Study
 from eval.diagnostics.measures import AT, THRESHOLD
 from eval.published import COLUMNS, read_published
-from eval.scores.accuracy import wilson
+from pairscale.shares import wilson
 
 ABOVE = f"sensitivity>{THRESHOLD:.2f}".replace("0.", ".")
 PAPER = " (paper)"

@@ -24,9 +24,10 @@ from analysis.sections.methods import score_exhibits
 from analysis.sections.section import MODELS, TableSection
 from analysis.study.collect import UNSCORED, Study, with_problems
 from analysis.study.judgements import Judgements, methods_of, one_digest
-from eval.scores.accuracy import stratified_trials, wilson
+from eval.scores.accuracy import stratified_trials
 from eval.scores.names import benchmark_name
 from eval.scores.table import BESIDE
+from pairscale.shares import wilson
 
 # analysis.study.judgements.judgements, or its counterpart for W&B
 Judge = Callable[[Study, str, str, str], Judgements]

@@ -63,6 +63,11 @@ class Matches:
         """SHA-256 of the arrays."""
         return str(self.manifest["digest"])
 
+    @property
+    def anchored(self) -> npt.NDArray[np.int64]:
+        """The sentence of each occurrence (occurrences,)."""
+        return np.asarray(np.load(self.folder / "occurrences.npy")[:, 0])
+
     def occurrences(self) -> Iterator[tuple[int, int, dict[str, int]]]:
         """Yield sentence, index of the pattern, and the words of its nodes by their names, in the order of the text."""
         names = [[node["RIGHT_ID"] for node in pattern] for pattern in self.manifest["patterns"]]

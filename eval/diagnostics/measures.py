@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from eval.diagnostics.diagnostic import diagnostics
-from eval.scores.accuracy import wilson
+from pairscale.shares import wilson
 
 THRESHOLD = 0.01  # sections 7.2, 8.2 and 9.2
 AT = (1, 5)

@@ -10,8 +10,8 @@ from rich.text import Text
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from eval.scores.accuracy import wilson
 from eval.scores.table import percent
+from pairscale.shares import wilson
 from pairscale.tables import plain_table
 
 COLUMNS = [

@@ -1,10 +1,10 @@
 """Accuracy from score files: pure functions over DataFrames, no model."""
 
-from statistics import NormalDist
-
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+
+from pairscale.shares import wilson
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -32,16 +32,6 @@ def outcome(good: npt.ArrayLike, bad: npt.ArrayLike, ties: str = "wrong") -> Flo
     """
     good, bad = np.asarray(good, dtype=np.float64), np.asarray(bad, dtype=np.float64)
     return np.where(good > bad, 1.0, np.where(tied(good, bad), TIE_WORTH[ties], 0.0))
-
-
-def wilson(accuracy: float, pairs: float, confidence: float = 0.95) -> tuple[float, float]:
-    """Return Wilson's score interval of a share of `pairs` trials (Brown, Cai and DasGupta 2001, equation 4)."""
-    if pairs == 0:
-        return float("nan"), float("nan")
-    z = NormalDist().inv_cdf(0.5 + confidence / 2)
-    centre = (accuracy + z * z / (2 * pairs)) / (1 + z * z / pairs)
-    half = z / (1 + z * z / pairs) * np.sqrt(accuracy * (1 - accuracy) / pairs + z * z / (4 * pairs * pairs))
-    return max(0.0, float(centre - half)), min(1.0, float(centre + half))
 
 
 def stratified_trials(shares: npt.ArrayLike, pairs: npt.ArrayLike, weights: npt.ArrayLike) -> FloatArray:

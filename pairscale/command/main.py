@@ -25,7 +25,7 @@ from pairscale.command.rooms import register, runs
 from pairscale.errors import PairscaleError
 from pairscale.live import close_views
 
-NEED_ARGUMENTS = ("corpora", "annotate", "train", "eval", "analysis")  # without any they print their help
+NEED_ARGUMENTS = ("corpora", "annotate", "find", "train", "eval", "analysis")  # without any they print their help
 
 
 def main(command: str, run: Callable[[Any], None], finish: Callable[[], None] = lambda: None) -> NoReturn:

@@ -28,8 +28,9 @@ from analysis.curves.units import units_of
 from analysis.curves.words_to_people import PublishedPeople, people_accuracy, words_to_people
 from analysis.measures.methods import crossed_mean
 from analysis.study.judgements import Judgements
-from eval.scores.accuracy import stratified_trials, wilson
+from eval.scores.accuracy import stratified_trials
 from pairscale.files import write_text
+from pairscale.shares import wilson
 
 FILE = Path(__file__).parents[2] / "analysis" / "results" / "coverage_estimates.csv"
 COLUMNS = ["quantity", "design", "interval", "studies", "covered", "told"]

@@ -18,8 +18,8 @@ from eval.diagnostics.files import (
 )
 from eval.diagnostics.measures import inexpressible, measures
 from eval.diagnostics.table import cloze_tables
-from eval.scores.accuracy import wilson
 from pairscale.errors import RunError
+from pairscale.shares import wilson
 
 NO = (None, None)  # probability and rank of a word that cannot be expressed
 

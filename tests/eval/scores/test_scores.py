@@ -14,7 +14,7 @@ from statsmodels.stats.proportion import proportion_confint
 from eval.benchmarks.config import BenchmarkConfig
 from eval.config import PolicyConfig, score_label
 from eval.published import read_published
-from eval.scores.accuracy import accuracies, outcome, stratified_trials, unk_free, wilson
+from eval.scores.accuracy import accuracies, outcome, stratified_trials, unk_free
 from eval.scores.files import (
     ITEMS,
     METADATA,
@@ -27,6 +27,7 @@ from eval.scores.files import (
     write_scores,
 )
 from pairscale.errors import RunError
+from pairscale.shares import wilson
 
 ROW = {
     "pair_id": "0", "paradigm": "p", "template": None, "trial": None, "good": -1.5, "bad": float("nan"),

@@ -1,0 +1,56 @@
+"""Schema of the section `ablate`: what samples do about the sentences that a filter matches."""
+
+import re
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from pairscale.command.schemas import NOT_IN_DIGEST
+from pairscale.errors import ConfigError, check_choice, check_name, check_seed
+
+NONE, REMOVE, KEEP_ONLY, REPLACE, CONTROL = "none", "remove", "keep_only", "replace", "control"
+ACTIONS = (NONE, REMOVE, KEEP_ONLY, REPLACE, CONTROL)
+MOST_PARTS = 10**6  # of a dose
+
+
+@dataclass
+class AblateConfig:
+    """What samples do about the sentences that the filter matches; a dose of 1 leaves all of them, as none does."""
+
+    action: str = NONE  # ACTIONS
+    dose: Any = "0"  # share of these sentences that stay as they are: a fraction, 1/8, or a number from 0 to 1
+    layer: str | None = None  # the annotation of the text that the filter searches; null: its only one
+    seed: int | None = None  # of doses, controls and lemmas; null: derived from the run's seed
+    # A CSV file for the list of all sentences that are removed or rewritten (python -m corpora).
+    listing: str | None = field(default=None, metadata=NOT_IN_DIGEST)
+
+    def __post_init__(self) -> None:
+        check_choice("ablate.action", self.action, ACTIONS)
+        self.dose = _dose(self.dose)
+        if self.layer is not None:
+            check_name("ablate.layer", self.layer)
+        check_seed("ablate.seed", self.seed)
+        if self.action == KEEP_ONLY and self.dose != "0":
+            raise ConfigError(f"ablate.dose={self.dose} with ablate.action=keep_only: keeps them all; leave it out")
+        if self.dose == "1":
+            self.action = NONE
+
+    @property
+    def acts(self) -> bool:
+        """True unless samples are as without a filter."""
+        return self.action != NONE
+
+    @property
+    def words(self) -> list[str]:
+        """The parts of a run's name: the action, and a dose above 0 as a decimal number."""
+        return [self.action] + ([f"dose{float(Fraction(self.dose)):.4g}"] if self.dose != "0" else [])
+
+
+def _dose(value: Any) -> str:
+    """Return a dose as a fraction in lowest terms: "0", "1/8", "1". Raises ConfigError."""
+    text = str(value)
+    if re.fullmatch(r"\d{1,6}/0*[1-9]\d{0,5}|\d{0,2}\.?\d{1,12}|\d\.", text) and not isinstance(value, bool):
+        dose = Fraction(text).limit_denominator(MOST_PARTS)
+        if 0 <= Fraction(text) <= 1:
+            return str(dose)
+    raise ConfigError(f"ablate.dose={text[:80]}: must be a share from 0 to 1, such as 1/8 or 0.125")
