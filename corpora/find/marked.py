@@ -30,7 +30,7 @@ def tree_table(tree: Tree, occurrences: Sequence[Occurrence]) -> Table:
     nodes = _nodes(occurrences)
     table = plain_table("")
     for heading in ("", "ORTH", "head", "DEP", "POS", "TAG", "LEMMA", "MORPH", "matched as"):
-        table.add_column(heading, justify="right" if heading in ("", "head") else "left", no_wrap=heading != "MORPH")
+        table.add_column(heading, justify="right" if heading in ("", "head") else "left", no_wrap=True)
     rows = zip(tree.words, tree.heads, tree.relations, tree.upos, tree.xpos, tree.lemmas, tree.feats, strict=True)
     for word, (form, head, *values) in enumerate(rows):
         above = "-" if head == word else f"{tree.words[head]} {head + 1}"

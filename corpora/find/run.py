@@ -56,7 +56,7 @@ def _print_examples(console: Console, config: CorporaConfig, text: TextStore, la
         occurrences = matcher.occurrences(tree)
         console.print(f"{sentence + 1:,}:", marked(tree, occurrences), soft_wrap=not console.is_terminal)
         if config.find.tree:
-            console.print(tree_table(tree, occurrences))
+            print_table(console, tree_table(tree, occurrences), ("MORPH", "LEMMA"))
     if len(chosen):
         console.print()
 
