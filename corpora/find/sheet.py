@@ -19,6 +19,8 @@ from pairscale.seeds import permutation
 from pairscale.shares import wilson
 from pairscale.tables import write_csv
 
+FloatArray = npt.NDArray[np.float64]
+
 COLUMNS = ("line", "sentence", "judgement")  # line: of the sentence in the text (text.txt), from 1
 DRAWS = 20_000  # of the interval of recall
 MAX_BYTES = 2**28
@@ -80,16 +82,16 @@ def read_sheet(path: Path, text: TextStore, matches: Matches, seed: int) -> Esti
         for k, n in ((right, trials), (missed, other_trials))
     )
     low, high = np.quantile(_recall(p, q, len(matching), len(others)), (0.025, 0.975)).tolist()
-    share = missed / other_trials if other_trials else np.nan
-    recall = float(_recall(np.float64(right / trials), np.float64(share), len(matching), len(others)))
+    p, q = (np.array([k / n if n else np.nan]) for k, n in ((right, trials), (missed, other_trials)))
+    (recall,) = _recall(p, q, len(matching), len(others)).tolist()
     return Estimates(precision, Share(recall, low, high, trials + other_trials))
 
 
-def _recall(
-    p: npt.NDArray[np.float64] | np.float64, q: npt.NDArray[np.float64] | np.float64, matching: int, others: int
-) -> npt.NDArray[np.float64]:
-    found, missed = np.asarray(p * matching), np.asarray(q * others)
-    return np.divide(found, found + missed, out=np.full(found.shape, np.nan), where=found + missed > 0)
+def _recall(p: FloatArray, q: FloatArray, matching: int, others: int) -> FloatArray:
+    found, missed = p * matching, q * others
+    with np.errstate(invalid="ignore"):  # neither: NaN
+        recall: FloatArray = found / (found + missed)
+    return recall
 
 
 def _strata(text: TextStore, matches: Matches) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
