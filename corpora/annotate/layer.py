@@ -113,7 +113,7 @@ class Layer:
         for number, part in enumerate(self.manifest["parts"]):
             path = part_path(self.folder, number)
             if file_digest(path) != part["digest"]:
-                raise StoreError(f"{path}: its digest is not the one in its manifest; remove both to make it again")
+                raise StoreError(f"{path}: its digest is not the one in {MANIFEST}; remove both to make it again")
 
     def trees(self, indices: npt.ArrayLike) -> Iterator[Tree]:
         """Yield the trees of sentences of the text, in the order of `indices`; quickest in the order of the text."""

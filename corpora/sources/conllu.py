@@ -4,6 +4,7 @@ Only the form is checked here, so that text can be read from files without trees
 makes trees of sentences. "# newdoc" begins a document.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from conllu.parser import DEFAULT_FIELD_PARSERS, DEFAULT_FIELDS, parse_comment_l
 from corpora.sources.lines import Report, ignore, lines
 from pairscale.errors import InputError
 
+_SPACES = re.compile(" {2,}")
 _FIELDS = len(DEFAULT_FIELDS)
 _PARSERS = {"id": DEFAULT_FIELD_PARSERS["id"]}  # all else stays as it is written
 
@@ -112,7 +114,8 @@ def _word(line: str, where: str) -> Token:
             f"{where}: {columns} columns; CoNLL-U has {_FIELDS}, separated by tabs: {', '.join(DEFAULT_FIELDS)}"
         )
     try:
-        word = parse_line(line, DEFAULT_FIELDS, _PARSERS)
+        # parse_line would also split at two spaces, which some files have between columns: ours have tabs.
+        word = parse_line(_SPACES.sub(" ", line), DEFAULT_FIELDS, _PARSERS)
     except ParseException as error:
         raise InputError(f"{where}: {error}") from None
     if not word["form"].strip() or not word["id"]:

@@ -171,7 +171,7 @@ def test_a_share_of_documents_is_drawn_apart_from_splits_and_nested(tmp_path):
 
     def text(name: str, share: float):
         words = [
-            f"corpus.path={tmp_path}",
+            f"corpus.path={tmp_path}/text.txt",
             f"corpus.name={name}",
             f"corpus.share={share}",
             f"paths.store={tmp_path}/store",

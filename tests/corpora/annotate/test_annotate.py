@@ -51,6 +51,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.glob("[!.]*"))}
 
 
+@pytest.mark.slow
 def test_processes_and_missing_parts_change_no_byte(tmp_path, pipeline, small_parts):
     config = compose("annotate", words_of(tmp_path, 40, f"parser.model={pipeline}", "processes=1"))
     layer = annotate(config)
@@ -74,8 +75,7 @@ def test_a_finished_layer_is_not_parsed_again(tmp_path, pipeline, monkeypatch):
 
 @pytest.mark.slow
 def test_a_killed_command_goes_on_with_the_same_bytes(tmp_path, pipeline):
-    (tmp_path / "whole").mkdir()
-    words = words_of(tmp_path, 30_000, f"parser.model={pipeline}", "processes=2")
+    words = words_of(tmp_path, 14_000, f"parser.model={pipeline}", "processes=2")
     folder = corpus_folder(compose("annotate", words)) / "annotation-spacy"
     process = Command("corpora.annotate", *words)
     while process.code is None and not list(folder.glob("part-*")):
@@ -84,7 +84,7 @@ def test_a_killed_command_goes_on_with_the_same_bytes(tmp_path, pipeline):
     process.kill(signal.SIGKILL)
     process.wait()
     killed = files_of(folder)
-    assert 0 < len(killed) < 8
+    assert 0 < len(killed) < 4
     assert "manifest.json" not in killed
     deadline = time.monotonic() + 60
     while any(Path(f"/proc/{child}").exists() for child in children) and time.monotonic() < deadline:

@@ -103,7 +103,7 @@ def test_damage_is_told_in_one_line(tmp_path):
     with pytest.raises(StoreError, match=r"part-00001.arrow: not of the size in its manifest"):
         open_layer(tmp_path, None, text)
     path.write_bytes(content[:300] + bytes([content[300] ^ 1]) + content[301:])
-    with pytest.raises(StoreError, match=r"part-00001.arrow: its digest is not the one in its manifest"):
+    with pytest.raises(StoreError, match=r"part-00001.arrow: its digest is not the one in manifest.json; remove both"):
         open_layer(tmp_path, None, text).verify()
     path.write_bytes(bytes(len(content)))
     with pytest.raises(StoreError, match=r"part-00001.arrow: not a readable Arrow file \(.*\); remove it"):
