@@ -10,7 +10,7 @@ from PIL import Image
 
 from analysis.exhibits.tables.slopes import slope_table
 from tests.support import PAGES, ROOT
-from tests.support.committed_results import FAMILIES, RESULTS, SMALL, STUDY, analysed
+from tests.support.committed_results import FAMILIES, LONG, RESULTS, SMALL, STUDY, analysed
 from tests.support.gallery import SCREENSHOTS
 from tests.support.pictures import PICTURES, PNG, parts_of
 from tests.support.readme_blocks import BLOCK, BLOCKS, bench_row, with_results
@@ -48,6 +48,7 @@ COLUMNS = {
     STUDY: (["lack_of_fit"], ["low", "high", "p_holm", "p_equivalent"]),
     SMALL: ([], []),
     FAMILIES: ([], []),
+    LONG: ([], []),
 }
 
 
@@ -68,7 +69,7 @@ def test_committed_tables_follow_from_the_committed_accuracies(study):
     of_slopes, of_differences = COLUMNS[study]
     columns = ["slope", "low", "high", "rank", "rank_low", "rank_high", *of_slopes]
     # With few pairs, those of phenomena depend on judgements of pairs, too.
-    rows = table["level"] == "overall" if study == FAMILIES else table["level"] != "paradigm"
+    rows = table["level"] == "overall" if study in (FAMILIES, LONG) else table["level"] != "paradigm"
     pd.testing.assert_frame_equal(table.loc[rows, columns], again.loc[rows, columns], rtol=1e-6)
     committed = pd.read_csv(folder / "slope-differences.csv")
     columns = ["group", "other", "name", "difference", *of_differences]

@@ -4,10 +4,10 @@
     python -m tests.support.committed_results demo      copies the tables of the demo, after `make demo`
     python -m tests.support.committed_results STUDY     those of another study, from reports/STUDY
 
-The tables of blimp_small and of the study of families are those that `python -m analysis` made of their score files.
-Their points.csv give the same slopes and, but for the phenomena of few pairs, the same intervals; judgements of single
-pairs give intervals over new pairs and a part of the lack-of-fit test, and manifests show which runs share a sample,
-which pairs the runs of two models when their slopes are compared.
+The tables of blimp_small, of the study of families and of blimp_long are those that `python -m analysis` made of their
+score files. Their points.csv give the same slopes and, but for the phenomena of few pairs, the same intervals;
+judgements of single pairs give intervals over new pairs and a part of the lack-of-fit test, and manifests show which
+runs share a sample, which pairs the runs of two models when their slopes are compared.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ RESULTS = ROOT / "analysis" / "results"
 STUDY = "blimp_cpu"
 SMALL = "blimp_small"
 FAMILIES = "blimp_families_small"
+LONG = "blimp_long"
 DEMO = "demo"  # has only the source of the output of `make demo`: points.csv, runs.csv and minimal-pair.csv
 PARADIGM = "distractor_agreement_relational_noun"  # of the pair in minimal-pair.csv
 

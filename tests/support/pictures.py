@@ -21,7 +21,7 @@ from eval.published import read_published
 from pairscale.files import write_bytes, write_text
 from tests.bench.charts import coverage_chart, speed_chart
 from tests.support import ROOT
-from tests.support.committed_results import DEMO, FAMILIES, STUDY, analysed
+from tests.support.committed_results import DEMO, FAMILIES, LONG, STUDY, analysed
 
 WIDTH, WIDE = FigureConfig(width="6.9in", height="2.8in"), FigureConfig(width="11in")
 PNG = f"analysis/results/{STUDY}/curves"
@@ -68,6 +68,8 @@ PICTURES: dict[str, Callable[[], str]] = {
     f"analysis/results/{STUDY}/overview": partial(overview, STUDY),
     PNG: partial(by_model, STUDY),
     f"analysis/results/{FAMILIES}/overview": partial(overview, FAMILIES),
+    f"analysis/results/{LONG}/overview": partial(overview, LONG),
+    f"analysis/results/{LONG}/phenomena": partial(phenomena, LONG),
     "docs/pictures/coverage": partial(whole, coverage_chart),
     "docs/pictures/speed": partial(whole, speed_chart),
 }

@@ -12,6 +12,7 @@ import io
 import re
 import textwrap
 from collections.abc import Callable
+from functools import partial
 
 import pandas as pd
 from rich.console import Console
@@ -23,7 +24,17 @@ from analysis.exhibits.tables.slopes import slope_table, terminal_table
 from analysis.exhibits.tables.text import accuracy_text, interval_text, slope_text, supported_digits
 from analysis.papers.papers import reproduce
 from tests.support import PAGES, ROOT
-from tests.support.committed_results import DEMO, FAMILIES, RESULTS, STUDY, analysed, config, judgements_of, reported
+from tests.support.committed_results import (
+    DEMO,
+    FAMILIES,
+    LONG,
+    RESULTS,
+    STUDY,
+    analysed,
+    config,
+    judgements_of,
+    reported,
+)
 from tests.support.expected_runs import expected_runs
 
 BLOCK = re.compile(r"(<!-- (?P<name>[a-z_ ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -121,6 +132,10 @@ def models(study: str) -> str:
     return "\n".join(lines)
 
 
+def _findings_of(study: str) -> str:
+    return quotations(*reported(study))
+
+
 def trained() -> str:
     """Return the number of runs and the hours that they trained."""
     runs = judgements_of().runs
@@ -195,8 +210,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "first finding of blimp_cpu": first_finding,
     "minimal pair of the demo": minimal_pair,
     "findings of blimp_cpu": lambda: quotations(*analysed()),
-    "findings of blimp_families_small": lambda: quotations(*reported(FAMILIES)),
-    "models of blimp_families_small": lambda: models(FAMILIES),
+    **{f"findings of {study}": partial(_findings_of, study) for study in (FAMILIES, LONG)},
+    **{f"models of {study}": partial(models, study) for study in (FAMILIES, LONG)},
     "slopes of blimp_cpu": beside_published,
     "training of blimp_cpu": trained,
     "speed of training": training_speed,
