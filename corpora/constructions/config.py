@@ -20,7 +20,9 @@ class FilterConfig:
     # Lists of nodes in the language of spaCy's DependencyMatcher (corpora/constructions/patterns.py). The first node of
     # each is the word that is counted.
     patterns: list[Any] = MISSING
-    without: list[Any] = field(default_factory=list)  # such patterns: a match that one of them extends is none
+    # Such patterns: a match that one of them extends is none. Nodes of the same name are the same word; a pattern is
+    # compared with those of `without` whose first node is one of its own.
+    without: list[Any] = field(default_factory=list)
     # Paradigms of each benchmark that test the construction: evidence for them is direct, for all others indirect.
     paradigms: dict[str, list[str]] = field(default_factory=dict, metadata=NOT_IN_DIGEST)
     rewrite: Any = None  # of ablate.action=replace (corpora/ablation/rewriting.py)
@@ -32,10 +34,10 @@ class FilterConfig:
             raise ConfigError(f"filter={self.name}: patterns=[]: must have at least one pattern")
         names = {node.name for pattern in patterns for node in pattern}
         for number, pattern in enumerate(without):
-            if names.isdisjoint(node.name for node in pattern):
+            if pattern[0].name not in names:
                 raise ConfigError(
-                    f"filter={self.name}: without[{number}]: shares no node with a pattern; one of its RIGHT_ID must "
-                    f"be {', '.join(sorted(names))}"
+                    f"filter={self.name}: without[{number}], node 0 ({pattern[0].name}): no node of a pattern; must be "
+                    f"one of {', '.join(sorted(names))}"
                 )
 
     def compiled(self) -> tuple[list[Pattern], list[Pattern]]:

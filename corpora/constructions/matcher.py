@@ -74,13 +74,13 @@ class _Words:
 
 
 class _Restricted:
-    """A pattern with the patterns of `without` that share nodes with it."""
+    """A pattern with the patterns of `without` whose anchor is one of its nodes."""
 
     def __init__(self, pattern: Pattern, without: Sequence[Pattern]):
         self.nodes = pattern
         self._names = [node.name for node in pattern]
         self._needed = [(test.attribute, test.needed) for node in pattern for test in node.tests if test.needed]
-        self._without = [(other, _shared(pattern, other)) for other in without if _shared(pattern, other)]
+        self._without = [(other, _shared(pattern, other)) for other in without if other[0].name in self._names]
         # The nodes on which it depends whether a match is one of `without`, and those between them and the anchor. Only
         # their combinations are tried: for all other nodes, one is as good as another.
         decisive = {0} | {index for _, shared in self._without for index in shared.values()}
