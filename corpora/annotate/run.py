@@ -53,10 +53,11 @@ def annotate(config: CorporaConfig) -> Layer | None:
     if config.parser is None:  # of a configuration made by hand
         raise ConfigError("parser: not set; give parser=NAME")
     console = Console(highlight=False, markup=False)
+    made = made_by(config)  # before the text is prepared, which may take long
     if config.dry_run:
-        _print_state(console, config)
+        _print_state(console, config, made)
         return None
-    work = Work.of(config, prepare(config).text)
+    work = Work.of(config, prepare(config).text, made)
     started, before = time.monotonic(), len(work.missing())
     with only_process(work.folder.parent / f".{work.folder.name}.lock", work.folder, wait=None):
         work.check()
@@ -67,6 +68,17 @@ def annotate(config: CorporaConfig) -> Layer | None:
     layer = Layer(work.folder, work.text)
     _print_result(console, layer, time.monotonic() - started if before else 0.0)
     return layer
+
+
+def made_by(config: CorporaConfig) -> dict[str, Any]:
+    """Return what a layer records of its parser. Raises ConfigError and InputError for one that is not there."""
+    assert config.parser is not None
+    chosen = parser_of(config.parser)
+    return {
+        "parser": type(config.parser).__name__.removesuffix("Config").lower(),
+        "model": chosen.digest(config.parser, config.corpus),
+        "packages": versions(chosen),
+    }
 
 
 @dataclass(frozen=True)
@@ -81,17 +93,11 @@ class Work:
     part_sentences: int
 
     @classmethod
-    def of(cls, config: CorporaConfig, text: TextStore) -> Work:
-        """Return the work of a configuration. Raises ConfigError and InputError for a parser that is not there."""
+    def of(cls, config: CorporaConfig, text: TextStore, made: dict[str, Any]) -> Work:
+        """Return the work of a configuration; made: as `made_by` returns it."""
         assert config.parser is not None
-        chosen = parser_of(config.parser)
-        made = {
-            "text": text.digest,
-            "parser": type(config.parser).__name__.removesuffix("Config").lower(),
-            "model": chosen.digest(config.parser, config.corpus),
-            "packages": versions(chosen),
-        }
         folder = layer_folder(corpus_folder(config), config.parser.name)
+        made = {"text": text.digest, **made}
         return cls(config.parser, config.corpus, text.folder, folder, made, PART_SENTENCES)
 
     @cached_property
@@ -227,7 +233,7 @@ def _print_result(console: Console, layer: Layer, seconds: float) -> None:
     console.print(f"in {layer.folder}", soft_wrap=True)
 
 
-def _print_state(console: Console, config: CorporaConfig) -> None:
+def _print_state(console: Console, config: CorporaConfig, made: dict[str, Any]) -> None:
     """Print which parts are there, and the time and disk that the others need."""
     assert config.parser is not None
     folder = layer_folder(corpus_folder(config), config.parser.name)
@@ -235,7 +241,7 @@ def _print_state(console: Console, config: CorporaConfig) -> None:
         console.print(f"to be prepared: {corpus_folder(config) / 'text'}", soft_wrap=True)
         console.print(f"to be parsed: {folder}", soft_wrap=True)
         return
-    work = Work.of(config, prepare(config).text)
+    work = Work.of(config, prepare(config).text, made)
     work.check()
     missing = work.missing()
     there = f"{len(work.parts) - len(missing):,} of {len(work.parts):,} parts"

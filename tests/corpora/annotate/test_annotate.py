@@ -224,3 +224,10 @@ def test_errors_of_a_model_reach_the_command_from_its_processes(tmp_path, pipeli
     config = compose("annotate", words_of(tmp_path, 40, f"parser.model={folder}", "processes=2"))
     with pytest.raises(ConfigError, match=r"has no lemmatizer among parser, morphologizer; an annotation has heads"):
         annotate(config)
+
+
+def test_a_missing_model_is_told_before_the_text_is_prepared(tmp_path):
+    config = compose("annotate", words_of(tmp_path, 6, f"parser.model={tmp_path}/none"))
+    with pytest.raises(InputError, match=r"parser.model=.*none: no such folder, and no package of that name"):
+        annotate(config)
+    assert not (tmp_path / "store").exists()
