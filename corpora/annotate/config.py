@@ -13,7 +13,7 @@ from pairscale.errors import check_name
 class ParserConfig:
     """A parser; `name` is that of its layer in the store: annotation-NAME."""
 
-    name: str = MISSING
+    name: str = MISSING  # of the layer in the store
 
     def __post_init__(self) -> None:
         check_name("parser.name", self.name)

@@ -119,7 +119,7 @@ def test_a_missing_corpus_is_a_message_of_one_line(ended, tmp_path, command, mor
     begun, code, _, err = ended(command, "model=lstm_tiny", *more)
     assert (begun, code) == ([], 2)
     assert err.count("\n") == 1
-    assert "corpus: not set, and has no default; give corpus=NAME; available: babylm, babylm_hub, gulordava_en" in err
+    assert "corpus: not set, and has no default; give corpus=NAME; available: babylm, babylm_hub, conllu" in err
     assert "none," not in err.partition("there are")[2]
     assert not list(tmp_path.glob("runs/*/*"))
 

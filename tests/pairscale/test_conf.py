@@ -114,7 +114,7 @@ def test_every_option_of_a_group_converts_and_keeps_its_name(first):
         ),
         ("recipe.budget.q=1", "recipe.budget.q: no such key; available: epochs, min_words, words"),
         ("modell=lstm", "modell: no such key; did you mean model? available: ablate, analysis, benchmark,"),
-        ("+foo=3", "foo: no such key; available: analysis,"),
+        ("+foo=3", "foo: no such key; available: ablate, analysis,"),
         ("+model.hiden=3", "model.hiden: no such key; did you mean hidden?"),
         ("method=[lpp]", "method=lpp: no such method; did you mean lp? available: ab_prompt,"),
         ("experiment=demos", "experiment=demos: no such experiment; did you mean demo? available: blimp_cpu,"),
