@@ -242,6 +242,8 @@ class CorporaConfig:
     def __post_init__(self) -> None:
         check_seed("seed", self.seed)
         check_between("processes", self.processes, 1, 4096)
+        if self.ablate.acts and self.filter is None:
+            raise ConfigError(f"ablate.action={self.ablate.action}: of which construction? give filter=NAME")
         if self.corpus.reference == "whitespace" and self.tokenizer.kind == "word":
             raise ConfigError(
                 f"tokenizer=word: would split the words of the pretokenised corpus={self.corpus.name} again, <unk> "

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from corpora.ablation.intervention import Intervention, intervene
+from corpora.ablation.rewriting import RewrittenText
 from corpora.config import CorporaConfig, check_chosen
 from corpora.filters import Filter, filter_folder, filter_manifest, write_filter
 from corpora.samples import Sample, check_available, draw_sample, encode_beginning, read_sentences
@@ -41,7 +43,7 @@ from corpora.tokenizers import (
 from pairscale.errors import InputError, StoreError
 from pairscale.files import only_process, sha256_json
 from pairscale.progress import Share, with_progress
-from pairscale.seeds import permutation
+from pairscale.seeds import derived_seed, permutation
 
 Tokens = npt.NDArray[Any]
 MANIFEST = "manifest.json"  # of a store, written last
@@ -80,10 +82,29 @@ class Corpus:
 
     @cached_property
     def drawn(self) -> Sample:
-        """The run's sample, as sentences."""
-        filtered = self.filter.matches if self.filter is not None else None
+        """The run's sample, as sentences of `read`."""
+        left_out = self.filter.matches if self.filter is not None else None
+        parts = ["the sentences that match corpus.filter"] if left_out is not None else []
+        if self.intervention is not None:
+            left_out = np.zeros(len(self.text), np.bool_) if left_out is None else left_out.copy()
+            left_out[self.intervention.skipped] = True
+            parts.append(f"those that ablate.action={self.config.ablate.action} leaves out")
         domains = self.config.corpus.domains
-        return draw_sample(self.text, self.config.sample, self.config.seed, filtered, domains)
+        return draw_sample(self.read, self.config.sample, self.config.seed, left_out, domains, " and ".join(parts))
+
+    @cached_property
+    def intervention(self) -> Intervention | None:
+        """What samples do about a construction; None if the configuration has no ablation."""
+        if self.config.filter is None or not self.config.ablate.acts:
+            return None
+        seed = derived_seed(self.config.ablate.seed, self.config.seed, "ablation")
+        left_out = self.filter.matches if self.filter is not None else None
+        return intervene(self.text, self.config.filter, self.config.ablate, seed, left_out)
+
+    @property
+    def read(self) -> TextStore:
+        """The text as samples read it: with the sentences in place that an ablation rewrites."""
+        return self.text if self.intervention is None else self.intervention.text
 
     @cached_property
     def filter(self) -> Filter | None:
@@ -131,21 +152,23 @@ class Corpus:
         folder = tokenizer_folder(self.config, self.drawn.digest) / "tokenizer"
         with only_process(_lock(folder.parent), folder, wait=None):
             if not (folder / "tokenizer.json").exists():
-                self._fit(self.drawn.indices, folder.parent.name, self.drawn.cuts).save(folder)
+                self._fit(self.read, self.drawn.indices, folder.parent.name, self.drawn.cuts).save(folder)
         return load_tokenizer(folder)
 
     def _fitted_on_train(self, folder: Path) -> Tokenizer:
         """Return a store's tokenizer, fitted if it is missing. Raises StoreError if fitted on another text."""
         with _prepared_once(folder, FITTED) as missing:
             if missing:
-                tokenizer = self._fit(self.text.split_sentences("train"), folder.name)
+                tokenizer = self._fit(self.text, self.text.split_sentences("train"), folder.name)
                 tokenizer.save(folder / "tokenizer")
                 write_fitted(folder, self.text, tokenizer)
         check_fitted(folder, self.text)
         return load_tokenizer(folder / "tokenizer")
 
-    def _fit(self, indices: npt.NDArray[np.int64], name: str, cuts: tuple[tuple[int, int], ...] = ()) -> Tokenizer:
-        self.text.verify()
+    def _fit(
+        self, text: TextStore, indices: npt.NDArray[np.int64], name: str, cuts: tuple[tuple[int, int], ...] = ()
+    ) -> Tokenizer:
+        text.verify()
         if self.config.tokenizer.kind == "whitespace" and self.config.tokenizer.fit_on == "train":
             published = published_vocabulary(self.config.corpus)
             if published is not None and len(published) <= (self.config.tokenizer.vocab_size or len(published)):
@@ -155,23 +178,25 @@ class Corpus:
         if not cuts and (chosen := fitting_sentences(self.config.tokenizer, count)) is not None:
             indices, count = indices[chosen], len(chosen)  # quicker than to read all and leave out most
 
-        counted = ((1, sentence) for sentence in read_sentences(self.text, indices, cuts))
+        counted = ((1, sentence) for sentence in read_sentences(text, indices, cuts))
         sentences = with_progress(counted, f"fitting {name}", count, "sentences")
         return fit_tokenizer(self.config.tokenizer, sentences, count)
 
-    def _encode(self, indices: npt.NDArray[np.int64]) -> Tokens:
+    def _encode(self, text: TextStore, indices: npt.NDArray[np.int64]) -> Tokens:
+        """Return the ids of sentences of a text: `read`, or the original."""
         if self.store is not None:
-            return self.store.gather(indices)
-        ids = self.tokenizer.encode_batch(list(self.text.sentences(indices)))[0]
+            rewritten = np.intersect1d(indices, text.rewritten) if isinstance(text, RewrittenText) else indices[:0]
+            return self.store.gather(indices, rewritten, list(text.sentences(rewritten)))
+        ids = self.tokenizer.encode_batch(list(text.sentences(indices)))[0]
         # The type that a token store has; it exists only for tokenizers that are fitted on the train split.
         return ids if self.config.tokenizer.fit_on == "sample" else ids.astype(dtype_of(self.tokenizer))
 
     def sample(self) -> SampleTokens:
         """Return the ids of the sample."""
         drawn = self.drawn
-        tokens = self._encode(drawn.indices)
+        tokens = self._encode(self.read, drawn.indices)
         for last, end in drawn.cuts:
-            ids = [*encode_beginning(self.tokenizer, self.text.sentence(last), end), EOS]
+            ids = [*encode_beginning(self.tokenizer, self.read.sentence(last), end), EOS]
             tokens = np.concatenate([tokens, np.array(ids, tokens.dtype)])
         documents = self._documents(drawn) if self.config.sample.unit == "document" else None
         return SampleTokens(tokens, drawn.words, drawn.characters, drawn.sentences, drawn.digest, documents)
@@ -194,7 +219,7 @@ class Corpus:
         order = available[permutation(len(available), self.config.corpus.split.seed)]
         ends = np.cumsum(self.text.words[order].astype(np.int64))
         chosen = order[: max(1, int(np.searchsorted(ends, words, side="right")))]
-        tokens = self._encode(chosen)
+        tokens = self._encode(self.text, chosen)
         return HeldOut(tokens, int(self.text.words[chosen].sum()), len(chosen), int((tokens == UNK).sum()))
 
     @property
@@ -216,6 +241,8 @@ class Corpus:
         if self.filter is not None:
             skipped = {"sentences": self.drawn.skipped_sentences, "words": self.drawn.skipped_words}
             entry["filter"] = self.filter.describe() | {"sample": skipped}
+        if self.intervention is not None:
+            entry["ablation"] = self.intervention.describe(self.drawn)
         return entry
 
 

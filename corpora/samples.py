@@ -39,7 +39,7 @@ class Sample:
     digest: str
     available: int  # size of the train split, in units of `count`
     share: float  # of the train split; the expected overlap of two independent samples of this size
-    skipped_sentences: int = 0  # that match the filter and come before the sample's end
+    skipped_sentences: int = 0  # that are left out and come before the sample's end
     skipped_words: int = 0
     domains: dict[str, int] = field(default_factory=dict)  # words by domain, of a text with at least two
 
@@ -71,14 +71,17 @@ def read_sentences(
 
 
 def check_available(
-    config: SampleConfig, corpus: str, available: int, domains: Sequence[str] | None = None, filtered: bool = False
+    config: SampleConfig, corpus: str, available: int, domains: Sequence[str] | None = None, without: str = ""
 ) -> None:
-    """Raise ConfigError if the train split, of `available` units in the chosen domains, is smaller than the sample."""
+    """Raise ConfigError if the train split, of `available` units in the chosen domains, is smaller than the sample.
+
+    without: what samples leave out of it, for the message.
+    """
     if config.number > available:
         within = f" in {', '.join(domains)}" if domains else ""
-        unmatched = " without the sentences that match corpus.filter" if filtered else ""
+        rest = f" without {without}" if without else ""
         raise ConfigError(
-            f"sample.size={config.size}: more {config.count} than the train split of {corpus} has{within}{unmatched} "
+            f"sample.size={config.size}: more {config.count} than the train split of {corpus} has{within}{rest} "
             f"({available:,})"
         )
 
@@ -87,21 +90,23 @@ def draw_sample(
     text: TextStore,
     config: SampleConfig,
     seed: int,
-    filtered: npt.NDArray[np.bool_] | None = None,
+    left_out: npt.NDArray[np.bool_] | None = None,
     domains: Sequence[str] | None = None,
+    without: str = "the sentences that match corpus.filter",
 ) -> Sample:
-    """Draw a run's sample, without sentences true in `filtered` (sentences,), of `domains` (None: all).
+    """Draw a run's sample, without sentences true in `left_out` (sentences,), of `domains` (None: all).
 
-    Raises ConfigError if the train split is too small, StoreError if it needs domains that an older store lacks.
+    without: what `left_out` is, for messages. Raises ConfigError if the train split is too small, StoreError if it
+    needs domains that an older store lacks.
     """
     order = _permuted(text, config, seed)
     if domains is not None:
         order = order[np.isin(text.domains_of(order), [text.domains.index(name) for name in domains])]
-    skipped = np.zeros(len(order), np.bool_) if filtered is None else filtered[order]
+    skipped = np.zeros(len(order), np.bool_) if left_out is None else left_out[order]
     strata = np.zeros(len(order), np.uint8) if config.strata is None else text.domains_of(order)
     sizes = np.where(skipped, 0, np.asarray(text.units(config.count))[order]).astype(np.int64)
     available = int(sizes.sum())
-    check_available(config, text.folder.parent.name, available, domains, filtered is not None)
+    check_available(config, text.folder.parent.name, available, domains, without if left_out is not None else "")
     taken, cuts, ends = [], [], np.zeros(int(strata.max(initial=0)) + 1, np.int64)
     for stratum, quota in enumerate(_quotas(np.bincount(strata, weights=sizes).astype(np.int64), config.number)):
         if not quota:

@@ -122,6 +122,13 @@ class Layer:
         for sentence, part, row in zip(self.text.sentences(chosen), parts.tolist(), rows.tolist(), strict=True):
             yield self._part(part).tree(sentence, row)
 
+    def lemmas(self) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[Any], list[str]]]:
+        """Yield the lemmas of each part: where its sentences begin (sentences + 1,), codes (words,), texts of codes."""
+        for number in range(len(self.manifest["parts"])):
+            part = self._part(number)
+            column = list(TEXTS).index("lemmas")
+            yield np.array(part.offsets, np.int64), part.codes[column], part.dictionaries[column]
+
     def _read_part(self, number: int) -> "_Columns":
         return _Columns(part_path(self.folder, number))
 

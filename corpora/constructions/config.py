@@ -6,6 +6,7 @@ from typing import Any
 from omegaconf import MISSING
 
 from corpora.constructions.patterns import Pattern, compile_patterns
+from corpora.constructions.rules import Rule, compile_rules
 from pairscale.command.schemas import NOT_IN_DIGEST, store_schemas
 from pairscale.errors import ConfigError, check_name
 
@@ -25,7 +26,9 @@ class FilterConfig:
     without: list[Any] = field(default_factory=list)
     # Paradigms of each benchmark that test the construction: evidence for them is direct, for all others indirect.
     paradigms: dict[str, list[str]] = field(default_factory=dict, metadata=NOT_IN_DIGEST)
-    rewrite: Any = None  # of ablate.action=replace (corpora/ablation/rewriting.py)
+    # Of ablate.action=replace: what stands in its place (corpora/constructions/rules.py): a rule for all patterns, or a
+    # list of one for each.
+    rewrite: Any = None
 
     def __post_init__(self) -> None:
         check_name("filter.name", self.name)
@@ -39,6 +42,7 @@ class FilterConfig:
                     f"filter={self.name}: without[{number}], node 0 ({pattern[0].name}): no node of a pattern; must be "
                     f"one of {', '.join(sorted(names))}"
                 )
+        self.rules()
 
     def compiled(self) -> tuple[list[Pattern], list[Pattern]]:
         """Return patterns and without, compiled. Raises ConfigError."""
@@ -46,6 +50,13 @@ class FilterConfig:
             compile_patterns(self.patterns, f"filter={self.name}: patterns"),
             compile_patterns(self.without, f"filter={self.name}: without"),
         )
+
+    def rules(self) -> list[Rule | None]:
+        """Return the rewriting rule of each pattern, compiled, None where there is none. Raises ConfigError."""
+        patterns, _ = self.compiled()
+        if self.rewrite is None:
+            return [None] * len(patterns)
+        return compile_rules(self.rewrite, patterns, f"filter={self.name}: rewrite")
 
 
 store_schemas("filter", filter_schema=FilterConfig)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import re
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from typing import Any, ClassVar
 
 from omegaconf import MISSING
 
+from corpora.ablation.config import AblateConfig
 from corpora.config import CorporaConfig, check_chosen
 from pairscale.command.schemas import ADDED_LATER, NOT_IN_DIGEST, store_schemas
 from pairscale.errors import ConfigError, check_above, check_between, check_choice, check_name, check_seed, check_share
@@ -64,7 +66,14 @@ class ModelConfig:
     def identity(self, run: CorporaConfig) -> tuple[list[str], Any]:
         """Return the words of a run's name, and the configuration that can change its numbers, or raise NoCorpus."""
         check_chosen(run.corpus)
-        return [self.name, run.corpus.name, run.tokenizer.name, run.sample.size, f"s{run.seed}"], run
+        words = [self.name, run.corpus.name, run.tokenizer.name, run.sample.size, f"s{run.seed}"]
+        if run.filter is None:
+            return words, run
+        if run.ablate.acts:
+            return [*words, run.filter.name, *run.ablate.words], run
+        whole = copy.copy(run)  # the same run whichever filter it is compared with
+        whole.filter, whole.ablate = None, AblateConfig()
+        return words, whole
 
 
 @dataclass

@@ -1,0 +1,180 @@
+"""Rewriting: a construction in its alternate form, or with other words, by the rules of its filter.
+
+The rules are those of corpora/constructions/rules.py. A sentence is rewritten if a rule applies to each of its
+occurrences, else samples leave it out: the construction is in neither. All else of the sentence stays as it is.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from corpora.ablation.lexicon import Lexicon
+from corpora.annotate.layer import Layer, Tree
+from corpora.constructions.config import FilterConfig
+from corpora.constructions.matches import Matches
+from corpora.constructions.rules import LEFT_OUT, OTHER, PHRASE, Rule, Slot
+from corpora.text import TextStore
+from corpora.words import count_characters, count_words
+from pairscale.errors import ConfigError
+from pairscale.progress import with_progress
+
+Numbers = npt.NDArray[np.int64]
+Span = tuple[int, int]  # characters of a sentence: begin and end
+
+
+class RewrittenText(TextStore):
+    """A text with some of its sentences rewritten; documents, splits and domains are those of the text."""
+
+    def __init__(self, text: TextStore, sentences: Mapping[int, str]):
+        """`sentences`: the new ones by their indices."""
+        super().__init__(text.folder)
+        self.rewritten: Numbers = np.array(sorted(sentences), np.int64)
+        self._sentences = dict(sentences)
+        counted = [count_words(self._sentences[index], self.manifest["reference"]) for index in self.rewritten.tolist()]
+        self.words = self.words.astype(np.int64)
+        self.words[self.rewritten] = counted
+        self.characters = self.characters.astype(np.int64)
+        self.characters[self.rewritten] = [count_characters(self._sentences[i]) for i in self.rewritten.tolist()]
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the text's digest and of the new sentences."""
+        digest = hashlib.sha256(super().digest.encode())
+        for index in self.rewritten.tolist():
+            digest.update(f"{index}\0{self._sentences[index]}\n".encode())
+        return digest.hexdigest()
+
+    def sentence(self, index: int) -> str:
+        """Return one sentence."""
+        return self._sentences.get(int(index)) or super().sentence(index)
+
+    def sentences(self, indices: npt.ArrayLike) -> Iterator[str]:
+        """Yield sentences in the order of `indices`."""
+        chosen = np.asarray(indices, np.int64)
+        for index, sentence in zip(chosen.tolist(), super().sentences(chosen), strict=True):
+            yield self._sentences.get(index, sentence)
+
+
+def rewritten_text(
+    text: TextStore, layer: Layer, matches: Matches, config: FilterConfig, chosen: Numbers, seed: int
+) -> RewrittenText:
+    """Return the text with the sentences of `chosen` (ascending) rewritten that the filter's rules can rewrite.
+
+    seed: of other words. Raises ConfigError if the filter has no rules, or they apply to no sentence.
+    """
+    rules = config.rules()
+    if not any(rules):
+        raise ConfigError(
+            f"ablate.action=replace with filter={config.name}: it has no rewrite; give it one (conf/filter), or "
+            "ablate.action=remove"
+        )
+    occurrences: dict[int, list[tuple[Rule | None, dict[str, int]]]] = {index: [] for index in chosen.tolist()}
+    for sentence, pattern, words in matches.occurrences():
+        if sentence in occurrences:
+            occurrences[sentence].append((rules[pattern], words))
+    lexicon = _lexicon(text, layer, matches, rules, seed)
+    trees = ((1, pair) for pair in zip(chosen.tolist(), layer.trees(chosen), strict=True))
+    sentences: dict[int, str] = {}
+    for index, tree in with_progress(trees, f"rewriting {config.name}", len(chosen), "sentences"):
+        rewritten = rewrite(tree, occurrences[index], lexicon)
+        if rewritten is not None:
+            sentences[index] = rewritten
+    if not sentences:
+        raise ConfigError(
+            f"ablate.action=replace with filter={config.name}: its rules rewrite none of {len(chosen):,} sentences"
+        )
+    return RewrittenText(text, sentences)
+
+
+def _lexicon(
+    text: TextStore, layer: Layer, matches: Matches, rules: Sequence[Rule | None], seed: int
+) -> Lexicon | None:
+    """Return the words of the train split without those that stand in the construction; None if no rule needs them."""
+    replaced = [{part.node for part in rule or () if isinstance(part, Slot) and part.form == OTHER} for rule in rules]
+    if not any(replaced):
+        return None
+    anchors = [(s, words[node]) for s, pattern, words in matches.occurrences() for node in replaced[pattern]]
+    return Lexicon.of(layer, text.split_sentences("train"), anchors, seed)
+
+
+def rewrite(
+    tree: Tree, occurrences: Sequence[tuple[Rule | None, Mapping[str, int]]], lexicon: Lexicon | None = None
+) -> str | None:
+    """Return a tree's sentence with each occurrence rewritten by its rule; None if one has no rule or does not apply.
+
+    occurrences: the rule, and the word of each node. lexicon: needed by rules with other words.
+    """
+    parts = [_replaced(tree, rule, words, lexicon) for rule, words in occurrences if rule is not None]
+    stretches = sorted(part for part in parts if part is not None)
+    if len(stretches) < len(occurrences) or not stretches:
+        return None
+    if any(after[0] < before[1] for (before, _), (after, _) in pairwise(stretches)):
+        return None
+    text, end = "", 0
+    for (start, stop), new in stretches:
+        text += tree.sentence[end:start] + new
+        end = stop
+    return text + tree.sentence[end:]
+
+
+def _replaced(tree: Tree, rule: Rule, words: Mapping[str, int], lexicon: Lexicon | None) -> tuple[Span, str] | None:
+    """Return the stretch that a rule replaces and its new text; None if it does not apply."""
+    slots = [part for part in rule if isinstance(part, Slot)]
+    spans = {slot.node: _span(tree, slot, words, {words[other.node] for other in slots}) for slot in slots}
+    known = sorted(span for span in spans.values() if span is not None)
+    if len(known) < len(slots):
+        return None
+    gaps = [tree.sentence[before[1] : after[0]] for before, after in pairwise(known)]
+    if any(before[1] > after[0] for before, after in pairwise(known)) or any(gap.strip() for gap in gaps):
+        return None
+    new = ""
+    for part in rule:
+        if isinstance(part, str):
+            new += part
+        elif part.form != LEFT_OUT:
+            begin, end = spans[part.node] or (0, 0)
+            word = tree.sentence[begin:end]
+            other = lexicon.other(tree, words[part.node]) if part.form == OTHER and lexicon is not None else word
+            if other is None:
+                return None
+            new += _lowered(tree, begin, other) if part.form != OTHER else other
+    new = " ".join(new.split())
+    return (known[0][0], known[-1][1]), new[:1].upper() + new[1:] if known[0][0] == tree.starts[0] else new
+
+
+def _span(tree: Tree, slot: Slot, words: Mapping[str, int], named: set[int]) -> Span | None:
+    """Return the characters of a node, with its dependents if the rule asks for them; None if others stand between."""
+    word = words[slot.node]
+    if word < 0:
+        return None
+    if slot.form != PHRASE:
+        return tree.starts[word], tree.ends[word]
+    inside = sorted(_phrase(tree, word, named - {word}))
+    if inside[-1] - inside[0] + 1 != len(inside):
+        return None
+    return tree.starts[inside[0]], tree.ends[inside[-1]]
+
+
+def _phrase(tree: Tree, word: int, without: set[int]) -> set[int]:
+    """Return a word and all that depends on it, but for words of `without` and their dependents."""
+    phrase = {word}
+    grown = True
+    while grown:
+        more = {
+            one for one, head in enumerate(tree.heads) if head in phrase and one not in phrase and one not in without
+        }
+        phrase |= more
+        grown = bool(more)
+    return phrase
+
+
+def _lowered(tree: Tree, begin: int, text: str) -> str:
+    """Return a text that began a sentence as it stands elsewhere: without its capital unless it is a name or I."""
+    first = tree.starts.index(begin)
+    if begin != tree.starts[0] or tree.upos[first] == "PROPN" or tree.words[first] in ("I", "I'm") or text.isupper():
+        return text
+    return text[:1].lower() + text[1:]
