@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import re
 from collections.abc import Mapping
@@ -12,7 +11,6 @@ from typing import Any, ClassVar
 
 from omegaconf import MISSING
 
-from corpora.ablation.config import AblateConfig
 from corpora.config import CorporaConfig, check_chosen
 from pairscale.command.schemas import ADDED_LATER, NOT_IN_DIGEST, store_schemas
 from pairscale.errors import ConfigError, check_above, check_between, check_choice, check_name, check_seed, check_share
@@ -67,13 +65,9 @@ class ModelConfig:
         """Return the words of a run's name, and the configuration that can change its numbers, or raise NoCorpus."""
         check_chosen(run.corpus)
         words = [self.name, run.corpus.name, run.tokenizer.name, run.sample.size, f"s{run.seed}"]
-        if run.filter is None:
-            return words, run
-        if run.ablate.acts:
-            return [*words, run.filter.name, *run.ablate.words], run
-        whole = copy.copy(run)  # the same run whichever filter it is compared with
-        whole.filter, whole.ablate = None, AblateConfig()
-        return words, whole
+        if run.filter is not None and run.ablate.acts:
+            words += [run.filter.name, *run.ablate.words]
+        return words, run
 
 
 @dataclass
