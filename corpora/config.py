@@ -1,7 +1,8 @@
 """Schemas of the configuration groups `corpus`, `sample`, `tokenizer` and `paths`, whose values are in conf/."""
 
+import copy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from omegaconf import MISSING
 
@@ -249,6 +250,14 @@ class CorporaConfig:
                 f"tokenizer=word: would split the words of the pretokenised corpus={self.corpus.name} again, <unk> "
                 "among them; give tokenizer=whitespace"
             )
+
+    def of_run(self) -> Self:
+        """Return the configuration without a filter if no ablation acts: the same run, whichever others lack."""
+        if self.ablate.acts or self.filter is None:
+            return self
+        run = copy.copy(self)
+        run.filter, run.ablate = None, AblateConfig()
+        return run
 
 
 store_schemas(

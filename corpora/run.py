@@ -2,10 +2,14 @@
 
 import sys
 import time
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
+from corpora.ablation.intervention import Intervention
+from corpora.ablation.listing import write_listing
+from corpora.annotate.layer import layer_folder, layer_names
 from corpora.config import CorporaConfig
 from corpora.filters import filter_folder
 from corpora.prepare import MANIFEST, Corpus, corpus_folder, prepare, tokenizer_folder
@@ -15,6 +19,7 @@ from pairscale.machine import peak_memory
 from pairscale.tables import plain_table, print_table
 
 MOST_FILES = 4  # of a corpus whose table names them
+MEANS = ("removed", "control")  # of a matched control's balance
 SIZES = ("documents", "sentences", "words", "characters")  # of a split in the text's manifest
 
 
@@ -29,7 +34,7 @@ def prepare_corpus(config: CorporaConfig) -> None:
     if config.tokenizer.fit_on == "train":
         corpus.prepare_store()
     vocabulary = len(corpus.tokenizer)
-    filtered = corpus.filter
+    filtered, intervention = corpus.filter, corpus.intervention
     seconds = time.monotonic() - started
     print_table(console, _table(corpus), ("characters", "documents"))
     if corpus.text.has_domains and len(corpus.text.domains) > 1:
@@ -43,6 +48,9 @@ def prepare_corpus(config: CorporaConfig) -> None:
             f"and {sizes['words']:,} of {sizes['of_words']:,} words from the train split",
             soft_wrap=True,
         )
+    if intervention is not None:
+        for line in _ablation(intervention, config.ablate.listing):
+            print_text(console, line)
     words = sum(split["words"] for split in corpus.text.manifest["splits"].values())
     memory = peak_memory() + peak_memory(children=True)
     console.print(f"{seconds:,.1f} s, {words / seconds:,.0f} words/s, peak memory {memory / 2**20:,.0f} MiB")
@@ -52,9 +60,35 @@ def prepare_corpus(config: CorporaConfig) -> None:
 def _print_state(console: Console, config: CorporaConfig) -> None:
     corpus, pattern = corpus_folder(config), config.corpus.filter
     filters = [] if pattern is None else [filter_folder(corpus, pattern)]
-    for folder in (corpus / "text", tokenizer_folder(config), *filters):
+    layers = [] if config.filter is None else [layer_folder(corpus, name) for name in layer_names(corpus)]
+    for folder in (corpus / "text", tokenizer_folder(config), *filters, *layers):
         state = "prepared" if (folder / MANIFEST).exists() else "to be prepared"
         console.print(f"{state}: {folder}", soft_wrap=True)
+    if config.filter is not None and not layers:
+        console.print(f"to be prepared: an annotation of {config.corpus.name} (python -m corpora.annotate)")
+
+
+def _ablation(intervention: Intervention, listing: str | None) -> list[str]:
+    """Say what an ablation does to the train split, and write the list of its sentences to the file `listing`."""
+    sizes, balance = intervention.sizes, intervention.balance
+    of = f"of {sizes['of_sentences']:,} sentences and {sizes['of_words']:,} words of the train split"
+    lines = [
+        f"filter={sizes['filter']}: {sizes['matching']['sentences']:,} {of} have it in layer {sizes['layer']}, in "
+        f"{sizes['matching']['words']:,} words",
+        f"ablate.action={sizes['action']}, ablate.dose={sizes['dose']}: leaves out {len(intervention.skipped):,} "
+        f"sentences and rewrites {sizes['rewritten']:,}, {sizes['words']:,} words in all",
+    ]
+    if balance:
+        means = "; ".join(
+            f"{name} {balance[name]['words']:.2f}, {balance[name]['log_frequency']:.3f}" for name in MEANS
+        )
+        lines.append(
+            f"matched control: {balance['same_class']:.1%} of the sentences have one of their source, length and tenth "
+            f"of frequency; mean words, and mean log frequency of lemmas: {means}"
+        )
+    if listing is not None:
+        lines.append(f"{write_listing(Path(listing), intervention):,} sentences listed in {listing}")
+    return lines
 
 
 def _table(corpus: Corpus) -> Table:

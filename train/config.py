@@ -6,7 +6,6 @@ from typing import Any
 
 from omegaconf import MISSING
 
-from corpora.ablation.config import AblateConfig
 from corpora.config import CorporaConfig
 from pairscale.command.schemas import NOT_IN_DIGEST
 from pairscale.errors import ConfigError, check_between, check_choice, check_name
@@ -68,8 +67,6 @@ class RunConfig(CorporaConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.ablate.acts:  # the same run, whichever construction others lack
-            self.filter, self.ablate = None, AblateConfig()
         rates = self.dry_run_words_per_s
         for rate in rates.values() if isinstance(rates, dict) else [] if rates is None else [rates]:
             if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 < rate <= 1e12:

@@ -320,6 +320,8 @@ def estimate_table(
         counts = known_filter(config)
         part = f"{counts['sentences']:,} sentences, {counts['words']:,} words" if counts else "an unknown part"
         table.add_row("filter", Text(f"{config.corpus.filter} takes {part} out of the train split"))
+    if config.filter is not None and config.ablate.acts:
+        table.add_row("ablation", Text(f"filter={config.filter.name}, ablate.action={' '.join(config.ablate.words)}"))
     how = "counted in one pass" if estimated.counted else f"seen in {estimated.steps:,} steps"
     table.add_row("training", f"{estimated.words_seen:,} words {how}: {state}")
     if estimated.snapshots:

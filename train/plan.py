@@ -90,7 +90,7 @@ class Plan:
             print_text(console, text)
 
     def _labels(self) -> tuple[dict[str, str], list[str]]:
-        return labels({run.estimate.run: dataclasses.asdict(run.config) for run in self.runs})
+        return labels({run.estimate.run: dataclasses.asdict(run.config.of_run()) for run in self.runs})
 
     def cells(self) -> list[tuple[str, str, list[Planned]]]:
         """Return the runs of each label (train/runs/axes.py) and size, in the order of both."""
@@ -140,7 +140,7 @@ class Plan:
         from pairscale.machine import available_cores, fit_memory
         from pairscale.sizes import clock
         from train.estimate import corpus_described
-        from train.loop.device import takes_gpu
+        from train.loop.device import bf16_warning, takes_gpu
 
         estimates = [run.estimate for run in self.runs]
         done = sum(one.done for one in estimates)
@@ -171,7 +171,7 @@ class Plan:
         if any(one.guessed for one in estimates):
             note = "tokens a word and vocabulary are guesses where a corpus is not prepared: python -m corpora"
             lines.append(as_typed(note))
-        return lines
+        return lines + list(dict.fromkeys(filter(None, (bf16_warning(run.config) for run in todo))))
 
 
 def _bytes(runs: Iterable[Planned]) -> int:

@@ -30,6 +30,7 @@ def train_run(config: RunConfig, command: bool = False, check: Callable[[], obje
     and whatever stops training, after recording the reason in the manifest. Bad input that stops a run before any work
     leaves no trace of it, unless a sweep requested the run.
     """
+    config = config.of_run()
     folder = RunFolder.of(config)
     if folder.done:
         _skip(config, folder)
@@ -111,9 +112,12 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker, command: bool
         return
     if command:
         import_lightning()
+    from train.loop.device import bf16_warning
     from train.loop.ranks import other_ranks
     from train.loop.training import train
 
+    if warning := bf16_warning(config):
+        say(warning)
     with other_ranks(config) as ranks:
         train(config, folder, tracker, ranks)
 

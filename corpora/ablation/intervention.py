@@ -1,6 +1,6 @@
 """Interventions: from the matches of a filter to the sentences that samples skip or read in another form."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpora.ablation.config import CONTROL, KEEP_ONLY, REPLACE, AblateConfig
-from corpora.ablation.control import matched_control
+from corpora.ablation.control import Control, matched_control
 from corpora.ablation.rewriting import RewrittenText, rewritten_text
 from corpora.annotate.layer import open_layer
 from corpora.constructions.config import FilterConfig
@@ -39,21 +39,26 @@ class Intervention:
     skipped: Numbers
     layer: str
     digest: str  # SHA-256 of what it follows from: matches, skipped sentences and rewritten ones
-    balance: dict[str, Any] = field(default_factory=dict)  # of a control and the sentences that it stands for
+    control: Control | None = None
+
+    @property
+    def balance(self) -> dict[str, Any]:
+        """How alike a control and the sentences are that it stands for; {} without a control."""
+        return self.control.balance() if self.control is not None else {}
 
     @property
     def rewritten(self) -> Numbers:
         """The sentences that samples read in another form."""
         return self.text.rewritten if isinstance(self.text, RewrittenText) else np.empty(0, np.int64)
 
-    def describe(self, sample: Sample) -> dict[str, Any]:
-        """Return the intervention's entry in a run's manifest, with what it did to a sample.
+    @property
+    def sizes(self) -> dict[str, Any]:
+        """What it is and what it does to the train split, for manifests.
 
-        sentences, words: skipped or rewritten ones of the train split; matching: its sentences with the construction.
+        sentences, words: skipped or rewritten ones; matching: those with the construction.
         """
         train, words = self.original.manifest["splits"]["train"], self.original.words
         acted = np.union1d(self.skipped, self.rewritten)
-        rewritten = np.isin(sample.indices, self.rewritten)
         return {
             "filter": self.filter.name,
             "action": self.config.action,
@@ -67,13 +72,21 @@ class Intervention:
             "matching": {"sentences": len(self.matching), "words": int(words[self.matching].sum())},
             "rewritten": len(self.rewritten),
             "balance": self.balance,
-            "sample": {
-                "sentences": sample.skipped_sentences,
-                "words": sample.skipped_words,
-                "matching": int((np.isin(sample.indices, self.matching) & ~rewritten).sum()),
-                "rewritten": int(rewritten.sum()),
-            },
         }
+
+    def describe(self, sample: Sample) -> dict[str, Any]:
+        """Return the intervention's entry in a run's manifest: its sizes, and what it did to the run's sample.
+
+        Of the sample, sentences and words: skipped ones before its end; matching, rewritten: sentences that it has.
+        """
+        rewritten = np.isin(sample.indices, self.rewritten)
+        of_sample = {
+            "sentences": sample.skipped_sentences,
+            "words": sample.skipped_words,
+            "matching": int((np.isin(sample.indices, self.matching) & ~rewritten).sum()),
+            "rewritten": int(rewritten.sum()),
+        }
+        return self.sizes | {"sample": of_sample}
 
 
 def intervene(
@@ -97,15 +110,15 @@ def intervene(
         )
     kept = round(Fraction(config.dose) * len(matching))
     changed = np.sort(matching[permutation(len(matching), seed)[kept:]])
-    skipped, balance, read = changed, {}, text
+    skipped, control, read = changed, None, text
     match config.action:
         case value if value == KEEP_ONLY:
             skipped = others
         case value if value == CONTROL:
             control = matched_control(text, layer, matches.digest, matching, others, seed)
-            skipped, balance = np.sort(control.of(changed)), control.balance()
+            skipped = np.sort(control.of(changed))
         case value if value == REPLACE:
             read = rewritten_text(text, layer, matches, construction, changed, seed)
             skipped = np.setdiff1d(changed, read.rewritten, assume_unique=True)
     digest = sha256_json([matches.digest, skipped.tolist(), read.digest])
-    return Intervention(construction, config, text, read, matching, changed, skipped, layer.name, digest, balance)
+    return Intervention(construction, config, text, read, matching, changed, skipped, layer.name, digest, control)

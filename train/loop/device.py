@@ -85,6 +85,20 @@ def set_up_gpu(bf16: bool) -> None:
     torch.backends.cudnn.allow_tf32 = bf16
 
 
+def bf16_warning(config: RunConfig) -> str:
+    """Return a warning if a run computes in bf16 on a CPU that has no instructions for it; "" otherwise."""
+    if config.precision != "bf16" or config.model.counted or device_of(config.trainer) != "cpu":
+        return ""
+    import torch
+
+    if torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        return ""
+    return (
+        "precision=bf16: this CPU has no instructions for it, and takes many times as long as with precision=fp32, "
+        "which is another run"
+    )
+
+
 @contextmanager
 def without_gradients(device: torch.device, bf16: bool) -> Iterator[None]:
     """Compute without gradients, products in bfloat16 or float32; afterwards `set_up_gpu` is as before."""

@@ -67,7 +67,7 @@ class ModelConfig:
         words = [self.name, run.corpus.name, run.tokenizer.name, run.sample.size, f"s{run.seed}"]
         if run.filter is not None and run.ablate.acts:
             words += [run.filter.name, *run.ablate.words]
-        return words, run
+        return words, run.of_run()
 
 
 @dataclass

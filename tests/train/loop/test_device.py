@@ -15,6 +15,7 @@ from pairscale.errors import ConfigError, RunError
 from pairscale.machine import available_cores, available_memory, fit_memory, idle_cores
 from tests.support import ROOT
 from train.loop.device import (
+    bf16_warning,
     device_of,
     enough_memory,
     set_up_gpu,
@@ -224,3 +225,13 @@ def test_a_full_gpu_is_a_message_of_one_line():
     with pytest.raises(RunError, match=r"not enough memory \(tried to allocate 2 GiB\); take a smaller batch"):  # noqa: SIM117
         with enough_memory("take a smaller batch"):
             raise torch.OutOfMemoryError("tried to allocate\n  2 GiB")
+
+
+def test_bf16_without_instructions_for_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = compose("train", ["corpus=toy", "precision=bf16", "trainer.accelerator=cpu"])
+    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: False)
+    assert bf16_warning(run).startswith("precision=bf16: this CPU has no instructions for it")
+    assert bf16_warning(compose("train", ["corpus=toy", "trainer.accelerator=cpu"])) == ""
+    assert bf16_warning(compose("train", ["corpus=toy", "precision=bf16", "model=ngram"])) == ""
+    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: True)
+    assert bf16_warning(run) == ""
