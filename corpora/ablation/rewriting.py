@@ -16,7 +16,7 @@ from corpora.ablation.lexicon import Lexicon
 from corpora.annotate.layer import Layer, Tree
 from corpora.constructions.config import FilterConfig
 from corpora.constructions.matches import Matches
-from corpora.constructions.rules import LEFT_OUT, OTHER, PHRASE, Rule, Slot
+from corpora.constructions.rules import OTHER, PHRASE, Rule, Slot
 from corpora.text import TextStore
 from corpora.words import count_characters, count_words
 from pairscale.errors import ConfigError
@@ -135,7 +135,7 @@ def _replaced(tree: Tree, rule: Rule, words: Mapping[str, int], lexicon: Lexicon
     for part in rule:
         if isinstance(part, str):
             new += part
-        elif part.form != LEFT_OUT:
+        elif not part.left_out:
             begin, end = spans[part.node] or (0, 0)
             word = tree.sentence[begin:end]
             other = lexicon.other(tree, words[part.node]) if part.form == OTHER and lexicon is not None else word

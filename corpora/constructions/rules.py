@@ -2,8 +2,8 @@
 
 A rule is a text with nodes of the pattern in braces: {verb} is the word itself, {theme...} the word with all that
 depends on it (without the parts that other nodes of the rule name), {noun:other} another word of equal frequency with
-the same part of speech and features, and {-article} a word that is left out. All else stands as it is written. The
-words of a rule's nodes must form one stretch of the sentence.
+the same part of speech and features, and {-article} or {-clause...} what is left out. All else stands as it is written.
+The words of a rule's nodes must form one stretch of the sentence.
 """
 
 import re
@@ -14,17 +14,18 @@ from typing import Any
 from corpora.constructions.patterns import Pattern
 from pairscale.errors import ConfigError
 
-WORD, PHRASE, OTHER, LEFT_OUT = "word", "phrase", "other", "left out"
+WORD, PHRASE, OTHER = "word", "phrase", "other"
 _SLOT = re.compile(r"\{(?P<left_out>-)?(?P<node>[^{}.:-]+)(?P<form>\.\.\.|:other)?\}")
 _FORMS = {None: WORD, "...": PHRASE, ":other": OTHER}
 
 
 @dataclass(frozen=True)
 class Slot:
-    """A node of a rule, and the form in which it stands: WORD, PHRASE, OTHER or LEFT_OUT."""
+    """A node of a rule, the form in which it stands, WORD, PHRASE or OTHER, and whether that is left out."""
 
     node: str
     form: str
+    left_out: bool = False
 
 
 Rule = tuple[str | Slot, ...]  # texts as they are, and nodes
@@ -53,8 +54,7 @@ def _rule(rule: Any, pattern: Pattern, where: str) -> Rule | None:
     end = 0
     for match in _SLOT.finditer(rule):
         parts.append(rule[end : match.start()])
-        form = LEFT_OUT if match["left_out"] else _FORMS[match["form"]]
-        parts.append(Slot(match["node"], form))
+        parts.append(Slot(match["node"], _FORMS[match["form"]], bool(match["left_out"])))
         end = match.end()
     parts.append(rule[end:])
     slots = [part for part in parts if isinstance(part, Slot)]
