@@ -43,7 +43,7 @@ from corpora.tokenizers import (
 from pairscale.errors import InputError, StoreError
 from pairscale.files import only_process, sha256_json
 from pairscale.progress import Share, with_progress
-from pairscale.seeds import derived_seed, permutation
+from pairscale.seeds import permutation
 
 Tokens = npt.NDArray[Any]
 MANIFEST = "manifest.json"  # of a store, written last
@@ -86,8 +86,7 @@ class Corpus:
         left_out = self.filter.matches if self.filter is not None else None
         parts = ["the sentences that match corpus.filter"] if left_out is not None else []
         if self.intervention is not None:
-            left_out = np.zeros(len(self.text), np.bool_) if left_out is None else left_out.copy()
-            left_out[self.intervention.skipped] = True
+            left_out = self.intervention.left_out(left_out)
             parts.append(f"those that ablate.action={self.config.ablate.action} leaves out")
         domains = self.config.corpus.domains
         return draw_sample(self.read, self.config.sample, self.config.seed, left_out, domains, " and ".join(parts))
@@ -97,9 +96,8 @@ class Corpus:
         """What samples do about a construction; None if the configuration has no ablation."""
         if self.config.filter is None or not self.config.ablate.acts:
             return None
-        seed = derived_seed(self.config.ablate.seed, self.config.seed, "ablation")
         left_out = self.filter.matches if self.filter is not None else None
-        return intervene(self.text, self.config.filter, self.config.ablate, seed, left_out)
+        return intervene(self.text, self.config.filter, self.config.ablate, self.config.seed, left_out)
 
     @property
     def read(self) -> TextStore:

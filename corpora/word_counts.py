@@ -8,14 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
+from corpora.ablation.config import AblateConfig
+from corpora.ablation.intervention import Intervention, intervene
 from corpora.config import SampleConfig
+from corpora.constructions.config import FilterConfig
 from corpora.filters import Filter, filter_folder
 from corpora.samples import Sample, draw_sample, read_sentences
 from corpora.text import TextStore
 from corpora.words import words
-from pairscale.errors import StoreError
+from pairscale.errors import ConfigError, StoreError
 
 
 @dataclass(frozen=True)
@@ -41,19 +45,38 @@ class Counts:
 def sample_again(
     config: Mapping[str, Any], manifest: Mapping[str, Any] | None, store: Path
 ) -> tuple[TextStore, Sample]:
-    """Return the text of a run and its sample, drawn again. `store` is paths.store.
+    """Return the text of a run, as its ablation leaves it, and its sample, drawn again. `store` is paths.store.
 
-    config, manifest: plain data, the latter None if not trained. Raises StoreError if the text is missing or another.
+    config, manifest: plain data, the latter None if not trained. Raises StoreError if the text or its annotation is
+    missing or another.
     """
     corpus = store / str(config["corpus"]["name"])
     text = TextStore(corpus / "text")
     pattern = config["corpus"].get("filter")
     filtered = Filter(filter_folder(corpus, pattern), text, pattern).matches if pattern is not None else None
     domains = config["corpus"].get("domains")
+    if (ablated := _ablated(config, text, filtered)) is not None:
+        text, filtered = ablated.text, ablated.left_out(filtered)
     sample = draw_sample(text, SampleConfig(**config["sample"]), int(config["seed"]), filtered, domains)
     if manifest is not None and sample.digest != manifest["corpus"]["sample"]["digest"]:
         raise StoreError(f"{corpus}: not the text that the run was trained on (its sample has another digest)")
     return text, sample
+
+
+def _ablated(config: Mapping[str, Any], text: TextStore, filtered: npt.NDArray[np.bool_] | None) -> Intervention | None:
+    """Return the intervention of a run; None if it has none. Raises StoreError."""
+    construction = config.get("filter")
+    if construction is None:
+        return None
+    try:
+        ablate = AblateConfig(**config["ablate"])
+        return (
+            intervene(text, FilterConfig(**construction), ablate, int(config["seed"]), filtered)
+            if ablate.acts
+            else None
+        )
+    except ConfigError as error:  # of a text that is there: its annotation is missing
+        raise StoreError(str(error)) from None
 
 
 def sample_counts(

@@ -17,7 +17,7 @@ from corpora.samples import Sample
 from corpora.text import TextStore
 from pairscale.errors import ConfigError
 from pairscale.files import sha256_json
-from pairscale.seeds import permutation
+from pairscale.seeds import derived_seed, permutation
 
 Numbers = npt.NDArray[np.int64]
 
@@ -50,6 +50,12 @@ class Intervention:
     def rewritten(self) -> Numbers:
         """The sentences that samples read in another form."""
         return self.text.rewritten if isinstance(self.text, RewrittenText) else np.empty(0, np.int64)
+
+    def left_out(self, others: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_]:
+        """Return (sentences of the text,) true for those that samples leave out, for this or as true in `others`."""
+        left_out = np.zeros(len(self.original), np.bool_) if others is None else others.copy()
+        left_out[self.skipped] = True
+        return left_out
 
     @property
     def sizes(self) -> dict[str, Any]:
@@ -92,11 +98,12 @@ class Intervention:
 def intervene(
     text: TextStore, construction: FilterConfig, config: AblateConfig, seed: int, left_out: npt.NDArray[np.bool_] | None
 ) -> Intervention:
-    """Return what the samples of a seed do about a construction; config.acts.
+    """Return what the samples of a run's seed do about a construction; config.acts.
 
     left_out: sentences (sentences of the text,) that samples lack anyway, which are neither acted upon nor controls.
     Raises ConfigError for a text without annotation, a construction that it lacks and a control that cannot be drawn.
     """
+    seed = derived_seed(config.seed, seed, "ablation")
     layer = open_layer(text.folder.parent, config.layer, text)
     matches = find_matches(text.folder.parent, text, layer, construction)
     train = text.split_sentences("train")

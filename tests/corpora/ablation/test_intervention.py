@@ -7,13 +7,15 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from omegaconf import OmegaConf
 
 from corpora.annotate.run import annotate
 from corpora.config import CorporaConfig
 from corpora.prepare import Corpus, prepare
+from corpora.word_counts import sample_again
 from corpora.words import count_words
 from pairscale.command.compose import compose
-from pairscale.errors import ConfigError
+from pairscale.errors import ConfigError, StoreError
 from tests.support.commands import run_command
 
 THERE = """\
@@ -139,6 +141,23 @@ def test_the_manifest_counts_what_was_removed(words):
     balance = corpus_of(words, "control").manifest["ablation"]["balance"]
     assert balance["removed"]["words"] == balance["control"]["words"] == 6
     assert balance["same_class"] == 0  # each number and each form of "fox" is rare in its own way
+
+
+@pytest.mark.parametrize("action", ["none", "remove", "replace"])
+def test_the_sample_of_a_run_is_drawn_again(words, action):
+    """By the analysis, from the run's configuration and manifest."""
+    corpus = corpus_of(words, action, "ablate.dose=1/5", construction="determiner_noun")
+    config = OmegaConf.to_container(OmegaConf.structured(corpus.config.of_run()))
+    store = corpus.text.folder.parents[1]
+    text, sample = sample_again(config, {"corpus": corpus.manifest}, store)
+    assert sample.digest == corpus.drawn.digest
+    assert list(text.sentences(sample.indices)) == read(corpus)
+    with pytest.raises(StoreError, match="its sample has another digest"):
+        sample_again(config, {"corpus": {"sample": {"digest": "0" * 64}}}, store)
+    if action != "none":
+        config["ablate"]["layer"] = "spacy"
+        with pytest.raises(StoreError, match=r"ablate\.layer=spacy: no such annotation"):
+            sample_again(config, None, store)
 
 
 def test_equal_ablations_have_equal_digests_and_others_do_not(words):
