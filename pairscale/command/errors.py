@@ -44,6 +44,8 @@ def describe(error: BaseException) -> str | None:
             return _no_such_key(str(cause.full_key), cause.object_type)
         if isinstance(cause, ValueError) and "integer string conversion" in str(cause):
             return "a number has more than 4,300 digits; no key takes such a large one"
+        if isinstance(cause, ValueError) and "Config group override must be a string" in str(cause):
+            return "GROUP=null: a group takes the name of a file in conf/GROUP; leave it out, or write ~GROUP for none"
         # Hydra and OmegaConf leave some causes in the context alone.
         follows = isinstance(cause, (HydraException, OmegaConfBaseException))
         cause = cause.__cause__ or (cause.__context__ if follows else None)

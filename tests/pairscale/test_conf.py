@@ -116,6 +116,7 @@ def test_every_option_of_a_group_converts_and_keeps_its_name(first):
         ("+foo=3", "foo: no such key; available: ablate, analysis,"),
         ("+model.hiden=3", "model.hiden: no such key; did you mean hidden?"),
         ("method=[lpp]", "method=lpp: no such method; did you mean lp? available: ab_prompt,"),
+        ("filter=null", "GROUP=null: a group takes the name of a file in conf/GROUP; leave it out, or"),
         ("experiment=demos", "experiment=demos: no such experiment; did you mean demo? available: ablation_small, b"),
         ("model.layers=two", "Value 'two' of type 'str' could not be converted to Integer"),
         ("model=gpt5", "model=gpt5: no such model; did you mean gpt2? available:"),
