@@ -1,13 +1,14 @@
 """Precision and recall of the patterns of conf/filter/, by hand labels of sentences.
 
     python -m tests.bench.construction_quality UD_English-EWT --parser store/parsers/en_ewt-ud
-    python -m tests.bench.construction_quality UD_English-EWT --parser store/parsers/en_ewt-ud --before FOLDER
+        [--before EARLIER/conf/filter]
 
 The first argument is the folder of UD English EWT 2.x, --parser a parser that `python -m corpora.train_parser` trained
 on it. Labels are those of tests/support/construction_labels.py. A sentence is found if a pattern matches anywhere in
 it; where the label of a construction is doubtful, the sentence does not count for it. Sentences of the training split
-are left out where trees are parsed, as the parser knows them. --before: conf/filter of an earlier checkout; filters
-that have other patterns there get rows of both. Writes analysis/results/construction_quality.csv:
+are left out where trees are parsed, as the parser knows them. --before: the patterns before some were mended (`git
+archive 91b3f47 conf/filter | tar -x -C EARLIER`), which get rows of their own. Writes
+analysis/results/construction_quality.csv:
 
     labels      first: as made before the patterns were read; corrected: with construction_corrections.csv
     trees       gold: the treebank's; parsed: the parser's
@@ -71,6 +72,10 @@ def read_filters(folder: Path) -> dict[str, FilterConfig]:
     return configs
 
 
+def patterns_of(config: FilterConfig) -> tuple[list[Any], list[Any]]:
+    return config.patterns, config.without
+
+
 def quality(name: str, found: Mapping[str, bool], labels: Sequence[Labels]) -> dict[str, int | float]:
     """Return counts, precision and recall of a construction in the labelled sentences of which `found` knows."""
     certain = [one for one in labels if one.sentence in found and name not in one.doubtful]
@@ -116,7 +121,7 @@ def main() -> None:
     trees = {"gold": gold, "parsed": parsed_trees(options.parser, first, gold)}
     filters = read_filters(FILTERS)
     before = read_filters(options.before) if options.before else filters
-    mended = [name for name in filters if filters[name].compiled() != before[name].compiled()]
+    mended = [name for name in filters if patterns_of(filters[name]) != patterns_of(before[name])]
     table = pd.DataFrame(rows_of(filters, trees, labels)).assign(patterns="now")
     earlier = pd.DataFrame(rows_of({name: before[name] for name in mended}, trees, labels)).assign(patterns="before")
     table = pd.concat([table, earlier] if mended else [table], ignore_index=True)
