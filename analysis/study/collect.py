@@ -13,8 +13,9 @@ import pandas as pd
 
 from pairscale.errors import RunError
 from pairscale.sizes import format_size, parse_size
-from train.runs.axes import in_order, labels
+from train.runs.axes import base_labels, in_order, labels
 from train.runs.folder import DONE, RunFolder, study_runs
+from train.runs.interventions import constructions, intervention_of
 from train.runs.metrics import exported_validation
 
 MISSING = "missing"
@@ -33,7 +34,8 @@ _NO_PLACE = "comes trained on a text whose size is not known, so it has no place
 _COUNTED = {"sentences": " sentences", "characters": " characters"}  # unit of a size other than words
 _COLUMNS = [
     "model", "tokenizer", "corpus", "size", "reference", "seed", "nested", "sample_words", "words_seen", "parameters",
-    "words_per_s", "wall_s", "overlap", "valid_ppl", "valid_oov_rate", "vocabulary", "training", "manifest", "group",
+    "words_per_s", "wall_s", "overlap", "valid_ppl", "valid_oov_rate", "vocabulary", "training", "filter", "action",
+    "dose", "manifest", "group", "base",
 ]  # fmt: skip
 _COMES_TRAINED = {"path", "checkpoint"}  # keys of models that were not trained here
 PIECES, OF_TEXT, OF_SAMPLE = "pieces", "text", "sample"  # what a tokenizer knows: pieces, or words of which text
@@ -48,7 +50,9 @@ class Study:
     runs: one row per run that is done, indexed by run id: study, model, tokenizer, corpus, size ("125k", "4k
     sentences"), reference, seed, nested, sample_words, words_seen, parameters, words_per_s, wall_s, valid_ppl (per
     reference word), valid_oov_rate, overlap (share of text that two samples of this size have in common), vocabulary
-    (PIECES, OF_TEXT or OF_SAMPLE), training (the run itself, or the model whose revision it is), group, manifest.
+    (PIECES, OF_TEXT or OF_SAMPLE), training (the run itself, or the model whose revision it is), filter, action and
+    dose (of the intervention in its text; "", none and 1 for the full text), group, base (the group without the
+    intervention: what treatment, control and full text have in common), manifest.
     problems: one row per run that is wanted but cannot be used: run, status, reason.
     untrained: runs without training (recipe.budget.epochs=0), columns as of `runs`.
     unplaced: pretrained models without a place on the curves, indexed by run id: group, manifest. Tables that need no
@@ -153,6 +157,7 @@ def assemble(
     table = pd.DataFrame(rows).set_index("run")
     table.insert(0, "study", study)
     table["group"], notes = group_names(table, configs)
+    table = with_interventions(table, configs)
     if rows is revisions:
         notes.append(_ONE_TRAINING)
     baselines = pd.DataFrame(untrained, columns=["run", *_COLUMNS]).set_index("run").assign(group=UNTRAINED)
@@ -165,6 +170,18 @@ def group_names(table: pd.DataFrame, configs: Mapping[str, Mapping[str, Any]]) -
     names, notes = labels({str(run): configs[str(run)] for run in table.index})
     groups, other_texts = _by_text(pd.Series(names), table["manifest"], configs)
     return groups, notes + other_texts
+
+
+def with_interventions(table: pd.DataFrame, configs: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+    """Add filter, action, dose and base, the group without its intervention, to runs (rows as for `group_names`)."""
+    interventions = {str(run): intervention_of(configs[str(run)]) for run in table.index}
+    bases, _ = base_labels({run: configs[run] for run in interventions})
+    return table.assign(
+        filter=pd.Series(constructions(interventions)[0]),
+        action=pd.Series({run: of.action for run, of in interventions.items()}),
+        dose=pd.Series({run: of.dose for run, of in interventions.items()}),
+        base=_by_text(pd.Series(bases), table["manifest"], configs)[0],
+    )
 
 
 def by_group(table: pd.DataFrame) -> pd.DataFrame:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from analysis.study.collect import PROBLEMS, Study, by_group, group_names
+from analysis.study.collect import PROBLEMS, Study, by_group, group_names, with_interventions
 from analysis.study.judgements import score_labels
 from pairscale.errors import ConfigError, RunError
 
@@ -51,6 +51,8 @@ def combine(studies: Sequence[Study]) -> Study:
             raise RunError(f"study={study.name}: each of its runs is one of {', '.join(sorted(held))} too")
     table["group"], notes = group_names(table, configs)
     table["group"] = _apart(table, shared)
+    table = with_interventions(table, configs)
+    table["base"] = _apart(table.assign(group=table["base"]), shared)
     for study in studies:  # a study's notes on its own names may not hold for these
         notes += [note for note in study.notes if note not in group_names(study.runs, study.config)[1]]
     problems = [study.problems.assign(run=study.name + "/" + study.problems["run"]) for study in studies]

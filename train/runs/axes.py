@@ -11,6 +11,7 @@ from typing import Any, get_type_hints
 
 from pairscale.sizes import format_size, parse_size, written
 from train.config import RunConfig
+from train.runs.interventions import KEYS, intervention_names, intervention_of
 
 _SIZE_AND_SEEDS = frozenset({"seed", "sample.size", "sample.seed", "model.seed", "recipe.seed"})
 _ALWAYS = ("tokenizer.name", "corpus.name")  # in the name wherever they differ
@@ -30,7 +31,17 @@ def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def labels(configs: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, str], list[str]]:
-    """Return the name of each run's group, by run id, and notes.
+    """Return the name of each run's group, by run id, and notes: what `base_labels` returns, and the intervention.
+
+    "lstm_tiny, npi_only removed" beside "lstm_tiny, full text" (train/runs/interventions.py).
+    """
+    bases, notes = base_labels(configs)
+    interventions, further = intervention_names({run: intervention_of(config) for run, config in configs.items()})
+    return {run: ", ".join(filter(None, (bases[run], interventions[run]))) for run in bases}, notes + further
+
+
+def base_labels(configs: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, str], list[str]]:
+    """Return the name of each run's group without its intervention, by run id, and notes.
 
     A name is the model, then every value that differs between runs of the same name so far, and tokenizer and corpus
     wherever they differ. A key appears as its last part if that is unique: "dropout=0.2" for model.dropout. A key of
@@ -133,6 +144,7 @@ def _axes(keys: Iterable[str]) -> list[str]:
         for key in keys
         if key not in _SIZE_AND_SEEDS
         and key.partition(".")[0] in fields
+        and key.partition(".")[0] not in KEYS
         and not any(key == part or key.startswith(f"{part}.") for part in outside)
     ]
 
