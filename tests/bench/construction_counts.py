@@ -6,7 +6,7 @@ The folder is that of a corpus that `python -m corpora.annotate` has parsed; not
 each fourth sentence. --sheet: a CSV file for a person, outside of the repository as it holds text: up to 15 random
 matching sentences of each construction, with the match in brackets. Judgements (construction, sentence, right) are
 committed as tests/support/construction_matches.csv, without the text; the table has the precision by them. Writes
-analysis/results/construction_counts.csv.
+analysis/results/construction_counts.csv. --only NAME ...: search for these, and keep the other rows of the table.
 """
 
 from __future__ import annotations
@@ -76,18 +76,25 @@ def main() -> None:
     parser.add_argument("corpus", type=Path, help="store/CORPUS")
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--sheet", type=Path)
+    parser.add_argument("--only", nargs="+")
     options = parser.parse_args()
     text = TextStore(options.corpus / "text")
     layer = open_layer(options.corpus, None, text)
     sentences = range(0, len(text), options.every)
     matchers = {name: Matcher(config) for name, config in read_filters(FILTERS).items()}
+    if options.only:
+        matchers = {name: matchers[name] for name in options.only}
     found = search(layer, sentences, matchers)
     if options.sheet:
         write_csv(options.sheet, pd.DataFrame(sheet(layer, found, matchers)))
     columns = ["construction", "sentence", "right"]
     judgements = pd.read_csv(JUDGEMENTS) if JUDGEMENTS.exists() else pd.DataFrame(columns=columns)
     words = int(text.words[np.asarray(sentences)].sum())
-    write_csv(RESULTS, pd.DataFrame(rows(found, len(sentences), words, judgements)))
+    table = pd.DataFrame(rows(found, len(sentences), words, judgements))
+    if options.only:
+        earlier = pd.read_csv(RESULTS)
+        table = pd.concat([earlier[~earlier["construction"].isin(options.only)], table])
+    write_csv(RESULTS, table.sort_values("construction"))
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ from tests.support.committed_results import (
     judgements_of,
     reported,
 )
+from tests.support.construction_tables import CONSTRUCTION_BLOCKS
 from tests.support.expected_runs import expected_runs
 
 BLOCK = re.compile(r"(<!-- (?P<name>[a-z_ ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -217,6 +218,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "speed of training": training_speed,
     "speed of scoring": scoring_speed,
     "published numbers": reproduced,
+    **CONSTRUCTION_BLOCKS,
 }
 
 if __name__ == "__main__":
