@@ -2,7 +2,7 @@
 
 `construction_labels.csv` has for each sentence the constructions that are present, those that are doubtful, and why.
 One annotator, a language model, read the text of each sentence with the descriptions of the constructions, and saw
-neither trees nor patterns. The sets:
+neither trees nor patterns, but knows Universal Dependencies, which may have shaped its judgements. The sets:
 
 - random: 200 sentences of the test split, `draw(..., 200, seed=2026)`
 - fresh: 100 sentences of the development split, `draw(..., 100, seed=2027)`
