@@ -224,8 +224,11 @@ def _named(pairs: pd.DataFrame) -> pd.DataFrame:
     return pairs[["phenomenon", "paradigm", "n_pairs" if "n_pairs" in pairs else "pair_id"]]
 
 
-def mean_method(design: Design) -> tuple[Interval, str]:
-    """Choose the interval of a mean over sizes, which needs no second size; return a note too."""
+def mean_error(design: Design, weights: Array, change: Array, units: Units) -> tuple[Array, Array, str]:
+    """Return the (U,) standard error of a mean change over new runs, its degrees of freedom, and why both are NaN.
+
+    `weights` (R,) give the mean, `change` (R, P) is the difference of outcomes.
+    """
     method, note = interval_method(design, "t")
     if len(design.x) == 1:
         note = "one run: no interval"
@@ -234,15 +237,6 @@ def mean_method(design: Design) -> tuple[Interval, str]:
             note = "runs on the same text: no interval"
         else:
             method, note = Interval.T_SIZES, ""
-    return method, note
-
-
-def mean_error(design: Design, weights: Array, change: Array, units: Units) -> tuple[Array, Array, str]:
-    """Return the (U,) standard error of a mean change over new runs, its degrees of freedom, and why both are NaN.
-
-    `weights` (R,) give the mean, `change` (R, P) is the difference of outcomes.
-    """
-    method, note = mean_method(design)
     if method == Interval.NONE:
         none = np.full(units.weights.shape[1], np.nan)
         return none, none, note
