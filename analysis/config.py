@@ -72,6 +72,7 @@ class CurvesConfig:
     # Intraclass correlation of published judgements of one pair by people; null: that of analysis/published/people.csv
     people_correlation: float | None = None
     equivalence_margin: float = 0.005  # accuracy per doubling: slopes that differ by less are called alike
+    ablation_margin: float = 0.02  # accuracy: differences of ablations within it are called equivalent
     figure: FigureConfig = field(default_factory=FigureConfig)
 
     def __post_init__(self) -> None:
@@ -83,6 +84,7 @@ class CurvesConfig:
         if self.people_correlation is not None and not 0 <= self.people_correlation <= 1:
             raise ConfigError(f"analysis.people_correlation={self.people_correlation}: must lie between 0 and 1")
         check_above("analysis.equivalence_margin", self.equivalence_margin, 0)
+        check_above("analysis.ablation_margin", self.ablation_margin, 0)
 
 
 @dataclass

@@ -14,12 +14,11 @@ from analysis.config import CurvesConfig
 from analysis.curves.designs import Design, design_of, sample_digests, sizes_of
 from analysis.curves.groups import GroupFit, fit_group
 from analysis.curves.intervals import (
-    SAME_TEXT,
     Interval,
     at_least,
     contrast_variance,
     floored,
-    interval_method,
+    mean_method,
     run_terms,
     t_limits,
     with_pairs,
@@ -229,14 +228,7 @@ def mean_error(design: Design, weights: Array, change: Array, units: Units) -> t
 
     `weights` (R,) give the mean, `change` (R, P) is the difference of outcomes.
     """
-    method, note = interval_method(design, "t")
-    if len(design.x) == 1:
-        note = "one run: no interval"
-    elif len(design.counts) == 1 and not design.trajectory:  # a mean needs no second size
-        if design.overlap is not None and design.overlap.max() > SAME_TEXT:
-            note = "runs on the same text: no interval"
-        else:
-            method, note = Interval.T_SIZES, ""
+    method, note = mean_method(design)
     if method == Interval.NONE:
         none = np.full(units.weights.shape[1], np.nan)
         return none, none, note

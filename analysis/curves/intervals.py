@@ -76,6 +76,17 @@ def interval_method(design: Design, requested: str) -> tuple[Interval, str]:
     return (Interval.T_SIZES if fewest >= SIZE_RUNS else Interval.T_HC3), note
 
 
+def mean_method(design: Design) -> tuple[Interval, str]:
+    """Choose the t interval of a mean over sizes, which needs no second size; return a note too, as above."""
+    if len(design.x) == 1:
+        return Interval.NONE, "one run: no interval"
+    if len(design.counts) == 1 and not design.trajectory:
+        if design.overlap is not None and design.overlap.max() > SAME_TEXT:
+            return Interval.NONE, "runs on the same text: no interval"
+        return Interval.T_SIZES, ""
+    return interval_method(design, "t")
+
+
 def no_interval(design: Design, requested: str) -> str:
     """Return why a group's slopes have no interval; "" where they have one."""
     if design.trajectory:
@@ -219,14 +230,18 @@ class Errors:
 
 
 def slope_errors(method: Interval, y: Array, outcome: Array, design: Design, units: Units) -> Errors:
-    """Return the errors of a group's slopes; `outcome` (R, P) of its runs, y (R, U) their accuracies.
+    """Return the errors of a group's slopes; `outcome` (R, P) of its runs, y (R, U) their accuracies."""
+    return contrast_errors(method, design.contrast, y, outcome, design, units)
+
+
+def contrast_errors(method: Interval, c: Array, y: Array, outcome: Array, design: Design, units: Units) -> Errors:
+    """Return the errors of c @ y, c (R,): slopes, or means; arguments as of `slope_errors`.
 
     Over runs: `run_terms`, at least chance in single judgements, plus what overlapping samples hide
     (`shared_text_variance`). Over both: the variance of pairs' slopes added, chance in single judgements counted once.
     """
     if method == Interval.NONE:
         return Errors(*(np.full(y.shape[1], np.nan) for _ in range(7)))
-    c = design.contrast
     variance, degrees, floor, text = contrast_variance(method, c, y, outcome, design, units)
     weights = cluster_weights(c, design.size, design.cluster)
     chance = judgement_variance(outcome, weights, design.stratum, units.bounds, units.weights)
@@ -236,13 +251,16 @@ def slope_errors(method: Interval, y: Array, outcome: Array, design: Design, uni
 
 
 def contrast_variance(
-    method: Interval, c: Array, y: Array, outcome: Array, design: Design, units: Units
+    method: Interval, c: Array, y: Array, outcome: Array, design: Design, units: Units, confidence: float = 0.95
 ) -> tuple[Array, Array, Array, Array]:
-    """Return the (U,) variance of c @ y over new runs, its degrees of freedom, floor and part by shared text."""
+    """Return the (U,) variance of c @ y over new runs, its degrees of freedom, floor and part by shared text.
+
+    `confidence`: of the limits that chance in single judgements bounds.
+    """
     terms = run_terms(method, design, c)
     floor = judgement_floor(outcome, c, design.size, units)
     degrees = terms.degrees(y)
-    variance = floored(terms.variance(y), degrees, floor, 0.95)
+    variance = floored(terms.variance(y), degrees, floor, confidence)
     text = hidden_variance(design, c, y)
     return variance + text, degrees, floor, text
 
