@@ -17,11 +17,14 @@ from rich.console import Console
 from rich.markup import escape
 
 from analysis.config import AnalysisConfig
+from analysis.curves.ablations.ablations import Ablations, compare_ablations
 from analysis.curves.fit import ALL_PAIRS, fit_curves
+from analysis.exhibits.sentences.ablations import ablation_findings
 from analysis.exhibits.sentences.curves import extent, warnings
 from analysis.exhibits.sentences.findings import comparisons, correlation, findings
 from analysis.exhibits.tables.curves import context_changes, curve_tables, write_curve_tables
 from analysis.exhibits.tables.slopes import slope_table, terminal_table, with_published
+from analysis.measures.ablations import direct_paradigms
 from analysis.papers.papers import reproduce
 from analysis.papers.reproduction import FOLDER, print_reproduction, write_reproduction
 from analysis.report.report import write_report
@@ -32,7 +35,7 @@ from analysis.sections.pretrained_models import Judge, curves_beside, models_sec
 from analysis.sections.section import Report, Section, TableSection, fill
 from analysis.study.collect import Study, collect
 from analysis.study.combine import combine, common_labels, names_of
-from analysis.study.judgements import judgements, labels_of, no_such_scores
+from analysis.study.judgements import Judgements, judgements, labels_of, no_such_scores
 from analysis.study.untrained import untrained_judgements
 from analysis.study.wandb import collect_tracked, project_runs, tracked_judgements
 from eval.diagnostics.diagnostic import is_diagnostic
@@ -128,12 +131,23 @@ class Analysis:
         with self.quiet.status(f"{escape(self.names[label])}: comparing shapes and slopes, words to reach people"):
             tables = curve_tables(judged, published, config, people.accuracy if people else None)
         section = Section(judged, curves, published, tables, people)
+        section.ablations = self._ablations(judged, untrained)
+        if section.ablations:
+            tables |= section.ablations.tables
+            section.effects = ablation_findings(section.ablations, config)
+            judged.notes += section.ablations.notes
         section.findings = findings(curves, judged.unit, config.confidence, tables.get("mixed-model"))
         section.correlations = correlation(curves.slopes, config.confidence)
         differences = tables["slope-differences"]
         section.comparisons = comparisons(differences, curves.slopes, judged.unit, config.confidence)
         self._print_curves(section)
         return section
+
+    def _ablations(self, judged: Judgements, untrained: Judgements | None) -> Ablations | None:
+        """Compare the runs of a study's interventions, if it has any."""
+        direct = direct_paradigms(judged.runs, self.study.config, judged.label.partition("+")[0])
+        with self.quiet.status(f"{escape(self.names[judged.label])}: comparing ablations with their controls"):
+            return compare_ablations(judged, direct, self.config.analysis, untrained)
 
     def _print_curves(self, section: Section) -> None:
         """Print warnings, findings and the table of slopes, in the order of the page."""
@@ -144,7 +158,7 @@ class Analysis:
         self._print_notes([*warnings(judged, self.config.ties), *notes])
         title = f"{heading} · {extent(judged.runs)}"
         print_text(self.console, title, style="bold")
-        for finding in [*section.findings, *section.correlations, *section.comparisons]:
+        for finding in [*section.effects, *section.findings, *section.correlations, *section.comparisons]:
             print_text(self.console, f"{finding.subject}: {finding.full}")
         slopes = terminal_table(table, heading, self.config.analysis.confidence)
         print_table(self.console, slopes, ("rank", "R2"))

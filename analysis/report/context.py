@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.exhibits.sentences import curves as sentences
+from analysis.exhibits.sentences.ablations import ablation_methods
 from analysis.exhibits.sentences.methods import methods
 from analysis.exhibits.sentences.training import comparisons_made, training
 from analysis.page import numbered
@@ -65,7 +66,7 @@ def _section(section: Section, report: Report, names: Mapping[str, str]) -> dict
         "kind": CURVES,
         "lead": sentences.lead(judged),
         "extent": sentences.extent(judged.runs) + ".",
-        "findings": [*section.findings, *(section.comparisons if report.several else [])],
+        "findings": [*section.effects, *section.findings, *(section.comparisons if report.several else [])],
         "warnings": sentences.warnings(judged, ties),
         "ruled_out": sentences.ruled_out(judged),
         "overview": overview,
@@ -73,6 +74,7 @@ def _section(section: Section, report: Report, names: Mapping[str, str]) -> dict
         "methods": [
             *training(judged.runs, report.study.config),
             *methods(judged, section.curves, config, ties),
+            *(ablation_methods(section.ablations, config) if section.ablations else []),
             *comparisons_made(section.curves.slopes, section.tables.get("slope-differences")),
             *respondents,
         ],

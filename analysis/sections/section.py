@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from analysis.config import AnalysisConfig
+from analysis.curves.ablations.ablations import Ablations
 from analysis.curves.fit import Curves
 from analysis.exhibits.exhibit import Exhibit, existing
 from analysis.exhibits.sentences.findings import Finding
@@ -28,8 +29,9 @@ class Section:
 
     curves: slopes with the columns of tables.slopes.with_published. published: level, name, model, accuracy of others
     (eval.published); may be empty. tables: of analysis.exhibits.tables.curves. respondents: people who answered a
-    questionnaire, and are the people of `published`. findings: of each curve. correlations, comparisons: findings about
-    several. first, exhibits: before and after the curves.
+    questionnaire, and are the people of `published`. ablations, effects: of a study with interventions, and findings
+    about them. findings: of each curve. correlations, comparisons: findings about several. first, exhibits: before and
+    after the curves.
     """
 
     judged: Judgements
@@ -37,6 +39,8 @@ class Section:
     published: pd.DataFrame
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)
     respondents: People | None = None
+    ablations: Ablations | None = None
+    effects: list[Finding] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     correlations: list[Finding] = field(default_factory=list)
     comparisons: list[Finding] = field(default_factory=list)

@@ -14,6 +14,7 @@ from analysis.curves.ablations.effects import differences, matched
 from analysis.curves.ablations.matching import (
     CONTROL_FULL,
     SCOPE,
+    TREATMENT_CONTROL,
     Comparison,
     comparisons,
     dose_groups,
@@ -27,7 +28,7 @@ from analysis.study.judgements import Judgements
 
 P_VALUES = {"p": "p_holm", "p_new_pairs": "p_new_pairs_holm", "p_tost": "p_equivalent"}
 FAMILIES = {
-    "overall": "interventions", SCOPE: "interventions x scopes", "phenomenon": "interventions x phenomena",
+    "overall": "interventions", SCOPE: "interventions", "phenomenon": "interventions x phenomena",
     "paradigm": "interventions x paradigms",
 }  # fmt: skip
 _KEYS = ["kind", "base", "filter", "action", "dose", "group", "other"]
@@ -56,6 +57,26 @@ class Ablations:
     trends: pd.DataFrame = field(default_factory=pd.DataFrame)
     notes: list[str] = field(default_factory=list)
 
+    @property
+    def primary(self) -> list[tuple[str, str]]:
+        """(group, other) of each treatment: its matched control, or the full text where it has none."""
+        chosen: dict[str, str] = {}
+        for of in self.comparisons:
+            if of.kind != CONTROL_FULL and (of.kind == TREATMENT_CONTROL or of.group not in chosen):
+                chosen[of.group] = of.other
+        return list(chosen.items())
+
+    @property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """The tables by the names of their files."""
+        tables = {"differences": self.differences, "shares": self.shares, "doses": self.doses, "trends": self.trends}
+        return {f"ablation-{name}": table for name, table in tables.items()}
+
+
+def of_comparison(table: pd.DataFrame, group: str, other: str) -> pd.DataFrame:
+    """Return the rows of one comparison."""
+    return table[(table["group"] == group) & (table["other"] == other)]
+
 
 def compare_ablations(
     judged: Judgements,
@@ -67,8 +88,8 @@ def compare_ablations(
 
     `direct`: filter -> the paradigms that test its construction. `untrained`: the study's untrained models, whose
     accuracy takes the place of chance (analysis.study.untrained). P values of one family are corrected by Holm's
-    method: the comparisons of one kind, over all sizes or per doubling, in the units of one level. None without an
-    intervention to compare, and for checkpoints of one training.
+    method: the comparisons of one kind, over all sizes or per doubling, in the units of one level, or in one scope.
+    None without an intervention to compare, and for checkpoints of one training.
     """
     if "action" not in judged.runs or judged.unit == "tokens":
         return None
@@ -135,8 +156,9 @@ def _corrected(table: pd.DataFrame) -> pd.DataFrame:
     """Add the family, its number of tests, and p values by Holm's method."""
     if "p_tost" not in table:
         table = table.assign(p_tost=np.nan)
-    table = table.assign(family=table["kind"] + ": " + table["level"].map(FAMILIES), tests=0)
-    keys = ["kind", "over", "level"]
+    scope = table["name"].where(table["level"] == SCOPE, table["level"])
+    table = table.assign(family=table["kind"] + ", " + scope + ": " + table["level"].map(FAMILIES))
+    keys = ["family", "over"]
     table["tests"] = table.groupby(keys)["p"].transform("count")
     for name, corrected in P_VALUES.items():
         table[corrected] = table.groupby(keys)[name].transform(lambda p: holm(p.to_numpy(dtype=float)))
