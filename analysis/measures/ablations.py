@@ -37,7 +37,8 @@ def removed_text(runs: pd.DataFrame) -> pd.DataFrame:
     was removed and of its controls. Where runs differ, as doses and controls of several seeds do, means over runs.
     """
     rows = []
-    for run, manifest in runs["manifest"].items():
+    named = runs[["base", "filter", "action", "dose"]].to_dict("records")
+    for identity, manifest in zip(named, runs["manifest"], strict=True):
         recorded = (manifest.get("corpus") or {}).get("ablation") if isinstance(manifest, dict) else None
         if not recorded:
             continue
@@ -49,7 +50,7 @@ def removed_text(runs: pd.DataFrame) -> pd.DataFrame:
         }
         counts = ("sentences", "words", "of_sentences", "of_words", "rewritten")
         rows.append({
-            **runs.loc[run, ["base", "filter", "action", "dose"]].to_dict(), "runs": 1,
+            **{str(key): value for key, value in identity.items()}, "runs": 1,
             **{key: recorded.get(key, np.nan) for key in counts},
             "matching_sentences": (recorded.get("matching") or {}).get("sentences", np.nan),
             "sample_matching": (recorded.get("sample") or {}).get("matching", np.nan),

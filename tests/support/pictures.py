@@ -21,6 +21,8 @@ from eval.published import read_published
 from pairscale.files import write_bytes, write_text
 from tests.bench.charts import coverage_chart, speed_chart
 from tests.support import ROOT
+from tests.support.ablation_tables import STUDY as ABLATION
+from tests.support.ablation_tables import effects_picture
 from tests.support.committed_results import DEMO, FAMILIES, LONG, STUDY, analysed
 
 WIDTH, WIDE = FigureConfig(width="6.9in", height="2.8in"), FigureConfig(width="11in")
@@ -70,6 +72,7 @@ PICTURES: dict[str, Callable[[], str]] = {
     f"analysis/results/{FAMILIES}/overview": partial(overview, FAMILIES),
     f"analysis/results/{LONG}/overview": partial(overview, LONG),
     f"analysis/results/{LONG}/phenomena": partial(phenomena, LONG),
+    f"analysis/results/{ABLATION}/effects": effects_picture,
     "docs/pictures/coverage": partial(whole, coverage_chart),
     "docs/pictures/speed": partial(whole, speed_chart),
 }

@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import pandas as pd
@@ -19,11 +19,12 @@ from rich.console import Console
 
 from analysis.curves.fit import ALL_PAIRS, Curves
 from analysis.exhibits.sentences.curves import extent, in_text
-from analysis.exhibits.sentences.findings import comparisons, correlation, findings
+from analysis.exhibits.sentences.findings import Finding, comparisons, correlation, findings
 from analysis.exhibits.tables.slopes import slope_table, terminal_table
 from analysis.exhibits.tables.text import accuracy_text, interval_text, slope_text, supported_digits
 from analysis.papers.papers import reproduce
 from tests.support import PAGES, ROOT
+from tests.support.ablation_tables import direct_table, effects_found
 from tests.support.committed_results import (
     DEMO,
     FAMILIES,
@@ -56,7 +57,11 @@ def quotations(curves: Curves, differences: pd.DataFrame) -> str:
     """Return the findings of a committed study, each as a quotation."""
     level = config().confidence
     relations = [*correlation(curves.slopes, level), *comparisons(differences, curves.slopes, "words", level)]
-    sentences = [*findings(curves, "words", level), *relations]
+    return quoted([*findings(curves, "words", level), *relations])
+
+
+def quoted(sentences: Sequence[Finding]) -> str:
+    """Return findings, each as a quotation."""
     return "\n>\n".join(wrapped(f"**{finding.subject}**: {finding.full}", "> ") for finding in sentences)
 
 
@@ -213,6 +218,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "findings of blimp_cpu": lambda: quotations(*analysed()),
     **{f"findings of {study}": partial(_findings_of, study) for study in (FAMILIES, LONG)},
     **{f"models of {study}": partial(models, study) for study in (FAMILIES, LONG)},
+    "effects of ablation_small": lambda: quoted(effects_found()),
+    "paradigms of ablation_small": direct_table,
     "slopes of blimp_cpu": beside_published,
     "training of blimp_cpu": trained,
     "speed of training": training_speed,

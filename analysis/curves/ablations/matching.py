@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -61,14 +62,14 @@ def comparisons(runs: pd.DataFrame) -> list[Comparison]:
         kinds = [(TREATMENT_CONTROL, other) for other in controls]
         kinds += [(CONTROL_FULL if of["action"] == CONTROL else TREATMENT_FULL, other) for other in fulls]
         for kind, other in kinds:
-            identity = {key: str(of[key]) for key in ("base", "filter", "action", "dose", "group")}
+            identity: dict[str, Any] = {key: str(of[key]) for key in ("base", "filter", "action", "dose", "group")}
             pairing = paired(runs, rows[str(of["group"])], rows[str(other["group"])])
             if pairing is not None:
                 compared.append(Comparison(kind=kind, **identity, other=str(other["group"]), **pairing))
     return compared
 
 
-def paired(runs: pd.DataFrame, first: Numbers, second: Numbers) -> dict[str, object] | None:
+def paired(runs: pd.DataFrame, first: Numbers, second: Numbers) -> dict[str, Any] | None:
     """Pair the runs of two groups by size and seed, as samples of one seed are drawn by the same permutation.
 
     Without any pair, runs of the sizes that both have are independent groups; None without such a size. Returns fields
