@@ -230,18 +230,14 @@ class Errors:
 
 
 def slope_errors(method: Interval, y: Array, outcome: Array, design: Design, units: Units) -> Errors:
-    """Return the errors of a group's slopes; `outcome` (R, P) of its runs, y (R, U) their accuracies."""
-    return contrast_errors(method, design.contrast, y, outcome, design, units)
-
-
-def contrast_errors(method: Interval, c: Array, y: Array, outcome: Array, design: Design, units: Units) -> Errors:
-    """Return the errors of c @ y, c (R,): slopes, or means; arguments as of `slope_errors`.
+    """Return the errors of a group's slopes; `outcome` (R, P) of its runs, y (R, U) their accuracies.
 
     Over runs: `run_terms`, at least chance in single judgements, plus what overlapping samples hide
     (`shared_text_variance`). Over both: the variance of pairs' slopes added, chance in single judgements counted once.
     """
     if method == Interval.NONE:
         return Errors(*(np.full(y.shape[1], np.nan) for _ in range(7)))
+    c = design.contrast
     variance, degrees, floor, text = contrast_variance(method, c, y, outcome, design, units)
     weights = cluster_weights(c, design.size, design.cluster)
     chance = judgement_variance(outcome, weights, design.stratum, units.bounds, units.weights)
@@ -251,16 +247,13 @@ def contrast_errors(method: Interval, c: Array, y: Array, outcome: Array, design
 
 
 def contrast_variance(
-    method: Interval, c: Array, y: Array, outcome: Array, design: Design, units: Units, confidence: float = 0.95
+    method: Interval, c: Array, y: Array, outcome: Array, design: Design, units: Units
 ) -> tuple[Array, Array, Array, Array]:
-    """Return the (U,) variance of c @ y over new runs, its degrees of freedom, floor and part by shared text.
-
-    `confidence`: of the limits that chance in single judgements bounds.
-    """
+    """Return the (U,) variance of c @ y over new runs, its degrees of freedom, floor and part by shared text."""
     terms = run_terms(method, design, c)
     floor = judgement_floor(outcome, c, design.size, units)
     degrees = terms.degrees(y)
-    variance = floored(terms.variance(y), degrees, floor, confidence)
+    variance = floored(terms.variance(y), degrees, floor, 0.95)
     text = hidden_variance(design, c, y)
     return variance + text, degrees, floor, text
 

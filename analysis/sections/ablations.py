@@ -58,7 +58,8 @@ def effects_exhibit(section: Section, of: Ablations, confidence: float) -> Exhib
     words = section.judged.runs.groupby("size")["sample_words"].mean()
     at_sizes = _scoped(of.differences[~of.differences["over"].isin([ALL_SIZES, PER_DOUBLING])])
     at_sizes = at_sizes.assign(words=at_sizes["over"].map(words), name=_named(at_sizes))
-    units = [name for name in [*SCOPES, "Overall"] if name in set(at_sizes["name"])]
+    units = [name for name in SCOPES if name in set(at_sizes["name"])] or ["Overall"]
+    at_sizes = at_sizes[at_sizes["name"].isin(units)]
     charts = {}
     for number, (group, other) in enumerate(of.primary):
         rows = of_comparison(at_sizes, group, other)
@@ -67,11 +68,11 @@ def effects_exhibit(section: Section, of: Ablations, confidence: float) -> Exhib
         charts[str(number)] = partial(sizes_chart, panel, units, title=name, unit=section.judged.unit)
     rows = _scoped(of.differences)
     table = pd.DataFrame(
-        {"curve": rows["group"], "less": rows["kind"].map(_against), "in": _named(rows), "paradigms": rows["paradigms"],
-         "over": rows["over"], "accuracy": rows["first"], "other accuracy": rows["second"],
+        {"curve": rows["group"], "less": rows["kind"].map(_against), "in": _named(rows), "over": rows["over"],
          "difference": rows["difference"], "low": rows["low"], "high": rows["high"],
          "low_new_pairs": rows["low_new_pairs"], "high_new_pairs": rows["high_new_pairs"], "p (Holm)": rows["p_holm"],
-         "p (equivalence)": rows["p_equivalent"], "pairs of runs": rows["pairs"]}
+         "p (equivalence)": rows["p_equivalent"], "accuracy": rows["first"], "other accuracy": rows["second"],
+         "paradigms": rows["paradigms"], "pairs of runs": rows["pairs"]}
     )  # fmt: skip
     margin = accuracy_text(float(of.differences["margin"].iloc[0])).rstrip("0")
     return Exhibit(
@@ -128,12 +129,13 @@ def paradigms_exhibit(of: Ablations) -> Exhibit:
         name = f"{group}{_MINUS}{_against(rows['kind'].iloc[0])}"
         charts[str(number)] = partial(paradigms_chart, panel, units, title=name)
     rows = pd.concat(parts, ignore_index=True)
+    rows = rows.sort_values("level", kind="stable")  # paradigms before phenomena
     table = pd.DataFrame(
         {"paradigm": rows["name"], "of": rows["level"], "curve": rows["group"], "less": rows["kind"].map(_against),
-         "direct": rows["direct"], "accuracy": rows["first"], "other accuracy": rows["second"],
-         "difference": rows["difference"], "low": rows["low"], "high": rows["high"],
+         "direct": rows["direct"], "difference": rows["difference"], "low": rows["low"], "high": rows["high"],
          "low_new_pairs": rows["low_new_pairs"], "high_new_pairs": rows["high_new_pairs"],
-         "p (Holm)": rows["p_holm"], "p (equivalence)": rows["p_equivalent"]}
+         "p (Holm)": rows["p_holm"], "p (equivalence)": rows["p_equivalent"], "accuracy": rows["first"],
+         "other accuracy": rows["second"]}
     )  # fmt: skip
     return Exhibit(
         "ablation-paradigms",
@@ -156,7 +158,9 @@ def _order(column: pd.Series) -> pd.Series:
 
 def shares_exhibit(of: Ablations) -> Exhibit | None:
     """Return the shares of what was learned that survive, of scopes, phenomena and direct paradigms."""
-    rows = of.shares[of.shares["level"].isin([SCOPE, "overall", "phenomenon"]) | of.shares["direct"]]
+    rows = of.shares[of.shares["level"].isin([SCOPE, "overall"])]
+    further = of.shares[(of.shares["level"] == "phenomenon") | of.shares["direct"]]
+    rows = pd.concat([rows, further[further["over"] == ALL_SIZES]])
     if rows.empty:
         return None
     shown = [

@@ -4,6 +4,12 @@ A difference of paired runs is analysed as one outcome, which lies between -1 an
 the pairs' differences, each size with a spread of its own (paired t at one size; Satterthwaite 1946 over several), so
 that what both runs share (text, initialisation) drops out. Runs without a partner are two independent groups (Welch
 1947). "New pairs too" adds the variance over pairs within paradigms, crossed with runs (analysis/curves/variance.py).
+
+A few runs that happen to agree show too little variance, near a ceiling none. Chance in single judgements alone has the
+variance V, and an estimate of it with f degrees of freedom lies below V chi2(.05, f) / f in one of 20 studies: smaller
+estimates are raised to that. Slopes have a higher floor (analysis/curves/intervals.py), with which intervals of
+differences are too wide: they hold 97 to 99% where judgements are most of the variance, as they are in differences of
+paired runs.
 """
 
 from __future__ import annotations
@@ -12,6 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+from scipy.stats import chi2
 
 from analysis.config import CurvesConfig
 from analysis.curves.ablations.matching import Comparison
@@ -20,18 +27,20 @@ from analysis.curves.intervals import (
     Errors,
     Interval,
     at_least,
-    contrast_errors,
-    contrast_variance,
+    hidden_variance,
     interval_method,
+    judgement_floor,
     mean_method,
+    run_terms,
     t_limits,
+    with_pairs,
 )
 from analysis.curves.p_values import equivalence, two_sided
 from analysis.curves.units import Units, paradigm_accuracies
-from analysis.curves.variance import Array, pair_variance, satterthwaite
+from analysis.curves.variance import Array, cluster_weights, judgement_variance, pair_variance, satterthwaite
 from analysis.study.judgements import Judgements
 
-TOST_CONFIDENCE = 0.9  # two one-sided tests at 5% go with an interval of 90%
+LEAST_PLAUSIBLE = 0.05  # quantile of estimates of a variance below which one is raised
 ALL_SIZES, PER_DOUBLING = "all sizes", "per doubling"  # what a difference is over; else one size
 LEAST_SIZES = 3  # two sizes are a difference, not a slope
 INDEPENDENT = "independent groups"
@@ -41,13 +50,11 @@ INDEPENDENT = "independent groups"
 class Estimate:
     """Values with their errors over new runs, each (U,).
 
-    tost: (U,) standard errors for tests of equivalence, as for limits of TOST_CONFIDENCE. note: why errors are NaN, or
-    what limits rest on.
+    note: why errors are NaN, or what limits rest on.
     """
 
     value: Array
     errors: Errors
-    tost: Array
     method: str
     note: str
 
@@ -67,7 +74,7 @@ class Estimate:
             "p_new_pairs": np.maximum(p, two_sided(self.value, self.errors.both, self.errors.degrees_both)),
         }  # fmt: skip
         if margin is not None:
-            columns["p_tost"] = equivalence(self.value, self.tost, self.errors.degrees, margin)
+            columns["p_tost"] = equivalence(self.value, self.errors.runs, self.errors.degrees, margin)
         return columns
 
 
@@ -83,11 +90,23 @@ def estimate(outcome: Array, design: Design, units: Units, slope: bool = False) 
     method, note, c = contrast_of(design, slope)
     outcome = outcome.astype(np.float64)
     y = paradigm_accuracies(outcome, units.bounds) @ units.weights
-    errors = contrast_errors(method, c, y, outcome, design, units)
-    tost = errors.runs
-    if method != Interval.NONE:
-        tost = np.sqrt(contrast_variance(method, c, y, outcome, design, units, TOST_CONFIDENCE)[0])
-    return Estimate(c @ y, errors, tost, method.value, note)
+    return Estimate(c @ y, mean_errors(method, c, y, outcome, design, units), method.value, note)
+
+
+def mean_errors(method: Interval, c: Array, y: Array, outcome: Array, design: Design, units: Units) -> Errors:
+    """Return the errors of c @ y; c (R,), y (R, U) of outcomes (R, P). `Errors.floor`: as the module describes it."""
+    if method == Interval.NONE:
+        return Errors(*(np.full(y.shape[1], np.nan) for _ in range(7)))
+    terms = run_terms(method, design, c)
+    degrees = terms.degrees(y)
+    floor = judgement_floor(outcome, c, design.size, units) * chi2.ppf(LEAST_PLAUSIBLE, degrees) / degrees
+    text = hidden_variance(design, c, y)
+    variance = np.maximum(terms.variance(y), floor) + text
+    weights = cluster_weights(c, design.size, design.cluster)
+    chance = judgement_variance(outcome, weights, design.stratum, units.bounds, units.weights)
+    of_pairs = pair_variance(c @ outcome, units.bounds, units.weights) - chance
+    both, degrees_both = with_pairs(variance, degrees, floor, of_pairs, units)
+    return Errors(np.sqrt(variance), degrees, np.sqrt(both), degrees_both, chance, floor, text)
 
 
 def independent(first: Array, second: Array, designs: tuple[Design, Design], units: Units, slope: bool) -> Estimate:
@@ -103,7 +122,7 @@ def independent(first: Array, second: Array, designs: tuple[Design, Design], uni
         satterthwaite(variances, free), x.chance + y.chance, x.floor + y.floor, x.text + y.text,
     )  # fmt: skip
     notes = dict.fromkeys(filter(None, (a.note, b.note)))
-    return Estimate(a.value - b.value, errors, np.hypot(a.tost, b.tost), f"{a.method}, {INDEPENDENT}", "; ".join(notes))
+    return Estimate(a.value - b.value, errors, f"{a.method}, {INDEPENDENT}", "; ".join(notes))
 
 
 @dataclass(frozen=True)

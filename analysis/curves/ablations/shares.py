@@ -16,9 +16,9 @@ from analysis.curves.variance import Array, weighted_squares
 from analysis.curves.words_to_people import fieller
 
 CHANCE = 0.5
-NOT_ABOVE = "the interval of the other runs' accuracy holds chance: nothing shows that there is anything to survive"
-BELOW = "the other runs' accuracy lies below chance"
-UNBOUNDED = "unbounded: accuracy is too close to chance"
+NOT_ABOVE = "the other runs may be at chance"
+BELOW = "the other runs are below chance"
+UNBOUNDED = "unbounded: too close to chance"
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import pandas as pd
 from analysis.config import CurvesConfig
 from analysis.curves.ablations.ablations import Ablations, of_comparison
 from analysis.curves.ablations.effects import ALL_SIZES
-from analysis.curves.ablations.matching import CONTROL_FULL, DIRECT, SCOPE, TREATMENT_CONTROL, TREATMENT_FULL
+from analysis.curves.ablations.matching import CONTROL_FULL, DIRECT, SAME, SCOPE, TREATMENT_CONTROL, TREATMENT_FULL
 from analysis.curves.p_values import ALPHA
 from analysis.exhibits.sentences.curves import plural
 from analysis.exhibits.sentences.findings import Finding, p_is
@@ -29,7 +29,7 @@ def ablation_findings(ablations: Ablations, config: CurvesConfig) -> list[Findin
     found = []
     for group, other in ablations.primary:
         shares = of_comparison(ablations.shares, group, other)
-        found.append(Finding(group, _treatment(of_comparison(rows, group, other), shares, config)))
+        found.append(Finding(group, *_treatment(of_comparison(rows, group, other), shares, config)))
     for comparison in ablations.comparisons:
         if comparison.kind == CONTROL_FULL:
             of = of_comparison(rows, comparison.group, comparison.other)
@@ -38,17 +38,17 @@ def ablation_findings(ablations: Ablations, config: CurvesConfig) -> list[Findin
     return found
 
 
-def _treatment(rows: pd.DataFrame, shares: pd.DataFrame, config: CurvesConfig) -> str:
-    """Describe a treatment: the paradigms that test the construction, what survives of them, then the others."""
+def _treatment(rows: pd.DataFrame, shares: pd.DataFrame, config: CurvesConfig) -> tuple[str, str]:
+    """Describe a treatment: the paradigms that test the construction; what survives of them, and the others."""
     units = rows[rows["level"] == SCOPE]
     if units.empty:
         units = rows[rows["level"] == "overall"]
     first = units.iloc[0]
     text = f"{_runs(first)}: {_effect(first, _where(first), config)}."
-    if first["name"] == DIRECT:
-        text += _survival(shares, first["kind"], config.confidence)
+    details = [_survival(shares, first["kind"], config.confidence)] if first["name"] == DIRECT else []
     others = [_effect(row, _where(row), config) for _, row in units.iloc[1:].iterrows()]
-    return " ".join([text, *[f"{other[:1].upper()}{other[1:]}." for other in others]])
+    details += [f"{other[:1].upper()}{other[1:]}." for other in others]
+    return text, " ".join(filter(None, details))
 
 
 def _runs(row: pd.Series) -> str:
@@ -65,9 +65,8 @@ def _where(row: pd.Series) -> str:
     if row["name"] == DIRECT:
         verb = "tests" if row["paradigms"] == 1 else "test"
         return f"in the {paradigms} that {verb} the construction"
-    kind = "other " if row["name"] == "same phenomena" else ""
-    of = "the same phenomena" if row["name"] == "same phenomena" else "other phenomena"
-    return f"in the {kind and 'further '}{paradigms} of {of}"
+    further, of = ("further ", "the same phenomena") if row["name"] == SAME else ("", "other phenomena")
+    return f"in the {further}{paradigms} of {of}"
 
 
 def _effect(row: pd.Series, where: str, config: CurvesConfig) -> str:
@@ -108,11 +107,11 @@ def _survival(shares: pd.DataFrame, kind: str, confidence: float) -> str:
     if row.empty:
         return ""
     share, low, high, note = row.iloc[0][["share", "low", "high", "note"]]
-    learned = f"what {OTHER_TEXT[kind].removeprefix('the ')} runs learned above {row['baseline'].iloc[0]}"
+    learned = f"what runs on {OTHER_TEXT[kind]} learned above {row['baseline'].iloc[0]}"
     if math.isnan(low):
-        return f" No share of {learned} is given: {note}." if note else ""
+        return f"No share of {learned} can be given: {note}." if note else ""
     limits = f"{confidence:.0%} interval [{low:.0%}, {high:.0%}], Fieller"
-    return f" Of {learned}, {per_cent_text(share, digits=0)} survives ({limits})."
+    return f"Of {learned}, {per_cent_text(share, digits=0)} survives ({limits})."
 
 
 def ablation_methods(ablations: Ablations, config: CurvesConfig) -> list[str]:

@@ -1,207 +1,207 @@
-"""Effects of ablations: against the paired t test, Satterthwaite's degrees of freedom and Fieller's set by hand."""
+"""Statistics of ablations, against computations by hand and by scipy."""
 
-from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.optimize import brentq
-from scipy.stats import t as student
-from scipy.stats import ttest_rel
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
 
 from analysis.config import CurvesConfig
-from analysis.curves.ablations.ablations import DIFFERENCES, Ablations, compare_ablations
-from analysis.curves.ablations.effects import ALL_SIZES
-from analysis.curves.ablations.matching import DIRECT, REST, SAME
-from analysis.curves.ablations.shares import NOT_ABOVE
+from analysis.curves.ablations.ablations import compare_ablations, of_comparison
+from analysis.curves.ablations.effects import ALL_SIZES, PER_DOUBLING
+from analysis.curves.ablations.matching import (
+    CONTROL_FULL,
+    TREATMENT_CONTROL,
+    TREATMENT_FULL,
+    comparisons,
+    scoped_units,
+)
+from analysis.curves.ablations.shares import BELOW, NOT_ABOVE
 from analysis.study.judgements import Judgements
 
-CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=100, seed=1)
-PARADIGMS = {"agreement_1": "agreement", "agreement_2": "agreement", "npi_1": "npi", "npi_2": "npi"}
-PAIRS = 200
-TESTED = {"there": ["agreement_1"]}
-KINDS = {"full": ("", "none", "1"), "removed": ("there", "remove", "0"), "control": ("there", "control", "0")}
-WORDS = {"125k": 125_000, "250k": 250_000, "500k": 500_000}
+CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=50, seed=1)
+PARADIGMS = (("a", "a_1"), ("a", "a_2"), ("b", "b_1"))
+DIRECT = {"c": {"a_1"}}
+FULL, REMOVED, CONTROL = ("", "none", "1"), ("c", "remove", "0"), ("c", "control", "0")
 
 
-def judged(accuracies: dict[tuple[str, str, int], list[float]]) -> Judgements:
-    """Return judgements from the accuracies of PARADIGMS, by kind of run, size and seed: the first pairs are right."""
+def judged(groups, sizes=("1k", "2k", "4k"), seeds=(1, 2, 3), pairs=400, rng=None):
+    """Return judgements by runs of every group; `groups`: (filter, action, dose) -> accuracies of the paradigms."""
+    rng = rng or np.random.default_rng(0)
     rows, outcomes = [], []
-    for (kind, size, seed), of in accuracies.items():
-        construction, action, dose = KINDS[kind]
-        rows.append(
-            {"run": f"{kind}-{size}-{seed}", "base": "lstm", "group": kind, "filter": construction, "action": action,
-             "dose": dose, "reference": "treebank", "size": size, "seed": seed, "sample_words": WORDS[size],
-             "nested": False}
-        )  # fmt: skip
-        outcomes.append(np.concatenate([np.arange(PAIRS) < round(PAIRS * accuracy) for accuracy in of]))
-    pairs = [(str(n), name, phenomenon) for name, phenomenon in PARADIGMS.items() for n in range(PAIRS)]
-    runs = pd.DataFrame(rows).set_index("run")
+    for (name, action, dose), accuracies in groups.items():
+        for size in sizes:
+            for seed in seeds:
+                words = 1000 * int(size.removesuffix("k"))
+                rows.append({
+                    "study": "s", "base": "m", "filter": name, "action": action, "dose": dose, "seed": seed,
+                    "group": f"m, {name} {action} {dose}", "size": size, "sample_words": words, "nested": False,
+                    "reference": "words",
+                })  # fmt: skip
+                outcomes.append(np.concatenate([rng.uniform(size=pairs) < a for a in accuracies]))
+    runs = pd.DataFrame(rows, index=[f"run{i}" for i in range(len(rows))])
+    table = pd.DataFrame([(*p, str(i)) for p in PARADIGMS for i in range(pairs)])
     outcome = np.stack(outcomes).astype(np.float64)
-    of_pairs = pd.DataFrame(pairs, columns=["pair_id", "paradigm", "phenomenon"])
-    return Judgements(
-        "blimp", "lp", "", {}, runs, of_pairs, outcome, np.zeros_like(outcome), outcome > 1, pd.DataFrame()
-    )
+    flat = np.zeros(outcome.shape, dtype=bool)
+    pairs_table = table.set_axis(["phenomenon", "paradigm", "pair_id"], axis=1)
+    return Judgements("blimp", "lp", "d", {}, runs, pairs_table, outcome, flat, flat, pd.DataFrame())
 
 
-def spread(kind: str, size: str, seeds: int, level: float, deviation: float, rng: np.random.Generator) -> dict:
-    """Return accuracies of runs that differ by much, so that chance in single judgements is no floor."""
-    return {
-        (kind, size, seed): rng.normal(level, deviation, len(PARADIGMS)).clip(0, 1).tolist() for seed in range(seeds)
-    }
+def accuracies(of, action, paradigm=0, size=None):
+    """Return a paradigm's accuracy by size and seed."""
+    rows = (of.runs["action"] == action) & (True if size is None else of.runs["size"] == size)
+    part = of.outcome.shape[1] // len(PARADIGMS)
+    return of.outcome[rows.to_numpy(), part * paradigm : part * (paradigm + 1)].mean(axis=1)
 
 
-def compared(study: Judgements, tested: Mapping[str, list[str]] = TESTED) -> Ablations:
-    ablations = compare_ablations(study, tested, CONFIG)
-    assert ablations is not None
-    return ablations
+def row(table, over=ALL_SIZES, level="paradigm", name="a_1", kind=TREATMENT_CONTROL):
+    of = table[(table["over"] == over) & (table["level"] == level) & (table["name"] == name) & (table["kind"] == kind)]
+    assert len(of) == 1
+    return of.iloc[0]
 
 
-def rows_of(table: pd.DataFrame, **where: object) -> pd.DataFrame:
-    for column, value in where.items():
-        table = table[table[column] == value]
-    return table
+def three(**changes):
+    return judged({FULL: (0.8, 0.7, 0.6), REMOVED: (0.6, 0.7, 0.6), CONTROL: (0.8, 0.7, 0.6)}, **changes)
 
 
-def accuracy(study: Judgements, kind: str, size: str, paradigms: list[str]) -> np.ndarray:
-    """Return the mean accuracy over paradigms of each run of a kind and size, by seed."""
-    runs = study.runs
-    of = runs[(runs["group"] == kind) & (runs["size"] == size)].sort_values("seed")
-    columns = study.pairs["paradigm"].isin(paradigms).to_numpy()
-    return study.outcome[runs.index.get_indexer(of.index)][:, columns].mean(axis=1)
+def test_at_one_size_the_interval_is_that_of_a_paired_t_test():
+    of = three()
+    result = row(compare_ablations(of, DIRECT, CONFIG).differences, over="2k")
+    treatment, control = (accuracies(of, action, size="2k") for action in ("remove", "control"))
+    test = stats.ttest_rel(treatment, control).confidence_interval(0.95)
+    assert result["difference"] == pytest.approx(treatment.mean() - control.mean())
+    assert (result["low"], result["high"]) == pytest.approx((test.low, test.high))
+    assert result["pairs"] == 3
 
 
-@pytest.fixture(scope="module")
-def one_size() -> Judgements:
-    rng = np.random.default_rng(1)
-    levels = {"full": 0.7, "removed": 0.55, "control": 0.68}
-    accuracies: dict = {}
-    for kind, level in levels.items():
-        accuracies |= spread(kind, "125k", 6, level, 0.12, rng)
-    return judged(accuracies)
+def test_over_sizes_each_has_its_own_spread():
+    """Welch and Satterthwaite by hand: variances of the sizes' means, degrees at most those of equal spread."""
+    of = three()
+    result = row(compare_ablations(of, DIRECT, CONFIG).differences)
+    change = (accuracies(of, "remove") - accuracies(of, "control")).reshape(3, 3)
+    parts = change.var(axis=1, ddof=1) / 3 / 9
+    degrees = min(parts.sum() ** 2 / (parts**2 / 2).sum(), 6)
+    half = stats.t.ppf(0.975, degrees) * np.sqrt(parts.sum())
+    assert (result["low"], result["high"]) == pytest.approx((change.mean() - half, change.mean() + half))
+    t = change.mean() / np.sqrt(parts.sum())
+    assert result["p"] == pytest.approx(2 * stats.t.sf(abs(t), degrees))
+    margin = (CONFIG.ablation_margin - abs(change.mean())) / np.sqrt(parts.sum())
+    assert result["p_tost"] == pytest.approx(stats.t.sf(margin, degrees))
 
 
-@pytest.mark.parametrize(("kind", "other"), [("treatment - control", "control"), ("treatment - full", "full")])
-@pytest.mark.parametrize(
-    ("name", "paradigms"), [("overall", [*PARADIGMS]), ("npi_1", ["npi_1"]), (DIRECT, ["agreement_1"])]
-)
-def test_one_size_is_the_paired_t_test_over_runs(one_size, kind, other, name, paradigms):
-    table = rows_of(compared(one_size).differences, kind=kind, over=ALL_SIZES, name=name)
-    assert list(table.columns) == DIFFERENCES
-    assert len(table) == 1
-    row = table.iloc[0]
-    first, second = (accuracy(one_size, of, "125k", paradigms) for of in ("removed", other))
-    expected = ttest_rel(first, second)
-    low, high = expected.confidence_interval(0.95)
-    assert row["pairs"] == 6
-    assert [row["first"], row["second"]] == pytest.approx([first.mean(), second.mean()])
-    assert [row["difference"], row["low"], row["high"], row["p"]] == pytest.approx(
-        [(first - second).mean(), low, high, expected.pvalue]
-    )
-    # Two one-sided tests, of which the nearer bound counts.
-    error = (first - second).std(ddof=1) / np.sqrt(6)
-    assert row["p_tost"] == pytest.approx(student.sf((0.02 - abs(row["difference"])) / error, 5))
-    assert row["low_new_pairs"] <= row["low"]
-    assert row["high"] <= row["high_new_pairs"]
+def test_per_doubling_needs_three_sizes():
+    assert PER_DOUBLING in set(compare_ablations(three(), DIRECT, CONFIG).differences["over"])
+    assert PER_DOUBLING not in set(compare_ablations(three(sizes=("1k", "2k")), DIRECT, CONFIG).differences["over"])
 
 
-def test_sizes_weigh_equally_and_have_spreads_of_their_own():
-    rng = np.random.default_rng(2)
-    accuracies: dict = {}
-    for size, seeds, deviation in (("125k", 5, 0.2), ("250k", 3, 0.08), ("500k", 3, 0.12)):
-        accuracies |= spread("removed", size, seeds, 0.6, deviation, rng)
-        accuracies |= spread("control", size, seeds, 0.7, 0.05, rng)
-    study = judged(accuracies)
-    table = rows_of(compared(study).differences, name="overall").set_index("over")
-    paradigms = [*PARADIGMS]
-    of_sizes = [
-        accuracy(study, "removed", size, paradigms) - accuracy(study, "control", size, paradigms) for size in WORDS
-    ]
-    terms = np.array([of.var(ddof=1) / len(of) / 9 for of in of_sizes])
-    degrees = terms.sum() ** 2 / sum(term**2 / (len(of) - 1) for term, of in zip(terms, of_sizes, strict=True))
-    half = student.ppf(0.975, degrees) * np.sqrt(terms.sum())
-    mean = np.mean([of.mean() for of in of_sizes])
-    row = table.loc[ALL_SIZES]
-    assert [row["difference"], row["low"], row["high"]] == pytest.approx([mean, mean - half, mean + half])
-    assert row["pairs"] == 11
-    # Each size alone is there, too, and the difference of the slopes.
-    assert table.loc["250k", "difference"] == pytest.approx(of_sizes[1].mean())
-    slope = (of_sizes[2].mean() - of_sizes[0].mean()) / 2
-    assert table.loc["per doubling", "difference"] == pytest.approx(slope)
+def test_shares_are_fiellers():
+    """The limits are the ratios r that a paired t test of treatment - r x control, above chance, does not reject."""
+    of = three()
+    share = row(compare_ablations(of, DIRECT, CONFIG).shares, over="4k")
+    treatment, control = (accuracies(of, action, size="4k") - 0.5 for action in ("remove", "control"))
+    assert share["share"] == pytest.approx(treatment.mean() / control.mean())
+    for limit in (share["low"], share["high"]):
+        t = stats.ttest_1samp(treatment - limit * control, 0).statistic
+        assert abs(t) == pytest.approx(stats.t.ppf(0.975, 2), rel=1e-6)
 
 
-def test_the_share_that_survives_is_fiellers(one_size):
-    row = rows_of(compared(one_size).shares, kind="treatment - control", over=ALL_SIZES, name="overall").iloc[0]
-    treated, control = (accuracy(one_size, of, "125k", [*PARADIGMS]) - 0.5 for of in ("removed", "control"))
-    quantile = student.ppf(0.975, 5)
-
-    def outside(share: float) -> float:
-        """Return how far a share is from being retained by the t test that treated - share * control is 0."""
-        rest = treated - share * control
-        return float(abs(rest.mean()) - quantile * rest.std(ddof=1) / np.sqrt(6))
-
-    share = treated.mean() / control.mean()
-    assert row["share"] == pytest.approx(share)
-    assert row["low"] == pytest.approx(brentq(outside, share - 3, share))
-    assert row["high"] == pytest.approx(brentq(outside, share, share + 3))
-    assert row["note"] == ""
+def test_a_share_of_nothing_is_absent():
+    of = judged({REMOVED: (0.5, 0.3, 0.6), CONTROL: (0.5, 0.3, 0.9)})
+    shares = compare_ablations(of, DIRECT, CONFIG).shares
+    for name, note in (("a_1", NOT_ABOVE), ("a_2", BELOW), ("b_1", "")):
+        share = row(shares, name=name)
+        assert share["note"] == note
+        assert np.isnan(share["share"]) == np.isnan(share["low"]) == bool(note)
 
 
-def test_nothing_learned_has_no_share():
-    rng = np.random.default_rng(4)
-    study = judged(spread("removed", "125k", 5, 0.5, 0.1, rng) | spread("control", "125k", 5, 0.5, 0.1, rng))
-    row = rows_of(compared(study).shares, name="overall", over=ALL_SIZES).iloc[0]
-    assert np.isnan([row["share"], row["low"], row["high"]]).all()
-    assert row["note"] == NOT_ABOVE
+def test_direct_and_indirect_evidence_are_apart():
+    units = scoped_units(three().pairs, {"a_1"})
+    scopes = units.table[units.table["level"] == "scope"]
+    assert dict(zip(scopes["name"], scopes["paradigms"], strict=True)) == {
+        "tests the construction": 1, "same phenomena": 1, "other phenomena": 1,
+    }  # fmt: skip
+    assert units.weights[:, :3].tolist() == np.eye(3).tolist()
+    assert "scope" not in set(scoped_units(three().pairs, {"unknown"}).table["level"])
 
 
-def test_evidence_is_parted_into_direct_related_and_other(one_size):
-    table = rows_of(compared(one_size).differences, kind="treatment - control", over=ALL_SIZES).set_index("name")
-    assert table.loc[[DIRECT, SAME, REST], "paradigms"].tolist() == [1, 1, 2]
-    assert table.loc[REST, "difference"] == pytest.approx(table.loc["npi", "difference"])
-    assert table.loc[SAME, "difference"] == pytest.approx(table.loc["agreement_2", "difference"])
-    assert table.index[table["direct"]].tolist() == ["agreement_1"]
-    assert DIRECT not in set(compared(one_size, {}).differences["name"])
+def test_treatments_have_their_controls_and_all_have_the_full_text():
+    kinds = [(of.kind, of.action) for of in comparisons(three().runs)]
+    assert kinds == [(TREATMENT_CONTROL, "remove"), (TREATMENT_FULL, "remove"), (CONTROL_FULL, "control")]
+    other_dose = judged({FULL: (0.8, 0.7, 0.6), ("c", "remove", "1/8"): (0.6, 0.7, 0.6), CONTROL: (0.8, 0.7, 0.6)})
+    assert {of.kind for of in comparisons(other_dose.runs)} == {TREATMENT_FULL, CONTROL_FULL}
+    replaced = judged({FULL: (0.8, 0.7, 0.6), ("c", "replace", "0"): (0.6, 0.7, 0.6), CONTROL: (0.8, 0.7, 0.6)})
+    assert {of.kind for of in comparisons(replaced.runs)} == {TREATMENT_FULL, CONTROL_FULL}
+    assert compare_ablations(judged({FULL: (0.8, 0.7, 0.6)}), DIRECT, CONFIG) is None
 
 
-def test_p_values_are_corrected_within_a_family(one_size):
-    table = rows_of(compared(one_size).differences, kind="treatment - control", over=ALL_SIZES)
-    of = rows_of(table, level="paradigm").sort_values("p")
-    steps = np.maximum.accumulate(of["p"].to_numpy() * np.arange(4, 0, -1)).clip(max=1)
-    assert of["p_holm"].to_numpy() == pytest.approx(steps)
-    overall = rows_of(table, level="overall").iloc[0]
-    assert overall["p_holm"] == overall["p"]
+def test_runs_without_a_partner_are_left_out_and_named():
+    of = three()
+    keep = ~((of.runs["action"] == "control") & (of.runs["seed"] == 3) & (of.runs["size"] == "4k")).to_numpy()
+    arrays = {name: getattr(of, name)[keep] for name in ("outcome", "tie", "unk")}
+    ablations = compare_ablations(replace(of, runs=of.runs[keep], **arrays), DIRECT, CONFIG)
+    lone = of.runs.index[(of.runs["action"] == "remove") & (of.runs["seed"] == 3) & (of.runs["size"] == "4k")][0]
+    assert any(note.endswith(f": {lone}.") for note in ablations.notes)
+    assert row(ablations.differences)["pairs"] == 8
 
 
-def test_runs_are_paired_by_size_and_seed_and_those_alone_are_named():
-    rng = np.random.default_rng(5)
-    accuracies = spread("removed", "125k", 4, 0.6, 0.1, rng) | spread("control", "125k", 5, 0.7, 0.1, rng)
-    columns = ["difference", "low", "p"]
-    ablations = compared(judged(accuracies), {})
-    row = rows_of(ablations.differences, name="overall", over=ALL_SIZES).iloc[0]
-    assert row["pairs"] == 4
-    assert "control-125k-4" in " ".join(ablations.notes)
-    shuffled = dict(sorted(accuracies.items(), key=lambda item: item[0][2] % 3))
-    again = rows_of(compared(judged(shuffled), {}).differences, name="overall", over=ALL_SIZES).iloc[0]
-    assert again[columns].tolist() == pytest.approx(row[columns].tolist())
+def test_groups_without_pairs_are_independent():
+    """Welch's t test, of equal numbers of runs, where no seed is shared."""
+    of = three(sizes=("1k",), seeds=(1, 2, 3, 4, 5))
+    of.runs.loc[of.runs["action"] == "control", "seed"] += 10
+    result = row(compare_ablations(of, DIRECT, CONFIG).differences, over="1k")
+    test = stats.ttest_ind(accuracies(of, "remove"), accuracies(of, "control"), equal_var=False)
+    interval = test.confidence_interval(0.95)
+    assert result["pairs"] == 0
+    assert (result["low"], result["high"]) == pytest.approx((interval.low, interval.high))
 
 
-def test_one_run_of_each_kind_has_a_difference_without_an_interval():
-    study = judged({("removed", "125k", 1): [0.5] * 4, ("control", "125k", 1): [0.6] * 4})
-    row = rows_of(compared(study).differences, name="overall", over=ALL_SIZES).iloc[0]
-    assert row["difference"] == pytest.approx(-0.1)
-    assert np.isnan([row["low"], row["high"], row["p"], row["p_tost"]]).all()
-    assert row["note"] == "one run: no interval"
+@pytest.mark.parametrize(("sizes", "seeds"), [(("1k",), (1,)), (("1k", "2k"), (1,))])
+def test_too_few_runs_have_differences_without_intervals(sizes, seeds):
+    ablations = compare_ablations(three(sizes=sizes, seeds=seeds), DIRECT, CONFIG)
+    assert ablations.differences["difference"].notna().any()
+    assert ablations.differences["low"].isna().all()
+    assert (ablations.differences["note"] != "").all()
+    assert ablations.shares["share"].isna().all()
 
 
-def test_equal_runs_have_limits_of_some_width():
-    """Chance in single judgements is in the limits, also where all judgements are alike."""
-    study = judged({(kind, "125k", seed): [0.7] * 4 for kind in ("removed", "control") for seed in range(3)})
-    row = rows_of(compared(study).differences, name="overall", over=ALL_SIZES).iloc[0]
-    assert row["difference"] == 0
-    assert row["low"] < 0 < row["high"]
+def test_p_values_are_corrected_within_families():
+    table = compare_ablations(three(), DIRECT, CONFIG).differences
+    of = table[(table["over"] == ALL_SIZES) & (table["level"] == "paradigm") & (table["kind"] == TREATMENT_CONTROL)]
+    assert set(of["tests"]) == {3}
+    p = of["p"].to_numpy()
+    assert of["p_holm"].min() == pytest.approx(3 * p.min())
 
 
-def test_a_study_without_ablations_has_no_effects():
-    rng = np.random.default_rng(6)
-    assert compare_ablations(judged(spread("full", "125k", 3, 0.6, 0.1, rng)), {}, CONFIG) is None
+def test_doses_have_a_trend():
+    doses = {("c", "remove", "0"): 0.6, ("c", "remove", "1/4"): 0.65, ("c", "remove", "1/2"): 0.7, FULL: 0.8}
+    of = judged({dose: (accuracy, 0.7, 0.6) for dose, accuracy in doses.items()})
+    ablations = compare_ablations(of, DIRECT, CONFIG)
+    trend = ablations.trends[ablations.trends["name"] == "a_1"].iloc[0]
+    shares = np.asarray([0, 0.25, 0.5, 1])
+    means = [of.outcome[(of.runs["group"] == f"m, {' '.join(dose)}").to_numpy(), :400].mean() for dose in doses]
+    assert trend["difference"] == pytest.approx(np.polyfit(shares, means, 1)[0])
+    assert trend["low"] > 0
+    at = ablations.doses[ablations.doses["name"] == "a_1"]
+    assert at["accuracy"].tolist() == pytest.approx(means)
+    assert compare_ablations(three(), DIRECT, CONFIG).doses.empty
+
+
+def test_text_that_samples_share_widens_intervals():
+    apart, shared = three(), three()
+    shared.runs["overlap"] = 0.5
+    narrow, wide = (row(compare_ablations(of, DIRECT, CONFIG).differences) for of in (apart, shared))
+    assert wide["high"] - wide["low"] > narrow["high"] - narrow["low"]
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 1000), st.floats(0.2, 1), st.floats(0.2, 1))
+def test_intervals_hold_their_estimates_and_new_pairs_are_not_surer(seed, first, second):
+    of = judged({REMOVED: (first, 0.7, 1.0), CONTROL: (second, 0.7, 1.0)}, pairs=10, rng=np.random.default_rng(seed))
+    table = of_comparison(compare_ablations(of, DIRECT, CONFIG).differences, "m, c remove 0", "m, c control 0")
+    assert (table["low"] < table["difference"]).all()  # no interval of width 0, also where all judgements are right
+    assert (table["difference"] < table["high"]).all()
+    assert (table["low_new_pairs"] <= table["low"]).all()
+    assert (table["p_new_pairs"] >= table["p"])[table["p"].notna()].all()
