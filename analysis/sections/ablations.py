@@ -195,6 +195,8 @@ def doses_exhibit(of: Ablations) -> Exhibit | None:
         return None
     charts, takeaways = {}, []
     scopes = _scoped(of.doses).assign(name=lambda rows: _named(rows))
+    if SCOPE in set(scopes["level"]):  # no more lines than have bands
+        scopes = scopes[scopes["level"] == SCOPE]
     for number, ((base, name), rows) in enumerate(scopes.groupby(["base", "filter"], sort=False)):
         panel = rows.rename(columns={"share": "at"})[["name", "at", "accuracy", "low", "high", "runs"]]
         charts[str(number)] = partial(doses_chart, panel, title=f"{base}, {name}")

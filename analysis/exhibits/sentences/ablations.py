@@ -61,10 +61,9 @@ def _runs(row: pd.Series) -> str:
 def _where(row: pd.Series) -> str:
     if row["level"] != SCOPE:
         return str(row["name"])
-    paradigms = plural(int(row["paradigms"]), "paradigm")
+    paradigms = "one paradigm" if row["paradigms"] == 1 else plural(int(row["paradigms"]), "paradigm")
     if row["name"] == DIRECT:
-        verb = "tests" if row["paradigms"] == 1 else "test"
-        return f"in the {paradigms} that {verb} the construction"
+        return f"in the {paradigms} that {'tests' if row['paradigms'] == 1 else 'test'} the construction"
     further, of = ("further ", "the same phenomena") if row["name"] == SAME else ("", "other phenomena")
     return f"in the {further}{paradigms} of {of}"
 
