@@ -37,8 +37,9 @@ def removed_text(runs: pd.DataFrame) -> pd.DataFrame:
     was removed and of its controls. Where runs differ, as doses and controls of several seeds do, means over runs.
     """
     rows = []
-    named = runs[["base", "filter", "action", "dose"]].to_dict("records")
-    for identity, manifest in zip(named, runs["manifest"], strict=True):
+    keys = ["base", "filter", "action", "dose"]
+    identities = {str(run): dict(zip(keys, of, strict=True)) for run, *of in runs[keys].itertuples()}
+    for run, manifest in runs["manifest"].items():
         recorded = (manifest.get("corpus") or {}).get("ablation") if isinstance(manifest, dict) else None
         if not recorded:
             continue
@@ -50,7 +51,7 @@ def removed_text(runs: pd.DataFrame) -> pd.DataFrame:
         }
         counts = ("sentences", "words", "of_sentences", "of_words", "rewritten")
         rows.append({
-            **{str(key): value for key, value in identity.items()}, "runs": 1,
+            **identities[str(run)], "runs": 1,
             **{key: recorded.get(key, np.nan) for key in counts},
             "matching_sentences": (recorded.get("matching") or {}).get("sentences", np.nan),
             "sample_matching": (recorded.get("sample") or {}).get("matching", np.nan),
@@ -59,6 +60,5 @@ def removed_text(runs: pd.DataFrame) -> pd.DataFrame:
     if not rows:
         return pd.DataFrame(columns=REMOVED)
     table = pd.DataFrame(rows)
-    keys = ["base", "filter", "action", "dose"]
     how = {name: "sum" if name == "runs" else "mean" for name in table if name not in keys}
     return table.groupby(keys, as_index=False, sort=False).agg(how)[REMOVED]

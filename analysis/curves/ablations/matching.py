@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -62,18 +61,19 @@ def comparisons(runs: pd.DataFrame) -> list[Comparison]:
         kinds = [(TREATMENT_CONTROL, other) for other in controls]
         kinds += [(CONTROL_FULL if of["action"] == CONTROL else TREATMENT_FULL, other) for other in fulls]
         for kind, other in kinds:
-            identity: dict[str, Any] = {key: str(of[key]) for key in ("base", "filter", "action", "dose", "group")}
-            pairing = paired(runs, rows[str(of["group"])], rows[str(other["group"])])
-            if pairing is not None:
-                compared.append(Comparison(kind=kind, **identity, other=str(other["group"]), **pairing))
+            first, second = str(of["group"]), str(other["group"])
+            a, b, is_paired, unpaired = paired(runs, rows[first], rows[second])
+            base, name, action, dose = (str(of[key]) for key in ("base", "filter", "action", "dose"))
+            if len(a):
+                compared.append(Comparison(kind, base, name, action, dose, first, second, a, b, is_paired, unpaired))
     return compared
 
 
-def paired(runs: pd.DataFrame, first: Numbers, second: Numbers) -> dict[str, Any] | None:
+def paired(runs: pd.DataFrame, first: Numbers, second: Numbers) -> tuple[Numbers, Numbers, bool, tuple[str, ...]]:
     """Pair the runs of two groups by size and seed, as samples of one seed are drawn by the same permutation.
 
-    Without any pair, runs of the sizes that both have are independent groups; None without such a size. Returns fields
-    of `Comparison`.
+    Without any pair, runs of the sizes that both have are independent groups; none without such a size. Returns rows,
+    other_rows, paired and unpaired of `Comparison`.
     """
     keys = [list(zip(runs["size"].iloc[rows], runs["seed"].iloc[rows], strict=True)) for rows in (first, second)]
     place = dict(zip(keys[1], second, strict=True))
@@ -84,11 +84,9 @@ def paired(runs: pd.DataFrame, first: Numbers, second: Numbers) -> dict[str, Any
     else:
         sizes = {size for size, _ in keys[0]} & {size for size, _ in keys[1]}
         a, b = (rows[runs["size"].iloc[rows].isin(sizes).to_numpy()] for rows in (first, second))
-        if not sizes:
-            return None
     used = {*a, *b}
     left = tuple(str(runs.index[row]) for row in [*first, *second] if row not in used)
-    return {"rows": a, "other_rows": b, "paired": bool(shared), "unpaired": left}
+    return a, b, bool(shared), left
 
 
 def scoped_units(pairs: pd.DataFrame, direct: Collection[str]) -> Units:
