@@ -10,7 +10,7 @@ from analysis.curves.fit import fit_curves
 from analysis.exhibits.figures.style import finished
 from analysis.exhibits.sentences.ablations import ablation_findings, ablation_methods
 from analysis.measures.ablations import direct_paradigms, removed_text
-from analysis.sections.ablations import ablations as exhibits_of
+from analysis.sections.ablations.exhibits import ablations as exhibits_of
 from analysis.sections.section import Section
 from analysis.study.collect import collect
 from analysis.study.judgements import judgements
