@@ -126,7 +126,7 @@ class Cluster:
                 yield int(process.name), command, values
 
 
-def wait_until(condition: Callable[[], bool], what: str, seconds: float = 600) -> None:
+def wait_until(condition: Callable[[], bool], what: str, seconds: float = 1500) -> None:
     """Wait for a condition: seconds on an idle machine, minutes on one that other tests use."""
     end = time.monotonic() + seconds
     while not condition():

@@ -89,9 +89,9 @@ def bf16_warning(config: RunConfig) -> str:
     """Return a warning if a run computes in bf16 on a CPU that has no instructions for it; "" otherwise."""
     if config.precision != "bf16" or config.model.counted or device_of(config.trainer) != "cpu":
         return ""
-    import torch
+    from train.models.base import cpu_has_bf16
 
-    if torch.ops.mkldnn._is_mkldnn_bf16_supported():
+    if cpu_has_bf16():
         return ""
     return (
         "precision=bf16: this CPU has no instructions for it, and takes many times as long as with precision=fp32, "

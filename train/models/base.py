@@ -11,6 +11,11 @@ from train.models.loss import all_logprobs, cross_entropy, token_logprobs
 State = tuple[Tensor, ...]  # the memory of the text so far, in a form of the model's own
 
 
+def cpu_has_bf16() -> bool:
+    """Return True if this CPU has instructions for products in bfloat16."""
+    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+
+
 class LanguageModel(nn.Module, ABC):
     """An autoregressive model with an embedding, a body and a softmax over the vocabulary.
 

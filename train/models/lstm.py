@@ -6,7 +6,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from train.models.base import LanguageModel, State
+from train.models.base import LanguageModel, State, cpu_has_bf16
 from train.models.config import LstmConfig
 from train.models.dropout import Dropout
 
@@ -43,9 +43,11 @@ class LstmLanguageModel(LanguageModel):
 
     def forward(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         embedded = self.dropout(self.embed(tokens))  # (B, T, E)
-        if embedded.device.type == "cuda" and torch.is_autocast_enabled("cuda"):
-            # Autocast gives the layers float16 even if set to bfloat16: small gradients would become zero.
-            with torch.autocast("cuda", enabled=False):
+        device = embedded.device.type
+        if torch.is_autocast_enabled(device) and (device == "cuda" or not cpu_has_bf16()):
+            # On CUDA autocast gives the layers float16 even if set to bfloat16: small gradients would become zero. A
+            # CPU without instructions for bfloat16 has no such layers.
+            with torch.autocast(device, enabled=False):
                 hidden, last = self._read(embedded.float(), tuple(one.float() for one in state))
         else:
             hidden, last = self._read(embedded, state)

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+import train.models.lstm
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError
 from train.models.build import build_model, parameter_count
@@ -100,3 +101,14 @@ def test_bf16_autocast_trains():
             loss = cross_entropy(hidden.flatten(0, 1), model.output_weight, model.output_bias, tokens.flatten())
     loss.backward()
     assert all(parameter.grad is not None and parameter.grad.isfinite().all() for parameter in model.parameters())
+
+
+def test_layers_are_fp32_on_a_cpu_without_bf16(monkeypatch):
+    monkeypatch.setattr(train.models.lstm, "cpu_has_bf16", lambda: False)
+    torch.manual_seed(0)
+    model = build_model(tiny(), 9).eval()
+    tokens = torch.randint(9, (2, 6))
+    exact, _ = model(tokens, model.initial_state(2))
+    with torch.autocast("cpu", torch.bfloat16):
+        hidden, _ = model(tokens, model.initial_state(2))
+    assert torch.equal(hidden, exact)
