@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,6 +29,7 @@ from tests.support.committed_results import config, copy
 STUDY = "ablation_small"
 FOLDER = ROOT / "analysis" / "results" / STUDY
 KEYS = ["kind", "base", "filter", "action", "dose", "group", "other"]
+TEXTS = ("dose", "note", "phenomenon")  # columns that may be empty
 TABLES = {"effects": "ablation-differences", "shares": "ablation-shares"}  # committed name -> that of the report
 
 
@@ -45,16 +47,17 @@ def copy_tables(report: Path = Path("reports") / STUDY) -> None:
 def committed() -> Ablations:
     """Return the committed effects."""
     effects, shares = (
-        pd.read_csv(FOLDER / f"{name}.csv", keep_default_na=True, dtype={"dose": str}) for name in TABLES
+        pd.read_csv(FOLDER / f"{name}.csv", dtype=dict.fromkeys(TEXTS, str), na_values=[""], keep_default_na=False)
+        for name in TABLES
     )
-    effects["note"], shares["note"] = effects["note"].fillna(""), shares["note"].fillna("")
-    none = np.empty(0, np.intp)
+    for table in (effects, shares):
+        for column in TEXTS:
+            table[column] = table[column].astype(object).where(table[column].notna(), "")
+    rows: dict[str, Any] = {"rows": np.empty(0, np.intp), "other_rows": np.empty(0, np.intp), "paired": True}
     compared = effects[KEYS].drop_duplicates().to_dict("records")
-    of = [
-        Comparison(**{str(key): str(row[key]) for key in KEYS}, rows=none, other_rows=none, paired=True)
-        for row in compared
-    ]
-    return Ablations(of, effects, shares)
+    return Ablations(
+        [Comparison(**{str(key): str(of[key]) for key in KEYS}, **rows) for of in compared], effects, shares
+    )
 
 
 def effects_found() -> list[Finding]:
