@@ -129,9 +129,10 @@ def same_threads() -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Fail a skipped test with PAIRSCALE_NO_SKIPS=1 (.ci/run), unless it is marked `gpu`."""
+    """Fail a skipped test with PAIRSCALE_NO_SKIPS=1 (.ci/run), unless it is marked `gpu` or `download`."""
     report = yield
-    forbidden = os.environ.get("PAIRSCALE_NO_SKIPS") == "1" and item.get_closest_marker("gpu") is None
+    elsewhere = any(item.get_closest_marker(name) for name in ("gpu", "download"))
+    forbidden = os.environ.get("PAIRSCALE_NO_SKIPS") == "1" and not elsewhere
     if report.skipped and forbidden and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
         report.longrepr = f"skipped where nothing may be (PAIRSCALE_NO_SKIPS=1): {report.longrepr}"

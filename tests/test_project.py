@@ -208,11 +208,13 @@ def test_files_stay_short(path):
     assert path.stem not in {"utils", "helpers", "misc", "common"}
 
 
-@pytest.mark.parametrize(("forbidden", "summary"), [("0", "2 skipped"), ("1", "1 skipped, 1 error")])
-def test_only_gpu_tests_may_skip_if_skips_are_forbidden(tmp_path, monkeypatch, forbidden, summary):
+@pytest.mark.parametrize(("forbidden", "summary"), [("0", "3 skipped"), ("1", "2 skipped, 1 error")])
+def test_only_tests_of_gpus_and_downloads_may_skip_if_skips_are_forbidden(tmp_path, monkeypatch, forbidden, summary):
     shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = gpu\n")
-    code = "import pytest\ndef test_data(real_data): pass\n@pytest.mark.gpu\ndef test_gpu(): pytest.skip('no GPU')\n"
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  gpu\n  download\n")
+    code = "import pytest\ndef test_data(real_data): pass\n"
+    for name in ("gpu", "download"):
+        code += f"@pytest.mark.{name}\ndef test_{name}(): pytest.skip('no {name}')\n"
     (tmp_path / "test_skips.py").write_text(code)
     monkeypatch.delenv("PAIRSCALE_DATA", raising=False)
     monkeypatch.setenv("PAIRSCALE_NO_SKIPS", forbidden)

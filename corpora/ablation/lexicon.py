@@ -6,7 +6,8 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from corpora.annotate.layer import Layer, Tree
+from corpora.annotate.layer import Layer
+from corpora.annotate.tree import Tree
 from pairscale.progress import with_progress
 from pairscale.seeds import derived_seed
 

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from corpora.ablation.lexicon import Lexicon
-from corpora.annotate.layer import Layer, Tree
+from corpora.annotate.layer import Layer
+from corpora.annotate.tree import Tree
 from corpora.constructions.config import FilterConfig
 from corpora.constructions.matches import Matches
 from corpora.constructions.rules import OTHER, PHRASE, Rule, Slot

@@ -9,32 +9,28 @@ values in each column. Texts are codes into a dictionary of the part. Parts are 
 number of processes that wrote them, so that a killed command goes on at the first missing one.
 """
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
+from corpora.annotate.tree import Tree
 from corpora.text import TextStore, file_digest, read_manifest
 from pairscale.errors import ConfigError, StoreError
-from pairscale.files import sha256_file, sha256_json, write_bytes, write_json
+from pairscale.files import sha256_file, sha256_json, write_json
 from pairscale.schema import Count, Digest, Positive
+
+if TYPE_CHECKING:
+    from corpora.annotate.parts import Columns
 
 LAYER_VERSION = 1
 PART_SENTENCES = 4_000  # some ten seconds of a parser on one core: what a kill can lose, and the step of progress
 PREFIX = "annotation-"
 MANIFEST = "manifest.json"
 OPEN_PARTS = 64  # whose dictionaries are in memory
-NUMBERS = ("starts", "ends", "heads")
-TEXTS = {"lemmas": pa.int32(), "upos": pa.int16(), "xpos": pa.int16(), "feats": pa.int16(), "relations": pa.int16()}
-_FIELDS = [pa.field(name, pa.list_(pa.uint32())) for name in NUMBERS]
-_FIELDS += [pa.field(name, pa.list_(pa.dictionary(codes, pa.string()))) for name, codes in TEXTS.items()]
-_MADE = b"pairscale"  # key of what a part was made of, in its file
 
 
 class _Part(TypedDict):
@@ -52,30 +48,6 @@ class LayerManifest(TypedDict):
     words: Count
     parts: list[_Part]
     digest: Digest
-
-
-@dataclass(frozen=True, slots=True)
-class Tree:
-    """A sentence with its words as Universal Dependencies count them, and the tree that they form."""
-
-    sentence: str
-    starts: list[int]  # character of the sentence at which each word begins; words that a token contracts may share it
-    ends: list[int]
-    lemmas: list[str]
-    upos: list[str]
-    xpos: list[str]
-    feats: list[str]  # "Number=Sing|Person=3", "" if none
-    heads: list[int]  # index of each word's head, from 0; the root's is its own
-    relations: list[str]
-
-    def __len__(self) -> int:
-        """Return the number of words."""
-        return len(self.heads)
-
-    @property
-    def words(self) -> list[str]:
-        """The words as they stand in the sentence."""
-        return [self.sentence[start:end] for start, end in zip(self.starts, self.ends, strict=True)]
 
 
 class Layer:
@@ -126,40 +98,12 @@ class Layer:
         """Yield the lemmas of each part: where its sentences begin (sentences + 1,), codes (words,), texts of codes."""
         for number in range(len(self.manifest["parts"])):
             part = self._part(number)
-            column = list(TEXTS).index("lemmas")
-            yield np.array(part.offsets, np.int64), part.codes[column], part.dictionaries[column]
+            yield np.array(part.offsets, np.int64), part.codes["lemmas"], part.dictionaries["lemmas"]
 
-    def _read_part(self, number: int) -> "_Columns":
-        return _Columns(part_path(self.folder, number))
+    def _read_part(self, number: int) -> "Columns":
+        from corpora.annotate.parts import Columns  # with pyarrow, which starts a thread: not where runs are forked
 
-
-class _Columns:
-    """The columns of a part: where the words of each row begin, the words' numbers, and codes of their texts."""
-
-    def __init__(self, path: Path):
-        batch = _opened(path).get_batch(0)
-        self.offsets = batch.column(0).offsets.to_numpy().tolist()
-        self.numbers = [batch.column(name).values.to_numpy() for name in NUMBERS]
-        texts = [batch.column(name).values for name in TEXTS]
-        self.codes = [column.indices.to_numpy() for column in texts]
-        self.dictionaries = [column.dictionary.to_pylist() for column in texts]
-
-    def tree(self, sentence: str, row: int) -> Tree:
-        words = slice(self.offsets[row], self.offsets[row + 1])
-        starts, ends, heads = (column[words].tolist() for column in self.numbers)
-        lemmas, upos, xpos, feats, relations = (
-            [texts[code] for code in codes[words].tolist()]
-            for codes, texts in zip(self.codes, self.dictionaries, strict=True)
-        )
-        return Tree(sentence, starts, ends, lemmas, upos, xpos, feats, heads, relations)
-
-
-def _opened(path: Path) -> Any:
-    """Return the reader of a part. Raises StoreError."""
-    try:
-        return pa.ipc.open_file(pa.memory_map(str(path)))
-    except (pa.ArrowException, OSError) as error:
-        raise StoreError(f"{path}: not a readable Arrow file ({str(error).splitlines()[0]}); remove it") from None
+        return Columns(part_path(self.folder, number))
 
 
 def layer_folder(corpus: Path, name: str) -> Path:
@@ -200,47 +144,10 @@ def part_path(folder: Path, number: int) -> Path:
     return folder / f"part-{number:05}.arrow"
 
 
-def part_made(path: Path) -> Mapping[str, Any]:
-    """Return what a part was made of, as given to `write_part`. Raises StoreError."""
-    with pa.memory_map(str(path)) as file:
-        try:
-            return dict(json.loads(pa.ipc.open_file(file).schema.metadata[_MADE]))
-        except (pa.ArrowException, KeyError, TypeError, ValueError):
-            raise StoreError(f"{path}: not a part of an annotation; remove it") from None
-
-
-def write_part(path: Path, trees: Iterable[Tree], made: Mapping[str, Any]) -> int:
-    """Write the trees of a part, and what they were made of; return the number of words."""
-    offsets = [0]
-    columns: dict[str, list[Any]] = {name: [] for name in (*NUMBERS, *TEXTS)}
-    for tree in trees:
-        offsets.append(offsets[-1] + len(tree))
-        for name, values in columns.items():
-            values += getattr(tree, name)
-    rows = pa.array(offsets, pa.int32())
-    arrays = [pa.ListArray.from_arrays(rows, pa.array(columns[name], pa.uint32())) for name in NUMBERS]
-    arrays += [pa.ListArray.from_arrays(rows, _encoded(columns[name], codes)) for name, codes in TEXTS.items()]
-    schema = pa.schema(_FIELDS, {_MADE: json.dumps(made, sort_keys=True, ensure_ascii=False)})
-    buffer = pa.BufferOutputStream()  # pyarrow's own errors of a full disk have no number (pairscale/files.py)
-    with pa.ipc.new_file(buffer, schema) as writer:
-        writer.write_batch(pa.record_batch(arrays, schema=schema))
-    write_bytes(path, memoryview(buffer.getvalue()))
-    return offsets[-1]
-
-
-def _encoded(texts: Sequence[str], codes: Any) -> Any:
-    """Return texts as codes into a dictionary, in the order of their first use."""
-    encoded = pa.array(texts, pa.string()).dictionary_encode()
-    return pa.DictionaryArray.from_arrays(encoded.indices.cast(codes), encoded.dictionary)
-
-
-def part_words(path: Path) -> int:
-    """Return the number of words in a part. Raises StoreError."""
-    return len(_opened(path).get_batch(0).column(0).values)
-
-
 def write_layer(folder: Path, text: TextStore, made: Mapping[str, Any], part_sentences: int = PART_SENTENCES) -> None:
     """Write the manifest of a layer whose parts are all there. made: as given to `write_part`."""
+    from corpora.annotate.parts import part_words
+
     parts: list[_Part] = []
     for number in range(-(-len(text) // part_sentences)):
         path = part_path(folder, number)

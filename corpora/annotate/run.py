@@ -19,18 +19,9 @@ from typing import Any
 from rich.console import Console
 
 from corpora.annotate.config import ParserConfig
-from corpora.annotate.layer import (
-    MANIFEST,
-    PART_SENTENCES,
-    Layer,
-    layer_folder,
-    layer_manifest,
-    part_made,
-    part_path,
-    write_layer,
-    write_part,
-)
+from corpora.annotate.layer import MANIFEST, PART_SENTENCES, Layer, layer_folder, layer_manifest, part_path, write_layer
 from corpora.annotate.parsers.parser import Parser, parser_of, versions
+from corpora.annotate.parts import part_made, write_part
 from corpora.config import CorporaConfig, CorpusConfig, check_chosen
 from corpora.prepare import corpus_folder, is_prepared, prepare
 from corpora.text import TextStore

@@ -13,7 +13,7 @@ occurrence; its other nodes are the first words, in the order of the sentence, t
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from corpora.annotate.layer import Tree
+from corpora.annotate.tree import Tree
 from corpora.constructions.config import FilterConfig
 from corpora.constructions.patterns import Node, Pattern
 

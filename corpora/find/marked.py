@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from rich.table import Table
 from rich.text import Text
 
-from corpora.annotate.layer import Tree
+from corpora.annotate.tree import Tree
 from corpora.constructions.matcher import Occurrence
 from pairscale.tables import plain_table
 

@@ -19,9 +19,9 @@ import pandas as pd
 from rich.console import Console
 
 from corpora.annotate.config import SpacyConfig
-from corpora.annotate.layer import Tree
 from corpora.annotate.parsers.parser import parser_of
 from corpora.annotate.parsers.spacy import SpacyParser
+from corpora.annotate.tree import Tree
 from corpora.train_parser.config import TrainParserConfig
 from corpora.train_parser.scores import METRICS, scores
 from corpora.train_parser.treebank import Treebank

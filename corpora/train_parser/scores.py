@@ -11,7 +11,7 @@ Sentences are given here, where the task's systems had to find them: published s
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from corpora.annotate.layer import Tree
+from corpora.annotate.tree import Tree
 
 METRICS = ("words", "upos", "xpos", "feats", "lemmas", "uas", "las", "las_subtypes")
 UNIVERSAL_FEATURES = frozenset(

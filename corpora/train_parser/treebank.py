@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from corpora.annotate.layer import Tree
 from corpora.annotate.parsers.conllu import tree_of
+from corpora.annotate.tree import Tree
 from corpora.sources.conllu import conllu_sentences
 from corpora.sources.lines import lines
 from pairscale.errors import InputError

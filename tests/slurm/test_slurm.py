@@ -52,7 +52,7 @@ def walk(cluster, tmp_path_factory):
     hold = folder / "hold"
     hold.touch()
     held = f"PYTHON=({sys.executable} {ROOT / 'tests' / 'support' / 'held_python.py'} {hold})"
-    arguments = [*TOY, SEEDS, *paths(folder), *SMALL_JOBS, "hydra.launcher.signal_delay_s=55"]
+    arguments = [*TOY, SEEDS, *paths(folder), *SMALL_JOBS, "hydra.launcher.signal_delay_s=115"]
     outputs = [cluster.submit(*arguments, f'hydra.launcher.setup=["{held}"]')]
     array = min((job.partition("_")[0] for job in cluster.jobs()), key=int)  # the analysis comes after it
     tasks = dict(zip(TASKS, [f"{array}_{index}" for index in range(4)], strict=True))

@@ -80,8 +80,9 @@ class Cluster:
         self.run("sbatch", *options, "--wrap=sleep 1")
 
     def limit(self, task: str) -> None:
-        """Lower the time limit of a running task to a minute from its start."""
-        self.run("scontrol", "update", f"JobId={task}", "TimeLimit=1")
+        """Lower the time limit of a running task to two to three minutes from now, however long it has run already."""
+        minutes = int(self.run("squeue", "--noheader", f"--jobs={task}", "--Format=TimeUsed:;").split(":")[-2])
+        self.run("scontrol", "update", f"JobId={task}", f"TimeLimit={minutes + 3}")
 
     def cancel(self, task: str) -> None:
         self.run("scancel", task)

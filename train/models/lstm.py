@@ -44,7 +44,8 @@ class LstmLanguageModel(LanguageModel):
     def forward(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         embedded = self.dropout(self.embed(tokens))  # (B, T, E)
         device = embedded.device.type
-        if torch.is_autocast_enabled(device) and (device == "cuda" or not cpu_has_bf16()):
+        autocast = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
+        if autocast and (device == "cuda" or not cpu_has_bf16()):
             # On CUDA autocast gives the layers float16 even if set to bfloat16: small gradients would become zero. A
             # CPU without instructions for bfloat16 has no such layers.
             with torch.autocast(device, enabled=False):

@@ -8,8 +8,8 @@ from conllu.models import Token
 
 from corpora.annotate.alignment import aligned, word_spans
 from corpora.annotate.config import ConlluConfig
-from corpora.annotate.layer import Tree
 from corpora.annotate.parsers.parser import Parser, parser
+from corpora.annotate.tree import Tree
 from corpora.config import ConlluCorpusConfig, CorpusConfig
 from corpora.sources.conllu import ConlluSentence, conllu_sentences
 from corpora.sources.files import source_files

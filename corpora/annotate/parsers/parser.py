@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypeVar
 
 from corpora.annotate.alignment import collapsed, uncollapsed
 from corpora.annotate.config import ParserConfig
-from corpora.annotate.layer import Tree
+from corpora.annotate.tree import Tree
 from corpora.config import CorpusConfig
 from pairscale.errors import ConfigError, InputError
 from pairscale.files import sha256_file, sha256_json

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from corpora.annotate.config import SpacyConfig
-from corpora.annotate.layer import Tree
 from corpora.annotate.parsers.parser import ModelParser, files_digest, one_root, parser
+from corpora.annotate.tree import Tree
 from corpora.config import CorpusConfig
 from pairscale.errors import ConfigError, InputError
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from corpora.annotate.alignment import word_spans
 from corpora.annotate.config import StanzaConfig
-from corpora.annotate.layer import Tree
 from corpora.annotate.parsers.parser import ModelParser, one_root, parser
+from corpora.annotate.tree import Tree
 from corpora.config import CorpusConfig
 from pairscale.errors import InputError
 

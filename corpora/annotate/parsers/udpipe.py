@@ -6,8 +6,8 @@ from typing import Any
 
 from corpora.annotate.alignment import Span, word_spans
 from corpora.annotate.config import UdpipeConfig
-from corpora.annotate.layer import Tree
 from corpora.annotate.parsers.parser import ModelParser, parser
+from corpora.annotate.tree import Tree
 from corpora.config import CorpusConfig
 from pairscale.errors import ConfigError, InputError
 

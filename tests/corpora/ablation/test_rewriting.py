@@ -6,8 +6,8 @@ import pytest
 
 from corpora.ablation.lexicon import Lexicon, kind_of
 from corpora.ablation.rewriting import rewrite
-from corpora.annotate.layer import Tree
 from corpora.annotate.parsers.conllu import tree_of
+from corpora.annotate.tree import Tree
 from corpora.constructions.config import FilterConfig
 from corpora.constructions.matcher import Matcher
 from corpora.sources.conllu import conllu_sentences

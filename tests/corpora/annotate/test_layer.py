@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpora.annotate.layer import Tree, layer_folder, open_layer, part_path, write_part
+from corpora.annotate.layer import layer_folder, open_layer, part_path
+from corpora.annotate.parts import write_part
+from corpora.annotate.tree import Tree
 from corpora.text import TextStore
 from pairscale.errors import ConfigError, StoreError
 from tests.support.annotated import CONLLU, annotated, text_store, write_trees

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from corpora.annotate.layer import Tree
 from corpora.annotate.parsers.conllu import tree_of
+from corpora.annotate.tree import Tree
 from corpora.constructions.config import FilterConfig
 from corpora.constructions.matcher import Matcher
 from corpora.sources.conllu import conllu_sentences

@@ -74,6 +74,7 @@ def test_the_tables_of_the_guide_have_each_construction():
     assert {name for name in NAMES if f"| `{name}`" in mended_table()} == set(table().query("mended")["construction"])
 
 
+@pytest.mark.download
 def test_random_sentences_are_those_of_the_seeded_draw(treebank):
     labels = read_labels()
     for name, split, count, seed in ("random", "test", 200, 2026), ("fresh", "dev", 100, 2027):
@@ -82,6 +83,7 @@ def test_random_sentences_are_those_of_the_seeded_draw(treebank):
         assert [one.sentence for one in labels if one.set == name] == drawn
 
 
+@pytest.mark.download
 def test_the_figures_on_gold_trees_are_those_of_the_patterns(treebank):
     first = read_labels()
     labels = {"first": first, "corrected": corrected(first, read_corrections())}

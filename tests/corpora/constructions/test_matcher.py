@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from spacy.matcher import DependencyMatcher
 from spacy.tokens import Doc
 
-from corpora.annotate.layer import Tree
+from corpora.annotate.tree import Tree
 from corpora.constructions.config import FilterConfig
 from corpora.constructions.matcher import Matcher
 from corpora.constructions.relations import OPERATORS

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from corpora.annotate.layer import Tree
+from corpora.annotate.tree import Tree
 from corpora.train_parser.scores import METRICS, scores
 
 
