@@ -1,12 +1,13 @@
 """Schemas of the configuration groups `corpus`, `sample`, `tokenizer` and `paths`, whose values are in conf/."""
 
 import copy
+import dataclasses
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 from omegaconf import MISSING
 
-from corpora.ablation.config import AblateConfig
+from corpora.ablation.config import REPLACE, AblateConfig
 from corpora.annotate.config import ParserConfig
 from corpora.constructions.config import FilterConfig
 from corpora.find.config import FindConfig
@@ -252,11 +253,17 @@ class CorporaConfig:
             )
 
     def of_run(self) -> Self:
-        """Return the configuration without a filter if no ablation acts: the same run, whichever others lack."""
-        if self.ablate.acts or self.filter is None:
+        """Return the configuration without what its ablation does not use, so that equal runs have equal ones.
+
+        That is the filter if nothing is ablated, and its rewriting rules if they are not followed.
+        """
+        if self.filter is None or self.ablate.action == REPLACE:
             return self
         run = copy.copy(self)
-        run.filter, run.ablate = None, AblateConfig()
+        if self.ablate.acts:
+            run.filter = dataclasses.replace(self.filter, rewrite=None)
+        else:
+            run.filter, run.ablate = None, AblateConfig()
         return run
 
 

@@ -11,7 +11,7 @@ from pairscale.files import sha256_json
 FULL_DOSE = "1"  # all sentences of the construction: the text as it is
 KEYS = ("filter", "ablate")  # of a configuration
 FULL_TEXT = "full text"  # what runs without an intervention are called beside others
-_DEFINITION = ("patterns", "without", "rewrite")  # keys of a filter that change a text
+_DEFINITION = ("patterns", "without")  # keys of a filter that say what it searches for
 _ACTIONS = {REMOVE: "{} removed", KEEP_ONLY: "only {}", REPLACE: "{} replaced", CONTROL: "control of {}"}
 
 
@@ -20,7 +20,8 @@ class Intervention:
     """An intervention in a run's training text; the full text has the filter "", the action none and the dose 1.
 
     dose: the share of the construction's sentences that stay, a fraction. definition: digest of what the filter
-    searches, and how it rewrites. settings: the layer and the seed of its sentences, "null" for the default.
+    searches for. settings: the layer and the seed of its sentences and the digest of its rewriting rules, each with its
+    key, "null" for the default and for rules that are not used.
     """
 
     filter: str = ""
@@ -49,9 +50,10 @@ def intervention_of(config: Mapping[str, Any]) -> Intervention:
     action, dose = ablate.get("action", NONE), str(ablate.get("dose", "0"))
     if action == NONE or dose == FULL_DOSE or not of:
         return Intervention()
-    settings = tuple((key, "null" if ablate.get(key) is None else str(ablate[key])) for key in ("layer", "seed"))
+    settings = {f"ablate.{key}": "null" if ablate.get(key) is None else str(ablate[key]) for key in ("layer", "seed")}
+    settings["filter.rewrite"] = sha256_json(of.get("rewrite"))[:8] if action == REPLACE else "null"
     definition = sha256_json([of.get(key) or None for key in _DEFINITION])[:8]
-    return Intervention(str(of.get("name")), action, dose, definition, settings)
+    return Intervention(str(of.get("name")), action, dose, definition, tuple(settings.items()))
 
 
 def constructions(interventions: Mapping[str, Intervention]) -> tuple[dict[str, str], list[str]]:
@@ -77,7 +79,7 @@ def constructions(interventions: Mapping[str, Intervention]) -> tuple[dict[str, 
 def intervention_names(interventions: Mapping[str, Intervention]) -> tuple[dict[str, str], list[str]]:
     """Return the name of each run's intervention, by run id, and notes; "" for all runs if none acts.
 
-    Interventions of one name have the layers and seeds that differ in their names.
+    Interventions of one name have the layers, seeds and rules that differ in their names.
     """
     of_filters, notes = constructions(interventions)
     names = {run: of.name(of_filters[run]) for run, of in interventions.items()}
@@ -89,7 +91,7 @@ def intervention_names(interventions: Mapping[str, Intervention]) -> tuple[dict[
     for run, of in interventions.items():
         others = settings[of.name(of_filters[run])]
         differing = [
-            f"ablate.{key}={value}"
+            f"{key}={value}"
             for place, (key, value) in enumerate(of.settings)
             if len({other[place] for other in others}) > 1
         ]

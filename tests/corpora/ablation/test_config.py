@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from corpora.ablation.config import AblateConfig
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError
+from train.runs.identity import run_id
 
 
 @given(st.fractions(0, 1, max_denominator=1_000))
@@ -37,3 +38,11 @@ def test_only_what_acts_needs_a_filter():
         compose("train", ["corpus=toy", "filter=passive", "ablate.action=keep_only", "ablate.dose=0.5"])
     with pytest.raises(ConfigError, match=r"ablate\.action=drop: must be one of control, keep_only, none, rem"):
         compose("train", ["corpus=toy", "filter=passive", "ablate.action=drop"])
+
+
+@pytest.mark.parametrize(("action", "same"), [("none", True), ("remove", True), ("control", True), ("replace", False)])
+def test_rules_are_part_of_a_run_that_follows_them(action, same):
+    words = ["corpus=toy", "model=llama_tiny", "filter=determiner_noun", f"ablate.action={action}"]
+    one, other = compose("train", words), compose("train", [*words, "filter.rewrite='{-determiner}a {noun}'"])
+    assert (run_id(one) == run_id(other)) is same
+    assert one.filter.rewrite != other.filter.rewrite  # neither is changed

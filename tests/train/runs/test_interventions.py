@@ -80,6 +80,18 @@ def test_another_seed_of_the_intervention_is_named(configs):
     }
 
 
+def test_rules_name_a_replacement_and_nothing_else(configs):
+    rules = {"rewrite": "{-determiner}{noun}"}
+    other = configs["replaced"] | {"filter": configs["replaced"]["filter"] | rules}
+    removed = configs["other"] | {"filter": configs["other"]["filter"] | rules}
+    names, notes = labels({"a": configs["replaced"], "b": other, "c": configs["other"], "d": removed})
+    assert notes == []
+    assert names["a"].startswith("llama_tiny, passive replaced, filter.rewrite=")
+    assert names["b"].startswith("llama_tiny, passive replaced, filter.rewrite=")
+    assert names["a"] != names["b"]
+    assert names["c"] == names["d"] == "llama_tiny, npi_only removed"
+
+
 @pytest.mark.parametrize("old", [{}, {"filter": None}, {"ablate": {"action": "none", "dose": "0"}, "filter": None}])
 def test_runs_without_these_keys_read_as_full(old):
     assert intervention_of(old) == Intervention("", "none", "1")
