@@ -1,19 +1,20 @@
 """Benchmarks, scorers, judgement methods and score files. Never imports Lightning to score.
 
-From Python: `from eval import judge, load_scorer` (eval/library.py).
+From Python: `from eval import judge, load_scorer, surprisals` (eval/library.py).
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from eval.library import judge
+    from eval.library import judge, surprisals
     from eval.scorers.load import load_scorer
 
-__all__ = ["judge", "load_scorer"]
+__all__ = ["judge", "load_scorer", "surprisals"]
 
 
-_MODULES = {"judge": "eval.library", "load_scorer": "eval.scorers.load"}  # not loaded at once, as they need torch
+# Not loaded at once, as they need torch.
+_MODULES = {"judge": "eval.library", "surprisals": "eval.library", "load_scorer": "eval.scorers.load"}
 
 
 def __getattr__(name: str) -> Any:

@@ -12,6 +12,7 @@ from corpora.config import CorporaConfig
 from eval.benchmarks.config import BenchmarkConfig
 from eval.diagnostics.config import DiagnosticConfig
 from eval.questionnaire.config import QuestionnaireConfig
+from eval.surprisal.config import SurprisalConfig
 from pairscale.command.schemas import NOT_IN_DIGEST, store_schemas
 from pairscale.errors import ConfigError, check_above, check_between, check_choice, check_seed
 from pairscale.files import sha256_json
@@ -231,8 +232,12 @@ class EvalConfig(RunConfig):
     push: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # repository on the hub: OWNER/NAME
     licence: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # of the weights, as the hub names it
 
-    # eval.export and eval.generate_text
+    # eval.export, eval.surprisal and eval.generate_text
     run: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # of the study; null: each
+
+    # eval.surprisal
+    text: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # a file: texts, or a table of texts or words
+    surprisal: SurprisalConfig = field(default_factory=SurprisalConfig, metadata=NOT_IN_DIGEST)
 
     # eval.generate_text
     prompt: str = field(default="", metadata=NOT_IN_DIGEST)

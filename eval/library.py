@@ -3,7 +3,7 @@
 A scorer is loaded from a run folder, a folder of a Hugging Face model, or by a model's name on the hub. It gives the
 log-probability of each token (nats), the place of the token, and whether it was `<unk>`:
 
->>> from eval import judge, load_scorer
+>>> from eval import judge, load_scorer, surprisals
 >>> scorer = load_scorer(folder)
 >>> good, bad = scorer.score(["The cats sleep.", "The cats sleeps."])
 >>> "The cats sleep."[slice(*good.spans[0])]
@@ -20,6 +20,14 @@ Pairs are judged by any mix of methods, in one pass over the model:
 >>> means = rows.groupby(["method", "paradigm"])["outcome"].mean()
 >>> bool(means.between(0, 1).all())
 True
+
+The words of texts have surprisals (bits), and entropies and ranks of what the model expected:
+
+>>> words = surprisals(scorer, ["The cats sleep.", "The dog barks."])
+>>> list(words["word"])
+['The', 'cats', 'sleep.', 'The', 'dog', 'barks.']
+>>> bool((words["surprisal"] > 0).all())
+True
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,6 +40,8 @@ from eval.methods.judging import MethodUse, judge_pairs
 from eval.scorers.base import Scorer
 from eval.scores.accuracy import outcome
 from eval.scores.files import ITEMS
+from eval.surprisal.texts import Text
+from eval.surprisal.words import text_surprisals
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError
 
@@ -70,6 +80,33 @@ def judge(
     judged = pd.concat([rows[name].assign(method=name) for name in uses], ignore_index=True)
     judged["outcome"] = outcome(judged["good"], judged["bad"])
     return judged[["method", *judged.columns.drop("method")]]
+
+
+def surprisals(
+    scorer: Scorer,
+    texts: Iterable[str | Sequence[str]],
+    policy: PolicyConfig = PLAIN,
+    window: int | None = None,
+    step: int | None = None,
+) -> pd.DataFrame:
+    """Return the surprisal of each word of texts, each of which is read alone, with entropies and ranks.
+
+    texts: strings, whose words are what white space parts, or lists of words or regions. window, step: of texts with
+    more tokens than a window (eval/scorers/predictions.py). Columns: text_id (the text's number, from 1), number, word,
+    and those of eval.surprisal.words.word_surprisals. Raises InputError for a text without words, ConfigError for a
+    masked model and for a window that the model does not read.
+    """
+    read = []
+    for number, text in enumerate(texts, start=1):
+        words = [sentence_of(word, f"texts: number {number}", "word") for word in _words(text)]
+        if not words:
+            raise InputError(f"texts: number {number}: has no words")
+        read.append(Text.of(str(number), words, number))
+    return text_surprisals(scorer, read, policy, window, step)
+
+
+def _words(text: str | Sequence[str]) -> list[str]:
+    return text.split() if isinstance(text, str) else [" ".join(str(word).split()) for word in text]
 
 
 def _items(pairs: pd.DataFrame | Iterable[tuple[str, str]]) -> pd.DataFrame:

@@ -23,6 +23,7 @@ COMMANDS = {
     "analysis": ("analysis", "fit learning curves, write tables and the report of a study"),
     "status": ("analysis.status", "how far a study is; remove runs of it"),
     "generate": ("eval.generate", "make fresh minimal pairs from templates"),
+    "surprisal": ("eval.surprisal", "write the surprisal of each word of a text"),
     "generate_text": ("eval.generate_text", "let models write text"),
     "questionnaire": ("eval.questionnaire", "put pairs before people, and read their answers"),
     "export": ("eval.export", "write runs as models of the transformers library, with model cards"),

@@ -47,14 +47,21 @@ def tables(config: BenchmarkConfig, pattern: str | None = None) -> Iterator[Tabl
         return
     for file in local_files(config, pattern):
         name, ending = format_of(file)
-        match ending:
-            case ".jsonl":
-                rows = _jsonl(file)
-            case ".parquet":
-                rows = _parquet(file)
-            case _:
-                rows = _separated(file, config.delimiter or DELIMITERS[ending], config.quotes, config.header)
-        yield Table(name, str(file), _some(rows, str(file)), ending != ".jsonl")
+        rows = file_rows(file, config.delimiter, config.quotes, config.header)
+        yield Table(name, str(file), rows, ending != ".jsonl")
+
+
+def file_rows(file: Path, delimiter: str | None = None, quotes: bool = True, header: bool = True) -> Iterator[Row]:
+    """Yield the rows of a file of one of FORMATS. Raises as `tables`."""
+    _, ending = format_of(file)
+    match ending:
+        case ".jsonl":
+            rows = _jsonl(file)
+        case ".parquet":
+            rows = _parquet(file)
+        case _:
+            rows = _separated(file, delimiter or DELIMITERS[ending], quotes, header)
+    return _some(rows, str(file))
 
 
 def _some(rows: Iterator[Row], source: str) -> Iterator[Row]:
@@ -66,8 +73,10 @@ def _some(rows: Iterator[Row], source: str) -> Iterator[Row]:
         raise InputError(f"{source}: holds no rows")
 
 
-def format_of(file: Path) -> tuple[str, str]:
+def format_of(file: Path, key: str = "benchmark.path") -> tuple[str, str]:
     """Return a file's name without its endings, and its format (FORMATS). Raises ConfigError for any other ending.
+
+    key: of the configuration, for the error.
 
     >>> format_of(Path("pairs/passives.csv.gz"))
     ('passives', '.csv')
@@ -76,7 +85,8 @@ def format_of(file: Path) -> tuple[str, str]:
     ending = bare.suffix.lower()
     if ending not in FORMATS or (ending == ".parquet" and bare != file):
         allowed = f"{', '.join(FORMATS)}; all but .parquet also in {', '.join(COMPRESSIONS)}"
-        raise ConfigError(f"benchmark.path={file}: must be a folder, or end in {allowed}")
+        folder = "be a folder, or " if key == "benchmark.path" else ""
+        raise ConfigError(f"{key}={file}: must {folder}end in {allowed}")
     return bare.stem, ending
 
 

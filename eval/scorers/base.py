@@ -1,8 +1,9 @@
-"""The interface of every model: `Scorer`, and the answers to its three questions.
+"""The interface of every model: `Scorer`, and the answers to its four questions.
 
     score           a log-probability (nats) and a character span for each token of a sentence
     continuations   the log-probability of each answer as a continuation of a prompt
     next_words      the probability and rank of candidate words after a context, and the most probable words
+    predictions     at each token of a text of any length: log-probability, entropy, rank, and the end of a word
 
 The policy (eval.config.PolicyConfig) says what stands before a sentence, whether its end is scored, and how precisely:
 a scorer applies `context`, `score_eos` and `precision`, and flags `<unk>`. Whether those tokens count (`unk`) is
@@ -52,6 +53,21 @@ class TokenScores:
     logprobs: FloatArray  # (n,) nats
     spans: npt.NDArray[np.int32]  # (n, 2) character offsets into the sentence; both its length for a scored <eos>
     unk: npt.NDArray[np.bool_]  # (n,)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenPredictions:
+    """Predictions at the n tokens of one text; logarithms are natural."""
+
+    logprobs: FloatArray  # (n,) nats, of the tokens that are there
+    entropies: FloatArray  # (n,) nats, of the distribution over tokens in each one's place
+    ranks: npt.NDArray[np.int64]  # (n,) 1 + number of more probable tokens
+    spans: npt.NDArray[np.int32]  # (n, 2) character offsets into the text
+    unk: npt.NDArray[np.bool_]  # (n,)
+    # (n + 1,) ln of the probability that a word ends before each token, and after the last: that the next token has the
+    # mark of a new word or ends the text. 0 where each token is a word.
+    ends: FloatArray
+    begin: float  # ln of the probability that a text begins with a token marked like its first one
 
 
 @dataclass(frozen=True)
@@ -125,6 +141,17 @@ class Scorer(ABC):
         model answers no prompts, RunError if two answers are the same tokens to it or one is unknown.
         """
         raise ConfigError(f"{self.name}: a model of this kind cannot answer prompts")
+
+    def predictions(
+        self, texts: Sequence[str], policy: PolicyConfig = PLAIN, window: int | None = None, step: int | None = None
+    ) -> list[TokenPredictions]:
+        """Return what the model expects at each token of texts, in order, each after those before it in its text.
+
+        window: tokens that are read at a time, by default 1,024 or as many as the model reads; step: those that a
+        further window adds, by default half of one (eval/scorers/predictions.py). Raises ConfigError for a masked model
+        and for a window that the model does not read.
+        """
+        raise ConfigError(f"{self.name}: a masked model sees both sides of a word, so words have no surprisal for it")
 
     def scores_eos(self, policy: PolicyConfig) -> bool:
         """Return whether `<eos>` is scored: as the policy says, or else for word-level models only, as published."""

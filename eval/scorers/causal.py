@@ -13,8 +13,10 @@ from eval.scorers.forward import forward_errors, tolerance, without_cache
 from eval.scorers.hf_tokenizers import begin_symbol, encoded, score_settings
 from eval.scorers.hub import HubModel, HubScorer
 from eval.scorers.left_to_right import PromptedScorer
-from eval.scorers.next_words.answers import NextTokens, indices
+from eval.scorers.next_words.answers import NextTokens, Read, indices
 from eval.scorers.next_words.readings import Encoded, Question, Readings, left_to_right
+from eval.scorers.next_words.whole_words import hub_beginnings
+from eval.scorers.predictions import boundaries
 from eval.scorers.trees import Forest, Ids, forests, padded
 from pairscale.errors import ConfigError, InputError
 from train.loop.device import without_gradients
@@ -142,7 +144,16 @@ class CausalScorer(PromptedScorer, HubScorer):
         nats: FloatArray = values.double().cpu().numpy()
         return nats
 
-    def _next_tokens(self, questions: Sequence[Question], policy: PolicyConfig) -> tuple[NextTokens, Readings]:
+    def _boundaries(self) -> Tensor | None:
+        if self.word_level:
+            return None
+        known = min(len(self.tokenizer), self.vocabulary)
+        special = [index for index in self.tokenizer.all_special_ids if index < known]
+        masks = torch.zeros(self.vocabulary, 2)
+        masks[:known] = boundaries([*hub_beginnings(self.tokenizer, known)], special, known)
+        return masks
+
+    def _reader(self, policy: PolicyConfig) -> Read:
         def read(texts: list[Ids], positions: list[list[int]]) -> Tensor:
             # A causal model does not see the padding after a text.
             tokens = torch.from_numpy(padded(texts, self.begin)).to(self.device)
@@ -160,8 +171,13 @@ class CausalScorer(PromptedScorer, HubScorer):
             with head.register_forward_pre_hook(chosen):
                 return self._logits(tokens)[0].log_softmax(-1)
 
+        return read
+
+    def _next_tokens(self, questions: Sequence[Question], policy: PolicyConfig) -> tuple[NextTokens, Readings]:
         texts = encoded(self.tokenizer, [f"{context} {word}" for context, word in questions])
-        return self._hub_tokens(read, left_to_right(questions, texts, self._before(policy), self._unknown))
+        return self._hub_tokens(
+            self._reader(policy), left_to_right(questions, texts, self._before(policy), self._unknown)
+        )
 
     def _logits(self, tokens: Tensor, **order: Tensor) -> Tensor:
         """Return logits (B, T, V), float32."""

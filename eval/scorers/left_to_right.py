@@ -5,15 +5,19 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
+from torch import Tensor
 
 from eval.config import PLAIN, PolicyConfig
-from eval.scorers.base import Continuations, FloatArray, TextTooLong, TokenScores
-from eval.scorers.next_words.answers import NextWordScorer
-from eval.scorers.next_words.readings import Encoded
+from eval.scorers.base import Continuations, FloatArray, TextTooLong, TokenPredictions, TokenScores
+from eval.scorers.next_words.answers import NextWordScorer, Read
+from eval.scorers.next_words.readings import Encoded, reading_batches
+from eval.scorers.predictions import Collected, Window, Windows
 from eval.scorers.trees import Ids
 from pairscale.errors import ConfigError, RunError
+from train.loop.device import without_gradients
 
 ENCODED = 4096  # prompts that are encoded at a time
+ROWS_BYTES = 1 << 27  # of distributions over tokens that are held at a time
 READ = 1 << 17  # prompts that are read together: their texts are held, and all templates of a benchmark are millions
 Text = tuple[bytes, int]  # the bytes of its tokens, and the place of the first one that is scored
 
@@ -22,6 +26,8 @@ class LeftToRightScorer(NextWordScorer):
     """Scorers that predict each token from those before it."""
 
     masked = False
+    vocabulary: int  # tokens that the model predicts
+    positions: int | None = None  # most tokens that the model reads; None: no limit
 
     @property
     @abstractmethod
@@ -42,6 +48,39 @@ class LeftToRightScorer(NextWordScorer):
         self, texts: list[Ids], first: list[int], policy: PolicyConfig, chat: bool = False
     ) -> list[FloatArray]:
         """Return ln p of the tokens of each text from its `first` on, after what stands before a text or a `chat`."""
+
+    @abstractmethod
+    def _before(self, policy: PolicyConfig) -> list[int]:
+        """Return the tokens that are read before a text: the begin symbol, and what stands before it."""
+
+    @abstractmethod
+    def _reader(self, policy: PolicyConfig) -> Read:
+        """Return the function to distributions over next tokens; texts begin with those of `_before`."""
+
+    @abstractmethod
+    def _boundaries(self) -> Tensor | None:
+        """Return eval.scorers.predictions.boundaries of the tokens, None where each token is a word."""
+
+    def predictions(
+        self, texts: Sequence[str], policy: PolicyConfig = PLAIN, window: int | None = None, step: int | None = None
+    ) -> list[TokenPredictions]:
+        """Return what the model expects at each token of texts of any length (eval.scorers.base.Scorer.predictions)."""
+        before = self._before(policy)
+        windows = Windows.of(window, step, None if self.positions is None else self.positions - len(before))
+        ids, spans = [], []
+        for tokens, offsets in self._encoded(texts):
+            ids.append(np.asarray(tokens, dtype=np.int64))
+            spans.append(np.asarray(offsets, dtype=np.int32).reshape(-1, 2))
+        readings = Window.all_of(ids, before, windows)
+        with without_gradients(self.device, policy.precision == "bf16"):
+            read, masks = self._reader(policy), self._boundaries()
+            collected = Collected(ids, None if masks is None else masks.to(self.device))
+            batches = list(reading_batches(readings, self.batch_tokens, max(1, ROWS_BYTES // (4 * self.vocabulary))))
+            for batch in self.with_progress(batches, len(readings), "windows", "reading"):
+                chosen = [readings[index] for index in batch]
+                whole = [np.asarray(one.ids, dtype=np.int64) for one in chosen]
+                collected.add(chosen, read(whole, [one.positions for one in chosen]))
+        return collected.results(spans, self._unknown)
 
     def score(self, sentences: Sequence[str], policy: PolicyConfig = PLAIN) -> list[TokenScores]:
         """Return scores in the order of `sentences`; each different string of tokens is read once.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,8 @@ from eval.scorers.base import Execution, FloatArray
 from eval.scorers.left_to_right import LeftToRightScorer, PromptedScorer
 from eval.scorers.next_words.answers import NextTokens, Read, indices
 from eval.scorers.next_words.readings import Encoded, Question, Readings, left_to_right
-from eval.scorers.next_words.whole_words import own_words
+from eval.scorers.next_words.whole_words import own_beginnings, own_words
+from eval.scorers.predictions import boundaries
 from eval.scorers.trees import Forest, Ids, forests, padded
 from train.loop.device import without_gradients
 from train.models.base import LanguageModel, State
@@ -38,14 +38,18 @@ class TrainedScorer(LeftToRightScorer):
         self.settings: dict[str, Any] = {}
         self.sample_words = loaded.info.get("sample_words")
         self.tokenizer = loaded.tokenizer
+        self.vocabulary = len(self.tokenizer)
         self.word_level = self.tokenizer.word_level
         self.batch_tokens = execution.batch_tokens
         self.device = torch.device(execution.device)
         self.progress = execution.progress
 
-    @abstractmethod
-    def _reader(self, policy: PolicyConfig) -> Read:
-        """Return the function to distributions over next tokens; texts begin with `<eos>`."""
+    def _before(self, policy: PolicyConfig) -> list[int]:
+        return [EOS]  # behind the context, which is in the state of `_reader`
+
+    def _boundaries(self) -> Tensor | None:
+        beginnings = own_beginnings(self.tokenizer)
+        return None if beginnings is None else boundaries(beginnings, [EOS, UNK], len(self.tokenizer))
 
     def _encoded(self, texts: Sequence[str]) -> Iterator[Encoded]:
         return map(self.tokenizer.encode_raw, texts)
@@ -53,7 +57,7 @@ class TrainedScorer(LeftToRightScorer):
     def _next_tokens(self, questions: Sequence[Question], policy: PolicyConfig) -> tuple[NextTokens, Readings]:
         texts = self._encoded([f"{context} {word}" for context, word in questions])
         model = NextTokens(self._reader(policy), len(self.tokenizer), own_words(self.tokenizer))
-        return model, left_to_right(questions, texts, [EOS], UNK)
+        return model, left_to_right(questions, texts, self._before(policy), UNK)
 
 
 class ModelScorer(TrainedScorer, PromptedScorer):

@@ -17,6 +17,7 @@ WITHOUT_GROUPS = (
     "import_checkpoint",
     "export",
     "generate_text",
+    "surprisal",
     "train_parser",
 )  # commands without configuration groups
 MOST_WIDTH = 120  # characters; longer lines are hard to read

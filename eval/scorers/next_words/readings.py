@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -122,7 +122,17 @@ def hidden_words(questions: Sequence[Question], tokenizer: PreTrainedTokenizerFa
     return Readings([list(copies.values()), list(single.values())], tokens, known, {})
 
 
-def reading_batches(readings: list[Reading], batch_tokens: int, most_rows: int) -> Iterator[list[int]]:
+class Positioned(Protocol):
+    """What is read: tokens, and the positions whose distributions are used."""
+
+    @property
+    def ids(self) -> tuple[int, ...]: ...
+
+    @property
+    def positions(self) -> list[int]: ...
+
+
+def reading_batches(readings: Sequence[Positioned], batch_tokens: int, most_rows: int) -> Iterator[list[int]]:
     """Yield indices of readings by falling length, with at most `most_rows` distributions at a time."""
     batch: list[int] = []
     width = rows = 0

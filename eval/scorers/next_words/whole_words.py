@@ -22,6 +22,14 @@ def is_word(text: str) -> bool:
     return _WORD.fullmatch(text) is not None and text.lower() not in _NO_WORDS
 
 
+def own_beginnings(tokenizer: Tokenizer) -> list[int] | None:
+    """Return the ids of our own tokenizer's tokens that begin a word after another; None: each token is a word."""
+    if tokenizer.word_level:
+        return None
+    begin = " " if tokenizer.config.kind == "char" else "▁"
+    return [index for index in range(max(EOS, UNK) + 1, len(tokenizer)) if tokenizer.token(index).startswith(begin)]
+
+
 def own_words(tokenizer: Tokenizer) -> dict[int, str]:
     """Return ids and words of our own tokenizer: pieces that have the mark of a new word; no characters."""
     if tokenizer.config.kind == "char":
@@ -33,7 +41,12 @@ def own_words(tokenizer: Tokenizer) -> dict[int, str]:
 
 
 def hub_words(tokenizer: PreTrainedTokenizerFast, vocabulary: int) -> dict[int, str]:
-    """Return ids and words of a Hugging Face tokenizer: tokens that it sets off by a space after another word.
+    """Return ids and words of a Hugging Face tokenizer; `vocabulary`: as in `hub_beginnings`."""
+    return {index: word for index, word in hub_beginnings(tokenizer, vocabulary).items() if is_word(word)}
+
+
+def hub_beginnings(tokenizer: PreTrainedTokenizerFast, vocabulary: int) -> dict[int, str]:
+    """Return ids and texts of the tokens that a Hugging Face tokenizer sets off by a space after another word.
 
     This needs no knowledge of its marks ("Ġ", "▁", "##"). `vocabulary` is the number of tokens that the model knows.
     """
@@ -43,5 +56,4 @@ def hub_words(tokenizer: PreTrainedTokenizerFast, vocabulary: int) -> dict[int, 
     tokens = [index for index in range(min(len(tokenizer), vocabulary)) if index not in special]
     texts = tokenizer.batch_decode([[word, index] for index in tokens], clean_up_tokenization_spaces=False)
     begin = f"{before} "
-    words = {index: text[len(begin) :] for index, text in zip(tokens, texts, strict=True) if text.startswith(begin)}
-    return {index: word for index, word in words.items() if is_word(word)}
+    return {index: text[len(begin) :] for index, text in zip(tokens, texts, strict=True) if text.startswith(begin)}

@@ -1,0 +1,15 @@
+"""`python -m eval.surprisal`: the surprisal of each word of a text."""
+
+from eval.config import EvalConfig
+from pairscale.command.main import main
+
+
+def run(config: EvalConfig) -> None:
+    """Write surprisals; raises as `eval.surprisal.run.run`."""
+    from eval.surprisal.run import run
+
+    run(config)
+
+
+if __name__ == "__main__":
+    main("surprisal", run)

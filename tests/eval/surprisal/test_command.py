@@ -1,0 +1,97 @@
+"""`python -m eval.surprisal`: files of each run and of pretrained models, made once."""
+
+import pandas as pd
+import pytest
+
+from eval import load_scorer, surprisals
+from eval.surprisal.files import read_surprisals
+from eval.surprisal.run import run
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, RunError
+from tests.support.random_models import LSTM, TXL, random_model, simulated_run
+from tests.support.small_pretrained import byte_level, gpt2, with_random_weights
+
+TEXT = "The cats sleep near a dog .\nThe cat sleeps .\n"
+
+
+def configured(folder, *overrides):
+    paths = [f"paths.runs={folder}/runs", f"paths.reports={folder}/reports", "trainer.progress=false"]
+    return compose("surprisal", [*paths, "corpus=toy", "study=s", f"text={folder}/two.txt", *overrides])
+
+
+@pytest.fixture
+def study(tmp_path):
+    (tmp_path / "two.txt").write_text(TEXT)
+    for seed, model in enumerate((LSTM, TXL)):
+        simulated_run(configured(tmp_path, f"seed={seed}"), random_model(model, seed=seed))
+    return tmp_path
+
+
+def test_each_run_has_a_file_with_a_row_a_word(study, capsys):
+    run(configured(study))
+    files = sorted((study / "reports/s/surprisal/two").glob("*.parquet"))
+    folders = sorted((study / "runs/s").iterdir())
+    assert [file.stem for file in files] == [folder.name for folder in folders]
+    for file, folder in zip(files, folders, strict=True):
+        words, made = read_surprisals(file)
+        expected = surprisals(load_scorer(folder), TEXT.splitlines())
+        pd.testing.assert_frame_equal(words, expected)
+        as_csv = pd.read_csv(file.with_suffix(".csv"), dtype={"text_id": str})
+        pd.testing.assert_frame_equal(as_csv, expected)
+        assert made["model"]["name"] == folder.name
+    printed = capsys.readouterr().out
+    assert "surprisal of two.txt" in printed
+    for folder in folders:
+        assert folder.name in printed
+
+
+def test_files_are_made_once_for_a_text_and_a_model(study):
+    def times():
+        return [path.stat().st_mtime_ns for path in sorted((study / "reports").rglob("*.parquet"))]
+
+    run(configured(study))
+    first = times()
+    run(configured(study))
+    assert times() == first
+    run(configured(study, "surprisal.window=4"))
+    again = times()
+    assert not set(first) & set(again)
+    (study / "two.txt").write_text(TEXT + "Woof .\n")
+    run(configured(study, "surprisal.window=4"))
+    assert not set(times()) & set(again)
+
+
+def test_a_pretrained_model_and_a_table_of_words(study):
+    tokenizer = byte_level()
+    with_random_weights(gpt2, tokenizer).save_pretrained(study / "gpt")
+    tokenizer.save_pretrained(study / "gpt")
+    (study / "regions.csv").write_text("text_id,word,zone\n1,The cats,4\n1,sleep .,5\n2,Who ?,6\n")
+    model = ["model=hf_causal", f"model.path={study}/gpt", "study=null", f"text={study}/regions.csv"]
+    run(configured(study, *model))
+    (file,) = (study / "reports/surprisal/regions").glob("*.parquet")
+    words = pd.read_parquet(file)
+    assert list(words["zone"]) == ["4", "5", "6"]
+    expected = surprisals(load_scorer(study / "gpt"), [["The cats", "sleep ."], ["Who ?"]])
+    assert words["surprisal"].to_numpy() == pytest.approx(expected["surprisal"].to_numpy())
+
+
+def test_refusals(study):
+    for values, message in ((["text=null"], "text=null: give text=FILE"), (["study=null"], "study=null: name a study")):
+        with pytest.raises(ConfigError, match=message):
+            run(configured(study, *values))
+    for folder in (study / "runs/s").iterdir():
+        (folder / "manifest.json").unlink()
+    with pytest.raises(RunError, match=r"no run in .*/runs/s has surprisals"):
+        run(configured(study))
+
+
+def test_a_damaged_file_is_told(study):
+    run(configured(study))
+    file = next((study / "reports").rglob("*.parquet"))
+    content = file.read_bytes()
+    pd.DataFrame({"word": ["a"]}).to_parquet(file)
+    with pytest.raises(RunError, match=r"not a readable file of surprisals .* remove the file"):
+        run(configured(study))
+    file.write_bytes(content[:-200])
+    with pytest.raises(RunError, match="not a readable file of surprisals"):
+        run(configured(study))

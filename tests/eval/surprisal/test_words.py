@@ -1,0 +1,220 @@
+"""Surprisals of words, against sums over all words that a small vocabulary makes, and the formula token by token."""
+
+import itertools
+import math
+import string
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+
+from eval import surprisals
+from eval.scorers.predictions import Windows
+from pairscale.errors import ConfigError, InputError
+from tests.support.random_models import LSTM, TXL, own_scorer, random_model
+from tests.support.small_pretrained import (
+    SENTENCES,
+    bert,
+    byte_level,
+    causal_scorer,
+    gpt2,
+    llama,
+    masked_scorer,
+    with_random_weights,
+    word_pieces,
+)
+
+LONG = " ".join(SENTENCES * 3)
+
+
+def letters():
+    """Return a model over the tokens a, b, Ġa, Ġb and the end of a text, whose words are strings of a and b."""
+    vocabulary = {"<|endoftext|>": 0, "a": 1, "b": 2, "Ġa": 3, "Ġb": 4}
+    backend = Tokenizer(models.BPE(vocab=vocabulary | {"Ġ": 5}, merges=[("Ġ", "a"), ("Ġ", "b")]))
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    end = "<|endoftext|>"
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, bos_token=end, eos_token=end)
+    torch.manual_seed(3)
+    config = GPT2Config(vocab_size=6, n_positions=16, n_embd=8, n_layer=1, n_head=1, bos_token_id=0, eos_token_id=0)
+    network = with_random_weights(lambda _: GPT2LMHeadModel(config), tokenizer)
+    with torch.no_grad():  # a space alone is no word
+        network.lm_head = torch.nn.Linear(8, 6)
+        network.lm_head.bias[5] = -100
+    return network, tokenizer
+
+
+def reference(network, tokenizer, text):
+    """Return the surprisals (bits) of a text's words by the formula of Pimentel and Meister 2024, token by token."""
+    begin = tokenizer.bos_token_id
+    ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+    with torch.no_grad():
+        lines = network(torch.tensor([[begin, *ids]])).logits[0].double().softmax(-1)
+    tokens = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
+    marked = [index for index, token in enumerate(tokens) if token.startswith("Ġ")]
+    ends = lines[:, [*marked, tokenizer.eos_token_id]].sum(-1).log2()
+    unmarked = [index for index in range(len(tokens)) if index not in marked]
+    starts = [0, *(at for at, index in enumerate(ids) if at and index in marked)]
+    words = []
+    for start, end in itertools.pairwise([*starts, len(ids)]):
+        of_tokens = sum(math.log2(lines[at, ids[at]]) for at in range(start, end))
+        before = lines[0, unmarked].sum().log2() if start == 0 else ends[start]
+        words.append(float(before - of_tokens - ends[end]))
+    return words
+
+
+def test_surprisals_of_all_words_add_up_to_one():
+    """Words of up to four letters after "ab", and the probability that a word has more."""
+    network, tokenizer = letters()
+    scorer = causal_scorer(network, tokenizer)
+    words = ["".join(word) for length in range(1, 5) for word in itertools.product("ab", repeat=length)]
+    last = [surprisals(scorer, [f"ab {word}"]).iloc[-1] for word in words]
+    tails = 0.0
+    for word in itertools.product("ab", repeat=4):
+        ids = tokenizer(f"ab {''.join(word)}", add_special_tokens=False)["input_ids"]
+        with torch.no_grad():
+            lines = network(torch.tensor([[0, *ids]])).logits[0].double().softmax(-1)
+        begun = lines[2, [0, 3, 4, 5]].sum()
+        of_tokens = torch.stack([lines[at, ids[at]] for at in range(2, 6)]).prod()
+        tails += float(of_tokens / begun * lines[6, [1, 2]].sum())
+    ended = float(lines[2, 0] / begun) + float(lines[2, 5] / begun)  # the text ended, or a space alone
+    assert sum(2.0 ** -row["surprisal"] for row in last) + tails + ended == pytest.approx(1, abs=1e-5)
+
+
+@given(st.lists(st.text("abcdeé猫.", min_size=1, max_size=5), min_size=1, max_size=4))
+def test_words_have_the_surprisals_of_the_formula(words):
+    network, tokenizer = MODEL
+    found = surprisals(SCORER, [" ".join(words)])
+    expected = reference(network, tokenizer, " ".join(words))
+    assert found["surprisal"].to_numpy() == pytest.approx(expected, abs=2e-4)
+    assert found["surprisal_nats"].to_numpy() == pytest.approx(np.asarray(expected) * math.log(2), abs=2e-4)
+    assert list(found["word"]) == words
+
+
+TOKENIZER = byte_level()
+MODEL = with_random_weights(gpt2, TOKENIZER), TOKENIZER
+SCORER = causal_scorer(*MODEL)
+
+
+def test_the_sum_over_a_text_is_that_of_its_tokens_and_its_end():
+    """What one word gets, its neighbour loses: but for the two ends of the text the corrections cancel."""
+    (predictions,) = SCORER.predictions(["The cats sleep near a dog ."])
+    words = surprisals(SCORER, ["The cats sleep near a dog ."])
+    assert words["surprisal_nats"].sum() == pytest.approx(
+        -predictions.logprobs.sum() + predictions.begin - predictions.ends[-1]
+    )
+    assert words["uncorrected"].sum() == pytest.approx(-predictions.logprobs.sum() / math.log(2))
+    assert words["tokens"].sum() == len(predictions.logprobs)
+
+
+def test_entropy_and_rank_are_those_of_the_distribution_at_the_words_beginning():
+    network, tokenizer = MODEL
+    text = "The cats sleep ."
+    ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+    with torch.no_grad():
+        lines = network(torch.tensor([[tokenizer.bos_token_id, *ids]])).logits[0].double().softmax(-1)
+    words = surprisals(SCORER, [text])
+    at = np.cumsum([0, *words["tokens"]])[:-1]
+    assert words["entropy"].to_numpy() == pytest.approx(
+        [float(-(line * line.log2()).sum()) for line in lines[at]], abs=1e-4
+    )
+    assert list(words["rank"]) == [1 + int((lines[place] > lines[place, ids[place]]).sum()) for place in at]
+
+
+@pytest.mark.parametrize("architecture", [LSTM, TXL])
+@pytest.mark.parametrize("kind", ["word", "char"])
+def test_our_own_models_have_the_log_probabilities_of_their_scores(architecture, kind):
+    scorer = own_scorer(random_model(architecture, kind))
+    scored = scorer.score(SENTENCES)
+    for sentence, scores, predictions in zip(SENTENCES, scored, scorer.predictions(SENTENCES), strict=True):
+        count = len(predictions.logprobs)
+        assert predictions.logprobs == pytest.approx(scores.logprobs[:count], abs=1e-5)
+        assert (predictions.spans == scores.spans[:count]).all(), sentence
+    words = surprisals(scorer, SENTENCES)
+    if kind == "word":  # a token is a word, which nothing can go on
+        assert words["surprisal"].to_numpy() == pytest.approx(words["uncorrected"].to_numpy())
+        assert words["unk"].sum() > 0
+
+
+def test_llama_like_models_mark_the_first_word_too():
+    scorer = causal_scorer(with_random_weights(llama, TOKENIZER), TOKENIZER)
+    assert np.isfinite(surprisals(scorer, SENTENCES)["surprisal"]).all()
+
+
+def test_a_masked_model_is_refused():
+    tokenizer = word_pieces()
+    with pytest.raises(ConfigError, match="masked model sees both sides"):
+        surprisals(masked_scorer(with_random_weights(bert, tokenizer), tokenizer), ["The cats"])
+
+
+# Long texts
+
+
+@given(st.integers(0, 50), st.integers(2, 20), st.data())
+def test_windows_count_each_token_once_with_at_least_what_a_step_leaves(tokens, size, data):
+    step = data.draw(st.integers(1, size))
+    counted = []
+    for begin, end, first in Windows(size, step).over(tokens):
+        assert 0 <= begin <= first <= end <= tokens
+        assert end - begin <= size
+        assert first == 0 or first - begin >= size - step
+        counted += range(first, end)
+    assert counted == list(range(tokens))
+
+
+def test_a_long_text_is_read_in_windows():
+    """As each window would be alone; a window that holds the text changes nothing."""
+    text = "The cats sleep near a dog ."
+    (whole,) = SCORER.predictions([text])
+    (held,) = SCORER.predictions([text], window=len(whole.logprobs), step=3)
+    assert held.logprobs == pytest.approx(whole.logprobs, abs=1e-6)
+    network, tokenizer = MODEL
+    ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+    (found,) = SCORER.predictions([text], window=6, step=2)
+    for begin, end, first in Windows(6, 2).over(len(ids)):
+        with torch.no_grad():
+            lines = (
+                network(torch.tensor([[tokenizer.bos_token_id, *ids[begin:end]]])).logits[0].double().log_softmax(-1)
+            )
+        expected = [float(lines[at - begin, ids[at]]) for at in range(first, end)]
+        assert found.logprobs[first:end] == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_text_longer_than_the_model_reads_has_surprisals():
+    words = surprisals(SCORER, [LONG])
+    assert list(words["word"]) == LONG.split()
+    assert np.isfinite(words["surprisal"]).all()
+    with pytest.raises(ConfigError, match=r"surprisal\.window=100: must be"):
+        surprisals(SCORER, [LONG], window=100)
+
+
+# Words and texts
+
+
+def test_words_are_those_of_white_space_or_the_users_own():
+    assert list(surprisals(SCORER, ["The \t cats\nsleep ."])["word"]) == ["The", "cats", "sleep", "."]
+    regions = surprisals(SCORER, [["The cats", "sleep", "near a dog ."]])
+    assert list(regions["number"]) == [1, 2, 3]
+    alone = surprisals(SCORER, ["The cats sleep near a dog ."])["surprisal"]
+    assert regions["surprisal"].to_numpy() == pytest.approx([alone[:2].sum(), alone[2], alone[3:].sum()])
+
+
+def test_texts_do_not_see_each_other():
+    together = surprisals(SCORER, SENTENCES)
+    for number, (_, rows) in enumerate(together.groupby("text_id", sort=False)):
+        alone = surprisals(SCORER, [SENTENCES[number]])
+        assert rows["surprisal"].to_numpy() == pytest.approx(alone["surprisal"].to_numpy(), abs=1e-4)
+
+
+@pytest.mark.parametrize("text", ["", "  ", [], ["The", " "]])
+def test_a_text_without_words_is_refused(text):
+    with pytest.raises(InputError, match=r"texts: number 2: "):
+        surprisals(SCORER, ["The cats", text])
+
+
+def test_punctuation_is_part_of_the_word_before():
+    assert set(string.punctuation) & set("".join(surprisals(SCORER, ["Who?"])["word"]))
