@@ -60,7 +60,7 @@ $(VENV)/.peers: $(VENV)/.installed
 	$(PIP) -e ".[peers]"
 	touch $@
 
-peers: $(VENV)/.peers  ## minicons and lm-evaluation-harness in .venv, whose scores a test compares with ours
+peers: $(VENV)/.peers  ## minicons, lm-evaluation-harness and wordsprobability in .venv, whose scores tests compare with ours
 
 # With PAIRSCALE_DATA set, on BLiMP and English text; else on the built-in language.
 BENCH := reports/bench

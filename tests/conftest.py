@@ -61,9 +61,9 @@ def _program(name: str) -> str:
 
 @pytest.fixture(scope="session")
 def peers() -> None:
-    """Skip unless minicons and lm-evaluation-harness are installed."""
-    if not all(importlib.util.find_spec(name) for name in ("minicons", "lm_eval")):
-        pytest.skip("needs minicons and lm-eval: `make peers` installs them")
+    """Skip unless minicons, lm-evaluation-harness and wordsprobability are installed."""
+    if not all(importlib.util.find_spec(name) for name in ("minicons", "lm_eval", "wordsprobability")):
+        pytest.skip("needs minicons, lm-eval and wordsprobability: `make peers` installs them")
 
 
 @pytest.fixture(scope="module")  # while it lives no test can have an event loop of its own

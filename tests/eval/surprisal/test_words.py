@@ -100,6 +100,34 @@ MODEL = with_random_weights(gpt2, TOKENIZER), TOKENIZER
 SCORER = causal_scorer(*MODEL)
 
 
+@pytest.mark.usefixtures("peers")
+def test_surprisals_are_those_of_the_package_of_pimentel_and_meister(tmp_path, monkeypatch):
+    """The package counts the end symbol twice among the tokens that a text can begin with: it is put right here."""
+    import wordsprobability.main as package
+    from wordsprobability.models.bow_lm import GPT2BaseModel
+
+    network, tokenizer = MODEL
+    network.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+
+    class Model(GPT2BaseModel):
+        model_name = str(tmp_path)
+
+        def _initialise_midword_mask(self, n_logits, vocab_masks):
+            return super()._initialise_midword_mask(n_logits, vocab_masks) - vocab_masks["eos"]
+
+    monkeypatch.setattr(package, "get_model", lambda _: Model())
+    monkeypatch.setattr(package, "get_bow_symbol", lambda _: "Ġ")
+    texts = ["The cats sleep near a dog.", "Who saw the zebra?", "The"]
+    theirs = package._get_surprisal_per_word(texts, "gpt2", return_buggy_surprisals=True)
+    ours = surprisals(SCORER, texts)
+    assert list(ours["word"]) == list(theirs["word"])
+    assert ours["surprisal_nats"].to_numpy() == pytest.approx(theirs["surprisal"].to_numpy(np.float64), abs=1e-5)
+    assert ours["uncorrected"].to_numpy() * math.log(2) == pytest.approx(
+        theirs["surprisal_buggy"].to_numpy(np.float64), abs=1e-5
+    )
+
+
 def test_the_sum_over_a_text_is_that_of_its_tokens_and_its_end():
     """What one word gets, its neighbour loses: but for the two ends of the text the corrections cancel."""
     (predictions,) = SCORER.predictions(["The cats sleep near a dog ."])
