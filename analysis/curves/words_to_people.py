@@ -121,10 +121,14 @@ def mean_and_slope(fit: GroupFit) -> tuple[Array, Array, Array]:
 
 
 def slope_quantile(fit: GroupFit, config: CurvesConfig) -> Array:
-    """Return the (U,) standard errors from the slope to its limit on the side of 0, so that both agree on direction."""
+    """Return the (U,) standard errors from the slope to its limit on the side of 0, so that both agree on direction.
+
+    NaN where runs do not differ.
+    """
     low, high, *_ = slope_limits(fit, config)
     slope = fit.line.slope
-    return np.asarray(np.where(slope > 0, slope - low, high - slope) / fit.errors.runs)
+    errors = np.where(fit.errors.runs > 0, fit.errors.runs, np.nan)
+    return np.asarray(np.where(slope > 0, slope - low, high - slope) / errors)
 
 
 def line_reaches(

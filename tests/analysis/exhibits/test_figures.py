@@ -276,6 +276,8 @@ def test_a_fitted_line_ends_where_it_leaves_the_accuracies():
     falling = within_limits(rows.assign(accuracy=[0.2, 0.1, -0.1, -0.2]))
     assert list(falling["accuracy"]) == pytest.approx([0.2, 0.1, 0.0])
     assert falling["words"].iloc[-1] == pytest.approx(2**11.5)
+    perfect = within_limits(rows.assign(accuracy=1 + 2.0**-52))  # a fit to accuracies of 1, rounded up
+    assert list(perfect["accuracy"]) == [1.0] * 4
 
 
 @pytest.mark.parametrize(("width", "most"), [(60, 2), (170, 4), (600, 6)])
