@@ -92,8 +92,8 @@ def surprisals(
     """Return the surprisal of each word of texts, each of which is read alone, with entropies and ranks.
 
     texts: strings, whose words are what white space parts, or lists of words or regions. window, step: of texts with
-    more tokens than a window (eval/scorers/predictions.py). Columns: text_id (the text's number, from 1), number, word,
-    and those of eval.surprisal.words.word_surprisals. Raises InputError for a text without words, ConfigError for a
+    more tokens than a window (Scorer.predictions). Columns: text_id (the text's number, from 1), number, word, and
+    those of eval.surprisal.words.word_surprisals. Raises InputError for a text without words, ConfigError for a
     masked model and for a window that the model does not read.
     """
     read = []

@@ -148,8 +148,8 @@ class Scorer(ABC):
         """Return what the model expects at each token of texts, in order, each after those before it in its text.
 
         window: tokens that are read at a time, by default 1,024 or as many as the model reads; step: those that a
-        further window adds, by default half of one (eval/scorers/predictions.py). Raises ConfigError for a masked model
-        and for a window that the model does not read.
+        further window adds, by default half of one (next_words/predictions.py). Raises ConfigError for a masked
+        model and for a window that the model does not read.
         """
         raise ConfigError(f"{self.name}: a masked model sees both sides of a word, so words have no surprisal for it")
 

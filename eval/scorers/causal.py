@@ -14,9 +14,9 @@ from eval.scorers.hf_tokenizers import begin_symbol, encoded, score_settings
 from eval.scorers.hub import HubModel, HubScorer
 from eval.scorers.left_to_right import PromptedScorer
 from eval.scorers.next_words.answers import NextTokens, Read, indices
+from eval.scorers.next_words.predictions import boundaries
 from eval.scorers.next_words.readings import Encoded, Question, Readings, left_to_right
 from eval.scorers.next_words.whole_words import hub_beginnings
-from eval.scorers.predictions import boundaries
 from eval.scorers.trees import Forest, Ids, forests, padded
 from pairscale.errors import ConfigError, InputError
 from train.loop.device import without_gradients

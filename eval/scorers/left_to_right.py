@@ -10,8 +10,8 @@ from torch import Tensor
 from eval.config import PLAIN, PolicyConfig
 from eval.scorers.base import Continuations, FloatArray, TextTooLong, TokenPredictions, TokenScores
 from eval.scorers.next_words.answers import NextWordScorer, Read
+from eval.scorers.next_words.predictions import Collected, Window, Windows
 from eval.scorers.next_words.readings import Encoded, reading_batches
-from eval.scorers.predictions import Collected, Window, Windows
 from eval.scorers.trees import Ids
 from pairscale.errors import ConfigError, RunError
 from train.loop.device import without_gradients
@@ -59,7 +59,7 @@ class LeftToRightScorer(NextWordScorer):
 
     @abstractmethod
     def _boundaries(self) -> Tensor | None:
-        """Return eval.scorers.predictions.boundaries of the tokens, None where each token is a word."""
+        """Return eval.scorers.next_words.predictions.boundaries of the tokens, None where each token is a word."""
 
     def predictions(
         self, texts: Sequence[str], policy: PolicyConfig = PLAIN, window: int | None = None, step: int | None = None

@@ -14,9 +14,9 @@ from eval.config import PolicyConfig
 from eval.scorers.base import Execution, FloatArray
 from eval.scorers.left_to_right import LeftToRightScorer, PromptedScorer
 from eval.scorers.next_words.answers import NextTokens, Read, indices
+from eval.scorers.next_words.predictions import boundaries
 from eval.scorers.next_words.readings import Encoded, Question, Readings, left_to_right
 from eval.scorers.next_words.whole_words import own_beginnings, own_words
-from eval.scorers.predictions import boundaries
 from eval.scorers.trees import Forest, Ids, forests, padded
 from train.loop.device import without_gradients
 from train.models.base import LanguageModel, State
