@@ -69,7 +69,7 @@ def test_ties_are_equal_sides_of_inequalities():
     [
         ("", r"f: character 1 of the formula: got its end, must be a number, a region or an open bracket"),
         ("(1;%a%)", r"compares nothing; must have <, > or ="),
-        ("__import__('os').system('touch x') < 1", r"character 1 .* got '__import__\('),? ?|got \"__import__"),
+        ("__import__('os').system('touch x') < 1", r"character 1 of the formula: got \"__import__"),
         ("(1;%a%) < (2;%a%) < 3", r"character 19 .* must be one comparison, joined with others by &"),
         ("(1;%a%) & (2;%a%)", r"must be a comparison beside & and \|"),
         ("((1;%a%) < 1) + 1 > 2", r"must be a number beside \+ - \* / < > ="),
