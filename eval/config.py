@@ -12,6 +12,7 @@ from corpora.config import CorporaConfig
 from eval.benchmarks.config import BenchmarkConfig
 from eval.diagnostics.config import DiagnosticConfig
 from eval.questionnaire.config import QuestionnaireConfig
+from eval.syntaxgym.config import SyntaxGymConfig
 from pairscale.command.schemas import NOT_IN_DIGEST, store_schemas
 from pairscale.errors import ConfigError, check_above, check_between, check_choice, check_seed
 from pairscale.files import sha256_json
@@ -262,4 +263,9 @@ class EvalConfig(RunConfig):
 
 
 store_schemas("model", pretrained_schema=PretrainedConfig)
-store_schemas("benchmark", benchmark_schema=BenchmarkConfig, diagnostic_schema=DiagnosticConfig)
+store_schemas(
+    "benchmark",
+    benchmark_schema=BenchmarkConfig,
+    diagnostic_schema=DiagnosticConfig,
+    syntaxgym_schema=SyntaxGymConfig,
+)

@@ -111,6 +111,12 @@ class Suites:
     suites: tuple[Suite, ...]
     digest: str
 
+    @property
+    def texts(self) -> list[str]:
+        """All different sentences."""
+        sentences = (sentence for suite in self.suites for item in suite.sentences for sentence in item)
+        return list(dict.fromkeys(sentence.text for sentence in sentences))
+
 
 def load_suites(path: str | None, names: Sequence[str] | None = None) -> Suites:
     """Read the suites (*.json) in a folder, or those of `names`.
