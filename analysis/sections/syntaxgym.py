@@ -113,10 +113,11 @@ def _sizes(
     unit = "tokens" if set(answers.runs["reference"].dropna()) == {"tokens"} else "words"
     charts, tables = {}, []
     beside = pd.concat([theirs[theirs["model"] == f"GPT-2{PAPER}"], chance.assign(model=CHANCE)])
-    for number, (key, rows) in enumerate(placed.groupby(KEYS, sort=False)):
-        levels = beside.set_index(KEYS).loc[[key], ["model", "accuracy"]].rename(columns={"model": "name"})
-        charts[f"sizes-{number}"] = partial(size_chart, rows, levels.reset_index(drop=True), str(key[1]), unit=unit)
-        tables.append(rows.assign(measure=key[1]))
+    for number, name in enumerate(placed["name"].unique()):
+        rows, others = (table[table["name"] == name] for table in (placed, beside))
+        levels = pd.DataFrame({"name": others["model"], "accuracy": others["accuracy"]})
+        charts[f"sizes-{number}"] = partial(size_chart, rows, levels, name, unit=unit)
+        tables.append(rows.assign(measure=name))
     table = pd.concat(tables)[["measure", "group", "size", "runs", "accuracy", "low", "high"]]
     return Exhibit(
         "sizes",
@@ -151,9 +152,7 @@ def _parts(
         "expectation can be right half the time, and in a conjunction never, as where one form is always preferred.",
     }[level]
     definitions = {"95% interval": _OVER_ITEMS, CHANCE.capitalize(): _CHANCE}
-    return Exhibit(
-        name, heading, about, table, cells={"items": mean_count_text}, definitions=definitions, filtered=False
-    )
+    return Exhibit(name, heading, about, table, cells={"items": mean_count_text}, definitions=definitions)
 
 
 def _everything(means: pd.DataFrame, confidence: float) -> Exhibit:
@@ -179,13 +178,12 @@ def _everything(means: pd.DataFrame, confidence: float) -> Exhibit:
 def _unknown(answers: Answers) -> list[str]:
     """Return a warning where `<unk>` stands in regions that formulas name."""
     items = answers.measured[answers.measured["name"] == ALL_ITEMS]
-    worst = items.loc[items["unknown"].idxmax()]
-    if not worst["unknown"]:
+    share = float((items["unknown"] / items["items"]).max())
+    if not share:
         return []
-    share = f"{worst['unknown'] / worst['items']:.0%}"
     return [
-        f"<unk> stands in regions that the formulas name, in up to {share} of the items ({worst['run']}); the table of "
-        "all scores has the scores without these."
+        f"<unk> stands in regions that the formulas name, in up to {share:.0%} of the items of a run; the table of all "
+        "scores has the scores without these."
     ]
 
 

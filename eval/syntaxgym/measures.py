@@ -38,10 +38,10 @@ def measures(success: pd.DataFrame) -> pd.DataFrame:
     rows += [_score(SUITE, name, group) for name, group in first.groupby("suite")]
     for (suite, number), group in whole[whole["prediction"] > 1].groupby(["suite", "prediction"]):
         rows.append(_score(PREDICTION, f"{suite} {number}", group))
-    parts = success[success["comparison"].notna()].groupby(["suite", "prediction", "comparison"])
+    parts = success[success["comparison"].notna()].astype({"comparison": int})
     rows += [
         _score(COMPARISON, f"{suite} {number}.{part}: {group['formula'].iloc[0]}", group)
-        for (suite, number, part), group in parts
+        for (suite, number, part), group in parts.groupby(["suite", "prediction", "comparison"])
     ]
     return pd.DataFrame(rows, columns=list(MEASURES))
 

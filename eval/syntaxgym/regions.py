@@ -85,7 +85,8 @@ def success_rows(suite: Suite, sums: npt.NDArray[np.float64]) -> pd.DataFrame:
             }
             rows.append(pd.DataFrame(columns, index=range(len(suite.items))))
     types = {"circuit": "str", "prediction": "int32", "comparison": "Int32", "unk": "int32"}
-    return pd.concat(rows, ignore_index=True).astype(types)[SUCCESS.names]
+    table: pd.DataFrame = pd.concat(rows, ignore_index=True).astype(types)[SUCCESS.names]
+    return table
 
 
 def _region_rows(suite: Suite, sums: npt.NDArray[np.float64]) -> pd.DataFrame:

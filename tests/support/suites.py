@@ -1,4 +1,4 @@
-"""Suites of SyntaxGym in miniature, and the reference that reads the same formulas."""
+"""Suites of SyntaxGym in miniature, scores of their sentences, and the reference that reads the same formulas."""
 
 import importlib.util
 import json
@@ -8,7 +8,10 @@ import warnings
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from eval.scorers.base import TokenScores
 
 AGREEMENT = {
     "meta": {"name": "number_mini", "metric": "sum"},
@@ -72,6 +75,29 @@ def write_suites(folder: Path) -> Path:
     for name, suite in SUITES.items():
         (folder / f"{name}.json").write_text(json.dumps(suite), encoding="utf-8")
     return folder
+
+
+def scores(*tokens):
+    """Return scores of tokens (start, end, bits, <unk>)."""
+    spans = np.array([token[:2] for token in tokens], np.int32).reshape(-1, 2)
+    logprobs = -np.log(2) * np.array([token[2] for token in tokens], float)
+    return TokenScores(logprobs, spans, np.array([len(token) > 3 for token in tokens], bool))
+
+
+def simulated(suites, seed=0):
+    """Return scores of all sentences by text: a token for each word, one in ten <unk>."""
+    rng = np.random.default_rng(seed)
+    return {
+        text: scores(*((start, end, rng.gamma(2, 3), *(["unk"] * (rng.random() < 0.1))) for start, end in words(text)))
+        for text in suites.texts
+    }
+
+
+def words(text):
+    start = 0
+    for word in text.split(" "):
+        yield start, start + len(word)
+        start += len(word) + 1
 
 
 def reference_formula(text: str):

@@ -1,6 +1,7 @@
 """Surprisal by region, and success of items, from scores written by hand."""
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -8,19 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.scorers.base import TokenScores
 from eval.syntaxgym.files import REGIONS, SUCCESS
 from eval.syntaxgym.measures import measures
 from eval.syntaxgym.regions import SURPRISAL, TOKENS, UNK, answers, region_sums, success_rows
 from eval.syntaxgym.suites import Sentence, load_suites, read_suite
-from tests.support.suites import GAPS, write_suites
-
-
-def scores(*tokens, text=""):
-    """Return scores of tokens (start, end, bits, <unk>)."""
-    spans = np.array([token[:2] for token in tokens], np.int32).reshape(-1, 2)
-    logprobs = -np.log(2) * np.array([token[2] for token in tokens], float)
-    return TokenScores(logprobs, spans, np.array([len(token) > 3 for token in tokens], bool))
+from tests.support.suites import GAPS, scores, simulated, write_suites
 
 
 def test_a_token_belongs_to_the_region_of_its_first_character():
@@ -43,27 +36,12 @@ def test_regions_share_out_all_surprisal(contents, data):
         return
     cuts = data.draw(st.sets(st.integers(1, len(sentence.text))))
     edges = [0, *sorted(cuts | {len(sentence.text)})]
-    tokens = [(start, end, 1.5) for start, end in zip(edges, edges[1:], strict=False)]
+    tokens = [(start, end, 1.5) for start, end in pairwise(edges)]
     sums = region_sums(sentence, scores(*tokens))
     assert sums[:, SURPRISAL].sum() == pytest.approx(1.5 * len(tokens))
     assert sums[:, TOKENS].sum() == len(tokens)
     empty = sentence.spans[:, 0] == sentence.spans[:, 1]
     assert not sums[empty].any()
-
-
-def simulated(suites, seed=0):
-    rng = np.random.default_rng(seed)
-    return {
-        text: scores(*((start, end, rng.gamma(2, 3), *(["unk"] * (rng.random() < 0.1))) for start, end in words(text)))
-        for text in suites.texts
-    }
-
-
-def words(text):
-    start = 0
-    for word in text.split(" "):
-        yield start, start + len(word)
-        start += len(word) + 1
 
 
 def test_rows_of_both_files(tmp_path):
