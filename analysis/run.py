@@ -29,19 +29,19 @@ from analysis.papers.papers import reproduce
 from analysis.papers.reproduction import FOLDER, print_reproduction, write_reproduction
 from analysis.report.report import write_report
 from analysis.report.tracking import track_analysis
-from analysis.sections.diagnostics import diagnostic_section
+from analysis.sections.answers.diagnostics import diagnostic_section
+from analysis.sections.answers.syntaxgym import suites_section
 from analysis.sections.people import people_of, read_people
 from analysis.sections.pretrained_models import Judge, curves_beside, models_section, published_beside
 from analysis.sections.section import Report, Section, TableSection, fill
-from analysis.sections.syntaxgym import suites_section
 from analysis.study.collect import Study, collect
 from analysis.study.combine import combine, common_labels, names_of
 from analysis.study.judgements import Judgements, judgements, labels_of, no_such_scores
 from analysis.study.untrained import untrained_judgements
 from analysis.study.wandb import collect_tracked, project_runs, tracked_judgements
+from eval.config import is_of_pairs
 from eval.published import read_published
 from eval.questionnaire.answers import Sheet
-from eval.scores.kinds import is_of_pairs
 from eval.scores.names import benchmark_names
 from eval.sweeps import requested_runs, study_commands
 from eval.syntaxgym.config import is_syntaxgym

@@ -11,8 +11,9 @@ from omegaconf import MISSING
 from corpora.config import CorporaConfig
 from eval.benchmarks.config import BenchmarkConfig
 from eval.diagnostics.config import DiagnosticConfig
+from eval.diagnostics.diagnostic import is_diagnostic
 from eval.questionnaire.config import QuestionnaireConfig
-from eval.syntaxgym.config import SyntaxGymConfig
+from eval.syntaxgym.config import SyntaxGymConfig, is_syntaxgym
 from pairscale.command.schemas import NOT_IN_DIGEST, store_schemas
 from pairscale.errors import ConfigError, check_above, check_between, check_choice, check_seed
 from pairscale.files import sha256_json
@@ -173,6 +174,11 @@ class PolicyConfig:
 def score_label(benchmark: BenchmarkConfig, policy: PolicyConfig) -> str:
     """Return the name of the folder of score files: "blimp", or "blimp+pairs-10+unk-skip" of part of the pairs."""
     return "+".join([benchmark.label, *policy.label])
+
+
+def is_of_pairs(label: str) -> bool:
+    """Return True if a folder of scores named `label` is of minimal pairs; False: of a diagnostic, or of suites."""
+    return not (is_diagnostic(label) or is_syntaxgym(label))
 
 
 def recorded_policy(policy: PolicyConfig, score_eos: bool | None, pll_shift: int | None) -> dict[str, Any]:

@@ -40,9 +40,9 @@ from analysis.measures.accuracies import ATTRACTOR, by_condition
 from analysis.measures.items import stacked
 from analysis.study.collect import Study
 from analysis.study.judgements import methods_of
+from eval.config import is_of_pairs
 from eval.scores.accuracy import TIE_WORTH
 from eval.scores.files import read_score_table, score_path
-from eval.scores.kinds import is_of_pairs
 from pairscale.shares import wilson
 
 CONFIDENCE = 0.95

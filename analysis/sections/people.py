@@ -14,10 +14,10 @@ from analysis.exhibits.tables.text import count, decimal_text
 from analysis.measures.accuracies import PEOPLE
 from analysis.study.collect import Study
 from analysis.study.judgements import Judgements
+from eval.config import is_of_pairs
 from eval.questionnaire.agreement import agreement
 from eval.questionnaire.answers import Counted, Sheet, counted, read_sheets
 from eval.scores.files import ITEMS_FILE, read_items, read_metadata
-from eval.scores.kinds import is_of_pairs
 from pairscale.errors import ConfigError, InputError
 
 

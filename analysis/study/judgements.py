@@ -15,9 +15,9 @@ import pandas as pd
 
 from analysis.study.collect import UNSCORED, Study, varies, with_problems
 from eval.benchmarks.known_items import faulty_note
+from eval.config import is_of_pairs
 from eval.scores.accuracy import TIE_WORTH, outcome, repeats_of, repeats_text, tied, unk_free
 from eval.scores.files import ITEMS_FILE, TOKENS_FILE, judged_pairs, read_items, read_metadata, read_scores, score_path
-from eval.scores.kinds import is_of_pairs
 from eval.scores.names import benchmark_name
 from eval.scores.record import PARADIGM_COLUMNS, SHARES, paradigm_shares
 from pairscale.errors import RunError

@@ -13,10 +13,11 @@ def corpus_chart(runs: pd.DataFrame, heading: str, *, frame: Frame = PAGE) -> Ch
 
     `runs`: architecture, corpus (in order of size), seed, score.
     """
+    runs = runs.rename(columns={"architecture": "name"})  # by which the page's legend highlights
     x = alt.X("corpus:N", sort=list(dict.fromkeys(runs["corpus"])), axis=alt.Axis(title="Corpus", labelAngle=0))
-    colour, shape = looks(list(dict.fromkeys(runs["architecture"])), "architecture")
-    means = runs.groupby(["architecture", "corpus"], sort=False, as_index=False)["score"].mean()
-    tooltip = ["architecture:N", "corpus:N", "seed:N", alt.Tooltip("score:Q", format=".3f")]
+    colour, shape = looks(list(dict.fromkeys(runs["name"])), "name", legend=False)
+    means = runs.groupby(["name", "corpus"], sort=False, as_index=False)["score"].mean()
+    tooltip = [alt.Tooltip("name:N", title="architecture"), "corpus:N", "seed:N", alt.Tooltip("score:Q", format=".3f")]
     layers = [
         alt.Chart(means).mark_line(strokeWidth=2).encode(x, _SCORE, colour),
         alt.Chart(runs).mark_point(filled=True, size=40, opacity=0.8).encode(x, _SCORE, colour, shape, tooltip=tooltip),

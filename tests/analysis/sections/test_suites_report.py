@@ -6,11 +6,11 @@ import pytest
 from analysis.measures.diagnostics import over_sizes
 from analysis.measures.syntaxgym import chance_scores, suite_scores
 from analysis.published import published_file
-from analysis.sections.syntaxgym import suite_exhibits, suites_section
+from analysis.sections.answers.syntaxgym import suite_exhibits, suites_section
 from analysis.study.collect import collect
 from analysis.study.judgements import score_labels
+from eval.config import is_of_pairs
 from eval.published import read_published
-from eval.scores.kinds import is_of_pairs
 from eval.syntaxgym.files import read_success, write_success
 from eval.syntaxgym.regions import answers
 from eval.syntaxgym.suites import load_suites
