@@ -6,6 +6,7 @@ computes.
 
 from functools import partial
 
+import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
@@ -35,12 +36,12 @@ def syntaxgym_measures() -> dict[str, float]:
     runs = published_file("sg_scores")
     runs = runs[runs["architecture"].isin(_CONTROLLED)]
     cells = runs.groupby(["architecture", "corpus"])[SG_SCORE].mean().unstack()
+    of_architectures, of_corpora = cells.mean(axis="columns"), cells.mean(axis="index")
+    spread, of_sizes = (np.std(means.to_numpy(), ddof=1) for means in (of_architectures, of_corpora))
     return {
-        "deviation over architectures less that over corpora": float(
-            cells.mean(axis="columns").std() - cells.mean(axis="index").std()
-        ),
-        "lead of RNNG over LSTM": float(cells.loc["RNNG"].mean() - cells.loc["LSTM"].mean()),
-        "models and corpora": float(cells.notna().sum().sum()),
+        "deviation over architectures less that over corpora": float(spread - of_sizes),
+        "lead of RNNG over LSTM": float(of_architectures["RNNG"] - of_architectures["LSTM"]),
+        "models and corpora": float(cells.count().sum()),
     }
 
 
