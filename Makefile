@@ -58,9 +58,10 @@ check: lint test test-slow test-slurm  ## lint, then all tests
 
 $(VENV)/.peers: $(VENV)/.installed
 	$(PIP) -e ".[peers]"
+	$(PIP) --no-deps syntaxgym==0.6.0 "pyparsing>=3.2"  # alone: its other modules want Docker, and an old NumPy
 	touch $@
 
-peers: $(VENV)/.peers  ## minicons, lm-evaluation-harness and wordsprobability in .venv, whose scores tests compare with ours
+peers: $(VENV)/.peers  ## minicons, lm-evaluation-harness, syntaxgym and wordsprobability in .venv, compared with ours
 
 # With PAIRSCALE_DATA set, on BLiMP and English text; else on the built-in language.
 BENCH := reports/bench

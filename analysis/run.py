@@ -29,7 +29,8 @@ from analysis.papers.papers import reproduce
 from analysis.papers.reproduction import FOLDER, print_reproduction, write_reproduction
 from analysis.report.report import write_report
 from analysis.report.tracking import track_analysis
-from analysis.sections.diagnostics import diagnostic_section
+from analysis.sections.answers.diagnostics import diagnostic_section
+from analysis.sections.answers.syntaxgym import suites_section
 from analysis.sections.people import people_of, read_people
 from analysis.sections.pretrained_models import Judge, curves_beside, models_section, published_beside
 from analysis.sections.section import Report, Section, TableSection, fill
@@ -38,11 +39,12 @@ from analysis.study.combine import combine, common_labels, names_of
 from analysis.study.judgements import Judgements, judgements, labels_of, no_such_scores
 from analysis.study.untrained import untrained_judgements
 from analysis.study.wandb import collect_tracked, project_runs, tracked_judgements
-from eval.diagnostics.diagnostic import is_diagnostic
+from eval.config import is_of_pairs
 from eval.published import read_published
 from eval.questionnaire.answers import Sheet
 from eval.scores.names import benchmark_names
 from eval.sweeps import requested_runs, study_commands
+from eval.syntaxgym.config import is_syntaxgym
 from pairscale.console import print_text
 from pairscale.errors import ConfigError
 from pairscale.tables import print_table
@@ -94,8 +96,8 @@ class Analysis:
         tables: list[TableSection] = []
         answers = read_people(self.config, self.study, labels)
         for label in labels:
-            if is_diagnostic(label):
-                tables.append(self._diagnostic(label))
+            if not is_of_pairs(label):
+                tables.append(self._items(label))
                 continue
             if any(label in labels_of(self.study, run) for run in self.study.runs.index):
                 sections[label] = self._curves(label, notes, answers.get(label, []))
@@ -177,11 +179,13 @@ class Analysis:
             self._print_notes(models.warnings)
         return models
 
-    def _diagnostic(self, label: str) -> TableSection:
-        """Tabulate a diagnostic and print its main tables."""
+    def _items(self, label: str) -> TableSection:
+        """Tabulate a diagnostic, or suites, and print the main tables."""
+        section_of = suites_section if is_syntaxgym(label) else diagnostic_section
         with self.quiet.status(f"{escape(self.names[label])}: reading answers"):
-            section = diagnostic_section(self.study, label, self.config.analysis.confidence)
-        self._print_exhibits(f"{self.study.name} · {self.names[label]}", section, ("prediction", "sensitivity"))
+            section = section_of(self.study, label, self.config.analysis.confidence)
+        main = ("prediction", "sensitivity", "circuits")
+        self._print_exhibits(f"{self.study.name} · {self.names[label]}", section, main)
         return section
 
     def _print_exhibits(self, heading: str, section: TableSection, names: tuple[str, ...]) -> None:

@@ -11,8 +11,10 @@ from omegaconf import MISSING
 from corpora.config import CorporaConfig
 from eval.benchmarks.config import BenchmarkConfig
 from eval.diagnostics.config import DiagnosticConfig
+from eval.diagnostics.diagnostic import is_diagnostic
 from eval.questionnaire.config import QuestionnaireConfig
 from eval.surprisal.config import SurprisalConfig
+from eval.syntaxgym.config import SyntaxGymConfig, is_syntaxgym
 from pairscale.command.schemas import NOT_IN_DIGEST, store_schemas
 from pairscale.errors import ConfigError, check_above, check_between, check_choice, check_seed
 from pairscale.files import sha256_json
@@ -175,6 +177,11 @@ def score_label(benchmark: BenchmarkConfig, policy: PolicyConfig) -> str:
     return "+".join([benchmark.label, *policy.label])
 
 
+def is_of_pairs(label: str) -> bool:
+    """Return True if a folder of scores named `label` is of minimal pairs; False: of a diagnostic, or of suites."""
+    return not (is_diagnostic(label) or is_syntaxgym(label))
+
+
 def recorded_policy(policy: PolicyConfig, score_eos: bool | None, pll_shift: int | None) -> dict[str, Any]:
     """Return the policy as score files record it, with nulls resolved for one model.
 
@@ -267,4 +274,9 @@ class EvalConfig(RunConfig):
 
 
 store_schemas("model", pretrained_schema=PretrainedConfig)
-store_schemas("benchmark", benchmark_schema=BenchmarkConfig, diagnostic_schema=DiagnosticConfig)
+store_schemas(
+    "benchmark",
+    benchmark_schema=BenchmarkConfig,
+    diagnostic_schema=DiagnosticConfig,
+    syntaxgym_schema=SyntaxGymConfig,
+)

@@ -15,6 +15,9 @@ from eval.diagnostics.files import cloze_metadata
 from eval.diagnostics.questions import load_questions
 from eval.pairs import benchmark_key, loaded_benchmark, word_counts
 from eval.scores.files import score_path
+from eval.syntaxgym.config import SyntaxGymConfig
+from eval.syntaxgym.files import success_metadata
+from eval.syntaxgym.suites import load_suites
 from pairscale.progress import working
 from train.estimate import PROCESS_BYTES
 from train.runs.folder import RunFolder
@@ -63,12 +66,22 @@ def _of_questions(config: EvalConfig, tokens_per_word: float, snapshots: Sequenc
     assert isinstance(config.benchmark, DiagnosticConfig)
     if cloze_metadata(RunFolder.of(config).scores(score_label(config.benchmark, config.policy))) is not None:
         return ScoringEstimate(0.0, 0, 0)
-    contexts = load_questions(config.benchmark).rows["context"].unique()
-    read = sum(count_words(context, config.corpus.reference) for context in contexts)
-    return ScoringEstimate(read * tokens_per_word + len(contexts), 0, PROCESS_BYTES + SCORER_BYTES)
+    return _of_texts(config, load_questions(config.benchmark).rows["context"].unique().tolist(), tokens_per_word)
 
 
-_ESTIMATES = {BenchmarkConfig: _of_pairs, DiagnosticConfig: _of_questions}
+def _of_suites(config: EvalConfig, tokens_per_word: float, snapshots: Sequence[int]) -> ScoringEstimate:
+    assert isinstance(config.benchmark, SyntaxGymConfig)
+    if success_metadata(RunFolder.of(config).scores(score_label(config.benchmark, config.policy))) is not None:
+        return ScoringEstimate(0.0, 0, 0)
+    return _of_texts(config, load_suites(config.benchmark.path, config.benchmark.suites).texts, tokens_per_word)
+
+
+def _of_texts(config: EvalConfig, texts: Sequence[str], tokens_per_word: float) -> ScoringEstimate:
+    read = sum(count_words(text, config.corpus.reference) for text in texts)
+    return ScoringEstimate(read * tokens_per_word + len(texts), 0, PROCESS_BYTES + SCORER_BYTES)
+
+
+_ESTIMATES = {BenchmarkConfig: _of_pairs, DiagnosticConfig: _of_questions, SyntaxGymConfig: _of_suites}
 
 
 def _words_to_read(config: EvalConfig, methods: list[str]) -> float:

@@ -23,6 +23,8 @@ from eval.diagnostics.run import ClozeWork
 from eval.grid import is_requested
 from eval.pairs import PairsWork
 from eval.scores.table import EXPENDABLE, WIDTH
+from eval.syntaxgym.config import SyntaxGymConfig
+from eval.syntaxgym.run import SuitesWork
 from eval.tracking import track_scores
 from pairscale.command.launchers.board import Board
 from pairscale.command.launchers.jobs import Work
@@ -85,9 +87,11 @@ def _check_other_revisions(config: EvalConfig, run: RunFolder, digest: str) -> N
             )
 
 
-WORK: dict[type[BenchmarkConfig], type[PairsWork] | type[ClozeWork]] = {
+AnyWork = PairsWork | ClozeWork | SuitesWork
+WORK: dict[type[BenchmarkConfig], type[PairsWork] | type[ClozeWork] | type[SuitesWork]] = {
     BenchmarkConfig: PairsWork,
     DiagnosticConfig: ClozeWork,
+    SyntaxGymConfig: SuitesWork,
 }
 
 
@@ -143,7 +147,7 @@ def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None, 
         _print_tables(work, trajectory, config.verbose)
 
 
-def _print_tables(work: PairsWork | ClozeWork, trajectory: list[dict[str, Any]], verbose: bool) -> None:
+def _print_tables(work: AnyWork, trajectory: list[dict[str, Any]], verbose: bool) -> None:
     """Print the tables of a run; of long ones only the headline, unless `verbose`."""
     console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
     with console.capture() as printed:
@@ -258,7 +262,7 @@ def _say_plan(run: RunFolder, config: EvalConfig) -> None:
         _say(f"  {count} snapshot{'s' if count > 1 else ''}: {description}")
 
 
-def _work(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) -> PairsWork | ClozeWork:
+def _work(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) -> AnyWork:
     from eval.scorers.base import Execution
     from eval.scorers.load import run_scorer
 

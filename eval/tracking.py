@@ -2,8 +2,9 @@
 
     of pairs         accuracy/<label>/<method>/<phenomenon>    table accuracies/<label>/<method>
     of diagnostics   <measure>/<label>/<condition>             table measures/<label>
+    of suites        overall|circuit|suite/<label>/<name>      table measures/<label>
 
-Measures are those of eval/diagnostics/measures.py: accuracy@5, sensitivity ...
+Measures are those of eval/diagnostics/measures.py (accuracy@5, sensitivity ...) and eval/syntaxgym/measures.py.
 """
 
 from collections.abc import Iterator
@@ -17,13 +18,17 @@ from eval.diagnostics.files import cloze_metadata, read_cloze
 from eval.diagnostics.measures import measures
 from eval.scores.accuracy import accuracies
 from eval.scores.record import RECORD, scored_pairs, write_record
+from eval.syntaxgym.config import is_syntaxgym
+from eval.syntaxgym.files import read_success, success_metadata
+from eval.syntaxgym.measures import COMPARISON, PREDICTION
+from eval.syntaxgym.measures import measures as suite_measures
 from train.config import described
 from train.runs.folder import RunFolder
 from train.trackers.tracker import Job, takes_results, tracked
 
 
 def track_scores(run: RunFolder, config: EvalConfig) -> None:
-    """Track all scores of `run`, of pairs and of diagnostics, if the tracker has a place for them.
+    """Track all scores of `run`, of pairs and of items, if the tracker has a place for them.
 
     They are summary values and tables, all of them each time, so that nothing is there twice after scoring again.
     Raises the errors of `tracked` and of the readers of scores.
@@ -42,7 +47,7 @@ def track_scores(run: RunFolder, config: EvalConfig) -> None:
                 values[f"accuracy/{name}/{row.name}"] = row.accuracy
         for label, table in diagnostics.items():
             tracker.table(f"measures/{label}", table)
-            for row in table.itertuples():
+            for row in table[~table["level"].isin([PREDICTION, COMPARISON])].itertuples():
                 values[f"{row.level}/{label}/{row.name}"] = row.accuracy
         manifest = run.read_manifest()
         if manifest.get("sample_words") or manifest.get("tokens"):  # tokens: of a model that came trained
@@ -51,8 +56,10 @@ def track_scores(run: RunFolder, config: EvalConfig) -> None:
 
 
 def _diagnostics(run: RunFolder) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Label and measures of each diagnostic that a run is scored on."""
+    """Label and measures of each diagnostic, and of suites, that a run is scored on."""
     for folder in sorted(run.scores("").glob("*")):
         if is_diagnostic(folder.name) and cloze_metadata(folder) is not None:
             rows, metadata = read_cloze(folder)
             yield folder.name, measures(metadata["benchmark"]["name"], rows)
+        elif is_syntaxgym(folder.name) and success_metadata(folder) is not None:
+            yield folder.name, suite_measures(read_success(folder)[0])

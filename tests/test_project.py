@@ -141,6 +141,7 @@ def test_scoring_imports_no_lightning_of_its_own(path):
         "train.config",
         "eval.scores.files",
         "eval.diagnostics.files",
+        "eval.syntaxgym.files",
         "corpora.config",
     ],
 )

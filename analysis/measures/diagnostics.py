@@ -1,11 +1,12 @@
-"""Measures of diagnostics (Ettinger 2020) for each run of a study, and their means over runs.
+"""Measures of diagnostics (Ettinger 2020), or of suites, for each run of a study, and their means over runs.
 
 With tens of items no line is fitted, and each size stands for itself. Two intervals: over runs (new samples and
 initialisations, these items) and over items (new items of this kind, these runs).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,18 +28,12 @@ _SIDES = {"a": "fitting roles", "b": "reversed roles"}
 
 
 @dataclass
-class Diagnosed:
-    """Answers of a study's runs to one diagnostic.
+class Answers:
+    """Measures of a study's runs on a benchmark of items instead of pairs: a diagnostic, or suites.
 
     runs: one row per scored run: columns of Study.runs; of models that have no place on a curve group and manifest
       alone, the others null (size "").
-    measured: one row per run and measure: run and the columns of eval.diagnostics.measures.MEASURES; the parts of CPRAG
-      by constraint are named as in CONSTRAINTS.
-    probabilities: run, name, probability: means over items (mean_probabilities). people: the same of people's cloze
-      probabilities, where the diagnostic's files hold them: name, probability.
-    words: of one run of each group at its largest size: group, item, condition, context, fitting (words that people or
-      truth ask for), words (the most probable ones, the first one first).
-    inexpressible: group, words, items: how many words (of how many items) that run cannot express.
+    measured: one row per run and measure: run and the columns of eval.diagnostics.measures.MEASURES.
     """
 
     label: str
@@ -46,11 +41,6 @@ class Diagnosed:
     policies: dict[str, dict[str, Any]]
     runs: pd.DataFrame
     measured: pd.DataFrame
-    probabilities: pd.DataFrame
-    people: pd.DataFrame
-    people_measured: pd.DataFrame
-    words: pd.DataFrame
-    inexpressible: pd.DataFrame
     problems: pd.DataFrame
     notes: list[str]
 
@@ -59,14 +49,65 @@ class Diagnosed:
         return self.label.partition("+")[0]
 
 
-def diagnosed(study: Study, label: str) -> Diagnosed:
-    """Read the answers of every run that has them; the others are listed in `problems`.
+@dataclass
+class Diagnosed(Answers):
+    """Answers of a study's runs to one diagnostic.
 
-    Raises RunError for damaged files, if no run has both of them, and if runs answered different questions.
+    measured: the parts of CPRAG by constraint are named as in CONSTRAINTS.
+    probabilities: run, name, probability: means over items (mean_probabilities). people: the same of people's cloze
+      probabilities, where the diagnostic's files hold them: name, probability.
+    words: of one run of each group at its largest size: group, item, condition, context, fitting (words that people or
+      truth ask for), words (the most probable ones, the first one first).
+    inexpressible: group, words, items: how many words (of how many items) that run cannot express.
+    """
+
+    probabilities: pd.DataFrame
+    people: pd.DataFrame
+    people_measured: pd.DataFrame
+    words: pd.DataFrame
+    inexpressible: pd.DataFrame
+
+
+def diagnosed(study: Study, label: str) -> Diagnosed:
+    """Read the answers of every run that has them; raises as `read_answers`."""
+    benchmark = label.partition("+")[0]
+    answers = read_answers(study, label, cloze_metadata, partial(_measured, benchmark))
+    probabilities = []
+    for run in answers.runs.index:
+        cloze, _ = read_cloze(study.folders[run].scores(label))
+        probabilities.append(mean_probabilities(benchmark, cloze).assign(run=run))
+    people, people_measured = _people(benchmark, cloze)
+    shown = {group: study.folders[run].scores(label) for group, run in _first_runs(answers.runs).items()}
+    return Diagnosed(
+        **vars(answers),
+        probabilities=pd.concat(probabilities, ignore_index=True),
+        people=people,
+        people_measured=people_measured,
+        words=pd.concat([_words(folder).assign(group=group) for group, folder in shown.items()], ignore_index=True),
+        inexpressible=pd.DataFrame([_inexpressible(folder) | {"group": group} for group, folder in shown.items()]),
+    )
+
+
+def _measured(benchmark: str, folder: Path) -> pd.DataFrame:
+    cloze, _ = read_cloze(folder)
+    whole = measures(benchmark, cloze)
+    return pd.concat([whole, by_constraint(cloze)]) if benchmark == "cprag" else whole
+
+
+def read_answers(
+    study: Study,
+    label: str,
+    metadata_of: Callable[[Path], dict[str, Any] | None],
+    measured: Callable[[Path], pd.DataFrame],
+) -> Answers:
+    """Read the measures of every run that has answers; the others are listed in `problems`.
+
+    `metadata_of`, `measured`: functions of a folder of answers; the first returns None where they are not whole. Raises
+    RunError for damaged files, if no run has whole answers, and if runs answered different questions.
     """
     benchmark = label.partition("+")[0]
     runs_of_study = [*study.runs.index, *study.unplaced.index]
-    metadata = {run: cloze_metadata(study.folders[run].scores(label)) for run in runs_of_study}
+    metadata = {run: metadata_of(study.folders[run].scores(label)) for run in runs_of_study}
     scored = {run: record for run, record in metadata.items() if record is not None}
     if not scored:
         remedy = f"python -m eval study={study.name} benchmark={benchmark}"
@@ -81,28 +122,15 @@ def diagnosed(study: Study, label: str) -> Diagnosed:
     compared = _compared({run: scored[run]["policy"] for run in runs.index})
     notes = one_policy(f"study={study.name}: answers of {label}", runs, compared)
     policies = {str(runs.at[run, "group"]): dict(scored[run]["policy"]) for run in runs.index}
-    measured, probabilities = [], []
-    for run in runs.index:
-        cloze, _ = read_cloze(study.folders[run].scores(label))
-        measured.append(measures(benchmark, cloze).assign(run=run))
-        if benchmark == "cprag":
-            measured.append(by_constraint(cloze).assign(run=run))
-        probabilities.append(mean_probabilities(benchmark, cloze).assign(run=run))
-    people, people_measured = _people(benchmark, cloze)
-    shown = {group: study.folders[run].scores(label) for group, run in _first_runs(runs).items()}
+    tables = [measured(study.folders[run].scores(label)).assign(run=run) for run in runs.index]
     unscored = [run for run in study.runs.index if run not in scored]
     problems = study.problems[~study.problems["run"].isin(scored)]
-    return Diagnosed(
+    return Answers(
         label=label,
         digest=digest,
         policies=policies,
         runs=runs,
-        measured=pd.concat(measured, ignore_index=True),
-        probabilities=pd.concat(probabilities, ignore_index=True),
-        people=people,
-        people_measured=people_measured,
-        words=pd.concat([_words(folder).assign(group=group) for group, folder in shown.items()], ignore_index=True),
-        inexpressible=pd.DataFrame([_inexpressible(folder) | {"group": group} for group, folder in shown.items()]),
+        measured=pd.concat(tables, ignore_index=True),
         problems=with_problems(problems, unscored, UNSCORED, f"no scores of {label}"),
         notes=[*study.notes, *notes],
     )
@@ -177,7 +205,7 @@ def _inexpressible(folder: Path) -> dict[str, int]:
     return {"words": rows["candidate"].nunique(), "items": rows["item"].nunique()}
 
 
-def over_sizes(answers: Diagnosed, confidence: float) -> pd.DataFrame:
+def over_sizes(answers: Answers, confidence: float) -> pd.DataFrame:
     """Average measures over the runs of a size.
 
     Columns: group, size, words (NaN: unknown), runs, KEYS, items, accuracy, low, high (over new runs, as of

@@ -40,7 +40,7 @@ from analysis.measures.accuracies import ATTRACTOR, by_condition
 from analysis.measures.items import stacked
 from analysis.study.collect import Study
 from analysis.study.judgements import methods_of
-from eval.diagnostics.diagnostic import is_diagnostic
+from eval.config import is_of_pairs
 from eval.scores.accuracy import TIE_WORTH
 from eval.scores.files import read_score_table, score_path
 from pairscale.shares import wilson
@@ -58,7 +58,7 @@ _BY_DIFFERENCE = [*_RUN, "repeat", "difference", "pairs", "right"]
 
 def score_files(study: Study, label: str) -> pd.DataFrame:
     """Return score files of a benchmark: run, method, path; trajectories and other files are left out."""
-    assert not is_diagnostic(label), label
+    assert is_of_pairs(label), label
     rows = [
         {"run": run, "method": method, "path": score_path(study.folders[run].scores(label), method)}
         for run in study.runs.index

@@ -29,6 +29,7 @@ from analysis.papers.statements import (
     climp_models,
     methods_measures,
 )
+from analysis.papers.syntaxgym import syntaxgym_exhibits, syntaxgym_measures
 from analysis.published import published_file
 from eval.published import read_published
 
@@ -112,6 +113,14 @@ def reproduce() -> list[Paper]:
             "Models, TACL 8.",
             [_diagnostic(benchmark, named) for benchmark, named in _DIAGNOSTICS.items()],
             check("diagnostics", {}),
+        ),
+        Paper(
+            "syntaxgym",
+            "SyntaxGym",
+            "Hu, Gauthier, Qian, Wilcox and Levy 2020, A Systematic Assessment of Syntactic Generalization in Neural "
+            "Language Models, ACL; per-item results from the authors' repository.",
+            syntaxgym_exhibits(),
+            check("syntaxgym", syntaxgym_measures()),
         ),
     ]
 

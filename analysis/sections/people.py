@@ -14,7 +14,7 @@ from analysis.exhibits.tables.text import count, decimal_text
 from analysis.measures.accuracies import PEOPLE
 from analysis.study.collect import Study
 from analysis.study.judgements import Judgements
-from eval.diagnostics.diagnostic import is_diagnostic
+from eval.config import is_of_pairs
 from eval.questionnaire.agreement import agreement
 from eval.questionnaire.answers import Counted, Sheet, counted, read_sheets
 from eval.scores.files import ITEMS_FILE, read_items, read_metadata
@@ -124,7 +124,7 @@ def read_people(config: AnalysisConfig, study: Study, labels: Sequence[str]) -> 
         return {}
     if config.source == "wandb":
         raise ConfigError("people: answers are compared with sentences, which source=wandb lacks; leave it out")
-    about = {label: (label.partition("+")[0], _digest(study, label)) for label in labels if not is_diagnostic(label)}
+    about = {label: (label.partition("+")[0], _digest(study, label)) for label in labels if is_of_pairs(label)}
     by_label: dict[str, list[Sheet]] = {}
     for sheet in read_sheets(config.people):
         same = [label for label, pairs in about.items() if pairs == (sheet.benchmark, sheet.digest)]

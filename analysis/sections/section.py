@@ -21,6 +21,7 @@ from pairscale.plugins import load_members
 CURVES = "Learning curves on minimal pairs"  # headings of the page
 MODELS = "Models on minimal pairs"
 DIAGNOSTICS = "Psycholinguistic diagnostics"
+SUITES = "Syntactic test suites"
 
 
 @dataclass
@@ -115,7 +116,7 @@ def fill(section: Section, report: Report) -> None:
 
 @dataclass
 class TableSection:
-    """A benchmark in the report without curves: a diagnostic, or pretrained models.
+    """A benchmark in the report without curves: a diagnostic, suites, or pretrained models.
 
     kind: its heading on the page. file: beginning of its files' names, and its anchor on the page. runs: `group`,
     `manifest` and the known columns of Study.runs. made_by: columns of every table that record its origin. The rest as

@@ -20,7 +20,7 @@ SCORED, TRAINED, RUNNING, STOPPED, BROKEN, MISSING = "scored", "trained", "runni
 UNSCORED = "scoring failed"  # of a trained run
 STATES = (SCORED, TRAINED, UNSCORED, RUNNING, STOPPED, BROKEN, MISSING)
 PRETRAINED = "pretrained"  # in the place of a size
-NO_SCORES = {"items", "tokens", "topk"}  # files beside scores
+NO_SCORES = {"items", "tokens", "topk", "regions"}  # files beside scores
 
 
 @dataclass(frozen=True)

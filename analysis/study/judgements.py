@@ -15,7 +15,7 @@ import pandas as pd
 
 from analysis.study.collect import UNSCORED, Study, varies, with_problems
 from eval.benchmarks.known_items import faulty_note
-from eval.diagnostics.diagnostic import is_diagnostic
+from eval.config import is_of_pairs
 from eval.scores.accuracy import TIE_WORTH, outcome, repeats_of, repeats_text, tied, unk_free
 from eval.scores.files import ITEMS_FILE, TOKENS_FILE, judged_pairs, read_items, read_metadata, read_scores, score_path
 from eval.scores.names import benchmark_name
@@ -131,7 +131,7 @@ def sized(size: str, unit: str) -> str:
 
 
 def score_labels(study: Study, benchmark: str | None = None) -> list[str]:
-    """Return the labels of a study's scores, diagnostics last: "blimp", "blimp+context-eos-32", "cprag".
+    """Return the labels of a study's scores, pairs first: "blimp", "blimp+context-eos-32", "cprag".
 
     `benchmark`: of this one only. Models without a place on a curve count too. Raises RunError if there are none.
     """
@@ -142,7 +142,7 @@ def score_labels(study: Study, benchmark: str | None = None) -> list[str]:
         there = f"; scores there: {', '.join(sorted(labels))}" if labels else ""
         wanted = f"benchmark={benchmark}" if benchmark else "a benchmark"
         raise RunError(f"study={study.name}: no run has scores of {wanted}{there}; python -m eval study={study.name}")
-    return sorted(chosen, key=is_diagnostic)
+    return sorted(chosen, key=is_of_pairs, reverse=True)
 
 
 def is_of_own_pairs(label: str) -> bool:

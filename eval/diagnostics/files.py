@@ -60,19 +60,29 @@ METADATA = (
 
 def write_cloze(folder: Path, cloze: pd.DataFrame, topk: pd.DataFrame, metadata: Mapping[str, Any]) -> None:
     """Write both files with the same `metadata` (keys of METADATA), cloze.parquet last."""
-    missing = [key for key in METADATA if key not in metadata]
-    if missing:
-        raise ValueError(f"{CLOZE_FILE}: metadata without {', '.join(missing)}")
-    write_table(folder / TOPK_FILE, topk, TOPK, metadata)
-    write_table(folder / CLOZE_FILE, cloze, CLOZE, metadata)
+    write_answers(folder, {TOPK_FILE: (topk, TOPK), CLOZE_FILE: (cloze, CLOZE)}, metadata)
+
+
+def write_answers(
+    folder: Path, tables: Mapping[str, tuple[pd.DataFrame, pa.Schema]], metadata: Mapping[str, Any]
+) -> None:
+    """Write tables under their names, in their order, with the same `metadata` (keys of METADATA)."""
+    if missing := [key for key in METADATA if key not in metadata]:
+        raise ValueError(f"{folder}: metadata without {', '.join(missing)}")
+    for name, (table, schema) in tables.items():
+        write_table(folder / name, table, schema, metadata)
 
 
 def read_cloze(folder: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Read rows (columns of CLOZE) and metadata (keys of METADATA). Raises RunError for a damaged file."""
-    frame, metadata = read_table(folder / CLOZE_FILE, CLOZE)
-    missing = [key for key in METADATA if key not in metadata]
-    if missing:
-        raise RunError(f"{folder / CLOZE_FILE}: metadata without {', '.join(missing)}; remove the file to score again")
+    return read_answers(folder / CLOZE_FILE, CLOZE)
+
+
+def read_answers(path: Path, schema: pa.Schema) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Read the columns of `schema` and metadata (keys of METADATA). Raises RunError for a damaged file."""
+    frame, metadata = read_table(path, schema)
+    if missing := [key for key in METADATA if key not in metadata]:
+        raise RunError(f"{path}: metadata without {', '.join(missing)}; remove the file to score again")
     return frame, metadata
 
 
@@ -83,8 +93,12 @@ def read_topk(folder: Path) -> pd.DataFrame:
 
 def cloze_metadata(folder: Path) -> dict[str, Any] | None:
     """Read the metadata of both files, None if one is missing or they differ. Raises RunError for a damaged file."""
-    paths = (folder / TOPK_FILE, folder / CLOZE_FILE)
-    if not all(path.exists() for path in paths):
+    return shared_metadata(folder / TOPK_FILE, folder / CLOZE_FILE)
+
+
+def shared_metadata(first: Path, second: Path) -> dict[str, Any] | None:
+    """Read the metadata that two files share; None and errors as of `cloze_metadata`."""
+    if not (first.exists() and second.exists()):
         return None
-    topk, cloze = (read_metadata(path) for path in paths)
-    return cloze if cloze == topk else None
+    one, other = read_metadata(first), read_metadata(second)
+    return other if one == other else None

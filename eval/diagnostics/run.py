@@ -58,29 +58,15 @@ class ClozeWork:
     @classmethod
     def of(cls, run: RunFolder, config: EvalConfig, scorer: Scorer) -> ClozeWork:
         """Compare what is requested with the files of a run. Raises as `load_questions`; RunError for damaged files."""
-        import torch
-
         benchmark = config.benchmark
         assert isinstance(benchmark, DiagnosticConfig)
         questions = load_questions(benchmark)
-        described = run.read_model_config()
         policy = recorded_policy(config.policy, None, scorer.pll_shift(config.policy))
-        metadata = {
-            "parameters": {"top_words": benchmark.top_words},
-            "policy": {name: policy[name] for name in _POLICY if policy.get(name) is not None},
-            "benchmark": {"name": questions.name, "digest": questions.digest},
-            "model": {"name": described.get("path", described["name"]), "digest": scorer.digest},
-            "tokenizer_digest": scorer.tokenizer_digest,
-            "step": None,
-            "sample_words": scorer.sample_words,
-            "torch": torch.__version__,
-        }
-        if scorer.settings:
-            metadata["settings"] = scorer.settings
+        counting = {name: policy[name] for name in _POLICY if policy.get(name) is not None}
+        about = {"name": questions.name, "digest": questions.digest}
+        metadata = answer_metadata(run, scorer, about, counting, {"top_words": benchmark.top_words})
         folder = run.scores(score_label(benchmark, config.policy))
-        recorded = cloze_metadata(folder)
-        missing = recorded is None or not same_scores(recorded, metadata)
-        unrecorded = recorded is not None and not missing and bool(scorer.settings) and "settings" not in recorded
+        missing, unrecorded = compared(cloze_metadata(folder), metadata)
         return cls(run, config, benchmark, scorer, questions, folder, metadata, missing, unrecorded)
 
     @property
@@ -120,6 +106,37 @@ class ClozeWork:
         cloze, _ = read_cloze(self.folder)
         title = f"{self.run.path.name} · {self.folder.name}" + ("" if self.missing else " (scored already)")
         return cloze_tables(title, self.questions.name, cloze, read_topk(self.folder), self.benchmark.show, width)
+
+
+def answer_metadata(
+    run: RunFolder,
+    scorer: Scorer,
+    benchmark: Mapping[str, str],
+    policy: Mapping[str, Any],
+    parameters: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return the metadata (eval.diagnostics.files.METADATA) of a run's answers; `benchmark`: its name and digest."""
+    import torch
+
+    described = run.read_model_config()
+    metadata = {
+        "parameters": dict(parameters),
+        "policy": dict(policy),
+        "benchmark": dict(benchmark),
+        "model": {"name": described.get("path", described["name"]), "digest": scorer.digest},
+        "tokenizer_digest": scorer.tokenizer_digest,
+        "step": None,
+        "sample_words": scorer.sample_words,
+        "torch": torch.__version__,
+    }
+    return metadata | ({"settings": scorer.settings} if scorer.settings else {})
+
+
+def compared(recorded: dict[str, Any] | None, metadata: dict[str, Any]) -> tuple[bool, bool]:
+    """Return whether answers are missing, or are there without the settings that `metadata` has."""
+    if recorded is None or not same_scores(recorded, metadata):
+        return True, False
+    return False, "settings" in metadata and "settings" not in recorded
 
 
 def _cloze_rows(questions: pd.DataFrame, answers: dict[str, tuple[list[str], NextWords]]) -> pd.DataFrame:

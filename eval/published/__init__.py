@@ -13,7 +13,7 @@ def read_published(benchmark: str, columns: Sequence[str] = COLUMNS) -> pd.DataF
 
     Phenomena have our names. The model `people` is the share of single persons' forced choices that were right. Of
     diagnostics, level and name are those of eval.diagnostics.measures; there is an sd too, of conditions drawn at
-    random.
+    random. Of SyntaxGym they are those of eval.syntaxgym.measures.
     """
     path = Path(__file__).with_name(f"{benchmark}.csv")
     if not path.exists():

@@ -15,7 +15,7 @@ from statsmodels.stats.proportion import proportion_confint
 from analysis.exhibits.sentences.diagnostics import methods, warnings
 from analysis.measures.diagnostics import at_largest, diagnosed, over_sizes
 from analysis.published import published_file
-from analysis.sections.diagnostics import diagnostic_exhibits
+from analysis.sections.answers.diagnostics import diagnostic_exhibits
 from analysis.study.collect import collect
 from analysis.study.judgements import score_labels
 from eval.diagnostics.questions import load_questions

@@ -14,7 +14,8 @@ from pairscale.errors import InputError
 
 LANGUAGES = {
     "blimp": "en", "blimp_nl": "nl", "blimp_supplement": "en", "climp": "zh", "generated": "en", "jblimp": "ja",
-    "local": None, "multiblimp": None, "rublimp": "ru", "sling": "zh", "toy": "en", "turblimp": "tr", "zhoblimp": "zh",
+    "local": None, "multiblimp": None, "rublimp": "ru", "sling": "zh", "syntaxgym": "en", "toy": "en",
+    "turblimp": "tr", "zhoblimp": "zh",
 }  # fmt: skip
 
 

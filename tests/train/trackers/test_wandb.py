@@ -18,6 +18,8 @@ from eval.diagnostics.measures import measures
 from eval.run import score_run
 from eval.scores.accuracy import accuracies
 from eval.scores.record import RECORD, read_record, scored_pairs
+from eval.syntaxgym.files import read_success
+from eval.syntaxgym.measures import measures as suite_measures
 from pairscale.command.compose import compose, composed
 from pairscale.errors import ConfigError, RunError
 from tests.support import ROOT
@@ -27,6 +29,7 @@ from tests.support.killed import train_and_kill
 from tests.support.offline_wandb import hide_account, offline_runs
 from tests.support.random_models import LSTM, random_model, simulated_run
 from tests.support.small_runs import study_overrides
+from tests.support.suites import write_suites
 from train.run import track_points, train_run
 from train.runs.folder import RunFolder
 from train.trackers.tracker import Job, tracked
@@ -374,3 +377,19 @@ def test_a_failed_job_is_a_failed_run_in_w_and_b(tmp_path):
 def test_values_out_of_range_are_refused(tmp_path, override, message):
     with pytest.raises(ConfigError, match=message):
         compose("train", overrides(tmp_path, override))
+
+
+def test_scores_of_suites_are_tracked(tmp_path):
+    write_suites(tmp_path / "syntaxgym")
+    paths = [*study_overrides(tmp_path), "corpus=toy"]
+    config = compose("eval", [*paths, "benchmark=syntaxgym", "logger=wandb", "trainer.progress=false"])
+    run = simulated_run(config, random_model(LSTM))
+    score_run(run, config)
+    (tracked_run,) = offline_runs(tmp_path).values()
+    columns, rows = tracked_run.table("measures/syntaxgym")
+    read = pd.DataFrame(rows, columns=columns)
+    expected = suite_measures(read_success(run.scores("syntaxgym"))[0])
+    pd.testing.assert_frame_equal(read, expected, check_dtype=False, check_exact=True)
+    named = {name for name in tracked_run.summary if "/syntaxgym/" in name}
+    of_levels = expected[expected["level"].isin(["overall", "circuit", "suite"])]
+    assert named == {f"{row.level}/syntaxgym/{row.name}" for row in of_levels.itertuples(index=False)}

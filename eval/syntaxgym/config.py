@@ -1,0 +1,43 @@
+"""The type of SyntaxGym's suites in the group `benchmark` (values: conf/benchmark/syntaxgym.yaml)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from eval.benchmarks.config import BenchmarkConfig
+from pairscale.errors import ConfigError, check_choice
+from pairscale.files import sha256_json
+
+NAME = "syntaxgym"
+
+
+@dataclass
+class SyntaxGymConfig(BenchmarkConfig):
+    """A folder of suites: items whose regions' surprisals a formula compares."""
+
+    has_pairs: ClassVar[bool] = False
+    suites: list[str] | None = None  # null: all in the folder
+
+    def __post_init__(self) -> None:
+        check_choice("benchmark.name", self.name, (NAME,))
+        super().__post_init__()
+
+    def _fields_by_form(self) -> Mapping[str, tuple[str, ...]]:
+        return {NAME: ("path",)}
+
+    def _check_pairs(self) -> None:
+        for key in ("pairs", "paradigms", "dataset"):
+            if getattr(self, key) is not None:
+                raise ConfigError(f"benchmark.{key}: {NAME} has suites of items, not pairs (benchmark.suites)")
+        if self.suites == []:
+            raise ConfigError("benchmark.suites=[]: must name at least one, or null for all")
+
+    @property
+    def label(self) -> str:
+        chosen = [] if self.suites is None else [f"suites-{sha256_json(sorted(self.suites))[:8]}"]
+        return "+".join([self.name, *chosen])
+
+
+def is_syntaxgym(label: str) -> bool:
+    """Return True if a folder of scores named `label` is of SyntaxGym's suites."""
+    return label.partition("+")[0] == NAME
