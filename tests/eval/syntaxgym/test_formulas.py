@@ -125,6 +125,7 @@ def test_formulas_are_as_in_syntaxgym(text, values):
     assert bool(ours.all()) == bool(theirs)
 
 
+@pytest.mark.download
 def test_the_published_formulas_are_as_in_syntaxgym():
     folder = Path(os.environ.get("PAIRSCALE_DATA") or "data") / "syntaxgym"
     if not folder.is_dir():
