@@ -213,7 +213,8 @@ def within_limits(lines: pd.DataFrame) -> pd.DataFrame:
     parts = []
     for _, line in lines.groupby("name", sort=False):
         line = line.sort_values("words")
-        line["accuracy"] = line["accuracy"].round(12)  # a fit to accuracies of 1 may miss it by the last digit
+        limited = line["accuracy"].clip(0, 1)  # a fit to accuracies of 1 may miss it by the last digit
+        line["accuracy"] = limited.where((limited - line["accuracy"]).abs() < 1e-12, line["accuracy"])
         at, accuracy = np.log2(line["words"].to_numpy(dtype=float)), line["accuracy"].to_numpy()
         inside = line[line["accuracy"].between(0, 1)]
         crossings = [
