@@ -47,7 +47,7 @@ def minicons(folder: str) -> Read:
 def surprisal(folder: str) -> Read:
     from surprisal import AutoHuggingFaceModel
 
-    model = AutoHuggingFaceModel.from_pretrained(folder, model_class="gpt")
+    model = AutoHuggingFaceModel.from_pretrained(folder, model_class="causal")
     return lambda texts: [model.surprise(list(texts[start : start + 32])) for start in range(0, len(texts), 32)]
 
 
