@@ -157,6 +157,7 @@ class CausalScorer(PromptedScorer, HubScorer):
         def read(texts: list[Ids], positions: list[list[int]]) -> Tensor:
             # A causal model does not see the padding after a text.
             tokens = torch.from_numpy(padded(texts, self.begin)).to(self.device)
+            self.check_repeatable(tokens.shape[1])
             where = indices(positions)
             if self.head is not None:
                 return all_logprobs(self._hidden(tokens)[where], *self.head)

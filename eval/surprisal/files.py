@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -35,7 +36,17 @@ class Made(TypedDict):
 
 
 def write_surprisals(path: Path, words: pd.DataFrame, made: Mapping[str, Any]) -> None:
-    """Write COLUMNS, and further ones of the user's table, to a Parquet file with keys of Made, and to a CSV file."""
+    """Write COLUMNS, and further ones of the user's table, to a Parquet file with keys of Made, and to a CSV file.
+
+    Raises RunError for a surprisal that is NaN or infinite, but for a word without a token of its own.
+    """
+    wrong = words[(words["tokens"] > 0) & ~np.isfinite(words["surprisal"])]
+    if len(wrong):
+        first = wrong.iloc[0]
+        raise RunError(
+            f"{path}: the surprisal of {first['word']!r} (word {first['number']} of text {first['text_id']}) is "
+            f"{first['surprisal']} ({len(wrong):,} of {len(words):,} words): what the model computes overflows"
+        )
     write_csv(path.with_suffix(".csv"), words)
     table = pa.Table.from_pandas(words, preserve_index=False)
     table = table.replace_schema_metadata({_KEY: json.dumps(made, ensure_ascii=False).encode()})

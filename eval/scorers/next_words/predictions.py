@@ -88,7 +88,8 @@ class Collected:
     def add(self, batch: Sequence[Window], lines: Tensor) -> None:
         """Add the windows of a batch; lines (R, V): ln p of all tokens at their positions, one window after another."""
         # The place after a text has no token: any stands there, whose values are not taken.
-        there = [np.append(self.texts[window.text], 0)[window.tokens] for window in batch]
+        read = [self.texts[window.text][window.tokens] for window in batch]
+        there = [np.resize(np.append(ids, 0), len(window.positions)) for ids, window in zip(read, batch, strict=True)]
         targets = torch.from_numpy(np.concatenate(there)).to(lines.device)
         step = max(1, CACHED // lines.shape[1])
         parts = zip(torch.split(lines, step), torch.split(targets, step), strict=True)

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from eval import load_scorer, surprisals
-from eval.surprisal.files import read_surprisals
+from eval.surprisal.files import read_surprisals, write_surprisals
 from eval.surprisal.run import run
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, RunError
@@ -95,3 +95,11 @@ def test_a_damaged_file_is_told(study):
     file.write_bytes(content[:-200])
     with pytest.raises(RunError, match="not a readable file of surprisals"):
         run(configured(study))
+
+
+def test_a_surprisal_that_is_no_number_is_told(study):
+    words = surprisals(load_scorer(next((study / "runs/s").iterdir())), ["The cats sleep ."])
+    words.loc[2, "surprisal"] = float("inf")
+    with pytest.raises(RunError, match=r"the surprisal of 'sleep' \(word 3 of text 1\) is inf \(1 of 4 words\)"):
+        write_surprisals(study / "a.parquet", words, {})
+    assert not list(study.glob("a.*"))
