@@ -43,8 +43,8 @@ class RunTerms:
         """Return the (U,) covariance of c @ a and d @ b, each (R, U); `other`: the terms of d by the same clusters."""
         return np.asarray(((self.weights @ a) * (other.weights @ b)).sum(axis=0))
 
-    def degrees(self, y: Array) -> Array:
-        """Return the (U,) degrees of freedom of the variance; y (R, U).
+    def degrees(self, y: Array, correction: float = 0) -> Array:
+        """Return the (U,) degrees of freedom of the variance; y (R, U), `correction` as in `satterthwaite`.
 
         Within a stratum those of Bell and McCaffrey 2002 for runs of equal spread (Imbens and Kolesar 2016, equation
         11): (sum of eigenvalues)^2 / sum of their squares of weights @ weights.T. Strata are added by Satterthwaite, to
@@ -62,7 +62,7 @@ class RunTerms:
             free.append(np.trace(products) ** 2 / (products**2).sum())
         degrees = np.asarray(free)[:, None]
         most = satterthwaite(np.asarray(expected)[:, None], degrees)
-        return np.asarray(np.minimum(satterthwaite(np.stack(variances), degrees), most))
+        return np.asarray(np.minimum(satterthwaite(np.stack(variances), degrees, correction), most))
 
     def minus(self, other: RunTerms, shared: Numbers) -> RunTerms:
         """Return the terms of the difference of two groups' contrasts, those of this group first.
@@ -122,10 +122,16 @@ def stratum_products(a: Array, b: Array, stratum: Numbers) -> Array:
     return products
 
 
-def satterthwaite(variances: Array, degrees: Array) -> Array:
-    """Return the (U,) degrees of a sum of (S, U) variances, inf where nothing varies (Satterthwaite 1946, eq. 17)."""
-    parts = (variances**2 / degrees).sum(axis=0)
-    ratio = variances.sum(axis=0) ** 2 / np.where(parts > 0, parts, 1)
+def satterthwaite(variances: Array, degrees: Array, correction: float = 0) -> Array:
+    """Return the (U,) degrees of a sum of (S, U) variances, inf where nothing varies (Satterthwaite 1946, eq. 17).
+
+    The square of an estimate with f degrees is (f + 2) / f times that of the variance on average, so that the degrees
+    come out too few where spreads are equal. With V the sum they are V^2 / sum(v^2 / (f + correction)) - correction:
+    correction 2 is unbiased at equal spreads (Welch 1947), but gives too many where one of a few spreads is much larger
+    than the others; 1 stands between.
+    """
+    parts = (variances**2 / (degrees + correction)).sum(axis=0)
+    ratio = variances.sum(axis=0) ** 2 / np.where(parts > 0, parts, 1) - correction
     return np.asarray(np.where(parts > 0, ratio, np.where(parts == 0, np.inf, np.nan)))
 
 

@@ -35,8 +35,8 @@ _KEYS = ["kind", "base", "filter", "action", "dose", "group", "other"]
 _UNIT = ["over", "level", "name", "phenomenon", "direct", "paradigms", "n_pairs"]
 DIFFERENCES = [
     *_KEYS, *_UNIT, "first", "second", "difference", "low", "high", "p", "p_holm", "low_new_pairs", "high_new_pairs",
-    "p_new_pairs", "p_new_pairs_holm", "margin", "p_tost", "p_equivalent", "runs", "pairs", "sizes", "family",
-    "tests", "method", "note",
+    "p_new_pairs", "p_new_pairs_holm", "margin", "p_tost", "p_equivalent", "runs", "pairs", "sizes", "differing",
+    "family", "tests", "method", "note",
 ]  # fmt: skip
 SHARES = [*_KEYS, *_UNIT, "share", "low", "high", "baseline", "note"]
 
@@ -46,8 +46,9 @@ class Ablations:
     """What interventions change in one benchmark's judgements.
 
     differences: DIFFERENCES, a row per comparison (matching.Comparison), `over` (all sizes, each size, per doubling)
-    and unit; first, second: mean accuracies of `group` and `other`. shares: SHARES, of the comparisons of treatments.
-    doses, trends: of doses.dose_response, with base and filter. notes: runs that are not compared.
+    and unit; first, second: mean accuracies of `group` and `other`; differing: judgements of paired runs that differ.
+    shares: SHARES, of the comparisons of treatments. doses, trends: of doses.dose_response, with base and filter.
+    notes: runs that are not compared.
     """
 
     comparisons: list[Comparison]

@@ -11,7 +11,7 @@ import pandas as pd
 
 from analysis.config import CurvesConfig
 from analysis.curves.ablations.ablations import Ablations, of_comparison
-from analysis.curves.ablations.effects import ALL_SIZES
+from analysis.curves.ablations.effects import ALL_SIZES, FEW_DIFFERING
 from analysis.curves.ablations.matching import CONTROL_FULL, DIRECT, SAME, SCOPE, TREATMENT_CONTROL, TREATMENT_FULL
 from analysis.curves.p_values import ALPHA
 from analysis.exhibits.sentences.curves import plural
@@ -78,6 +78,8 @@ def _effect(row: pd.Series, where: str, config: CurvesConfig) -> str:
         return f"{where}, accuracy is {means}: {change} without an interval{reason}, so that nothing shows a change"
     digits = supported_digits(low, high)
     interval = f"{config.confidence:.0%} interval {interval_text(low, high, digits=digits)}"
+    if row["differing"] < FEW_DIFFERING:
+        interval += f", wide as only {plural(int(row['differing']), 'judgement')} of theirs differ"
     change = slope_text(row["difference"], digits=digits)
     if row["p_holm"] < ALPHA and not low <= 0 <= high:
         verb = "lower" if high < 0 else "higher"

@@ -83,7 +83,7 @@ def test_over_sizes_each_has_its_own_spread():
     result = row(compare_ablations(of, DIRECT, CONFIG).differences)
     change = (accuracies(of, "remove") - accuracies(of, "control")).reshape(3, 3)
     parts = change.var(axis=1, ddof=1) / 3 / 9
-    degrees = min(parts.sum() ** 2 / (parts**2 / 2).sum(), 6)
+    degrees = min(parts.sum() ** 2 / (parts**2 / 3).sum() - 1, 6)
     half = stats.t.ppf(0.975, degrees) * np.sqrt(parts.sum())
     assert (result["low"], result["high"]) == pytest.approx((change.mean() - half, change.mean() + half))
     t = change.mean() / np.sqrt(parts.sum())
@@ -148,14 +148,30 @@ def test_runs_without_a_partner_are_left_out_and_named():
 
 
 def test_groups_without_pairs_are_independent():
-    """Welch's t test, of equal numbers of runs, where no seed is shared."""
+    """Welch's t test where no seed is shared, of degrees between his and those without bias."""
     of = three(sizes=("1k",), seeds=(1, 2, 3, 4, 5))
     of.runs.loc[of.runs["action"] == "control", "seed"] += 10
     result = row(compare_ablations(of, DIRECT, CONFIG).differences, over="1k")
-    test = stats.ttest_ind(accuracies(of, "remove"), accuracies(of, "control"), equal_var=False)
-    interval = test.confidence_interval(0.95)
+    first, second = accuracies(of, "remove"), accuracies(of, "control")
+    test = stats.ttest_ind(first, second, equal_var=False)
+    variances = np.array([first.var(ddof=1), second.var(ddof=1)]) / 5
+    degrees = variances.sum() ** 2 / (variances**2 / 5).sum() - 1
+    half = stats.t.ppf(0.975, degrees) * (first.mean() - second.mean()) / test.statistic
+    middle = first.mean() - second.mean()
+    assert test.df < degrees < 8
     assert result["pairs"] == 0
-    assert (result["low"], result["high"]) == pytest.approx((interval.low, interval.high))
+    assert np.isnan(result["differing"])
+    assert (result["low"], result["high"]) == pytest.approx((middle - abs(half), middle + abs(half)))
+
+
+def test_few_judgements_that_differ_are_told():
+    """Two accuracies of 100 pairs that differ by 2, at each of three seeds: 6 judgements, or more that cancel."""
+    of = three(sizes=("1k",))
+    table = compare_ablations(of, DIRECT, CONFIG).differences
+    result = row(table, over="1k", name="a_1")
+    treated, control = (of.outcome[(of.runs["action"] == action).to_numpy()] for action in ("remove", "control"))
+    at = (of.pairs["paradigm"] == "a_1").to_numpy()
+    assert result["differing"] == np.abs(treated - control)[:, at].sum()
 
 
 @pytest.mark.parametrize(("sizes", "seeds"), [(("1k",), (1,)), (("1k", "2k"), (1,))])

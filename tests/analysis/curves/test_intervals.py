@@ -61,6 +61,18 @@ def test_degrees_of_freedom_are_welchs():
     assert np.isinf(satterthwaite(np.zeros((2, 1)), np.ones((2, 1))))[0]
 
 
+@pytest.mark.parametrize(("spread", "least", "most"), [((1, 1, 1), 0.95, 0.965), ((5, 1, 1), 0.925, 0.945)])
+def test_corrected_degrees_hold_about_95_per_cent(spread, least, most):
+    """Means of three normal samples each; without the correction equal spreads hold 96.6%."""
+    rng = np.random.default_rng(2)
+    deviation = np.array(spread)[:, None, None]
+    samples = rng.normal(size=(3, 40_000, 3)) * deviation
+    variances = samples.var(axis=2, ddof=1) / 3
+    error = samples.mean(axis=2).sum(axis=0) / np.sqrt(variances.sum(axis=0))
+    degrees = np.minimum(satterthwaite(variances, np.full((3, 1), 2.0), 1), 6)
+    assert least < (np.abs(error) < student.ppf(0.975, degrees)).mean() < most
+
+
 def test_two_sizes_are_welchs_t_test():
     """The slope between two sizes a doubling apart is a difference of means."""
     rng = np.random.default_rng(1)
