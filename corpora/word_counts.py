@@ -119,7 +119,7 @@ def token_counts(
 def _encoded(text: TextStore, tokenizer: str) -> TokenStore | None:
     """Return the token store of a text by the tokenizer of that digest; None if there is none."""
     for manifest in sorted(text.folder.parent.glob("*/manifest.json")):
-        if (manifest.parent / "tokens.bin").is_file():
-            if store_manifest(manifest.parent)["digests"]["tokenizer"] == tokenizer:
-                return TokenStore(manifest.parent, text)
+        folder = manifest.parent
+        if (folder / "tokens.bin").is_file() and store_manifest(folder)["digests"]["tokenizer"] == tokenizer:
+            return TokenStore(folder, text)
     return None

@@ -179,7 +179,7 @@ def score_label(benchmark: BenchmarkConfig, policy: PolicyConfig) -> str:
 
 
 def is_of_pairs(label: str) -> bool:
-    """Return True if a folder of scores named `label` is of minimal pairs; False: of a diagnostic, suites or ratings."""
+    """Return True if a folder of scores named `label` is of minimal pairs; False: of items or single sentences."""
     return not (is_diagnostic(label) or is_syntaxgym(label) or is_ratings(label))
 
 

@@ -27,8 +27,8 @@ class RatingColumnsConfig(ColumnsConfig):
             alone = sorted(named.keys() & {"sentence", "rating", "label"})
             if alone or not (self.good and self.bad):
                 raise ConfigError(
-                    "benchmark.columns: a row holds good and bad (with good_rating and bad_rating), or a sentence (with "
-                    f"rating or label); got {', '.join(sorted(named))}"
+                    "benchmark.columns: a row holds good and bad (with good_rating and bad_rating), or a sentence "
+                    f"(with rating or label); got {', '.join(sorted(named))}"
                 )
             if bool(self.good_rating) != bool(self.bad_rating):
                 raise ConfigError("benchmark.columns.good_rating and .bad_rating belong together: give both or neither")

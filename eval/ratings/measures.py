@@ -4,7 +4,7 @@ Columns of MEASURES: score (eval.ratings.scores.SCORES), measure, value, low, hi
 items (sentences, or pairs).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from eval.ratings.scores import scores as scores_of
 from eval.ratings.statistics import (
     CORRELATION,
     SHARE,
+    Bools,
     Scale,
     Statistic,
     auc,
@@ -49,14 +50,18 @@ class Agreement:
         return SCALES[self.measure]
 
 
-def agreements(tables: list[pd.DataFrame]) -> Iterator[Agreement]:
-    """Yield all measures of runs; `tables`: of each run the columns of eval.ratings.files.SENTENCES, of one table.
+def scored_by_all(tables: Iterable[pd.DataFrame]) -> Bools:
+    """Return the sentences (S,) that all runs have a score of: with unk=skip they differ."""
+    return np.logical_and.reduce([np.isfinite(np.asarray(table["lp"], np.float64)) for table in tables])
 
-    Sentences count that all runs have a score of.
+
+def agreements(tables: Sequence[pd.DataFrame], known: Bools) -> Iterator[Agreement]:
+    """Yield all measures of runs on the `known` sentences (S,).
+
+    `tables`: of each run the columns of eval.ratings.files.SENTENCES, of one table. Scores count that all runs have.
     """
     by_run = [scores_of(table) for table in tables]
-    names = [name for name in by_run[0] if all(name in of for of in by_run)]
-    known = np.all([np.isfinite(of[names]).all(axis=1) for of in by_run], axis=0)
+    names = [str(name) for name in by_run[0] if all(name in of for of in by_run)]
     rows = tables[0][known].reset_index(drop=True)
     if len(rows) < 3:
         return
@@ -100,7 +105,7 @@ def _of_pairs(name: str, values: Array, rows: pd.DataFrame) -> Iterator[Agreemen
 def measures(rows: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
     """Return MEASURES of one run from its score file (columns of eval.ratings.files.SENTENCES)."""
     found = []
-    for of in agreements([rows]):
+    for of in agreements([rows], scored_by_all([rows])):
         (low,), (high,) = limits(of.statistic, of.scale, confidence)
         found.append((of.score, of.measure, of.statistic.value[0], low, high, of.items))
     return pd.DataFrame(found, columns=MEASURES)

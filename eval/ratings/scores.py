@@ -77,7 +77,7 @@ def scores(rows: pd.DataFrame) -> pd.DataFrame:
     morcela is cross-validated, on the scale of the ratings; of a table with labels alone, these are its ratings (1, 0).
     NaN for sentences without a score.
     """
-    lp, u, n = (rows[name].to_numpy(np.float64) for name in ("lp", "unigram_lp", "tokens"))
+    lp, u, n = (np.asarray(rows[name], np.float64) for name in ("lp", "unigram_lp", "tokens"))
     table = pd.DataFrame(
         {
             "lp": lp,
@@ -96,8 +96,8 @@ def scores(rows: pd.DataFrame) -> pd.DataFrame:
 
 def people(rows: pd.DataFrame) -> Array:
     """Return what scores are compared with (S,): ratings, or where the table has none the labels, 1 for good."""
-    ratings = rows["rating"].to_numpy(np.float64)
-    return ratings if np.isfinite(ratings).all() else rows["label"].to_numpy(np.float64)
+    ratings = np.asarray(rows["rating"], np.float64)
+    return ratings if np.isfinite(ratings).all() else np.asarray(rows["label"], np.float64)
 
 
 def clusters(rows: pd.DataFrame) -> Numbers:

@@ -106,6 +106,6 @@ def _check_pair_ids(rows: pd.DataFrame, wheres: list[str]) -> None:
         if sorted(of["label"]) != [False, True]:
             good = int(of["label"].sum())
             raise InputError(
-                f"{wheres[of.index[-1]]}: pair {pair} has {good} good and {len(of) - good} bad sentences, must have one "
-                "of each"
+                f"{wheres[of.index[-1]]}: pair {pair} has {good} good and {len(of) - good} bad sentences, must have "
+                "one of each"
             )
