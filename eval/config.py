@@ -112,6 +112,8 @@ class MethodConfig:
     """One judgement method; the fields that it does not use stay null."""
 
     alpha: float | None = None  # pen_lp, in_template_pen_lp: exponent of the length penalty
+    beta: float | None = None  # morcela: weight of unigram log-probability
+    gamma: float | None = None  # morcela: weight of length, nats
     prefix_span: str | None = None  # one_prefix, two_prefix: which tokens of the critical words count
     scored: str | None = None  # in_template_*: the whole input, or the target sentence alone
     by_language: dict[str, TemplatesConfig] | None = None  # templates of the project, from conf/template/

@@ -33,7 +33,8 @@ class Rated(Answers):
     @property
     def sentences(self) -> pd.DataFrame:
         """The rows of the first run, for what people said."""
-        return self.measured[self.measured["run"] == self.runs.index[0]]
+        rows: pd.DataFrame = self.measured[self.measured["run"] == self.runs.index[0]]
+        return rows
 
 
 def rated(study: Study, label: str) -> Rated:
@@ -67,7 +68,7 @@ class Group:
     def at(self, size: int) -> Array:
         """Return the weights (R,) of the mean over the runs of a size."""
         of = np.ones(len(self.runs), np.bool_) if self.design is None else self.design.size == size
-        return of / of.sum()
+        return np.asarray(of / of.sum())
 
 
 def groups(answers: Rated) -> list[Group]:
@@ -169,5 +170,5 @@ def _fits(answers: Rated) -> Iterator[tuple[str, str, float, float, float, float
         ratings = people(known)
         fit = Morcela.fit(known, ratings)
         (r,) = pearson(fit.predict(known)[None], ratings).value
-        of = answers.runs.loc[run]
-        yield str(of["group"]), str(of["size"]), float(of["sample_words"]), fit.beta, fit.gamma, float(r)
+        group, size, words = (answers.runs[name][run] for name in ("group", "size", "sample_words"))
+        yield str(group), str(size), float(words), fit.beta, fit.gamma, float(r)

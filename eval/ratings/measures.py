@@ -52,7 +52,7 @@ class Agreement:
 
 def scored_by_all(tables: Iterable[pd.DataFrame]) -> Bools:
     """Return the sentences (S,) that all runs have a score of: with unk=skip they differ."""
-    return np.logical_and.reduce([np.isfinite(np.asarray(table["lp"], np.float64)) for table in tables])
+    return np.asarray(np.all([np.isfinite(np.asarray(table["lp"], np.float64)) for table in tables], axis=0))
 
 
 def agreements(tables: Sequence[pd.DataFrame], known: Bools) -> Iterator[Agreement]:

@@ -68,7 +68,7 @@ def _features(rows: pd.DataFrame) -> Array:
 def morcela(lp: Array, unigram_lp: Array, tokens: Array, beta: float, gamma: float) -> Array:
     """Return (lp - beta u + gamma) / n; slor with beta = 1 and gamma = 0. NaN where no token counts."""
     top = lp - beta * unigram_lp + gamma
-    return np.divide(top, tokens, out=np.full(len(top), np.nan), where=tokens > 0)
+    return np.asarray(np.divide(top, tokens, out=np.full(len(top), np.nan), where=tokens > 0))
 
 
 def scores(rows: pd.DataFrame) -> pd.DataFrame:
@@ -111,7 +111,7 @@ def folds(rows: pd.DataFrame) -> Numbers:
     of = clusters(rows)
     places = np.empty(of.max() + 1, np.int64)
     places[permutation(len(places), SEED)] = np.arange(len(places)) % FOLDS
-    return np.asarray(places[of])
+    return np.asarray(places[of], np.int64)
 
 
 def cross_validated(rows: pd.DataFrame, ratings: Array, fold: Numbers) -> Array:

@@ -101,7 +101,11 @@ DESIGNS = {
 def statistics(scores, ratings, good, design: SimulatedRatings) -> Iterator[tuple[str, Statistic]]:
     """Yield each measure with its influences, of pairs where there are any."""
     units = np.arange(len(ratings)) // (2 if design.paired else 1)
-    for name, of in ((PEARSON, pearson(scores, ratings)), (SPEARMAN, spearman(scores, ratings)), (AUC, auc(scores, good))):
+    for name, of in (
+        (PEARSON, pearson(scores, ratings)),
+        (SPEARMAN, spearman(scores, ratings)),
+        (AUC, auc(scores, good)),
+    ):
         yield name, of.by(units)
 
 

@@ -15,9 +15,18 @@ from analysis.exhibits.tables.text import accuracy_text, count, decimal_text, si
 from analysis.measures.ratings import FIRST, LAST, Rated, changes, fits, gains, groups, over_sizes, rated
 from analysis.sections.section import RATINGS, TableSection
 from analysis.study.collect import Study
-from eval.ratings.measures import AUC, PEARSON, SCALES
+from eval.ratings.measures import (
+    ACCURACY,
+    AUC,
+    MCC,
+    PEARSON,
+    PEARSON_PAIRS,
+    SCALES,
+    SPEARMAN_PAIRS,
+)
 from eval.ratings.scores import SCORES
 
+PANELS = (PEARSON, AUC, MCC, PEARSON_PAIRS)  # of a single curve
 SHOWN = ("lp", "mean_lp", "slor", "morcela")  # scores with a panel each, where there are several curves
 _DEFINITIONS = {
     "lp, mean_lp, pen_lp": "Log-probability; over tokens; over ((5 + tokens) / 6)^0.8 (Lau et al. 2020).",
@@ -100,12 +109,11 @@ def _scores(means: pd.DataFrame, more: pd.DataFrame, confidence: float) -> Exhib
     of = largest[largest["measure"] == measure].rename(columns={"group": "curve"})
     wide = largest.pivot_table(index=["group", "score"], columns="measure", values="value", sort=False, dropna=False)
     others = [name for name in dict.fromkeys(largest["measure"]) if name != measure]
-    table = of[["curve", "size", "runs", "score", "value", "low", "high"]].merge(
-        wide[others], left_on=["curve", "score"], right_index=True, how="left"
-    )
+    table = of[["curve", "size", "runs", "score", "value", "low", "high"]]
     gain = _for_new(more[more["measure"] == measure]).rename(columns={"group": "curve", "value": "over lp"})
     gain = gain.rename(columns={"low": "low gain", "high": "high gain"})
     table = table.merge(gain[["curve", "score", "over lp", "low gain", "high gain"]], on=["curve", "score"], how="left")
+    table = table.merge(wide[others], left_on=["curve", "score"], right_index=True, how="left")
     table = _ordered(table).sort_values("curve", key=lambda names: names.map(list(of["curve"]).index), kind="stable")
     table = table.rename(columns={"value": measure}).reset_index(drop=True)
     of_new = f"{confidence:.0%} interval"
@@ -118,6 +126,7 @@ def _scores(means: pd.DataFrame, more: pd.DataFrame, confidence: float) -> Exhib
         cells={"over lp": signed_text, **dict.fromkeys(others, accuracy_text)},
         intervals={of_new: (measure, "low", "high"), f"{of_new} of the gain": ("over lp", "low gain", "high gain")},
         charts={"scores": partial(scores_chart, _ordered(of), measure)},
+        optional=[name for name in (ACCURACY, SPEARMAN_PAIRS) if name in others],
         confidence=confidence,
         definitions={
             **_DEFINITIONS,
@@ -138,8 +147,10 @@ def _sizes(answers: Rated, means: pd.DataFrame, confidence: float) -> Exhibit | 
     measure = _primary(placed)
     panels: list[tuple[str, str, pd.DataFrame]] = []
     if placed["group"].nunique() == 1:
-        for name, rows in placed.groupby("measure", sort=False):
-            panels.append((str(name), str(name), rows.assign(name=rows["score"])))
+        for name in PANELS:
+            rows = placed[placed["measure"] == name]
+            if len(rows):
+                panels.append((name, name, rows.assign(name=rows["score"])))
     else:
         for score in SHOWN:
             rows = placed[(placed["score"] == score) & (placed["measure"] == measure)]
@@ -166,8 +177,8 @@ def _sizes(answers: Rated, means: pd.DataFrame, confidence: float) -> Exhibit | 
 def _changes(over_text: pd.DataFrame, confidence: float) -> Exhibit | None:
     if over_text.empty:
         return None
-    columns = {"group": "curve", FIRST: "from", LAST: "to", "runs": "runs", "measure": "measure", "score": "score",
-               "value": "change", "low": "low", "high": "high", "low_both": "low both", "high_both": "high both"}  # fmt: skip
+    columns = {"group": "curve", FIRST: "from", LAST: "to", "runs": "runs", "measure": "measure", "score": "score"}
+    columns |= {"value": "change", "low": "low", "high": "high", "low_both": "low both", "high_both": "high both"}
     table = over_text[list(columns)].rename(columns=columns)
     return Exhibit(
         "changes",
