@@ -4,8 +4,9 @@
 
 A run's score of a sentence is a common part, a part of the run and sentence alone, and runs differ in how much they
 have of what people judge; ratings are continuous, means of ten answers from 1 to 4, or heavy-tailed. The truths are
-means over 400,000 sentences, over 250 runs (in every other study), or both. One row for each design, measure and question: covered, none
-(share without an interval), width (median). With 2,000 studies the standard error of a coverage of 95% is .5%.
+means over 400,000 sentences, over 250 runs (in every other study), or both. One row for each design, measure and
+question: covered, none (share without an interval), width (median). With 2,000 studies the standard error of a coverage
+of 95% is .5%.
 """
 
 import argparse
@@ -128,7 +129,7 @@ def simulate(name: str, studies: int) -> pd.DataFrame:
     """Return the rows of a design."""
     design = DESIGNS[name]
     rng = np.random.default_rng([1, zlib.crc32(name.encode())])
-    # The statistics of a run of each weight over a population of sentences, by interpolation: truths of "new sentences".
+    # Statistics over a population of sentences of runs of any weight, by interpolation: truths of "new sentences".
     judged, ratings, rest = design.draw_sentences(MANY_SENTENCES, rng)
     grid = np.linspace(design.agreement - 5 * design.spread - 1e-6, design.agreement + 5 * design.spread + 1e-6, 9)
     by_weight = {}
