@@ -30,9 +30,10 @@ MEASURES = ["score", "measure", "value", "low", "high", "items"]
 PEARSON, SPEARMAN, AUC = "Pearson", "Spearman", "AUC"
 ACCURACY, MCC = "accuracy", "MCC"
 PAIRS, PEARSON_PAIRS, SPEARMAN_PAIRS = "pairs", "Pearson of differences", "Spearman of differences"
+ALL_SENTENCES, WITHIN_PARADIGMS = "all sentences", "within paradigms"  # AUC of a benchmark of pairs
 SCALES = {
     **dict.fromkeys((PEARSON, SPEARMAN, MCC, PEARSON_PAIRS, SPEARMAN_PAIRS), CORRELATION),
-    **dict.fromkeys((AUC, ACCURACY, PAIRS), SHARE),
+    **dict.fromkeys((AUC, ACCURACY, PAIRS, ALL_SENTENCES, WITHIN_PARADIGMS), SHARE),
 }
 
 

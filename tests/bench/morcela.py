@@ -1,8 +1,8 @@
 """MORCELA compared with its authors' code (Tjuatja et al. 2024), on the log-probabilities of a run.
 
-    git clone https://github.com/lindiatjuatja/morcela      # linking_functions.py; needs scikit-learn
-    python tests/bench/morcela.py morcela/src runs/STUDY/RUN/scores/ratings_li
+    python tests/bench/morcela.py FOLDER runs/STUDY/RUN/scores/ratings_li
 
+FOLDER: the one of their repository that holds linking_functions.py, which needs scikit-learn.
 Prints the largest differences of predicted ratings and weights, for SLOR and MORCELA.
 """
 
