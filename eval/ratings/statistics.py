@@ -38,8 +38,15 @@ class Statistic:
         return np.asarray((self.influence**2).sum(axis=1) / (units * (units - 1)))
 
     def mapped(self, scale: "Scale") -> "Statistic":
-        """Return the statistic on the scale on which its limits are symmetric."""
-        return Statistic(scale.forth(self.value), self.influence * scale.slope(self.value)[:, None])
+        """Return the statistic on the scale on which its limits are symmetric.
+
+        A value at an end of the scale is moved in by half a unit; where no unit has an influence, its variance is not
+        known (NaN).
+        """
+        most = 1 - 1 / self.influence.shape[1]
+        value = np.clip(self.value, (1 - most) / 2 if scale.share else -most, (1 + most) / 2 if scale.share else most)
+        known = np.where((np.abs(self.influence) > 1e-12).any(axis=1, keepdims=True), self.influence, np.nan)
+        return Statistic(scale.forth(value), known * scale.slope(value)[:, None])
 
 
 class Scale:
@@ -49,9 +56,8 @@ class Scale:
         self.share = share
 
     def forth(self, value: Array) -> Array:
-        """Return values on the scale; infinite at the ends."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.arctanh(2 * value - 1 if self.share else value))
+        """Return values on the scale; they lie within its ends."""
+        return np.asarray(np.arctanh(2 * value - 1 if self.share else value))
 
     def back(self, value: Array) -> Array:
         z = np.tanh(value)
@@ -59,8 +65,7 @@ class Scale:
 
     def slope(self, value: Array) -> Array:
         r = 2 * value - 1 if self.share else value
-        with np.errstate(divide="ignore"):
-            return np.asarray((2 if self.share else 1) / (1 - r**2))
+        return np.asarray((2 if self.share else 1) / (1 - r**2))
 
 
 CORRELATION, SHARE = Scale(False), Scale(True)
@@ -182,10 +187,7 @@ def _threshold(scores: Array, good: Bools, matthews: bool) -> float:
 
 
 def limits(statistic: Statistic, scale: Scale, confidence: float) -> tuple[Array, Array]:
-    """Return the limits (R,) for new sentences: Student's on the scale; NaN where a statistic is at its end."""
+    """Return the limits (R,) for new sentences: Student's on the scale; NaN where the variance is not known."""
     mapped = statistic.mapped(scale)
-    units = statistic.influence.shape[1]
-    with np.errstate(invalid="ignore"):
-        half = student.ppf(0.5 + confidence / 2, units - 1) * np.sqrt(mapped.variance)
-        low, high = scale.back(mapped.value - half), scale.back(mapped.value + half)
-    return low, high
+    half = student.ppf(0.5 + confidence / 2, statistic.influence.shape[1] - 1) * np.sqrt(mapped.variance)
+    return scale.back(mapped.value - half), scale.back(mapped.value + half)

@@ -68,14 +68,12 @@ class Contrast:
         return cls(float(c @ z), runs, runs_degrees, items, units - 1.0, both, both_degrees)
 
     def limits(self, confidence: float) -> Interval:
-        """Return Student's limits."""
-        sources = ("runs", "items", "both")
-        limits = []
-        for source in sources:
-            variance, degrees = getattr(self, source), getattr(self, f"{source}_degrees")
-            half = float(student.ppf(0.5 + confidence / 2, degrees) * np.sqrt(variance)) if variance >= 0 else np.nan
-            limits += [self.value - half, self.value + half]
-        return Interval(self.value, *limits)
+        """Return Student's limits; those for both are no closer than the others, as what varies more is known less."""
+        variances = np.asarray([self.runs, self.items, self.both])
+        degrees = np.asarray([self.runs_degrees, self.items_degrees, self.both_degrees])
+        half = student.ppf(0.5 + confidence / 2, degrees) * np.sqrt(variances)
+        half[2] = half.max()
+        return Interval(self.value, *np.ravel([self.value - half, self.value + half], order="F").tolist())
 
 
 def _degrees(variances: list[float], degrees: list[float]) -> float:
