@@ -131,13 +131,14 @@ def simulate(name: str, studies: int) -> pd.DataFrame:
     rng = np.random.default_rng([1, zlib.crc32(name.encode())])
     # Statistics over a population of sentences of runs of any weight, by interpolation: truths of "new sentences".
     judged, ratings, rest = design.draw_sentences(MANY_SENTENCES, rng)
-    grid = np.linspace(design.agreement - 5 * design.spread - 1e-6, design.agreement + 5 * design.spread + 1e-6, 9)
+    reach = 4.5 * design.spread + 1e-6
+    grid = np.linspace(design.agreement - reach, design.agreement + reach, 15).clip(-0.97, 0.97)
     by_weight = {}
     for weight in grid:
         many = design.scores(judged, rest, np.asarray([weight]), rng)
         for measure, of in statistics(many, ratings, labels(ratings, design), replace(design, paired=False)):
             by_weight.setdefault(measure, []).append(SCALES[measure].forth(of.value)[0])
-    fits = {measure: np.polynomial.Polynomial.fit(grid, values, 2) for measure, values in by_weight.items()}
+    fits = {measure: np.polynomial.Polynomial.fit(grid, values, 4) for measure, values in by_weight.items()}
     grand = {measure: fit(design.weights(200_000, rng)).mean() for measure, fit in fits.items()}
     held: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for study in range(studies):
