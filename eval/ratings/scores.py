@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from eval.scores.normalised import Array, morcela
 from pairscale.seeds import permutation
 
-Array = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
 
 SCORES = ("lp", "mean_lp", "pen_lp", "norm_lp", "slor", "morcela")
@@ -63,12 +63,6 @@ def _features(rows: pd.DataFrame) -> Array:
     n = rows["tokens"].to_numpy(np.float64)
     of = [rows["lp"].to_numpy(np.float64) / n, rows["unigram_lp"].to_numpy(np.float64) / n, 1 / n, np.ones(len(n))]
     return np.stack(of, axis=1)
-
-
-def morcela(lp: Array, unigram_lp: Array, tokens: Array, beta: float, gamma: float) -> Array:
-    """Return (lp - beta u + gamma) / n; slor with beta = 1 and gamma = 0. NaN where no token counts."""
-    top = lp - beta * unigram_lp + gamma
-    return np.asarray(np.divide(top, tokens, out=np.full(len(top), np.nan), where=tokens > 0))
 
 
 def scores(rows: pd.DataFrame) -> pd.DataFrame:

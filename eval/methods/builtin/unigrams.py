@@ -3,8 +3,8 @@
 from eval.config import MethodConfig
 from eval.methods.method import UNIGRAMS, method
 from eval.methods.sides import Side
-from eval.ratings.scores import morcela as weighted
 from eval.scorers.base import FloatArray
+from eval.scores.normalised import morcela as weighted
 from pairscale.errors import ConfigError
 
 

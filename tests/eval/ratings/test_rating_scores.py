@@ -7,7 +7,8 @@ import statsmodels.api as sm
 from scipy.optimize import minimize
 from scipy.stats import pearsonr
 
-from eval.ratings.scores import FOLDS, SCORES, Morcela, clusters, cross_validated, folds, morcela, people, scores
+from eval.ratings.scores import FOLDS, SCORES, Morcela, clusters, cross_validated, folds, people, scores
+from eval.scores.normalised import morcela
 
 
 def simulated(count=200, seed=1, pairs=False):
