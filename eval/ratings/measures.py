@@ -10,12 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from eval.ratings.scores import Array, Numbers, clusters, folds, people
+from eval.ratings.scores import clusters, folds, people
 from eval.ratings.scores import scores as scores_of
 from eval.ratings.statistics import (
     CORRELATION,
     SHARE,
+    Array,
     Bools,
+    Numbers,
     Scale,
     Statistic,
     auc,

@@ -7,6 +7,7 @@ Prints the largest differences of predicted ratings and weights, for SLOR and MO
 """
 
 import argparse
+import importlib
 import sys
 import types
 from pathlib import Path
@@ -24,9 +25,7 @@ def authors_code(folder: Path):
     """Return the authors' module; it draws with seaborn, which is not called here."""
     sys.path.insert(0, str(folder))
     sys.modules.setdefault("seaborn", types.SimpleNamespace(FacetGrid=object))
-    import linking_functions
-
-    return linking_functions
+    return importlib.import_module("linking_functions")
 
 
 def main() -> None:
