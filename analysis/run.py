@@ -30,6 +30,7 @@ from analysis.papers.reproduction import FOLDER, print_reproduction, write_repro
 from analysis.report.report import write_report
 from analysis.report.tracking import track_analysis
 from analysis.sections.answers.diagnostics import diagnostic_section
+from analysis.sections.answers.ratings import ratings_section
 from analysis.sections.answers.syntaxgym import suites_section
 from analysis.sections.people import people_of, read_people
 from analysis.sections.pretrained_models import Judge, curves_beside, models_section, published_beside
@@ -42,6 +43,7 @@ from analysis.study.wandb import collect_tracked, project_runs, tracked_judgemen
 from eval.config import is_of_pairs
 from eval.published import read_published
 from eval.questionnaire.answers import Sheet
+from eval.ratings.config import is_ratings
 from eval.scores.names import benchmark_names
 from eval.sweeps import requested_runs, study_commands
 from eval.syntaxgym.config import is_syntaxgym
@@ -180,12 +182,18 @@ class Analysis:
         return models
 
     def _items(self, label: str) -> TableSection:
-        """Tabulate a diagnostic, or suites, and print the main tables."""
-        section_of = suites_section if is_syntaxgym(label) else diagnostic_section
+        """Tabulate a diagnostic, suites or ratings, and print the main tables and findings."""
+        section_of = diagnostic_section
+        if is_syntaxgym(label):
+            section_of = suites_section
+        elif is_ratings(label):
+            section_of = ratings_section
         with self.quiet.status(f"{escape(self.names[label])}: reading answers"):
             section = section_of(self.study, label, self.config.analysis.confidence)
-        main = ("prediction", "sensitivity", "circuits")
+        main = ("prediction", "sensitivity", "circuits", "scores" if is_ratings(label) else "")
         self._print_exhibits(f"{self.study.name} · {self.names[label]}", section, main)
+        for finding in section.findings:
+            print_text(self.console, f"{finding.subject}: {finding.full}")
         return section
 
     def _print_exhibits(self, heading: str, section: TableSection, names: tuple[str, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Frequencies of reference words (corpora/words.py) in a run's training sample, drawn again from the text store."""
+"""Frequencies of reference words (corpora/words.py), and of tokens, in a run's sample, drawn again from the store."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -13,11 +13,14 @@ import pandas as pd
 
 from corpora.ablation.config import AblateConfig
 from corpora.ablation.intervention import Intervention, intervene
+from corpora.ablation.rewriting import RewrittenText
 from corpora.config import SampleConfig
 from corpora.constructions.config import FilterConfig
 from corpora.filters import Filter, filter_folder
-from corpora.samples import Sample, draw_sample, read_sentences
+from corpora.samples import Sample, draw_sample, encode_beginning, read_sentences
+from corpora.store import BATCH, TokenStore, store_manifest
 from corpora.text import TextStore
+from corpora.tokenizers import EOS, Tokenizer
 from corpora.words import words
 from pairscale.errors import ConfigError, StoreError
 
@@ -92,3 +95,31 @@ def sample_counts(
         counts.update(words(sentence, reference))
     counted = sample.sentences if most is None else min(most, sample.sentences)
     return Counts(counts, counts.total(), counted, sample.sentences)
+
+
+def token_counts(
+    config: Mapping[str, Any], manifest: Mapping[str, Any], store: Path, tokenizer: Tokenizer
+) -> npt.NDArray[np.int64]:
+    """Count the tokens of a run's sample as its model read them, (V,): `<eos>` ends each sentence.
+
+    tokenizer: the run's. Raises StoreError if the text is missing or another.
+    """
+    text, sample = sample_again(config, manifest, store)
+    counts = np.zeros(len(tokenizer), np.int64)
+    encoded = None if isinstance(text, RewrittenText) else _encoded(text, str(manifest["corpus"]["tokenizer"]))
+    for start in range(0, len(sample.indices), BATCH):
+        indices = sample.indices[start : start + BATCH]
+        ids = encoded.gather(indices) if encoded else tokenizer.encode_batch(list(text.sentences(indices)))[0]
+        counts += np.bincount(ids, minlength=len(counts))
+    for index, end in sample.cuts:
+        np.add.at(counts, [*encode_beginning(tokenizer, text.sentence(index), end), EOS], 1)
+    return counts
+
+
+def _encoded(text: TextStore, tokenizer: str) -> TokenStore | None:
+    """Return the token store of a text by the tokenizer of that digest; None if there is none."""
+    for manifest in sorted(text.folder.parent.glob("*/manifest.json")):
+        folder = manifest.parent
+        if (folder / "tokens.bin").is_file() and store_manifest(folder)["digests"]["tokenizer"] == tokenizer:
+            return TokenStore(folder, text)
+    return None

@@ -13,6 +13,7 @@ from eval.benchmarks.config import BenchmarkConfig
 from eval.diagnostics.config import DiagnosticConfig
 from eval.diagnostics.diagnostic import is_diagnostic
 from eval.questionnaire.config import QuestionnaireConfig
+from eval.ratings.config import RatingsConfig, is_ratings
 from eval.surprisal.config import SurprisalConfig
 from eval.syntaxgym.config import SyntaxGymConfig, is_syntaxgym
 from pairscale.command.schemas import NOT_IN_DIGEST, store_schemas
@@ -111,6 +112,8 @@ class MethodConfig:
     """One judgement method; the fields that it does not use stay null."""
 
     alpha: float | None = None  # pen_lp, in_template_pen_lp: exponent of the length penalty
+    beta: float | None = None  # morcela: weight of unigram log-probability
+    gamma: float | None = None  # morcela: weight of length, nats
     prefix_span: str | None = None  # one_prefix, two_prefix: which tokens of the critical words count
     scored: str | None = None  # in_template_*: the whole input, or the target sentence alone
     by_language: dict[str, TemplatesConfig] | None = None  # templates of the project, from conf/template/
@@ -178,8 +181,8 @@ def score_label(benchmark: BenchmarkConfig, policy: PolicyConfig) -> str:
 
 
 def is_of_pairs(label: str) -> bool:
-    """Return True if a folder of scores named `label` is of minimal pairs; False: of a diagnostic, or of suites."""
-    return not (is_diagnostic(label) or is_syntaxgym(label))
+    """Return True if a folder of scores named `label` is of minimal pairs; False: of items or single sentences."""
+    return not (is_diagnostic(label) or is_syntaxgym(label) or is_ratings(label))
 
 
 def recorded_policy(policy: PolicyConfig, score_eos: bool | None, pll_shift: int | None) -> dict[str, Any]:
@@ -216,6 +219,17 @@ class ScoringConfig:
             raise ConfigError(f"scoring.token_pairs={self.token_pairs}: must be a number of pairs per paradigm, or all")
 
 
+@dataclass
+class UnigramsConfig:
+    """Where slor and morcela count tokens: in each run's own sample, and for models that come trained in `text`."""
+
+    text: str | None = None  # a file with a sentence a line; null: these models have neither method
+    unseen: float = 0.5  # occurrences that a token counts as that is not in the text
+
+    def __post_init__(self) -> None:
+        check_above("unigrams.unseen", self.unseen, 0)
+
+
 FORMATS = ("html", "md", "ipynb", "huggingface")
 
 
@@ -227,6 +241,7 @@ class EvalConfig(RunConfig):
     method: dict[str, MethodConfig] = field(default_factory=dict, metadata=NOT_IN_DIGEST)
     policy: PolicyConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)
     scoring: ScoringConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)
+    unigrams: UnigramsConfig = field(default_factory=UnigramsConfig, metadata=NOT_IN_DIGEST)
     # A pair with two equal scores counts as wrong | half | right.
     ties: str = field(default=MISSING, metadata=NOT_IN_DIGEST)
     questionnaire: QuestionnaireConfig | None = field(default=None, metadata=NOT_IN_DIGEST)
@@ -278,5 +293,6 @@ store_schemas(
     "benchmark",
     benchmark_schema=BenchmarkConfig,
     diagnostic_schema=DiagnosticConfig,
+    ratings_schema=RatingsConfig,
     syntaxgym_schema=SyntaxGymConfig,
 )

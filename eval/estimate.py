@@ -14,6 +14,9 @@ from eval.diagnostics.config import DiagnosticConfig
 from eval.diagnostics.files import cloze_metadata
 from eval.diagnostics.questions import load_questions
 from eval.pairs import benchmark_key, loaded_benchmark, word_counts
+from eval.ratings.config import RatingsConfig
+from eval.ratings.files import sentences_metadata
+from eval.ratings.sentences import load_ratings
 from eval.scores.files import score_path
 from eval.syntaxgym.config import SyntaxGymConfig
 from eval.syntaxgym.files import success_metadata
@@ -76,12 +79,24 @@ def _of_suites(config: EvalConfig, tokens_per_word: float, snapshots: Sequence[i
     return _of_texts(config, load_suites(config.benchmark.path, config.benchmark.suites).texts, tokens_per_word)
 
 
+def _of_ratings(config: EvalConfig, tokens_per_word: float, snapshots: Sequence[int]) -> ScoringEstimate:
+    assert isinstance(config.benchmark, RatingsConfig)
+    if sentences_metadata(RunFolder.of(config).scores(score_label(config.benchmark, config.policy))) is not None:
+        return ScoringEstimate(0.0, 0, 0)
+    return _of_texts(config, load_ratings(config.benchmark).rows["sentence"].unique().tolist(), tokens_per_word)
+
+
 def _of_texts(config: EvalConfig, texts: Sequence[str], tokens_per_word: float) -> ScoringEstimate:
     read = sum(count_words(text, config.corpus.reference) for text in texts)
     return ScoringEstimate(read * tokens_per_word + len(texts), 0, PROCESS_BYTES + SCORER_BYTES)
 
 
-_ESTIMATES = {BenchmarkConfig: _of_pairs, DiagnosticConfig: _of_questions, SyntaxGymConfig: _of_suites}
+_ESTIMATES = {
+    BenchmarkConfig: _of_pairs,
+    DiagnosticConfig: _of_questions,
+    RatingsConfig: _of_ratings,
+    SyntaxGymConfig: _of_suites,
+}
 
 
 def _words_to_read(config: EvalConfig, methods: list[str]) -> float:

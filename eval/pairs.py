@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     from eval.methods.judging import MethodUse
     from eval.methods.sides import Side
+    from eval.methods.unigrams import UnigramSource
     from eval.scorers.base import Scorer
 
 
@@ -66,6 +67,7 @@ class PairsWork:
     benchmark: Benchmark
     folder: Path
     uses: dict[str, MethodUse]
+    unigrams: UnigramSource | None  # of methods that read them
     metadata: dict[str, dict[str, Any]] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
     unrecorded: list[str] = field(default_factory=list)
@@ -91,7 +93,8 @@ class PairsWork:
     ) -> PairsWork:
         """Raises what load_benchmark does, RunError for damaged files, ConfigError for methods that do not fit."""
         from eval.methods.judging import MethodUse
-        from eval.methods.method import VOTES, fitting
+        from eval.methods.method import UNIGRAMS, VOTES, fitting
+        from eval.methods.unigrams import UnigramSource
 
         described = run.read_config()
         key = benchmark_key(config, described)
@@ -103,7 +106,14 @@ class PairsWork:
         for name, parameters in fitting(config.method, scorer.masked).items():
             uses[name] = MethodUse.of(name, parameters, scorer, config.benchmark.language)
             _check_flagged(name, benchmark, named)
-        work = cls(run, config, scorer, moment, key, benchmark, folder, uses)
+        unigrams = None
+        if counting := [name for name, use in uses.items() if use.reads == UNIGRAMS]:
+            unigrams = UnigramSource.of(run, config)
+            if unigrams.missing and len(counting) == len(uses):
+                raise ConfigError(f"method={counting[0]}: {scorer.name} has no unigrams: {unigrams.missing}")
+            if unigrams.missing:
+                uses = {name: use for name, use in uses.items() if name not in counting}
+        work = cls(run, config, scorer, moment, key, benchmark, folder, uses, unigrams)
         common = work._common_metadata(described)
         for use in sorted(uses.values(), key=lambda use: use.reads == VOTES):  # votes after their voters
             work._compare(use, common)
@@ -126,7 +136,12 @@ class PairsWork:
         """Add a method's metadata, and its name to the missing or unrecorded ones if its score file says so."""
         import torch
 
+        from eval.methods.method import UNIGRAMS
+
         metadata = {**use.metadata(), **common, "torch": torch.__version__}
+        if use.reads == UNIGRAMS:
+            assert self.unigrams is not None
+            metadata["parameters"] = metadata["parameters"] | {"unigrams": self.unigrams.described}
         if settings := self.scorer.settings | use.settings():
             metadata["settings"] = settings
         if use.voters:
@@ -170,8 +185,15 @@ class PairsWork:
         """Sentences on what is odd about the pairs, and on methods by name that do not fit the model."""
         if not (left_out := [name for name in self.config.method if name not in self.uses]) or not _names_methods():
             return self.benchmark.notes
+        from eval.methods.method import UNIGRAMS, methods
+
+        reason = self.unigrams.missing if self.unigrams else None
+        without = [name for name in left_out if reason and methods()[name].reads == UNIGRAMS]
+        others = [name for name in left_out if name not in without]
         kind = "is a masked model" if self.scorer.masked else "is no masked model"
-        return (f"left out, as this {kind}: {', '.join(left_out)}", *self.benchmark.notes)
+        notes = [f"left out, as this {kind}: {', '.join(others)}"] if others else []
+        notes += [f"left out without unigram probabilities: {', '.join(without)}; {reason}"] if without else []
+        return (*notes, *self.benchmark.notes)
 
     def path(self, method: str) -> Path:
         """Return the path of a method's score file."""
@@ -225,13 +247,16 @@ class PairsWork:
     def score(self) -> None:
         """Score the missing methods in one pass; write a file for each, the pairs, and a sample of the tokens."""
         from eval.methods.judging import judge_pairs
+        from eval.methods.method import UNIGRAMS
 
         pairs = self.benchmark.pairs
         set_up_cpu(self.config.trainer, self.run.read_manifest().get("parameters"))
         missing = [self.uses[name] for name in self.missing]
         uses = [use for use in missing if not use.voters]
         if uses:
-            judged = judge_pairs(self.scorer, pairs, uses, self.config.policy)
+            counted = self.unigrams if any(use.reads == UNIGRAMS for use in uses) else None
+            unigrams = counted.count(self.scorer) if counted else None
+            judged = judge_pairs(self.scorer, pairs, uses, self.config.policy, unigrams)
             metadata = self.metadata[self.missing[0]]
             known = word_counts(self.key, metadata["reference"])
             counts = pd.DataFrame({f"{side}_words": [known[text] for text in pairs[side]] for side in ("good", "bad")})

@@ -22,6 +22,8 @@ from eval.diagnostics.config import DiagnosticConfig
 from eval.diagnostics.run import ClozeWork
 from eval.grid import is_requested
 from eval.pairs import PairsWork
+from eval.ratings.config import RatingsConfig
+from eval.ratings.run import RatingsWork
 from eval.scores.table import EXPENDABLE, WIDTH
 from eval.syntaxgym.config import SyntaxGymConfig
 from eval.syntaxgym.run import SuitesWork
@@ -87,10 +89,11 @@ def _check_other_revisions(config: EvalConfig, run: RunFolder, digest: str) -> N
             )
 
 
-AnyWork = PairsWork | ClozeWork | SuitesWork
-WORK: dict[type[BenchmarkConfig], type[PairsWork] | type[ClozeWork] | type[SuitesWork]] = {
+AnyWork = PairsWork | ClozeWork | RatingsWork | SuitesWork
+WORK: dict[type[BenchmarkConfig], type[AnyWork]] = {
     BenchmarkConfig: PairsWork,
     DiagnosticConfig: ClozeWork,
+    RatingsConfig: RatingsWork,
     SyntaxGymConfig: SuitesWork,
 }
 

@@ -3,8 +3,10 @@
     of pairs         accuracy/<label>/<method>/<phenomenon>    table accuracies/<label>/<method>
     of diagnostics   <measure>/<label>/<condition>             table measures/<label>
     of suites        overall|circuit|suite/<label>/<name>      table measures/<label>
+    of ratings       Pearson|AUC|.../<label>/<score>           table measures/<label>
 
-Measures are those of eval/diagnostics/measures.py (accuracy@5, sensitivity ...) and eval/syntaxgym/measures.py.
+Measures are those of eval/diagnostics/measures.py (accuracy@5, sensitivity ...), eval/syntaxgym/measures.py and
+eval/ratings/measures.py.
 """
 
 from collections.abc import Iterator
@@ -16,6 +18,9 @@ from eval.config import EvalConfig
 from eval.diagnostics.diagnostic import is_diagnostic
 from eval.diagnostics.files import cloze_metadata, read_cloze
 from eval.diagnostics.measures import measures
+from eval.ratings.config import is_ratings
+from eval.ratings.files import read_sentences, sentences_metadata
+from eval.ratings.measures import measures as rating_measures
 from eval.scores.accuracy import accuracies
 from eval.scores.record import RECORD, scored_pairs, write_record
 from eval.syntaxgym.config import is_syntaxgym
@@ -56,10 +61,13 @@ def track_scores(run: RunFolder, config: EvalConfig) -> None:
 
 
 def _diagnostics(run: RunFolder) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Label and measures of each diagnostic, and of suites, that a run is scored on."""
+    """Label and measures of each benchmark of items that a run is scored on: level, name, accuracy."""
     for folder in sorted(run.scores("").glob("*")):
         if is_diagnostic(folder.name) and cloze_metadata(folder) is not None:
             rows, metadata = read_cloze(folder)
             yield folder.name, measures(metadata["benchmark"]["name"], rows)
         elif is_syntaxgym(folder.name) and success_metadata(folder) is not None:
             yield folder.name, suite_measures(read_success(folder)[0])
+        elif is_ratings(folder.name) and sentences_metadata(folder) is not None:
+            columns = {"measure": "level", "score": "name", "value": "accuracy"}
+            yield folder.name, rating_measures(read_sentences(folder)[0]).rename(columns=columns)

@@ -22,6 +22,7 @@ CURVES = "Learning curves on minimal pairs"  # headings of the page
 MODELS = "Models on minimal pairs"
 DIAGNOSTICS = "Psycholinguistic diagnostics"
 SUITES = "Syntactic test suites"
+RATINGS = "Graded acceptability"
 
 
 @dataclass
@@ -116,7 +117,7 @@ def fill(section: Section, report: Report) -> None:
 
 @dataclass
 class TableSection:
-    """A benchmark in the report without curves: a diagnostic, suites, or pretrained models.
+    """A benchmark in the report without curves: a diagnostic, suites, ratings, or pretrained models.
 
     kind: its heading on the page. file: beginning of its files' names, and its anchor on the page. runs: `group`,
     `manifest` and the known columns of Study.runs. made_by: columns of every table that record its origin. The rest as

@@ -14,10 +14,11 @@ import pandas as pd
 from corpora.words import count_words
 from eval.benchmarks.cells import shown
 from eval.config import SCORED, EvalConfig, MethodConfig, PolicyConfig
-from eval.methods.method import VOTES, check_method, judge, methods, summed
+from eval.methods.method import UNIGRAMS, VOTES, check_method, judge, methods, summed
 from eval.methods.prompting import Asker
 from eval.methods.sides import Side, about
 from eval.methods.templates import PLACEHOLDERS, PROMPTS, Span, Template, Templates, templates_of, within
+from eval.methods.unigrams import Unigrams
 from eval.methods.voting import Drawn, vote
 from eval.scorers.base import Scorer, TextTooLong, TokenScores
 from pairscale.errors import ConfigError, InputError, RunError, check_choice
@@ -103,14 +104,23 @@ def check_templates(config: EvalConfig) -> None:
             templates_of(name, reads, parameters, config.benchmark.language)
 
 
-def judge_pairs(scorer: Scorer, pairs: pd.DataFrame, uses: Sequence[MethodUse], policy: PolicyConfig) -> Judged:
+def judge_pairs(
+    scorer: Scorer,
+    pairs: pd.DataFrame,
+    uses: Sequence[MethodUse],
+    policy: PolicyConfig,
+    unigrams: Unigrams | None = None,
+) -> Judged:
     """Judge all pairs (columns of eval.scores.files.ITEMS, index 0..P-1) by methods other than votes.
 
     The sentences are scored once for all methods, and so is each filled template. Templates come one after the other:
-    texts of two have little in common, and all of a large benchmark's are too many to hold.
+    texts of two have little in common, and all of a large benchmark's are too many to hold. `unigrams`: for methods
+    that read them; raises ConfigError for such a method without.
     """
     with _naming_the_pair(pairs):
         good, bad = _sides(pairs, _scored(scorer, [*pairs["good"], *pairs["bad"]], policy), policy)
+    if any(use.reads == UNIGRAMS for use in uses):
+        good, bad = _with_unigrams(good, unigrams), _with_unigrams(bad, unigrams)
     shared = about(good, bad)
     of_filled: dict[tuple[str, Template], pd.DataFrame] = {}
     for template, users in _filled_for(uses).items():
@@ -143,6 +153,14 @@ def judge_pairs(scorer: Scorer, pairs: pd.DataFrame, uses: Sequence[MethodUse], 
             for template, part in zip(use.templates.templates, parts, strict=True)
         )
     return Judged(rows, prompts, good, bad)
+
+
+def _with_unigrams(side: Side, unigrams: Unigrams | None) -> Side:
+    if unigrams is None:
+        raise ConfigError(
+            "methods slor and morcela: need counts of tokens, which python -m eval takes from a run's sample"
+        )
+    return dataclasses.replace(side, unigram_lp=unigrams.sums(side.scores, side.skip_unk)[0])
 
 
 @contextmanager

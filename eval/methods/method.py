@@ -25,15 +25,15 @@ from pairscale.plugins import load_members
 Score = Callable[[Side, Side, MethodConfig], FloatArray]
 Ask = Callable[[Asker, pd.DataFrame, MethodConfig, PolicyConfig], tuple[list[pd.DataFrame], dict[str, Any]]]
 
-SENTENCES, MASKED, VOTES = "sentences", "masked", "scores"
+SENTENCES, MASKED, UNIGRAMS, VOTES = "sentences", "masked", "unigrams", "scores"
 
 
 @dataclass(frozen=True)
 class Method:
     """A method by its needs. A vote has neither `score` nor `ask`."""
 
-    # SENTENCES; MASKED: their tokens, each hidden; VOTES: the scores of other methods; or a kind of template
-    # (eval.methods.templates.PLACEHOLDERS), filled.
+    # SENTENCES; UNIGRAMS: sentences, and how often their tokens occur in training; MASKED: their tokens, each hidden;
+    # VOTES: the scores of other methods; or a kind of template (eval.methods.templates.PLACEHOLDERS), filled.
     reads: str
     score: Score | None = None  # returns the scores (P,) of one side, and may look at the other
     ask: Ask | None = None  # returns the rows of each template from a model's answers to prompts

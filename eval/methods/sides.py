@@ -29,6 +29,7 @@ class Side:
     unk: Counts  # (P,) tokens that are <unk>
     skip_unk: bool
     judged: npt.NDArray[np.bool_]  # (P,) False where unk=skip leaves no token of the text itself
+    unigram_lp: FloatArray | None = None  # (P,) nats, of the tokens that count; None: no method reads it
 
     @classmethod
     def of(cls, name: str, pairs: pd.DataFrame, scores: Sequence[TokenScores], policy: PolicyConfig) -> Side:

@@ -176,4 +176,5 @@ def within(scores: TokenScores, span: Span) -> TokenScores:
     first, last = span
     cut = first > 0 and not bool(((start < first) & (end >= first)).any())
     inside: npt.NDArray[np.bool_] = (start < last) & ((end > first) | (start >= first + cut))
-    return TokenScores(scores.logprobs[inside], scores.spans[inside], scores.unk[inside])
+    ids = scores.ids[inside] if len(scores.ids) else scores.ids
+    return TokenScores(scores.logprobs[inside], scores.spans[inside], scores.unk[inside], ids)

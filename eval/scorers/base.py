@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
@@ -53,6 +53,7 @@ class TokenScores:
     logprobs: FloatArray  # (n,) nats
     spans: npt.NDArray[np.int32]  # (n, 2) character offsets into the sentence; both its length for a scored <eos>
     unk: npt.NDArray[np.bool_]  # (n,)
+    ids: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))  # (n,) in the model's vocabulary
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +122,10 @@ class Scorer(ABC):
     @abstractmethod
     def score(self, sentences: Sequence[str], policy: PolicyConfig = PLAIN) -> list[TokenScores]:
         """Return scores in the order of `sentences`, with empty arrays for a sentence that has no scored token."""
+
+    @abstractmethod
+    def encode(self, texts: Sequence[str], policy: PolicyConfig = PLAIN) -> Iterator[Ids]:
+        """Yield the ids of the tokens that `score` scores of each text; `<eos>` is one where it is scored."""
 
     @abstractmethod
     def next_words(

@@ -1,7 +1,7 @@
 """Models that read from left to right: the scores of sentences, and of answers as continuations of prompts."""
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -87,11 +87,7 @@ class LeftToRightScorer(NextWordScorer):
 
         So two sentences that are the same to the model, as `<unk>` can make them, have equal scores: they tie.
         """
-        end: list[int] = []
-        if self.scores_eos(policy):
-            if self._eos is None:
-                raise ConfigError(f"policy.score_eos=true: the tokenizer of {self.name} has no end symbol")
-            end = [self._eos]
+        end = self._end(policy)
         different = list(dict.fromkeys(sentences))
         texts: dict[bytes, Ids] = {}
         keys: dict[str, bytes] = {}
@@ -111,7 +107,23 @@ class LeftToRightScorer(NextWordScorer):
         if end:  # no unknown word, though in some vocabularies one symbol stands for both
             for flags in unknown.values():
                 flags[-1] = False
-        return [TokenScores(logprobs[keys[text]], spans[text], unknown[keys[text]]) for text in sentences]
+        return [
+            TokenScores(logprobs[keys[text]], spans[text], unknown[keys[text]], texts[keys[text]]) for text in sentences
+        ]
+
+    def encode(self, texts: Sequence[str], policy: PolicyConfig = PLAIN) -> Iterator[Ids]:
+        """Yield the ids of the tokens that `score` scores of each text; raises as that for `policy.score_eos`."""
+        end = self._end(policy)
+        for ids, _ in self._encoded(texts):
+            yield np.asarray([*ids, *end], dtype=np.int64)
+
+    def _end(self, policy: PolicyConfig) -> list[int]:
+        """Return `<eos>` if the policy scores it. Raises ConfigError where the tokenizer has none."""
+        if not self.scores_eos(policy):
+            return []
+        if self._eos is None:
+            raise ConfigError(f"policy.score_eos=true: the tokenizer of {self.name} has no end symbol")
+        return [self._eos]
 
 
 class PromptedScorer(LeftToRightScorer):

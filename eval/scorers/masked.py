@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from eval.config import PLAIN, PolicyConfig
 from eval.scorers.base import Execution, TextTooLong, TokenScores, length_batches
 from eval.scorers.forward import forward_errors, tolerance
-from eval.scorers.hf_tokenizers import PLAIN_SENTENCES, first_symbol, score_settings
+from eval.scorers.hf_tokenizers import PLAIN_SENTENCES, encoded, first_symbol, score_settings
 from eval.scorers.hub import HubModel, HubScorer
 from eval.scorers.next_words.answers import NextTokens
 from eval.scorers.next_words.readings import Question, Readings, hidden_words
@@ -71,6 +71,11 @@ class MaskedScorer(HubScorer):
         self.check_repeatable(max(len(text.ids) for text in texts.values()))
         scores = dict(zip(different, self._scores(list(texts.values()), policy), strict=True))
         return [scores[sentence] for sentence in sentences]
+
+    def encode(self, texts: Sequence[str], policy: PolicyConfig = PLAIN) -> Iterator[Ids]:
+        """Yield the ids of each text's own tokens, those that `score` hides."""
+        for ids, _ in encoded(self.tokenizer, texts):
+            yield np.asarray(ids, dtype=np.int64)
 
     def pll_shift(self, policy: PolicyConfig) -> int:
         """Return how many positions before a hidden token it is predicted, by the policy or else by `shift`."""
@@ -129,8 +134,9 @@ class MaskedScorer(HubScorer):
         unk = self.tokenizer.unk_token_id
         parts = np.split(logprobs, np.cumsum(counts)[:-1])
         return [
-            TokenScores(part, text.spans, text.ids[text.scored] == (-1 if unk is None else unk))
+            TokenScores(part, text.spans, tokens == (-1 if unk is None else unk), tokens)
             for part, text in zip(parts, texts, strict=True)
+            for tokens in [text.ids[text.scored]]
         ]
 
     def logprobs_at(self, texts: Sequence[Ids], positions: Sequence[int]) -> Tensor:

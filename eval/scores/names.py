@@ -13,6 +13,7 @@ _TITLES = {
     "jblimp": "JBLiMP",
     "multiblimp": "MultiBLiMP",
     "neg": "NEG-136",
+    "ratings": "Ratings",
     "role": "ROLE-88",
     "rublimp": "RuBLiMP",
     "sling": "SLING",

@@ -1,0 +1,127 @@
+"""Unigram log-probabilities of sentences: the sum over tokens of how often each occurs in a text by itself.
+
+The text is the run's own training sample, counted whole, or for a model that comes trained a file (`unigrams.text`).
+A token that occurs c times among N has ln(c / N); one that the text lacks counts as `unigrams.unseen` occurrences, and
+N stays as it is, so that all others are exact. Where the end of a sentence is scored, it is a token like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from corpora.sources.lines import lines
+from corpora.text import text_manifest
+from corpora.tokenizers import EOS, load_tokenizer
+from corpora.word_counts import token_counts
+from eval.config import EvalConfig
+from eval.methods.sides import Counts
+from eval.scorers.base import FloatArray, Scorer, TokenScores
+from pairscale.errors import InputError, StoreError
+from pairscale.files import sha256_file
+from pairscale.progress import working
+from train.runs.folder import RunFolder
+
+BATCH = 10_000  # lines that are encoded at a time
+
+
+@dataclass(frozen=True)
+class Unigrams:
+    """Counts (V,) of a text's tokens; tokens beyond V count as unseen."""
+
+    counts: Counts
+    unseen: float
+
+    def sums(self, scores: Sequence[TokenScores], skip_unk: bool) -> tuple[FloatArray, Counts]:
+        """Return the unigram log-probability (nats) of each sentence, and its number of tokens that the text lacks.
+
+        skip_unk: leave out `<unk>`, as `policy.unk=skip` leaves it out of the log-probability.
+        """
+        known = np.maximum(self.counts, self.unseen)
+        logprobs = np.log(np.append(known, self.unseen) / self.counts.sum())
+        totals, lacking = np.zeros(len(scores)), np.zeros(len(scores), np.int64)
+        for row, score in enumerate(scores):
+            assert len(score.ids) == len(score.logprobs), "scores without the ids of their tokens"
+            ids = np.minimum(score.ids[~score.unk] if skip_unk else score.ids, len(self.counts))
+            totals[row] = logprobs[ids].sum()
+            lacking[row] = (np.append(self.counts, 0)[ids] == 0).sum()
+        return totals, lacking
+
+
+@dataclass(frozen=True)
+class UnigramSource:
+    """The text that unigrams of a run are counted in.
+
+    described: for the metadata of score files: "of" (sample, or the name of a file), "digest" and "unseen"; or
+    "missing", why there is no such text.
+    """
+
+    run: RunFolder
+    config: EvalConfig
+    described: dict[str, Any]
+
+    @classmethod
+    def of(cls, run: RunFolder, config: EvalConfig) -> UnigramSource:
+        """Raises InputError if the file `unigrams.text` is missing."""
+        return cls(run, config, _described(run, config))
+
+    @property
+    def missing(self) -> str | None:
+        """Why no unigrams can be counted; None if they can."""
+        reason: str | None = self.described.get("missing")
+        return reason
+
+    def count(self, scorer: Scorer) -> Unigrams:
+        """Count tokens as the run's scorer reads them. Raises StoreError for a damaged text, InputError for a file."""
+        assert self.missing is None, self.missing
+        policy = self.config.policy
+        with working(f"counting tokens of {self.described['of']}"):
+            if self.described["of"] == "sample":
+                config, manifest = self.run.read_config(), self.run.read_manifest()
+                tokenizer = load_tokenizer(self.run.tokenizer)
+                counts = token_counts(config, manifest, Path(self.config.paths.store), tokenizer)
+                if not scorer.scores_eos(policy):
+                    counts[EOS] = 0
+            else:
+                counts = _counted(Path(str(self.config.unigrams.text)), scorer, self.config)
+        return Unigrams(counts, self.config.unigrams.unseen)
+
+
+def _described(run: RunFolder, config: EvalConfig) -> dict[str, Any]:
+    unseen, manifest = config.unigrams.unseen, run.read_manifest()
+    corpus = manifest.get("corpus")
+    if corpus is None:
+        if config.unigrams.text is None:
+            return {"missing": "it comes trained, and unigrams.text names no text to count its tokens in"}
+        file = Path(config.unigrams.text).expanduser()
+        if not file.is_file():
+            raise InputError(f"unigrams.text={config.unigrams.text}: no such file")
+        return {"of": file.name, "digest": sha256_file(file), "unseen": unseen}
+    text = Path(config.paths.store) / str(corpus["name"]) / "text"
+    try:
+        prepared = text_manifest(text)["digest"]
+    except StoreError:
+        return {"missing": f"the text of its sample is not in {text} (paths.store)"}
+    if prepared != corpus["text"]:
+        return {"missing": f"{text} is another text than the one of its sample"}
+    return {"of": "sample", "digest": corpus["sample"]["digest"], "unseen": unseen}
+
+
+def _counted(file: Path, scorer: Scorer, config: EvalConfig) -> Counts:
+    counts = np.zeros(0, np.int64)
+    batch: list[str] = []
+    for text in (*(line for _, line in lines(file.expanduser())), None):
+        if text and text.strip():
+            batch.append(text)
+        if batch and (text is None or len(batch) == BATCH):
+            ids = np.concatenate(list(scorer.encode(batch, config.policy)))
+            more = np.bincount(ids, minlength=len(counts))
+            more[: len(counts)] += counts
+            counts, batch = more, []
+    if not counts.any():
+        raise InputError(f"unigrams.text={file}: holds no tokens")
+    return counts

@@ -1,0 +1,112 @@
+"""Tables of rated sentences: layouts, and one clear line for cells and columns that do not fit."""
+
+import json
+
+import numpy as np
+import pytest
+
+from eval.ratings.config import RatingsConfig, is_ratings
+from eval.ratings.sentences import load_ratings
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, InputError
+
+PAIRS = "benchmark.columns={sentence:null,rating:null,good:g,bad:b,good_rating:gr,bad_rating:br}"
+
+
+def config(path, *overrides) -> RatingsConfig:
+    return compose("eval", ["benchmark=ratings", f"benchmark.path={path}", *overrides]).benchmark
+
+
+@pytest.fixture
+def write(tmp_path):
+    """A function from text to the path of a file with it."""
+
+    def written(text, name="mine.csv"):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        return tmp_path / name
+
+    return written
+
+
+def test_a_sentence_a_row(write):
+    path = write('sentence,rating,extra\n"The cat, which sleeps.",3.5,x\nCat the.,-1,y\n')
+    ratings = load_ratings(config(path))
+    assert ratings.rows["sentence"].tolist() == ["The cat, which sleeps.", "Cat the."]
+    assert ratings.rows["rating"].tolist() == [3.5, -1]
+    assert ratings.rows[["label", "pair"]].isna().all(axis=None)
+    assert ratings.pairs == 0
+    other = write('sentence,rating\n"The cat, which sleeps.",3.5\nCat the.,-2\n', "other.csv")
+    assert load_ratings(config(other)).digest != ratings.digest
+
+
+def test_cola_has_labels_and_no_header(write):
+    path = write("gj04\t1\t\tOur friends won't.\ngj04\t0\t*\tOur friend's won't.\n", "dev.tsv")
+    columns = "benchmark.columns={sentence:'3',rating:null,label:'1'}"
+    rows = load_ratings(config(path, "benchmark.header=false", columns)).rows
+    assert rows["label"].tolist() == [True, False]
+    assert np.isnan(rows["rating"]).all()
+
+
+def test_pairs_side_by_side_or_by_id(write):
+    beside = write("g,b,gr,br\nA cat sleeps.,A cat sleep.,0.9,-1\nDogs bark.,Dogs barks.,0.5,-0.5\n")
+    rows = load_ratings(config(beside, PAIRS)).rows
+    assert rows["label"].tolist() == [True, False, True, False]
+    assert rows["rating"].tolist() == [0.9, -1, 0.5, -0.5]
+    assert rows["pair"].tolist() == ["mine-1", "mine-1", "mine-2", "mine-2"]
+    lines = [
+        {"sentence": row.sentence, "rating": row.rating, "ok": "yes" if row.label else "no", "id": row.pair}
+        for row in rows.itertuples()
+    ]
+    by_id = write("\n".join(map(json.dumps, lines)) + "\n", "ids.jsonl")
+    columns = ["+benchmark.columns.pair_id=id", "benchmark.columns.label=ok", "benchmark.labels=[yes,no]"]
+    again = load_ratings(config(by_id, *(column.removeprefix("+") for column in columns))).rows
+    assert again.equals(rows)
+
+
+@pytest.mark.parametrize(
+    ("text", "overrides", "message"),
+    [
+        ("sentence,rating\nA cat.,good\n", [], r"mine\.csv: line 2: rating is 'good', must be a number"),
+        ("sentence,rating\nA cat.,nan\n", [], r"line 2: rating is 'nan', must be a number"),
+        ("sentence,rating\n,1\n", [], r"line 2: sentence is '', must be text"),
+        ("text,rating\nA cat.,1\n", [], r"no column 'sentence' \(benchmark\.columns\.sentence\); there are: text, rat"),
+        (
+            "sentence,ok\nA cat.,maybe\n",
+            ["benchmark.columns.rating=null", "benchmark.columns.label=ok"],
+            r"line 2: ok is 'maybe', must be 1 \(good\) or 0 \(bad\), as benchmark\.labels says",
+        ),
+        (
+            "sentence,ok,id\nA cat.,1,a\nCat a.,1,a\n",
+            ["benchmark.columns={rating:null,label:ok,pair_id:id}"],
+            r"line 3: pair a has 2 good and 0 bad sentences, must have one of each",
+        ),
+    ],
+)
+def test_bad_cells_are_named(write, text, overrides, message):
+    with pytest.raises(InputError, match=message):
+        load_ratings(config(write(text), *overrides))
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("benchmark.name=mine", r"benchmark\.name=mine: must be ratings, or begin with ratings_"),
+        ("benchmark.columns.rating=null", r"name those of a sentence and its rating, or label, or both"),
+        ("benchmark.columns.pair_id=id", r"pair_id: needs \.label, which says which sentence of a pair is good"),
+        ("benchmark.columns.good=g", r"a row holds good and bad .* got good, rating, sentence"),
+        ("benchmark.columns.good_rating=g", r"columns\.good_rating: of rows with good and bad"),
+        ("benchmark.columns.rating=sentence", r"one column for two things"),
+        ("benchmark.columns.paradigm=p", r"columns\.paradigm: of pairs; ratings has sentence"),
+        ("benchmark.pairs=3", r"benchmark\.pairs: ratings has sentences, and is scored whole"),
+        ("benchmark.seed=3", r"benchmark\.seed=3: form=ratings has no use for it"),
+        ("scoring.snapshots=true", r"scoring\.snapshots=true with benchmark=ratings"),
+    ],
+)
+def test_other_values_are_refused(override, message):
+    with pytest.raises(ConfigError, match=message):
+        config("mine.csv", override)
+
+
+def test_names_of_folders():
+    names = ["ratings", "ratings_lau+unk-skip", "blimp", "ratingsx"]
+    assert [is_ratings(name) for name in names] == [True, True, False, False]
