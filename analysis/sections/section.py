@@ -22,6 +22,7 @@ CURVES = "Learning curves on minimal pairs"  # headings of the page
 MODELS = "Models on minimal pairs"
 DIAGNOSTICS = "Psycholinguistic diagnostics"
 SUITES = "Syntactic test suites"
+READING = "Reading times"
 
 
 @dataclass
