@@ -99,9 +99,9 @@ def _babylm(path: Path, key: str, measure: str | None) -> Rows:
     for number, sentence in enumerate(sentences, start=1):
         for end, word in enumerate(sentence, start=1):
             rows = rows_of.get(sentence[:end])
-            row: int | None = rows.pop(0) if rows else None
-            time, frequency = (np.nan, np.nan) if row is None else (times[row], frequencies[row])
-            made.append((str(number), end, 1, word, time, frequency, places[row or 0]))
+            at = rows.pop(0) if rows else None
+            time, frequency = (np.nan, np.nan) if at is None else (times[at], frequencies[at])
+            made.append((str(number), end, 1, word, time, frequency, places[at or 0]))
     table = pd.DataFrame(made, columns=["text", "number", "sentence", "word", "time", "log_frequency", "where"])
     return table.drop(columns="where"), table["where"].tolist()
 
