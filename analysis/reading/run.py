@@ -63,7 +63,7 @@ def run(config: AnalysisConfig) -> None:
     for finding in section.findings:
         print_text(console, f"{finding.subject}: {finding.full}")
     for exhibit in section.exhibits:
-        for part in exhibit.terminal(console.width) if exhibit.name in ("deltas", "turns") else []:
+        for part in exhibit.terminal(console.width) if exhibit.name == "deltas" else []:
             console.print(part)
     for note in section.warnings:
         print_text(quiet, note, "note", "yellow")
@@ -119,15 +119,24 @@ class Reading:
         runs = self.study.runs[self.study.runs.index.isin(list(models))]
         tables = delta_tables(fits, models, runs, cluster, self.config.analysis.confidence)
         first = next(iter(models.values()))
+        texts = int(rows.table["text"].nunique())
         settings = {
             **dataclasses.asdict(config),
-            "baseline": formulas.baseline, "full": formulas.full, "clusters": unit, "confidence": self.config.analysis.confidence,
-            "cluster_count": int(cluster.max()) + 1, "rows": len(rows.table), "texts": int(rows.table["text"].nunique()),
-            "participants": self.times.participants, "readings_excluded": rows.readings_excluded,
+            "baseline": formulas.baseline,
+            "full": formulas.full,
+            "folds": min(config.folds, texts),
             "intercepts": grouping(rows.table) if config.regression == MIXED else None,
-            "folds": min(config.folds, int(rows.table["text"].nunique())), "file": self.path.name,
-            "reading": dict(first.made["reading"]), "policy": dict(first.made["policy"]),
-        }  # fmt: skip
+            "clusters": unit,
+            "cluster_count": int(cluster.max()) + 1,
+            "confidence": self.config.analysis.confidence,
+            "file": self.path.name,
+            "texts": texts,
+            "rows": len(rows.table),
+            "participants": self.times.participants,
+            "readings_excluded": rows.readings_excluded,
+            "reading": dict(first.made["reading"]),
+            "policy": dict(first.made["policy"]),
+        }
         overrides = shlex.join(HydraConfig.get().overrides.task)
         command = f"python -m analysis.reading {overrides}"
         tables["excluded"] = rows.excluded
@@ -152,8 +161,8 @@ class Reading:
             )
         if others and self.config.reading.frequency == SAMPLE:
             notes.append(
-                f"Models whose training text is not known are left out ({first_few(others)}): reading.frequency=FILE, or "
-                "column, compares them with the others."
+                f"Models whose training text is not known are left out ({first_few(others)}): reading.frequency=FILE, "
+                "or column, compares them with the others."
             )
             named = {name: model for name, model in named.items() if name not in others}
         if not named:

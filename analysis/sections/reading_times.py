@@ -96,7 +96,8 @@ def _findings(curves: pd.DataFrame, group: str, confidence: float) -> list[Findi
         digits = supported_digits(row["low"], row["high"])
         low, high = (f"{row[name]:+.{digits}f}" for name in ("low", "high"))
         over = "" if row["over"] == "words and runs" else f" over {row['over']} alone"
-        size = f"{row['slope']:+.{digits}f}/1000 nats a word per doubling ({confidence:.0%} interval{over} [{low}, {high}])"
+        slope = f"{row['slope']:+.{digits}f}/1000 nats a word per doubling"
+        size = f"{slope} ({confidence:.0%} interval{over} [{low}, {high}])"
         if row["low"] > 0 or row["high"] < 0:
             texts.append(f"What surprisal adds {'rises' if row['low'] > 0 else 'falls'} with the text: {size}.")
         else:
@@ -143,10 +144,10 @@ def _deltas(tables: dict[str, pd.DataFrame], settings: dict[str, Any], confidenc
 
 
 _ADDED = {
-    "cross_validated": "Of words in texts that the regression was not fitted on: normal log-likelihood with surprisal, of "
-    "the word and of those before, less that without. Below 0, surprisal makes predictions worse.",
-    "mixed": "Of the rows that the regression was fitted to, by maximum likelihood: with surprisal, of the word and of those "
-    "before, less that without. It is never below 0, and above 0 by chance: by about half a nat for each added "
+    "cross_validated": "Of words in texts that the regression was not fitted on: normal log-likelihood with surprisal, "
+    "of the word and of those before, less that without. Below 0, surprisal makes predictions worse.",
+    "mixed": "Of the rows that the regression was fitted to, by maximum likelihood: with surprisal, of the word and of "
+    "those before, less that without. It is never below 0, and above 0 by chance: by about half a nat for each added "
     "coefficient, over all rows.",
 }
 
@@ -156,8 +157,8 @@ def _turns(curves: pd.DataFrame, settings: dict[str, Any], confidence: float) ->
         return None
     verdict = {True: "yes", False: "not shown"}
     table = pd.DataFrame({
-        "curve": curves["group"], "over": curves["axis"], "runs": curves["runs"], "per doubling": curves["slope"],
-        "low": curves["low"], "high": curves["high"], "interval over": curves["over"].map(as_it_is),
+        "curve": curves["group"], "over": curves["axis"], "per doubling": curves["slope"],
+        "low": curves["low"], "high": curves["high"],
         "U-turn": [verdict.get(turn, DASH) for turn in curves["turn"]], "break": pd.to_numeric(curves["at"]),
         "up to it": pd.to_numeric(curves["before"]), "before_low": curves["before_low"],
         "before_high": curves["before_high"], "from it": pd.to_numeric(curves["after"]),
@@ -178,9 +179,9 @@ def _turns(curves: pd.DataFrame, settings: dict[str, Any], confidence: float) ->
             "limits from it": ("from it", "after_low", "after_high"),
         },
         definitions={
-            "U-turn": "For some break the line up to it rises and the line from it falls (Simonsohn 2018), both by one-sided "
-            "tests at 5% over the number of breaks, whose limits the table gives: at most 5% of curves that only rise, only "
-            "fall or are flat show one by mistake. Not corrected for the number of curves.",
+            "U-turn": "For some break the line up to it rises and the line from it falls (Simonsohn 2018), both by "
+            "one-sided tests at 5% over the number of breaks, whose limits the table gives: at most 5% of curves that "
+            "only rise, only fall or are flat show one by mistake. Not corrected for the number of curves.",
         },
     )  # fmt: skip
 
@@ -195,8 +196,8 @@ def _models(runs: pd.DataFrame, settings: dict[str, Any], confidence: float) -> 
     return Exhibit(
         "models",
         "Single models",
-        f"Intervals over new {settings['clusters']}s, for this model. Per bit: the coefficient of the word's own surprisal on "
-        "all rows, in the unit of the times (ms).",
+        f"Intervals over new {settings['clusters']}s, for this model. Per bit: the coefficient of the word's own "
+        "surprisal on all rows, in the unit of the times (ms).",
         table,
         cells={_DELTA: _signed, "per bit": _signed, "perplexity": short_text},
         intervals={
@@ -240,13 +241,15 @@ def _methods(settings: dict[str, Any], confidence: float) -> list[str]:
     seen = "texts" if window["context"] == "document" else "sentences"
     return [
         f"Baseline: {settings['baseline']}. With surprisal: {settings['full']}. {fitted}",
-        f"Times: {settings['measure'] or 'the usual measure'} of {settings['file']} ({LICENCES[settings['form']]}), {times}. "
-        f"Length: characters. Log-frequency of the word: {frequency}. A suffix _1, _2: of the word so many before.{edges}",
-        f"Surprisal (bits) is that of models that read whole {seen}, alone. Words that are unknown to any of the models are "
-        "left out for all.",
-        f"Intervals ({confidence:.0%}) over words draw new {settings['clusters']}s ({settings['cluster_count']:,}); over words "
-        "and runs the variance over runs is added and what both hold subtracted once. Regressions are not fitted again.",
-    ]  # fmt: skip
+        f"Times: {settings['measure'] or 'the usual measure'} of {settings['file']} ({LICENCES[settings['form']]}), "
+        f"{times}. Length: characters. Log-frequency of the word: {frequency}. A suffix _1, _2: of the word so many "
+        f"before.{edges}",
+        f"Surprisal (bits) is that of models that read whole {seen}, alone. Words that are unknown to any of the "
+        "models are left out for all.",
+        f"Intervals ({confidence:.0%}) over words draw new {settings['clusters']}s ({settings['cluster_count']:,}); "
+        "over words and runs the variance over runs is added and what both hold subtracted once. Regressions are not "
+        "fitted again.",
+    ]
 
 
 def _signed(value: float, digits: int = 3) -> str:

@@ -25,8 +25,8 @@ from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from analysis.curves.intervals import Interval, interval_method
-from analysis.measures.reading.delta import BOTH, RUNS, WORDS, contributions, estimate
+from analysis.curves.intervals import Interval
+from analysis.measures.reading.delta import BOTH, WORDS, contributions, estimate
 from analysis.measures.reading.u_turn import slope, turn
 from pairscale.files import write_text
 from tests.support.simulated_reading import SimulatedReading

@@ -130,7 +130,7 @@ def _of_curve(of_clusters: Array, design: Design, over_sizes: bool, confidence: 
         row["note"] = no_interval(design, "t")
     found = turn(of_clusters, design, over_sizes)
     if found is None:
-        return {**row, "note": row["note"] or "no break has three runs and two sizes on either side"}
+        return {**row, "note": row["note"] or "on neither side of a break runs show a slope with an interval"}
     limits = [of.limits(of.over, found.confidence) for of in (found.before, found.after)]
     return {
         **row, "turn": found.shown, "at": float(2**found.at), "breaks": found.breaks,
