@@ -15,7 +15,7 @@ LETTERS = np.array(list("abcdefghijklmnopqrstuvwxyz"))
 def made_up_table(
     texts: int = 6, sentences: int = 5, words: int = 8, seed: int = 0, participants: int = 0
 ) -> pd.DataFrame:
-    """Return rows of reading.form=table: text, number, word, time, frequency, hidden (what slows readers), participant."""
+    """Return rows of reading.form=table: text, number, word, time, frequency, participant, and hidden: what slows."""
     rng = np.random.default_rng(seed)
     rows = []
     for text in range(1, texts + 1):
@@ -43,8 +43,8 @@ def write_made_up_surprisals(
     nats = 8 + 3 * (r * hidden + np.sqrt(1 - r**2) * rng.normal(size=len(hidden)))
     table = pd.DataFrame({
         "text_id": rows["text_id"], "number": rows.groupby("text_id", sort=False).cumcount() + 1, "word": rows["word"],
-        "surprisal": nats / np.log(2), "surprisal_nats": nats, "uncorrected": nats / np.log(2), "entropy": 5.0, "rank": 3,
-        "tokens": 2, "unk": 0,
+        "surprisal": nats / np.log(2), "surprisal_nats": nats, "uncorrected": nats / np.log(2),
+        "entropy": 5.0, "rank": 3, "tokens": 2, "unk": 0,
     })  # fmt: skip
     made = {
         "version": VERSION, "text": sha256_file(words), "model": {"name": file.stem, "digest": "0d" * 32},

@@ -9,7 +9,8 @@ from analysis.curves.designs import Design
 from analysis.curves.intervals import Interval
 from analysis.measures.reading.delta import BOTH, RUNS, WORDS, contributions, estimate
 from analysis.measures.reading.u_turn import slope, turn
-from tests.support.simulated_reading import SimulatedReading
+from analysis.measures.reading.regressions import held_out
+from tests.support.simulated_reading import SimulatedReading, held_out_at_once
 
 RISES, TURNS = (0.4, 0.5, 0.6, 0.7, 0.8), (0.3, 0.6, 0.9, 0.6, 0.3)
 
@@ -87,3 +88,13 @@ def test_the_gain_of_simulated_times_is_what_regressions_find():
     cell = SimulatedReading((0.5, 0.8), seeds=2, texts=40, sentences=20, run_sd=0)
     difference, truths = cell.draw(np.random.default_rng(2))
     assert difference.mean(axis=1) == pytest.approx(truths, abs=0.012)
+
+
+def test_simulated_regressions_are_those_of_the_analysis():
+    rng = np.random.default_rng(1)
+    x, outcome, fold = (
+        np.column_stack([np.ones(300), rng.normal(size=(300, 3))]),
+        rng.normal(size=300),
+        np.arange(300) % 7,
+    )
+    assert held_out_at_once(outcome, x, fold) == pytest.approx(held_out(outcome, x, fold), abs=1e-10)

@@ -19,9 +19,9 @@ def simulated(texts=6, words=30, seed=0, participant=""):
     rng = np.random.default_rng(seed)
     n = texts * words
     table = pd.DataFrame({
-        "text": np.repeat([f"t{text}" for text in range(texts)], words), "position": np.tile(np.arange(words) + 1.0, texts),
-        "length": rng.integers(1, 12, n).astype(float), "log_frequency": rng.normal(8, 3, n), "surprisal": rng.normal(9, 4, n),
-        "participant": participant,
+        "text": np.repeat([f"t{text}" for text in range(texts)], words), "participant": participant,
+        "position": np.tile(np.arange(words) + 1.0, texts), "length": rng.integers(1, 12, n).astype(float),
+        "log_frequency": rng.normal(8, 3, n), "surprisal": rng.normal(9, 4, n),
     })  # fmt: skip
     for name in ("length", "log_frequency", "surprisal"):
         table[f"{name}_1"] = rng.permutation(table[name])
