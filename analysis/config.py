@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from omegaconf import MISSING
 
 import corpora.train_parser.config  # noqa: F401 (it registers its schema)
+from analysis.measures.reading.config import ReadingConfig
 from eval.config import EvalConfig
 from pairscale.command.schemas import NOT_IN_DIGEST, store_schemas
 from pairscale.errors import ConfigError, check_above, check_between, check_choice, check_seed
@@ -95,6 +96,10 @@ class AnalysisConfig(EvalConfig):
     source: str = field(default=MISSING, metadata=NOT_IN_DIGEST)  # where the study is read from: run folders, or W&B
     project: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # source=wandb: ENTITY/PROJECT
     published: bool = field(default=False, metadata=NOT_IN_DIGEST)  # the papers' own results instead of a study's
+
+    # analysis.reading
+    times: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # a file: words, and how long they were read
+    reading: ReadingConfig = field(default_factory=ReadingConfig, metadata=NOT_IN_DIGEST)
 
     # analysis.status: a run, or failed, missing or study, to be removed; yes: without asking
     remove: str | None = field(default=None, metadata=NOT_IN_DIGEST)

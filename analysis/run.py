@@ -34,6 +34,7 @@ from analysis.sections.answers.ratings import ratings_section
 from analysis.sections.answers.syntaxgym import suites_section
 from analysis.sections.people import people_of, read_people
 from analysis.sections.pretrained_models import Judge, curves_beside, models_section, published_beside
+from analysis.sections.reading_times import reading_sections
 from analysis.sections.section import Report, Section, TableSection, fill
 from analysis.study.collect import Study, collect
 from analysis.study.combine import combine, common_labels, names_of
@@ -108,6 +109,7 @@ class Analysis:
                 tables.append(models)
             elif label not in sections:
                 raise no_such_scores(self.study, label, self.config.analysis.method, [])
+        tables += reading_sections(self.config.paths.reports, self.study, self.config.analysis.confidence)
         judged = {label: section.judged for label, section in sections.items()}
         for label, changes in context_changes(judged, self.config.analysis.confidence).items():
             sections[label].tables["context"] = changes

@@ -22,6 +22,7 @@ COMMANDS = {
     "eval": ("eval", "train missing runs of a study and score models on minimal pairs and diagnostics"),
     "analysis": ("analysis", "fit learning curves, write tables and the report of a study"),
     "status": ("analysis.status", "how far a study is; remove runs of it"),
+    "reading": ("analysis.reading", "what surprisal says about reading times"),
     "generate": ("eval.generate", "make fresh minimal pairs from templates"),
     "surprisal": ("eval.surprisal", "write the surprisal of each word of a text"),
     "generate_text": ("eval.generate_text", "let models write text"),

@@ -23,6 +23,7 @@ MODELS = "Models on minimal pairs"
 DIAGNOSTICS = "Psycholinguistic diagnostics"
 SUITES = "Syntactic test suites"
 RATINGS = "Graded acceptability"
+READING = "Reading times"
 
 
 @dataclass

@@ -18,6 +18,7 @@ WITHOUT_GROUPS = (
     "export",
     "generate_text",
     "surprisal",
+    "reading",
     "train_parser",
 )  # commands without configuration groups
 MOST_WIDTH = 120  # characters; longer lines are hard to read

@@ -263,6 +263,31 @@ def ablation_coverage() -> str:
     return "\n".join([*lines, "", wrapped(text)])
 
 
+def reading_coverage() -> str:
+    """Return how often intervals of deltas hold the truth, and how often a U-turn is shown, by design."""
+    table = pd.read_csv(RESULTS / "reading_coverage.csv")
+    of_intervals = table[~table["quantity"].str.startswith("U-turn")]
+    ordinary = ~of_intervals["design"].str.startswith("surprisal adds")
+    lines = [
+        "| interval, should hold 95% | designs | where surprisal adds little | nothing |",
+        "| --- | ---: | ---: | ---: |",
+    ]
+    for quantity, of in of_intervals.groupby("quantity", sort=False):
+        rates = of.loc[ordinary[of.index], "rate"]
+        weak = of.set_index("design")["rate"]
+        shares = [f"{weak[f'surprisal adds {how}']:.1%}" for how in ("little", "nothing")]
+        lines.append(
+            f"| {quantity} | {rates.min():.1%} to {rates.max():.1%} (median {rates.median():.1%}) "
+            f"| {' | '.join(shares)} |"
+        )
+    lines += ["", "| curve | U-turn over text | over perplexity |", "| --- | ---: | ---: |"]
+    turns = table[table["quantity"].str.startswith("U-turn")]
+    for design, of in turns.groupby("design", sort=False):
+        lines.append(f"| {design} | {' | '.join('–' if pd.isna(rate) else f'{rate:.1%}' for rate in of['rate'])} |")
+    studies = f"Five sizes with three seeds each unless named; {table['studies'].max():,} simulated studies a design."
+    return "\n".join([*lines, "", studies])
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "output of the demo": demo_output,
     "first finding of blimp_cpu": first_finding,
@@ -280,6 +305,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     **CONSTRUCTION_BLOCKS,
     "filtered corpora": filtered_corpora,
     "coverage of ablations": ablation_coverage,
+    "coverage of reading times": reading_coverage,
 }
 
 if __name__ == "__main__":

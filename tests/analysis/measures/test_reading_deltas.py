@@ -1,0 +1,100 @@
+"""Intervals of what surprisal adds, and the test for U-turns, against formulas written out and simulated studies."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from analysis.curves.designs import Design
+from analysis.curves.intervals import Interval
+from analysis.measures.reading.delta import BOTH, RUNS, WORDS, contributions, estimate
+from analysis.measures.reading.regressions import held_out
+from analysis.measures.reading.u_turn import slope, turn
+from tests.support.simulated_reading import SimulatedReading, held_out_at_once
+
+RISES, TURNS = (0.4, 0.5, 0.6, 0.7, 0.8), (0.3, 0.6, 0.9, 0.6, 0.3)
+
+
+def crossed(seed, runs=4, clusters=60, words=5):
+    rng = np.random.default_rng(seed)
+    difference = 0.02 + 0.01 * rng.normal(size=(runs, 1)) + 0.2 * rng.normal(size=(1, clusters * words))
+    return difference + 0.1 * rng.normal(size=(runs, clusters * words)), np.repeat(np.arange(clusters), words)
+
+
+def test_contributions_have_the_delta_as_their_mean_for_clusters_of_any_length():
+    difference, _ = crossed(1)
+    cluster = np.sort(np.random.default_rng(2).integers(0, 20, difference.shape[1]))
+    of = contributions(difference, cluster)
+    assert of.mean(axis=1) == pytest.approx(difference.mean(axis=1))
+    # The variance of a ratio: squared sums around the mean (Cochran 1977, section 6.4).
+    centred = difference[0] - difference[0].mean()
+    sums = np.asarray([centred[cluster == c].sum() for c in range(20)])
+    variance = (sums**2).sum() * 20 / 19 / difference.shape[1] ** 2
+    assert estimate(np.ones(1), of[:1], None, Interval.NONE).errors[WORDS][0] == pytest.approx(np.sqrt(variance))
+
+
+def test_over_words_and_runs_variances_are_added_and_their_interaction_is_subtracted_once():
+    difference, cluster = crossed(3)
+    of = contributions(difference, cluster)
+    design = Design(np.full(4, 17.0), np.zeros(4, dtype=np.intp), np.arange(4), nested=False)
+    found = estimate(np.full(4, 0.25), of, design, Interval.T_SIZES)
+    runs = of.mean(axis=1).var(ddof=1) / 4
+    words = of.mean(axis=0).var(ddof=1) / 60
+    residual = of - of.mean(axis=1, keepdims=True) - of.mean(axis=0) + of.mean()
+    interaction = (residual**2).sum() / (3 * 59) / (4 * 60)
+    assert found.errors[RUNS] == pytest.approx((np.sqrt(runs), 3))
+    assert found.errors[WORDS] == pytest.approx((np.sqrt(words), 59))
+    assert found.errors[BOTH][0] ** 2 == pytest.approx(runs + words - interaction)
+
+
+def test_without_a_second_run_the_interval_is_over_words_alone():
+    difference, cluster = crossed(4)
+    found = estimate(np.ones(1), contributions(difference[:1], cluster), None, Interval.NONE)
+    assert found.over == WORDS
+    assert np.isnan(found.limits(BOTH, 0.95)).all()
+    low, high = found.limits(WORDS, 0.95)
+    assert low < found.value < high
+
+
+def test_a_curve_that_turns_is_told_from_one_that_rises():
+    cell = SimulatedReading(RISES, run_sd=0.01)
+    for r, shown in ((RISES, False), (RISES[::-1], False), (TURNS, True)):
+        of = dataclasses.replace(cell, r=r)
+        difference, _ = of.draw(np.random.default_rng(1))
+        found = turn(contributions(difference, of.clusters), of.design, over_sizes=True)
+        assert found is not None
+        assert found.shown == shown
+        if shown:
+            assert found.at == 19  # the third of five sizes
+            assert found.before.value > 0 > found.after.value
+
+
+def test_too_few_sizes_have_no_test():
+    cell = SimulatedReading((0.3, 0.6))
+    difference, _ = cell.draw(np.random.default_rng(1))
+    assert turn(contributions(difference, cell.clusters), cell.design, over_sizes=True) is None
+
+
+def test_checkpoints_of_one_training_have_no_interval_over_runs_and_no_test():
+    cell = SimulatedReading(TURNS)
+    difference, _ = cell.draw(np.random.default_rng(1))
+    design = dataclasses.replace(cell.design, trajectory=True)
+    of = contributions(difference, cell.clusters)
+    assert slope(of, design, over_sizes=True).over == WORDS
+    assert turn(of, design, over_sizes=True) is None
+
+
+def test_the_gain_of_simulated_times_is_what_regressions_find():
+    cell = SimulatedReading((0.5, 0.8), seeds=2, texts=40, sentences=20, run_sd=0)
+    difference, truths = cell.draw(np.random.default_rng(2))
+    assert difference.mean(axis=1) == pytest.approx(truths, abs=0.012)
+
+
+def test_simulated_regressions_are_those_of_the_analysis():
+    rng = np.random.default_rng(1)
+    x, outcome, fold = (
+        np.column_stack([np.ones(300), rng.normal(size=(300, 3))]),
+        rng.normal(size=300),
+        np.arange(300) % 7,
+    )
+    assert held_out_at_once(outcome, x, fold) == pytest.approx(held_out(outcome, x, fold), abs=1e-10)
