@@ -17,7 +17,17 @@ from analysis.report.curves import curve_items
 from analysis.report.provenance import provenance
 from analysis.sections.curves import COMPARISONS
 from analysis.sections.people import options
-from analysis.sections.section import CURVES, DIAGNOSTICS, MODELS, RATINGS, READING, SUITES, Report, Section, TableSection
+from analysis.sections.section import (
+    CURVES,
+    DIAGNOSTICS,
+    MODELS,
+    RATINGS,
+    READING,
+    SUITES,
+    Report,
+    Section,
+    TableSection,
+)
 from analysis.study.combine import SEPARATOR
 from eval.scores.names import benchmark_names
 from pairscale.sizes import written

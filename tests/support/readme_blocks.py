@@ -255,8 +255,8 @@ def ablation_coverage() -> str:
         lines.append(f"| {quantity}, {question} | {'at most 5%' if rate else '95%'} | {' | '.join(cells)} |")
     two = table.loc[(table["design"] == "3x2") & ~table["quantity"].isin(ERROR_RATES), "covered"]
     text = (
-        f"{table['design'].nunique()} designs, {table['studies'].max():,} simulated studies each. With two seeds a size "
-        f"intervals hold the truth in {two.min():.1%} to {two.max():.1%}. Not in the rows of "
+        f"{table['design'].nunique()} designs, {table['studies'].max():,} simulated studies each. With two seeds a "
+        f"size intervals hold the truth in {two.min():.1%} to {two.max():.1%}. Not in the rows of "
         f"95%: quantities of which fewer than {FEW_DIFFERING} judgements differ between paired runs (near the ceiling, "
         f"with ten pairs a paradigm), whose intervals hold the truth in {wide.min():.1%} to {wide.max():.1%}."
     )

@@ -175,7 +175,7 @@ def test_a_list_of_methods_serves_models_of_both_kinds():
 
 
 def test_unknown_methods_and_missing_parameters_raise_errors():
-    with pytest.raises(ConfigError, match=r"method=best: must be one of ab_prompt, .*, lp, mean_lp, morcela, one_prefix, "):
+    with pytest.raises(ConfigError, match=r"method=best: must be one of ab_prompt, .*, mean_lp, morcela, "):
         judge_pairs("best", MethodConfig(), side(GOOD), side(BAD, name="bad"))
     with pytest.raises(ConfigError, match=r"alpha=null"):
         scores_of("pen_lp", side(GOOD))
