@@ -6,7 +6,7 @@ import logging
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -79,6 +79,8 @@ def shown(view: View) -> Iterator[None]:
     from rich.console import Console
     from rich.live import Live
 
+    from pairscale.above import Above
+
     console = Console(stderr=True, highlight=False, markup=False, emoji=False)
     with ExitStack() as stack:
         redrawn = console.is_terminal and not console.is_dumb_terminal
@@ -86,14 +88,26 @@ def shown(view: View) -> Iterator[None]:
         stack.callback(_open.clear)
         if redrawn:
             handlers = _stream_handlers()
+            lock = threading.RLock()  # a signal handler may print while its own thread prints
+
+            def redraw() -> None:
+                with lock:
+                    live.refresh()
+
             live = Live(
                 _Drawn(view, console),
                 console=console,
-                refresh_per_second=REDRAWS,
+                auto_refresh=False,
                 transient=True,
-                redirect_stdout=sys.stdout.isatty(),  # else it goes to a file, not above the view
+                redirect_stdout=False,
+                redirect_stderr=False,
             )
             stack.enter_context(live)
+            if sys.stdout.isatty():  # else it goes to a file, not above the view
+                stack.enter_context(redirect_stdout(Above(console, sys.stdout, lock)))
+            stack.enter_context(redirect_stderr(Above(console, sys.stderr, lock)))
+            redraw()
+            stack.enter_context(every(1 / REDRAWS, redraw))
             for handler, name in handlers:
                 stack.callback(handler.setStream, handler.stream)
                 handler.setStream(getattr(sys, name))

@@ -1,6 +1,8 @@
 """Sweeps in a pseudo terminal of 80 columns: what stays on the screen, and the terminal as it was."""
 
 import fcntl
+import io
+import itertools
 import os
 import pty
 import re
@@ -14,12 +16,30 @@ import time
 import pytest
 
 from pairscale import environment, started_by
+from pairscale.console import say
+from pairscale.live import shown
 
 COLUMNS = 80
 RUN = [
     "train", "-m", "study=s", "corpus=toy", "corpus.words=30000", "model=lstm_tiny", "model.embedding=16",
     "model.hidden=16", "sample.size=2k", "recipe.validation_words=200", "trainer.accelerator=cpu",
 ]  # fmt: skip
+
+
+def screen(output):
+    """Return the lines that stay of output whose only movements are those of rich: up a line, erase it."""
+    lines, row = [""], 0
+    for part in re.findall(r"\x1b\[[0-9;?]*[A-Za-z]|\r|\n|[^\x1b\r\n]+", output):
+        if part == "\n":
+            row += 1
+            lines += [""] if row == len(lines) else []
+        elif re.fullmatch(r"\x1b\[\d*A", part):
+            row -= int(part[2:-1] or 1)
+        elif part == "\x1b[2K":
+            lines[row] = ""
+        elif not part.startswith(("\x1b", "\r")):
+            lines[row] += part
+    return [line.rstrip() for line in lines]
 
 
 class Terminal:
@@ -48,24 +68,45 @@ class Terminal:
                 return
 
     def screen(self):
-        """Return the lines that stay, of output whose only movements are those of rich: up a line, erase it."""
-        lines, row = [""], 0
-        for part in re.findall(r"\x1b\[[0-9;?]*[A-Za-z]|\r|\n|[^\x1b\r\n]+", self.output.decode(errors="replace")):
-            if part == "\n":
-                row += 1
-                lines += [""] if row == len(lines) else []
-            elif re.fullmatch(r"\x1b\[\d*A", part):
-                row -= int(part[2:-1] or 1)
-            elif part == "\x1b[2K":
-                lines[row] = ""
-            elif not part.startswith(("\x1b", "\r")):
-                lines[row] += part
-        return [line.rstrip() for line in lines]
+        """Return the lines that stay."""
+        return screen(self.output.decode(errors="replace"))
 
     def is_restored(self):
         """Return True if the cursor is seen and the modes are those from before."""
         text = self.output.decode(errors="replace")
         return text.rfind("\x1b[?25h") >= text.rfind("\x1b[?25l") and termios.tcgetattr(self.theirs) == self.before
+
+
+class FakeTerminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+class Restless:
+    """A view of one to five lines, which takes a while to draw."""
+
+    def __init__(self):
+        self.heights = itertools.cycle([1, 5, 2, 4])
+
+    def drawing(self, width):
+        time.sleep(0.003)
+        return "\n".join(["at work"] * next(self.heights))
+
+    def line(self):
+        return "at work"
+
+
+def test_a_view_that_is_redrawn_while_lines_are_printed_erases_none_of_them(monkeypatch):
+    terminal = FakeTerminal()
+    for name, value in {"TERM": "xterm-256color", "COLUMNS": "80", "LINES": "30"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setattr("pairscale.live.REDRAWS", 500)
+    with shown(Restless()):
+        for number in range(100):
+            say(f"line {number}")
+    assert [line for line in screen(terminal.getvalue()) if line] == [f"line {number}" for number in range(100)]
 
 
 @pytest.mark.slow
