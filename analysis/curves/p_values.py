@@ -2,7 +2,6 @@
 
 import numpy as np
 from scipy.stats import t as student
-from statsmodels.stats.multitest import multipletests
 
 from analysis.curves.variance import Array
 
@@ -10,11 +9,14 @@ ALPHA = 0.05  # below which a sentence or a mark says something: lack of fit, di
 
 
 def holm(p: Array) -> Array:
-    """Correct the (M,) p values of one family by Holm's step-down method (1979); NaN are no tests and stay."""
+    """Correct the (M,) p values of one family by Holm's step-down method (1979); NaN are no tests and stay.
+
+    As multipletests of statsmodels, which collects all garbage at every call: .3 s each where much is loaded.
+    """
     corrected = np.full(len(p), np.nan)
-    tests = ~np.isnan(p)
-    if tests.any():
-        corrected[tests] = multipletests(p[tests], method="holm")[1]
+    order = np.argsort(p)[: int((~np.isnan(p)).sum())]  # NaN are sorted last
+    steps = p[order] * np.arange(len(order), 0, -1)
+    corrected[order] = np.minimum(np.maximum.accumulate(steps), 1)
     return corrected
 
 

@@ -14,6 +14,7 @@ from scipy.stats import norm
 
 from analysis.curves.designs import Design
 from analysis.curves.variance import Array, Numbers
+from analysis.measures.reading.delta import Nothing
 from analysis.measures.reading.regressions import folds_of
 from analysis.measures.reading.tables import MIN_TEXTS
 
@@ -59,7 +60,7 @@ class SimulatedReading:
 
     @property
     def clusters(self) -> Array:
-        """(N,) number of the sentence of each row, or of its text where these are many, as by default."""
+        """(N,) number of the sentence of each row, or of its text where these are enough, as by default."""
         if self.texts >= MIN_TEXTS:
             return np.repeat(np.arange(self.texts), self.sentences * self.words)
         return np.repeat(np.arange(self.texts * self.sentences), self.words)
@@ -76,8 +77,12 @@ class SimulatedReading:
         Of held-out words, whose regression has to estimate one more coefficient: that costs half a nat in all.
         """
         explained = np.asarray(r) ** 2 * self.effect**2 / (self.effect**2 + 1)
-        training = self.rows * (1 - 1 / min(self.folds, self.texts))
-        return -0.5 * np.log1p(-explained) - 0.5 / training
+        return -0.5 * np.log1p(-explained) + self.nothing.delta
+
+    @property
+    def nothing(self) -> Nothing:
+        """The expected delta of a surprisal that is unrelated to times."""
+        return Nothing.of(1, self.rows, round(self.rows * (1 - 1 / min(self.folds, self.texts))))
 
     def expected(self) -> Array:
         """Return (S,) expected deltas over new runs of each size: over 20,001 quantiles of normal r."""

@@ -13,18 +13,58 @@ WORDS, RUNS, BOTH = "words", "runs", "words and runs"
 _ONE = np.ones((1, 1))  # one mean over all words, of the functions that know several paradigms
 
 
+_PRIOR_ROWS = 4  # weight of what the error is where surprisal adds nothing, in the error of the root
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """The delta that is expected of surprisal that adds nothing, nats a word, and the rows of the regression."""
+
+    delta: float
+    rows: int
+
+    @classmethod
+    def of(cls, coefficients: int, rows: int, training: int | None) -> "Nothing":
+        """Return that of some additional coefficients.
+
+        Each costs 1/2 nat in all on rows that the regression was not fitted on, of which `training` fit it, and gains
+        as much on those that it was fitted to (None), to first order (Akaike 1974).
+        """
+        return cls(coefficients / 2 / rows if training is None else -coefficients / 2 / training, rows)
+
+
 @dataclass(frozen=True)
 class Estimate:
-    """A weighted sum of runs' deltas; error and degrees of freedom by what is drawn anew, NaN where it has none."""
+    """A weighted sum of runs' deltas; error and degrees of freedom by what is drawn anew, NaN where it has none.
+
+    nothing: of a mean of deltas, whose limits are then Student's on the scale of its root; None: of differences.
+    """
 
     value: float
     errors: dict[str, tuple[float, float]]
+    nothing: Nothing | None = None
 
     def limits(self, over: str, confidence: float) -> tuple[float, float]:
-        """Return Student's limits over new WORDS, RUNS or BOTH."""
+        """Return limits over new WORDS, RUNS or BOTH, with the estimate between them."""
         error, degrees = self.errors[over]
-        half = float(student.ppf(0.5 + confidence / 2, degrees)) * error
-        return self.value - half, self.value + half
+        t = float(student.ppf(0.5 + confidence / 2, degrees))
+        if self.nothing is None or np.isnan(error):
+            return self.value - t * error, self.value + t * error
+        return self._limits_of_root(error, t, self.nothing)
+
+    def _limits_of_root(self, error: float, t: float, nothing: Nothing) -> tuple[float, float]:
+        """Return the limits of a delta from those of the standardised coefficient b that it stands for.
+
+        Delta is about b^2 / 2 more than that of nothing, and its error about |b| times that of b: limits around delta
+        itself are too narrow where chance makes it small. The squared estimate of b is 1 / rows above b^2 on average.
+        The error of b is that of delta over |b|, and 1 / sqrt(rows) where surprisal adds nothing: both are weighed, as
+        the first is unknown there.
+        """
+        square = max(2 * (self.value - nothing.delta) + 1 / nothing.rows, 0)
+        prior = _PRIOR_ROWS / nothing.rows
+        half = t * float(np.sqrt((error**2 + prior / nothing.rows) / (square + prior)))
+        low, high = max(square**0.5 - half, 0) ** 2, (square**0.5 + half) ** 2
+        return min(nothing.delta + low / 2, self.value), nothing.delta + high / 2
 
     @property
     def over(self) -> str:
@@ -44,8 +84,10 @@ def contributions(difference: Array, cluster: Numbers) -> Array:
     return np.asarray(mean + sums * (clusters / rows))
 
 
-def estimate(c: Array, of_clusters: Array, design: Design | None, method: Interval) -> Estimate:
-    """Return c @ deltas with its errors; c (R,), of_clusters (R, C) of `contributions`.
+def estimate(
+    c: Array, of_clusters: Array, design: Design | None, method: Interval, nothing: Nothing | None = None
+) -> Estimate:
+    """Return c @ deltas with its errors; c (R,), of_clusters (R, C) of `contributions`; `nothing` if it is a mean.
 
     design, method: of the runs, as for slopes of accuracies; None or Interval.NONE: the interval is over words alone.
     Over both, the variances are added and the interaction of runs and words, which both hold, is subtracted once.
@@ -67,4 +109,4 @@ def estimate(c: Array, of_clusters: Array, design: Design | None, method: Interv
         parts = np.asarray([[runs], [words]])
         free = float(satterthwaite(parts, np.asarray([[degrees], [clusters - 1.0]]))[0])
         errors |= {RUNS: (float(np.sqrt(runs)), degrees), BOTH: (float(np.sqrt(both)), free)}
-    return Estimate(float(c @ deltas), errors)
+    return Estimate(float(c @ deltas), errors, nothing)

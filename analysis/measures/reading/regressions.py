@@ -14,6 +14,7 @@ from statsmodels.tools.sm_exceptions import ConvergenceWarning
 
 from analysis.curves.variance import Array, Numbers
 from analysis.measures.reading.config import MIXED, ReadingConfig
+from analysis.measures.reading.delta import Nothing
 from analysis.measures.reading.predictors import FREQUENCY, SURPRISAL, named
 from pairscale.errors import ConfigError
 
@@ -93,10 +94,11 @@ class Fit:
     """What surprisal adds to one model's regression.
 
     difference: (N,) log-likelihoods (nats) of rows with surprisal less those without. coefficient, error: of the word's
-    surprisal, per bit, on all rows. note: of a fit that did not converge.
+    surprisal, per bit, on all rows. nothing: what a difference would be. note: of a fit that did not converge.
     """
 
     difference: Array
+    nothing: Nothing
     coefficient: float
     error: float
     note: str = ""
@@ -107,14 +109,15 @@ def fit_rows(table: pd.DataFrame, formulas: Formulas, config: ReadingConfig, clu
     if config.regression == MIXED:
         return _mixed(table, formulas)
     fold = folds_of(table["text"], config.folds, config.seed)
-    likelihoods, fit = [], None
+    likelihoods, coefficients = [], []
     for formula in (formulas.baseline, formulas.full):
         outcome, predictors = design_matrices(formula, table)
         likelihoods.append(held_out(outcome, predictors, fold))
-        fit = (outcome, predictors)
-    assert fit is not None
+        coefficients.append(predictors.shape[1])
+    rows = len(table)
+    nothing = Nothing.of(coefficients[1] - coefficients[0], rows, rows - rows // (int(fold.max()) + 1))
     whole = smf.ols(formulas.full, table).fit(cov_type="cluster", cov_kwds={"groups": cluster})
-    return Fit(likelihoods[1] - likelihoods[0], float(whole.params[SURPRISAL]), float(whole.bse[SURPRISAL]))
+    return Fit(likelihoods[1] - likelihoods[0], nothing, float(whole.params[SURPRISAL]), float(whole.bse[SURPRISAL]))
 
 
 def grouping(table: pd.DataFrame) -> str:
@@ -126,10 +129,11 @@ def _mixed(table: pd.DataFrame, formulas: Formulas) -> Fit:
     """Fit by maximum likelihood, with a random intercept for each participant, or text."""
     group = table[grouping(table)].factorize()[0]
     likelihoods: list[Array] = []
+    coefficients: list[int] = []
     notes: list[str] = []
     result: Any = None
     for formula in (formulas.baseline, formulas.full):
-        design_matrices(formula, table)  # for its errors
+        coefficients.append(design_matrices(formula, table)[1].shape[1])
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ConvergenceWarning)
             result = smf.mixedlm(formula, table, groups=group).fit(reml=False)
@@ -138,4 +142,6 @@ def _mixed(table: pd.DataFrame, formulas: Formulas) -> Fit:
         mean = model.exog @ np.asarray(result.fe_params)
         likelihoods.append(within_groups(model.endog, mean, group, float(result.scale), between))
     note = "; ".join(dict.fromkeys(notes))
-    return Fit(likelihoods[1] - likelihoods[0], float(result.params[SURPRISAL]), float(result.bse[SURPRISAL]), note)
+    nothing = Nothing.of(coefficients[1] - coefficients[0], len(table), None)
+    coefficient, error = float(result.params[SURPRISAL]), float(result.bse[SURPRISAL])
+    return Fit(likelihoods[1] - likelihoods[0], nothing, coefficient, error, note)

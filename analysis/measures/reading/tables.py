@@ -11,13 +11,13 @@ from analysis.curves.designs import Design, design_of, sizes_of
 from analysis.curves.intervals import Interval, no_interval, same_text
 from analysis.curves.variance import Array, Numbers
 from analysis.measures.reading.config import SENTENCE, TEXT, ReadingConfig
-from analysis.measures.reading.delta import BOTH, WORDS, Estimate, contributions, estimate
+from analysis.measures.reading.delta import BOTH, WORDS, Estimate, Nothing, contributions, estimate
 from analysis.measures.reading.predictors import FREQUENCY, SURPRISAL, Rows
 from analysis.measures.reading.regressions import Fit, Formulas, fit_rows
 from analysis.measures.reading.surprisals import Model
 from analysis.measures.reading.u_turn import slope, turn
 
-MIN_TEXTS = 20  # from which texts are the clusters: fewer say little about how texts vary
+MIN_TEXTS = 8  # from which texts are the clusters: fewer say little about how texts vary
 SIZES, PERPLEXITY = "training text", "perplexity"  # axes of curves
 
 
@@ -57,13 +57,14 @@ def delta_tables(
         zip(fits, contributions(np.stack([fit.difference for fit in fits.values()]), cluster), strict=True)
     )
     perplexity = {name: models[name].perplexity for name in fits}
+    nothing = next(iter(fits.values())).nothing  # of all models: they have the same rows and formulas
     rows = [_of_model(name, fit, of_clusters[name], runs, perplexity[name], confidence) for name, fit in fits.items()]
     means: list[dict[str, Any]] = []
     curves: list[dict[str, Any]] = []
     for group, of in runs.groupby("group", sort=False):
         design = design_of(of)
         part = np.stack([of_clusters[str(run)] for run in of.index])
-        means += [{"group": group, **row} for row in _of_sizes(of, part, design, perplexity, confidence)]
+        means += [{"group": group, **row} for row in _of_sizes(of, part, design, perplexity, confidence, nothing)]
         words = np.log2([perplexity[str(run)] for run in of.index])
         for axis, on in ((SIZES, design), (PERPLEXITY, dataclasses.replace(design, x=words))):
             curves.append({"group": group, "axis": axis, **_of_curve(part, on, axis == SIZES, confidence)})
@@ -84,7 +85,7 @@ _COLUMNS = {
 def _of_model(
     name: str, fit: Fit, of_clusters: Array, runs: pd.DataFrame, perplexity: float, confidence: float
 ) -> dict[str, Any]:
-    delta = estimate(np.ones(1), of_clusters[None], None, Interval.NONE)
+    delta = estimate(np.ones(1), of_clusters[None], None, Interval.NONE, fit.nothing)
     low, high = delta.limits(WORDS, confidence)
     on_curve = (
         dict(runs.loc[name, ["group", "size", "sample_words", "seed", "valid_ppl"]]) if name in runs.index else {}
@@ -98,7 +99,12 @@ def _of_model(
 
 
 def _of_sizes(
-    runs: pd.DataFrame, of_clusters: Array, design: Design, perplexity: Mapping[str, float], confidence: float
+    runs: pd.DataFrame,
+    of_clusters: Array,
+    design: Design,
+    perplexity: Mapping[str, float],
+    confidence: float,
+    nothing: Nothing,
 ) -> list[dict[str, Any]]:
     """Return the mean over the runs of each size, with its interval: over runs, too, where the size has several."""
     rows = []
@@ -106,7 +112,7 @@ def _of_sizes(
         of = design.size == number
         several = of.sum() > 1 and not design.trajectory and not same_text(design)
         method = Interval.T_SIZES if several else Interval.NONE
-        mean = estimate(np.full(of.sum(), 1 / of.sum()), of_clusters[of], design.of(of), method)
+        mean = estimate(np.full(of.sum(), 1 / of.sum()), of_clusters[of], design.of(of), method, nothing)
         low, high = mean.limits(mean.over, confidence)
         low_words, high_words = mean.limits(WORDS, confidence)
         known = [perplexity[str(run)] for run in runs.index[of]]

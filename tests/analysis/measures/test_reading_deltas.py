@@ -4,10 +4,15 @@ import dataclasses
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import norm
+from statsmodels.regression.linear_model import OLS
+from statsmodels.tools import add_constant
 
 from analysis.curves.designs import Design
 from analysis.curves.intervals import Interval
-from analysis.measures.reading.delta import BOTH, RUNS, WORDS, contributions, estimate
+from analysis.measures.reading.delta import BOTH, RUNS, WORDS, Estimate, Nothing, contributions, estimate
 from analysis.measures.reading.regressions import held_out
 from analysis.measures.reading.u_turn import slope, turn
 from tests.support.simulated_reading import SimulatedReading, held_out_at_once
@@ -54,6 +59,41 @@ def test_without_a_second_run_the_interval_is_over_words_alone():
     assert np.isnan(found.limits(BOTH, 0.95)).all()
     low, high = found.limits(WORDS, 0.95)
     assert low < found.value < high
+
+
+@given(
+    value=st.floats(-0.01, 0.5), error=st.floats(0, 0.1), delta=st.floats(-0.005, 0.005), rows=st.integers(50, 10_000)
+)
+def test_limits_of_a_mean_hold_it_and_end_at_what_nothing_would_get(value, error, delta, rows):
+    low, high = Estimate(value, {WORDS: (error, 9.0)}, Nothing(delta, rows)).limits(WORDS, 0.95)
+    assert low <= value <= high
+    assert low >= min(value, delta)
+
+
+def test_limits_of_a_large_mean_are_those_of_students_t():
+    errors = {WORDS: (0.001, 9.0)}
+    plain, of_root = Estimate(0.1, errors), Estimate(0.1, errors, Nothing(-1 / 20_000, 10_000))
+    assert of_root.limits(WORDS, 0.95) == pytest.approx(plain.limits(WORDS, 0.95), rel=0.002)
+
+
+def test_limits_of_a_small_mean_are_those_of_the_coefficient_of_the_regression():
+    """Of standardised times and predictor, delta is half of the squared coefficient."""
+    rng = np.random.default_rng(11)
+    n = 20_000
+    surprisal = rng.standard_normal(n)
+    surprisal = (surprisal - surprisal.mean()) / surprisal.std()
+    time = 0.02 * surprisal + rng.standard_normal(n)
+    full, without = OLS(time, add_constant(surprisal)).fit(), OLS(time, np.ones(n)).fit()
+    likelihoods = [
+        norm.logpdf(fit.resid, scale=np.sqrt(fit.ssr / n)) for fit in (full, without)
+    ]  # fmt: skip
+    of_rows = contributions((likelihoods[0] - likelihoods[1])[None], np.arange(n))
+    nothing = Nothing.of(1, n, None)
+    limits = estimate(np.ones(1), of_rows, None, Interval.NONE, nothing).limits(WORDS, 0.95)
+    expected = (full.conf_int()[1] / np.sqrt(full.ssr / n)) ** 2 / 2 + nothing.delta
+    assert limits == pytest.approx(expected, rel=0.03)
+    assert without.llf < full.llf  # and the means are those of the whole regressions
+    assert of_rows.mean() == pytest.approx((full.llf - without.llf) / n)
 
 
 def test_a_curve_that_turns_is_told_from_one_that_rises():
