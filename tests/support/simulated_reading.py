@@ -38,6 +38,11 @@ def held_out_at_once(outcome: Array, predictors: Array, fold: Numbers) -> Array:
     return np.asarray(norm.logpdf(residual, scale=np.sqrt(variance[fold])))
 
 
+def _correlations(r: Array) -> Array:
+    """Keep normal r within what a correlation can be."""
+    return np.clip(r, -0.99, 0.99)
+
+
 @dataclass(frozen=True)
 class SimulatedReading:
     """r: of each size, so that their number is that of the sizes."""
@@ -87,7 +92,7 @@ class SimulatedReading:
     def expected(self) -> Array:
         """Return (S,) expected deltas over new runs of each size: over 20,001 quantiles of normal r."""
         quantiles = norm.ppf((np.arange(20_001) + 0.5) / 20_001)
-        return np.asarray([self.gain(r + self.run_sd * quantiles).mean() for r in self.r])
+        return np.asarray([self.gain(_correlations(r + self.run_sd * quantiles)).mean() for r in self.r])
 
     def draw(self, rng: np.random.Generator) -> tuple[Array, Array]:
         """Return (R, N) differences of held-out log-likelihoods, and the (R,) expected deltas of these very runs."""
@@ -100,6 +105,7 @@ class SimulatedReading:
         baseline = np.stack([np.ones(n), length, frequency], axis=1)
         fold = folds_of(pd.Series(text), self.folds, 1)
         r = np.repeat(self.r, self.seeds) + self.run_sd * rng.standard_normal(len(self.r) * self.seeds)
+        r = _correlations(r)
         without, differences = held_out_at_once(time, baseline, fold), []
         for of_run in r:
             other = np.sqrt(self.shared) * common + np.sqrt(1 - self.shared) * rng.standard_normal(n)
