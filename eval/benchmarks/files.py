@@ -15,7 +15,8 @@ from pairscale.errors import ConfigError, InputError
 from pairscale.hub import import_datasets
 from pairscale.schema import load_yaml
 
-DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
+TOK = ".tok"  # of the words of Natural Stories, as they are downloaded
+DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t", TOK: "\t"}
 FORMATS = (".csv", ".jsonl", ".parquet", ".tsv", ".txt")
 
 
@@ -83,7 +84,7 @@ def format_of(file: Path, key: str = "benchmark.path") -> tuple[str, str]:
     """
     bare = file.with_suffix("") if file.suffix in COMPRESSIONS else file
     ending = bare.suffix.lower()
-    if ending not in FORMATS or (ending == ".parquet" and bare != file):
+    if ending not in (*FORMATS, TOK) or (ending == ".parquet" and bare != file):
         allowed = f"{', '.join(FORMATS)}; all but .parquet also in {', '.join(COMPRESSIONS)}"
         folder = "be a folder, or " if key == "benchmark.path" else ""
         raise ConfigError(f"{key}={file}: must {folder}end in {allowed}")

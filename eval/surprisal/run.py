@@ -51,7 +51,7 @@ def run(config: EvalConfig) -> None:
         unknown = float((words["unk"] > 0).mean())
         table.add_row(name, f"{len(words):,}", f"{bits:.2f}", f"{2**bits:,.1f}", f"{unknown:.1%}", speed)
     console = Console(highlight=False)
-    print_table(console, table)
+    print_table(console, table, ("words/s", "perplexity", "unknown"))
     print_text(console, str(folder))
 
 

@@ -60,7 +60,7 @@ def test_means_of_natural_stories_are_read_as_they_are(tmp_path):
 
 def test_a_file_of_words_fills_the_gaps_of_times(tmp_path):
     gap = written(tmp_path, "item\tzone\tword\tWorkerId\tRT\n1\t1\tThe\tw\t300\n1\t3\truns\tw\t310\n", "rts.tsv")
-    words = written(tmp_path, "item\tzone\tword\n1\t1\tThe\n1\t2\tdog\n1\t3\truns\n", "words.tsv")
+    words = written(tmp_path, "item\tzone\tword\n1\t1\tThe\n1\t2\tdog\n1\t3\truns\n", "all_stories.tok")
     with pytest.raises(InputError, match=r"text 1 has no word 2, .*reading.words=FILE"):
         read_times(gap, ReadingConfig(form="natural_stories"))
     times = read_times(gap, ReadingConfig(form="natural_stories", words=str(words)))
