@@ -7,6 +7,7 @@ needs neither normal scores nor continuous ratings, and differences and means of
 means of their influences.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -151,39 +152,46 @@ def share(right: Bools) -> Statistic:
     return Statistic(value, right - value[:, None])
 
 
-def thresholded(scores: Array, good: Bools, fold: Numbers, matthews: bool) -> Bools:
-    """Return which sentences (R, S) are called good: those above the threshold that is best for the other folds.
+def thresholded(scores: Array, good: Bools, fold: Numbers, threshold: Callable[[Array, Bools], float]) -> Bools:
+    """Return which sentences (R, S) are called good: those above the threshold of the other folds' sentences.
 
-    matthews: best by Matthews' correlation, else by accuracy. Of several best thresholds the middle one counts; above
-    or below all is one, too.
+    threshold: best_threshold or matched_threshold. Above or below all is a threshold, too.
     """
     called = np.zeros(scores.shape, np.bool_)
     for row, of_run in enumerate(scores):
         for number in np.unique(fold):
             inside = fold == number
-            called[row, inside] = of_run[inside] > _threshold(of_run[~inside], good[~inside], matthews)
+            called[row, inside] = of_run[inside] > threshold(of_run[~inside], good[~inside])
     return called
 
 
-def _threshold(scores: Array, good: Bools, matthews: bool) -> float:
+def best_threshold(scores: Array, good: Bools) -> float:
+    """Return the threshold of the highest accuracy, of several the middle one; scores, good (S,)."""
     order = np.argsort(scores, kind="stable")
     values, right = scores[order], good[order]
     ends = np.flatnonzero(np.append(np.diff(values) > 0, True))  # a threshold parts no ties
     called_bad = np.concatenate([[0], ends + 1])
     misses = np.concatenate([[0], np.cumsum(right)])[called_bad]  # good sentences that are called bad
-    hits, n = right.sum() - misses, len(right)
-    false = (n - right.sum()) - (called_bad - misses)  # bad sentences that are called good
-    if matthews:
-        margins = (hits + false) * (misses + (n - right.sum()) - false) * right.sum() * (n - right.sum())
-        top = hits * ((n - right.sum()) - false) - false * misses
-        quality = np.where(margins > 0, top / np.sqrt(np.where(margins > 0, margins, 1)), 0)
-    else:
-        quality = hits + (n - right.sum()) - false
-    (best,) = np.nonzero(quality >= quality.max() - 1e-12)
+    false = (len(right) - right.sum()) - (called_bad - misses)  # bad sentences that are called good
+    wrong = misses + false
+    (best,) = np.nonzero(wrong == wrong.min())
     place = called_bad[best[len(best) // 2]]
-    if place in (0, n):
+    if place in (0, len(right)):
         return float("-inf" if place == 0 else "inf")
     return float((values[place - 1] + values[place]) / 2)
+
+
+def matched_threshold(scores: Array, good: Bools) -> float:
+    """Return the threshold by which as many sentences are called bad as are bad; scores, good (S,).
+
+    For Matthews' correlation: its own best threshold lies far out by chance where scores know little, which lowers it
+    on other sentences, by an amount that its influences do not show (tests/bench/ratings_coverage.py).
+    """
+    bad = int((~good).sum())
+    if bad in (0, len(good)):
+        return float("-inf" if bad == 0 else "inf")
+    below, above = np.partition(scores, [bad - 1, bad])[[bad - 1, bad]]
+    return float((below + above) / 2)
 
 
 def limits(statistic: Statistic, scale: Scale, confidence: float) -> tuple[Array, Array]:

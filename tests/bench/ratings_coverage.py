@@ -4,9 +4,10 @@
 
 A run's score of a sentence is a common part, a part of the run and sentence alone, and runs differ in how much they
 have of what people judge; ratings are continuous, means of ten answers from 1 to 4, or heavy-tailed. The truths are
-means over 200,000 sentences, over 200 runs (in every other study), or both. One row for each design, measure and
-question: covered, none (share without an interval), width (median). With 1,500 studies the standard error of a coverage
-of 95% is .6%.
+means over 200,000 sentences, over 200 runs (in every other study), or both; of accuracy and MCC, whose thresholds are
+chosen on four fifths of a study's sentences, means over as many samples of that size as there are. One row for each
+design, measure and question: covered, none (share without an interval), width (median). With 1,500 studies the standard
+error of a coverage of 95% is .6%.
 """
 
 import argparse
@@ -14,8 +15,9 @@ import sys
 import zlib
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -26,13 +28,23 @@ from scipy.stats import rankdata
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from analysis.curves.graded.agreement import Contrast
-from eval.ratings.measures import AUC, PEARSON, SCALES, SPEARMAN
-from eval.ratings.statistics import Statistic, auc, pearson, spearman
+from eval.ratings.measures import ACCURACY, AUC, MCC, PEARSON, SCALES, SPEARMAN
+from eval.ratings.statistics import (
+    Statistic,
+    auc,
+    best_threshold,
+    matched_threshold,
+    pearson,
+    share,
+    spearman,
+    thresholded,
+)
 from pairscale.files import write_text
 
 FILE = Path(__file__).parents[2] / "analysis" / "results" / "ratings_coverage.csv"
 QUESTIONS = {"items": "new sentences", "runs": "new runs", "both": "both"}
 MANY_SENTENCES, MANY_RUNS = 200_000, 200
+FOLDS, TESTED = 5, 4000  # of thresholds; sentences of the population that one threshold is tried on
 
 
 @dataclass(frozen=True)
@@ -99,23 +111,55 @@ DESIGNS = {
 }
 
 
-def statistics(scores, ratings, good, design: SimulatedRatings) -> Iterator[tuple[str, Statistic]]:
-    """Yield each measure with its influences, of pairs where there are any."""
-    units = np.arange(len(ratings)) // (2 if design.paired else 1)
-    for name, of in (
-        (PEARSON, pearson(scores, ratings)),
-        (SPEARMAN, spearman(scores, ratings)),
-        (AUC, auc(scores, good)),
-    ):
-        yield name, of.by(units)
+def units_of(count: int, design: SimulatedRatings) -> np.ndarray:
+    """Return the number (S,) of the unit of each sentence: of its pair where there are any."""
+    return np.arange(count) // (2 if design.paired else 1)
 
 
-def values(scores, ratings, good) -> dict[str, np.ndarray]:
+def folds_of(count: int, design: SimulatedRatings, rng: np.random.Generator) -> np.ndarray:
+    """Return the fold (S,) of each sentence, both sentences of a pair in one."""
+    units = units_of(count, design)
+    return (rng.permutation(units.max() + 1) % FOLDS)[units]
+
+
+def called(scores, good, fold) -> Iterator[tuple[str, Statistic]]:
+    """Yield accuracy and MCC by thresholds of the other folds."""
+    yield ACCURACY, share(thresholded(scores, good, fold, best_threshold) == good)
+    matthews = thresholded(scores, good, fold, matched_threshold).astype(np.float64)
+    yield MCC, pearson(matthews, good.astype(np.float64))
+
+
+def statistics(scores, ratings, good) -> Iterator[tuple[str, Statistic]]:
+    """Yield each measure without a threshold, with its influences."""
+    yield PEARSON, pearson(scores, ratings)
+    yield SPEARMAN, spearman(scores, ratings)
+    yield AUC, auc(scores, good)
+
+
+def expected_by_threshold(scores, good, design: SimulatedRatings) -> dict[str, float]:
+    """Return the accuracy and MCC of one run (S,) that samples of the design's size expect, on their scales."""
+    training = design.sentences * (FOLDS - 1) // FOLDS // 2 * 2
+    step = training + TESTED
+    fold = (np.arange(step) >= training).astype(np.int64)
+    values: dict[str, list[float]] = {ACCURACY: [], MCC: []}
+    for start in range(0, len(scores) - step, step):
+        part, labelled = scores[None, start : start + step], good[start : start + step]
+        right = labelled[training:]
+        for measure, threshold in ((ACCURACY, best_threshold), (MCC, matched_threshold)):
+            of = thresholded(part, labelled, fold, threshold)[:, training:]
+            correlation = pearson(of.astype(np.float64), right.astype(np.float64))
+            statistic = correlation if measure == MCC else share(of == right)
+            values[measure].append(np.nan_to_num(statistic.value[0]))  # all called good, or all bad: no correlation
+    return {measure: float(SCALES[measure].forth(np.asarray(np.mean(of)))) for measure, of in values.items()}
+
+
+def values(scores, ratings, good, fold) -> dict[str, np.ndarray]:
     """Return each measure of (R, S) scores, from their ranks and without influences, which take longer."""
+    by_threshold = {name: np.nan_to_num(of.value) for name, of in called(scores, good, fold)}
     ranks = rankdata(scores, axis=1)
     below = ranks[:, good].mean(axis=1) - (good.sum() + 1) / 2
     of_ranks = pearson(ranks, rankdata(ratings)).value
-    return {PEARSON: pearson(scores, ratings).value, SPEARMAN: of_ranks, AUC: below / (~good).sum()}
+    return {PEARSON: pearson(scores, ratings).value, SPEARMAN: of_ranks, AUC: below / (~good).sum(), **by_threshold}
 
 
 def labels(ratings: np.ndarray, design: SimulatedRatings) -> np.ndarray:
@@ -136,8 +180,10 @@ def simulate(name: str, studies: int) -> pd.DataFrame:
     by_weight = {}
     for weight in grid:
         many = design.scores(judged, rest, np.asarray([weight]), rng)
-        for measure, of in statistics(many, ratings, labels(ratings, design), replace(design, paired=False)):
-            by_weight.setdefault(measure, []).append(SCALES[measure].forth(of.value)[0])
+        good = labels(ratings, design)
+        expected = {name: float(SCALES[name].forth(of.value)[0]) for name, of in statistics(many, ratings, good)}
+        for measure, of in (expected | expected_by_threshold(many[0], good, design)).items():
+            by_weight.setdefault(measure, []).append(of)
     fits = {measure: np.polynomial.Polynomial.fit(grid, values, 4) for measure, values in by_weight.items()}
     grand = {measure: fit(design.weights(200_000, rng)).mean() for measure, fit in fits.items()}
     held: dict[tuple[str, str], list[tuple[float, float]]] = {}
@@ -148,12 +194,13 @@ def simulate(name: str, studies: int) -> pd.DataFrame:
             continue
         weights = design.weights(design.runs, rng)
         scores = design.scores(judged, rest, weights, rng)
-        over_runs = {}
+        over_runs, fold = {}, folds_of(len(good), design, rng)
         if study % 2 == 0:
             many = design.scores(judged, rest, design.weights(MANY_RUNS, rng), rng)
-            over_runs = {name: SCALES[name].forth(of).mean() for name, of in values(many, ratings, good).items()}
-        for measure, of in statistics(scores, ratings, good, design):
-            contrast = Contrast.of(of.mapped(SCALES[measure]), np.full(design.runs, 1 / design.runs), None)
+            over_runs = {name: SCALES[name].forth(of).mean() for name, of in values(many, ratings, good, fold).items()}
+        units = units_of(len(good), design)
+        for measure, of in chain(statistics(scores, ratings, good), called(scores, good, fold)):
+            contrast = Contrast.of(of.by(units).mapped(SCALES[measure]), np.full(design.runs, 1 / design.runs), None)
             limits = contrast.limits(0.95)
             truths = {"items": fits[measure](weights).mean(), "both": grand[measure]}
             pairs = {"items": (limits.low_items, limits.high_items), "both": (limits.low_both, limits.high_both)}

@@ -38,8 +38,9 @@ _DEFINITIONS = {
 _MEASURES = {
     "Pearson, Spearman": "Correlation of scores, or of their ranks, with ratings.",
     "AUC": "Share of all good and bad sentences, paired or not, of which the good one scores higher; chance is .5.",
-    "Accuracy, MCC": "Good and bad by a threshold: the best one for four fifths of the sentences, applied to the rest. "
-    "MCC: Matthews' correlation.",
+    "Accuracy": "Of good and bad by a threshold: the best one for four fifths of the sentences, applied to the rest.",
+    "MCC": "Matthews' correlation of good and bad with a threshold by which as many sentences of four fifths are "
+    "called good as are good, applied to the rest.",
     "Pairs": "Share of pairs whose good sentence scores higher.",
     "Of differences": "Correlation over pairs: the good sentence's score less the bad one's, and people's ratings so.",
 }

@@ -6,7 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu, pearsonr, spearmanr
 
-from eval.ratings.statistics import CORRELATION, SHARE, auc, limits, pearson, share, spearman, thresholded
+from eval.ratings.statistics import (
+    CORRELATION,
+    SHARE,
+    auc,
+    best_threshold,
+    limits,
+    matched_threshold,
+    pearson,
+    share,
+    spearman,
+    thresholded,
+)
 
 VALUES = st.lists(st.tuples(st.integers(-5, 5), st.integers(-5, 5), st.booleans()), min_size=6, max_size=40)
 
@@ -92,25 +103,23 @@ def test_scales_are_each_others_inverse():
         assert scale.slope(np.asarray(values)) == pytest.approx(slope, rel=1e-4)
 
 
-@pytest.mark.parametrize("matthews", [False, True])
-def test_thresholds_are_the_best_for_the_other_folds(matthews):
+def test_thresholds_are_the_best_for_the_other_folds():
     scores, _, good = simulated(120, seed=2, ties=True)
     fold = np.arange(120) % 3
-    called = thresholded(scores, good, fold, matthews)
+    called = thresholded(scores, good, fold, best_threshold)
     row = scores[0]
     for number in range(3):
         others, of = fold != number, fold == number
-
-        def quality(threshold, others=others):
-            guess = row[others] > threshold
-            if not matthews:
-                return (guess == good[others]).mean()
-            return np.corrcoef(guess, good[others])[0, 1] if 0 < guess.sum() < len(guess) else 0.0
-
         thresholds = [row.min() - 1, *(np.unique(row) + 0.25)]
-        best = max(map(quality, thresholds))
-        of_best = [row[of] > threshold for threshold in thresholds if quality(threshold) > best - 1e-12]
-        assert any((called[0, of] == guess).all() for guess in of_best)
+        accuracies = [((row[others] > threshold) == good[others]).mean() for threshold in thresholds]
+        best = [threshold for threshold, value in zip(thresholds, accuracies, strict=True) if value == max(accuracies)]
+        assert any((called[0, of] == (row[of] > threshold)).all() for threshold in best)
+
+
+@given(st.lists(st.tuples(st.floats(-9, 9), st.booleans()), min_size=2, max_size=30, unique_by=lambda drawn: drawn[0]))
+def test_a_matched_threshold_calls_as_many_bad_as_are_bad(drawn):
+    scores, good = (np.asarray(column) for column in zip(*drawn, strict=True))
+    assert (scores <= matched_threshold(scores, good)).sum() in (~good).sum() + np.asarray([0, 1])  # 1: by rounding
 
 
 def test_nothing_varies():
