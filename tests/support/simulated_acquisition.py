@@ -11,13 +11,22 @@ from analysis.curves.acquisition.sizes import crossing
 from analysis.curves.groups import GroupFit, fit_group
 from tests.support.simulated_judgements import SimulatedJudgements
 
-RISES, SATURATES, FLAT, FALLS = (0.5, 0.6, 0.7, 0.8, 0.9), (0.55, 0.75, 0.8, 0.81, 0.81), (0.6,) * 5, (0.8, 0.75, 0.7, 0.65, 0.6)
+RISES, SATURATES = (0.5, 0.6, 0.7, 0.8, 0.9), (0.55, 0.75, 0.8, 0.81, 0.81)
+FLAT, FALLS = (0.6,) * 5, (0.8, 0.75, 0.7, 0.65, 0.6)
 U, INVERTED = (0.75, 0.65, 0.6, 0.7, 0.8), (0.55, 0.7, 0.75, 0.65, 0.6)
 SLIGHT = (0.7, 0.67, 0.65, 0.68, 0.72)
 CEILING = (0.9, 0.97, 0.98, 0.99, 0.99)
 # Eight paradigms that cross .6 at different sizes, before the smallest one, or not by the largest; two are close.
-ORDER = ((0.62, 0.7, 0.8, 0.85, 0.9), (0.5, 0.62, 0.7, 0.75, 0.8), (0.5, 0.6, 0.7, 0.75, 0.8), (0.5, 0.53, 0.58, 0.7, 0.8),
-         (0.5, 0.5, 0.55, 0.57, 0.7), (0.5, 0.5, 0.52, 0.55, 0.58), (0.5,) * 5, (0.5, 0.52, 0.56, 0.63, 0.7))  # fmt: skip
+ORDER = (
+    (0.62, 0.7, 0.8, 0.85, 0.9),
+    (0.5, 0.62, 0.7, 0.75, 0.8),
+    (0.5, 0.6, 0.7, 0.75, 0.8),
+    (0.5, 0.53, 0.58, 0.7, 0.8),
+    (0.5, 0.5, 0.55, 0.57, 0.7),
+    (0.5, 0.5, 0.52, 0.55, 0.58),
+    (0.5,) * 5,
+    (0.5, 0.52, 0.56, 0.63, 0.7),
+)
 
 
 @dataclass(frozen=True)

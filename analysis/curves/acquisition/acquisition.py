@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
 from analysis.config import CurvesConfig
@@ -17,7 +16,7 @@ from analysis.curves.acquisition.sizes import (
     size_table,
     thresholds,
 )
-from analysis.curves.acquisition.smooths import smooth
+from analysis.curves.acquisition.smooths import Smooth, smooth
 from analysis.curves.acquisition.turns import shape_table
 from analysis.curves.designs import sizes_of
 from analysis.curves.groups import GroupFit, fit_groups
@@ -60,7 +59,7 @@ def acquire(judged: Judgements, config: CurvesConfig, untrained: Judgements | No
         rank, low, high = crossing_ranks(fit, found.x, threshold, bands, config.confidence)
         table = size_table(fit, threshold, baseline, config, bands).assign(rank=rank, rank_low=low, rank_high=high)
         sizes.append(table[SIZE_COLUMNS])
-        curve = smooth(fit.y, fit.design, (units.table["level"] != "paradigm").to_numpy())
+        curve = smooth(fit.y, fit.design)
         shapes.append(shape_table(fit, curve, config))
         curves.append(curve_points(fit, curve))
         names = sizes_of(judged.runs[judged.runs["group"] == fit.group])
@@ -79,7 +78,7 @@ def _joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
-def curve_points(fit: GroupFit, curve) -> pd.DataFrame:  # type: ignore[no-untyped-def]
+def curve_points(fit: GroupFit, curve: Smooth | None) -> pd.DataFrame:
     """Return the points of the figure of shapes: group, level, name, kind (means, monotone or GAM), words, accuracy."""
     at, weights = size_means(fit.design)
     means = weights @ fit.y

@@ -1,11 +1,12 @@
 """The order in which units are acquired, with confidence sets of ranks, and correlations between orders.
 
-Ranks: each unit gets simultaneous limits (Bonferroni over the units of a level), and its rank lies between one more
-than the number of units that are surely acquired before it and the number of those that are not surely acquired after
-it (Klein, Wright and Wieczorek 2020, theorem 2.1). All sets of a level hold the true ranks together with the confidence
-asked for, whatever ties there are, which percentiles of resampled ranks do not (Mogstad, Romano, Shaikh and Wilhelm
-2024, section 2). Their sets by pairwise differences are narrower, but a difference of two amounts of text has no limits
-where one lies beyond the sizes of the study.
+Ranks by the amount of text: each unit gets simultaneous limits (Bonferroni over the units of a level), and its rank
+lies between one more than the number of units that are surely acquired before it and the number of those that are not
+surely acquired after it (Klein, Wright and Wieczorek 2020, theorem 2.1). Ranks by accuracy at a size: every two units
+are compared, paired by run, p values corrected by Holm's method (Mogstad, Romano, Shaikh and Wilhelm 2024, section 3),
+which is narrower; but a difference of two amounts of text has no limits where one lies beyond the sizes of the study.
+All sets of a level hold the true ranks together with the confidence asked for, whatever ties there are, which
+percentiles of resampled ranks do not (ibid., section 2).
 
 Correlations are of Spearman and Kendall, over units, with limits for other units like these (Bonett and Wright 2000).
 Noise between runs lowers them: the reliability of a mean over runs says by how much, and the corrected correlation is
@@ -21,11 +22,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy.stats import kendalltau, norm, rankdata, spearmanr
-from scipy.stats import t as student
 
 from analysis.curves.acquisition.sizes import Bands, size_means
-from analysis.curves.acquisition.spread import Spread
+from analysis.curves.acquisition.spread import FEW_UNITS, Spread, moderated, squared_correlation
 from analysis.curves.groups import GroupFit
+from analysis.curves.intervals import Interval, floored, hidden_variance, judgement_floor, run_terms
+from analysis.curves.p_values import holm, two_sided
 from analysis.curves.variance import Array, Numbers
 
 LEAST_UNITS = 6  # that two orders must have in common: of fewer, limits of a correlation hold nearly all of them
@@ -74,23 +76,72 @@ def accuracy_ranks(fit: GroupFit, sizes: Sequence[str], confidence: float) -> pd
     One row per size and unit: group, size, words, level, name, accuracy, rank, rank_low, rank_high.
     """
     at, weights = size_means(fit.design)
-    spread, rows = Spread(fit), []
-    for size, words, c in zip(sizes, 2**at, weights, strict=True):
-        mean = c @ fit.y
-        error, degrees = spread.errors(c)
-        ranks = np.full((3, len(mean)), np.nan)
-        for of in _levels(fit):
-            ranks[0, of] = rankdata(-mean[of], method="min")
-            if np.isfinite(error[of]).all():
-                half = student.ppf(0.5 + simultaneous(confidence, int(of.sum())) / 2, degrees[of]) * error[of]
-                ranks[1:, of] = rank_limits(-mean[of] - half, -mean[of] + half)
-        columns = dict(zip(("rank", "rank_low", "rank_high"), ranks, strict=True))
-        rows.append(
-            fit.units.table[["level", "name"]].assign(
-                group=fit.group, size=size, words=words, accuracy=mean, **columns
-            )
-        )
+    mean = weights @ fit.y
+    ranks = np.full((3, *mean.shape), np.nan)
+    for of in _levels(fit):
+        ranks[0][:, of] = rankdata(-mean[:, of], method="min", axis=1)
+        compared = Pairwise.of(fit, of)
+        for s, c in enumerate(weights):
+            ranks[1:, s, of] = compared.rank_limits(c, confidence)
+    columns = [dict(zip(("rank", "rank_low", "rank_high"), ranks[:, s], strict=True)) for s in range(len(at))]
+    named = fit.units.table[["level", "name"]]
+    rows = [
+        named.assign(group=fit.group, size=size, words=2 ** at[s], accuracy=mean[s], **columns[s])
+        for s, size in enumerate(sizes)
+    ]
     return pd.concat(rows, ignore_index=True)
+
+
+@dataclass(frozen=True)
+class Pairwise:
+    """Every two of some units of a group: numbers of the first and the second, (M,) each, among all units.
+
+    units: how many are compared. shared: mean squared correlation of the differences over runs.
+    """
+
+    fit: GroupFit
+    first: Numbers
+    second: Numbers
+    shared: float
+
+    @classmethod
+    def of(cls, fit: GroupFit, units: npt.NDArray[np.bool_]) -> "Pairwise":
+        """units: (U,) mask."""
+        numbers = np.flatnonzero(units)
+        first, second = np.array(list(combinations(numbers, 2)), dtype=np.intp).reshape(-1, 2).T
+        _, weights = size_means(fit.design)
+        apart = fit.y[:, first] - fit.y[:, second]
+        residual = apart - (weights @ apart)[fit.design.size]
+        shared = squared_correlation(residual, int((fit.design.counts - 1).sum()))
+        return cls(fit, first, second, shared)
+
+    def rank_limits(self, c: Array, confidence: float) -> Array:
+        """Return the least and the greatest rank of c @ y, the highest first: (2, units); NaN of a size of one run."""
+        numbers = np.unique([self.first, self.second])
+        rows = np.isin(self.fit.design.size, np.unique(self.fit.design.size[c != 0]))
+        part, weights, y = self.fit.design.of(rows), c[rows], self.fit.y[rows]
+        if (part.counts < 2).any() or part.trajectory or not len(numbers):
+            return np.full((2, max(1, len(numbers))), np.nan)
+        apart = y[:, self.first] - y[:, self.second]
+        terms = run_terms(Interval.T_SIZES, part, weights)
+        binomial = weights**2 @ Spread(self.fit).binomial[rows]
+        scale = binomial[self.first] + binomial[self.second]
+        variance, degrees = terms.variance(apart), terms.degrees(apart)
+        free = float(degrees.max())
+        if len(apart.T) >= FEW_UNITS and 0 < free < np.inf:
+            variance, common = moderated(variance / scale, free, self.shared)
+            variance, degrees = variance * scale, np.full(len(scale), common)
+        floor = judgement_floor(self.fit.outcome[rows], weights, part.size, self.fit.units)
+        variance = floored(variance, degrees, floor[self.first] + floor[self.second], confidence)
+        variance = variance + hidden_variance(part, weights, apart)
+        difference = weights @ apart
+        apart_surely = holm(two_sided(difference, np.sqrt(variance), degrees)) < 1 - confidence
+        higher = np.where(difference > 0, self.first, self.second)[apart_surely]
+        lower = np.where(difference > 0, self.second, self.first)[apart_surely]
+        better, worse = (np.zeros(len(numbers), dtype=np.intp) for _ in range(2))
+        np.add.at(better, np.searchsorted(numbers, lower), 1)
+        np.add.at(worse, np.searchsorted(numbers, higher), 1)
+        return np.stack([1.0 + better, float(len(numbers)) - worse])
 
 
 def _levels(fit: GroupFit) -> list[npt.NDArray[np.bool_]]:
@@ -188,4 +239,3 @@ def order_table(parts: Sequence[Sequence[Values]], level: str, confidence: float
     return pd.DataFrame(rows, columns=[name for name in ORDER_COLUMNS if name != "level"]).assign(level=level)[
         ORDER_COLUMNS
     ]
-

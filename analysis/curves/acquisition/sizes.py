@@ -113,9 +113,7 @@ class Bands:
 
     def limits(self, threshold: Array, confidence: float, new_pairs: bool = False) -> tuple[Array, Array]:
         """Return the (U,) ends of the confidence sets of crossings."""
-        error, degrees = (
-            (self.error_new_pairs, self.degrees_new_pairs) if new_pairs else (self.error, self.degrees)
-        )
+        error, degrees = (self.error_new_pairs, self.degrees_new_pairs) if new_pairs else (self.error, self.degrees)
         half = student.ppf(0.5 + confidence / 2, degrees) * error
         half = np.where(np.isfinite(half), half, 2.0)  # nothing is known there: wider than the scale
         low = _first_reached(self.x, self.curve + half, threshold)

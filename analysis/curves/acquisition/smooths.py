@@ -1,21 +1,21 @@
-"""Generalised additive models of curves (statsmodels), drawn beside monotone fits.
+"""Generalised additive models of curves, drawn beside monotone fits.
 
-A cubic B-spline of log2(words), its penalty chosen by generalised cross-validation. It describes a curve and tests
-nothing: where it turns may be noise (tests/bench/acquisition.py counts how often).
+A cubic B-spline of log2(words) with a penalty on its curvature (basis and penalty of statsmodels), chosen for each unit
+by generalised cross-validation. It describes a curve and tests nothing: where it turns may be noise
+(tests/bench/acquisition.py counts how often).
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
-from statsmodels.gam.api import BSplines, GLMGam
+from statsmodels.gam.api import BSplines
 
 from analysis.curves.designs import Design
 from analysis.curves.variance import Array
 
 LEAST_SIZES = 4  # a cubic needs so many
 MOST_BASES = 6
-PENALTIES = np.geomspace(1e-3, 1e3, 7)
+PENALTIES = np.geomspace(1e-4, 1e4, 17)
 POINTS = 33
 
 
@@ -39,40 +39,37 @@ class Smooth:
         return np.asarray((self.climb >= least) & (self.drop >= least))
 
 
-def smooth(y: Array, design: Design, units: npt.NDArray[np.bool_]) -> Smooth | None:
-    """Fit a GAM to some columns of (R, U) accuracies, NaN in the others; None with fewer than LEAST_SIZES sizes.
+def smooth(y: Array, design: Design) -> Smooth | None:
+    """Fit a GAM to each column of (R, U) accuracies; None with fewer than LEAST_SIZES sizes.
 
-    units: (U,), those that are fitted, in tens of milliseconds each. Sizes weigh equally, however many runs of each there are. The penalty of each column is that of PENALTIES with the
-    least generalised cross-validation.
+    Sizes weigh equally, however many runs of each there are. The estimate is that of GLMGam of statsmodels for normal
+    outcomes, which takes one column and one penalty at a time.
     """
     sizes = len(design.counts)
     if sizes < LEAST_SIZES:
         return None
-    x, weights = design.x[:, None], design.weights * len(design.x) / sizes
-    splines = BSplines(x, df=[min(sizes, MOST_BASES)], degree=[3], include_intercept=False)
+    weights = design.weights * len(design.x) / sizes
+    splines = BSplines(design.x[:, None], df=[min(sizes, MOST_BASES)], degree=[3], include_intercept=False)
+    model = np.column_stack([np.ones(len(y)), splines.basis])
+    penalty = np.zeros((model.shape[1],) * 2)
+    penalty[1:, 1:] = splines.penalty_matrices[0]
     grid = np.linspace(design.x.min(), design.x.max(), POINTS)
     basis = np.column_stack([np.ones(POINTS), splines.transform(grid[:, None])])
-    curve = np.full((POINTS, y.shape[1]), np.nan)
-    for u in np.flatnonzero(units):
-        curve[:, u] = basis @ _coefficients(y[:, u], splines, weights)
-    return Smooth(grid, curve)
+    curves, scores = [], []
+    for factor in PENALTIES:
+        coefficients, score = penalised(model, y, weights, factor * penalty)
+        curves.append(basis @ coefficients)
+        scores.append(score)
+    best = np.stack(scores).argmin(axis=0)
+    return Smooth(grid, np.stack(curves)[best, :, np.arange(y.shape[1])].T)
 
 
-def _coefficients(column: Array, splines: BSplines, weights: Array) -> Array:
-    """Return the coefficients of the constant and of the splines."""
-    if np.ptp(column) < 1e-12:
-        return np.append(column[:1], np.zeros(splines.basis.shape[1]))
-    ones = np.ones((len(column), 1))
-    fits = [GLMGam(column, ones, smoother=splines, alpha=[a], freq_weights=weights).fit() for a in PENALTIES]
-    best = min(fits, key=_cross_validation(column, weights))
-    return np.asarray(best.params)
+def penalised(model: Array, y: Array, weights: Array, penalty: Array) -> tuple[Array, Array]:
+    """Return coefficients (M, U) of a penalised weighted regression, and generalised cross-validation (U,).
 
-
-def _cross_validation(column: Array, weights: Array):  # type: ignore[no-untyped-def]
-    """Return the function from a fit to its score: n RSS / (n - effective degrees of freedom)^2."""
-
-    def score(fit) -> float:  # type: ignore[no-untyped-def]
-        left = len(column) - float(np.sum(fit.edf))
-        return float(weights @ (column - fit.fittedvalues) ** 2) / max(left, 1e-9) ** 2
-
-    return score
+    n RSS / (n - trace of the hat matrix)^2 without the factor n (Craven and Wahba 1979).
+    """
+    solved = np.linalg.solve(model.T @ (weights[:, None] * model) + penalty, model.T * weights)
+    coefficients = solved @ y
+    left = len(y) - float(np.trace(model @ solved))
+    return coefficients, weights @ (y - model @ coefficients) ** 2 / left**2

@@ -16,8 +16,14 @@ from scipy.optimize import brentq
 from scipy.special import digamma, polygamma
 
 from analysis.curves.groups import GroupFit
-from analysis.curves.intervals import Interval, hidden_variance, judgement_floor, run_terms, single_judgements
-from analysis.curves.intervals import floored as not_below
+from analysis.curves.intervals import (
+    Interval,
+    floored,
+    hidden_variance,
+    judgement_floor,
+    run_terms,
+    single_judgements,
+)
 from analysis.curves.variance import Array, cluster_weights, judgement_variance, pair_variance, satterthwaite
 
 FEW_UNITS = 4  # units of a level below which each keeps its own spread
@@ -91,7 +97,7 @@ class Spread:
         scale = weights**2 @ self.binomial[rows]
         own, degrees = self._moderated(terms.variance(y), terms.degrees(y), scale)
         floor = judgement_floor(outcome, weights, part.size, fit.units)
-        return not_below(own, degrees, floor, 0.95) + hidden_variance(part, weights, y), degrees
+        return floored(own, degrees, floor, 0.95) + hidden_variance(part, weights, y), degrees
 
     def _with_pairs(self, c: Array, variance: Array, degrees: Array) -> tuple[Array, Array]:
         """Add the variance over pairs to that over runs, chance in single judgements, which both hold, counted once."""
