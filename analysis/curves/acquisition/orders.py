@@ -26,7 +26,7 @@ from scipy.stats import kendalltau, norm, rankdata, spearmanr
 from analysis.curves.acquisition.sizes import Bands, size_means
 from analysis.curves.acquisition.spread import FEW_UNITS, Spread, moderated, squared_correlation
 from analysis.curves.groups import GroupFit
-from analysis.curves.intervals import Interval, floored, hidden_variance, judgement_floor, run_terms
+from analysis.curves.intervals import Interval, floored, hidden_variance, run_terms
 from analysis.curves.p_values import holm, two_sided
 from analysis.curves.variance import Array, Numbers
 
@@ -100,6 +100,7 @@ class Pairwise:
     """
 
     fit: GroupFit
+    spread: Spread
     first: Numbers
     second: Numbers
     shared: float
@@ -113,7 +114,7 @@ class Pairwise:
         apart = fit.y[:, first] - fit.y[:, second]
         residual = apart - (weights @ apart)[fit.design.size]
         shared = squared_correlation(residual, int((fit.design.counts - 1).sum()))
-        return cls(fit, first, second, shared)
+        return cls(fit, Spread(fit), first, second, shared)
 
     def rank_limits(self, c: Array, confidence: float) -> Array:
         """Return the least and the greatest rank of c @ y, the highest first: (2, units); NaN of a size of one run."""
@@ -124,14 +125,14 @@ class Pairwise:
             return np.full((2, max(1, len(numbers))), np.nan)
         apart = y[:, self.first] - y[:, self.second]
         terms = run_terms(Interval.T_SIZES, part, weights)
-        binomial = weights**2 @ Spread(self.fit).binomial[rows]
+        spread = self.spread
+        binomial, floor = weights**2 @ spread.binomial[rows], weights**2 @ spread.floors[rows]
         scale = binomial[self.first] + binomial[self.second]
         variance, degrees = terms.variance(apart), terms.degrees(apart)
         free = float(degrees.max())
         if len(apart.T) >= FEW_UNITS and 0 < free < np.inf:
             variance, common = moderated(variance / scale, free, self.shared)
             variance, degrees = variance * scale, np.full(len(scale), common)
-        floor = judgement_floor(self.fit.outcome[rows], weights, part.size, self.fit.units)
         variance = floored(variance, degrees, floor[self.first] + floor[self.second], confidence)
         variance = variance + hidden_variance(part, weights, apart)
         difference = weights @ apart

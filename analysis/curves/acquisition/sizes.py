@@ -26,7 +26,7 @@ from analysis.curves.variance import Array
 from analysis.study.judgements import Judgements
 
 BEFORE, ESTIMATED, NOT_YET = "before the smallest size", "estimated", "not by the largest size"
-STEPS = 8  # points of a band from one size to the next
+STEPS = 4  # points of a band from one size to the next
 ONE_RUN = "one run of each size: no limits"
 SIZE_COLUMNS = [
     "group", "level", "name", "phenomenon", "paradigms", "n_pairs", "threshold", "baseline", "words", "low", "high",

@@ -21,7 +21,7 @@ POINTS = 33
 
 @dataclass(frozen=True)
 class Smooth:
-    """A fitted curve: x (G,) and curve (G, U); climb and drop (U,): its greatest rise and fall from one x to a later."""
+    """A fitted curve: x (G,) and curve (G, U); climb, drop (U,): greatest rise and fall from an x to a later one."""
 
     x: Array
     curve: Array

@@ -20,11 +20,17 @@ from analysis.curves.intervals import (
     Interval,
     floored,
     hidden_variance,
-    judgement_floor,
     run_terms,
     single_judgements,
 )
-from analysis.curves.variance import Array, cluster_weights, judgement_variance, pair_variance, satterthwaite
+from analysis.curves.variance import (
+    Array,
+    cluster_weights,
+    judgement_variance,
+    pair_variance,
+    satterthwaite,
+    weighted_squares,
+)
 
 FEW_UNITS = 4  # units of a level below which each keeps its own spread
 LEAST_SHARE = 1e-3  # of the median variance: least of those whose logarithms are compared
@@ -52,6 +58,13 @@ class Spread:
         residual, free = y - means[design.size], int((design.counts - 1).sum())
         levels = self.fit.units.table["level"].to_numpy()
         return {level: squared_correlation(residual[:, levels == level], free) for level in np.unique(levels)}
+
+    @cached_property
+    def floors(self) -> Array:
+        """(R, U) least variance of a run's accuracy by chance in single judgements, that of the run's size."""
+        design, units = self.fit.design, self.fit.units
+        of_sizes = [single_judgements(self.fit.outcome[design.size == s], units)[0] for s in range(len(design.counts))]
+        return np.stack([weighted_squares(of, units.weights) for of in of_sizes])[design.size]
 
     @cached_property
     def _largest(self) -> tuple[Array, Array]:
@@ -92,12 +105,11 @@ class Spread:
         """Return the (U,) variance of c @ y over new runs, of sizes with two runs or more, and its degrees."""
         fit = self.fit
         rows = np.isin(fit.design.size, np.unique(fit.design.size[c != 0]))
-        part, outcome, y, weights = fit.design.of(rows), fit.outcome[rows], fit.y[rows], c[rows]
+        part, y, weights = fit.design.of(rows), fit.y[rows], c[rows]
         terms = run_terms(Interval.T_SIZES, part, weights)
         scale = weights**2 @ self.binomial[rows]
         own, degrees = self._moderated(terms.variance(y), terms.degrees(y), scale)
-        floor = judgement_floor(outcome, weights, part.size, fit.units)
-        return floored(own, degrees, floor, 0.95) + hidden_variance(part, weights, y), degrees
+        return floored(own, degrees, c**2 @ self.floors, 0.95) + hidden_variance(part, weights, y), degrees
 
     def _with_pairs(self, c: Array, variance: Array, degrees: Array) -> tuple[Array, Array]:
         """Add the variance over pairs to that over runs, chance in single judgements, which both hold, counted once."""
