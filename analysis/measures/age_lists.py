@@ -82,7 +82,8 @@ def _ages(path: Path, columns: Sequence[str], rows: Sequence[Any], names: Sequen
             return pd.DataFrame({"word": names, "age": values}), f"{column}, {unit}"
     allowed = ", ".join((*YEARS, *MONTHS))
     raise InputError(
-        f"{path}: no column of ages ({allowed}), and no proportions by age (age and proportion, or columns 16, 17, ...); "
+        f"{path}: no column of ages ({allowed}), and no proportions by age (age and proportion, or columns 16, 17, "
+        "...); "
         f"there are {', '.join(columns)}"
     )
 
@@ -106,7 +107,10 @@ def _shares(rows: Sequence[Any], column: str) -> list[float]:
 def _halves(long: pd.DataFrame) -> pd.DataFrame:
     """Return word and age of rows word, age, share; NaN where the age lies outside of those that were asked."""
     known = long[long["share"].notna() & long["age"].notna()]
-    rows = [{"word": word, "age": half_age(of["age"].to_numpy(), of["share"].to_numpy())} for word, of in known.groupby("word", sort=False)]
+    rows = [
+        {"word": word, "age": half_age(of["age"].to_numpy(), of["share"].to_numpy())}
+        for word, of in known.groupby("word", sort=False)
+    ]
     return pd.DataFrame(rows, columns=["word", "age"])
 
 

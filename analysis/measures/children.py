@@ -95,7 +95,9 @@ def word_surprisals(folder: Path, runs: Sequence[str], wanted: set[str]) -> tupl
         rows = rows.assign(word=rows["word"].map(plain_word))
         rows = rows[rows["word"].isin(wanted) & (rows["tokens"] > 0)]
         by = rows.groupby("word")
-        table = by.agg(surprisal=("surprisal", "mean"), tokens=("tokens", "mean"), unk=("unk", "max"), n=("unk", "size"))
+        table = by.agg(
+            surprisal=("surprisal", "mean"), tokens=("tokens", "mean"), unk=("unk", "max"), n=("unk", "size")
+        )
         tables[run] = table[(table["unk"] == 0) & (table["n"] >= LEAST_OCCURRENCES)]
     if not tables:
         raise RunError(f"{folder}: no run of the study has surprisals there")
@@ -104,7 +106,9 @@ def word_surprisals(folder: Path, runs: Sequence[str], wanted: set[str]) -> tupl
         raise RunError(f"{folder}: runs read different texts ({first} and {other}); remove the files of one")
     words = sorted(set.intersection(*(set(table.index) for table in tables.values())))
     parts = [table.loc[words] for table in tables.values()]
-    surprisal, tokens = (np.stack([part[name].to_numpy(np.float64) for part in parts]) for name in ("surprisal", "tokens"))
+    surprisal, tokens = (
+        np.stack([part[name].to_numpy(np.float64) for part in parts]) for name in ("surprisal", "tokens")
+    )
     return list(tables), Surprisals(words, surprisal, tokens, parts[0]["n"].to_numpy(np.int64))
 
 
@@ -233,7 +237,9 @@ class Group:
             learnt(at, (weights * of / (weights * of).sum(axis=1, keepdims=True)) @ self.surprisal, self.chance).x
             for of in drawn
         ]
-        return float(np.var(statistic(measure, np.stack(values), self.ages, controls).mapped(CORRELATION).value, ddof=1))
+        return float(
+            np.var(statistic(measure, np.stack(values), self.ages, controls).mapped(CORRELATION).value, ddof=1)
+        )
 
 
 def groups_of(
@@ -244,7 +250,9 @@ def groups_of(
     found = []
     for name, part in runs[runs.index.isin(read)].groupby("group", sort=False):
         rows = [place[str(run)] for run in part.index]
-        chance = np.mean([of.tokens[row] * np.log2(vocabulary(run, part)) for row, run in zip(rows, part.index, strict=True)], axis=0)
+        chance = np.mean(
+            [of.tokens[row] * np.log2(vocabulary(run, part)) for row, run in zip(rows, part.index, strict=True)], axis=0
+        )
         found.append(Group(str(name), design_of(part), sizes_of(part), of.surprisal[rows], chance, ages, controls))
     return found
 
