@@ -148,6 +148,8 @@ class Analysis:
             judged.notes += section.ablations.notes
         with self.quiet.status(f"{escape(self.names[label])}: order of acquisition and shapes"):
             section.acquisition = acquire(judged, config, untrained)
+        if section.acquisition:
+            tables |= section.acquisition.tables
         section.findings = findings(curves, judged.unit, config.confidence, tables.get("mixed-model"))
         section.correlations = correlation(curves.slopes, config.confidence)
         differences = tables["slope-differences"]

@@ -5,7 +5,7 @@ vocabulary, to what it is at the largest size: the sizes of a curve take the pla
 amounts of text, and the surprisals at each size (Portelance et al. 2020), are correlated with the ages.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,11 @@ from analysis.curves.acquisition.sizes import size_means
 from analysis.curves.designs import Design, design_of, sizes_of
 from analysis.curves.graded.agreement import Contrast
 from analysis.curves.intervals import resampled_runs
-from analysis.curves.variance import Array
-from eval.ratings.statistics import CORRELATION, Statistic, pearson, spearman
+from eval.ratings.statistics import CORRELATION, Array, Statistic, pearson, spearman
 from eval.surprisal.files import read_surprisals
 from pairscale.errors import ConfigError, RunError
 
+Floats = npt.NDArray[np.floating]
 LEAST_OCCURRENCES = 5  # of a word in the text, of which its surprisal is a mean
 LEAST_WORDS = 20  # that a correlation is computed of
 MOST_CENSORED = 0.5  # share of words acquired before the smallest size from which their order says nothing
@@ -112,7 +112,7 @@ def word_surprisals(folder: Path, runs: Sequence[str], wanted: set[str]) -> tupl
     return list(tables), Surprisals(words, surprisal, tokens, parts[0]["n"].to_numpy(np.int64))
 
 
-def halfway(x: Array, curves: Array, chance: Array) -> Array:
+def halfway(x: Floats, curves: Floats, chance: Array) -> Array:
     """Return the (U,) x at which sigmoids of (S, U) curves have fallen halfway from chance to their last value.
 
     x (S,) ascending, chance (U,). A sigmoid starts at chance and falls to an asymptote; of a grid of steepness and
@@ -144,7 +144,7 @@ def statistic(measure: str, scores: Array, ages: Array, controls: Array | None) 
     """Return the correlation of (R, W) scores with (W,) ages; a partial one of ranks is that of residuals of ranks."""
     if measure == SPEARMAN and controls is None:
         return spearman(scores, ages)
-    if measure == SPEARMAN:
+    if measure == SPEARMAN and controls is not None:
         scores, ages = rankdata(scores, axis=1), rankdata(ages)
         controls = rankdata(controls, axis=1)
     return pearson(residual(scores, controls), residual(ages[None], controls)[0])
@@ -163,7 +163,7 @@ class Learnt:
         return float((self.early | self.late).mean())
 
 
-def learnt(at: Array, curves: Array, chance: Array) -> Learnt:
+def learnt(at: Floats, curves: Floats, chance: Array) -> Learnt:
     """Return where words are acquired, those beyond the sizes of the study at the ends; without a fall: late."""
     x = halfway(at, curves, chance)
     early, late = x < at[0], ~(x <= at[-1])
@@ -259,7 +259,7 @@ def groups_of(
 
 def vocabulary(run: Any, runs: pd.DataFrame) -> int:
     """Return the number of tokens that a run's model chooses from."""
-    manifest: Mapping[str, Any] = runs.at[run, "manifest"]
+    manifest: Any = runs.at[run, "manifest"]
     size = (manifest.get("corpus") or {}).get("vocabulary")
     if not size:
         raise RunError(f"{run}: its manifest records no vocabulary, which chance of a word is one over")

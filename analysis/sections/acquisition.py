@@ -50,6 +50,11 @@ def _first(table: pd.DataFrame) -> pd.DataFrame:
     return table[table["level"] == LEVEL]
 
 
+def _by_group(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """Return the rows of phenomena of each curve."""
+    return [(str(group), part) for group, part in _first(table).groupby("group", sort=False)]
+
+
 def order_exhibit(of: Acquisition, unit: str, confidence: float) -> Exhibit:
     """Return the amounts of text from which units are acquired, in their order."""
     rows = _levels(of.sizes).sort_values(["group", "level", "rank", "name"], ascending=[True, False, True, True])
@@ -83,7 +88,7 @@ def order_exhibit(of: Acquisition, unit: str, confidence: float) -> Exhibit:
         intervals={},
         charts={"order": partial(order_chart, drawn, unit)},
         columns=1,
-        takeaways=[(str(group), size_sentence(part, LEVEL)) for group, part in _first(of.sizes).groupby("group", sort=False)],
+        takeaways=[(group, size_sentence(part, LEVEL)) for group, part in _by_group(of.sizes)],
         definitions={
             "Limits": "All amounts of text at which the band of the curve holds the threshold, for new runs on these "
             "pairs.",
@@ -135,11 +140,11 @@ def shapes_exhibit(of: Acquisition, unit: str) -> Exhibit:
         charts=charts,
         columns=4,
         legend=groups,
-        takeaways=[(str(group), shape_sentence(part, LEVEL)) for group, part in _first(of.shapes).groupby("group", sort=False)],
+        takeaways=[(group, shape_sentence(part, LEVEL)) for group, part in _by_group(of.shapes)],
         definitions={
             "Turn": "Two lines with opposite signs on either side of a size (Simonsohn 2018), p values times the "
-            "number of "
-            "breaks and the two directions, then by Holm: at most 5% of studies show one by mistake under curves that "
+            "number of breaks and the two directions, then by Holm: at most 5% of studies show one by mistake "
+            "under curves that "
             "only "
             "rise, only fall or are flat.",
             "Trend": "The slope over all sizes; flat: surely within analysis.equivalence_margin.",

@@ -9,7 +9,6 @@ import pandas as pd
 
 from analysis.config import AnalysisConfig
 from analysis.curves.acquisition.sizes import size_means
-from analysis.curves.variance import Array
 from analysis.exhibits.exhibit import Exhibit, existing
 from analysis.exhibits.figures.acquisition import words_chart
 from analysis.exhibits.sentences.curves import extent, plural
@@ -33,6 +32,7 @@ from analysis.sections.section import CHILDREN, TableSection
 from analysis.study.collect import PROBLEMS, Study
 from analysis.study.judgements import unit_of
 from corpora.word_counts import sample_counts
+from eval.ratings.statistics import Array
 from pairscale.errors import ConfigError, InputError, StoreError
 from pairscale.files import sha256_file
 from pairscale.sizes import readable_size
@@ -77,10 +77,11 @@ class Children:
         """Return log2 frequency and length (2, W), the first counted in the largest sample that was read."""
         runs = self.study.runs.loc[self.read]
         run = str(runs["sample_words"].idxmax())
+        manifest: Any = runs.at[run, "manifest"]
         try:
             counts = sample_counts(
                 self.study.config[run],
-                runs.at[run, "manifest"],
+                manifest,
                 Path(self.config.paths.store),
                 str(runs.at[run, "reference"]),
             )
@@ -173,7 +174,7 @@ class Children:
             "them (hollow "
             "in the figure: outside of its sizes), and their mean surprisal at the smallest and the largest size.",
             rows.reset_index(drop=True),
-            cells={name: decimal_text for name in rows if rows[name].dtype.kind == "f"} | {"occurrences": count},
+            cells={str(name): decimal_text for name in rows if rows[name].dtype.kind == "f"} | {"occurrences": count},
             texts={name: [of[place] for place in order] for name, of in texts.items()},
             intervals={},
             charts=charts,

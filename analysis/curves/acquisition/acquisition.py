@@ -39,6 +39,11 @@ class Acquisition:
     values: dict[str, list[list[Values]]]
     margin: float
 
+    @property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """The tables with all their columns, for files."""
+        return {"acquisition-sizes": self.sizes, "acquisition-turns": self.shapes, "acquisition-at-sizes": self.ranks}
+
 
 def acquire(judged: Judgements, config: CurvesConfig, untrained: Judgements | None = None) -> Acquisition | None:
     """Find sizes, ranks, shapes and orders of all groups with two sizes or more; None if there is none.

@@ -166,7 +166,8 @@ def size_table(
     """
     found = crossings(fit, threshold, config.confidence, bands)
     design = fit.design
-    ends = {"from_words": 2 ** design.x[design.size == 0].mean(), "to_words": 2**design.last}
+    at, _ = size_means(design)
+    ends = {"from_words": round(2 ** at[0]), "to_words": round(2 ** at[-1])}
     status = np.where(np.isneginf(found.x), BEFORE, np.where(np.isposinf(found.x), NOT_YET, ESTIMATED))
     limits = {name: np.exp2(getattr(found, name)) for name in ("low", "high", "low_new_pairs", "high_new_pairs")}
     return fit.units.table.assign(

@@ -8,7 +8,7 @@ from analysis.curves.acquisition.turns import FALLS, FLAT, INVERTED, OPEN, RISES
 from analysis.curves.words_to_people import words_text
 from analysis.exhibits.sentences.curves import in_text, joined, plural
 from analysis.exhibits.tables.text import accuracy_text, signed_text, supported_digits
-from pairscale.sizes import readable_size
+from pairscale.sizes import format_size, readable_size
 
 NAMED = 6  # units that a sentence names
 _VERBS = {RISES: "rises", FALLS: "falls", U: "falls, then rises (a U)", INVERTED: "rises, then falls (an inverted U)",
@@ -30,7 +30,7 @@ def size_sentence(rows: pd.DataFrame, noun: str) -> str:
     if rows["low"].isna().all():
         return f"{plural(len(rows), noun)}, without limits ({rows['note'].iloc[0]})."
     ordered = rows.sort_values(["rank", "name"])
-    first, last = (_words(ordered[name].iloc[0]) for name in ("from_words", "to_words"))
+    first, last = (_size(ordered[name].iloc[0]) for name in ("from_words", "to_words"))
     before = list(ordered.loc[ordered["high"] == 0, "name"])
     within = list(ordered.loc[(ordered["high"] > 0) & (ordered["high"] < float("inf")), "name"])
     never = list(ordered.loc[ordered["low"] == float("inf"), "name"])
@@ -51,7 +51,13 @@ def size_sentence(rows: pd.DataFrame, noun: str) -> str:
 
 
 def _words(words: float) -> str:
+    """Format an estimated amount of text: 360k."""
     return words_text(words) if words >= 1000 else readable_size(f"{words:.0f}")
+
+
+def _size(words: float) -> str:
+    """Format a size of the study: 125k."""
+    return readable_size(format_size(round(words)))
 
 
 def rank_sentence(rows: pd.DataFrame, noun: str) -> str:
@@ -118,7 +124,7 @@ def acquired_text(row: pd.Series) -> str:
     """Format an amount of text: 2.4M, or that it lies before the smallest or beyond the largest size."""
     if row["words"] == row["words"]:
         return _words(row["words"])
-    return f"below {_words(row['from_words'])}" if row["status"] == BEFORE else f"beyond {_words(row['to_words'])}"
+    return f"below {_size(row['from_words'])}" if row["status"] == BEFORE else f"beyond {_size(row['to_words'])}"
 
 
 def limits_text(row: pd.Series, suffix: str = "") -> str:
@@ -126,6 +132,6 @@ def limits_text(row: pd.Series, suffix: str = "") -> str:
     low, high = row[f"low{suffix}"], row[f"high{suffix}"]
     if low != low:
         return "–"
-    below, beyond = f"below {_words(row['from_words'])}", f"beyond {_words(row['to_words'])}"
+    below, beyond = f"below {_size(row['from_words'])}", f"beyond {_size(row['to_words'])}"
     ends = [below if of == 0 else beyond if of == float("inf") else _words(of) for of in (low, high)]
     return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
