@@ -31,10 +31,10 @@ from analysis.papers.papers import reproduce
 from analysis.papers.reproduction import FOLDER, print_reproduction, write_reproduction
 from analysis.report.report import write_report
 from analysis.report.tracking import track_analysis
+from analysis.sections.acquisition.children import children_sections
 from analysis.sections.answers.diagnostics import diagnostic_section
 from analysis.sections.answers.ratings import ratings_section
 from analysis.sections.answers.syntaxgym import suites_section
-from analysis.sections.children import children_sections
 from analysis.sections.people import people_of, read_people
 from analysis.sections.pretrained_models import Judge, curves_beside, models_section, published_beside
 from analysis.sections.reading_times import reading_sections

@@ -33,8 +33,11 @@ def sentences() -> str:
     between = between[between["group"] != between["other"]]
     for _, row in pd.concat([between[between["size"] != ACQUISITION].tail(1), between.tail(1)]).iterrows():
         lines.append(f"**{row['group']} and {row['other']}**: {order_sentence(row, LEVEL, config().confidence)}")
-    return "\n>\n".join(textwrap.fill(line, 124, initial_indent="> ", subsequent_indent="> ", break_on_hyphens=False)
-                        for line in lines)  # fmt: skip
+    return "\n>\n".join(_filled(line, "> ") for line in lines)
+
+
+def _filled(text: str, indent: str = "") -> str:
+    return textwrap.fill(text, 124, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def _of_level(table: pd.DataFrame) -> pd.DataFrame:
@@ -59,11 +62,11 @@ def coverage() -> str:
     lines += ["", f"| curve | {' | '.join(columns)} |", "| --- |" + " ---: |" * len(columns)]
     lines += [f"| {design} | {' | '.join(f'{rate:.1%}' for rate in row)} |" for design, row in turns.iterrows()]
     text = (
-        f"Shares of paradigms that get a name; some turn: of studies in which any of the eight paradigms gets one; GAM "
-        f"turns: of paradigms whose smooth climbs and drops by a point. {table['studies'].max():,} simulated studies a design; "
-        "rows of intervals count those that lie before, within and beyond the sizes apart."
+        "Shares of paradigms that get a name; some turn: of studies in which any of the eight paradigms gets one; GAM "
+        "turns: of paradigms whose smooth climbs and drops by a point. Rows of sizes tell apart those that lie within, "
+        f"before and beyond the sizes of a study. {table['studies'].max():,} simulated studies a design."
     )
-    return "\n".join([*lines, "", textwrap.fill(text, 124)])
+    return "\n".join([*lines, "", _filled(text)])
 
 
 ACQUISITION_BLOCKS = {"acquisition of blimp_long": sentences, "coverage of acquisition": coverage}

@@ -92,7 +92,7 @@ def curve_points(fit: GroupFit, curve: Smooth | None) -> pd.DataFrame:
         kinds["GAM"] = (curve.x, curve.curve)
     named = fit.units.table[["level", "name"]]
     parts = [
-        named.assign(group=fit.group, kind=kind, words=2**x, accuracy=y)
+        named.assign(group=fit.group, kind=kind, words=round(2**x, 3), accuracy=y)
         for kind, (of, values) in kinds.items()
         for x, y in zip(of, values, strict=True)
     ]

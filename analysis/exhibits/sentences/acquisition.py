@@ -47,7 +47,7 @@ def size_sentence(rows: pd.DataFrame, noun: str) -> str:
     open_ = len(rows) - len(before) - len(within) - len(never)
     if open_:
         parts.append(f"of {plural(open_, noun)}, the runs do not show whether {last} words are enough")
-    return "; ".join(parts) + "."
+    return "; ".join(parts) + " (each by its own limits)."
 
 
 def _words(words: float) -> str:

@@ -12,8 +12,8 @@ from analysis.curves.fit import fit_curves
 from analysis.exhibits.figures.style import finished
 from analysis.exhibits.sentences.acquisition import acquired_text, limits_text, shape_sentence
 from analysis.measures.children import PEARSON, SIZE, SPEARMAN, SURPRISAL
-from analysis.sections.acquisition import acquisition as exhibits_of
-from analysis.sections.children import children_sections
+from analysis.sections.acquisition.children import children_sections
+from analysis.sections.acquisition.exhibits import acquisition as exhibits_of
 from analysis.sections.section import Section
 from analysis.study.collect import collect
 from analysis.study.judgements import judgements
