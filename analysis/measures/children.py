@@ -260,7 +260,7 @@ def groups_of(
 def vocabulary(run: Any, runs: pd.DataFrame) -> int:
     """Return the number of tokens that a run's model chooses from."""
     manifest: Any = runs.at[run, "manifest"]
-    size = (manifest.get("corpus") or {}).get("vocabulary")
+    size = manifest.get("vocabulary") or (manifest.get("corpus") or {}).get("vocabulary")
     if not size:
         raise RunError(f"{run}: its manifest records no vocabulary, which chance of a word is one over")
     return int(size)

@@ -28,7 +28,7 @@ def write_study(folder: Path, noise: float = 0.3, occurrences: int = 6) -> pd.Da
     middle = 17.5 + 3 * (table["age"].to_numpy() - 16) / 24  # log2 of words: from 185k to 1.5M
     for number, run in enumerate(STUDY.write(folder / "runs")):
         manifest = run.read_manifest()
-        run.update_manifest(corpus=manifest["corpus"] | {"vocabulary": VOCABULARY})
+        run.update_manifest(vocabulary=VOCABULARY)
         rng = np.random.default_rng(number)
         x = np.log2(manifest["sample_words"])
         bits = 10 - 6 / (1 + np.exp(-1.5 * (x - middle))) + noise * rng.normal(size=len(WORDS))
