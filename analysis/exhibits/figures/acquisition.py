@@ -80,11 +80,14 @@ def limits_of(points: pd.DataFrame) -> tuple[float, float]:
     return accuracy_limits(points.loc[points["kind"] == "means", "accuracy"])
 
 
-def words_chart(words: pd.DataFrame, unit: str, *, title: str, frame: Frame = PAGE) -> Chart:
-    """Draw the amount of text from which words are learnt over children's ages; words: word, age, at, censored."""
+def words_chart(words: pd.DataFrame, sizes: list[float], unit: str, *, title: str, frame: Frame = PAGE) -> Chart:
+    """Draw the amount of text from which words are learnt over children's ages.
+
+    words: word, age (months), at, censored. sizes: of the curve, where the axis has ticks.
+    """
     axis = alt.Axis(title="Age of children (months)", grid=False, tickCount=frame.ticks(7))
     x = alt.X("age:Q", axis=axis, scale=alt.Scale(zero=False, nice=True))
-    heading = alt.Axis(title=f"{unit.capitalize()} of training text", labelExpr=SIZE_LABEL, tickCount=5)
+    heading = alt.Axis(title=f"{unit.capitalize()} of training text", labelExpr=SIZE_LABEL, values=sizes)
     y = alt.Y("at:Q", axis=heading, scale=alt.Scale(type="log", base=2, nice=False, padding=8))
     tooltip = [alt.Tooltip("word:N"), alt.Tooltip("age:Q", format=".1f"), alt.Tooltip("at:Q", format=",.3~s")]
     layers = [

@@ -162,7 +162,8 @@ class Children:
                 points = pd.DataFrame(
                     {"word": self.words.words, "age": self.ages, "at": where, "censored": found.early | found.late}
                 )
-                charts[str(number)] = partial(words_chart, points, unit, title=of.name)
+                sizes = [round(2**x, 3) for x in at.tolist()]
+                charts[str(number)] = partial(words_chart, points, sizes, unit, title=of.name)
             for s in dict.fromkeys((0, len(at) - 1)):
                 table[f"{of.name}, bits at {readable_size(of.sizes[s])}"] = means[s]
         rows = pd.DataFrame(table).sort_values(["age", "word"])
