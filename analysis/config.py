@@ -74,6 +74,9 @@ class CurvesConfig:
     people_correlation: float | None = None
     equivalence_margin: float = 0.005  # accuracy per doubling: slopes that differ by less are called alike
     ablation_margin: float = 0.02  # accuracy: differences of ablations within it are called equivalent
+    acquisition_margin: float = 0.1  # accuracy above the baseline from which a paradigm counts as acquired
+    children: str | None = None  # a file: words and the age at which children know them
+    children_text: str | None = None  # the text of eval.surprisal whose words are compared; null: the only one
     figure: FigureConfig = field(default_factory=FigureConfig)
 
     def __post_init__(self) -> None:
@@ -86,6 +89,12 @@ class CurvesConfig:
             raise ConfigError(f"analysis.people_correlation={self.people_correlation}: must lie between 0 and 1")
         check_above("analysis.equivalence_margin", self.equivalence_margin, 0)
         check_above("analysis.ablation_margin", self.ablation_margin, 0)
+        if not 0 < self.acquisition_margin <= 0.5:
+            raise ConfigError(
+                f"analysis.acquisition_margin={self.acquisition_margin}: must lie above 0 and not above 0.5"
+            )
+        if self.children_text is not None and self.children is None:
+            raise ConfigError(f"analysis.children_text={self.children_text}: only with analysis.children=FILE")
 
 
 @dataclass

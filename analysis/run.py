@@ -3,6 +3,7 @@
 python -m analysis study=NAME                              from run folders
 python -m analysis study=NAME format=md|ipynb              as Markdown or as a notebook in place of a page
 python -m analysis study=NAME+OTHER                        of several studies, side by side
+python -m analysis study=NAME analysis.children=FILE       words beside the age at which children know them
 python -m analysis study=NAME people=FOLDER                beside people who answered a questionnaire on the pairs
 python -m analysis source=wandb project=ENTITY/PROJECT     from Weights & Biases
 """
@@ -18,6 +19,7 @@ from rich.markup import escape
 
 from analysis.config import AnalysisConfig
 from analysis.curves.ablations.ablations import Ablations, compare_ablations
+from analysis.curves.acquisition.acquisition import acquire
 from analysis.curves.fit import ALL_PAIRS, fit_curves
 from analysis.exhibits.sentences.ablations import ablation_findings
 from analysis.exhibits.sentences.curves import extent, warnings
@@ -29,6 +31,7 @@ from analysis.papers.papers import reproduce
 from analysis.papers.reproduction import FOLDER, print_reproduction, write_reproduction
 from analysis.report.report import write_report
 from analysis.report.tracking import track_analysis
+from analysis.sections.acquisition.children import children_sections
 from analysis.sections.answers.diagnostics import diagnostic_section
 from analysis.sections.answers.ratings import ratings_section
 from analysis.sections.answers.syntaxgym import suites_section
@@ -109,6 +112,7 @@ class Analysis:
                 tables.append(models)
             elif label not in sections:
                 raise no_such_scores(self.study, label, self.config.analysis.method, [])
+        tables += children_sections(self.study, self.config)
         tables += reading_sections(self.config.paths.reports, self.study, self.config.analysis.confidence)
         judged = {label: section.judged for label, section in sections.items()}
         for label, changes in context_changes(judged, self.config.analysis.confidence).items():
@@ -142,6 +146,10 @@ class Analysis:
             tables |= section.ablations.tables
             section.effects = ablation_findings(section.ablations, config)
             judged.notes += section.ablations.notes
+        with self.quiet.status(f"{escape(self.names[label])}: order of acquisition and shapes"):
+            section.acquisition = acquire(judged, config, untrained)
+        if section.acquisition:
+            tables |= section.acquisition.tables
         section.findings = findings(curves, judged.unit, config.confidence, tables.get("mixed-model"))
         section.correlations = correlation(curves.slopes, config.confidence)
         differences = tables["slope-differences"]

@@ -18,6 +18,7 @@ from analysis.report.provenance import provenance
 from analysis.sections.curves import COMPARISONS
 from analysis.sections.people import options
 from analysis.sections.section import (
+    CHILDREN,
     CURVES,
     DIAGNOSTICS,
     MODELS,
@@ -40,6 +41,7 @@ _QUESTIONS = {
     SUITES: "Do these models expect what grammar predicts?",
     RATINGS: "Do these models find good what people find good?",
     READING: "Does surprisal predict how long people read a word?",
+    CHILDREN: "Do models learn words in the order in which children do?",
 }
 
 

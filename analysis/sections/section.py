@@ -9,6 +9,7 @@ import pandas as pd
 
 from analysis.config import AnalysisConfig
 from analysis.curves.ablations.ablations import Ablations
+from analysis.curves.acquisition.acquisition import Acquisition
 from analysis.curves.fit import Curves
 from analysis.exhibits.exhibit import Exhibit, existing
 from analysis.exhibits.sentences.findings import Finding
@@ -24,6 +25,7 @@ DIAGNOSTICS = "Psycholinguistic diagnostics"
 SUITES = "Syntactic test suites"
 RATINGS = "Graded acceptability"
 READING = "Reading times"
+CHILDREN = "Words and children"
 
 
 @dataclass
@@ -33,8 +35,8 @@ class Section:
     curves: slopes with the columns of tables.slopes.with_published. published: level, name, model, accuracy of others
     (eval.published); may be empty. tables: of analysis.exhibits.tables.curves. respondents: people who answered a
     questionnaire, and are the people of `published`. ablations, effects: of a study with interventions, and findings
-    about them. findings: of each curve. correlations, comparisons: findings about several. first, exhibits: before and
-    after the curves.
+    about them. acquisition: None without two sizes. findings: of each curve. correlations, comparisons: findings about
+    several. first, exhibits: before and after the curves.
     """
 
     judged: Judgements
@@ -44,6 +46,7 @@ class Section:
     respondents: People | None = None
     ablations: Ablations | None = None
     effects: list[Finding] = field(default_factory=list)
+    acquisition: Acquisition | None = None
     findings: list[Finding] = field(default_factory=list)
     correlations: list[Finding] = field(default_factory=list)
     comparisons: list[Finding] = field(default_factory=list)

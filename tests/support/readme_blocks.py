@@ -26,6 +26,7 @@ from analysis.exhibits.tables.text import accuracy_text, interval_text, slope_te
 from analysis.papers.papers import reproduce
 from tests.support import PAGES, ROOT
 from tests.support.ablation_tables import direct_table, effects_found
+from tests.support.acquisition_tables import ACQUISITION_BLOCKS
 from tests.support.committed_results import (
     DEMO,
     FAMILIES,
@@ -306,6 +307,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "filtered corpora": filtered_corpora,
     "coverage of ablations": ablation_coverage,
     "coverage of reading times": reading_coverage,
+    **ACQUISITION_BLOCKS,
 }
 
 if __name__ == "__main__":

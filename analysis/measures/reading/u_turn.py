@@ -1,24 +1,17 @@
 """A test for a U-turn: what surprisal adds rises up to some amount of text, and falls from there (Oh & Schuler 2023).
 
-A parabola finds a peak in any curve that flattens (Simonsohn 2018), so the test is of two lines: for some break between
-the smallest and the largest size, the line up to it rises and the line from it falls, both shown by one-sided tests at
-5% over the number of breaks (Bonferroni). Under any curve that only rises, only falls or is flat, one of the two lines
-of each break has a slope of the other sign or 0, so a U-turn is found by mistake in at most 5% of studies, as far as
-intervals of slopes hold what they promise.
+The test is of two lines (analysis.curves.two_lines): for some break between the smallest and the largest size, the line
+up to it rises and the line from it falls, both shown by one-sided tests at 5% over the number of breaks.
 """
 
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
 from analysis.curves.designs import Design
 from analysis.curves.intervals import Interval, interval_method, no_interval
 from analysis.curves.p_values import ALPHA
+from analysis.curves.two_lines import breaks
 from analysis.curves.variance import Array
 from analysis.measures.reading.delta import Estimate, estimate
-
-MIN_RUNS = 3  # on either side of a break
 
 
 @dataclass(frozen=True)
@@ -59,17 +52,10 @@ def turn(of_clusters: Array, design: Design, over_sizes: bool) -> Turn | None:
 
     Breaks are the means of x of sizes, between the smallest and the largest of them.
     """
-    x = design.x
-    means = np.sort([x[design.size == s].mean() for s in range(len(design.counts))])
-    sides = [(float(at), (x <= at + 1e-9, x >= at - 1e-9)) for at in means[1:-1]]
-    sides = [(at, both) for at, both in sides if all(_enough(design, side) for side in both)]
+    sides = breaks(design, lambda part: not no_interval(part, "t"))
     confidence = 1 - 2 * ALPHA / max(1, len(sides))
     turns = []
-    for at, both in sides:
-        before, after = (slope(of_clusters[side], design.of(side), over_sizes) for side in both)
-        turns.append(Turn(at, before, after, confidence, len(sides)))
+    for of in sides:
+        before, after = (slope(of_clusters[side], design.of(side), over_sizes) for side in (of.before, of.after))
+        turns.append(Turn(of.at, before, after, confidence, len(sides)))
     return max(turns, key=lambda one: one.margin, default=None)
-
-
-def _enough(design: Design, side: npt.NDArray[np.bool_]) -> bool:
-    return bool(side.sum() >= MIN_RUNS and not no_interval(design.of(side), "t"))

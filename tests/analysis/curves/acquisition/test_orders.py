@@ -1,0 +1,129 @@
+"""Ranks with their limits, and correlations of orders, against values by hand, scipy and simulated studies."""
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from analysis.config import CurvesConfig
+from analysis.curves.acquisition.acquisition import acquire
+from analysis.curves.acquisition.orders import (
+    ACQUISITION,
+    LEAST_UNITS,
+    Pairwise,
+    Values,
+    correlate,
+    crossing_ranks,
+    order_table,
+    rank_limits,
+)
+from analysis.curves.acquisition.sizes import bands_of, crossings
+from tests.support.committed_results import judgements_of
+from tests.support.simulated_acquisition import ORDER, SimulatedAcquisition
+
+CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=50, seed=1)
+
+
+def values(group, numbers, noise=0.0, size="1M", first=0):
+    names = tuple(f"u{i}" for i in range(first, first + len(numbers)))
+    return Values(group, size, names, np.asarray(numbers, dtype=float), np.full(len(numbers), noise))
+
+
+def test_ranks_of_limits_by_hand():
+    low, high = np.asarray([-np.inf, 1.0, 2.5, 2.0, 9.0]), np.asarray([-np.inf, 3.0, 4.0, np.inf, np.inf])
+    least, most = rank_limits(low, high)
+    assert least.tolist() == [1, 2, 2, 2, 4]
+    assert most.tolist() == [1, 4, 4, 5, 5]
+
+
+def test_ranks_by_amount_of_text_hold_the_true_order():
+    cell = SimulatedAcquisition(5, curves=ORDER, pairs=100)
+    fit, expected = cell.study(np.random.default_rng(1))
+    threshold = np.full(len(fit.units.table), 0.6)
+    bands = bands_of(fit)
+    found = crossings(fit, threshold, 0.95, bands)
+    rank, low, high = crossing_ranks(fit, found.x, threshold, bands, 0.95)
+    of = (fit.units.table["level"] == "paradigm").to_numpy()
+    truth = cell.crossing(expected, threshold)[of]
+    first = 1 + (truth[None, :] < truth[:, None]).sum(axis=1)
+    assert (low[of] <= first).all()
+    assert (first <= high[of]).all()
+    assert rank[of][0] == 1
+    assert np.isnan(rank[0])  # the whole has none
+
+
+def test_pairwise_ranks_are_narrow_where_accuracies_are_far_apart_and_hold_the_truth():
+    cell = SimulatedAcquisition(5, curves=ORDER, pairs=100)
+    fit, expected = cell.study(np.random.default_rng(1))
+    of = (fit.units.table["level"] == "paradigm").to_numpy()
+    c = np.where(fit.design.size == 3, fit.design.weights, 0)
+    low, high = Pairwise.of(fit, of).rank_limits(c, 0.95)
+    y = expected[3, of]
+    first = 1 + (y[None, :] > y[:, None]).sum(axis=1)
+    assert (low <= first).all()
+    assert (first <= high).all()
+    assert (low[0], high[0]) == (1, 1)  # .85, the next .75
+
+
+def test_correlations_are_those_of_scipy_with_the_limits_of_bonett_and_wright():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=20)
+    y = x + rng.normal(size=20)
+    row = correlate(values("a", x), values("b", y), 0.95)
+    rho = spearmanr(x, y).statistic
+    assert row["spearman"] == pytest.approx(rho)
+    half = 1.959964 * np.sqrt((1 + rho**2 / 2) / 17)
+    assert (row["low"], row["high"]) == pytest.approx(tuple(np.tanh(np.arctanh(rho) + np.array([-half, half]))))
+    assert row["corrected"] == pytest.approx(rho)  # no noise
+
+
+def test_noise_between_runs_is_corrected_for():
+    x = np.arange(10.0)
+    spread = x.var(ddof=1)
+    row = correlate(values("a", x, spread / 4), values("b", x[::-1] ** 2, 0.0), 0.95)
+    assert row["reliability"] == pytest.approx(0.75)
+    assert row["spearman"] == pytest.approx(-1)
+    assert row["corrected"] == -1  # no further than that
+    noisy = correlate(values("a", x, spread), values("b", x), 0.95)
+    assert np.isnan(noisy["corrected"])
+
+
+def test_few_units_in_common_and_ties_are_told():
+    few = correlate(values("a", range(8)), values("b", range(8), first=5), 0.95)
+    assert few["note"] == f"3 in common, needs {LEAST_UNITS}"
+    tied = correlate(values("a", [np.inf] * 8), values("b", range(8)), 0.95)
+    assert tied["note"] == "nearly all units tied: a, 1M"
+    assert np.isnan(tied["spearman"])
+
+
+def test_orders_are_compared_with_the_largest_size_and_between_groups():
+    parts = [
+        [values(g, np.arange(8.0), size=s) for s in ("125k", "250k")] + [values(g, np.arange(8.0), size=ACQUISITION)]
+        for g in ("a", "b")
+    ]
+    table = order_table(parts, "phenomenon", 0.95)
+    keys = table[["group", "size", "other", "other_size"]].to_numpy().tolist()
+    assert keys == [
+        ["a", "125k", "a", "250k"],
+        ["b", "125k", "b", "250k"],
+        ["a", "125k", "b", "125k"],
+        ["a", "250k", "b", "250k"],
+        ["a", ACQUISITION, "b", ACQUISITION],
+    ]
+
+
+def test_everything_about_the_committed_study_of_two_models():
+    of = acquire(judgements_of(), CONFIG)
+    assert of is not None
+    phenomena = of.sizes[of.sizes["level"] == "phenomenon"]
+    assert phenomena.groupby("group").size().tolist() == [12, 12]
+    assert (of.sizes["threshold"] == 0.6).all()  # chance, as no untrained model is there
+    last = of.orders[(of.orders["level"] == "phenomenon") & (of.orders["size"] == "500k")]
+    between = last[last["group"] != last["other"]].iloc[0]
+    means = judgements_of().runs.assign(number=range(len(judgements_of().runs)))
+    accuracy = {
+        group: of.ranks[(of.ranks["group"] == group) & (of.ranks["size"] == "500k")]
+        .query("level == 'phenomenon'")["accuracy"]
+        .to_numpy()
+        for group in means["group"].unique()
+    }
+    assert between["spearman"] == pytest.approx(spearmanr(*accuracy.values()).statistic)

@@ -1,0 +1,48 @@
+"""Made-up lists of ages and surprisals of words, which models learn in about the order in which children do."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from eval.surprisal.files import VERSION, write_surprisals
+from tests.support.simulated_study import SimulatedStudy
+
+VOCABULARY = 1024
+WORDS = [f"{first}{second}{third}" for first in "bdg" for second in "aeiou" for third in "lmnr"]  # 60
+STUDY = SimulatedStudy(models=("lstm_tiny",), pairs=5, sizes=("125k", "250k", "500k", "1M", "2M"), seeds=(1, 2))
+
+
+def ages(seed: int = 0) -> pd.DataFrame:
+    """Return words and ages in months."""
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame({"word": WORDS, "age": 16 + 24 * rng.permutation(len(WORDS)) / len(WORDS)})
+
+
+def write_study(folder: Path, noise: float = 0.3, occurrences: int = 6) -> pd.DataFrame:
+    """Write runs, and their surprisals of a text, below `folder`: children's order, with noise; return the ages.
+
+    A word's surprisal falls from 10 bits, chance, along a sigmoid whose middle lies later the older children are.
+    """
+    table = ages()
+    middle = 17.5 + 3 * (table["age"].to_numpy() - 16) / 24  # log2 of words: from 185k to 1.5M
+    for number, run in enumerate(STUDY.write(folder / "runs")):
+        manifest = run.read_manifest()
+        run.update_manifest(vocabulary=VOCABULARY)
+        rng = np.random.default_rng(number)
+        x = np.log2(manifest["sample_words"])
+        bits = 10 - 6 / (1 + np.exp(-1.5 * (x - middle))) + noise * rng.normal(size=len(WORDS))
+        rows = pd.DataFrame({"word": np.repeat([word.title() + "," for word in WORDS], occurrences)})
+        surprisal = np.repeat(bits, occurrences)
+        rows = rows.assign(
+            text_id="t", number=range(1, len(rows) + 1), surprisal=surprisal, surprisal_nats=surprisal * np.log(2),
+            uncorrected=surprisal, entropy=5.0, rank=3, tokens=1, unk=0,
+        )  # fmt: skip
+        made = {
+            "version": VERSION, "text": "ab" * 32, "model": {"name": run.path.name, "digest": "0d" * 32},
+            "tokenizer_digest": "70" * 32, "settings": {}, "policy": {}, "reading": {"context": "text"},
+        }  # fmt: skip
+        file = folder / f"reports/simulated/surprisal/childes/{run.path.name}.parquet"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_surprisals(file, rows, made)
+    return table
