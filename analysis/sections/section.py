@@ -24,6 +24,7 @@ DIAGNOSTICS = "Psycholinguistic diagnostics"
 SUITES = "Syntactic test suites"
 RATINGS = "Graded acceptability"
 READING = "Reading times"
+PLAN = "Plan of a study"
 
 
 @dataclass
