@@ -26,7 +26,7 @@ CLOSEST = 0.02  # accuracies of a simulated line lie no closer to 0 and 1, if it
 
 @dataclass(frozen=True)
 class Check:
-    """Simulated studies of a grid. All pairs stand in one paradigm, as a mean over equal paradigms is one over pairs."""
+    """Simulated studies of a grid. All pairs are of one paradigm, as a mean over equal paradigms is one over pairs."""
 
     goal: str
     effect: float

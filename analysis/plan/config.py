@@ -21,7 +21,7 @@ class PlanConfig:
     paradigms: int | None = None  # of the unit, without a pilot; null: those that are published
     people: float | None = None  # their accuracy; null: the published one
     correlation: float = 0.0  # between paired runs of two groups, where the pilot has one group or is none
-    seeds: list[int] = field(default_factory=lambda: [1, 2, 3, 5, 10])
+    seeds: list[int] = field(default_factory=lambda: [1, 2, 3, 4, 5, 7, 10])
     pairs: list[int] | None = None  # of each paradigm; null: those of the experiment, and a tenth of them
     upper: float = 0.9  # level of the upper limit of the pilot's variance between runs
     simulations: int = 1000  # studies of the chosen grid that check its power; 0: none

@@ -142,11 +142,9 @@ def _of_groups(judged: Judgements, units: Units, config: AnalysisConfig) -> tupl
             rows = [np.flatnonzero(runs["group"] == group) for group in (first, second)]
             a, b, is_paired, _ = paired(runs, *rows)
             if is_paired:
-                outcome = judged.outcome[a].astype(np.float64) - judged.outcome[b]
-                spread = spread_of(outcome, design_of(runs.iloc[a]), units, str(config.pilot))
-                level = spread_of(
-                    judged.outcome[a].astype(np.float64), design_of(runs.iloc[a]), units, str(config.pilot)
-                )
+                own, design = judged.outcome[a].astype(np.float64), design_of(runs.iloc[a])
+                spread = spread_of(own - judged.outcome[b], design, units, str(config.pilot))
+                level = spread_of(own, design, units, str(config.pilot))
                 spread = replace(spread, accuracy=level.accuracy, gain=level.gain)
                 about = f"differences of {len(a)} pairs of runs ({first} less {second}, of one size and seed)"
                 return spread, about, len(a)

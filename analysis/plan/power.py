@@ -35,8 +35,8 @@ class Spread:
 
     total: variance between runs of a size, of which `chance` comes from single judgements. judgement: variance of one
     judgement, a mean over the `paradigms`. accuracy: expected at log2(words) = x, from where it gains `gain` per
-    doubling. people, people_error: their accuracy and its standard error. seed_share: of the variance between runs, what
-    nested runs of a seed have in common.
+    doubling. people, people_error: their accuracy and its standard error. seed_share: of the variance between runs,
+    what nested runs of a seed have in common.
     """
 
     total: Trend
@@ -110,12 +110,11 @@ def power_of(goal: str, effect: float, grid: Grid, spread: Spread, interval: str
     errors = _root(covariance) @ normal
     deviation = float(np.sqrt(c @ covariance @ c))
     degrees = terms.degrees(errors, DEGREES_CORRECTION if goal == ABLATION else 0)
+    floor = floor_of(goal, grid, spread, c)
     if goal == PEOPLE:
-        power = _near_people(
-            effect, grid, spread, terms, errors, (degrees, floor_of(goal, grid, spread, c)), confidence
-        )
+        power = _near_people(effect, grid, spread, terms, errors, (degrees, floor), confidence)
     else:
-        half = half_width(goal, terms.variance(errors), degrees, floor_of(goal, grid, spread, c), confidence)
+        half = half_width(goal, terms.variance(errors), degrees, floor, confidence)
         shift, rest = _given_residuals(terms, c, covariance)
         mean = shift @ errors
         power = float((ndtr((abs(effect) + mean - half) / rest) + ndtr((-abs(effect) - mean - half) / rest)).mean())
@@ -145,8 +144,8 @@ def floor_of(goal: str, grid: Grid, spread: Spread, c: Array) -> float:
     judgement, runs = spread.judgement, grid.seeds
     if goal != ABLATION:
         groups = 2 if goal == DIFFERENCE else 1
-        accuracy = spread.accuracy + spread.gain * (np.mean(grid.x) - spread.x)
-        accuracy = float(np.clip(accuracy, 0.01, 0.99))
+        level = spread.accuracy + spread.gain * (grid.design.centre - spread.x)
+        accuracy = min(max(level, 0.01), 0.99)
         whole = accuracy * (1 - accuracy)
         added = 2 / (runs * grid.pairs + 4)
         smoothed = (1 - 2 * added) * accuracy + added
@@ -192,7 +191,7 @@ def _near_people(
     slope = spread.gain + design.contrast @ errors
     level = spread.accuracy + spread.gain * (design.centre - spread.x) + design.mean_weights @ errors
     covariance = -correlation * np.sqrt(slope_variance * mean_variance)
-    variances = (spread.people_error**2 + mean_variance, slope_variance, covariance)
+    variances = (np.asarray(spread.people_error**2 + mean_variance), np.asarray(slope_variance), covariance)
     low, high, bounded = fieller(people - level, slope, variances, quantile)
     at = (people - level) / slope
     within = (slope > 0) & bounded & (np.maximum(high - at, at - low) <= np.log2(factor))

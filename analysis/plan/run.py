@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import math
+import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from rich.console import Console
 
 from analysis.config import AnalysisConfig
 from analysis.plan.check import Check
-from analysis.plan.config import ABLATION, check_goal
+from analysis.plan.config import ABLATION, SLOPE, check_goal
 from analysis.plan.grids import Cost, Grid, candidates, cost_of, pareto
 from analysis.plan.pilot import Basis, from_pilot, stated
 from analysis.plan.power import Power, power_of
@@ -64,17 +65,16 @@ def run(config: AnalysisConfig) -> None:
     least = 1 if config.goal == ABLATION else LEAST_SIZES
     pairs = config.plan.pairs or _pairs(config.benchmark.pairs or basis.pairs or PUBLISHED_PAIRS)
     grids = [*candidates(sizes, config.plan.seeds, pairs, least, config.sample.nested)]
-    spread = replace(basis.spread, gain=basis.spread.gain if config.goal != "slope" else effect)
-    table = _table(config, effect, grids, replace(basis, spread=spread), costs)
+    if config.goal == SLOPE:
+        basis = replace(basis, spread=replace(basis.spread, gain=effect))
+    table = _table(config, effect, grids, basis, costs)
     plan = Plan(
         config.goal, effect, config.power, config.plan.unit, config.analysis.confidence, config.plan.upper, table,
         _about(config, basis), experiment.notes(config, basis), experiment.commands(table, config.power),
     )  # fmt: skip
     if (best := plan.chosen) is not None and config.plan.simulations:
         chosen = grids[int(best["grid"])]
-        plan = replace(
-            plan, simulated=_simulated(config, effect, chosen, replace(basis, spread=spread), float(best["power"]))
-        )
+        plan = replace(plan, simulated=_simulated(config, effect, chosen, basis, float(best["power"])))
     _print(plan, console, quiet)
     study = Study(experiment.name, pd.DataFrame({"group": [], "manifest": []}), pd.DataFrame(columns=list(PROBLEMS)))
     again = f"python -m analysis.plan {shlex.join(HydraConfig.get().overrides.task)}"
@@ -103,11 +103,8 @@ class Experiment:
         name = HydraConfig.get().runtime.choices.get("experiment")
         if name is None:
             raise ConfigError("experiment=null: name the experiment that is planned: experiment=NAME")
-        given = [
-            one
-            for one in HydraConfig.get().overrides.task
-            if one.lstrip("+~").partition("=")[0].partition(".")[0] not in OWN
-        ]
+        typed = HydraConfig.get().overrides.task
+        given = [one for one in typed if re.split(r"[.=@]", one.lstrip("+~"))[0] not in OWN]
         axes = axes_of_experiment(name, given)
         named = axes.get("sample.size", [])
         least = 1 if config.goal == ABLATION else LEAST_SIZES
@@ -166,15 +163,13 @@ def _about(config: AnalysisConfig, basis: Basis) -> str:
     if not config.pilot:
         return basis.about
     of, total = basis.spread, basis.spread.total
-    change = (
-        f"x{2 ** (total.slope / 2 / math.log(2)):.2f} with each doubling" if total.slope else "the same at all sizes"
-    )
+    change = f"x{math.exp(total.slope / 2):.2f} with each doubling" if total.slope else "the same at all sizes"
     factor = math.sqrt(total.upper(config.plan.upper))
     return (
         f"Pilot: {config.pilot}, {basis.about}. Standard deviation between runs {math.sqrt(total.variance):.4f} at "
-        f"{2**total.x:,.0f} words, {change} (a change is taken up if a likelihood-ratio test shows one at 5%), of which "
-        f"chance in single judgements gives {math.sqrt(of.chance):.4f}; {total.degrees:.0f} degrees of freedom, so its "
-        f"upper limit ({config.plan.upper:.0%}, one-sided) is x{factor:.2f}. {of.paradigms} paradigms."
+        f"{2**total.x:,.0f} words, {change} (a change is taken up if a likelihood-ratio test shows one at 5%), of "
+        f"which chance in single judgements gives {math.sqrt(of.chance):.4f}; {total.degrees:.0f} degrees of freedom, so "
+        f"its upper limit ({config.plan.upper:.0%}, one-sided) is x{factor:.2f}. {of.paradigms} paradigms."
     )
 
 
@@ -185,7 +180,7 @@ def _table(
     confidence, interval, rows = config.analysis.confidence, config.analysis.interval, []
     unsure = basis.spread.upper(config.plan.upper) if math.isfinite(basis.spread.total.degrees) else None
 
-    def powers() -> object:
+    def powers() -> Iterator[tuple[int, tuple[Grid, Power, float]]]:
         for grid in grids:
             found = power_of(config.goal, effect, grid, basis.spread, interval, confidence)
             upper = power_of(config.goal, effect, grid, unsure, interval, confidence).power if unsure else math.nan

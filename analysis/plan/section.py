@@ -8,8 +8,10 @@ from functools import partial
 
 import pandas as pd
 
+from analysis.curves.words_to_people import words_text
 from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.figures.plan import HOURS, WORDS, power_chart
+from analysis.exhibits.sentences.curves import plural
 from analysis.exhibits.sentences.findings import Finding
 from analysis.exhibits.tables.text import count, per_cent_text, short_text
 from analysis.plan.config import ABLATION, DIFFERENCE, PEOPLE, SLOPE
@@ -41,9 +43,10 @@ class Simulated:
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan. grids: sizes, seeds, pairs, runs, words, hours, power, upper (NaN: nothing is known), degrees, interval,
+    """A plan: the grids that were compared, and what is chosen.
 
-    note, best, chosen; by cost. about: what the numbers rest on. commands: of the chosen grids, cheapest first.
+    grids: sizes, seeds, pairs, runs, words, hours, power, upper (NaN: not known), degrees, interval, note, best and
+    chosen, by cost. about: what the numbers rest on. commands: of the chosen grids, cheapest first.
     """
 
     goal: str
@@ -87,10 +90,10 @@ def findings(plan: Plan) -> list[Finding]:
                 "No grid suffices", f"{plan.sought}: {reach}, not {plan.power:.0%}; add seeds (plan.seeds) or sizes."
             )
         ]
-    cost = f"{best['runs']} runs, {count(best['words'])} words to train"
+    cost = f"{best['runs']} runs, {words_text(best['words'])} words to train"
     cost += f", {short_text(best['hours'])} hours" if best["hours"] == best["hours"] else ""
     text = (
-        f"{best['sizes']}, {best['seeds']} seed{'s' * (best['seeds'] > 1)}, {best['pairs']:,} pairs a paradigm "
+        f"{best['sizes']}, {plural(int(best['seeds']), 'seed')}, {best['pairs']:,} pairs a paradigm "
         f"({cost}): power {best['power']:.1%} for {plan.sought}."
     )
     results = [Finding("Cheapest grid", text)]
@@ -110,9 +113,10 @@ def _sure(plan: Plan, power: float) -> str:
         return f"{text} No grid here suffices then."
     row = rows.iloc[0]
     hours = f", {short_text(row['hours'])} hours" if row["hours"] == row["hours"] else ""
+    seeds = plural(int(row["seeds"]), "seed")
     return (
-        f"{text} The cheapest grid that suffices even then: {row['sizes']}, {row['seeds']} seeds, {row['pairs']:,} "
-        f"pairs ({row['runs']} runs, {count(row['words'])} words{hours})."
+        f"{text} The cheapest grid that suffices even then: {row['sizes']}, {seeds}, {row['pairs']:,} pairs "
+        f"({row['runs']} runs, {words_text(row['words'])} words{hours})."
     )
 
 
@@ -150,10 +154,10 @@ def grids_exhibit(plan: Plan, rows: pd.DataFrame | None = None) -> Exhibit:
     return Exhibit(
         GRIDS,
         "Grids and their power",
-        "By cost, cheapest first. The figure: a mark is a grid; filled are those that no cheaper grid beats, the dashed "
-        "line is the power asked for, the ring is around the cheapest grid that has it.",
+        "By cost, cheapest first. The figure: a mark is a grid; filled are those that no cheaper grid beats, the "
+        "dashed line is the power asked for, the ring is around the cheapest grid that has it.",
         shown.rename(columns={"sizes": "training sizes"}),
-        cells={"seeds": count, "words": count, "hours": short_text, "power": per_cent_text, "upper": per_cent_text,
+        cells={"seeds": count, "words": words_text, "hours": short_text, "power": per_cent_text, "upper": per_cent_text,
                "degrees": short_text},
         heads={"words": "words to train", "upper": "power at the upper limit", "pairs": "pairs a paradigm",
                "degrees": "degrees of freedom"},
@@ -163,11 +167,11 @@ def grids_exhibit(plan: Plan, rows: pd.DataFrame | None = None) -> Exhibit:
         definitions={
             "Power": "Share of studies like this whose interval would exclude 0, if the effect is as large as asked."
             if plan.goal != PEOPLE
-            else "Share of studies like this whose limits of the words to people lie within the factor of the estimate.",
-            "Power at the upper limit": f"With the variance between runs at its {plan.level:.0%} upper limit, one-sided: "
-            "a pilot of few runs knows it badly.",
-            "Words to train": "Of all runs, with repeats, by the recipe's budget; hours are these over words a second, "
-            "in one process, without scoring.",
+            else "Share of studies like this whose limits of the words to people are within the factor of the estimate.",
+            "Power at the upper limit": f"With the variance between runs at its {plan.level:.0%} upper limit, "
+            "one-sided: a pilot of few runs knows it badly.",
+            "Words to train": "Of all runs, with repeats, by the recipe's budget; hours are these over words a "
+            "second, in one process, without scoring.",
         },
     )  # fmt: skip
 
@@ -195,10 +199,10 @@ def methods(plan: Plan) -> list[str]:
     return [
         plan.about,
         f"Power is that of {after}, for these pairs, which the analysis chooses by the fewest runs at a size: the "
-        "probability of the noncentral t, averaged over estimates of the variance and their degrees of freedom, as each "
-        "size has a spread of its own. Accuracies of runs are taken to be normal around a line, with the spread between "
-        "runs and chance in single judgements; limits are no closer than chance in single judgements allows. Not "
-        "corrected for multiple comparisons.",
+        "probability of the noncentral t, averaged over estimates of the variance and their degrees of freedom, as "
+        "each size has a spread of its own. Accuracies of runs are taken to be normal around a line, with the spread "
+        "between runs and chance in single judgements; limits are no closer than chance in single judgements allows. "
+        "Not corrected for multiple comparisons.",
         "Grids: all sizes of the experiment up to each, and every other one of these, with each number of seeds and "
         "pairs. The effect is taken to be the same over every range of sizes.",
     ]

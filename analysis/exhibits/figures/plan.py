@@ -4,18 +4,19 @@ import altair as alt
 import pandas as pd
 
 from analysis.exhibits.figures.style import GREY, PAGE, SIZE_LABEL, Chart, Frame, looks
+from analysis.exhibits.sentences.curves import plural
 
 HEIGHT = 300
 HOURS, WORDS = "hours", "words"
 
 
 def power_chart(grids: pd.DataFrame, target: float, over: str = WORDS, *, frame: Frame = PAGE) -> Chart:
-    """Draw power over `over`, hours or words: a mark a grid, a line through the best, a ring around the cheapest enough.
+    """Draw power over `over`, hours or words: a mark a grid, a line through the best, a ring around the chosen one.
 
     grids: sizes, seeds, pairs, runs, words, hours, power, upper, best, chosen; without those that have no power.
     """
-    grids = grids.assign(kind=[f"{seeds} seed{'s' * (seeds > 1)}" for seeds in grids["seeds"]])
-    kinds = [f"{seeds} seed{'s' * (seeds > 1)}" for seeds in sorted(grids["seeds"].unique())]
+    grids = grids.assign(kind=[plural(int(seeds), "seed") for seeds in grids["seeds"]])
+    kinds = [plural(int(seeds), "seed") for seeds in sorted(grids["seeds"].unique())]
     colour, shape = looks(kinds, "kind")
     name = "Hours of training" if over == HOURS else "Words to train, with repeats"
     label = "format(datum.value, '.3~g')" if over == HOURS else SIZE_LABEL
