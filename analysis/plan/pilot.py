@@ -11,13 +11,13 @@ from analysis.config import AnalysisConfig
 from analysis.curves.ablations.matching import TREATMENT_CONTROL, comparisons, paired, scoped_units
 from analysis.curves.designs import Design, design_of, is_trajectory, slope_weights
 from analysis.curves.units import Units, paradigm_accuracies, units_of
-from analysis.curves.variance import Array, Numbers
+from analysis.curves.variance import Array
 from analysis.curves.words_to_people import PEOPLE as OF_PEOPLE
 from analysis.curves.words_to_people import people_accuracy, published_people
 from analysis.measures.ablations import direct_paradigms
 from analysis.plan.config import ABLATION, DIFFERENCE, PEOPLE
 from analysis.plan.power import Spread
-from analysis.simulation.spreads import Trend, between_runs, judgement_squares, trend
+from analysis.simulation.spreads import Trend, between_runs, judgement_squares, seed_share, trend
 from analysis.study.collect import collect
 from analysis.study.judgements import Judgements, judgements
 from eval.published import read_published
@@ -210,17 +210,3 @@ def spread_of(outcome: Array, design: Design, units: Units, pilot: str = "") -> 
         chance=chance,
         seed_share=seed_share(y[:, 0], design),
     )
-
-
-def seed_share(y: Array, design: Design) -> float:
-    """Return the correlation of runs of one seed, of different sizes, where samples are nested; else 0."""
-    if not design.nested:
-        return 0.0
-    means = np.asarray([y[design.size == s].mean() for s in range(len(design.counts))])
-    known = design.counts[design.size] > 1
-    residual = (y - means[design.size])[known]
-    seed: Numbers = design.seed[known]
-    same = (seed[:, None] == seed) & ~np.eye(len(seed), dtype=bool)
-    products = np.outer(residual, residual)[same]
-    variance = float((residual**2).mean())
-    return float(np.clip(products.mean() / variance, 0, 1)) if len(products) and variance > 0 else 0.0

@@ -168,7 +168,7 @@ def _about(config: AnalysisConfig, basis: Basis) -> str:
     return (
         f"Pilot: {config.pilot}, {basis.about}. Standard deviation between runs {math.sqrt(total.variance):.4f} at "
         f"{2**total.x:,.0f} words, {change} (a change is taken up if a likelihood-ratio test shows one at 5%), of "
-        f"which chance in single judgements gives {math.sqrt(of.chance):.4f}; {total.degrees:.0f} degrees of freedom, so "
+        f"which chance in single judgements gives {math.sqrt(of.chance):.4f}; {total.degrees:.0f} degrees of freedom: "
         f"its upper limit ({config.plan.upper:.0%}, one-sided) is x{factor:.2f}. {of.paradigms} paradigms."
     )
 

@@ -167,7 +167,7 @@ def grids_exhibit(plan: Plan, rows: pd.DataFrame | None = None) -> Exhibit:
         definitions={
             "Power": "Share of studies like this whose interval would exclude 0, if the effect is as large as asked."
             if plan.goal != PEOPLE
-            else "Share of studies like this whose limits of the words to people are within the factor of the estimate.",
+            else "Share of studies like this whose limits of words to people are within the factor of the estimate.",
             "Power at the upper limit": f"With the variance between runs at its {plan.level:.0%} upper limit, "
             "one-sided: a pilot of few runs knows it badly.",
             "Words to train": "Of all runs, with repeats, by the recipe's budget; hours are these over words a "

@@ -11,7 +11,7 @@ from scipy.stats import chi2
 from analysis.curves.designs import Design
 from analysis.curves.p_values import ALPHA
 from analysis.curves.units import Units, paradigm_accuracies
-from analysis.curves.variance import Array
+from analysis.curves.variance import Array, Numbers
 
 STEEPEST = 3.0  # |log variance| per doubling, of a trend
 
@@ -94,3 +94,17 @@ def judgement_squares(outcome: Array, design: Design, units: Units) -> Array:
         degrees += (len(of) - 1) * (n - 1)
     accuracy = paradigm_accuracies(outcome, units.bounds).mean(axis=0)
     return np.asarray(np.where(degrees > 0, squares / np.maximum(degrees, 1), accuracy * (1 - accuracy)))
+
+
+def seed_share(y: Array, design: Design) -> float:
+    """Return the correlation of runs of one seed, of different sizes, where samples are nested; else 0."""
+    if not design.nested:
+        return 0.0
+    means = np.asarray([y[design.size == s].mean() for s in range(len(design.counts))])
+    known = design.counts[design.size] > 1
+    residual = (y - means[design.size])[known]
+    seed: Numbers = design.seed[known]
+    same = (seed[:, None] == seed) & ~np.eye(len(seed), dtype=bool)
+    products = np.outer(residual, residual)[same]
+    variance = float((residual**2).mean())
+    return float(np.clip(products.mean() / variance, 0, 1)) if len(products) and variance > 0 else 0.0
