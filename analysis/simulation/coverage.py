@@ -74,7 +74,7 @@ class LikeStudy:
         for group, runs in self.groups.items():
             rows = rows_of(self.judged, group)
             effects, of_key = runs.draw_effects(rng), keys[rows]
-            known = of_key >= 0
+            known = (of_key >= 0) & (not runs.design.nested)  # what runs of a seed share would be lost
             mixed = np.sqrt(self.together) * shared[of_key] + np.sqrt(1 - self.together) * effects
             effects = np.where(known[:, None], mixed, effects)
             of_pairs = pairs[0] * runs.pair_sd, pairs[1] * runs.pair_slope_sd
@@ -189,14 +189,12 @@ def _limits(
         if method == Interval.NONE:
             continue
         for question, suffix, of in ((THESE, "", expected), (NEW, "_new_pairs", population)):
-            true = [
-                slope_of(
-                    like.groups[g].at[at], (expected[g] if question == THESE else like.groups[g].expected)[at], units
-                )
-                for g, at in zip((a, b), common, strict=True)
-            ]
+            first, second = (
+                slope_of(like.groups[group].at[at], of[group][at], units)
+                for group, at in zip((a, b), common, strict=True)
+            )
             low, high = (table[f"{end}{suffix}"].to_numpy() for end in ("low", "high"))
-            yield (f"{a} less {b}", DIFFERENCE, question, method), (low, high, true[0] - true[1])
+            yield (f"{a} less {b}", DIFFERENCE, question, method), (low, high, first - second)
 
 
 def slope_of(x: Array, accuracy: Array, units: Units) -> Array:

@@ -122,7 +122,7 @@ def people(cell: SimulatedJudgements, rng: np.random.Generator) -> Planned:
 def ablation(cell: SimulatedAblation, rng: np.random.Generator) -> Planned:
     """Plan for the effect of an ablation on the paradigms that test the construction."""
     many = replace(cell, seeds=PILOT)
-    groups, expected = many.draw(rng)
+    groups, _ = many.draw(rng)
     unit = only_unit(cell.units, DIRECT)
     change = groups[TREATMENT] - groups[CONTROL]
     effect = float(((cell.population[TREATMENT] - cell.population[CONTROL]) @ unit.weights).mean())
