@@ -29,7 +29,8 @@ from pairscale.sizes import parse_size
 class Basis:
     """What a plan rests on. about: its source, as a sentence. rates: words/s by model. pairs: of a paradigm, if known.
 
-    shift: log2 of words less log2 of the number in a size, such as 4k sentences. runs: of the pilot, in the outcome.
+    shift: log2 of words less log2 of the number in a size, such as 4k sentences. text: words that samples are drawn
+    from, NaN if not known.
     """
 
     spread: Spread
@@ -37,7 +38,7 @@ class Basis:
     rates: Mapping[str, float]
     pairs: int | None = None
     shift: float = 0.0
-    runs: int = 0
+    text: float = np.nan
 
 
 def stated(config: AnalysisConfig, x: float) -> Basis:
@@ -93,7 +94,9 @@ def from_pilot(config: AnalysisConfig) -> Basis:
     direct = frozenset[str]().union(*direct_paradigms(judged.runs, study.config, config.benchmark.name).values())
     units = scoped_units(judged.pairs, direct) if config.goal == ABLATION else units_of(judged.pairs)
     unit = only_unit(units, plan.unit)
-    spread, about, runs = _of_groups(judged, unit, config)
+    spread, about = _of_groups(judged, unit, config)
+    shared = judged.runs[judged.runs["overlap"].fillna(0) > 0]
+    text = float((shared["sample_words"] / shared["overlap"].astype(float)).median())  # NaN of none
     paradigms = int((unit.weights > 0).sum())
     pairs = round(float(unit.pairs[unit.weights[:, 0] > 0].mean()))
     if config.goal == PEOPLE:
@@ -102,9 +105,9 @@ def from_pilot(config: AnalysisConfig) -> Basis:
         rows = people[people["name"] == plan.unit]
         accuracy = plan.people or (float(rows["accuracy"].iloc[0]) if len(rows) else np.nan)
         _check_people(accuracy, config)
-        error = float(np.nan_to_num(rows["error"].iloc[0])) if len(rows) and plan.people is None else 0.0
+        error = float(np.nan_to_num(rows["error"].iloc[0])) if len(rows) and not plan.people else 0.0
         spread = replace(spread, people=accuracy, people_error=error)
-    return Basis(replace(spread, paradigms=paradigms), about, rates, pairs, shift, runs)
+    return Basis(replace(spread, paradigms=paradigms), about, rates, pairs, shift, text)
 
 
 def _check_people(people: float, config: AnalysisConfig) -> None:
@@ -127,8 +130,8 @@ def only_unit(units: Units, name: str) -> Units:
     return replace(units, table=table, weights=units.weights[:, [place]])
 
 
-def _of_groups(judged: Judgements, units: Units, config: AnalysisConfig) -> tuple[Spread, str, int]:
-    """Return the spread of a curve, or of the difference of two, a sentence about it, and its runs."""
+def _of_groups(judged: Judgements, units: Units, config: AnalysisConfig) -> tuple[Spread, str]:
+    """Return the spread of a curve, or of the difference of two, and words about it."""
     plan, runs = config.plan, judged.runs
     groups = [str(group) for group in runs["group"].unique()]
     for key in ("group", "other"):
@@ -147,7 +150,7 @@ def _of_groups(judged: Judgements, units: Units, config: AnalysisConfig) -> tupl
                 level = spread_of(own, design, units, str(config.pilot))
                 spread = replace(spread, accuracy=level.accuracy, gain=level.gain)
                 about = f"differences of {len(a)} pairs of runs ({first} less {second}, of one size and seed)"
-                return spread, about, len(a)
+                return spread, about
         groups = [first]
     chosen = [plan.group] if plan.group else groups
     spreads = {}
@@ -168,7 +171,7 @@ def _of_groups(judged: Judgements, units: Units, config: AnalysisConfig) -> tupl
         total = replace(spread.total, variance=spread.total.variance * double)
         spread = replace(spread, total=total, chance=spread.chance * double, judgement=2 * spread.judgement)
         about += f"; a second curve like it, paired runs correlated by {plan.correlation:g}"
-    return spread, about, number
+    return spread, about
 
 
 def _two(judged: Judgements, groups: list[str], config: AnalysisConfig) -> tuple[str, str | None]:

@@ -18,6 +18,7 @@ from hydra.core.hydra_config import HydraConfig
 from rich.console import Console
 
 from analysis.config import AnalysisConfig
+from analysis.curves.intervals import OVERLAP_LIMIT
 from analysis.plan.check import Check
 from analysis.plan.config import ABLATION, SLOPE, check_goal
 from analysis.plan.grids import Cost, Grid, candidates, cost_of, pareto
@@ -152,6 +153,14 @@ class Experiment:
             notes.append(f"words/s of {', '.join(unknown)} are not known, so hours are not: give rate=40000.")
         if config.sample.count != "words":
             notes.append(f"Words to train are counted in {config.sample.count} here.")
+        if config.sample.nested and not config.pilot:
+            notes.append("Samples are nested, and nothing says how runs of one seed go together: taken as independent.")
+        share = 2 ** (max(self.sizes.values()) + basis.shift) / basis.text
+        if share > OVERLAP_LIMIT:
+            notes.append(
+                f"Samples of the largest size share up to {min(share, 1):.0%} of their text, which widens limits; the "
+                "plan does not count that."
+            )
         return notes
 
 

@@ -36,8 +36,8 @@ from tests.support.simulated_ablations import CONTROL, TREATMENT, SimulatedAblat
 from tests.support.simulated_judgements import SimulatedJudgements
 
 FILE = Path(__file__).parents[2] / "analysis" / "results" / "plan_power.csv"
-CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=300, seed=1)
-PILOT = 150  # runs of each size
+CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=2000, seed=1)
+PILOT = 1500  # runs of each size
 SHARED = 0.5  # of the variance between runs, among two models' runs on one text
 OF_PEOPLE, ERROR = 0.93, 0.01  # people's accuracy and its standard error
 Found = Callable[[np.random.Generator], bool]
