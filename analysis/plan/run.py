@@ -173,10 +173,11 @@ def _about(config: AnalysisConfig, basis: Basis) -> str:
         return basis.about
     of, total = basis.spread, basis.spread.total
     change = f"x{math.exp(total.slope / 2):.2f} with each doubling" if total.slope else "the same at all sizes"
+    change = "that of each size by itself" if total.shape else change
     factor = math.sqrt(total.upper(config.plan.upper))
     return (
         f"Pilot: {config.pilot}, {basis.about}. Standard deviation between runs {math.sqrt(total.variance):.4f} at "
-        f"{2**total.x:,.0f} words, {change} (a change is taken up if a likelihood-ratio test shows one at 5%), of "
+        f"{2**total.x:,.0f} words, {change} (changes count if a likelihood-ratio test shows them at 5%), of "
         f"which chance in single judgements gives {math.sqrt(of.chance):.4f}; {total.degrees:.0f} degrees of freedom: "
         f"its upper limit ({config.plan.upper:.0%}, one-sided) is x{factor:.2f}. {of.paradigms} paradigms."
     )

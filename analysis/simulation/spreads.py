@@ -20,17 +20,20 @@ STEEPEST = 3.0  # |log variance| per doubling, of a trend
 class Trend:
     """A variance that changes by exp(slope) with each doubling: `variance` at log2(words) = x.
 
-    degrees: of its estimate, inf where it is stated. p: of no trend, NaN where that was not tested.
+    shape: log2(words) and log of the variance over `variance` of each size, between which it is interpolated; empty:
+    log-linear. degrees: of its estimate, inf where it is stated.
     """
 
     variance: float
     x: float = 0.0
     slope: float = 0.0
     degrees: float = np.inf
-    p: float = np.nan
+    shape: tuple[tuple[float, float], ...] = ()
 
     def at(self, x: Array) -> Array:
         """Return the variances at x."""
+        if self.shape:
+            return np.asarray(self.variance * np.exp(np.interp(x, *zip(*self.shape, strict=True))))
         return np.asarray(self.variance * np.exp(self.slope * (x - self.x)))
 
     def upper(self, level: float) -> float:
@@ -41,8 +44,8 @@ class Trend:
 def trend(variances: Array, degrees: Array, x: Array) -> Trend:
     """Fit a trend to variances with chi-square errors; each (S,).
 
-    One variance for all sizes unless a likelihood-ratio test shows a log-linear trend at 5%. Sizes of one run say
-    nothing. Variances of 0 count, and have no logarithm.
+    One variance for all sizes unless a likelihood-ratio test shows a log-linear trend at 5%; those of the sizes where
+    another shows at 5% that they do not lie on it. Sizes of one run say nothing.
     """
     known = degrees > 0
     variances, degrees, x = variances[known], degrees[known], x[known]
@@ -58,10 +61,15 @@ def trend(variances: Array, degrees: Array, x: Array) -> Trend:
     if len(x) < 2 or pooled(0.0) <= 0:
         return Trend(pooled(0.0), centre, 0.0, total)
     best = float(minimize_scalar(deviance, bounds=(-STEEPEST, STEEPEST), method="bounded").x)
-    p = float(chi2.sf(max(0.0, deviance(0.0) - deviance(best)), 1))
-    if p < ALPHA:
-        return Trend(pooled(best), centre, best, total, p)
-    return Trend(pooled(0.0), centre, 0.0, total, p)
+    if chi2.sf(deviance(0.0) - deviance(best), 1) >= ALPHA:
+        best = 0.0
+    variance = pooled(best)
+    if len(x) > 2 and variances.min() > 0:
+        apart = deviance(best) - float(degrees @ np.log(variances))
+        if chi2.sf(apart, len(x) - (2 if best else 1)) < ALPHA:
+            logs = np.log(variances / variance)
+            return Trend(variance, centre, best, total, tuple(zip(x.tolist(), logs.tolist(), strict=True)))
+    return Trend(variance, centre, best, total)
 
 
 def between_runs(y: Array, design: Design) -> tuple[Array, Array]:

@@ -70,6 +70,10 @@ def test_a_trend_is_found_only_where_it_is_shown():
     flat = trend(np.array([1.0, 2.0]), np.array([2.0, 1.0]), np.array([0.0, 1.0]))
     assert (flat.variance, flat.slope, flat.degrees) == (pytest.approx(4 / 3), 0, 3)
     assert trend(np.zeros(2), np.ones(2), np.arange(2.0)).variance == 0
+    peak = trend(np.array([1.0, 4.0, 1.0]), np.full(3, 200.0), np.arange(3.0))
+    assert peak.at(np.array([0.0, 0.5, 1.0, 2.0])) == pytest.approx([1, 2, 4, 1])
+    few = trend(np.array([1.0, 4.0, 1.0]), np.full(3, 2.0), np.arange(3.0))
+    assert few.at(np.arange(3.0)) == pytest.approx([2, 2, 2])
     assert flat.upper(0.9) == pytest.approx(3 / 0.5843744, rel=1e-6)  # the 10% quantile of chi2 with 3 degrees
 
 
