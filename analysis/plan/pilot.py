@@ -87,7 +87,8 @@ def from_pilot(config: AnalysisConfig) -> Basis:
         raise RunError(f"pilot={config.pilot}: judgements of single pairs are not known")
     if is_trajectory(judged.runs):
         raise RunError(f"pilot={config.pilot}: checkpoints of one training show nothing of how runs differ")
-    rates = study.runs.groupby("model")["words_per_s"].median().dropna().to_dict()
+    speeds = study.runs.groupby("model")["words_per_s"].median().dropna()
+    rates = {str(model): float(speed) for model, speed in speeds.items()}
     number = judged.runs["size"].map(lambda size: parse_size(str(size).partition(" ")[0]))
     shift = float(np.median(np.log2(judged.runs["sample_words"] / number)))
     plan = config.plan

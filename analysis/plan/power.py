@@ -179,7 +179,7 @@ def _near_people(
     design, (degrees, floor) = grid.design, of_slope
     mean_terms = run_terms(chosen_interval("slope", design, "t")[0], design, design.mean_weights)
     ratio = float((design.mean_weights**2).sum() / (design.contrast**2).sum())
-    quantile = student.ppf(0.5 + confidence / 2, degrees)
+    quantile = np.asarray(student.ppf(0.5 + confidence / 2, degrees))
     least = norm.ppf(0.5 + confidence / 2) / quantile
     slope_variance, mean_variance = terms.variance(errors), mean_terms.variance(errors)
     together = terms.covariance(mean_terms, errors, errors)

@@ -227,8 +227,8 @@ def coverage_table(results: Sequence[Mapping[Key, tuple[Array, Array, Array]]], 
             inside[key].append(np.where(np.isnan(low), np.nan, held))
     levels = {level: np.flatnonzero(units.table["level"] == level) for level in ("overall", "phenomenon")}
     rows = []
-    for (curve, quantity, question, interval), held in inside.items():
-        values = np.stack(held)
+    for (curve, quantity, question, interval), of_studies in inside.items():
+        values = np.stack(of_studies)
         known = (~np.isnan(values)).sum(axis=0)
         covered = np.nansum(values, axis=0) / np.where(known > 0, known, np.nan)
         for level, of in levels.items():

@@ -33,7 +33,8 @@ class Trend:
     def at(self, x: Array) -> Array:
         """Return the variances at x."""
         if self.shape:
-            return np.asarray(self.variance * np.exp(np.interp(x, *zip(*self.shape, strict=True))))
+            at, logs = np.asarray(self.shape).T
+            return np.asarray(self.variance * np.exp(np.interp(x, at, logs)))
         return np.asarray(self.variance * np.exp(self.slope * (x - self.x)))
 
     def upper(self, level: float) -> float:
