@@ -2,11 +2,13 @@
 
 import re
 from dataclasses import dataclass, field
+from typing import Any
 
 from omegaconf import MISSING
 
 import corpora.train_parser.config  # noqa: F401 (it registers its schema)
 from analysis.measures.reading.config import ReadingConfig
+from analysis.plan.config import GOALS, SLOPE, PlanConfig
 from eval.config import EvalConfig
 from pairscale.command.schemas import NOT_IN_DIGEST, store_schemas
 from pairscale.errors import ConfigError, check_above, check_between, check_choice, check_seed
@@ -77,9 +79,12 @@ class CurvesConfig:
     acquisition_margin: float = 0.1  # accuracy above the baseline from which a paradigm counts as acquired
     children: str | None = None  # a file: words and the age at which children know them
     children_text: str | None = None  # the text of eval.surprisal whose words are compared; null: the only one
+    coverage: bool = False  # simulate studies like this one: how often its intervals hold
+    coverage_studies: int = 400  # simulated for it
     figure: FigureConfig = field(default_factory=FigureConfig)
 
     def __post_init__(self) -> None:
+        check_between("analysis.coverage_studies", self.coverage_studies, 20, 10**6)
         check_choice("analysis.interval", self.interval, INTERVALS)
         if not 0 < self.confidence < 1:
             raise ConfigError(f"analysis.confidence={self.confidence}: must lie between 0 and 1")
@@ -110,6 +115,15 @@ class AnalysisConfig(EvalConfig):
     times: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # a file: words, and how long they were read
     reading: ReadingConfig = field(default_factory=ReadingConfig, metadata=NOT_IN_DIGEST)
 
+    # analysis.plan
+    effect: float | None = field(default=None, metadata=NOT_IN_DIGEST)  # to be found; goal=people: a factor
+    power: float = field(default=0.8, metadata=NOT_IN_DIGEST)  # share of studies that are to find it
+    goal: str = field(default=SLOPE, metadata=NOT_IN_DIGEST)
+    pilot: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # a study whose runs show how runs differ
+    spread: float | None = field(default=None, metadata=NOT_IN_DIGEST)  # without a pilot: deviation between runs
+    rate: Any = field(default=None, metadata=NOT_IN_DIGEST)  # words/s of training, or one for each model
+    plan: PlanConfig = field(default_factory=PlanConfig, metadata=NOT_IN_DIGEST)
+
     # analysis.status: a run, or failed, missing or study, to be removed; yes: without asking
     remove: str | None = field(default=None, metadata=NOT_IN_DIGEST)
     yes: bool = field(default=False, metadata=NOT_IN_DIGEST)
@@ -117,6 +131,13 @@ class AnalysisConfig(EvalConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("source", self.source, SOURCES)
+        check_choice("goal", self.goal, GOALS)
+        for rate in self.rate.values() if isinstance(self.rate, dict) else [] if self.rate is None else [self.rate]:
+            if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 < rate <= 1e12:
+                raise ConfigError(
+                    f"rate={self.rate}: must be a number of words/s above 0, or one for each model, such as "
+                    "{lstm_blimp:40000,txl:12000}"
+                )
 
 
 store_schemas(None, root_schema=AnalysisConfig)

@@ -21,6 +21,7 @@ from analysis.config import AnalysisConfig
 from analysis.curves.ablations.ablations import Ablations, compare_ablations
 from analysis.curves.acquisition.acquisition import acquire
 from analysis.curves.fit import ALL_PAIRS, fit_curves
+from analysis.curves.units import units_of
 from analysis.exhibits.sentences.ablations import ablation_findings
 from analysis.exhibits.sentences.curves import extent, warnings
 from analysis.exhibits.sentences.findings import comparisons, correlation, findings
@@ -39,6 +40,7 @@ from analysis.sections.people import people_of, read_people
 from analysis.sections.pretrained_models import Judge, curves_beside, models_section, published_beside
 from analysis.sections.reading_times import reading_sections
 from analysis.sections.section import Report, Section, TableSection, fill
+from analysis.simulation.coverage import can_be_simulated, coverage_table, simulated_coverage
 from analysis.study.collect import Study, collect
 from analysis.study.combine import combine, common_labels, names_of
 from analysis.study.judgements import Judgements, judgements, labels_of, no_such_scores
@@ -53,6 +55,7 @@ from eval.sweeps import requested_runs, study_commands
 from eval.syntaxgym.config import is_syntaxgym
 from pairscale.console import print_text
 from pairscale.errors import ConfigError
+from pairscale.progress import with_progress
 from pairscale.tables import print_table
 
 
@@ -150,12 +153,26 @@ class Analysis:
             section.acquisition = acquire(judged, config, untrained)
         if section.acquisition:
             tables |= section.acquisition.tables
+        self._coverage(section)
         section.findings = findings(curves, judged.unit, config.confidence, tables.get("mixed-model"))
         section.correlations = correlation(curves.slopes, config.confidence)
         differences = tables["slope-differences"]
         section.comparisons = comparisons(differences, curves.slopes, judged.unit, config.confidence)
         self._print_curves(section)
         return section
+
+    def _coverage(self, section: Section) -> None:
+        """Simulate studies like this one, if that is asked for, and count how often its intervals hold."""
+        config, judged = self.config.analysis, section.judged
+        if not config.coverage:
+            return
+        if reason := can_be_simulated(judged):
+            judged.notes.append(f"analysis.coverage=true: {reason}, so no studies like this one were simulated.")
+            return
+        studies = simulated_coverage(judged, section.curves.slopes, config)
+        what = f"{self.names[judged.label]}: simulating studies like this one"
+        results = [*with_progress(studies, what, config.coverage_studies, "studies")]
+        section.tables["simulated-coverage"] = coverage_table(results, units_of(judged.pairs))
 
     def _ablations(self, judged: Judgements, untrained: Judgements | None) -> Ablations | None:
         """Compare the runs of a study's interventions, if it has any."""

@@ -23,6 +23,7 @@ COMMANDS = {
     "analysis": ("analysis", "fit learning curves, write tables and the report of a study"),
     "status": ("analysis.status", "how far a study is; remove runs of it"),
     "reading": ("analysis.reading", "what surprisal says about reading times"),
+    "plan": ("analysis.plan", "how many sizes, seeds and pairs find an effect, and what they cost"),
     "generate": ("eval.generate", "make fresh minimal pairs from templates"),
     "surprisal": ("eval.surprisal", "write the surprisal of each word of a text"),
     "generate_text": ("eval.generate_text", "let models write text"),

@@ -22,6 +22,7 @@ from analysis.sections.section import (
     CURVES,
     DIAGNOSTICS,
     MODELS,
+    PLAN,
     RATINGS,
     READING,
     SUITES,
@@ -40,6 +41,7 @@ _QUESTIONS = {
     DIAGNOSTICS: "What do these models expect?",
     SUITES: "Do these models expect what grammar predicts?",
     RATINGS: "Do these models find good what people find good?",
+    PLAN: "How much must be trained to find it?",
     READING: "Does surprisal predict how long people read a word?",
     CHILDREN: "Do models learn words in the order in which children do?",
 }

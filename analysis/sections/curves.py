@@ -44,8 +44,10 @@ def context(section: Section, report: Report) -> list[Exhibit]:
 
 @contributes(110)
 def coverage(section: Section, report: Report) -> list[Exhibit | None]:
-    """Add the same table for all benchmarks at the end of the page."""
-    if section.label != [*report.sections][-1]:
+    """Add the same table for all benchmarks at the end of the page; of simulated studies like this one, to each."""
+    if "simulated-coverage" in section.tables:
+        return [own_coverage_exhibit(section.tables["simulated-coverage"], report.confidence)]
+    if report.config.analysis.coverage or section.label != [*report.sections][-1]:
         return []
     parts = [(of.judged.runs, of.curves.slopes) for of in report.sections.values()]
     return [coverage_exhibit(parts, report.confidence)]
@@ -266,5 +268,35 @@ def coverage_exhibit(studied: Iterable[tuple[pd.DataFrame, pd.DataFrame]], confi
             "limits by HC2 and HC3 are too wide, as they include the distance from a line.",
             "Lack of fit": "Share of lines not rejected.",
             "Onset": "Share of onsets no smaller than the true one.",
+        },
+    )
+
+
+def own_coverage_exhibit(rows: pd.DataFrame, confidence: float) -> Exhibit:
+    """Show how often the intervals of this report hold in simulated studies like it; `rows`: of `coverage_table`."""
+    rows = rows[rows["none"] < 1].reset_index(drop=True)
+    table = pd.DataFrame({
+        "curve": rows["curve"], "quantity": rows["quantity"], "question": rows["question"],
+        "of": [title(name) if level == "phenomenon" else level
+               for level, name in rows[["level", "name"]].itertuples(index=False)],
+        "interval": rows["interval"], "held": rows["covered"], "standard error": rows["standard_error"],
+    })  # fmt: skip
+    studies, overall = int(rows["studies"].max()), rows[rows["level"] == "overall"]
+    held = f"in {overall['covered'].min():.1%} to {overall['covered'].max():.1%} of studies"
+    return Exhibit(
+        "coverage",
+        "How often these intervals hold",
+        f"Share of {studies:,} simulated studies like this one, with its sizes, runs, spreads and pairs, whose "
+        f"{confidence:.0%} interval held the truth: overall, and in the phenomenon in which it held least often.",
+        table,
+        cells={"held": per_cent_text, "standard error": per_cent_text},
+        takeaways=[("", f"Overall, {confidence:.0%} intervals held the truth {held}.")],
+        definitions={
+            "Simulated studies": "Pairs and runs add to the probit of being right. How far runs and pairs differ is "
+            "estimated from this study, so it is known as badly as its runs show it; spreads change with the size only "
+            "where a test shows that. Expected accuracies lie on the lines of the paradigms or, where lines are "
+            "rejected, at the means of the sizes.",
+            "Held least often": "The lowest of several shares is low by chance, too: by about two standard errors of "
+            "twelve phenomena.",
         },
     )

@@ -26,6 +26,7 @@ SUITES = "Syntactic test suites"
 RATINGS = "Graded acceptability"
 READING = "Reading times"
 CHILDREN = "Words and children"
+PLAN = "Plan of a study"
 
 
 @dataclass

@@ -19,6 +19,7 @@ WITHOUT_GROUPS = (
     "generate_text",
     "surprisal",
     "reading",
+    "plan",
     "train_parser",
 )  # commands without configuration groups
 MOST_WIDTH = 120  # characters; longer lines are hard to read

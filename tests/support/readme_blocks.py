@@ -289,6 +289,22 @@ def reading_coverage() -> str:
     return "\n".join([*lines, "", studies])
 
 
+def planned_power() -> str:
+    """Return the predicted power of planned grids beside that of simulated studies."""
+    table = pd.read_csv(RESULTS / "plan_power.csv")
+    lines = ["| goal | grid | interval | predicted | simulated | standard error |"]
+    lines.append("| --- | --- | --- | ---: | ---: | ---: |")
+    for row in table.to_dict("records"):
+        shares = " | ".join(f"{row[name]:.1%}" for name in ("predicted", "simulated", "standard_error"))
+        lines.append(f"| {row['goal']} | {row['grid']} | {row['interval']} | {shares} |")
+    apart = (table["predicted"] - table["simulated"]).abs().max()
+    text = (
+        f"Sizes x seeds; 100 pairs in each of four paradigms, or of two that test a construction, unless named; "
+        f"{table['studies'].min():,} simulated studies a grid. The largest difference is {100 * apart:.1f} points."
+    )
+    return "\n".join([*lines, "", wrapped(text)])
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "output of the demo": demo_output,
     "first finding of blimp_cpu": first_finding,
@@ -308,6 +324,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "coverage of ablations": ablation_coverage,
     "coverage of reading times": reading_coverage,
     **ACQUISITION_BLOCKS,
+    "power of planned grids": planned_power,
 }
 
 if __name__ == "__main__":

@@ -1,0 +1,216 @@
+"""What the runs of a planned study will vary by: from a pilot study, or as stated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from analysis.config import AnalysisConfig
+from analysis.curves.ablations.matching import TREATMENT_CONTROL, comparisons, paired, scoped_units
+from analysis.curves.designs import Design, design_of, is_trajectory, slope_weights
+from analysis.curves.units import Units, paradigm_accuracies, units_of
+from analysis.curves.variance import Array
+from analysis.curves.words_to_people import PEOPLE as OF_PEOPLE
+from analysis.curves.words_to_people import people_accuracy, published_people
+from analysis.measures.ablations import direct_paradigms
+from analysis.plan.config import ABLATION, DIFFERENCE, PEOPLE
+from analysis.plan.power import Spread
+from analysis.simulation.spreads import Trend, between_runs, judgement_squares, seed_share, trend
+from analysis.study.collect import collect
+from analysis.study.judgements import Judgements, judgements
+from eval.published import read_published
+from pairscale.errors import ConfigError, RunError
+from pairscale.sizes import parse_size
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What a plan rests on. about: its source, as a sentence. rates: words/s by model. pairs: of a paradigm, if known.
+
+    shift: log2 of words less log2 of the number in a size, such as 4k sentences. text: words that samples are drawn
+    from, NaN if not known.
+    """
+
+    spread: Spread
+    about: str
+    rates: Mapping[str, float]
+    pairs: int | None = None
+    shift: float = 0.0
+    text: float = np.nan
+
+
+def stated(config: AnalysisConfig, x: float) -> Basis:
+    """Return what is stated on the command line, for a study whose smallest size is at log2(words) = x.
+
+    Pairs of a paradigm count as alike, so that chance in single judgements is the largest that the accuracy allows.
+    """
+    plan, spread = config.plan, config.spread
+    if spread is None:
+        raise ConfigError("pilot=null, spread=null: give pilot=STUDY, or spread=0.01, how far runs of a size lie apart")
+    if not 0 < spread < 0.5:
+        raise ConfigError(f"spread={spread}: must be above 0 and below 0.5, a standard deviation of accuracies")
+    published = read_published(config.benchmark.name)
+    of_paradigms = published[published["level"] == "paradigm"]["name"].nunique()
+    paradigms = plan.paradigms or (of_paradigms if plan.unit == "overall" else 1)
+    if not paradigms:
+        raise ConfigError(f"plan.paradigms=null: how many benchmark={config.benchmark.name} has is not known; state it")
+    groups = 2 * (1 - plan.correlation) if config.goal in (DIFFERENCE, ABLATION) else 1.0
+    judgement = plan.accuracy * (1 - plan.accuracy) * (2 if config.goal in (DIFFERENCE, ABLATION) else 1)
+    people = np.nan
+    if config.goal == PEOPLE:
+        if plan.gain is None:
+            raise ConfigError("plan.gain=null: goal=people without a pilot needs the accuracy gained per doubling")
+        rows = published[(published["model"] == OF_PEOPLE) & (published["name"] == plan.unit)]
+        people = plan.people or (float(rows["accuracy"].iloc[0]) if len(rows) else np.nan)
+        _check_people(people, config)
+    of = Spread(Trend(spread**2 * groups), judgement, paradigms, plan.accuracy, x, plan.gain or 0.0, people=people)
+    between = " of a difference between two models" if groups != 1 else ""
+    about = (
+        f"Stated: runs of a size have a standard deviation of {spread:g} (accuracy), apart from chance in single "
+        f"judgements; {paradigms} paradigms, accuracy {plan.accuracy:g} at the smallest size. Variance{between} "
+        f"{spread**2 * groups:.3g}. Nothing says how sure these numbers are."
+    )
+    return Basis(of, about, {})
+
+
+def from_pilot(config: AnalysisConfig) -> Basis:
+    """Estimate it from the runs of `config.pilot`.
+
+    Raises RunError for a study that cannot be read or has no two runs at any size, ConfigError for an unknown unit or
+    curve, or no two of them where the goal compares two.
+    """
+    study = collect(config.paths.runs, str(config.pilot))
+    judged = judgements(study, config.benchmark.name, config.analysis.method, config.ties)
+    if judged.of_paradigms:
+        raise RunError(f"pilot={config.pilot}: judgements of single pairs are not known")
+    if is_trajectory(judged.runs):
+        raise RunError(f"pilot={config.pilot}: checkpoints of one training show nothing of how runs differ")
+    speeds = study.runs.groupby("model")["words_per_s"].median().dropna()
+    rates = {str(model): float(speed) for model, speed in speeds.items()}
+    number = judged.runs["size"].map(lambda size: parse_size(str(size).partition(" ")[0]))
+    shift = float(np.median(np.log2(judged.runs["sample_words"] / number)))
+    plan = config.plan
+    direct = frozenset[str]().union(*direct_paradigms(judged.runs, study.config, config.benchmark.name).values())
+    units = scoped_units(judged.pairs, direct) if config.goal == ABLATION else units_of(judged.pairs)
+    unit = only_unit(units, plan.unit)
+    spread, about = _of_groups(judged, unit, config)
+    shared = judged.runs[judged.runs["overlap"].fillna(0) > 0]
+    text = float((shared["sample_words"] / shared["overlap"].astype(float)).median())  # NaN of none
+    paradigms = int((unit.weights > 0).sum())
+    pairs = round(float(unit.pairs[unit.weights[:, 0] > 0].mean()))
+    if config.goal == PEOPLE:
+        published = read_published(config.benchmark.name)
+        people = people_accuracy(published, unit.table, published_people(config.benchmark.name))
+        rows = people[people["name"] == plan.unit]
+        accuracy = plan.people or (float(rows["accuracy"].iloc[0]) if len(rows) else np.nan)
+        _check_people(accuracy, config)
+        error = float(np.nan_to_num(rows["error"].iloc[0])) if len(rows) and not plan.people else 0.0
+        spread = replace(spread, people=accuracy, people_error=error)
+    return Basis(replace(spread, paradigms=paradigms), about, rates, pairs, shift, text)
+
+
+def _check_people(people: float, config: AnalysisConfig) -> None:
+    if not people == people:
+        raise ConfigError(
+            f"plan.people=null: people's accuracy on benchmark={config.benchmark.name}, {config.plan.unit}, is not "
+            "published; state it"
+        )
+
+
+def only_unit(units: Units, name: str) -> Units:
+    """Return the units with those that are needed alone: `name`, then its paradigms. Raises ConfigError."""
+    names = list(units.table["name"])
+    if name not in names:
+        shown = [one for one, level in zip(names, units.table["level"], strict=True) if level != "paradigm"]
+        raise ConfigError(f"plan.unit={name[:80]}: no such unit; available: {', '.join(shown)}, and paradigms")
+    place = names.index(name)
+    rows = [place, *np.flatnonzero(units.table["level"] == "paradigm")]
+    table = units.table.iloc[rows].reset_index(drop=True)
+    return replace(units, table=table, weights=units.weights[:, [place]])
+
+
+def _of_groups(judged: Judgements, units: Units, config: AnalysisConfig) -> tuple[Spread, str]:
+    """Return the spread of a curve, or of the difference of two, and words about it."""
+    plan, runs = config.plan, judged.runs
+    groups = [str(group) for group in runs["group"].unique()]
+    for key in ("group", "other"):
+        if (name := getattr(plan, key)) is not None and name not in groups:
+            raise ConfigError(
+                f"plan.{key}={name[:80]}: no such curve in pilot={config.pilot}; available: {', '.join(groups)}"
+            )
+    if config.goal in (DIFFERENCE, ABLATION):
+        first, second = _two(judged, groups, config)
+        if second is not None:
+            rows = [np.flatnonzero(runs["group"] == group) for group in (first, second)]
+            a, b, is_paired, _ = paired(runs, *rows)
+            if is_paired:
+                own, design = judged.outcome[a].astype(np.float64), design_of(runs.iloc[a])
+                spread = spread_of(own - judged.outcome[b], design, units, str(config.pilot))
+                level = spread_of(own, design, units, str(config.pilot))
+                spread = replace(spread, accuracy=level.accuracy, gain=level.gain)
+                about = f"differences of {len(a)} pairs of runs ({first} less {second}, of one size and seed)"
+                return spread, about
+        groups = [first]
+    chosen = [plan.group] if plan.group else groups
+    spreads = {}
+    for group in chosen:
+        rows_of = np.flatnonzero(runs["group"] == group)
+        if (design_of(runs.iloc[rows_of]).counts > 1).any():
+            outcome = judged.outcome[rows_of].astype(np.float64)
+            spreads[group] = (spread_of(outcome, design_of(runs.iloc[rows_of]), units, str(config.pilot)), len(rows_of))
+    if not spreads:
+        raise RunError(
+            f"pilot={config.pilot}: no two runs at any size of {' or '.join(chosen)}: nothing shows how runs differ"
+        )
+    group = max(spreads, key=lambda name: spreads[name][0].total.variance)
+    spread, number = spreads[group]
+    about = f"{number} runs of {group}" + (", whose runs differ most" if len(spreads) > 1 else "")
+    if config.goal in (DIFFERENCE, ABLATION):
+        double = 2 * (1 - plan.correlation)
+        total = replace(spread.total, variance=spread.total.variance * double)
+        spread = replace(spread, total=total, chance=spread.chance * double, judgement=2 * spread.judgement)
+        about += f"; a second curve like it, paired runs correlated by {plan.correlation:g}"
+    return spread, about
+
+
+def _two(judged: Judgements, groups: list[str], config: AnalysisConfig) -> tuple[str, str | None]:
+    """Return the two curves that are compared; the second is None where the pilot has one."""
+    plan = config.plan
+    if config.goal == ABLATION and plan.group is None:
+        kinds = comparisons(judged.runs)
+        chosen = [of for of in kinds if of.kind == TREATMENT_CONTROL] or kinds
+        if chosen:
+            return chosen[0].group, chosen[0].other
+    first = plan.group or groups[0]
+    others = [group for group in groups if group != first]
+    return first, plan.other or (others[0] if others else None)
+
+
+def spread_of(outcome: Array, design: Design, units: Units, pilot: str = "") -> Spread:
+    """Estimate the spread of (R, P) outcomes, accuracies or differences of them, in the one unit of `units`.
+
+    Raises RunError without two runs at any size.
+    """
+    if not (design.counts > 1).any():
+        raise RunError(f"pilot={pilot}: no two runs at any size: nothing shows how runs differ")
+    weights = units.weights[:, 0]
+    y = paradigm_accuracies(outcome, units.bounds) @ weights[:, None]
+    variances, degrees = between_runs(y, design)
+    x = np.asarray([design.x[design.size == s].mean() for s in range(len(design.counts))])
+    means = np.asarray([y[design.size == s].mean() for s in range(len(design.counts))])
+    gain = float(slope_weights(x, np.ones((1, len(x))))[0] @ means) if len(x) > 1 else 0.0
+    squares = judgement_squares(outcome, design, units)
+    chance = float((weights**2 * squares / units.pairs).sum())
+    of_unit = weights > 0
+    return Spread(
+        total=trend(variances[:, 0], degrees, x),
+        judgement=float(squares[of_unit].mean()),
+        paradigms=int(of_unit.sum()),
+        accuracy=float(means.mean() - gain * (x.mean() - x[0])),
+        x=float(x[0]),
+        gain=gain,
+        chance=chance,
+        seed_share=seed_share(y[:, 0], design),
+    )

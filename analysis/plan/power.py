@@ -1,0 +1,198 @@
+"""The power of a grid: how often the interval of its design shows an effect, or is as narrow as is asked for.
+
+The estimate is a weighted sum of the runs' accuracies, taken to be normal; its interval is Student's, with the variance
+and degrees of freedom that the analysis estimates (analysis.curves.intervals). For a given estimate of the variance the
+probability that the interval excludes 0 is a normal one; averaged over estimates of the variance it is that of the
+noncentral t, which it equals where degrees of freedom do not depend on the data. Where each size has a spread of its
+own they do (Satterthwaite 1946), and limits are no closer than chance in single judgements allows; so the average is
+over DRAWS of the residuals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import ndtr
+from scipy.stats import chi2, norm
+from scipy.stats import t as student
+
+from analysis.curves.ablations.effects import DEGREES_CORRECTION, LEAST_PLAUSIBLE
+from analysis.curves.designs import Design
+from analysis.curves.intervals import Interval, interval_method, mean_method, run_terms
+from analysis.curves.variance import Array, RunTerms
+from analysis.curves.words_to_people import fieller
+from analysis.plan.config import ABLATION, DIFFERENCE, PEOPLE
+from analysis.plan.grids import Grid
+from analysis.simulation.spreads import Trend
+
+DRAWS = 4000  # of residuals: the standard error of a power is below .3 points
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What an outcome varies by: an accuracy, or a difference of accuracies between paired runs.
+
+    total: variance between runs of a size, of which `chance` comes from single judgements. judgement: variance of one
+    judgement, a mean over the `paradigms`. accuracy: expected at log2(words) = x, from where it gains `gain` per
+    doubling. people, people_error: their accuracy and its standard error. seed_share: of the variance between runs,
+    what nested runs of a seed have in common.
+    """
+
+    total: Trend
+    judgement: float
+    paradigms: int
+    accuracy: float
+    x: float
+    gain: float = 0.0
+    chance: float = 0.0
+    people: float = np.nan
+    people_error: float = 0.0
+    seed_share: float = 0.0
+
+    def run_variance(self, x: Array) -> Array:
+        """Return the variance between runs at log2(words) = x, without chance in single judgements."""
+        return np.asarray(np.maximum(self.total.at(x) - self.chance, 0))
+
+    def of_judgements(self, pairs: int) -> float:
+        """Return the variance of a run's accuracy by chance in single judgements, with so many pairs a paradigm."""
+        return self.judgement / (self.paradigms * pairs)
+
+    def upper(self, level: float) -> Spread:
+        """Return the same with the upper limit, one-sided, of the variance between runs."""
+        return replace(self, total=replace(self.total, variance=self.total.variance * self.total.upper(level)))
+
+    def covariance(self, grid: Grid) -> Array:
+        """Return the (R, R) covariance of the runs' accuracies."""
+        design = grid.design
+        deviation = np.sqrt(self.run_variance(design.x))
+        together = np.eye(len(deviation))
+        if grid.nested:
+            same = design.seed[:, None] == design.seed
+            together = np.where(same, self.seed_share, 0.0) + (1 - self.seed_share) * together
+        return np.asarray(
+            np.outer(deviation, deviation) * together + self.of_judgements(grid.pairs) * np.eye(len(deviation))
+        )
+
+
+@dataclass(frozen=True)
+class Power:
+    """The power of a grid: NaN without an interval, and `note` says why. error: standard error of the estimate.
+
+    degrees: of its variance, the median over studies. method: of the interval.
+    """
+
+    power: float
+    error: float
+    degrees: float
+    method: str
+    note: str = ""
+
+
+def chosen_interval(goal: str, design: Design, interval: str) -> tuple[Interval, str, Array]:
+    """Return the interval that the analysis uses, a note on it, and the (R,) weights of runs in the estimate."""
+    if goal == ABLATION:
+        return *mean_method(design), design.mean_weights
+    return *interval_method(design, interval), design.contrast
+
+
+def power_of(goal: str, effect: float, grid: Grid, spread: Spread, interval: str, confidence: float) -> Power:
+    """Return the power of a grid for a goal of GOALS; `spread`: of the difference, where the goal is one.
+
+    `interval`: auto, bootstrap or t; limits of the bootstrap are scaled to Student's, and count as these.
+    """
+    method, note, c = chosen_interval(goal, grid.design, interval)
+    if method == Interval.NONE:
+        return Power(np.nan, np.nan, np.nan, method.value, note)
+    covariance = spread.covariance(grid)
+    terms = run_terms(method, grid.design, c)
+    normal = np.random.default_rng(0).normal(size=(len(c), DRAWS))
+    errors = _root(covariance) @ normal
+    deviation = float(np.sqrt(c @ covariance @ c))
+    degrees = terms.degrees(errors, DEGREES_CORRECTION if goal == ABLATION else 0)
+    floor = floor_of(goal, grid, spread, c)
+    if goal == PEOPLE:
+        power = _near_people(effect, grid, spread, terms, errors, (degrees, floor), confidence)
+    else:
+        half = half_width(goal, terms.variance(errors), degrees, floor, confidence)
+        shift, rest = _given_residuals(terms, c, covariance)
+        mean = shift @ errors
+        power = float((ndtr((abs(effect) + mean - half) / rest) + ndtr((-abs(effect) - mean - half) / rest)).mean())
+    return Power(power, deviation, float(np.median(degrees)), method.value, note)
+
+
+def half_width(goal: str, variance: Array, degrees: Array, floor: float, confidence: float) -> Array:
+    """Return half the width of intervals, given the (B,) estimates of the variance and their degrees of freedom.
+
+    `floor`: variance by chance in single judgements. Limits of slopes are no closer than the normal ones that it gives
+    (analysis.curves.intervals.floored); an ablation's variance is no smaller than plausible by it (its effects.py).
+    """
+    quantile = student.ppf(0.5 + confidence / 2, degrees)
+    if goal == ABLATION:
+        return np.asarray(
+            quantile * np.sqrt(np.maximum(variance, floor * chi2.ppf(LEAST_PLAUSIBLE, degrees) / degrees))
+        )
+    return np.asarray(np.maximum(quantile * np.sqrt(variance), norm.ppf(0.5 + confidence / 2) * np.sqrt(floor)))
+
+
+def floor_of(goal: str, grid: Grid, spread: Spread, c: Array) -> float:
+    """Return the variance of the estimate by chance in single judgements as the analysis estimates it.
+
+    With one run a size pairs count as alike; two judgements are added at either end of the scale, where accuracies are
+    those of runs (analysis.curves.intervals.single_judgements).
+    """
+    judgement, runs = spread.judgement, grid.seeds
+    if goal != ABLATION:
+        groups = 2 if goal == DIFFERENCE else 1
+        level = spread.accuracy + spread.gain * (grid.design.centre - spread.x)
+        accuracy = min(max(level, 0.01), 0.99)
+        whole = accuracy * (1 - accuracy)
+        added = 2 / (runs * grid.pairs + 4)
+        smoothed = (1 - 2 * added) * accuracy + added
+        least = groups * whole if runs == 1 else judgement
+        judgement = least + groups * max(smoothed * (1 - smoothed) - whole, 0.0)
+    return float((c**2).sum() * judgement / (spread.paradigms * grid.pairs))
+
+
+def _root(covariance: Array) -> Array:
+    """Return a square root of a covariance, which may be singular."""
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0)))
+
+
+def _given_residuals(terms: RunTerms, c: Array, covariance: Array) -> tuple[Array, float]:
+    """Return (R,) weights of errors, the mean of c @ errors given the residuals, and its deviation then.
+
+    The mean is 0 where the estimate and the residuals are independent, as with residuals from the means of sizes.
+    """
+    of_residuals = terms.weights @ covariance @ terms.weights.T
+    gain = c @ covariance @ terms.weights.T @ np.linalg.pinv(of_residuals, rcond=1e-10, hermitian=True)
+    rest = float(c @ covariance @ c - gain @ of_residuals @ gain)
+    return np.asarray(gain @ terms.weights), float(np.sqrt(max(rest, 1e-300)))
+
+
+def _near_people(
+    factor: float, grid: Grid, spread: Spread, terms: RunTerms, errors: Array, of_slope: tuple[Array, float],
+    confidence: float,
+) -> float:  # fmt: skip
+    """Return how often Fieller's limits of the words to people are within a factor of their estimate."""
+    design, (degrees, floor) = grid.design, of_slope
+    mean_terms = run_terms(chosen_interval("slope", design, "t")[0], design, design.mean_weights)
+    ratio = float((design.mean_weights**2).sum() / (design.contrast**2).sum())
+    quantile = np.asarray(student.ppf(0.5 + confidence / 2, degrees))
+    least = norm.ppf(0.5 + confidence / 2) / quantile
+    slope_variance, mean_variance = terms.variance(errors), mean_terms.variance(errors)
+    together = terms.covariance(mean_terms, errors, errors)
+    correlation = together / np.maximum(np.sqrt(slope_variance * mean_variance), 1e-300)
+    slope_variance = np.maximum(slope_variance, floor * least**2)
+    mean_variance = np.maximum(mean_variance, ratio * floor * least**2)
+    rng = np.random.default_rng(1)
+    people = spread.people + spread.people_error * rng.normal(size=errors.shape[1])
+    slope = spread.gain + design.contrast @ errors
+    level = spread.accuracy + spread.gain * (design.centre - spread.x) + design.mean_weights @ errors
+    covariance = -correlation * np.sqrt(slope_variance * mean_variance)
+    variances = (np.asarray(spread.people_error**2 + mean_variance), np.asarray(slope_variance), covariance)
+    low, high, bounded = fieller(people - level, slope, variances, quantile)
+    at = (people - level) / slope
+    within = (slope > 0) & bounded & (np.maximum(high - at, at - low) <= np.log2(factor))
+    return float(within.mean())

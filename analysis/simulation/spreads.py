@@ -1,0 +1,119 @@
+"""What the runs of a group vary by: spread between runs, by size, and chance in single judgements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.stats import chi2
+
+from analysis.curves.designs import Design
+from analysis.curves.p_values import ALPHA
+from analysis.curves.units import Units, paradigm_accuracies
+from analysis.curves.variance import Array, Numbers
+
+STEEPEST = 3.0  # |log variance| per doubling, of a trend
+
+
+@dataclass(frozen=True)
+class Trend:
+    """A variance that changes by exp(slope) with each doubling: `variance` at log2(words) = x.
+
+    shape: log2(words) and log of the variance over `variance` of each size, between which it is interpolated; empty:
+    log-linear. degrees: of its estimate, inf where it is stated.
+    """
+
+    variance: float
+    x: float = 0.0
+    slope: float = 0.0
+    degrees: float = np.inf
+    shape: tuple[tuple[float, float], ...] = ()
+
+    def at(self, x: Array) -> Array:
+        """Return the variances at x."""
+        if self.shape:
+            at, logs = np.asarray(self.shape).T
+            return np.asarray(self.variance * np.exp(np.interp(x, at, logs)))
+        return np.asarray(self.variance * np.exp(self.slope * (x - self.x)))
+
+    def upper(self, level: float) -> float:
+        """Return the factor to the upper limit, one-sided, of the variance: degrees / chi2 quantile."""
+        return 1.0 if np.isinf(self.degrees) else float(self.degrees / chi2.ppf(1 - level, self.degrees))
+
+
+def trend(variances: Array, degrees: Array, x: Array) -> Trend:
+    """Fit a trend to variances with chi-square errors; each (S,).
+
+    One variance for all sizes unless a likelihood-ratio test shows a log-linear trend at 5%; those of the sizes where
+    another shows at 5% that they do not lie on it. Sizes of one run say nothing.
+    """
+    known = degrees > 0
+    variances, degrees, x = variances[known], degrees[known], x[known]
+    total = float(degrees.sum())
+    centre = float(degrees @ x / total)
+
+    def pooled(slope: float) -> float:
+        return float(degrees @ (variances * np.exp(-slope * (x - centre))) / total)
+
+    def deviance(slope: float) -> float:  # the mean of slope * (x - centre), weighted by degrees, is 0
+        return total * float(np.log(pooled(slope)))
+
+    if len(x) < 2 or pooled(0.0) <= 0:
+        return Trend(pooled(0.0), centre, 0.0, total)
+    best = float(minimize_scalar(deviance, bounds=(-STEEPEST, STEEPEST), method="bounded").x)
+    if chi2.sf(deviance(0.0) - deviance(best), 1) >= ALPHA:
+        best = 0.0
+    variance = pooled(best)
+    if len(x) > 2 and variances.min() > 0:
+        apart = deviance(best) - float(degrees @ np.log(variances))
+        if chi2.sf(apart, len(x) - (2 if best else 1)) < ALPHA:
+            logs = np.log(variances / variance)
+            return Trend(variance, centre, best, total, tuple(zip(x.tolist(), logs.tolist(), strict=True)))
+    return Trend(variance, centre, best, total)
+
+
+def between_runs(y: Array, design: Design) -> tuple[Array, Array]:
+    """Return the (S, U) variances between runs of a size over new text, and their (S,) degrees of freedom.
+
+    What samples of a size have in common hides its share of the variance: it is added.
+    """
+    sizes = range(design.size.max() + 1)
+    degrees = design.counts - 1.0
+    variances = np.stack([y[design.size == s].var(axis=0) for s in sizes])
+    variances = variances * (design.counts / np.maximum(degrees, 1))[:, None]
+    if design.overlap is not None:
+        share = np.asarray([design.overlap[design.size == s].mean() for s in sizes])
+        variances = variances / np.maximum(1 - share, 1e-3)[:, None]
+    return variances, degrees
+
+
+def judgement_squares(outcome: Array, design: Design, units: Units) -> Array:
+    """Return the (K,) variance of single judgements: the residual mean square of runs x pairs within sizes.
+
+    Without two runs at any size it is the variance over pairs, which is larger; outcomes (R, P).
+    """
+    starts, n = units.bounds[:-1], np.diff(units.bounds)
+    squares, degrees = np.zeros(len(n)), np.zeros(len(n))
+    for s in np.flatnonzero(design.counts > 1):
+        of = outcome[design.size == s].astype(np.float64)
+        of = of - of.mean(axis=0)
+        means = np.add.reduceat(of, starts, axis=1) / n
+        squares += np.add.reduceat(of**2, starts, axis=1).sum(axis=0) - (n * means**2).sum(axis=0)
+        degrees += (len(of) - 1) * (n - 1)
+    accuracy = paradigm_accuracies(outcome, units.bounds).mean(axis=0)
+    return np.asarray(np.where(degrees > 0, squares / np.maximum(degrees, 1), accuracy * (1 - accuracy)))
+
+
+def seed_share(y: Array, design: Design) -> float:
+    """Return the correlation of runs of one seed, of different sizes, where samples are nested; else 0."""
+    if not design.nested:
+        return 0.0
+    means = np.asarray([y[design.size == s].mean() for s in range(len(design.counts))])
+    known = design.counts[design.size] > 1
+    residual = (y - means[design.size])[known]
+    seed: Numbers = design.seed[known]
+    same = (seed[:, None] == seed) & ~np.eye(len(seed), dtype=bool)
+    products = np.outer(residual, residual)[same]
+    variance = float((residual**2).mean())
+    return float(np.clip(products.mean() / variance, 0, 1)) if len(products) and variance > 0 else 0.0

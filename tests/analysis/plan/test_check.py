@@ -1,0 +1,59 @@
+"""Simulated studies of a planned grid: what they are simulated with, and how often they find an effect."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from analysis.config import CurvesConfig
+from analysis.plan.check import Check
+from analysis.plan.config import ABLATION, DIFFERENCE, GOALS, PEOPLE, SLOPE
+from analysis.plan.grids import Grid
+from analysis.plan.power import Spread, power_of
+from analysis.simulation.spreads import Trend, between_runs, judgement_squares
+
+CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=50, seed=1)
+SPREAD = Spread(Trend(0.02**2), 0.12, 2, 0.6, 17.0, 0.02, people=0.9, people_error=0.01)
+GRID = Grid(("125k", "250k", "500k"), (17.0, 18.0, 19.0), 3, 40)
+
+
+def share(check, count=60):
+    return np.mean([found for _, found in check.studies(np.random.default_rng(1), count)])
+
+
+@pytest.mark.parametrize(("goal", "effect"), [(SLOPE, 0.1), (DIFFERENCE, 0.15), (ABLATION, -0.2), (PEOPLE, 1e4)])
+def test_a_large_effect_is_always_found(goal, effect):
+    sure = replace(SPREAD, total=Trend(0.005**2), judgement=0.02, gain=0.08 if goal == PEOPLE else 0.02)
+    assert share(Check(goal, effect, replace(GRID, pairs=200), sure, CONFIG), 20) == 1
+
+
+@pytest.mark.parametrize("goal", [SLOPE, DIFFERENCE, ABLATION])
+def test_no_effect_is_seldom_found(goal):
+    assert share(Check(goal, 1e-9, GRID, SPREAD, CONFIG), 100) <= 0.13
+
+
+def test_simulated_runs_vary_as_planned():
+    many = replace(GRID, seeds=3000)
+    for goal, groups in ((SLOPE, 1), (DIFFERENCE, 2)):
+        check = Check(goal, 0.02, many, SPREAD, CONFIG)
+        rng = np.random.default_rng(2)
+        pairs = check.groups[0].draw_pairs(rng)
+        outcomes = [group.draw(rng, pairs)[0] for group in check.groups]
+        assert len(outcomes) == groups
+        outcome = outcomes[0] if groups == 1 else outcomes[0] - outcomes[1]
+        judged = judgement_squares(outcome, many.design, check.units)[0]
+        assert judged == pytest.approx(SPREAD.judgement, rel=0.1)
+        variances, _ = between_runs(outcome.mean(axis=1, keepdims=True), many.design)
+        assert np.sqrt(variances - judged / 80) == pytest.approx(np.full((3, 1), 0.02), rel=0.2)
+
+
+def test_simulated_power_is_the_predicted_one():
+    check = Check(SLOPE, 0.03, GRID, SPREAD, CONFIG)
+    predicted = power_of(SLOPE, 0.03, GRID, SPREAD, "auto", 0.95).power
+    assert share(check, 300) == pytest.approx(predicted, abs=3 * np.sqrt(0.25 / 300))
+
+
+def test_a_line_that_would_leave_the_scale_is_moved():
+    steep = Check(SLOPE, 0.3, GRID, replace(SPREAD, accuracy=0.9), CONFIG)
+    assert steep.groups[0].expected[:, 0] == pytest.approx([0.38, 0.68, 0.98])
+    assert {*GOALS} == {SLOPE, DIFFERENCE, ABLATION, PEOPLE}

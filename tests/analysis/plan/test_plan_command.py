@@ -1,0 +1,166 @@
+"""`python -m analysis.plan`: from a pilot, or stated numbers, to the command of a grid; errors in one line."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis.curves.designs import design_of
+from analysis.curves.units import paradigm_accuracies, units_of
+from analysis.plan.pilot import only_unit, spread_of
+from analysis.study.collect import collect
+from analysis.study.judgements import judgements
+from pairscale.errors import ConfigError, RunError
+from tests.support.commands import run_command
+from tests.support.simulated_study import SimulatedStudy
+
+STUDY = SimulatedStudy(pairs=40, sizes=("125k", "250k", "500k"), seeds=(1, 2, 3))
+QUICK = ("plan.simulations=40", "plan.seeds=[2,3]", "plan.pairs=[20,40]")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("plan")
+    STUDY.write(folder / "runs")
+    SimulatedStudy(name="alone", seeds=(1,), pairs=10).write(folder / "runs")
+    return folder
+
+
+def plan(folder, *words):
+    paths = [f"paths.{name}={folder / name}" for name in ("runs", "reports", "store")]
+    return run_command("analysis.plan", *paths, *words)
+
+
+def judged(folder):
+    return judgements(collect(folder / "runs", "simulated"), "blimp", "lp", "wrong")
+
+
+def test_a_pilots_spread_by_hand(folder):
+    of = judged(folder)
+    units = units_of(of.pairs)
+    rows = np.flatnonzero(of.runs["group"] == "lstm_tiny")
+    outcome, design = of.outcome[rows].astype(float), design_of(of.runs.iloc[rows])
+    spread = spread_of(outcome, design, only_unit(units, "island_effects"))
+    accuracy = paradigm_accuracies(outcome, units.bounds)[:, 2:5].mean(axis=1)
+    variances = [accuracy[design.size == s].var(ddof=1) for s in range(3)]
+    assert spread.total.degrees == 6
+    if not spread.total.slope:
+        assert spread.total.variance == pytest.approx(np.mean(variances))
+    means = [accuracy[design.size == s].mean() for s in range(3)]
+    assert spread.gain == pytest.approx((means[2] - means[0]) / 2)
+    assert spread.accuracy == pytest.approx(np.mean(means) - spread.gain)
+    assert spread.chance == pytest.approx(spread.judgement / (3 * 40))
+    assert spread.paradigms == 3
+
+
+def test_units_and_runs_that_a_pilot_lacks_are_named(folder):
+    units = units_of(judged(folder).pairs)
+    with pytest.raises(ConfigError, match=r"plan\.unit=verbs: no such unit; available: overall, anaphor_agreement"):
+        only_unit(units, "verbs")
+    of = judged(folder)
+    alone = of.runs[(of.runs["group"] == "lstm_tiny") & (of.runs["seed"] == 1)]
+    with pytest.raises(RunError, match="no two runs at any size"):
+        spread_of(np.zeros((3, len(of.pairs))), design_of(alone), only_unit(units, "overall"))
+
+
+def test_a_pilot_gives_a_command_ready_to_paste(folder):
+    done = plan(folder, "experiment=blimp_small", "effect=0.04", "pilot=simulated", *QUICK)
+    assert done.returncode == 0, done.stderr
+    command = re.search(
+        r"python -m eval -m experiment=blimp_small sample.size=(\S+) seed=(\S+) .*pairs=\d+", done.stdout
+    )
+    assert command is not None, done.stdout
+    assert command[1].startswith("125k,")
+    assert command[2] in ("1,2", "1,2,3")
+    assert "Checked: 40 simulated studies of this very grid" in done.stdout
+    assert "With the variance between runs at its upper limit (90%, one-sided)" in done.stdout
+    page = folder / "reports/blimp_small/plan"
+    table = pd.read_csv(page / "plan-grids.csv")
+    assert table["hours"].to_numpy() == pytest.approx(table["words"].to_numpy() / 21_000 / 3600)  # the pilot's words/s
+    # Two models, sizes of 125k, 250k and 500k words, each read three times.
+    row = table[(table["training sizes"] == "125k to 500k (3)") & (table["seeds"] == 2)].iloc[0]
+    assert (row["words"], row["runs"]) == (2 * 2 * 3 * 875_000, 12)
+    assert (table["upper"] <= table["power"] + 0.01).all()
+    assert command[0] in (page / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("goal", "effect", "further"),
+    [
+        ("difference", "0.05", ()),
+        ("ablation", "0.1", ("plan.unit=island_effects",)),
+        ("people", "16", ("plan.unit=anaphor_agreement",)),
+    ],
+)
+def test_other_goals(folder, goal, effect, further):
+    words = ("experiment=blimp_small", f"goal={goal}", f"effect={effect}", "pilot=simulated")
+    done = plan(folder, *words, *QUICK, *further)
+    assert done.returncode == 0, done.stderr
+    assert "power" in done.stdout
+    if goal != "people":
+        assert "differences of 9 pairs of runs (lstm_tiny less txl_tiny, of one size and seed)" in done.stdout
+
+
+def test_stated_numbers_and_overrides_reach_the_grid(folder):
+    words = (
+        "experiment=blimp_small",
+        "effect=0.02",
+        "spread=0.01",
+        "model=lstm_tiny",
+        "recipe.budget.epochs=5",
+        "rate=10000",
+    )
+    done = plan(folder, *words, *QUICK)
+    assert done.returncode == 0, done.stderr
+    assert "67 paradigms" in done.stdout
+    assert "experiment=blimp_small model=lstm_tiny recipe.budget.epochs=5 sample.size=" in done.stdout
+    table = pd.read_csv(folder / "reports/blimp_small/plan/plan-grids.csv")
+    row = table[(table["training sizes"] == "125k to 1M (4)") & (table["seeds"] == 3)].iloc[0]
+    assert row["words"] == 3 * 5 * 1_875_000
+    assert row["hours"] == pytest.approx(row["words"] / 10_000 / 3600)
+    assert "upper" not in table
+
+
+def test_no_grid_suffices(folder):
+    done = plan(folder, "experiment=blimp_small", "effect=0.0001", "spread=0.05", *QUICK)
+    assert done.returncode == 0
+    assert "No grid suffices: a slope of +0.0001 a doubling: the most powerful reaches" in done.stdout
+    assert "python -m eval" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["experiment=blimp_small"], "effect=null: give the effect to be found"),
+        (["experiment=blimp_small", "effect=0", "spread=0.01"], "effect=0.0: must lie between -1 and 1"),
+        (["experiment=blimp_small", "effect=0.01", "power=1.2", "spread=0.01"], "power=1.2: must lie between 0 and 1"),
+        (["experiment=blimp_small", "effect=0.01"], "pilot=null, spread=null: give pilot=STUDY, or spread=0.01"),
+        (["experiment=blimp_small", "effect=0.01", "spread=0"], "spread=0.0: must be above 0"),
+        (
+            ["experiment=blimp_small", "effect=1", "goal=people", "spread=0.01"],
+            "effect=1.0: with goal=people",
+        ),
+        (["effect=0.01", "spread=0.01"], "experiment=null: name the experiment"),
+        (["experiment=blimp_small", "effect=0.01", "spread=0.01", "sample.size=1M"], "has 1 sizes"),
+        (["experiment=blimp_small", "effect=0.01", "pilot=alone"], "pilot=alone: no two runs at any size of"),
+        (["experiment=blimp_small", "effect=0.01", "pilot=nowhere"], "nowhere"),
+        (["experiment=blimp_small", "effect=0.01", "pilot=simulated", "plan.group=x"], "plan.group=x: no such curve"),
+        (["experiment=blimp_small", "effect=0.01", "goal=area"], "goal=area: must be one of"),
+        (["experiment=blimp_small", "effect=0.01", "spread=0.01", "plan.seeds=[0]"], "plan.seeds=0: must be from 1"),
+        (["experiment=blimp_small", "effect=4", "spread=0.01", "goal=people"], "plan.gain=null"),
+        (["experiment=blimp_small", "effect=0.01", "spread=0.01", "rate=-1"], "rate=-1: must be a number of words/s"),
+    ],
+)
+def test_errors_are_one_line(folder, words, message):
+    done = plan(folder, *words)
+    assert done.returncode == 2, done.stdout + done.stderr
+    lines = [line for line in done.stderr.splitlines() if line.startswith("pairscale plan:")]
+    assert len(lines) == 1
+    assert message in lines[0]
+
+
+def test_nothing_is_written_into_the_runs(folder):
+    assert {path.name for path in Path(folder / "runs").iterdir()} == {"simulated", "alone"}
