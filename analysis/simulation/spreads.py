@@ -14,6 +14,7 @@ from analysis.curves.units import Units, paradigm_accuracies
 from analysis.curves.variance import Array, Numbers
 
 STEEPEST = 3.0  # |log variance| per doubling, of a trend
+LEAST_DEGREES = 10  # of each size, from which sizes may have variances of their own: the test needs them
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def trend(variances: Array, degrees: Array, x: Array) -> Trend:
     if chi2.sf(deviance(0.0) - deviance(best), 1) >= ALPHA:
         best = 0.0
     variance = pooled(best)
-    if len(x) > 2 and variances.min() > 0:
+    if len(x) > 2 and variances.min() > 0 and degrees.min() >= LEAST_DEGREES:
         apart = deviance(best) - float(degrees @ np.log(variances))
         if chi2.sf(apart, len(x) - (2 if best else 1)) < ALPHA:
             logs = np.log(variances / variance)

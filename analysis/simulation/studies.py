@@ -19,7 +19,7 @@ from analysis.curves.units import Units
 from analysis.curves.variance import Array
 
 EXTREME = 0.002  # accuracies are simulated no closer to 0 and 1
-MOST_PAIRS = 6.0  # probits, of the deviation of pairs
+MOST_PAIRS = 40.0  # probits, of the deviation of pairs
 
 
 @dataclass(frozen=True)
