@@ -192,13 +192,15 @@ def _unseen_words_explain(judged: Judgements) -> list[str]:
 
 
 def _few_pairs(judged: Judgements) -> list[str]:
-    """Warn of a benchmark or phenomena of which a few judgements make the accuracy."""
+    """Warn of a benchmark or phenomena of which a few judgements make the accuracy, if their number is known."""
+    if judged.n_pairs is None:
+        return []
     weights = judged.pairs["n_pairs"] if judged.of_paradigms else pd.Series(1, judged.pairs.index)
     of_phenomena = weights.groupby(judged.pairs["phenomenon"], sort=False).sum()
     few = of_phenomena[of_phenomena < FEW_PAIRS]
     if few.empty:
         return []
-    if judged.n_pairs is not None and judged.n_pairs < FEW_PAIRS:
+    if judged.n_pairs < FEW_PAIRS:
         where = f"{benchmark_name(judged.label)} has {judged.pairs_text}"
     else:
         named = [f"{in_text(str(name))} ({number:.0f})" for name, number in few.head(MOST_NAMED).items()]

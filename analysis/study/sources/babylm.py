@@ -102,7 +102,7 @@ def _run(file: Path, settings: ResultsConfig) -> dict[str, Any]:
     model, revision = (file.parts[place - 2 : place]) if place is not None else (file.name.partition(".")[0], "")
     parts = parts_of(file.as_posix(), settings)
     fixed = fixed_size(settings)
-    named = settings.sizes.get(revision) or parts.get("size")
+    named = (settings.sizes or {}).get(revision) or parts.get("size")
     if fixed is None and named is None:
         said = f"revision {revision} says no size" if revision else "nothing says its size"
         raise InputError(f"{file}: {said}; give results.sizes={{{revision or 'NAME'}:SIZE}} or results.size=SIZE")
@@ -132,7 +132,7 @@ class _Pairs:
             judged = self._looked_up(paradigm, pairs, said, file)
         return pd.DataFrame({
             **run, "paradigm": paradigm, "phenomenon": pairs[0]["phenomenon"],
-            "pair": [str(place) for place, _ in judged], "accuracy": [right for _, right in judged], "n": 1.0,
+            "pair": [pairs[place]["pair"] for place, _ in judged], "accuracy": [right for _, right in judged], "n": 1.0,
             "tests": False, "place": f"{file}: {paradigm}",
         })  # fmt: skip
 
@@ -146,7 +146,8 @@ class _Pairs:
                 if not isinstance(row.get("sentence_good"), str) or not isinstance(row.get("sentence_bad"), str):
                     raise InputError(f"{where}: no sentence_good and sentence_bad")
                 good, bad = row["sentence_good"].strip(), row["sentence_bad"].strip()
-                rows.append({"good": good, "bad": bad, "phenomenon": str(row.get("linguistics_term") or "")})
+                phenomenon, pair = str(row.get("linguistics_term") or ""), str(row.get("pairID", len(rows)))
+                rows.append({"good": good, "bad": bad, "phenomenon": phenomenon, "pair": pair})
             if not rows:
                 raise InputError(f"{path}: holds no pairs")
             self._known[paradigm] = rows

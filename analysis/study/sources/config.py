@@ -1,6 +1,6 @@
 """Schemas of `columns` and `results`: how others' published numbers are read."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from pairscale.errors import ConfigError, check_above, check_choice, check_name
@@ -45,9 +45,10 @@ class ResultsConfig:
     benchmark: str | None = None  # name of the benchmark; null: none of a table, else blimp
     unit: str = WORDS  # of sizes
     size: str | None = None  # of all runs, where the source has none
-    sizes: dict[str, Any] = field(default_factory=dict)  # sizes by the names that the source has: {small:1M,all:100M}
+    sizes: Any = None  # sizes by the names that the source has: {small:1M,all:100M}
     scale: float = 1.0  # how many units a size of the source counts: 2097152 tokens a step
     pattern: str | None = None  # regular expression with the groups size, model, seed; null: step1000, chck_10M
+    n: int | None = None  # pairs that each accuracy is a mean over, where the source does not say
     percent: bool = False  # accuracies are per cent
     text: str | None = None  # of the runs of a size: own (each a sample) | shared (the same); null: not known
     missing: str = PARADIGMS  # what is left out where some runs lack paradigms
@@ -58,7 +59,12 @@ class ResultsConfig:
     def __post_init__(self) -> None:
         check_choice("results.unit", self.unit, (*TEXT_UNITS, *SEEN_UNITS))
         check_choice("results.missing", self.missing, (PARADIGMS, RUNS))
+        if self.sizes is not None and not isinstance(self.sizes, dict):
+            raise ConfigError(
+                f"results.sizes={self.sizes}: must be names and their sizes, such as {{small:1M,all:100M}}"
+            )
         check_above("results.scale", self.scale, 0)
+        check_above("results.n", self.n, 0)
         if self.text is not None:
             check_choice("results.text", self.text, (OWN, SHARED))
         if self.benchmark is not None:

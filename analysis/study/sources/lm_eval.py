@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from analysis.config import AnalysisConfig
@@ -29,6 +28,7 @@ from analysis.study.sources.outcomes import (
     outcome_judgements,
     read_cell_number,
     study_of,
+    with_number,
 )
 from analysis.study.sources.paths import given_paths, study_name
 from analysis.study.sources.sizes import fixed_size, parts_of, size_of
@@ -65,11 +65,8 @@ def from_lm_eval(config: AnalysisConfig) -> list[Study]:
     table = pd.concat(newest.values(), ignore_index=True)
     if (table["pair"] == "").any():
         table = _counted(table)
-    lacking = tuple(name for name, absent in (("seed", True), ("n", table["n"].isna().any())) if absent)
-    if "seed" in lacking and table["seed"].nunique() > 1:
-        lacking = tuple(name for name in lacking if name != "seed")
-    if "n" in lacking:
-        table["n"] = np.nan
+    table, known = with_number(table, config.results.n)
+    lacking = tuple(name for name, absent in (("seed", table["seed"].nunique() == 1), ("n", not known)) if absent)
     name = study_name(config.study, files[0], config.path)
     origin = f"results of lm-evaluation-harness ({config.results.metric})"
     return [study_of(name, Outcomes(table, benchmark, config.results.metric, origin, lacking, notes), config)]
@@ -152,7 +149,8 @@ def _pairs(file: Path, shared: Mapping[str, Any], metric: str) -> list[dict[str,
         if "doc_id" not in sample:
             raise InputError(f"{where}: no sample of lm-evaluation-harness: it has no 'doc_id'")
         rows.append({
-            **shared, "phenomenon": str(doc.get("linguistics_term") or ""), "pair": str(sample["doc_id"]),
+            **shared, "phenomenon": str(doc.get("linguistics_term") or ""),
+            "pair": str(doc.get("pairID", sample["doc_id"])),
             "accuracy": _accuracy(sample, metric, where), "n": 1.0, "place": where,
         })  # fmt: skip
     if not rows:

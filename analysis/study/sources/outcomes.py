@@ -128,8 +128,8 @@ def _with_phenomena(outcomes: Outcomes) -> pd.DataFrame:
     if outcomes.benchmark == BLIMP:
         table = published_file("blimp_paradigms")
         known = dict(zip(table["paradigm"], table["phenomenon"], strict=True))
-    others = rows["paradigm"].map(known).fillna(rows["paradigm"])
-    rows["phenomenon"] = rows["phenomenon"].where(named, others)
+    others = [known.get(paradigm, paradigm) for paradigm in rows["paradigm"]]
+    rows["phenomenon"] = rows["phenomenon"].where(named, pd.Series(others, index=rows.index, dtype=object))
     several = rows.groupby("paradigm")["phenomenon"].nunique()
     if (several > 1).any():
         paradigm = str(several.index[several > 1][0])
@@ -160,7 +160,7 @@ def _keys(runs: pd.DataFrame) -> list[tuple[Any, ...]]:
 
 def _runs(rows: pd.DataFrame, study: str, settings: ResultsConfig) -> pd.DataFrame:
     """Return rows of Study.runs, one for each run."""
-    runs = rows[[*RUN]].drop_duplicates().reset_index(drop=True)
+    runs = rows[[*RUN]].drop_duplicates().sort_values([*RUN], kind="stable", ignore_index=True)
     unit = settings.unit.replace("_", " ")
     removed = runs["removed"] != ""
     names = runs["removed"].where(~removed, runs["removed"] + " removed").where(removed, FULL_TEXT)
@@ -246,6 +246,16 @@ def _of_source(outcomes: Outcomes, runs: pd.DataFrame, settings: ResultsConfig) 
     elif several:
         notes += [note for note in (_TEXTS[settings.text],) if note]
     return notes
+
+
+def with_number(rows: pd.DataFrame, number: int | None) -> tuple[pd.DataFrame, bool]:
+    """Return rows with `number` pairs where they do not say how many, and if all of them are known.
+
+    If not, none counts: a mean over paradigms needs all of them.
+    """
+    n = rows["n"] if number is None else rows["n"].fillna(float(number))
+    known = bool(n.notna().all())
+    return rows.assign(n=n if known else np.nan), known
 
 
 def read_cell_number(cell: Any) -> float | None:

@@ -19,8 +19,7 @@ def size_of(cell: Any, settings: ResultsConfig, where: str) -> float:
     Raises InputError, naming `where`, for text that is no size: 1000000, 1e6, 125k, 1/8M and 0.5M are.
     """
     text = str(cell).strip()
-    if text in settings.sizes:
-        text = str(settings.sizes[text])
+    text = str((settings.sizes or {}).get(text, text))
     try:
         number = float(text)
     except ValueError:

@@ -13,7 +13,15 @@ import pandas as pd
 from analysis.config import AnalysisConfig
 from analysis.study.collect import Study
 from analysis.study.sources.config import OutcomeColumns, ResultsConfig
-from analysis.study.sources.outcomes import COLUMNS, RUN, Outcomes, outcome_judgements, read_cell_number, study_of
+from analysis.study.sources.outcomes import (
+    COLUMNS,
+    RUN,
+    Outcomes,
+    outcome_judgements,
+    read_cell_number,
+    study_of,
+    with_number,
+)
 from analysis.study.sources.paths import given_paths, study_name
 from analysis.study.sources.sizes import fixed_size, size_of
 from analysis.study.sources.source import source
@@ -78,10 +86,8 @@ def read_outcomes(file: Path, columns: OutcomeColumns, settings: ResultsConfig) 
     lacking = [] if "seed" in places else ["seed"]
     if "correct" in places and "pair_id" not in places:
         table = _counted(table)
-    if table["n"].isna().any():
-        table["n"] = np.nan
-        lacking.append("n")
-    return table, lacking
+    table, known = with_number(table, settings.n)
+    return table, lacking if known else [*lacking, "n"]
 
 
 def _places(
