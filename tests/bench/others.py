@@ -4,9 +4,9 @@
 
 --fict: results/data/tidy_results.csv of https://github.com/CLMBRs/corpus-filtering (Patil et al. 2024, GPL-3).
 --pythia: the folder of https://github.com/EleutherAI/pythia (Biderman et al. 2023, Apache 2.0), of which the zero-shot
-results of the models with two million tokens a step are read. CLiMP's table 2 (Xiang et al. 2021) and the SG scores of Hu et al. 2020
-are in this repository. Writes into analysis/results/others/ for each table the slopes, or where there is one size the
-accuracies, and statements.csv:
+results of the models with two million tokens a step are read. CLiMP's table 2 (Xiang et al. 2021) and the SG scores of
+Hu et al. 2020 are in this repository. Writes into analysis/results/others/ for each table the slopes, or where there is
+one size the accuracies, and statements.csv:
 
     in_table   whether the published numbers themselves have it so
     verdict    holds, does not hold: the 95% interval of `ours` lies on that side of `value`, or within the tolerance of
@@ -269,7 +269,7 @@ def pythia_statements(judged: Judgements) -> list[dict[str, object]]:
     rows = []
     for size in TWO_MILLION:
         gain = contrast([Cell(1, [last[f"pythia-{size}-deduped"]]), Cell(-1, [last[f"pythia-{size}"]])])
-        about = table, "section 3", statement, f"{size} after the last step, deduplicated less not"
+        about = table, "in the text", statement, f"{size} after the last step, deduplicated less not"
         rows.append(stated(about, "<", gain, MARGIN, why="one training of each"))
     return rows
 
