@@ -141,7 +141,7 @@ class _Pairs:
             path = self._path(paradigm)
             if not path.is_file():
                 raise InputError(f"{file}: predictions of {paradigm}, but results.pairs has no {paradigm}.jsonl")
-            rows = []
+            rows: list[dict[str, str]] = []
             for where, row in read_lines(path):
                 if not isinstance(row.get("sentence_good"), str) or not isinstance(row.get("sentence_bad"), str):
                     raise InputError(f"{where}: no sentence_good and sentence_bad")
