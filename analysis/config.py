@@ -9,12 +9,13 @@ from omegaconf import MISSING
 import corpora.train_parser.config  # noqa: F401 (it registers its schema)
 from analysis.measures.reading.config import ReadingConfig
 from analysis.plan.config import GOALS, SLOPE, PlanConfig
+from analysis.study.sources.config import OutcomeColumns, ResultsConfig
+from analysis.study.sources.source import check_keys, sources
 from eval.config import EvalConfig
 from pairscale.command.schemas import NOT_IN_DIGEST, store_schemas
 from pairscale.errors import ConfigError, check_above, check_between, check_choice, check_seed
 
 INTERVALS = ("auto", "bootstrap", "t")
-SOURCES = ("files", "wandb")
 
 
 # Pixels of each unit of length that figures may have.
@@ -107,8 +108,11 @@ class AnalysisConfig(EvalConfig):
     """The whole configuration, of which each command uses its part."""
 
     analysis: CurvesConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)
-    source: str = field(default=MISSING, metadata=NOT_IN_DIGEST)  # where the study is read from: run folders, or W&B
+    source: str = field(default=MISSING, metadata=NOT_IN_DIGEST)  # where the study is read from
     project: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # source=wandb: ENTITY/PROJECT
+    path: Any = field(default=None, metadata=NOT_IN_DIGEST)  # others' numbers: a file, a folder, or a list of them
+    columns: OutcomeColumns = field(default_factory=OutcomeColumns, metadata=NOT_IN_DIGEST)
+    results: ResultsConfig = field(default_factory=ResultsConfig, metadata=NOT_IN_DIGEST)
     published: bool = field(default=False, metadata=NOT_IN_DIGEST)  # the papers' own results instead of a study's
 
     # analysis.reading
@@ -130,7 +134,6 @@ class AnalysisConfig(EvalConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice("source", self.source, SOURCES)
         check_choice("goal", self.goal, GOALS)
         for rate in self.rate.values() if isinstance(self.rate, dict) else [] if self.rate is None else [self.rate]:
             if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 < rate <= 1e12:
@@ -138,6 +141,8 @@ class AnalysisConfig(EvalConfig):
                     f"rate={self.rate}: must be a number of words/s above 0, or one for each model, such as "
                     "{lstm_blimp:40000,txl:12000}"
                 )
+        check_choice("source", self.source, sources())
+        check_keys(self)
 
 
 store_schemas(None, root_schema=AnalysisConfig)

@@ -6,6 +6,7 @@ python -m analysis study=NAME+OTHER                        of several studies, s
 python -m analysis study=NAME analysis.children=FILE       words beside the age at which children know them
 python -m analysis study=NAME people=FOLDER                beside people who answered a questionnaire on the pairs
 python -m analysis source=wandb project=ENTITY/PROJECT     from Weights & Biases
+python -m analysis source=table path=FILE                  of others' published accuracies
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,17 +42,17 @@ from analysis.sections.pretrained_models import Judge, curves_beside, models_sec
 from analysis.sections.reading_times import reading_sections
 from analysis.sections.section import Report, Section, TableSection, fill
 from analysis.simulation.coverage import can_be_simulated, coverage_table, simulated_coverage
-from analysis.study.collect import Study, collect
-from analysis.study.combine import combine, common_labels, names_of
-from analysis.study.judgements import Judgements, judgements, labels_of, no_such_scores
+from analysis.study.collect import Study
+from analysis.study.combine import combine, common_labels
+from analysis.study.judgements import Judgements, labels_of, no_such_scores
+from analysis.study.sources.source import FILES, WANDB, sources
 from analysis.study.untrained import untrained_judgements
-from analysis.study.wandb import collect_tracked, project_runs, tracked_judgements
 from eval.config import is_of_pairs
 from eval.published import read_published
 from eval.questionnaire.answers import Sheet
 from eval.ratings.config import is_ratings
 from eval.scores.names import benchmark_names
-from eval.sweeps import requested_runs, study_commands
+from eval.sweeps import study_commands
 from eval.syntaxgym.config import is_syntaxgym
 from pairscale.console import print_text
 from pairscale.errors import ConfigError
@@ -66,16 +67,17 @@ def analyse(config: AnalysisConfig) -> None:
     if config.published:
         _published(config)
         return
-    studies = _tracked(config) if config.source == "wandb" else _from_files(config)
+    studies = sources()[config.source].collect(config)
     study, names = studies[0] if len(studies) == 1 else combine(studies), [study.name for study in studies]
     chosen = any(override.partition("=")[0] == "benchmark" for override in HydraConfig.get().overrides.task)
     labels, notes = common_labels(study, names, config.benchmark.name if chosen else None)
     analysis = Analysis(study, config, Console(), Console(stderr=True, highlight=False), benchmark_names(labels))
-    commands = [command for name in names for command in study_commands(config.paths.runs, name)]
+    runs = config.paths.runs if config.source in (FILES, WANDB) else None  # others' numbers have no commands of ours
+    commands = [command for name in names for command in study_commands(runs, name)] if runs else []
     report = analysis.report(labels, notes, several=len(names) > 1, commands=commands)
     folder = Path(config.paths.reports) / study.name
-    if config.source == "wandb":  # in a folder of its own, as run folders give a fuller report
-        folder = folder.with_name(f"{study.name}+wandb")
+    if config.source != FILES:  # in a folder of its own, as run folders give a fuller report
+        folder = folder.with_name(f"{study.name}+{config.source}")
     with analysis.quiet.status("writing the report"):
         path = write_report(folder, report)
         for section in report.sections.values():
@@ -97,7 +99,7 @@ class Analysis:
     @property
     def judge(self) -> Judge:
         """The function that reads judgements of the study."""
-        return tracked_judgements if self.config.source == "wandb" else judgements
+        return sources()[self.config.source].judge
 
     def report(self, labels: Sequence[str], notes: list[str], several: bool, commands: Sequence[str]) -> Report:
         """Analyse each benchmark, print its main results, and return the whole; `notes`: of `common_labels`."""
@@ -132,7 +134,7 @@ class Analysis:
         with self.quiet.status(f"{escape(self.names[label])}: reading scores"):
             judged = self.judge(self.study, label, config.method, self.config.ties)
             judged.notes += notes
-        extent_text = f"{len(judged.runs)} runs on {judged.n_pairs:,} pairs"
+        extent_text = f"{len(judged.runs)} runs on {judged.pairs_text}"
         with self.quiet.status(f"{escape(self.names[label])}: fitting curves to {extent_text}"):
             untrained = untrained_judgements(self.study, judged, self.judge, self.config.ties)
             curves = fit_curves(judged, config, untrained)
@@ -233,25 +235,6 @@ class Analysis:
     def _print_notes(self, notes: list[str]) -> None:
         for text in notes:
             print_text(self.quiet, text, "note", "yellow")
-
-
-def _from_files(config: AnalysisConfig) -> list[Study]:
-    if config.study is None:
-        folder = Path(config.paths.runs)
-        names = sorted(path.name for path in folder.glob("*") if path.is_dir())
-        raise ConfigError(f"study=null: name a study; available in {folder}: {', '.join(names) or 'none'}")
-    names = names_of(config.study, config.paths.runs)
-    return [collect(config.paths.runs, name, _expected(config, name)) for name in names]
-
-
-def _tracked(config: AnalysisConfig) -> list[Study]:
-    names: list[str | None] = [None] if config.study is None else [*names_of(config.study)]
-    projects = [project_runs(config.project, name) for name in names]
-    return [collect_tracked(name, runs, str(config.project), _expected(config, name)) for name, runs in projects]
-
-
-def _expected(config: AnalysisConfig, study: str) -> dict[str, str]:
-    return {run: request.point for run, request in requested_runs(config.paths.runs, study).items()}
 
 
 def _published(config: AnalysisConfig) -> None:

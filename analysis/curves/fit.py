@@ -94,7 +94,9 @@ def inverse_trials(outcome: Array, size: Numbers, units: Units) -> Array:
         of = outcome[size == s]
         variance, mean = single_judgements(of, units)
         mean = mean @ units.weights
-        rows.append(weighted_squares(variance, units.weights) / len(of) / (mean * (1 - mean)))
+        binomial = mean * (1 - mean)  # 0 only where the number of pairs is not known, and all are right or none is
+        by_trials = weighted_squares(variance, units.weights) / len(of)
+        rows.append(np.divide(by_trials, binomial, out=np.zeros_like(by_trials), where=binomial > 0))
     return np.stack(rows)
 
 

@@ -31,6 +31,7 @@ from analysis.sections.section import (
     TableSection,
 )
 from analysis.study.combine import SEPARATOR
+from analysis.study.sources.source import overrides, sources
 from eval.scores.names import benchmark_names
 from pairscale.sizes import written
 
@@ -137,7 +138,8 @@ def _studies(report: Report, folder: Path) -> list[dict[str, Any]]:
 def analysis_command(report: Report) -> str:
     """Return the command that writes this report."""
     config = report.config
-    source = [] if report.from_files else [f"source={config.source}", f"project={config.project}"]
+    source = [] if report.from_files else [f"source={config.source}"]
+    source += overrides(config, sources()[config.source].keys)
     chosen = [f"analysis.{name}={written(value)}" for name, value in dataclasses.asdict(config.analysis).items()]
     paths = [f"paths.{name}={getattr(config.paths, name)}" for name in ("runs", "reports")]
     paths = [path for path in paths if path not in ("paths.runs=runs", "paths.reports=reports")]

@@ -17,7 +17,7 @@ from analysis.exhibits.tables.slopes import slope_name, slope_table
 from analysis.exhibits.tables.text import DASH, accuracy_text, p_text, rank_text, slope_text
 from analysis.measures.accuracies import OVERALL, PEOPLE
 from analysis.sections.section import Report, Section
-from analysis.study.judgements import sized
+from analysis.study.judgements import amount_of, sized
 from eval.scores.table import BESIDE
 from pairscale.sizes import format_size, readable_size
 
@@ -68,7 +68,7 @@ def _legend(section: Section) -> list[dict[str, Any]]:
 
 def _curves(section: Section, report: Report) -> Exhibit:
     people = f" People: {section.respondents.label}." if section.respondents else ""
-    about = f"Accuracy against {section.judged.unit} of training text (logarithmic), a panel for each curve.{people}"
+    about = f"Accuracy against {amount_of(section.judged.unit)} (logarithmic), a panel for each curve.{people}"
     bands = f"{report.confidence:.0%} interval for new runs on these pairs, of the chosen phenomenon."
     lines = "The fits whose slopes are given"
     if section.curves.lines.empty:
@@ -194,7 +194,7 @@ def _definitions(section: Section, report: Report, slope: str) -> dict[str, str]
     if not _has_slopes(section):
         return {}
     definitions = {
-        "16k, 1M and so on": f"Mean accuracy of the runs at so many {section.judged.unit} of training text.",
+        "16k, 1M and so on": f"Mean accuracy of the runs at so many {amount_of(section.judged.unit)}.",
         slope.capitalize(): "Accuracy gained per doubling of the training text.",
         interval: "For new samples of text and new initialisations, on these pairs.",
         "New pairs too": f"{interval} for new samples, initialisations and pairs of the same paradigms.",

@@ -14,6 +14,7 @@ from analysis.exhibits.tables.text import count, decimal_text
 from analysis.measures.accuracies import PEOPLE
 from analysis.study.collect import Study
 from analysis.study.judgements import Judgements
+from analysis.study.sources.source import FILES
 from eval.config import is_of_pairs
 from eval.questionnaire.agreement import agreement
 from eval.questionnaire.answers import Counted, Sheet, counted, read_sheets
@@ -122,8 +123,9 @@ def read_people(config: AnalysisConfig, study: Study, labels: Sequence[str]) -> 
     """
     if not config.people:
         return {}
-    if config.source == "wandb":
-        raise ConfigError("people: answers are compared with sentences, which source=wandb lacks; leave it out")
+    if config.source != FILES:
+        source = config.source
+        raise ConfigError(f"people: answers are compared with sentences, which source={source} lacks; leave it out")
     about = {label: (label.partition("+")[0], _digest(study, label)) for label in labels if is_of_pairs(label)}
     by_label: dict[str, list[Sheet]] = {}
     for sheet in read_sheets(config.people):

@@ -61,7 +61,7 @@ def models_section(
         file=f"{label}-models",
         kind=MODELS,
         extent=f"{plural(len(models.runs), 'pretrained model')}, trained on text of unknown size and on no learning "
-        f"curve; {benchmark_name(label)}, {plural(shown.n_pairs, 'pair')} in "
+        f"curve; {benchmark_name(label)}, {shown.pairs_text} in "
         f"{plural(len(_phenomena(shown)), 'paradigm')}.",
         warnings=[*left_out(models.problems, "tables"), *notes],
         exhibits=[*_exhibits(table, others, phenomena, confidence), *map(_of_models, more)],

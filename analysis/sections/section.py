@@ -17,6 +17,7 @@ from analysis.measures.accuracies import OVERALL, PEOPLE
 from analysis.sections.people import People
 from analysis.study.collect import Study
 from analysis.study.judgements import Judgements
+from analysis.study.sources.source import FILES
 from pairscale.plugins import load_members
 
 CURVES = "Learning curves on minimal pairs"  # headings of the page
@@ -87,7 +88,7 @@ class Report:
     @property
     def from_files(self) -> bool:
         """True if scores are read from run folders, with the judgements of pairs and the sentences."""
-        return self.config.source == "files"
+        return self.config.source == FILES
 
     def file_label(self, section: Section) -> str:
         """Return the beginning of the names of a section's files: methods other than lp have files of their own."""

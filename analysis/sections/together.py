@@ -12,7 +12,7 @@ from analysis.exhibits.figures.style import MOST_BANDS, Chart
 from analysis.measures.accuracies import OVERALL, PEOPLE
 from analysis.sections.pretrained_models import published_beside
 from analysis.sections.section import Report, Section, contributes
-from analysis.study.judgements import Judgements
+from analysis.study.judgements import Judgements, amount_of
 from eval.scores.names import benchmark_name
 
 
@@ -24,7 +24,7 @@ def overview_exhibit(section: Section, confidence: float) -> Exhibit:
         beside = section.published[section.published["model"] == PEOPLE]
     beside = beside[beside["level"] == OVERALL]
     levels = [Level(str(row["model"]), float(row["accuracy"])) for row in beside.to_dict("records")]
-    about = f"Accuracy on {benchmark_name(judged.label)} against {judged.unit} of training text (logarithmic). "
+    about = f"Accuracy on {benchmark_name(judged.label)} against {amount_of(judged.unit)} (logarithmic). "
     about += marks_text(curves, confidence, OVERALL)
     if levels:
         about += " Level lines: accuracies of others, published unless they are people who were asked here."
@@ -61,7 +61,7 @@ def phenomena_exhibit(section: Section, confidence: float) -> Exhibit | None:
     curves, judged, published = section.curves, section.judged, section.published
     people = published[(published["model"] == PEOPLE) & (published["level"] == "phenomenon")]
     about = (
-        f"Accuracy against {judged.unit} of training text, a panel for each phenomenon, a line for each curve. "
+        f"Accuracy against {amount_of(judged.unit)}, a panel for each phenomenon, a line for each curve. "
         + marks_text(curves, confidence, "phenomenon")
     )
     draw = partial(curves_together, curves, unit=judged.unit)

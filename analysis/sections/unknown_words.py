@@ -60,7 +60,12 @@ def slopes_without_unk(curves: Curves) -> pd.DataFrame:
 
 
 def vocabulary_exhibits(judged: Judgements, curves: Curves, confidence: float) -> list[Exhibit]:
-    """Return ties and unknown words by size and, where only some pairs hold `<unk>`, slopes without them."""
+    """Return ties and unknown words by size and, where only some pairs hold `<unk>`, slopes without them.
+
+    Nothing of others' numbers, of which these are not known.
+    """
+    if judged.origin:
+        return []
     effects = vocabulary_effects(judged)
     slopes = slopes_without_unk(curves)
     return [_shares(judged, effects), *([_slopes(slopes, confidence)] if len(slopes) else [])]

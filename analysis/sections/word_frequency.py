@@ -40,7 +40,7 @@ def frequency_exhibits(study: Study, judged: Judgements, store: str) -> list[Exh
     `store`: paths.store. Counts one run of each size, and all of the largest; without their text, one exhibit says so.
     """
     benchmark = judged.label.partition("+")[0]
-    if benchmark not in WORDS or judged.of_paradigms or judged.unit == "tokens":
+    if benchmark not in WORDS or judged.of_paradigms or judged.over_training:
         return []
     reference = WORDS[benchmark]
     at_largest = judged.runs[largest_size(judged.runs)]

@@ -28,6 +28,8 @@ from train.runs.folder import RunFolder
 
 # The method of masked models that stands for a method of all others: pseudo-log-likelihood (Salazar et al. 2020).
 OF_MASKED = {"lp": "pll"}
+SEEN = frozenset({"tokens", "words seen", "steps"})  # units of how far one training was
+_UNITS = SEEN | {"characters", "sentences"}
 _OWN_PAIRS = re.compile(r"\+run-k\d+")  # in a label: generated pairs of the words of each run's own sample
 
 
@@ -42,7 +44,8 @@ class Judgements:
     unk: (R, P) True if either sentence contains <unk>. over: what an outcome is a mean over, "5 templates", or "".
     unequal: run -> share of its judgements whose two sentences hold <unk> unequally often, where that is known.
     Of paradigms, rows of `pairs` have the column n_pairs, the pairs that they stand for, and outcome, tie and unk are
-    means over these.
+    means over these; n_pairs is NaN where it is not published. origin: what outcomes of others were read from, "" for
+    our scores; of these, ties and `<unk>` are not known.
     """
 
     label: str
@@ -59,6 +62,7 @@ class Judgements:
     over: str = ""
     unequal: pd.Series = field(default_factory=lambda: pd.Series(dtype=float))
     methods: dict[str, str] = field(default_factory=dict)  # group -> its method
+    origin: str = ""
 
     @property
     def method_names(self) -> str:
@@ -81,19 +85,33 @@ class Judgements:
         return "n_pairs" in self.pairs
 
     @property
-    def n_pairs(self) -> int:
-        """Pairs that were judged."""
-        return int(self.pairs["n_pairs"].sum()) if self.of_paradigms else len(self.pairs)
+    def n_pairs(self) -> int | None:
+        """Pairs that were judged; None where their number is not published."""
+        if not self.of_paradigms:
+            return len(self.pairs)
+        counts = self.pairs["n_pairs"]
+        return None if counts.isna().any() else int(counts.sum())
+
+    @property
+    def pairs_text(self) -> str:
+        """How many pairs were judged, in words."""
+        number = self.n_pairs
+        return "an unknown number of pairs" if number is None else f"{number:,} pair{'' if number == 1 else 's'}"
 
     def share(self, what: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Return the (R,) mean of `tie` or `unk` over all pairs."""
-        weights = self.pairs["n_pairs"].to_numpy() if self.of_paradigms else None
+        weights = self.pairs["n_pairs"].to_numpy() if self.of_paradigms and self.n_pairs is not None else None
         return np.asarray(np.average(what, axis=1, weights=weights))
 
     @property
     def unit(self) -> str:
         """The unit of the curves' x, as of `unit_of`."""
         return unit_of(self.runs)
+
+    @property
+    def over_training(self) -> bool:
+        """True if curves are over one training, and not over trainings on texts of several sizes."""
+        return self.unit in SEEN
 
     @property
     def unk_free(self) -> npt.NDArray[np.bool_]:
@@ -120,9 +138,14 @@ class Scores:
 
 
 def unit_of(runs: pd.DataFrame) -> str:
-    """Return the unit of the runs' sizes: "words", or "characters" or "tokens" where all runs have that reference."""
+    """Return the unit of the runs' sizes: "words", or another that all runs have as their reference."""
     references = set(runs["reference"])
-    return str(references.pop()) if references in ({"characters"}, {"tokens"}) else "words"
+    return str(references.pop()) if len(references) == 1 and references < _UNITS else "words"
+
+
+def amount_of(unit: str) -> str:
+    """Name an axis of sizes: "words of training text"."""
+    return {"words seen": "words seen in training", "steps": "steps of training"}.get(unit, f"{unit} of training text")
 
 
 def sized(size: str, unit: str) -> str:

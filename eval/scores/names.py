@@ -11,6 +11,7 @@ _TITLES = {
     "cprag": "CPRAG-102",
     "generated": "Generated pairs",
     "jblimp": "JBLiMP",
+    "minimal_pairs": "minimal pairs",
     "multiblimp": "MultiBLiMP",
     "neg": "NEG-136",
     "ratings": "Ratings",

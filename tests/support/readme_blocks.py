@@ -305,6 +305,21 @@ def planned_power() -> str:
     return "\n".join([*lines, "", wrapped(text)])
 
 
+def others_statements() -> str:
+    """Return the statements of papers whose published tables were refitted, with our numbers and verdicts."""
+    table = pd.read_csv(RESULTS / "others" / "statements.csv")
+    lines = ["| table | statement | quantity | ours, 95% interval | in the table | verdict |"]
+    lines.append("| --- | --- | --- | --- | --- | --- |")
+    for row in table.to_dict("records"):
+        limits = interval_text(row["low"], row["high"], digits=3) if pd.notna(row["low"]) else "no interval"
+        stated = f"{row['statement']} ({row['place']})"
+        why = f": {row['why']}" if pd.notna(row["why"]) else ""
+        ours = f"{slope_text(row['ours'], digits=3)} {limits}"
+        cells = (row["table"], stated, row["quantity"], ours, row["in_table"], f"{row['verdict']}{why}")
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "output of the demo": demo_output,
     "first finding of blimp_cpu": first_finding,
@@ -321,6 +336,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "published numbers": reproduced,
     **CONSTRUCTION_BLOCKS,
     "filtered corpora": filtered_corpora,
+    "statements of others": others_statements,
     "coverage of ablations": ablation_coverage,
     "coverage of reading times": reading_coverage,
     **ACQUISITION_BLOCKS,

@@ -92,7 +92,7 @@ def compare_ablations(
     method: the comparisons of one kind, over all sizes or per doubling, in the units of one level, or in one scope.
     None without an intervention to compare, and for checkpoints of one training.
     """
-    if "action" not in judged.runs or judged.unit == "tokens":
+    if "action" not in judged.runs or judged.over_training:
         return None
     compared = comparisons(judged.runs)
     if not compared:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.curves.designs import sizes_of
-from analysis.curves.units import Units, units_of
+from analysis.curves.units import Units, total, units_of
 from analysis.curves.variance import Numbers
 
 NONE, REMOVE, CONTROL = "none", "remove", "control"  # actions, as runs have them
@@ -72,12 +72,13 @@ def comparisons(runs: pd.DataFrame) -> list[Comparison]:
 def paired(runs: pd.DataFrame, first: Numbers, second: Numbers) -> tuple[Numbers, Numbers, bool, tuple[str, ...]]:
     """Pair the runs of two groups by size and seed, as samples of one seed are drawn by the same permutation.
 
-    Without any pair, runs of the sizes that both have are independent groups; none without such a size. Returns rows,
-    other_rows, paired and unpaired of `Comparison`.
+    Seeds of others may have nothing in common (column seeds_match). Without any pair, runs of the sizes that both have
+    are independent groups; none without such a size. Returns rows, other_rows, paired and unpaired of `Comparison`.
     """
     keys = [list(zip(runs["size"].iloc[rows], runs["seed"].iloc[rows], strict=True)) for rows in (first, second)]
     place = dict(zip(keys[1], second, strict=True))
-    shared = [key for key in keys[0] if key in place]
+    alike = "seeds_match" not in runs or bool(runs["seeds_match"].all())
+    shared = [key for key in keys[0] if key in place] if alike else []
     if shared:
         a = np.asarray([row for row, key in zip(first, keys[0], strict=True) if key in place], dtype=np.intp)
         b = np.asarray([place[key] for key in shared], dtype=np.intp)
@@ -105,7 +106,7 @@ def scoped_units(pairs: pd.DataFrame, direct: Collection[str]) -> Units:
     scopes = [(name, of) for name, of in scopes if of.any()]
     counts = paradigms["n_pairs"].to_numpy()
     rows = [
-        {"level": SCOPE, "name": name, "phenomenon": "", "paradigms": int(of.sum()), "n_pairs": int(counts[of].sum())}
+        {"level": SCOPE, "name": name, "phenomenon": "", "paradigms": int(of.sum()), "n_pairs": total(counts[of])}
         for name, of in scopes
     ]
     weights = np.stack([of / of.sum() for _, of in scopes], axis=1)

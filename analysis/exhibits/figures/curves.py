@@ -158,8 +158,9 @@ def curves_together(
     bands = _faded(0.15)
     if len(groups) > MOST_BANDS:
         bands = alt.condition("highlight === datum.name", alt.value(0.2), alt.value(0))
-    of = "" if frame.on_page else "of training text"  # a page says it once above all panels
-    x = size_axis("words", curves.accuracies["words"], unit, of, most=4 if frame.on_page else frame.ticks(4))
+    ticks = 4 if frame.on_page else frame.ticks(4)
+    of = "" if frame.on_page else None  # a page says it once above all panels
+    x = size_axis("words", curves.accuracies["words"], unit, of, most=ticks)
     panel = _Panel(style(groups), x, accuracy_axis(domain, small=True, named=not frame.on_page), "curve", marks=30)
     layers = [
         level_rules(pd.concat([known, _CHANCE])),

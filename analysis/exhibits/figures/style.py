@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.exhibits.tables.text import title
+from analysis.study.judgements import amount_of
 
 Chart = Any  # Altair's classes of charts share no useful base
 
@@ -139,7 +140,7 @@ def size_axis(
     field: str,
     sizes: Iterable[float],
     unit: str,
-    of: str = "of training text",
+    of: str | None = None,
     ticks: Sequence[float] | None = None,
     most: int = MOST_TICKS,
 ) -> alt.X:
@@ -150,8 +151,9 @@ def size_axis(
     sizes = sorted(set(sizes))
     ticks = sizes[:: -(-len(sizes) // most)] if ticks is None else ticks
     scale = alt.Scale(type="log", base=2, nice=False, domain=[sizes[0] / 1.12, sizes[-1] * 1.12])
-    name = f"{unit.capitalize()} {of}" if of else None
-    axis = alt.Axis(values=[*map(float, ticks)], labelExpr=SIZE_LABEL, title=name, grid=False)
+    name = amount_of(unit) if of is None else f"{unit} {of}" if of else ""
+    heading = f"{name[:1].upper()}{name[1:]}" or None
+    axis = alt.Axis(values=[*map(float, ticks)], labelExpr=SIZE_LABEL, title=heading, grid=False)
     return alt.X(f"{field}:Q", scale=scale, axis=axis)
 
 

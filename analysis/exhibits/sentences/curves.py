@@ -1,5 +1,6 @@
 """Warnings and the extent of a study in sentences, computed from its tables, and helpers of all sentences."""
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -66,13 +67,21 @@ def lead(judged: Judgements) -> str:
     subject = joined(named) if len(named) <= MOST_NAMED else plural(len(named), "curve")
     named_corpora = {(manifest.get("corpus") or {}).get("name") for manifest in judged.runs["manifest"]}
     corpora = sorted(str(name) for name in named_corpora if name)
-    if judged.unit == "tokens":
+    if judged.over_training:
         how = "at checkpoints of their training"
+    elif judged.origin:
+        how = "as their source reports them"
     elif corpora:
         how = f"trained on samples of the {'corpus' if len(corpora) == 1 else 'corpora'} {joined(corpora)}"
     else:
         how = "trained on samples of text"
-    return f"{subject}, {how}, scored on {benchmark_name(judged.label)}, {pairs_text(paradigm_sizes(judged))}."
+    return f"{subject}, {how}, scored on {benchmark_name(judged.label)}, {_pairs(judged)}."
+
+
+def _pairs(judged: Judgements) -> str:
+    if judged.n_pairs is None:
+        return f"{plural(len(judged.pairs), 'paradigm')} of {judged.pairs_text}"
+    return pairs_text(paradigm_sizes(judged))
 
 
 def paradigm_sizes(judged: Judgements) -> list[int]:
@@ -114,6 +123,8 @@ def ruled_out(judged: Judgements) -> str:
     """Say in one sentence which of the usual explanations of a result do not apply; "" if all do."""
     unk, tied = _shares(judged, judged.unk).max(), _shares(judged, judged.tie).max()
     texts = ["no run is missing"] if judged.problems.empty else []
+    if judged.origin:
+        unk, tied = math.nan, math.nan
     if _of_own_words(judged.label):
         texts.append("every sample holds the words of the pairs")
     elif unk < UNK_LIMIT and not _hidden_words(judged.runs):
@@ -181,16 +192,18 @@ def _unseen_words_explain(judged: Judgements) -> list[str]:
 
 
 def _few_pairs(judged: Judgements) -> list[str]:
-    """Warn of a benchmark or phenomena of which a few judgements make the accuracy."""
+    """Warn of a benchmark or phenomena of which a few judgements make the accuracy, if their number is known."""
+    if judged.n_pairs is None:
+        return []
     weights = judged.pairs["n_pairs"] if judged.of_paradigms else pd.Series(1, judged.pairs.index)
     of_phenomena = weights.groupby(judged.pairs["phenomenon"], sort=False).sum()
     few = of_phenomena[of_phenomena < FEW_PAIRS]
     if few.empty:
         return []
     if judged.n_pairs < FEW_PAIRS:
-        where = f"{benchmark_name(judged.label)} has {plural(judged.n_pairs, 'pair')}"
+        where = f"{benchmark_name(judged.label)} has {judged.pairs_text}"
     else:
-        named = [f"{in_text(str(name))} ({number})" for name, number in few.head(MOST_NAMED).items()]
+        named = [f"{in_text(str(name))} ({number:.0f})" for name, number in few.head(MOST_NAMED).items()]
         named += [f"{len(few) - MOST_NAMED} more"] if len(few) > MOST_NAMED else []
         where = f"fewer than {FEW_PAIRS} in {joined(named)}"
     return [

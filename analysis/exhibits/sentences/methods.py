@@ -24,9 +24,15 @@ _OVER = (
 def judging(judged: Judgements, ties: str) -> list[str]:
     """Describe how scores became judgements and accuracies, for a paper."""
     paradigms = judged.pairs["paradigm"].nunique()
+    if judged.origin:
+        return [
+            f"Accuracies are those of {judged.origin}: what counts as right, and what ties and unknown words count as, "
+            f"is its authors' choice. {benchmark_name(judged.label)} has {judged.pairs_text} in "
+            f"{plural(paradigms, 'paradigm')}; accuracies of phenomena and of the whole are means over paradigms."
+        ]
     return [
         f"A pair counts as right if the {judged.method_names} score of its good sentence is above that of its bad "
-        f"one; a tie {TIE_COUNTS[ties]}. {benchmark_name(judged.label)} has {plural(judged.n_pairs, 'pair')} in "
+        f"one; a tie {TIE_COUNTS[ties]}. {benchmark_name(judged.label)} has {judged.pairs_text} in "
         f"{plural(paradigms, 'paradigm')}; accuracies of phenomena and of the whole are means over paradigms.",
         *([_OVER.format(judged.over)] if judged.over else []),
         *_policies(judged),
@@ -63,8 +69,10 @@ def _lines(judged: Judgements, whole: pd.DataFrame) -> list[str]:
     sizes = whole.loc[whole["slope"].notna(), "sizes"]
     if sizes.empty:
         return ["With one size, accuracies have no slope."]
-    if judged.unit == "tokens":
-        words = "the tokens that a checkpoint was trained on"
+    if judged.over_training:
+        words = f"the {judged.unit.removesuffix(' seen')} that a checkpoint was trained on"
+    elif judged.origin:
+        words = f"the {judged.unit} of its training text, as its source counts them"
     else:
         references = joined(sorted(judged.runs["reference"].unique()))
         words = (

@@ -9,8 +9,12 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.config import AnalysisConfig
 from analysis.study.collect import UNSCORED, RunRecord, Study, assemble
+from analysis.study.combine import names_of
 from analysis.study.judgements import Judgements, judged_by, methods_by_run, no_such_scores, one_digest, paradigm_scores
+from analysis.study.sources.files import expected_runs
+from analysis.study.sources.source import WANDB, source
 from eval.scores.record import PARADIGM_COLUMNS, RECORD, read_record
 from pairscale.errors import ConfigError, RunError
 from train.runs.folder import FAILED, UNFINISHED
@@ -98,3 +102,11 @@ def tracked_judgements(study: Study, label: str, method: str, ties: str) -> Judg
     policies = {run: scores["policy"] | scores["parameters"] for run, scores in by_run.items()}
     over = {scores["over"]: None for scores in by_run.values()}
     return judged_by(study, label, paradigm_scores(tables, ties, digest, methods, policies, over))
+
+
+@source(WANDB, judge=tracked_judgements, keys=("project",))
+def from_wandb(config: AnalysisConfig) -> list[Study]:
+    """Collect the studies of `config.study`, or the only one, of `config.project`; raises as `project_runs`."""
+    names: list[str | None] = [None] if config.study is None else [*names_of(config.study)]
+    projects = [project_runs(config.project, name) for name in names]
+    return [collect_tracked(name, runs, str(config.project), expected_runs(config, name)) for name, runs in projects]

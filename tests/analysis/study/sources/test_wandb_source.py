@@ -16,7 +16,7 @@ from analysis.curves.intervals import Interval
 from analysis.exhibits.tables.slopes import slope_table
 from analysis.study.collect import collect
 from analysis.study.judgements import judgements, score_labels
-from analysis.study.wandb import collect_tracked, project_runs, tracked_judgements
+from analysis.study.sources.wandb import collect_tracked, project_runs, tracked_judgements
 from eval.scores.files import score_path
 from eval.scores.record import RECORD, read_record
 from eval.tracking import track_scores
@@ -164,7 +164,7 @@ def api(monkeypatch, tracked_study):
     """Replace W&B's API by one whose only project has the tracked runs."""
     served = OfflineApi(PROJECT, list(tracked_study[1]))
     monkeypatch.setenv("WANDB_API_KEY", "k" * 40)
-    monkeypatch.setattr("analysis.study.wandb.answers", lambda url: True)
+    monkeypatch.setattr("analysis.study.sources.wandb.answers", lambda url: True)
     monkeypatch.setattr("wandb.Api", lambda timeout: served)
     return served
 
@@ -191,7 +191,7 @@ def test_a_missing_project_key_or_network_is_an_error(monkeypatch):
     with pytest.raises(ConfigError, match="no key for W&B; run `wandb login`, or set WANDB_API_KEY"):
         project_runs(PROJECT, None)
     monkeypatch.setenv("WANDB_API_KEY", "k" * 40)
-    monkeypatch.setattr("analysis.study.wandb.answers", lambda url: False)
+    monkeypatch.setattr("analysis.study.sources.wandb.answers", lambda url: False)
     with pytest.raises(RunError, match="does not answer; without a network: python -m analysis study=NAME"):
         project_runs(PROJECT, None)
 
@@ -199,9 +199,9 @@ def test_a_missing_project_key_or_network_is_an_error(monkeypatch):
 COMMAND = """
 import json, sys
 from types import SimpleNamespace
-import analysis.study.wandb, wandb
+import analysis.study.sources.wandb, wandb
 known = [SimpleNamespace(**run) for run in json.loads(open({runs!r}).read())]
-analysis.study.wandb.answers = lambda url: True
+analysis.study.sources.wandb.answers = lambda url: True
 wandb.Api = lambda timeout: SimpleNamespace(runs=lambda path, filters, lazy: known)
 import runpy
 sys.argv[0] = "analysis"

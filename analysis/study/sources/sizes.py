@@ -1,0 +1,80 @@
+"""Sizes of others' runs: of cells, of names that a configuration explains, of parts of paths and revisions."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from analysis.study.sources.config import GROUPS, ResultsConfig
+from pairscale.errors import ConfigError, InputError
+from pairscale.sizes import format_size, parse_size
+
+SECONDS = 1.0  # time limit of a pattern for one text
+# Steps of revisions (EleutherAI's, and many others), and words seen of a BabyLM challenge's revisions.
+USUAL_PATTERN = r"(?:^|[^a-z])(?:step[-_]?(?P<size>\d+)|chck_(?P<size>\d+[kM]?))(?![\dkM])"
+_TEXT_UNITS = ("words", "characters")  # of which a size's text has no name
+
+
+def size_of(cell: Any, settings: ResultsConfig, where: str) -> float:
+    """Return the size that a cell holds, or that `results.sizes` gives its text, times `results.scale`; 0 is allowed.
+
+    Raises InputError, naming `where`, for text that is no size: 1000000, 1e6, 125k, 1/8M and 0.5M are.
+    """
+    text = str(cell).strip()
+    text = str((settings.sizes or {}).get(text, text))
+    try:
+        number = float(text)
+    except ValueError:
+        try:
+            number = float(parse_size(text))
+        except ConfigError:
+            raise InputError(
+                f"{where}: size is {text[:60]!r}, must be a number such as 125k, 1/8M or 300000; "
+                "results.sizes={NAME:SIZE,...} gives sizes of names"
+            ) from None
+    if not 0 <= number < 1e18:
+        raise InputError(f"{where}: size is {text[:60]}, must be 0 or more")
+    scaled = number * settings.scale
+    return round(scaled) if scaled >= 1 else scaled
+
+
+def fixed_size(settings: ResultsConfig) -> float | None:
+    """Return `results.size`; None if it is not set. Raises ConfigError for text that is no size."""
+    if settings.size is None:
+        return None
+    try:
+        return size_of(settings.size, settings, f"results.size={settings.size}")
+    except InputError as error:
+        raise ConfigError(str(error)) from None
+
+
+def parts_of(text: str, settings: ResultsConfig) -> dict[str, str]:
+    """Return what `results.pattern` finds in a text: model, size and seed, those that it names.
+
+    Raises ConfigError if it takes more than SECONDS.
+    """
+    import regex  # slow to import, and most sources have none
+
+    pattern = settings.pattern or USUAL_PATTERN
+    try:
+        match = regex.search(pattern, text, timeout=SECONDS)
+    except TimeoutError:
+        raise ConfigError(f"results.pattern={pattern}: takes more than {SECONDS:.0f} s for {text[:80]}") from None
+    if match is None:
+        return {}
+    found: Mapping[str, str | None] = match.groupdict()
+    return {name: value for name in GROUPS if (value := found.get(name))}
+
+
+def size_text(size: float, unit: str) -> str:
+    """Write a size: 125k, or with its unit if that is not words or characters, as 2.097B tokens.
+
+    >>> size_text(400_000, "sentences"), size_text(1_000_000, "words"), size_text(2_097_152_000, "tokens")
+    ('400k sentences', '1M', '2.097B tokens')
+    """
+    if size < 1 or size != round(size):
+        return f"{size:g} {unit}"
+    if unit in _TEXT_UNITS:
+        return format_size(int(size))
+    for letter, of in (("B", 10**9), ("M", 10**6), ("k", 10**3)):
+        if size >= of:
+            return f"{size / of:.4g}{letter} {unit}"
+    return f"{int(size)} {unit}"

@@ -1,0 +1,93 @@
+"""The registry of sources, by the names that `source` takes.
+
+    @source("mine", judge=my_judgements, keys=("path",))
+    def collect(config: AnalysisConfig) -> list[Study]: ...
+
+Imports no configuration, which checks `source` against the registry.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pairscale.errors import ConfigError
+from pairscale.plugins import load_members
+from pairscale.sizes import written
+
+if TYPE_CHECKING:
+    from analysis.study.collect import Study
+    from analysis.study.judgements import Judgements
+
+FILES, WANDB = "files", "wandb"
+Collect = Callable[[Any], "list[Study]"]  # from an analysis.config.AnalysisConfig
+Judge = Callable[["Study", str, str, str], "Judgements"]  # of (study, label, method, ties), as study.judgements
+_PLAIN = re.compile(r"[\w./+:@-]+")
+_OF_SOURCES = ("project", "path", "columns", "results")  # keys of the configuration that not all sources read
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where studies come from. collect: several are put side by side. keys: of the configuration that it reads."""
+
+    collect: Collect
+    judge: Judge
+    keys: tuple[str, ...]
+
+
+_SOURCES: dict[str, Source] = {}
+
+
+def source(name: str, judge: Judge, keys: tuple[str, ...] = ()) -> Callable[[Collect], Collect]:
+    """Register a function that collects studies as the source `name`. Raises ValueError for a name in use."""
+
+    def register(collect: Collect) -> Collect:
+        if name in _SOURCES and _SOURCES[name].collect.__module__ != collect.__module__:
+            raise ValueError(f"source {name}: registered by {_SOURCES[name].collect.__module__} already")
+        _SOURCES[name] = Source(collect, judge, keys)
+        return collect
+
+    return register
+
+
+def sources() -> Mapping[str, Source]:
+    """Return all sources by name: those of this folder, and those that plug-ins registered."""
+    load_members(__name__.rpartition(".")[0])
+    return _SOURCES
+
+
+def check_keys(config: Any) -> None:
+    """Raise ConfigError for a value that `config.source` does not read."""
+    read = sources()[config.source].keys
+    for key in _OF_SOURCES:
+        if key not in read and (values := overrides(config, (key,))):
+            reading = ", ".join(sorted(name for name, of in sources().items() if key in of.keys))
+            raise ConfigError(f"{values[0]}: of source={reading.replace(', ', '|')}, but source={config.source}")
+
+
+def overrides(config: Any, keys: tuple[str, ...]) -> list[str]:
+    """Return the values of `keys` that are not the defaults, as they are written on the command line."""
+    words = []
+    for key in keys:
+        value = getattr(config, key)
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            usual = type(value)()
+            changed = {name: of for name, of in vars(value).items() if of != getattr(usual, name)}
+            words += [f"{key}.{name}={_quoted(of)}" for name, of in changed.items()]
+        elif value not in (None, []):
+            words.append(f"{key}={_quoted(value)}")
+    return words
+
+
+def _quoted(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{','.join(map(_quoted, value))}]"
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{_quoted(key)}:{_quoted(of)}" for key, of in value.items()) + "}"
+    text = written(value)
+    if _PLAIN.fullmatch(text):
+        return text
+    return "'" + text.replace("'", "\\'") + "'"

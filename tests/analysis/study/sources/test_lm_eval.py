@@ -1,0 +1,101 @@
+"""Results and samples of lm-evaluation-harness, in the forms of its versions 0.3 and 0.4."""
+
+import json
+
+import pytest
+
+from analysis.study.judgements import score_labels
+from analysis.study.sources.source import sources
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, InputError
+
+DATE = "2026-01-02T03-04-05.678901"
+PATTERN = r"results.pattern='(?P<model>pythia-[a-z0-9]+).*step(?P<size>\d+)'"
+
+
+def read(path, *overrides):
+    """Return the study of results, and its judgements."""
+    (study,) = sources()["lm_eval"].collect(compose("analysis", ["source=lm_eval", f"path={path}", *overrides]))
+    return study, sources()["lm_eval"].judge(study, score_labels(study)[0], "lp", "wrong")
+
+
+def write_results(folder, revision, accuracies, *, samples=False, date=DATE):
+    """Write results of version 0.4 and, with `samples`, a line for each pair: (task, outcomes of its pairs)."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tasks = {
+        task: {"alias": task, "acc,none": sum(of) / len(of), "acc_stderr,none": 0.1} for task, of in accuracies.items()
+    }
+    data = {
+        "results": tasks | {"blimp": {"acc,none": 0.5}, "piqa": {"acc,none": 0.6}},
+        "n-samples": {task: {"original": 1000, "effective": len(of)} for task, of in accuracies.items()},
+        "config": {"model": "hf", "model_args": {"pretrained": "EleutherAI/pythia-70m", "revision": revision}},
+        "model_name": "EleutherAI/pythia-70m",
+    }  # fmt: skip
+    (folder / f"results_{date}.json").write_text(json.dumps(data))
+    for task, of in accuracies.items() if samples else ():
+        lines = [
+            {"doc_id": place, "doc": {"UID": task, "linguistics_term": "islands", "pairID": str(place)}, "acc": right}
+            for place, right in enumerate(of)
+        ]
+        (folder / f"samples_{task}_{date}.jsonl").write_text("\n".join(map(json.dumps, lines)))
+
+
+TASKS = {"blimp_adjunct_island": [1.0, 0.0, 1.0, 1.0], "blimp_wh_island": [0.0, 1.0]}
+
+
+def test_results_of_version_4_are_accuracies_of_paradigms(tmp_path):
+    for step in (1000, 2000):
+        write_results(tmp_path / f"s{step}", f"step{step}", TASKS)
+    study, judged = read(tmp_path, "results.unit=tokens", "results.scale=2097152")
+    assert judged.runs["size"].tolist() == ["2.097B tokens", "4.194B tokens"]
+    assert set(judged.runs["model"]) == {"pythia-70m"}
+    assert judged.pairs.to_dict("list") == {
+        "paradigm": ["adjunct_island", "wh_island"], "phenomenon": ["island_effects"] * 2, "n_pairs": [4, 2]
+    }  # fmt: skip
+    assert judged.outcome.tolist() == [[0.75, 0.5]] * 2
+    assert (judged.over_training, judged.method) == (True, "acc")
+    assert any("checkpoints of one training" in note for note in study.notes)
+
+
+def test_samples_are_judgements_of_pairs(tmp_path):
+    for step in (1000, 2000):
+        write_results(tmp_path / f"s{step}", f"step{step}", TASKS, samples=True)
+    _, judged = read(tmp_path)
+    assert not judged.of_paradigms
+    assert judged.outcome.tolist() == [[1, 0, 1, 1, 0, 1]] * 2
+    assert set(judged.pairs["phenomenon"]) == {"islands"}
+    (tmp_path / "s2000" / f"samples_blimp_wh_island_{DATE}.jsonl").unlink()
+    _, counted = read(tmp_path)
+    assert counted.pairs["n_pairs"].tolist() == [4, 2]
+    assert counted.outcome.tolist() == [[0.75, 0.5]] * 2
+
+
+def test_results_of_version_3_have_no_numbers_of_pairs(tmp_path):
+    for step, accuracy in ((1000, 0.6), (2000, 0.7)):
+        data = {"results": {"blimp_wh_island": {"acc": accuracy, "acc_stderr": 0.01}}, "config": {"model_args": {}}}
+        (tmp_path / f"pythia-70m-0shot-global_step{step}_eval.json").write_text(json.dumps(data))
+    again = {"results": {"blimp_wh_island": {"acc": 0.65}}, "config": {}}
+    (tmp_path / "pythia-70m-0shot-global_step2000_eval_again.json").write_text(json.dumps(again))
+    study, judged = read(tmp_path, PATTERN)
+    assert judged.n_pairs is None
+    assert judged.outcome[:, 0].tolist() == [0.6, 0.65]
+    assert any("of pythia-70m-0shot-global_step2000_eval.json the later one is read" in note for note in study.notes)
+    assert read(tmp_path, PATTERN, "results.n=1000")[1].n_pairs == 1000
+
+
+@pytest.mark.parametrize(
+    ("text", "overrides", "message"),
+    [
+        ("{", [], r"x\.json: no JSON"),
+        ("[1]", [], r"x\.json: holds a list, must hold an object"),
+        ("{}", [], r"x\.json: no results of lm-evaluation-harness: it has no 'results'"),
+        ('{"results": {"piqa": {"acc": 1}}}', [], r"no results of tasks blimp_\*, nor blimp; results\.benchmark=NAME"),
+        ('{"results": {"blimp": {"acc": 1}}}', [], r"x\.json: no size in its path or model_args .*results\.size=SIZE"),
+        ('{"results": {"blimp": {"f1,none": 1}}}', ["results.size=1M"], r"no acc \(results\.metric\); there are: f1"),
+        ('{"results": {"blimp": {"acc": 2}}}', ["results.size=1M"], r"acc is 2, must be from 0 to 1"),
+    ],
+)
+def test_other_files_are_told_in_one_line(tmp_path, text, overrides, message):
+    (tmp_path / "x.json").write_text(text)
+    with pytest.raises((InputError, ConfigError), match=message):
+        read(tmp_path / "x.json", *overrides)
