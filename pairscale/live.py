@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import sys
 import threading
@@ -14,6 +15,7 @@ from pairscale.console import say
 
 if TYPE_CHECKING:  # rich is imported where something is shown, so that --help and silent commands start sooner
     from rich.console import Console, RenderableType
+    from rich.file_proxy import FileProxy
 
 REDRAWS = 4  # a second, at most
 LINE_SECONDS = 60.0  # between lines where the output is no terminal
@@ -38,6 +40,36 @@ class _Drawn:
 
     def __rich__(self) -> RenderableType:
         return self.view.drawing(self.console.width - CTRL_C)
+
+
+class _Above(io.TextIOBase):
+    """A stream whose text stands above the view, and is written while no other thread draws (`lock`).
+
+    rich takes where the cursor stands when it begins to print, before it draws the view again and writes both. A view
+    that another thread redraws in between, with more or fewer lines, leaves the cursor elsewhere: lines are erased.
+    """
+
+    def __init__(self, proxy: FileProxy, lock: threading.RLock) -> None:
+        self._proxy, self._lock = proxy, lock
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._proxy, name)
+
+    def write(self, text: str) -> int:
+        """Write `text`; return the number of its characters."""
+        with self._lock:
+            self._proxy.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with self._lock:
+            self._proxy.flush()
+
+    def fileno(self) -> int:
+        return self._proxy.fileno()
+
+    def isatty(self) -> bool:
+        return self._proxy.isatty()
 
 
 @dataclass
@@ -77,9 +109,8 @@ def shown(view: View) -> Iterator[None]:
         yield
         return
     from rich.console import Console
+    from rich.file_proxy import FileProxy
     from rich.live import Live
-
-    from pairscale.above import Above
 
     console = Console(stderr=True, highlight=False, markup=False, emoji=False)
     with ExitStack() as stack:
@@ -104,8 +135,8 @@ def shown(view: View) -> Iterator[None]:
             )
             stack.enter_context(live)
             if sys.stdout.isatty():  # else it goes to a file, not above the view
-                stack.enter_context(redirect_stdout(Above(console, sys.stdout, lock)))
-            stack.enter_context(redirect_stderr(Above(console, sys.stderr, lock)))
+                stack.enter_context(redirect_stdout(_Above(FileProxy(console, sys.stdout), lock)))
+            stack.enter_context(redirect_stderr(_Above(FileProxy(console, sys.stderr), lock)))
             redraw()
             stack.enter_context(every(1 / REDRAWS, redraw))
             for handler, name in handlers:
