@@ -46,6 +46,7 @@ UNDER_CHANCE = f"{_CHANCE} ? ['0.5', 'chance'] : format(datum.value, '.2~f')"  #
 SIGNED_LABEL = "datum.value ? format(datum.value, '+.4~f') : '0'"
 # 125000 -> 125k, 2000000 -> 2M
 SIZE_LABEL = (
+    "datum.value >= 1e9 ? format(datum.value / 1e9, '.3~g') + 'B' : "
     "datum.value >= 1e6 ? format(datum.value / 1e6, '.3~g') + 'M' : "
     "datum.value >= 1e3 ? format(datum.value / 1e3, '.3~g') + 'k' : datum.value"
 )
