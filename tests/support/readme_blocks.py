@@ -40,6 +40,7 @@ from tests.support.committed_results import (
 )
 from tests.support.construction_tables import CONSTRUCTION_BLOCKS
 from tests.support.expected_runs import expected_runs
+from tests.support.people_tables import PEOPLE_BLOCKS
 
 BLOCK = re.compile(r"(<!-- (?P<name>[a-z_ ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 WIDTH = 124
@@ -340,6 +341,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "coverage of ablations": ablation_coverage,
     "coverage of reading times": reading_coverage,
     **ACQUISITION_BLOCKS,
+    **PEOPLE_BLOCKS,
     "power of planned grids": planned_power,
 }
 
