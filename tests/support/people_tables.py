@@ -30,7 +30,7 @@ def people_small() -> str:
     cells = pd.DataFrame(columns).reindex(next(iter(columns.values())).index)
     lines = [f"| model | words | {' | '.join(TABLES)} |", f"| --- | ---: |{' ---: |' * len(TABLES)}"]
     lines += [f"| {curve} | {size} | {' | '.join(row)} |" for (curve, size), *row in cells.itertuples()]
-    return "\n".join(lines)
+    return "\n".join([*lines, "", "With 95% intervals; two runs of each model at each size."])
 
 
 def _cell(value: float, low: float, high: float, decimals: int) -> str:
