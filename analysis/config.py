@@ -10,7 +10,6 @@ import corpora.train_parser.config  # noqa: F401 (it registers its schema)
 from analysis.measures.reading.config import ReadingConfig
 from analysis.plan.config import GOALS, SLOPE, PlanConfig
 from analysis.study.sources.config import OutcomeColumns, ResultsConfig
-from analysis.study.sources.source import check_keys, sources
 from eval.config import EvalConfig
 from pairscale.command.schemas import NOT_IN_DIGEST, store_schemas
 from pairscale.errors import ConfigError, check_above, check_between, check_choice, check_seed
@@ -141,8 +140,6 @@ class AnalysisConfig(EvalConfig):
                     f"rate={self.rate}: must be a number of words/s above 0, or one for each model, such as "
                     "{lstm_blimp:40000,txl:12000}"
                 )
-        check_choice("source", self.source, sources())
-        check_keys(self)
 
 
 store_schemas(None, root_schema=AnalysisConfig)

@@ -45,7 +45,7 @@ from analysis.simulation.coverage import can_be_simulated, coverage_table, simul
 from analysis.study.collect import Study
 from analysis.study.combine import combine, common_labels
 from analysis.study.judgements import Judgements, labels_of, no_such_scores
-from analysis.study.sources.source import FILES, WANDB, sources
+from analysis.study.sources.source import FILES, WANDB, requested_source, sources
 from analysis.study.untrained import untrained_judgements
 from eval.config import is_of_pairs
 from eval.published import read_published
@@ -64,10 +64,11 @@ def analyse(config: AnalysisConfig) -> None:
     """Analyse a study on all benchmarks that it was scored on, or on the one that the command line names."""
     if config.format == "huggingface":
         raise ConfigError("format=huggingface: of python -m eval.export; a report has format=html, md or ipynb")
+    source = requested_source(config)
     if config.published:
         _published(config)
         return
-    studies = sources()[config.source].collect(config)
+    studies = source.collect(config)
     study, names = studies[0] if len(studies) == 1 else combine(studies), [study.name for study in studies]
     chosen = any(override.partition("=")[0] == "benchmark" for override in HydraConfig.get().overrides.task)
     labels, notes = common_labels(study, names, config.benchmark.name if chosen else None)

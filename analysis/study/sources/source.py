@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pairscale.errors import ConfigError
+from pairscale.errors import ConfigError, check_choice
 from pairscale.plugins import load_members
 from pairscale.sizes import written
 
@@ -59,13 +59,18 @@ def sources() -> Mapping[str, Source]:
     return _SOURCES
 
 
-def check_keys(config: Any) -> None:
-    """Raise ConfigError for a value that `config.source` does not read."""
-    read = sources()[config.source].keys
+def requested_source(config: Any) -> Source:
+    """Return `config.source`. Raises ConfigError for another name, and for values that the source does not read.
+
+    Not checked with the rest of the configuration: sources import pandas, which other commands start without.
+    """
+    check_choice("source", config.source, sources())
+    found = sources()[config.source]
     for key in _OF_SOURCES:
-        if key not in read and (values := overrides(config, (key,))):
-            reading = ", ".join(sorted(name for name, of in sources().items() if key in of.keys))
-            raise ConfigError(f"{values[0]}: of source={reading.replace(', ', '|')}, but source={config.source}")
+        if key not in found.keys and (values := overrides(config, (key,))):
+            reading = "|".join(sorted(name for name, of in sources().items() if key in of.keys))
+            raise ConfigError(f"{values[0]}: of source={reading}, but source={config.source}")
+    return found
 
 
 def overrides(config: Any, keys: tuple[str, ...]) -> list[str]:

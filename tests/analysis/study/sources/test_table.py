@@ -13,7 +13,7 @@ from analysis.curves.units import units_of
 from analysis.exhibits.sentences.curves import lead, ruled_out, warnings
 from analysis.measures.ablations import direct_paradigms
 from analysis.study.judgements import amount_of, score_labels
-from analysis.study.sources.source import sources
+from analysis.study.sources.source import requested_source, sources
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError
 from tests.support.commands import run_command
@@ -271,7 +271,7 @@ def test_values_that_do_not_fit_are_refused(overrides, message):
 
 def collected(overrides):
     config = compose("analysis", overrides)
-    return sources()[config.source].collect(config)
+    return requested_source(config).collect(config)
 
 
 @pytest.mark.slow
