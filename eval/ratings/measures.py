@@ -21,9 +21,7 @@ from eval.ratings.statistics import (
     Scale,
     Statistic,
     auc,
-    best_threshold,
     limits,
-    matched_threshold,
     pearson,
     share,
     spearman,
@@ -88,9 +86,8 @@ def _of_sentences(name: str, values: Array, rows: pd.DataFrame, units: Numbers, 
         return
     good = rows["label"].to_numpy(np.bool_)
     yield Agreement(name, AUC, auc(values, good).by(units), items)
-    called = thresholded(values, good, fold, best_threshold)
+    called = thresholded(values, good, fold)
     yield Agreement(name, ACCURACY, share(called == good).by(units), items)
-    called = thresholded(values, good, fold, matched_threshold)
     yield Agreement(name, MCC, pearson(called.astype(np.float64), good.astype(np.float64)).by(units), items)
 
 

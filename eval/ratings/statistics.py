@@ -7,7 +7,6 @@ needs neither normal scores nor continuous ratings, and differences and means of
 means of their influences.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -152,40 +151,22 @@ def share(right: Bools) -> Statistic:
     return Statistic(value, right - value[:, None])
 
 
-def thresholded(scores: Array, good: Bools, fold: Numbers, threshold: Callable[[Array, Bools], float]) -> Bools:
-    """Return which sentences (R, S) are called good: those above the threshold of the other folds' sentences.
-
-    threshold: best_threshold or matched_threshold. Above or below all is a threshold, too.
-    """
+def thresholded(scores: Array, good: Bools, fold: Numbers) -> Bools:
+    """Return which sentences (R, S) are called good: those above `matched_threshold` of the other folds' sentences."""
     called = np.zeros(scores.shape, np.bool_)
     for row, of_run in enumerate(scores):
         for number in np.unique(fold):
             inside = fold == number
-            called[row, inside] = of_run[inside] > threshold(of_run[~inside], good[~inside])
+            called[row, inside] = of_run[inside] > matched_threshold(of_run[~inside], good[~inside])
     return called
-
-
-def best_threshold(scores: Array, good: Bools) -> float:
-    """Return the threshold of the highest accuracy, of several the middle one; scores, good (S,)."""
-    order = np.argsort(scores, kind="stable")
-    values, right = scores[order], good[order]
-    ends = np.flatnonzero(np.append(np.diff(values) > 0, True))  # a threshold parts no ties
-    called_bad = np.concatenate([[0], ends + 1])
-    misses = np.concatenate([[0], np.cumsum(right)])[called_bad]  # good sentences that are called bad
-    false = (len(right) - right.sum()) - (called_bad - misses)  # bad sentences that are called good
-    wrong = misses + false
-    (best,) = np.nonzero(wrong == wrong.min())
-    place = called_bad[best[len(best) // 2]]
-    if place in (0, len(right)):
-        return float("-inf" if place == 0 else "inf")
-    return float((values[place - 1] + values[place]) / 2)
 
 
 def matched_threshold(scores: Array, good: Bools) -> float:
     """Return the threshold by which as many sentences are called bad as are bad; scores, good (S,).
 
-    For Matthews' correlation: its own best threshold lies far out by chance where scores know little, which lowers it
-    on other sentences, by an amount that its influences do not show (tests/bench/ratings_coverage.py).
+    The one of the highest accuracy, or Matthews' correlation, lies far out by chance where scores know little. It does
+    worse on other sentences, by an amount that influences do not show: intervals were too narrow
+    (tests/bench/ratings_coverage.py).
     """
     bad = int((~good).sum())
     if bad in (0, len(good)):

@@ -38,9 +38,8 @@ _DEFINITIONS = {
 _MEASURES = {
     "Pearson, Spearman": "Correlation of scores, or of their ranks, with ratings.",
     "AUC": "Share of all good and bad sentences, paired or not, of which the good one scores higher; chance is .5.",
-    "Accuracy": "Of good and bad by a threshold: the best one for four fifths of the sentences, applied to the rest.",
-    "MCC": "Matthews' correlation of good and bad with a threshold by which as many sentences of four fifths are "
-    "called good as are good, applied to the rest.",
+    "Accuracy, MCC": "Good and bad by a threshold, by which as many sentences of four fifths are called good as are "
+    "good, applied to the rest. MCC: Matthews' correlation.",
     "Pairs": "Share of pairs whose good sentence scores higher.",
     "Of differences": "Correlation over pairs: the good sentence's score less the bad one's, and people's ratings so.",
 }
