@@ -49,6 +49,7 @@ DESIGNS = {
     "turns, 2 seeds": SimulatedReading(TURNS, 2),
     "turns little, 2 seeds": SimulatedReading(LITTLE, 2),
     "rises, runs far apart": SimulatedReading(RISES, run_sd=0.1),
+    "rises, runs far apart, 2 seeds": SimulatedReading(RISES, 2, run_sd=0.1),
     "rises, sentences far apart": SimulatedReading(RISES, of_sentences=0.5),
     "rises, texts far apart": SimulatedReading(RISES, of_texts=0.4),
     "rises, 50 short texts": SimulatedReading(RISES, texts=50, sentences=6),

@@ -39,10 +39,14 @@ class Turn:
 def slope(of_clusters: Array, design: Design, over_sizes: bool) -> Estimate:
     """Return the slope of (R, C) contributions to deltas on design.x, in which sizes weigh equally.
 
-    Over perplexity (not `over_sizes`), which differs between the runs of a size, errors are those of residuals (HC3).
+    Each size has its own spread from two runs on: HC3 takes how the curve bends for spread, and gives intervals several
+    times as wide, of which nearly all hold the slope (tests/bench/reading_coverage.py). Over perplexity (not
+    `over_sizes`), which differs between the runs of a size, errors are those of residuals (HC3).
     """
     method, _ = interval_method(design, "t")
-    if not over_sizes and method != Interval.NONE:
+    if over_sizes and method == Interval.T_HC3:
+        method = Interval.T_SIZES
+    elif not over_sizes and method != Interval.NONE:
         method = Interval.T_HC3 if (design.counts > 1).any() else Interval.T_HC2
     return estimate(design.contrast, of_clusters, design, method)
 
