@@ -17,8 +17,9 @@ from analysis.curves.intervals import (
     Interval,
     at_least,
     contrast_variance,
-    floored,
     mean_method,
+    plausible,
+    run_degrees,
     run_terms,
     t_limits,
     with_pairs,
@@ -136,20 +137,16 @@ def slope_difference(a: GroupFit, b: GroupFit, config: CurvesConfig, shared: Num
     of_a, of_b = (run_terms(fit.method, fit.design, fit.design.contrast) for fit in (a, b))
     terms = of_a.minus(of_b, shared)
     floor = a.errors.floor + b.errors.floor
-    degrees = terms.degrees(both_y)
-    text = shared_text(a, b, shared)
-    unfloored = terms.variance(both_y)
-    of_p, of_limits = (floored(unfloored, degrees, floor, level) for level in (0.95, config.confidence))
-    runs = np.maximum(of_p, of_limits) + text
+    degrees = run_degrees(terms, both_y, a.design, b.design)
+    runs = plausible(terms.variance(both_y), degrees, floor) + shared_text(a, b, shared)
     of_pair = a.design.contrast @ a.outcome - b.design.contrast @ b.outcome
     pairs = pair_variance(of_pair, units.bounds, units.weights) - a.errors.chance - b.errors.chance
-    both, degrees_both = with_pairs(runs, degrees, floor, pairs, units)
+    both, degrees_both = with_pairs(runs, degrees, pairs, units)
     for suffix, variance, free in (("", runs, degrees), ("_new_pairs", both, degrees_both)):
         error = np.sqrt(variance)
         columns[f"low{suffix}"], columns[f"high{suffix}"] = t_limits(difference, error, free, config.confidence)
         columns[f"p{suffix}"] = two_sided(difference, error, free)
-    least = floored(unfloored, degrees, floor, 0.9) + text  # one-sided tests at 5%: limits of 90%
-    columns["p_tost"] = equivalence(difference, np.sqrt(least), degrees, config.equivalence_margin)
+    columns["p_tost"] = equivalence(difference, np.sqrt(runs), degrees, config.equivalence_margin)
     limits = at_least((columns["low_new_pairs"], columns["high_new_pairs"]), (columns["low"], columns["high"]))
     columns["low_new_pairs"], columns["high_new_pairs"] = limits
     columns["p_new_pairs"] = np.maximum(columns["p_new_pairs"], columns["p"])

@@ -1,4 +1,4 @@
-"""Coverage of the default 95% intervals in 38 designs of studies, by a simulator that shares no code with the analysis.
+"""Coverage of the default 95% intervals in 41 designs of studies, by a simulator that shares no code with the analysis.
 
     python tests/bench/designs.py [--studies N] [--resamples N] [--designs NAME ...] [--processes N] [--csv FILE]
 
@@ -76,6 +76,8 @@ DESIGNS = {
     "5,5,5,1 line, x5 at the largest": IndependentStudies((5, 5, 5, 1), spread=(S, S, S, L)),
     "1,5,5,5 line, x5 at the smallest": IndependentStudies((1, 5, 5, 5), spread=(L, S, S, S)),
     "5,5,5,1 line": IndependentStudies((5, 5, 5, 1)),
+    "5,5,5,1 late, x5 at the largest": IndependentStudies((5, 5, 5, 1), "late", (S, S, S, L), paradigms=LATE),
+    "1,5,5,5 late, x5 at the smallest": IndependentStudies((1, 5, 5, 5), "late", (L, S, S, S), paradigms=LATE),
     "5,5,5,3,3,1 late, spread falls": IndependentStudies((5, 5, 5, 3, 3, 1), "late", FALLS6, paradigms=LATE),
     "4,3,3,3,3,1 late, spread rises": IndependentStudies((4, 3, 3, 3, 3, 1), "late", RISES6, paradigms=LATE),
     "4x5 nested": IndependentStudies((5,) * 4, nested=True),
@@ -83,6 +85,7 @@ DESIGNS = {
     "5,5,5,3 nested": IndependentStudies((5, 5, 5, 3), nested=True),
     "10x5 overlap up to 77%": IndependentStudies((5,) * 10, overlap=0.77),
     "10x5 overlap up to 77%, sizes unrelated": IndependentStudies((5,) * 10, overlap=0.77, blocks=UNRELATED),
+    "10x5 overlap up to 77%, all by text": IndependentStudies((5,) * 10, overlap=0.77, text=1.0),
     "4x2 ceiling, 10 pairs": IndependentStudies((2,) * 4, pairs=10, paradigms=CEILING),
     "4x5 ceiling, 10 pairs": IndependentStudies((5,) * 4, pairs=10, paradigms=CEILING),
     "4x5 ceiling, 100 pairs": IndependentStudies((5,) * 4, paradigms=CEILING),

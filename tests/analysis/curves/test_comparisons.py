@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-import statsmodels.api as sm
 from scipy.stats import t as student
 from scipy.stats import ttest_1samp, ttest_ind, ttest_rel
 from statsmodels.stats.multitest import multipletests
@@ -19,6 +18,7 @@ from analysis.curves.p_values import holm
 from analysis.curves.units import units_of
 from pairscale.errors import RunError
 from tests.support.judged_runs import judged_groups
+from tests.support.own_spreads import own_spreads
 from tests.support.simulated_judgements import SimulatedJudgements
 
 CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=400, seed=1)
@@ -59,23 +59,19 @@ def test_two_nested_sizes_give_welchs_test_of_the_seeds_differences():
     np.testing.assert_allclose([difference["low"][0], difference["high"][0]], [interval.low, interval.high])
 
 
-def test_two_lines_are_compared_with_robust_errors():
-    """Two runs a size: HC3 variances (statsmodels) added, Bell and McCaffrey's degrees of freedom by Satterthwaite."""
-    sizes, spread = SIZES, np.tile([-0.06, 0.06], 3)
+def test_two_lines_of_two_runs_a_size_are_compared():
+    """HC2 variances of regressions on the sizes (statsmodels) added, degrees of freedom by Welch and Satterthwaite."""
+    sizes, spread = SIZES, np.tile([-0.06, 0.06], 3) * np.repeat([1, 0.5, 0.8], 2)
     rising = {"a": (0.5 + 0.1 * np.log2(sizes / 1000) + spread, sizes), "b": (0.5 + spread[::-1] / 3, sizes)}
     judged = judged_groups(rising)
     row = overall_difference(judged)
-    assert row["method"] == Interval.T_HC3
-    x = sm.add_constant(np.log2(sizes))
-    fits = [
-        sm.OLS(judged.outcome[of].mean(axis=1, dtype=float), x).fit(cov_type="HC3")
-        for of in (slice(0, 6), slice(6, 12))
-    ]
-    (a, b), variances = ([fit.params[1] for fit in fits], np.array([fit.bse[1] ** 2 for fit in fits]))
-    h = np.diag(x @ np.linalg.pinv(x))
-    terms = (np.linalg.pinv(x)[1] / (1 - h))[:, None] * (np.eye(6) - x @ np.linalg.pinv(x))
-    free = np.trace(terms @ terms.T) ** 2 / np.square(terms @ terms.T).sum()
-    degrees, error = variances.sum() ** 2 / (variances**2 / free).sum(), np.sqrt(variances.sum())
+    assert row["method"] == Interval.T_SIZES
+    means = [judged.outcome[of].mean(axis=1, dtype=float) for of in (slice(0, 6), slice(6, 12))]
+    (a, error_a, _), (b, error_b, _) = (own_spreads(sizes, y) for y in means)
+    # Variances of a slope over three sizes: (s^2 of the first and of the last) / 2 / 4, with one degree each.
+    parts = np.array([y[of].var(ddof=1) / 8 for y in means for of in (slice(0, 2), slice(4, 6))])
+    degrees = min(parts.sum() ** 2 / (parts**2 / 3).sum() - 2, 4)
+    error = np.hypot(error_a, error_b)
     half = student.ppf(0.975, degrees) * error
     assert row["difference"] == pytest.approx(a - b)
     expected = [a - b - half, a - b + half, 2 * student.sf(abs(a - b) / error, degrees)]

@@ -10,7 +10,7 @@ import pytest
 import statsmodels.api as sm
 import statsmodels.formula.api as smf
 from scipy.linalg import sqrtm
-from scipy.stats import binom, norm, ttest_1samp, ttest_ind
+from scipy.stats import binom, chi2, ttest_1samp, ttest_ind
 from scipy.stats import t as student
 from statsmodels.stats.anova import anova_lm
 
@@ -21,6 +21,7 @@ from analysis.curves.intervals import (
     Interval,
     at_least,
     fit_lines,
+    plausible,
     resampled_accuracies,
     resampled_runs,
     run_terms,
@@ -344,13 +345,27 @@ def test_single_judgements_of_differences_add_one_loss_and_one_gain():
 
 
 @pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
-def test_limits_are_no_closer_than_chance_in_judgements_gives(confidence):
-    """Two equal runs a size at the ceiling have at least the normal limits of the variance of judgements."""
+def test_limits_are_no_closer_than_chance_in_judgements_makes_plausible(confidence):
+    """Two equal runs a size at the ceiling: an estimate that the variance of judgements gives in one of 20 studies."""
     cell = simulated_judgements(seeds=2, pairs=10)
     outcome = np.ones((8, 40), np.float32)
     fit = fit_group("g", outcome, cell.design, cell.units, "auto")
     config = CurvesConfig("lp", "auto", confidence, 100, 1)
     low, high, *_ = slope_limits(fit, config)
-    half = norm.ppf(0.5 + confidence / 2) * np.sqrt(fit.errors.floor)
-    assert (high - fit.line.slope >= half * (1 - 1e-9)).all()
-    assert (fit.line.slope - low >= half * (1 - 1e-9)).all()
+    # At equal spread (2.25 + .25 + .25 + 2.25)^2 / (2.25^2 + .25^2 + .25^2 + 2.25^2) degrees of freedom.
+    degrees = 25 / 10.25
+    added = 2 / (2 * 10 + 4)  # of 20 judgements of a paradigm at a size, and four more: 22 of 24 right
+    of_paradigm = added * (1 - added) / 10 * (fit.design.contrast**2).sum()
+    np.testing.assert_allclose(fit.errors.floor[3:], of_paradigm)
+    least = fit.errors.floor * chi2.ppf(0.05, degrees) / degrees
+    half = student.ppf(0.5 + confidence / 2, degrees) * np.sqrt(least)
+    np.testing.assert_allclose([high - fit.line.slope, fit.line.slope - low], [half, half], rtol=1e-6)
+
+
+def test_one_of_twenty_estimates_is_raised():
+    """Estimates of a variance of chance alone are raised in 5% of studies, to their 5% quantile."""
+    degrees = np.full(20_000, 3.0)
+    estimates = 2.0 * np.random.default_rng(0).chisquare(3, 20_000) / 3
+    raised = plausible(estimates, degrees, np.full(20_000, 2.0))
+    assert (raised > estimates).mean() == pytest.approx(0.05, abs=0.006)
+    np.testing.assert_allclose(raised.min(), np.quantile(estimates, 0.05), rtol=0.1)
