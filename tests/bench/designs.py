@@ -31,7 +31,7 @@ from analysis.curves.groups import fit_group, rows_of, slope_limits
 from analysis.curves.intervals import Interval, resampled_accuracies
 from analysis.curves.units import units_of
 from analysis.study.judgements import Judgements
-from pairscale.files import write_text
+from tests.support.bench_tables import write_designs
 from tests.support.independent_studies import MODELS, TWO_VALUED, UNRELATED, IndependentStudies, Study
 
 FILE = Path(__file__).parents[2] / "analysis" / "results" / "designs_coverage.csv"
@@ -196,14 +196,12 @@ def main() -> None:
     parser.add_argument("--resamples", type=int, default=CONFIG.resamples)
     parser.add_argument("--designs", nargs="+", choices=list(DESIGNS), metavar="NAME", help="all of them if left out")
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--csv", type=Path, default=FILE, help="file for the table")
+    parser.add_argument("--csv", type=Path, default=FILE, help="file whose rows of these designs are replaced")
     arguments = parser.parse_args()
     one = partial(simulate, studies=arguments.studies, config=replace(CONFIG, resamples=arguments.resamples))
-    parts = []
     with ProcessPoolExecutor(arguments.processes) as pool:
         for part in pool.map(one, arguments.designs or list(DESIGNS)):
-            parts.append(part)
-            write_text(arguments.csv, pd.concat(parts, ignore_index=True).to_csv(index=False, lineterminator="\n"))
+            write_designs(arguments.csv, part, list(DESIGNS))
             few, many = (part["covered"] < LOWEST).sum(), (part["covered"] > HIGHEST).sum()
             Console().print(
                 f"{part['design'].iloc[0]}: {len(part)} rows, {few} below {LOWEST}, {many} above {HIGHEST}",

@@ -127,8 +127,8 @@ def _tests(whole: pd.DataFrame, config: CurvesConfig) -> list[str]:
 _STUDENT = "the ratio of Student's to the normal quantile (degrees of freedom by Satterthwaite)"
 _T_INTERVALS = {  # by whether samples are nested
     (Interval.T_SIZES, False): (
-        "t intervals in which each size has the spread of its own runs (degrees of freedom by Satterthwaite, corrected "
-        "as Welch 1947 does where a size has two runs)"
+        "t intervals in which each size has the spread of its own runs (degrees of freedom by Satterthwaite; where a "
+        "size has two runs, with half of the correction of Welch 1947)"
     ),
     (Interval.T_HC2, False): (
         "t intervals with HC2 errors (degrees of freedom of Bell and McCaffrey 2002), as some size has one run"

@@ -70,7 +70,7 @@ def test_two_lines_of_two_runs_a_size_are_compared():
     (a, error_a, _), (b, error_b, _) = (own_spreads(sizes, y) for y in means)
     # Variances of a slope over three sizes: (s^2 of the first and of the last) / 2 / 4, with one degree each.
     parts = np.array([y[of].var(ddof=1) / 8 for y in means for of in (slice(0, 2), slice(4, 6))])
-    degrees = min(parts.sum() ** 2 / (parts**2 / 3).sum() - 2, 4)
+    degrees = min(parts.sum() ** 2 / (parts**2 / 2).sum() - 1, 4)
     error = np.hypot(error_a, error_b)
     half = student.ppf(0.975, degrees) * error
     assert row["difference"] == pytest.approx(a - b)
