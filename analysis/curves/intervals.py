@@ -263,7 +263,7 @@ def run_degrees(terms: RunTerms, y: Array, *designs: Design) -> Array:
     """Return the (U,) degrees of freedom of an estimate from (R, U) y of the runs of one or several designs.
 
     Corrected where a size has two runs: with 4x2 runs of equal spread limits hold 97.7% without a correction, 97.0%
-    with 1 and 96.9% with 2; with five times the spread at the smallest size 94.4, 93.0 and 92.4%, and a correction of 1
+    with 1 and 96.9% with 2; with five times the spread at the smallest size 94.4, 93.0 and 92.1%, and a correction of 1
     makes limits a quarter closer (tests/bench/designs.py).
     """
     two = min(int(design.counts.min()) for design in designs) == 2
