@@ -19,7 +19,6 @@ from analysis.curves.intervals import (
     contrast_variance,
     mean_method,
     plausible,
-    run_degrees,
     run_terms,
     t_limits,
     with_pairs,
@@ -137,7 +136,7 @@ def slope_difference(a: GroupFit, b: GroupFit, config: CurvesConfig, shared: Num
     of_a, of_b = (run_terms(fit.method, fit.design, fit.design.contrast) for fit in (a, b))
     terms = of_a.minus(of_b, shared)
     floor = a.errors.floor + b.errors.floor
-    degrees = run_degrees(terms, both_y, a.design, b.design)
+    degrees = terms.degrees(both_y)
     runs = plausible(terms.variance(both_y), degrees, floor) + shared_text(a, b, shared)
     of_pair = a.design.contrast @ a.outcome - b.design.contrast @ b.outcome
     pairs = pair_variance(of_pair, units.bounds, units.weights) - a.errors.chance - b.errors.chance

@@ -24,7 +24,6 @@ from analysis.curves.intervals import (
     plausible,
     resampled_accuracies,
     resampled_runs,
-    run_degrees,
     run_terms,
     slope_errors,
     t_limits,
@@ -177,7 +176,7 @@ def rank_limits(fit: GroupFit, units: npt.NDArray[np.bool_], confidence: float) 
     first, second = np.array(list(combinations(range(count), 2)), dtype=np.intp).reshape(-1, 2).T
     difference, apart = slope[first] - slope[second], y[:, first] - y[:, second]
     terms = run_terms(fit.method, design, design.contrast)
-    degrees = run_degrees(terms, apart, design)
+    degrees = terms.degrees(apart)
     variance = plausible(terms.variance(apart), degrees, floor[first] + floor[second])
     variance = variance + hidden_variance(design, design.contrast, apart)
     significant = holm(two_sided(difference, np.sqrt(variance), degrees)) < 1 - confidence

@@ -5,7 +5,7 @@ shows how often intervals cover the truth. Regressions of statsmodels and bootst
 and know no floor, no CR2 and no crossed factors.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
 
@@ -39,6 +39,7 @@ class Interval(StrEnum):
     RUN_BOOTSTRAP = "bootstrap over runs"  # the same, where judgements of single pairs are not known
     T_SIZES = "t interval, spread of each size"
     T_SEEDS = "t interval on slopes of seeds"
+    T_CLOSER = "t interval, HC3 or spread of each size"
     T_HC3 = "t interval, HC3 errors"
     T_HC2 = "t interval, HC2 errors"
     NONE = "none"
@@ -46,7 +47,7 @@ class Interval(StrEnum):
 
 ONE_TRAINING = "checkpoints of one training: a trajectory, without an interval, a test or a rank"
 BOOTSTRAP_RUNS = 5  # runs at each size from which the crossed bootstrap is used
-CORRECTION_OF_TWO_RUNS = 1  # of Satterthwaite's degrees where a size has two runs, which are too few without it
+SIZE_RUNS = 3  # runs at each size from which each size's own spread is used alone
 LEAST_PLAUSIBLE = 0.05  # quantile of estimates of the variance by single judgements below which one is raised
 OVERLAP_LIMIT = 0.5  # share of text that samples of a size have in common from which a note names it
 SAME_TEXT = 0.99  # and from which the runs show nothing of what new text would change
@@ -74,7 +75,7 @@ def interval_method(design: Design, requested: str) -> tuple[Interval, str]:
         alone = int((counts == 1).sum())
         where = "one run a size" if alone == len(counts) else f"one run at {alone} of {len(counts)} sizes"
         return Interval.T_HC2, _joined(f"{where}: the interval rests on how straight the curve is", note)
-    return Interval.T_SIZES, note
+    return (Interval.T_SIZES if fewest >= SIZE_RUNS else Interval.T_CLOSER), note
 
 
 def mean_method(design: Design) -> tuple[Interval, str]:
@@ -124,7 +125,12 @@ def run_terms(method: Interval, design: Design, contrast: Array) -> RunTerms:
 
     T_SIZES and the bootstrap: residuals from the means of the sizes, each size with its own spread; T_SEEDS too, with
     seeds as clusters (CR2). T_HC3 and T_HC2: residuals from the line, which include the curve's distance from it.
+    T_CLOSER: those of T_HC3 and of T_SIZES, of which the closer count. Either are too wide where the other are not:
+    where the curve bends, or where one size of two runs has most of the variance, and with it one degree of freedom.
     """
+    if method == Interval.T_CLOSER:
+        own = run_terms(Interval.T_SIZES, design, contrast)
+        return replace(run_terms(Interval.T_HC3, design, contrast), second=own)
     x, size = design.x, design.size
     if method in (Interval.T_HC3, Interval.T_HC2):
         model = np.stack([np.ones(len(x)), x - x.mean()], axis=1)
@@ -253,21 +259,10 @@ def contrast_variance(
     """Return the (U,) variance of c @ y over new runs, its degrees of freedom, floor and part by shared text."""
     terms = run_terms(method, design, c)
     floor = judgement_floor(outcome, c, design.size, units)
-    degrees = run_degrees(terms, y, design)
+    degrees = terms.degrees(y)
     variance = plausible(terms.variance(y), degrees, floor)
     text = hidden_variance(design, c, y)
     return variance + text, degrees, floor, text
-
-
-def run_degrees(terms: RunTerms, y: Array, *designs: Design) -> Array:
-    """Return the (U,) degrees of freedom of an estimate from (R, U) y of the runs of one or several designs.
-
-    Corrected where a size has two runs: with 4x2 runs of equal spread limits hold 97.7% without a correction, 97.0%
-    with 1 and 96.9% with 2; with five times the spread at the smallest size 94.4, 93.0 and 92.1%, and a correction of 1
-    makes limits a quarter closer (tests/bench/designs.py).
-    """
-    two = min(int(design.counts.min()) for design in designs) == 2
-    return terms.degrees(y, CORRECTION_OF_TWO_RUNS if two else 0)
 
 
 def plausible(variance: Array, degrees: Array, floor: Array) -> Array:
@@ -331,7 +326,7 @@ def run_limits(line: Line, y: Array, design: Design, confidence: float) -> tuple
         return none, none
     terms = run_terms(method, design, design.contrast)
     variance = terms.variance(y) + hidden_variance(design, design.contrast, y)
-    return t_limits(line.slope, np.sqrt(variance), run_degrees(terms, y, design), confidence)
+    return t_limits(line.slope, np.sqrt(variance), terms.degrees(y), confidence)
 
 
 def hidden_variance(design: Design, c: Array, y: Array) -> Array:

@@ -7,10 +7,11 @@ estimates it, and is subtracted once (Searle, Casella and McCulloch 1992, sectio
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import t as student
 
 Array = npt.NDArray[np.floating]
 Numbers = npt.NDArray[np.intp]
@@ -29,19 +30,39 @@ class RunTerms:
     """Contributions of clusters of runs to a contrast c @ y: their squares add up to its variance over new runs.
 
     weights: (J, R), so that weights @ y are the contributions, small-sample correction included. stratum: (J,), of each
-    cluster; each stratum has a spread of its own.
+    cluster; each stratum has a spread of its own. second: other terms of the same contrast; for each y those count
+    whose 95% limits are closer.
     """
 
     weights: Array
     stratum: Numbers
+    second: RunTerms | None = None
 
     def variance(self, y: Array) -> Array:
         """Return the (U,) variance of c @ y; y (R, U)."""
-        return np.asarray(((self.weights @ y) ** 2).sum(axis=0))
+        if self.second is None:
+            return np.asarray(((self.weights @ y) ** 2).sum(axis=0))
+        return np.where(self._closer(y), replace(self, second=None).variance(y), self.second.variance(y))
 
-    def covariance(self, other: RunTerms, a: Array, b: Array) -> Array:
-        """Return the (U,) covariance of c @ a and d @ b, each (R, U); `other`: the terms of d by the same clusters."""
-        return np.asarray(((self.weights @ a) * (other.weights @ b)).sum(axis=0))
+    def correlation(self, other: RunTerms, a: Array, b: Array) -> Array:
+        """Return the (U,) correlation of c @ a and d @ b, each (R, U); `other`: the terms of d by the same clusters.
+
+        0 where one does not vary. Of two terms those that count for d @ b.
+        """
+        together = ((self.weights @ a) * (other.weights @ b)).sum(axis=0)
+        spread = np.sqrt(((self.weights @ a) ** 2).sum(axis=0) * ((other.weights @ b) ** 2).sum(axis=0))
+        own = np.asarray(together / np.where(spread > 0, spread, np.inf))
+        if self.second is None or other.second is None:
+            return own
+        return np.where(other._closer(b), own, self.second.correlation(other.second, a, b))
+
+    def _closer(self, y: Array) -> npt.NDArray[np.bool_]:
+        """True where the limits of these terms are closer than those of the second; (U,)."""
+        halves = []
+        for terms in (replace(self, second=None), self.second):
+            assert terms is not None
+            halves.append(student.ppf(0.975, terms.degrees(y)) * np.sqrt(terms.variance(y)))
+        return np.asarray(halves[0] <= halves[1])
 
     def degrees(self, y: Array, correction: float = 0) -> Array:
         """Return the (U,) degrees of freedom of the variance; y (R, U), `correction` as in `satterthwaite`.
@@ -50,6 +71,9 @@ class RunTerms:
         11): (sum of eigenvalues)^2 / sum of their squares of weights @ weights.T. Strata are added by Satterthwaite, to
         no more than equal spread would give: a stratum of two degrees or fewer often has an estimate near 0.
         """
+        if self.second is not None:
+            own = replace(self, second=None).degrees(y, correction)
+            return np.where(self._closer(y), own, self.second.degrees(y, correction))
         squares = (self.weights @ y) ** 2
         variances, expected, free = [], [], []
         for s in np.unique(self.stratum):
@@ -64,6 +88,11 @@ class RunTerms:
         most = satterthwaite(np.asarray(expected)[:, None], degrees)
         return np.asarray(np.minimum(satterthwaite(np.stack(variances), degrees, correction), most))
 
+    @property
+    def of_residuals(self) -> Array:
+        """(J, R) weights of all contributions, of the second terms, too."""
+        return self.weights if self.second is None else np.concatenate([self.weights, self.second.weights])
+
     def minus(self, other: RunTerms, shared: Numbers) -> RunTerms:
         """Return the terms of the difference of two groups' contrasts, those of this group first.
 
@@ -77,7 +106,8 @@ class RunTerms:
         apart = other.stratum + self.stratum.max() + 1
         joined = {int(apart[j]): int(self.stratum[shared[j]]) for j in range(others) if shared[j] >= 0}
         strata = np.asarray([joined.get(int(s), int(s)) for s in apart])
-        return RunTerms(weights, np.append(self.stratum, strata))
+        second = None if self.second is None or other.second is None else self.second.minus(other.second, shared)
+        return RunTerms(weights, np.append(self.stratum, strata), second)
 
 
 def robust_terms(

@@ -18,7 +18,7 @@ from scipy.stats import t as student
 
 from analysis.curves.ablations.effects import DEGREES_CORRECTION
 from analysis.curves.designs import Design
-from analysis.curves.intervals import Interval, interval_method, mean_method, plausible, run_degrees, run_terms
+from analysis.curves.intervals import Interval, interval_method, mean_method, plausible, run_terms
 from analysis.curves.variance import Array, RunTerms
 from analysis.curves.words_to_people import fieller
 from analysis.plan.config import ABLATION, DIFFERENCE, PEOPLE
@@ -108,8 +108,7 @@ def power_of(goal: str, effect: float, grid: Grid, spread: Spread, interval: str
     normal = np.random.default_rng(0).normal(size=(len(c), DRAWS))
     errors = _root(covariance) @ normal
     deviation = float(np.sqrt(c @ covariance @ c))
-    ablation = goal == ABLATION
-    degrees = terms.degrees(errors, DEGREES_CORRECTION) if ablation else run_degrees(terms, errors, grid.design)
+    degrees = terms.degrees(errors, DEGREES_CORRECTION if goal == ABLATION else 0)
     floor = floor_of(goal, grid, spread, c)
     if goal == PEOPLE:
         power = _near_people(effect, grid, spread, terms, errors, (degrees, floor), confidence)
@@ -160,10 +159,11 @@ def _given_residuals(terms: RunTerms, c: Array, covariance: Array) -> tuple[Arra
 
     The mean is 0 where the estimate and the residuals are independent, as with residuals from the means of sizes.
     """
-    of_residuals = terms.weights @ covariance @ terms.weights.T
-    gain = c @ covariance @ terms.weights.T @ np.linalg.pinv(of_residuals, rcond=1e-10, hermitian=True)
+    weights = terms.of_residuals
+    of_residuals = weights @ covariance @ weights.T
+    gain = c @ covariance @ weights.T @ np.linalg.pinv(of_residuals, rcond=1e-10, hermitian=True)
     rest = float(c @ covariance @ c - gain @ of_residuals @ gain)
-    return np.asarray(gain @ terms.weights), float(np.sqrt(max(rest, 1e-300)))
+    return np.asarray(gain @ weights), float(np.sqrt(max(rest, 1e-300)))
 
 
 def _near_people(
@@ -176,8 +176,7 @@ def _near_people(
     ratio = float((design.mean_weights**2).sum() / (design.contrast**2).sum())
     quantile = np.asarray(student.ppf(0.5 + confidence / 2, degrees))
     slope_variance, mean_variance = terms.variance(errors), mean_terms.variance(errors)
-    together = terms.covariance(mean_terms, errors, errors)
-    correlation = together / np.maximum(np.sqrt(slope_variance * mean_variance), 1e-300)
+    correlation = mean_terms.correlation(terms, errors, errors)
     slope_variance = plausible(slope_variance, degrees, np.asarray(floor))
     mean_variance = plausible(mean_variance, degrees, np.asarray(ratio * floor))
     rng = np.random.default_rng(1)
