@@ -16,9 +16,9 @@ import numpy as np
 from scipy.special import ndtr
 from scipy.stats import t as student
 
-from analysis.curves.ablations.effects import DEGREES_CORRECTION
+from analysis.curves.ablations.effects import contrast_of, degrees_of
 from analysis.curves.designs import Design
-from analysis.curves.intervals import Interval, interval_method, mean_method, plausible, run_terms
+from analysis.curves.intervals import Interval, interval_method, plausible, run_terms
 from analysis.curves.variance import Array, RunTerms
 from analysis.curves.words_to_people import fieller
 from analysis.plan.config import ABLATION, DIFFERENCE, PEOPLE
@@ -91,7 +91,7 @@ class Power:
 def chosen_interval(goal: str, design: Design, interval: str) -> tuple[Interval, str, Array]:
     """Return the interval that the analysis uses, a note on it, and the (R,) weights of runs in the estimate."""
     if goal == ABLATION:
-        return *mean_method(design), design.mean_weights
+        return contrast_of(design)
     return *interval_method(design, interval), design.contrast
 
 
@@ -108,7 +108,7 @@ def power_of(goal: str, effect: float, grid: Grid, spread: Spread, interval: str
     normal = np.random.default_rng(0).normal(size=(len(c), DRAWS))
     errors = _root(covariance) @ normal
     deviation = float(np.sqrt(c @ covariance @ c))
-    degrees = terms.degrees(errors, DEGREES_CORRECTION if goal == ABLATION else 0)
+    degrees = degrees_of(terms, errors, grid.design) if goal == ABLATION else terms.degrees(errors)
     floor = floor_of(goal, grid, spread, c)
     if goal == PEOPLE:
         power = _near_people(effect, grid, spread, terms, errors, (degrees, floor), confidence)

@@ -2,9 +2,9 @@
 
 A statistic comes with its influence function (R, S): by how much S times the weight of one sentence would change it
 (Hampel 1974). The mean of influences is 0, and the sum of their squares over S (S - 1) is the variance of the statistic
-over new sentences (the infinitesimal jackknife, Efron 1982; of `auc` it is the variance of DeLong et al. 1988). It
-needs neither normal scores nor continuous ratings, and differences and means of statistics have the differences and
-means of their influences.
+over new sentences (the infinitesimal jackknife, Efron 1982; of `auc` it is the variance of DeLong et al. 1988, and of
+`pearson` that of the jackknife itself). It needs neither normal scores nor continuous ratings, and differences and
+means of statistics have the differences and means of their influences.
 """
 
 from dataclasses import dataclass
@@ -72,11 +72,17 @@ CORRELATION, SHARE = Scale(False), Scale(True)
 
 
 def pearson(scores: Array, ratings: Array) -> Statistic:
-    """Correlate each row of `scores` (R, S) with `ratings` (S,); NaN where either does not vary."""
+    """Correlate each row of `scores` (R, S) with `ratings` (S,); NaN where either does not vary.
+
+    Influences are those of the jackknife, S - 1 times the change without a sentence (Efron 1982, section 3): with 50
+    normal sentences limits then hold 95%, by the derivative 93.5%. They are NaN where one sentence alone varies.
+    """
     x, y = _standardised(scores), _standardised(ratings[None])[0]
-    product = x * y
+    product, others = x * y, x.shape[1] - 1
     r = product.mean(axis=1)
-    return Statistic(r, product - r[:, None] * (x**2 + y**2) / 2)
+    left = (1 - x**2 / others) * (1 - y**2 / others)  # of the variances' product, without each sentence
+    without = (r[:, None] - product / others) / np.sqrt(np.where(left > 1e-9, left, np.nan))
+    return Statistic(r, others * (without.mean(axis=1, keepdims=True) - without))
 
 
 def _standardised(values: Array) -> Array:

@@ -127,8 +127,11 @@ def _tests(whole: pd.DataFrame, config: CurvesConfig) -> list[str]:
 _STUDENT = "the ratio of Student's to the normal quantile (degrees of freedom by Satterthwaite)"
 _T_INTERVALS = {  # by whether samples are nested
     (Interval.T_SIZES, False): (
-        "t intervals in which each size has the spread of its own runs (degrees of freedom by Satterthwaite; where a "
-        "size has two runs, with half of the correction of Welch 1947)"
+        "t intervals in which each size has the spread of its own runs (degrees of freedom by Satterthwaite)"
+    ),
+    (Interval.T_CLOSER, False): (
+        "t intervals, each the closer of two, as some size has two runs: with HC3 errors about the line (degrees of "
+        "freedom of Bell and McCaffrey 2002), or with the spread of each size's own runs (Satterthwaite)"
     ),
     (Interval.T_HC2, False): (
         "t intervals with HC2 errors (degrees of freedom of Bell and McCaffrey 2002), as some size has one run"

@@ -77,13 +77,14 @@ def test_at_one_size_the_interval_is_that_of_a_paired_t_test():
     assert result["pairs"] == 3
 
 
-def test_over_sizes_each_has_its_own_spread():
+@pytest.mark.parametrize(("seeds", "correction"), [(2, 2), (3, 1)])
+def test_over_sizes_each_has_its_own_spread(seeds, correction):
     """Welch and Satterthwaite by hand: variances of the sizes' means, degrees at most those of equal spread."""
-    of = three()
+    of = three(seeds=range(seeds))
     result = row(compare_ablations(of, DIRECT, CONFIG).differences)
-    change = (accuracies(of, "remove") - accuracies(of, "control")).reshape(3, 3)
-    parts = change.var(axis=1, ddof=1) / 3 / 9
-    degrees = min(parts.sum() ** 2 / (parts**2 / 3).sum() - 1, 6)
+    change = (accuracies(of, "remove") - accuracies(of, "control")).reshape(3, seeds)
+    parts, free = change.var(axis=1, ddof=1) / seeds / 9, seeds - 1
+    degrees = min(parts.sum() ** 2 / (parts**2 / (free + correction)).sum() - correction, 3 * free)
     half = stats.t.ppf(0.975, degrees) * np.sqrt(parts.sum())
     assert (result["low"], result["high"]) == pytest.approx((change.mean() - half, change.mean() + half))
     t = change.mean() / np.sqrt(parts.sum())

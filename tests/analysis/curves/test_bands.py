@@ -8,8 +8,8 @@ from statsmodels.stats.proportion import proportion_confint
 from analysis.config import CurvesConfig
 from analysis.curves.fit import fit_curves, onset, spread_limits
 from analysis.curves.intervals import Interval
+from tests.support.closer_errors import closer
 from tests.support.judged_runs import judged_from, overall
-from tests.support.own_spreads import own_spreads
 
 CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=400, seed=1)
 
@@ -85,15 +85,15 @@ def test_an_onset_needs_a_rising_curve_above_its_baseline():
     assert overall(fit_curves(rising, CONFIG, untrained))["onset_baseline"] == "chance"
 
 
-def test_bands_of_lines_use_each_sizes_spread():
-    """Two runs a size: HC2 errors of a regression on the sizes (statsmodels), Student's limits."""
+def test_bands_of_lines_have_the_closer_errors():
+    """Two runs a size: errors of the line at each place by statsmodels, Student's limits."""
     sizes = np.repeat([1000, 2000, 4000, 8000], 2)
     accuracies = [0.5, 0.56, 0.58, 0.5, 0.62, 0.7, 0.7, 0.76]
     curves = fit_curves(judged_from(accuracies, sizes, [1, 2] * 4, pairs=1000), CONFIG)
     lines = curves.lines.query("level == 'overall'")
-    assert (curves.slopes["method"] == Interval.T_SIZES.value).all()
+    assert (curves.slopes["method"] == Interval.T_CLOSER.value).all()
     assert (lines["words"].min(), lines["words"].max()) == pytest.approx((1000, 8000))
-    expected = np.array([own_spreads(sizes, accuracies, of=np.log2(words)) for words in lines["words"]])
+    expected = np.array([closer(sizes, accuracies, at=np.log2(words)) for words in lines["words"]])
     half = t.ppf(0.975, expected[:, 2]) * expected[:, 1]
     np.testing.assert_allclose(lines["accuracy"], expected[:, 0])
     np.testing.assert_allclose(lines["high"], np.minimum(expected[:, 0] + half, 1))

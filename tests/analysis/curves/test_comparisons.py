@@ -17,8 +17,8 @@ from analysis.curves.intervals import Interval, resampled_accuracies, resampled_
 from analysis.curves.p_values import holm
 from analysis.curves.units import units_of
 from pairscale.errors import RunError
+from tests.support.closer_errors import hc3, own_spreads
 from tests.support.judged_runs import judged_groups
-from tests.support.own_spreads import own_spreads
 from tests.support.simulated_judgements import SimulatedJudgements
 
 CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=400, seed=1)
@@ -59,20 +59,27 @@ def test_two_nested_sizes_give_welchs_test_of_the_seeds_differences():
     np.testing.assert_allclose([difference["low"][0], difference["high"][0]], [interval.low, interval.high])
 
 
-def test_two_lines_of_two_runs_a_size_are_compared():
-    """HC2 variances of regressions on the sizes (statsmodels) added, degrees of freedom by Welch and Satterthwaite."""
+@pytest.mark.parametrize("bend", [0.0, 0.3])
+def test_two_lines_of_two_runs_a_size_are_compared(bend):
+    """Variances by statsmodels added, degrees of freedom by Welch and Satterthwaite; the closer of two methods."""
     sizes, spread = SIZES, np.tile([-0.06, 0.06], 3) * np.repeat([1, 0.5, 0.8], 2)
-    rising = {"a": (0.5 + 0.1 * np.log2(sizes / 1000) + spread, sizes), "b": (0.5 + spread[::-1] / 3, sizes)}
-    judged = judged_groups(rising)
+    bent = 0.5 + 0.1 * np.log2(sizes / 1000) + spread - bend * (sizes == 2000)
+    judged = judged_groups({"a": (bent, sizes), "b": (0.5 + spread[::-1] / 3, sizes)})
     row = overall_difference(judged)
-    assert row["method"] == Interval.T_SIZES
+    assert row["method"] == Interval.T_CLOSER
     means = [judged.outcome[of].mean(axis=1, dtype=float) for of in (slice(0, 6), slice(6, 12))]
-    (a, error_a, _), (b, error_b, _) = (own_spreads(sizes, y) for y in means)
-    # Variances of a slope over three sizes: (s^2 of the first and of the last) / 2 / 4, with one degree each.
-    parts = np.array([y[of].var(ddof=1) / 8 for y in means for of in (slice(0, 2), slice(4, 6))])
-    degrees = min(parts.sum() ** 2 / (parts**2 / 2).sum() - 1, 4)
-    error = np.hypot(error_a, error_b)
-    half = student.ppf(0.975, degrees) * error
+    limits = []
+    for method in (hc3, own_spreads):
+        (a, error_a, free_a), (b, error_b, free_b) = (method(sizes, y) for y in means)
+        error = np.hypot(error_a, error_b)
+        degrees = error**4 / (error_a**4 / free_a + error_b**4 / free_b)
+        if method == own_spreads:
+            # Variances of a slope over three sizes: (s^2 of the first and of the last) / 2 / 4, one degree each.
+            parts = np.array([y[of].var(ddof=1) / 8 for y in means for of in (slice(0, 2), slice(4, 6))])
+            degrees = min(parts.sum() ** 2 / (parts**2).sum(), 4)
+        limits.append((student.ppf(0.975, degrees) * error, error, degrees))
+    half, error, degrees = min(limits)
+    assert (half == limits[1][0]) == (bend > 0)
     assert row["difference"] == pytest.approx(a - b)
     expected = [a - b - half, a - b + half, 2 * student.sf(abs(a - b) / error, degrees)]
     np.testing.assert_allclose(row[["low", "high", "p"]].astype(float), expected)

@@ -27,8 +27,8 @@ from analysis.curves.variance import pair_variance
 from analysis.measures.perplexity import perplexity_curves
 from analysis.study.collect import collect
 from analysis.study.judgements import judgements
+from tests.support.closer_errors import closer, hc3, own_spreads
 from tests.support.judged_runs import judged_from, overall
-from tests.support.own_spreads import own_spreads
 from tests.support.simulated_study import SimulatedStudy
 
 CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=400, seed=1)
@@ -88,18 +88,46 @@ def test_regression_intervals_equal_statsmodels(runs, method, cov_type):
     assert row["low_new_pairs"] <= row["low"] < row["slope"] < row["high"] <= row["high_new_pairs"]
 
 
-@pytest.mark.parametrize("runs", [(3, 3, 3), (2, 2, 2, 2), (4, 2, 3, 2), (2, 2)])
-def test_from_two_runs_a_size_on_slopes_use_each_sizes_spread(runs):
-    """The variance is HC2 of a regression on the sizes (statsmodels), the degrees of freedom are Satterthwaite's."""
-    sizes = np.repeat(125_000 * 2 ** np.arange(len(runs)), runs)
-    seeds = np.concatenate([np.arange(n) for n in runs])
-    noise = np.random.default_rng(1).normal(0, 0.1, len(sizes))
-    accuracies = np.round(0.5 + 0.03 * np.log2(sizes / 125_000) + noise, 2)
-    row = overall(fit_curves(judged_from(accuracies, sizes, seeds), CONFIG))
-    slope, error, degrees = own_spreads(sizes, accuracies)
+def limits_by(method, sizes, accuracies):
+    """Return slope and limits by one of the functions of tests/support/closer_errors.py."""
+    slope, error, degrees = method(sizes, accuracies)
     half = student.ppf(0.975, degrees) * error
+    return slope, slope - half, slope + half
+
+
+def noisy_runs(runs, more=0.0):
+    """Return sizes, seeds and accuracies of runs about a line, the largest size `more` above it."""
+    sizes = np.repeat(125_000 * 2 ** np.arange(len(runs)), runs)
+    noise = np.random.default_rng(1).normal(0, 0.05, len(sizes)) + more * (sizes == sizes.max())
+    accuracies = np.round(0.4 + 0.03 * np.log2(sizes / 125_000) + noise, 2)
+    return sizes, np.concatenate([np.arange(n) for n in runs]), accuracies
+
+
+@pytest.mark.parametrize("runs", [(3, 3, 3), (4, 3, 5, 3)])
+def test_with_three_runs_a_size_slopes_use_each_sizes_spread(runs):
+    sizes, seeds, accuracies = noisy_runs(runs)
+    row = overall(fit_curves(judged_from(accuracies, sizes, seeds), CONFIG))
     assert row["method"] == Interval.T_SIZES
-    np.testing.assert_allclose([row["slope"], row["low"], row["high"]], [slope, slope - half, slope + half], rtol=1e-6)
+    np.testing.assert_allclose(row[["slope", "low", "high"]].astype(float), limits_by(own_spreads, sizes, accuracies))
+
+
+@pytest.mark.parametrize(
+    ("runs", "more", "by"),
+    [
+        ((2, 2, 2, 2), 0.0, hc3),
+        ((2, 2, 2, 2), 0.3, own_spreads),
+        ((4, 2, 3, 2), 0.0, hc3),
+        ((4, 2, 3, 2), 0.3, own_spreads),
+    ],
+)
+def test_with_two_runs_a_size_the_closer_limits_count(runs, more, by):
+    """Those of HC3 about the line where runs lie on one, those of each size's spread where the curve bends."""
+    sizes, seeds, accuracies = noisy_runs(runs, more)
+    row = overall(fit_curves(judged_from(accuracies, sizes, seeds), CONFIG))
+    assert row["method"] == Interval.T_CLOSER
+    expected = limits_by(by, sizes, accuracies)
+    assert expected == limits_by(closer, sizes, accuracies)
+    np.testing.assert_allclose(row[["slope", "low", "high"]].astype(float), expected, rtol=1e-6)
 
 
 def test_sizes_weigh_equally_however_many_runs_they_have():
@@ -230,7 +258,7 @@ def test_the_same_seed_gives_the_same_numbers():
         ([1000, 2000, 4000], [1, 1, 1], Interval.T_HC2, "one run a size"),
         ([1000, 1000, 2000, 4000], [1, 2, 1, 1], Interval.T_HC2, "one run at 2 of 3 sizes"),
         ([1000, 1000, 2000], [1, 2, 1], Interval.NONE, "one run at one of two sizes"),
-        ([1000, 1000, 2000, 2000], [1, 2, 1, 2], Interval.T_SIZES, ""),
+        ([1000, 1000, 2000, 2000], [1, 2, 1, 2], Interval.T_CLOSER, ""),
     ],
 )
 def test_few_runs_limit_the_interval_method_and_get_a_note(sizes, seeds, method, note):

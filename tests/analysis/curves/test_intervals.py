@@ -167,7 +167,7 @@ def test_the_chance_in_judgements_is_not_subtracted_where_a_size_has_one_run():
 
 
 def test_robust_terms_are_statsmodels_hc2_and_hc3():
-    """Variances and covariance of mean and slope equal those of weighted least squares, for any numbers of runs."""
+    """Variances and correlation of mean and slope equal those of weighted least squares, for any numbers of runs."""
     for counts, method, cov_type in (((2, 2, 2), Interval.T_HC2, "HC2"), ((4, 2, 3, 1, 2), Interval.T_HC3, "HC3")):
         sizes, size = len(counts), np.repeat(np.arange(len(counts)), counts)
         design = Design(1.0 * size, size, np.concatenate([np.arange(n) for n in counts]), False)
@@ -177,8 +177,9 @@ def test_robust_terms_are_statsmodels_hc2_and_hc3():
         for u in range(3):
             x = sm.add_constant(design.x - (sizes - 1) / 2)
             reference = sm.WLS(y[:, u], x, weights=design.weights).fit(cov_type=cov_type).cov_params()
-            variances = of_mean.variance(y)[u], of_slope.variance(y)[u], of_mean.covariance(of_slope, y, y)[u]
-            np.testing.assert_allclose(variances, [reference[0, 0], reference[1, 1], reference[0, 1]])
+            together = reference[0, 1] / np.sqrt(reference[0, 0] * reference[1, 1])
+            variances = of_mean.variance(y)[u], of_slope.variance(y)[u], of_mean.correlation(of_slope, y, y)[u]
+            np.testing.assert_allclose(variances, [reference[0, 0], reference[1, 1], together])
 
 
 def club_sandwich(x, y, weights, cluster):

@@ -206,11 +206,16 @@ def test_each_kind_of_curve_has_its_status_and_text(accuracies, people, status, 
     assert row["text"].startswith(text)
     assert list(row.index) == COLUMNS
     if status == ESTIMATED:
-        # By hand: two runs at each of four sizes differ by .02, a variance of .0002. The mean over sizes has that over
-        # 8, the slope that over 2 x (2.25 + .25 + .25 + 2.25); they have no covariance, as sizes vary equally.
-        quantile = np.array([student.ppf(0.975, 25 / (2.25**2 + 0.25**2 + 0.25**2 + 2.25**2))])
-        variances = (np.array([0.0002 / 8]), np.array([0.0002 / 10]), np.zeros(1))
-        low, high, _ = fieller(np.array([people - 0.575]), np.array([0.05]), variances, quantile)
+        # Runs lie on the line, and HC3 limits are closer. By hand, of sizes at -3, -1, 1 and 3 with two runs each, .01
+        # above and below the line: a residual counts (1 - h)^-2 times, which leaves mean and slope uncorrelated.
+        c = np.repeat([-3.0, -1, 1, 3], 2)
+        h = 1 / 8 + c**2 / 40
+        terms = (c / (1 - h))[:, None] * (np.eye(8) - 1 / 8 - np.outer(c, c) / 40)
+        degrees = np.trace(terms @ terms.T) ** 2 / ((terms @ terms.T) ** 2).sum()
+        variances = [((0.01 * weight / (1 - h)) ** 2).sum() for weight in (1 / 8, 2 * c / 40)]
+        quantile = np.array([student.ppf(0.975, degrees)])
+        of_line = (np.array([variances[0]]), np.array([variances[1]]), np.zeros(1))
+        low, high, _ = fieller(np.array([people - 0.575]), np.array([0.05]), of_line, quantile)
         middle = np.log2(WORDS).mean()
         np.testing.assert_allclose(np.log2([row["low"], row["high"]]), middle + np.array([low[0], high[0]]), rtol=1e-3)
         wider = words_to_people(judged_once(accuracies, WORDS), CONFIG, people_at(people, 0.02)).iloc[0]

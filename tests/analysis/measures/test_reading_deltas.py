@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
+from scipy.stats import t as student
 from statsmodels.regression.linear_model import OLS
 from statsmodels.tools import add_constant
 
@@ -74,6 +75,18 @@ def test_limits_of_a_large_mean_are_those_of_students_t():
     errors = {WORDS: (0.001, 9.0)}
     plain, of_root = Estimate(0.1, errors), Estimate(0.1, errors, Nothing(-1 / 20_000, 10_000))
     assert of_root.limits(WORDS, 0.95) == pytest.approx(plain.limits(WORDS, 0.95), rel=0.002)
+
+
+def test_limits_over_words_and_runs_are_no_closer_than_a_share_of_those_of_far_runs():
+    """One size, two runs: Student's t with one degree of freedom."""
+    rng = np.random.default_rng(4)
+    of = rng.normal(0.02, 0.09, size=40) + np.asarray([[0.0], [0.03]])
+    size = np.zeros(2, dtype=np.intp)
+    design = Design(np.zeros(2), size, np.arange(2), nested=False)
+    found = estimate(np.full(2, 0.5), of, design, Interval.T_SIZES)
+    least = 0.7 * student.ppf(0.975, 1) * 0.03 / 2
+    low, high = found.limits(BOTH, 0.95)
+    assert (found.value - low, high - found.value) == pytest.approx((least, least))
 
 
 def test_limits_of_a_small_mean_are_those_of_the_coefficient_of_the_regression():

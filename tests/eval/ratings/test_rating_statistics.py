@@ -65,6 +65,15 @@ def test_influences_are_those_of_the_jackknife(ties):
         assert np.abs(whole.influence.mean(axis=1)).max() < 1e-12
         ratio = whole.variance / ((jackknife - jackknife.mean(axis=1, keepdims=True)) ** 2).sum(axis=1) * 300 * 299
         assert ratio == pytest.approx(np.ones(3), abs=0.03)
+    assert pearson(scores, ratings).variance == pytest.approx(
+        jackknife_variance(lambda keep: pearson(scores[:, keep], ratings[keep]).value, len(ratings))
+    )
+
+
+def jackknife_variance(of, sentences):
+    """Return the jackknife's variance, by statistics of all sentences but one."""
+    left = np.stack([of(np.arange(sentences) != sentence) for sentence in range(sentences)])
+    return ((left - left.mean(axis=0)) ** 2).sum(axis=0) * (sentences - 1) / sentences
 
 
 def test_the_variance_of_the_auc_is_that_of_delong():
@@ -90,7 +99,8 @@ def test_units_are_added_up():
     whole = pearson(scores, ratings)
     by = whole.by(unit)
     assert by.influence == pytest.approx((whole.influence[:, ::2] + whole.influence[:, 1::2]) / 2)
-    twice = pearson(np.repeat(scores, 2, axis=1), np.repeat(ratings, 2))
+    whole = spearman(scores, ratings)
+    twice = spearman(np.repeat(scores, 2, axis=1), np.repeat(ratings, 2))
     assert twice.by(np.repeat(np.arange(100), 2)).variance == pytest.approx(whole.variance)
 
 
