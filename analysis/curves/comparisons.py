@@ -5,6 +5,7 @@ families. Only a test of equivalence shows that two slopes do not differ, never 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -17,6 +18,7 @@ from analysis.curves.intervals import (
     Interval,
     at_least,
     contrast_variance,
+    hidden_variance,
     mean_method,
     plausible,
     run_terms,
@@ -25,7 +27,7 @@ from analysis.curves.intervals import (
 )
 from analysis.curves.p_values import equivalence, holm, two_sided
 from analysis.curves.units import Units, paradigm_accuracies, units_of
-from analysis.curves.variance import Array, Numbers, pair_variance, shared_text_variance
+from analysis.curves.variance import Array, Numbers, pair_variance
 from analysis.study.judgements import Judgements
 from pairscale.errors import RunError
 
@@ -157,8 +159,8 @@ def shared_text(a: GroupFit, b: GroupFit, shared: Numbers) -> Array:
     rows = shared[b.design.cluster]
     if a.design.nested or a.design.overlap is None or (rows < 0).any() or len(rows) < len(a.y):
         return a.errors.text + b.errors.text
-    change = a.y[rows] - b.y
-    return shared_text_variance(b.design.contrast, change, b.design.size, a.design.overlap[rows])
+    design = replace(b.design, overlap=a.design.overlap[rows])
+    return hidden_variance(design, design.contrast, a.y[rows] - b.y, a.outcome[rows] - b.outcome, a.units)
 
 
 def _corrected(table: pd.DataFrame) -> pd.DataFrame:

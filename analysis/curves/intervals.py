@@ -21,6 +21,7 @@ from analysis.curves.variance import (
     Array,
     Numbers,
     RunTerms,
+    chance_at_sizes,
     cluster_weights,
     judgement_variance,
     pair_variance,
@@ -261,7 +262,7 @@ def contrast_variance(
     floor = judgement_floor(outcome, c, design.size, units)
     degrees = terms.degrees(y)
     variance = plausible(terms.variance(y), degrees, floor)
-    text = hidden_variance(design, c, y)
+    text = hidden_variance(design, c, y, outcome, units)
     return variance + text, degrees, floor, text
 
 
@@ -329,11 +330,19 @@ def run_limits(line: Line, y: Array, design: Design, confidence: float) -> tuple
     return t_limits(line.slope, np.sqrt(variance), terms.degrees(y), confidence)
 
 
-def hidden_variance(design: Design, c: Array, y: Array) -> Array:
-    """Return the (U,) variance of c @ y by text that samples share (`shared_text_variance`); 0 if they share none."""
+def hidden_variance(
+    design: Design, c: Array, y: Array, outcome: Array | None = None, units: Units | None = None
+) -> Array:
+    """Return the (U,) variance of c @ y by text that samples share (`shared_text_variance`); 0 if they share none.
+
+    With the (R, P) outcomes of single pairs, chance in them is not taken for an effect of texts.
+    """
     if design.overlap is None:
         return np.zeros(y.shape[1])
-    return shared_text_variance(c, y, design.size, design.overlap)
+    chance: Array | float = 0
+    if outcome is not None and units is not None and units.rows_are_pairs:
+        chance = chance_at_sizes(np.asarray(outcome, dtype=np.float64), design.size, units.bounds, units.weights)
+    return shared_text_variance(c, y, design.size, design.overlap, chance)
 
 
 def lack_of_fit(method: Interval, y: Array, design: Design, floor: Array) -> Array:

@@ -186,7 +186,7 @@ def judgement_variance(outcome: Array, weights: Array, stratum: Numbers, bounds:
     return weighted_squares(of_means, units)
 
 
-def shared_text_variance(c: Array, y: Array, size: Numbers, overlap: Array) -> Array:
+def shared_text_variance(c: Array, y: Array, size: Numbers, overlap: Array, chance: Array | float = 0) -> Array:
     """Return the (U,) variance of c @ y over new texts that overlapping samples hide; c, overlap (R,), y (R, U).
 
     Samples of n out of N units of text, drawn without replacement, have the share f = n / N in common. Let a run's
@@ -195,16 +195,19 @@ def shared_text_variance(c: Array, y: Array, size: Numbers, overlap: Array) -> A
     its estimate is short of S_n^2 / n by the factor 1 - f (Cochran 1977, section 2.6), and S_n^2 / N is f / (1 - f)
     times it. What the whole text adds to c @ y has the variance (sum of c_n S_n)^2 / N where effects of units are the
     same at all sizes, sum of c_n^2 S_n^2 / N where they are unrelated: the larger is taken, with all of the spread
-    between runs put down to their texts, though initialisations have a share of it. Sizes of one run have the mean
-    spread of the others.
+    between runs put down to their texts, though initialisations have a share of it; but for `chance` (S, U), the
+    variance of a run's accuracy by chance in single judgements. Sizes of one run have the mean spread of the others.
     """
     of_contrast = np.asarray([c[size == s].sum() for s in range(size.max() + 1)])[:, None]
-    of_size = of_contrast * np.sqrt(text_in_common(y, size, overlap))
+    of_size = of_contrast * np.sqrt(text_in_common(y, size, overlap, chance))
     return np.asarray(np.maximum(of_size.sum(axis=0) ** 2, (of_size**2).sum(axis=0)))
 
 
-def text_in_common(y: Array, size: Numbers, overlap: Array) -> Array:
-    """Return f / (1 - f) times the variance between runs of each size, (S, U): S_n^2 / N of `shared_text_variance`."""
+def text_in_common(y: Array, size: Numbers, overlap: Array, chance: Array | float = 0) -> Array:
+    """Return f / (1 - f) times the variance between runs of each size, (S, U): S_n^2 / N of `shared_text_variance`.
+
+    `chance` (S, U): subtracted from that variance, down to 0.
+    """
     counts = np.bincount(size)
     known = counts > 1
     spread = np.zeros((len(counts), y.shape[1]))
@@ -212,9 +215,30 @@ def text_in_common(y: Array, size: Numbers, overlap: Array) -> Array:
         return spread
     for s in np.flatnonzero(known):
         spread[s] = y[size == s].var(axis=0, ddof=1)
+    spread = np.maximum(spread - chance, 0)
     spread[~known] = spread[known].mean(axis=0)
     share = np.asarray([overlap[size == s].mean() for s in range(len(counts))])
     return np.asarray(spread * (share / np.maximum(1 - share, 1e-3))[:, None])
+
+
+def chance_at_sizes(outcome: Array, size: Numbers, bounds: Numbers, units: Array) -> Array:
+    """Return the (S, U) variance of a run's accuracy by chance in single judgements, at each size; outcome (R, P).
+
+    The residual mean square of runs x pairs within sizes and paradigms, over the pairs; 0 at sizes of one run, and
+    where a paradigm has one pair. `units` (K, U).
+    """
+    pairs = np.diff(bounds)
+    rows: list[Array] = []
+    for s in range(size.max() + 1):
+        of = outcome[size == s]
+        if len(of) < 2:
+            rows.append(np.zeros(units.shape[1]))
+            continue
+        within = np.add.reduceat(of.var(axis=0, ddof=1), bounds[:-1])
+        means = np.add.reduceat(of, bounds[:-1], axis=1) / pairs
+        residual = (within - pairs * means.var(axis=0, ddof=1)) / np.where(pairs > 1, pairs - 1, np.inf)
+        rows.append(weighted_squares(residual / pairs, units))
+    return np.stack(rows)
 
 
 def pair_variance(slope_of_pair: Array, bounds: Numbers, units: Array) -> Array:

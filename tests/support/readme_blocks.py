@@ -305,8 +305,8 @@ def designs_coverage() -> str:
     within = table["covered"].between(0.93, 0.97)
     short = table[table["covered"] < 0.93]
     text = (
-        f"{table['studies'].min():,} studies a design, {len(table):,} intervals: {within.sum():,} hold the truth in 93 to "
-        f"97%, {(table['covered'] > 0.97).sum():,} in more, {len(short)} in less (the lowest in "
+        f"{table['studies'].min():,} studies a design, {len(table):,} intervals: {within.sum():,} hold the truth in 93 "
+        f"to 97%, {(table['covered'] > 0.97).sum():,} in more, {len(short)} in less (the lowest in "
         f"{table['covered'].min():.1%}). Each cell has the lowest and the highest of seven units: overall, two "
         "phenomena, four paradigms."
     )

@@ -117,7 +117,7 @@ def mean_errors(method: Interval, c: Array, y: Array, outcome: Array, design: De
     terms = run_terms(method, design, c)
     degrees = degrees_of(terms, y, design)
     floor = judgement_floor(outcome, c, design.size, units)
-    text = hidden_variance(design, c, y)
+    text = hidden_variance(design, c, y, outcome, units)
     variance = plausible(terms.variance(y), degrees, floor) + text
     weights = cluster_weights(c, design.size, design.cluster)
     chance = judgement_variance(outcome, weights, design.stratum, units.bounds, units.weights)

@@ -21,6 +21,7 @@ from analysis.curves.intervals import (
     Interval,
     at_least,
     fit_lines,
+    hidden_variance,
     plausible,
     resampled_accuracies,
     resampled_runs,
@@ -28,6 +29,7 @@ from analysis.curves.intervals import (
     single_judgements,
 )
 from analysis.curves.variance import (
+    chance_at_sizes,
     cluster_weights,
     judgement_variance,
     pair_variance,
@@ -103,6 +105,38 @@ def test_chance_in_judgements_is_the_residual_of_two_way_anova():
         anova = anova_lm(smf.ols("y ~ C(run) + C(pair)", long).fit())
         expected += anova.loc["Residual", "mean_sq"] / (3 * 9)
     np.testing.assert_allclose(variance, expected, rtol=1e-6)
+
+
+def test_chance_at_sizes_is_the_residual_of_two_way_anova():
+    """Of a run's accuracy, and none at a size of one run, whose residual is not known."""
+    rng = np.random.default_rng(2)
+    outcome, size = rng.integers(0, 2, size=(8, 9)).astype(float), np.array([0, 0, 0, 1, 1, 1, 1, 2])
+    found = chance_at_sizes(outcome, size, np.array([0, 4, 9]), np.array([[0.5, 1.0], [0.5, 0.0]]))
+    expected = np.zeros((3, 2))
+    for s in (0, 1):
+        of_paradigms = []
+        for pairs in (range(4), range(4, 9)):
+            rows = outcome[size == s][:, pairs]
+            runs, n = rows.shape
+            table = {"y": rows.ravel(), "run": np.repeat(range(runs), n), "pair": np.tile(range(n), runs)}
+            anova = anova_lm(smf.ols("y ~ C(run) + C(pair)", pd.DataFrame(table)).fit())
+            of_paradigms.append(anova.loc["Residual", "mean_sq"] / n)
+        expected[s] = sum(of_paradigms) / 4, of_paradigms[0]
+    np.testing.assert_allclose(found, expected)
+
+
+def test_chance_in_judgements_is_no_effect_of_shared_text():
+    """Runs that differ by chance alone share nothing that new text would change, but for what few runs show of it."""
+    size, share = np.repeat([0, 1], 50), np.repeat([0.4, 0.8], 50)
+    design = Design(1.0 * size, size, np.tile(np.arange(50), 2), False, overlap=share)
+    units = simulated_judgements(pairs=100).units
+    outcome = (np.random.default_rng(0).uniform(size=(100, 400)) < 0.7).astype(float)
+    y = np.add.reduceat(outcome, units.bounds[:-1], axis=1) / 100 @ units.weights
+    with_chance = hidden_variance(design, design.contrast, y)
+    without = hidden_variance(design, design.contrast, y, outcome, units)
+    # Of .7 x .3 / 400 for a run, f / (1 - f) each: 2/3 and 4, one size unrelated to the other.
+    np.testing.assert_allclose(with_chance[0], 0.7 * 0.3 / 400 * (2 / 3 + 4), rtol=0.3)
+    assert (without <= 0.4 * with_chance).all()
 
 
 def test_variance_over_runs_and_pairs_is_counted_once():
