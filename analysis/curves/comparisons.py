@@ -18,16 +18,17 @@ from analysis.curves.intervals import (
     Interval,
     at_least,
     contrast_variance,
-    hidden_variance,
+    hidden_text,
     mean_method,
     plausible,
     run_terms,
     t_limits,
     with_pairs,
+    with_text,
 )
 from analysis.curves.p_values import equivalence, holm, two_sided
 from analysis.curves.units import Units, paradigm_accuracies, units_of
-from analysis.curves.variance import Array, Numbers, pair_variance
+from analysis.curves.variance import Array, Numbers, pair_variance, satterthwaite
 from analysis.study.judgements import Judgements
 from pairscale.errors import RunError
 
@@ -139,7 +140,7 @@ def slope_difference(a: GroupFit, b: GroupFit, config: CurvesConfig, shared: Num
     terms = of_a.minus(of_b, shared)
     floor = a.errors.floor + b.errors.floor
     degrees = terms.degrees(both_y)
-    runs = plausible(terms.variance(both_y), degrees, floor) + shared_text(a, b, shared)
+    runs, degrees = with_text(plausible(terms.variance(both_y), degrees, floor), degrees, *text_of_both(a, b, shared))
     of_pair = a.design.contrast @ a.outcome - b.design.contrast @ b.outcome
     pairs = pair_variance(of_pair, units.bounds, units.weights) - a.errors.chance - b.errors.chance
     both, degrees_both = with_pairs(runs, degrees, pairs, units)
@@ -154,13 +155,18 @@ def slope_difference(a: GroupFit, b: GroupFit, config: CurvesConfig, shared: Num
     return columns
 
 
-def shared_text(a: GroupFit, b: GroupFit, shared: Numbers) -> Array:
-    """Return the (U,) variance of a difference that overlapping samples hide; of differences if all runs are paired."""
+def text_of_both(a: GroupFit, b: GroupFit, shared: Numbers) -> tuple[Array, Array]:
+    """Return the (U,) variance of a difference that overlapping samples hide, and its degrees of freedom.
+
+    Of the differences of runs if all of them are paired.
+    """
     rows = shared[b.design.cluster]
     if a.design.nested or a.design.overlap is None or (rows < 0).any() or len(rows) < len(a.y):
-        return a.errors.text + b.errors.text
+        of_both = (hidden_text(fit.design, fit.design.contrast, fit.y, fit.outcome, fit.units) for fit in (a, b))
+        variances, few = (np.stack(parts) for parts in zip(*of_both, strict=True))
+        return variances.sum(axis=0), satterthwaite(variances, few)
     design = replace(b.design, overlap=a.design.overlap[rows])
-    return hidden_variance(design, design.contrast, a.y[rows] - b.y, a.outcome[rows] - b.outcome, a.units)
+    return hidden_text(design, design.contrast, a.y[rows] - b.y, a.outcome[rows] - b.outcome, a.units)
 
 
 def _corrected(table: pd.DataFrame) -> pd.DataFrame:

@@ -27,7 +27,7 @@ from analysis.curves.variance import (
     pair_variance,
     robust_terms,
     satterthwaite,
-    shared_text_variance,
+    shared_text,
     text_in_common,
     weighted_squares,
 )
@@ -241,7 +241,7 @@ def slope_errors(method: Interval, y: Array, outcome: Array, design: Design, uni
     """Return the errors of a group's slopes; `outcome` (R, P) of its runs, y (R, U) their accuracies.
 
     Over runs: `run_terms`, at least chance in single judgements, plus what overlapping samples hide
-    (`shared_text_variance`). Over both: the variance of pairs' slopes added, chance in single judgements counted once.
+    (`shared_text`). Over both: the variance of pairs' slopes added, chance in single judgements counted once.
     """
     if method == Interval.NONE:
         return Errors(*(np.full(y.shape[1], np.nan) for _ in range(7)))
@@ -262,8 +262,8 @@ def contrast_variance(
     floor = judgement_floor(outcome, c, design.size, units)
     degrees = terms.degrees(y)
     variance = plausible(terms.variance(y), degrees, floor)
-    text = hidden_variance(design, c, y, outcome, units)
-    return variance + text, degrees, floor, text
+    text, few = hidden_text(design, c, y, outcome, units)
+    return *with_text(variance, degrees, text, few), floor, text
 
 
 def plausible(variance: Array, degrees: Array, floor: Array) -> Array:
@@ -330,19 +330,27 @@ def run_limits(line: Line, y: Array, design: Design, confidence: float) -> tuple
     return t_limits(line.slope, np.sqrt(variance), terms.degrees(y), confidence)
 
 
-def hidden_variance(
-    design: Design, c: Array, y: Array, outcome: Array | None = None, units: Units | None = None
-) -> Array:
-    """Return the (U,) variance of c @ y by text that samples share (`shared_text_variance`); 0 if they share none.
+def hidden_variance(design: Design, c: Array, y: Array) -> Array:
+    """Return the (U,) variance of c @ y by text that samples share (`shared_text`); 0 if they share none."""
+    return hidden_text(design, c, y)[0]
 
-    With the (R, P) outcomes of single pairs, chance in them is not taken for an effect of texts.
-    """
+
+def hidden_text(
+    design: Design, c: Array, y: Array, outcome: Array | None = None, units: Units | None = None
+) -> tuple[Array, Array]:
+    """Return that variance and its degrees of freedom; chance in the outcomes (R, P) of pairs is no part of it."""
     if design.overlap is None:
-        return np.zeros(y.shape[1])
+        return np.zeros(y.shape[1]), np.full(y.shape[1], np.inf)
     chance: Array | float = 0
     if outcome is not None and units is not None and units.rows_are_pairs:
         chance = chance_at_sizes(np.asarray(outcome, dtype=np.float64), design.size, units.bounds, units.weights)
-    return shared_text_variance(c, y, design.size, design.overlap, chance)
+    return shared_text(c, y, design.size, design.overlap, chance)
+
+
+def with_text(variance: Array, degrees: Array, text: Array, few: Array) -> tuple[Array, Array]:
+    """Add the (U,) variance by shared text, of `few` degrees of freedom; return the sum and its degrees, not more."""
+    together = satterthwaite(np.stack([variance, text]), np.stack([degrees, few]))
+    return variance + text, np.minimum(degrees, together)
 
 
 def lack_of_fit(method: Interval, y: Array, design: Design, floor: Array) -> Array:

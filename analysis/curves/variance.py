@@ -187,7 +187,14 @@ def judgement_variance(outcome: Array, weights: Array, stratum: Numbers, bounds:
 
 
 def shared_text_variance(c: Array, y: Array, size: Numbers, overlap: Array, chance: Array | float = 0) -> Array:
-    """Return the (U,) variance of c @ y over new texts that overlapping samples hide; c, overlap (R,), y (R, U).
+    """Return the (U,) variance of c @ y that `shared_text` describes."""
+    return shared_text(c, y, size, overlap, chance)[0]
+
+
+def shared_text(c: Array, y: Array, size: Numbers, overlap: Array, chance: Array | float = 0) -> tuple[Array, Array]:
+    """Return the (U,) variance of c @ y over new texts that overlapping samples hide, and its degrees of freedom.
+
+    c, overlap (R,), y (R, U).
 
     Samples of n out of N units of text, drawn without replacement, have the share f = n / N in common. Let a run's
     accuracy be a mean over its units' effects, of variance S^2: two runs of sizes n and m then have the covariance
@@ -197,14 +204,27 @@ def shared_text_variance(c: Array, y: Array, size: Numbers, overlap: Array, chan
     same at all sizes, sum of c_n^2 S_n^2 / N where they are unrelated: the larger is taken, with all of the spread
     between runs put down to their texts, though initialisations have a share of it; but for `chance` (S, U), the
     variance of a run's accuracy by chance in single judgements. Sizes of one run have the mean spread of the others.
+    Degrees of freedom f are such that the variance of the estimate V is 2 V^2 / f (Satterthwaite 1946), by the variance
+    2 s^4 / (n - 1) of that of each size, and the delta method; inf where samples share nothing.
     """
     of_contrast = np.asarray([c[size == s].sum() for s in range(size.max() + 1)])[:, None]
-    of_size = of_contrast * np.sqrt(text_in_common(y, size, overlap, chance))
-    return np.asarray(np.maximum(of_size.sum(axis=0) ** 2, (of_size**2).sum(axis=0)))
+    common = text_in_common(y, size, overlap, chance)
+    of_size = of_contrast * np.sqrt(common)
+    alike, unrelated = of_size.sum(axis=0) ** 2, (of_size**2).sum(axis=0)
+    whole, free = text_in_common(y, size, overlap), np.maximum(np.bincount(size) - 1, 1)[:, None]
+    # (S, U): half the variance of what each size adds to V. The root of an estimate near 0 is no better known than that
+    # of one as large as its standard deviation.
+    spread = of_contrast**4 * whole**2 / free
+    least = of_contrast**2 * np.maximum(common, whole * np.sqrt(2 / free))
+    of_alike = alike * np.divide(spread, least, out=np.zeros_like(common), where=least > 0).sum(axis=0)
+    of_variance = np.where(alike > unrelated, of_alike, spread.sum(axis=0))
+    variance = np.maximum(alike, unrelated)
+    known = (variance > 0) & (of_variance > 0)
+    return variance, np.divide(variance**2, of_variance, out=np.full_like(variance, np.inf), where=known)
 
 
 def text_in_common(y: Array, size: Numbers, overlap: Array, chance: Array | float = 0) -> Array:
-    """Return f / (1 - f) times the variance between runs of each size, (S, U): S_n^2 / N of `shared_text_variance`.
+    """Return f / (1 - f) times the variance between runs of each size, (S, U): S_n^2 / N of `shared_text`.
 
     `chance` (S, U): subtracted from that variance, down to 0.
     """

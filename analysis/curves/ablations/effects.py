@@ -25,7 +25,7 @@ from analysis.curves.intervals import (
     Errors,
     Interval,
     at_least,
-    hidden_variance,
+    hidden_text,
     interval_method,
     judgement_floor,
     mean_method,
@@ -33,6 +33,7 @@ from analysis.curves.intervals import (
     run_terms,
     t_limits,
     with_pairs,
+    with_text,
 )
 from analysis.curves.p_values import equivalence, two_sided
 from analysis.curves.units import Units, paradigm_accuracies
@@ -117,8 +118,8 @@ def mean_errors(method: Interval, c: Array, y: Array, outcome: Array, design: De
     terms = run_terms(method, design, c)
     degrees = degrees_of(terms, y, design)
     floor = judgement_floor(outcome, c, design.size, units)
-    text = hidden_variance(design, c, y, outcome, units)
-    variance = plausible(terms.variance(y), degrees, floor) + text
+    text, few = hidden_text(design, c, y, outcome, units)
+    variance, degrees = with_text(plausible(terms.variance(y), degrees, floor), degrees, text, few)
     weights = cluster_weights(c, design.size, design.cluster)
     chance = judgement_variance(outcome, weights, design.stratum, units.bounds, units.weights)
     of_pairs = pair_variance(c @ outcome, units.bounds, units.weights) - chance

@@ -21,6 +21,7 @@ from analysis.curves.intervals import (
     Interval,
     at_least,
     fit_lines,
+    hidden_text,
     hidden_variance,
     plausible,
     resampled_accuracies,
@@ -34,6 +35,7 @@ from analysis.curves.variance import (
     judgement_variance,
     pair_variance,
     satterthwaite,
+    shared_text,
     shared_text_variance,
     stratum_products,
 )
@@ -133,7 +135,7 @@ def test_chance_in_judgements_is_no_effect_of_shared_text():
     outcome = (np.random.default_rng(0).uniform(size=(100, 400)) < 0.7).astype(float)
     y = np.add.reduceat(outcome, units.bounds[:-1], axis=1) / 100 @ units.weights
     with_chance = hidden_variance(design, design.contrast, y)
-    without = hidden_variance(design, design.contrast, y, outcome, units)
+    without = hidden_text(design, design.contrast, y, outcome, units)[0]
     # Of .7 x .3 / 400 for a run, f / (1 - f) each: 2/3 and 4, one size unrelated to the other.
     np.testing.assert_allclose(with_chance[0], 0.7 * 0.3 / 400 * (2 / 3 + 4), rtol=0.3)
     assert (without <= 0.4 * with_chance).all()
@@ -311,6 +313,22 @@ def test_the_variance_over_new_texts_includes_the_text_that_samples_share():
         within = terms.variance(y[:, None])
         variances.append((within + shared_text_variance(c, y[:, None], size, share))[0])
     assert np.mean(variances) == pytest.approx(np.var(slopes), rel=0.1)
+
+
+def test_degrees_of_freedom_of_shared_text():
+    """Of one size that shares text those of its variance; of several by simulation: 2 V^2 / f is the variance of V."""
+    rng = np.random.default_rng(4)
+    size = np.repeat([0, 1], [3, 5])
+    c = slope_weights(1.0 * size, 1 / np.bincount(size)[size][None])[0]
+    variance, degrees = shared_text(c, rng.normal(size=(8, 2)), size, np.where(size == 1, 0.5, 0.0))
+    np.testing.assert_allclose(degrees, 4)
+    assert (variance > 0).all()
+    size = np.repeat([0, 1, 2], 30)
+    c = slope_weights(1.0 * size, np.ones((1, 90)))[0]
+    variance, degrees = shared_text(c, rng.normal(size=(90, 4000)), size, np.repeat([0.1, 0.3, 0.6], 30))
+    assert np.median(degrees) == pytest.approx(2 * variance.mean() ** 2 / variance.var(), rel=0.15)
+    none = shared_text(c, np.zeros((90, 1)), size, np.full(90, 0.5))
+    np.testing.assert_array_equal(none, [[0], [np.inf]])
 
 
 def test_ranks_of_equal_slopes_have_wide_limits():
