@@ -5,6 +5,7 @@ families. Only a test of equivalence shows that two slopes do not differ, never 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -17,15 +18,17 @@ from analysis.curves.intervals import (
     Interval,
     at_least,
     contrast_variance,
-    floored,
+    hidden_text,
     mean_method,
+    plausible,
     run_terms,
     t_limits,
     with_pairs,
+    with_text,
 )
 from analysis.curves.p_values import equivalence, holm, two_sided
 from analysis.curves.units import Units, paradigm_accuracies, units_of
-from analysis.curves.variance import Array, Numbers, pair_variance, shared_text_variance
+from analysis.curves.variance import Array, Numbers, pair_variance, satterthwaite
 from analysis.study.judgements import Judgements
 from pairscale.errors import RunError
 
@@ -137,32 +140,33 @@ def slope_difference(a: GroupFit, b: GroupFit, config: CurvesConfig, shared: Num
     terms = of_a.minus(of_b, shared)
     floor = a.errors.floor + b.errors.floor
     degrees = terms.degrees(both_y)
-    text = shared_text(a, b, shared)
-    unfloored = terms.variance(both_y)
-    of_p, of_limits = (floored(unfloored, degrees, floor, level) for level in (0.95, config.confidence))
-    runs = np.maximum(of_p, of_limits) + text
+    runs, degrees = with_text(plausible(terms.variance(both_y), degrees, floor), degrees, *text_of_both(a, b, shared))
     of_pair = a.design.contrast @ a.outcome - b.design.contrast @ b.outcome
     pairs = pair_variance(of_pair, units.bounds, units.weights) - a.errors.chance - b.errors.chance
-    both, degrees_both = with_pairs(runs, degrees, floor, pairs, units)
+    both, degrees_both = with_pairs(runs, degrees, pairs, units)
     for suffix, variance, free in (("", runs, degrees), ("_new_pairs", both, degrees_both)):
         error = np.sqrt(variance)
         columns[f"low{suffix}"], columns[f"high{suffix}"] = t_limits(difference, error, free, config.confidence)
         columns[f"p{suffix}"] = two_sided(difference, error, free)
-    least = floored(unfloored, degrees, floor, 0.9) + text  # one-sided tests at 5%: limits of 90%
-    columns["p_tost"] = equivalence(difference, np.sqrt(least), degrees, config.equivalence_margin)
+    columns["p_tost"] = equivalence(difference, np.sqrt(runs), degrees, config.equivalence_margin)
     limits = at_least((columns["low_new_pairs"], columns["high_new_pairs"]), (columns["low"], columns["high"]))
     columns["low_new_pairs"], columns["high_new_pairs"] = limits
     columns["p_new_pairs"] = np.maximum(columns["p_new_pairs"], columns["p"])
     return columns
 
 
-def shared_text(a: GroupFit, b: GroupFit, shared: Numbers) -> Array:
-    """Return the (U,) variance of a difference that overlapping samples hide; of differences if all runs are paired."""
+def text_of_both(a: GroupFit, b: GroupFit, shared: Numbers) -> tuple[Array, Array]:
+    """Return the (U,) variance of a difference that overlapping samples hide, and its degrees of freedom.
+
+    Of the differences of runs if all of them are paired.
+    """
     rows = shared[b.design.cluster]
     if a.design.nested or a.design.overlap is None or (rows < 0).any() or len(rows) < len(a.y):
-        return a.errors.text + b.errors.text
-    change = a.y[rows] - b.y
-    return shared_text_variance(b.design.contrast, change, b.design.size, a.design.overlap[rows])
+        of_both = (hidden_text(fit.design, fit.design.contrast, fit.y, fit.outcome, fit.units) for fit in (a, b))
+        variances, few = (np.stack(parts) for parts in zip(*of_both, strict=True))
+        return variances.sum(axis=0), satterthwaite(variances, few)
+    design = replace(b.design, overlap=a.design.overlap[rows])
+    return hidden_text(design, design.contrast, a.y[rows] - b.y, a.outcome[rows] - b.outcome, a.units)
 
 
 def _corrected(table: pd.DataFrame) -> pd.DataFrame:

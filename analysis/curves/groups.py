@@ -17,11 +17,11 @@ from analysis.curves.intervals import (
     bootstrap_limits,
     contrast_variance,
     fit_lines,
-    floored,
     hidden_variance,
     interval_method,
     judgement_floor,
     lack_of_fit,
+    plausible,
     resampled_accuracies,
     resampled_runs,
     run_terms,
@@ -87,21 +87,20 @@ def slope_limits(fit: GroupFit, config: CurvesConfig, new_pairs: Array | None = 
     `new_pairs` (B, R, K): the group's `resampled_accuracies`, for the bootstrap; None if single pairs are not known.
     """
     slope, errors = fit.line.slope, fit.errors
-    closest = t_limits(slope, np.sqrt(errors.floor), np.full(len(slope), np.inf), config.confidence)
     if fit.method != Interval.BOOTSTRAP:
-        these = at_least(t_limits(slope, errors.runs, errors.degrees, config.confidence), closest)
+        these = t_limits(slope, errors.runs, errors.degrees, config.confidence)
         both = t_limits(slope, errors.both, errors.degrees_both, config.confidence)
         return [*these, *at_least(both, these)]
     # One generator a purpose, so that another group does not change these draws.
     drawn = resampled_runs(fit.design.stratum, config.resamples, np.random.default_rng([config.seed, 1]))
     c = slope_weights(fit.design.x, drawn[:, fit.design.cluster] * fit.design.weights)
-    these = bootstrap_limits(slope, errors.runs, c @ fit.y, errors.degrees, config.confidence, errors.floor)
-    these = at_least(these, closest)
+    least = plausible(np.zeros(len(slope)), errors.degrees, errors.floor)
+    these = bootstrap_limits(slope, errors.runs, c @ fit.y, errors.degrees, config.confidence, least)
     if new_pairs is None:
         none = np.full(len(slope), np.nan)
         return [*these, none, none]
     resampled = np.einsum("br,brk->bk", c, new_pairs) @ fit.units.weights
-    both = bootstrap_limits(slope, errors.both, resampled, errors.degrees_both, config.confidence, errors.floor)
+    both = bootstrap_limits(slope, errors.both, resampled, errors.degrees_both, config.confidence, least)
     return [*these, *at_least(both, these)]
 
 
@@ -178,7 +177,7 @@ def rank_limits(fit: GroupFit, units: npt.NDArray[np.bool_], confidence: float) 
     difference, apart = slope[first] - slope[second], y[:, first] - y[:, second]
     terms = run_terms(fit.method, design, design.contrast)
     degrees = terms.degrees(apart)
-    variance = floored(terms.variance(apart), degrees, floor[first] + floor[second], confidence)
+    variance = plausible(terms.variance(apart), degrees, floor[first] + floor[second])
     variance = variance + hidden_variance(design, design.contrast, apart)
     significant = holm(two_sided(difference, np.sqrt(variance), degrees)) < 1 - confidence
     steeper, shallower = (np.zeros(count, dtype=np.intp) for _ in range(2))

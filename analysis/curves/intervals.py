@@ -5,14 +5,14 @@ shows how often intervals cover the truth. Regressions of statsmodels and bootst
 and know no floor, no CR2 and no crossed factors.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import chi2, norm
 from scipy.stats import f as f_distribution
-from scipy.stats import norm
 from scipy.stats import t as student
 
 from analysis.curves.designs import Design, slope_weights
@@ -21,12 +21,13 @@ from analysis.curves.variance import (
     Array,
     Numbers,
     RunTerms,
+    chance_at_sizes,
     cluster_weights,
     judgement_variance,
     pair_variance,
     robust_terms,
     satterthwaite,
-    shared_text_variance,
+    shared_text,
     text_in_common,
     weighted_squares,
 )
@@ -39,6 +40,7 @@ class Interval(StrEnum):
     RUN_BOOTSTRAP = "bootstrap over runs"  # the same, where judgements of single pairs are not known
     T_SIZES = "t interval, spread of each size"
     T_SEEDS = "t interval on slopes of seeds"
+    T_CLOSER = "t interval, HC3 or spread of each size"
     T_HC3 = "t interval, HC3 errors"
     T_HC2 = "t interval, HC2 errors"
     NONE = "none"
@@ -46,7 +48,8 @@ class Interval(StrEnum):
 
 ONE_TRAINING = "checkpoints of one training: a trajectory, without an interval, a test or a rank"
 BOOTSTRAP_RUNS = 5  # runs at each size from which the crossed bootstrap is used
-SIZE_RUNS = 3  # runs at each size from which each size's own spread is used
+SIZE_RUNS = 3  # runs at each size from which each size's own spread is used alone
+LEAST_PLAUSIBLE = 0.05  # quantile of estimates of the variance by single judgements below which one is raised
 OVERLAP_LIMIT = 0.5  # share of text that samples of a size have in common from which a note names it
 SAME_TEXT = 0.99  # and from which the runs show nothing of what new text would change
 CHUNK = 16_000_000  # numbers held at once while pairs are resampled
@@ -73,7 +76,7 @@ def interval_method(design: Design, requested: str) -> tuple[Interval, str]:
         alone = int((counts == 1).sum())
         where = "one run a size" if alone == len(counts) else f"one run at {alone} of {len(counts)} sizes"
         return Interval.T_HC2, _joined(f"{where}: the interval rests on how straight the curve is", note)
-    return (Interval.T_SIZES if fewest >= SIZE_RUNS else Interval.T_HC3), note
+    return (Interval.T_SIZES if fewest >= SIZE_RUNS else Interval.T_CLOSER), note
 
 
 def mean_method(design: Design) -> tuple[Interval, str]:
@@ -123,7 +126,12 @@ def run_terms(method: Interval, design: Design, contrast: Array) -> RunTerms:
 
     T_SIZES and the bootstrap: residuals from the means of the sizes, each size with its own spread; T_SEEDS too, with
     seeds as clusters (CR2). T_HC3 and T_HC2: residuals from the line, which include the curve's distance from it.
+    T_CLOSER: those of T_HC3 and of T_SIZES, of which the closer count. Either are too wide where the other are not:
+    where the curve bends, or where one size of two runs has most of the variance, and with it one degree of freedom.
     """
+    if method == Interval.T_CLOSER:
+        own = run_terms(Interval.T_SIZES, design, contrast)
+        return replace(run_terms(Interval.T_HC3, design, contrast), second=own)
     x, size = design.x, design.size
     if method in (Interval.T_HC3, Interval.T_HC2):
         model = np.stack([np.ones(len(x)), x - x.mean()], axis=1)
@@ -233,7 +241,7 @@ def slope_errors(method: Interval, y: Array, outcome: Array, design: Design, uni
     """Return the errors of a group's slopes; `outcome` (R, P) of its runs, y (R, U) their accuracies.
 
     Over runs: `run_terms`, at least chance in single judgements, plus what overlapping samples hide
-    (`shared_text_variance`). Over both: the variance of pairs' slopes added, chance in single judgements counted once.
+    (`shared_text`). Over both: the variance of pairs' slopes added, chance in single judgements counted once.
     """
     if method == Interval.NONE:
         return Errors(*(np.full(y.shape[1], np.nan) for _ in range(7)))
@@ -242,7 +250,7 @@ def slope_errors(method: Interval, y: Array, outcome: Array, design: Design, uni
     weights = cluster_weights(c, design.size, design.cluster)
     chance = judgement_variance(outcome, weights, design.stratum, units.bounds, units.weights)
     of_pairs = pair_variance(c @ outcome, units.bounds, units.weights) - chance
-    both, degrees_both = with_pairs(variance, degrees, floor, of_pairs, units)
+    both, degrees_both = with_pairs(variance, degrees, of_pairs, units)
     return Errors(np.sqrt(variance), degrees, np.sqrt(both), degrees_both, chance, floor, text)
 
 
@@ -253,9 +261,18 @@ def contrast_variance(
     terms = run_terms(method, design, c)
     floor = judgement_floor(outcome, c, design.size, units)
     degrees = terms.degrees(y)
-    variance = floored(terms.variance(y), degrees, floor, 0.95)
-    text = hidden_variance(design, c, y)
-    return variance + text, degrees, floor, text
+    variance = plausible(terms.variance(y), degrees, floor)
+    text, few = hidden_text(design, c, y, outcome, units)
+    return *with_text(variance, degrees, text, few), floor, text
+
+
+def plausible(variance: Array, degrees: Array, floor: Array) -> Array:
+    """Raise (U,) estimates of a variance, of `degrees`, that are too small for one of at least `floor`.
+
+    A few runs that happen to agree show too little, near a ceiling none. Estimates of a variance `floor` lie below
+    floor chi2(.05) / degrees in one of 20 studies: smaller ones are raised to that.
+    """
+    return np.asarray(np.maximum(variance, floor * chi2.ppf(LEAST_PLAUSIBLE, degrees) / degrees))
 
 
 def single_judgements(outcome: Array, units: Units) -> tuple[Array, Array]:
@@ -296,12 +313,10 @@ def floored(variance: Array, degrees: Array, floor: Array, confidence: float) ->
     return np.asarray(np.maximum(variance, floor * ratio**2))
 
 
-def with_pairs(runs: Array, degrees: Array, floor: Array, pairs: Array, units: Units) -> tuple[Array, Array]:
-    """Add the (U,) variances over runs, at least `floor`, and over pairs; return the sum and its degrees of freedom."""
-    least = np.maximum(runs, floor)
-    known = np.where(runs > 0, degrees * (least / np.where(runs > 0, runs, 1)) ** 2, np.inf)
-    both = np.stack([least, np.maximum(pairs, 0)])
-    return both.sum(axis=0), satterthwaite(both, np.stack([known, units.pair_degrees]))
+def with_pairs(runs: Array, degrees: Array, pairs: Array, units: Units) -> tuple[Array, Array]:
+    """Add the (U,) variances over runs and over pairs; return the sum and its degrees of freedom."""
+    both = np.stack([runs, np.maximum(pairs, 0)])
+    return both.sum(axis=0), satterthwaite(both, np.stack([degrees, units.pair_degrees]))
 
 
 def run_limits(line: Line, y: Array, design: Design, confidence: float) -> tuple[Array, Array]:
@@ -316,10 +331,26 @@ def run_limits(line: Line, y: Array, design: Design, confidence: float) -> tuple
 
 
 def hidden_variance(design: Design, c: Array, y: Array) -> Array:
-    """Return the (U,) variance of c @ y by text that samples share (`shared_text_variance`); 0 if they share none."""
+    """Return the (U,) variance of c @ y by text that samples share (`shared_text`); 0 if they share none."""
+    return hidden_text(design, c, y)[0]
+
+
+def hidden_text(
+    design: Design, c: Array, y: Array, outcome: Array | None = None, units: Units | None = None
+) -> tuple[Array, Array]:
+    """Return that variance and its degrees of freedom; chance in the outcomes (R, P) of pairs is no part of it."""
     if design.overlap is None:
-        return np.zeros(y.shape[1])
-    return shared_text_variance(c, y, design.size, design.overlap)
+        return np.zeros(y.shape[1]), np.full(y.shape[1], np.inf)
+    chance: Array | float = 0
+    if outcome is not None and units is not None and units.rows_are_pairs:
+        chance = chance_at_sizes(np.asarray(outcome, dtype=np.float64), design.size, units.bounds, units.weights)
+    return shared_text(c, y, design.size, design.overlap, chance)
+
+
+def with_text(variance: Array, degrees: Array, text: Array, few: Array) -> tuple[Array, Array]:
+    """Add the (U,) variance by shared text, of `few` degrees of freedom; return the sum and its degrees, not more."""
+    together = satterthwaite(np.stack([variance, text]), np.stack([degrees, few]))
+    return variance + text, np.minimum(degrees, together)
 
 
 def lack_of_fit(method: Interval, y: Array, design: Design, floor: Array) -> Array:

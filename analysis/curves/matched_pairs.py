@@ -173,9 +173,7 @@ def slope_covariance(first: GroupFit, second: GroupFit) -> Array:
     if first.method == Interval.NONE:
         return np.full(first.y.shape[1], np.nan)
     terms = run_terms(first.method, first.design, first.design.contrast)
-    spread = np.sqrt(terms.variance(first.y) * terms.variance(second.y))
-    correlation = terms.covariance(terms, first.y, second.y) / np.where(spread > 0, spread, np.inf)
-    return np.asarray(correlation * first.errors.runs * second.errors.runs)
+    return np.asarray(terms.correlation(terms, first.y, second.y) * first.errors.runs * second.errors.runs)
 
 
 def _smaller_half(runs: pd.DataFrame) -> pd.DataFrame:

@@ -7,10 +7,11 @@ estimates it, and is subtracted once (Searle, Casella and McCulloch 1992, sectio
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import t as student
 
 Array = npt.NDArray[np.floating]
 Numbers = npt.NDArray[np.intp]
@@ -29,19 +30,39 @@ class RunTerms:
     """Contributions of clusters of runs to a contrast c @ y: their squares add up to its variance over new runs.
 
     weights: (J, R), so that weights @ y are the contributions, small-sample correction included. stratum: (J,), of each
-    cluster; each stratum has a spread of its own.
+    cluster; each stratum has a spread of its own. second: other terms of the same contrast; for each y those count
+    whose 95% limits are closer.
     """
 
     weights: Array
     stratum: Numbers
+    second: RunTerms | None = None
 
     def variance(self, y: Array) -> Array:
         """Return the (U,) variance of c @ y; y (R, U)."""
-        return np.asarray(((self.weights @ y) ** 2).sum(axis=0))
+        if self.second is None:
+            return np.asarray(((self.weights @ y) ** 2).sum(axis=0))
+        return np.where(self._closer(y), replace(self, second=None).variance(y), self.second.variance(y))
 
-    def covariance(self, other: RunTerms, a: Array, b: Array) -> Array:
-        """Return the (U,) covariance of c @ a and d @ b, each (R, U); `other`: the terms of d by the same clusters."""
-        return np.asarray(((self.weights @ a) * (other.weights @ b)).sum(axis=0))
+    def correlation(self, other: RunTerms, a: Array, b: Array) -> Array:
+        """Return the (U,) correlation of c @ a and d @ b, each (R, U); `other`: the terms of d by the same clusters.
+
+        0 where one does not vary. Of two terms those that count for d @ b.
+        """
+        together = ((self.weights @ a) * (other.weights @ b)).sum(axis=0)
+        spread = np.sqrt(((self.weights @ a) ** 2).sum(axis=0) * ((other.weights @ b) ** 2).sum(axis=0))
+        own = np.asarray(together / np.where(spread > 0, spread, np.inf))
+        if self.second is None or other.second is None:
+            return own
+        return np.where(other._closer(b), own, self.second.correlation(other.second, a, b))
+
+    def _closer(self, y: Array) -> npt.NDArray[np.bool_]:
+        """True where the limits of these terms are closer than those of the second; (U,)."""
+        halves = []
+        for terms in (replace(self, second=None), self.second):
+            assert terms is not None
+            halves.append(student.ppf(0.975, terms.degrees(y)) * np.sqrt(terms.variance(y)))
+        return np.asarray(halves[0] <= halves[1])
 
     def degrees(self, y: Array, correction: float = 0) -> Array:
         """Return the (U,) degrees of freedom of the variance; y (R, U), `correction` as in `satterthwaite`.
@@ -50,6 +71,9 @@ class RunTerms:
         11): (sum of eigenvalues)^2 / sum of their squares of weights @ weights.T. Strata are added by Satterthwaite, to
         no more than equal spread would give: a stratum of two degrees or fewer often has an estimate near 0.
         """
+        if self.second is not None:
+            own = replace(self, second=None).degrees(y, correction)
+            return np.where(self._closer(y), own, self.second.degrees(y, correction))
         squares = (self.weights @ y) ** 2
         variances, expected, free = [], [], []
         for s in np.unique(self.stratum):
@@ -64,6 +88,11 @@ class RunTerms:
         most = satterthwaite(np.asarray(expected)[:, None], degrees)
         return np.asarray(np.minimum(satterthwaite(np.stack(variances), degrees, correction), most))
 
+    @property
+    def of_residuals(self) -> Array:
+        """(J, R) weights of all contributions, of the second terms, too."""
+        return self.weights if self.second is None else np.concatenate([self.weights, self.second.weights])
+
     def minus(self, other: RunTerms, shared: Numbers) -> RunTerms:
         """Return the terms of the difference of two groups' contrasts, those of this group first.
 
@@ -77,7 +106,8 @@ class RunTerms:
         apart = other.stratum + self.stratum.max() + 1
         joined = {int(apart[j]): int(self.stratum[shared[j]]) for j in range(others) if shared[j] >= 0}
         strata = np.asarray([joined.get(int(s), int(s)) for s in apart])
-        return RunTerms(weights, np.append(self.stratum, strata))
+        second = None if self.second is None or other.second is None else self.second.minus(other.second, shared)
+        return RunTerms(weights, np.append(self.stratum, strata), second)
 
 
 def robust_terms(
@@ -156,8 +186,15 @@ def judgement_variance(outcome: Array, weights: Array, stratum: Numbers, bounds:
     return weighted_squares(of_means, units)
 
 
-def shared_text_variance(c: Array, y: Array, size: Numbers, overlap: Array) -> Array:
-    """Return the (U,) variance of c @ y over new texts that overlapping samples hide; c, overlap (R,), y (R, U).
+def shared_text_variance(c: Array, y: Array, size: Numbers, overlap: Array, chance: Array | float = 0) -> Array:
+    """Return the (U,) variance of c @ y that `shared_text` describes."""
+    return shared_text(c, y, size, overlap, chance)[0]
+
+
+def shared_text(c: Array, y: Array, size: Numbers, overlap: Array, chance: Array | float = 0) -> tuple[Array, Array]:
+    """Return the (U,) variance of c @ y over new texts that overlapping samples hide, and its degrees of freedom.
+
+    c, overlap (R,), y (R, U).
 
     Samples of n out of N units of text, drawn without replacement, have the share f = n / N in common. Let a run's
     accuracy be a mean over its units' effects, of variance S^2: two runs of sizes n and m then have the covariance
@@ -165,16 +202,32 @@ def shared_text_variance(c: Array, y: Array, size: Numbers, overlap: Array) -> A
     its estimate is short of S_n^2 / n by the factor 1 - f (Cochran 1977, section 2.6), and S_n^2 / N is f / (1 - f)
     times it. What the whole text adds to c @ y has the variance (sum of c_n S_n)^2 / N where effects of units are the
     same at all sizes, sum of c_n^2 S_n^2 / N where they are unrelated: the larger is taken, with all of the spread
-    between runs put down to their texts, though initialisations have a share of it. Sizes of one run have the mean
-    spread of the others.
+    between runs put down to their texts, though initialisations have a share of it; but for `chance` (S, U), the
+    variance of a run's accuracy by chance in single judgements. Sizes of one run have the mean spread of the others.
+    Degrees of freedom f are such that the variance of the estimate V is 2 V^2 / f (Satterthwaite 1946), by the variance
+    2 s^4 / (n - 1) of that of each size, and the delta method; inf where samples share nothing.
     """
     of_contrast = np.asarray([c[size == s].sum() for s in range(size.max() + 1)])[:, None]
-    of_size = of_contrast * np.sqrt(text_in_common(y, size, overlap))
-    return np.asarray(np.maximum(of_size.sum(axis=0) ** 2, (of_size**2).sum(axis=0)))
+    common = text_in_common(y, size, overlap, chance)
+    of_size = of_contrast * np.sqrt(common)
+    alike, unrelated = of_size.sum(axis=0) ** 2, (of_size**2).sum(axis=0)
+    whole, free = text_in_common(y, size, overlap), np.maximum(np.bincount(size) - 1, 1)[:, None]
+    # (S, U): half the variance of what each size adds to V. The root of an estimate near 0 is no better known than that
+    # of one as large as its standard deviation.
+    spread = of_contrast**4 * whole**2 / free
+    least = of_contrast**2 * np.maximum(common, whole * np.sqrt(2 / free))
+    of_alike = alike * np.divide(spread, least, out=np.zeros_like(common), where=least > 0).sum(axis=0)
+    of_variance = np.where(alike > unrelated, of_alike, spread.sum(axis=0))
+    variance = np.maximum(alike, unrelated)
+    known = (variance > 0) & (of_variance > 0)
+    return variance, np.divide(variance**2, of_variance, out=np.full_like(variance, np.inf), where=known)
 
 
-def text_in_common(y: Array, size: Numbers, overlap: Array) -> Array:
-    """Return f / (1 - f) times the variance between runs of each size, (S, U): S_n^2 / N of `shared_text_variance`."""
+def text_in_common(y: Array, size: Numbers, overlap: Array, chance: Array | float = 0) -> Array:
+    """Return f / (1 - f) times the variance between runs of each size, (S, U): S_n^2 / N of `shared_text`.
+
+    `chance` (S, U): subtracted from that variance, down to 0.
+    """
     counts = np.bincount(size)
     known = counts > 1
     spread = np.zeros((len(counts), y.shape[1]))
@@ -182,9 +235,30 @@ def text_in_common(y: Array, size: Numbers, overlap: Array) -> Array:
         return spread
     for s in np.flatnonzero(known):
         spread[s] = y[size == s].var(axis=0, ddof=1)
+    spread = np.maximum(spread - chance, 0)
     spread[~known] = spread[known].mean(axis=0)
     share = np.asarray([overlap[size == s].mean() for s in range(len(counts))])
     return np.asarray(spread * (share / np.maximum(1 - share, 1e-3))[:, None])
+
+
+def chance_at_sizes(outcome: Array, size: Numbers, bounds: Numbers, units: Array) -> Array:
+    """Return the (S, U) variance of a run's accuracy by chance in single judgements, at each size; outcome (R, P).
+
+    The residual mean square of runs x pairs within sizes and paradigms, over the pairs; 0 at sizes of one run, and
+    where a paradigm has one pair. `units` (K, U).
+    """
+    pairs = np.diff(bounds)
+    rows: list[Array] = []
+    for s in range(size.max() + 1):
+        of = outcome[size == s]
+        if len(of) < 2:
+            rows.append(np.zeros(units.shape[1]))
+            continue
+        within = np.add.reduceat(of.var(axis=0, ddof=1), bounds[:-1])
+        means = np.add.reduceat(of, bounds[:-1], axis=1) / pairs
+        residual = (within - pairs * means.var(axis=0, ddof=1)) / np.where(pairs > 1, pairs - 1, np.inf)
+        rows.append(weighted_squares(residual / pairs, units))
+    return np.stack(rows)
 
 
 def pair_variance(slope_of_pair: Array, bounds: Numbers, units: Array) -> Array:

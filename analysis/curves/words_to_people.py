@@ -115,9 +115,7 @@ def mean_and_slope(fit: GroupFit) -> tuple[Array, Array, Array]:
         return slope, slope, slope
     mean, *_ = contrast_variance(fit.method, design.mean_weights, fit.y, fit.outcome, design, fit.units)
     of_mean, of_slope = (run_terms(fit.method, design, c) for c in (design.mean_weights, design.contrast))
-    spread = np.sqrt(of_mean.variance(fit.y) * of_slope.variance(fit.y))
-    correlation = of_mean.covariance(of_slope, fit.y, fit.y) / np.where(spread > 0, spread, np.inf)
-    return mean, slope, correlation * np.sqrt(mean * slope)
+    return mean, slope, of_mean.correlation(of_slope, fit.y, fit.y) * np.sqrt(mean * slope)
 
 
 def slope_quantile(fit: GroupFit, config: CurvesConfig) -> Array:

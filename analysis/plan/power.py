@@ -4,8 +4,8 @@ The estimate is a weighted sum of the runs' accuracies, taken to be normal; its 
 and degrees of freedom that the analysis estimates (analysis.curves.intervals). For a given estimate of the variance the
 probability that the interval excludes 0 is a normal one; averaged over estimates of the variance it is that of the
 noncentral t, which it equals where degrees of freedom do not depend on the data. Where each size has a spread of its
-own they do (Satterthwaite 1946), and limits are no closer than chance in single judgements allows; so the average is
-over DRAWS of the residuals.
+own they do (Satterthwaite 1946), and variances are no smaller than chance in single judgements makes plausible; so the
+average is over DRAWS of the residuals.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtr
-from scipy.stats import chi2, norm
 from scipy.stats import t as student
 
-from analysis.curves.ablations.effects import LEAST_PLAUSIBLE, contrast_of, degrees_of
+from analysis.curves.ablations.effects import contrast_of, degrees_of
 from analysis.curves.designs import Design
-from analysis.curves.intervals import Interval, interval_method, run_terms
+from analysis.curves.intervals import Interval, interval_method, plausible, run_terms
 from analysis.curves.variance import Array, RunTerms
 from analysis.curves.words_to_people import fieller
 from analysis.plan.config import ABLATION, DIFFERENCE, PEOPLE
@@ -114,25 +113,20 @@ def power_of(goal: str, effect: float, grid: Grid, spread: Spread, interval: str
     if goal == PEOPLE:
         power = _near_people(effect, grid, spread, terms, errors, (degrees, floor), confidence)
     else:
-        half = half_width(goal, terms.variance(errors), degrees, floor, confidence)
+        half = half_width(terms.variance(errors), degrees, floor, confidence)
         shift, rest = _given_residuals(terms, c, covariance)
         mean = shift @ errors
         power = float((ndtr((abs(effect) + mean - half) / rest) + ndtr((-abs(effect) - mean - half) / rest)).mean())
     return Power(power, deviation, float(np.median(degrees)), method.value, note)
 
 
-def half_width(goal: str, variance: Array, degrees: Array, floor: float, confidence: float) -> Array:
+def half_width(variance: Array, degrees: Array, floor: float, confidence: float) -> Array:
     """Return half the width of intervals, given the (B,) estimates of the variance and their degrees of freedom.
 
-    `floor`: variance by chance in single judgements. Limits of slopes are no closer than the normal ones that it gives
-    (analysis.curves.intervals.floored); an ablation's variance is no smaller than plausible by it (its effects.py).
+    `floor`: variance by chance in single judgements (analysis.curves.intervals.plausible).
     """
     quantile = student.ppf(0.5 + confidence / 2, degrees)
-    if goal == ABLATION:
-        return np.asarray(
-            quantile * np.sqrt(np.maximum(variance, floor * chi2.ppf(LEAST_PLAUSIBLE, degrees) / degrees))
-        )
-    return np.asarray(np.maximum(quantile * np.sqrt(variance), norm.ppf(0.5 + confidence / 2) * np.sqrt(floor)))
+    return np.asarray(quantile * np.sqrt(plausible(variance, degrees, np.asarray(floor))))
 
 
 def floor_of(goal: str, grid: Grid, spread: Spread, c: Array) -> float:
@@ -165,10 +159,11 @@ def _given_residuals(terms: RunTerms, c: Array, covariance: Array) -> tuple[Arra
 
     The mean is 0 where the estimate and the residuals are independent, as with residuals from the means of sizes.
     """
-    of_residuals = terms.weights @ covariance @ terms.weights.T
-    gain = c @ covariance @ terms.weights.T @ np.linalg.pinv(of_residuals, rcond=1e-10, hermitian=True)
+    weights = terms.of_residuals
+    of_residuals = weights @ covariance @ weights.T
+    gain = c @ covariance @ weights.T @ np.linalg.pinv(of_residuals, rcond=1e-10, hermitian=True)
     rest = float(c @ covariance @ c - gain @ of_residuals @ gain)
-    return np.asarray(gain @ terms.weights), float(np.sqrt(max(rest, 1e-300)))
+    return np.asarray(gain @ weights), float(np.sqrt(max(rest, 1e-300)))
 
 
 def _near_people(
@@ -180,12 +175,10 @@ def _near_people(
     mean_terms = run_terms(chosen_interval("slope", design, "t")[0], design, design.mean_weights)
     ratio = float((design.mean_weights**2).sum() / (design.contrast**2).sum())
     quantile = np.asarray(student.ppf(0.5 + confidence / 2, degrees))
-    least = norm.ppf(0.5 + confidence / 2) / quantile
     slope_variance, mean_variance = terms.variance(errors), mean_terms.variance(errors)
-    together = terms.covariance(mean_terms, errors, errors)
-    correlation = together / np.maximum(np.sqrt(slope_variance * mean_variance), 1e-300)
-    slope_variance = np.maximum(slope_variance, floor * least**2)
-    mean_variance = np.maximum(mean_variance, ratio * floor * least**2)
+    correlation = mean_terms.correlation(terms, errors, errors)
+    slope_variance = plausible(slope_variance, degrees, np.asarray(floor))
+    mean_variance = plausible(mean_variance, degrees, np.asarray(ratio * floor))
     rng = np.random.default_rng(1)
     people = spread.people + spread.people_error * rng.normal(size=errors.shape[1])
     slope = spread.gain + design.contrast @ errors

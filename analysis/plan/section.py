@@ -201,7 +201,7 @@ def methods(plan: Plan) -> list[str]:
         f"Power is that of {after}, for these pairs, which the analysis chooses by the fewest runs at a size: the "
         "probability of the noncentral t, averaged over estimates of the variance and their degrees of freedom, as "
         "each size has a spread of its own. Accuracies of runs are taken to be normal around a line, with the spread "
-        "between runs and chance in single judgements; limits are no closer than chance in single judgements allows. "
+        "between runs and chance in single judgements, which makes small estimates of the spread implausible. "
         "Not corrected for multiple comparisons.",
         "Grids: all sizes of the experiment up to each, and every other one of these, with each number of seeds and "
         "pairs. The effect is taken to be the same over every range of sizes.",

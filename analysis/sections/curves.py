@@ -265,7 +265,7 @@ def coverage_exhibit(studied: Iterable[tuple[pd.DataFrame, pd.DataFrame]], confi
         takeaways=[("", f"In simulated studies like this one, {covered} of the slopes' 95% intervals held the truth.")],
         definitions={
             "Design": "The spread between runs over sizes, and whether accuracies lie on a line. On a bent curve, "
-            "limits by HC2 and HC3 are too wide, as they include the distance from a line.",
+            "limits by HC2 are too wide, as they include the distance from a line.",
             "Lack of fit": "Share of lines not rejected.",
             "Onset": "Share of onsets no smaller than the true one.",
         },

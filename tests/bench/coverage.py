@@ -33,7 +33,7 @@ from analysis.curves.fit import CHANCE, inverse_trials, onset, spread_limits
 from analysis.curves.groups import GroupFit, fit_group, slope_limits
 from analysis.curves.intervals import Interval, judgement_floor, lack_of_fit, resampled_accuracies, run_terms, t_limits
 from analysis.curves.words_to_people import line_reaches, slope_quantile
-from pairscale.files import write_text
+from tests.support.bench_tables import write_designs
 from tests.support.simulated_judgements import SimulatedJudgements
 
 PEOPLE = 0.93  # their true accuracy in each unit
@@ -303,7 +303,7 @@ def main() -> None:
     parser.add_argument("--resamples", type=int, default=CONFIG.resamples)
     parser.add_argument("--designs", nargs="+", choices=list(DESIGNS), metavar="NAME", help="all of them if left out")
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--csv", type=Path, default=FILE, help="file for the table")
+    parser.add_argument("--csv", type=Path, default=FILE, help="file whose rows of these designs are replaced")
     arguments = parser.parse_args()
     console = Console()
 
@@ -313,7 +313,7 @@ def main() -> None:
         console.print(f"{part['design'].iloc[0]}: {len(used)} rows, below .93: {len(low)}", markup=False)
 
     table = coverage(arguments.studies, arguments.resamples, arguments.designs, arguments.processes, progress)
-    write_text(arguments.csv, table.to_csv(index=False, lineterminator="\n"))
+    write_designs(arguments.csv, table, list(DESIGNS))
     console.print(f"{arguments.csv}", markup=False)
 
 

@@ -5,12 +5,10 @@ the pairs' differences, each size with a spread of its own (paired t at one size
 that what both runs share (text, initialisation) drops out. Runs without a partner are two independent groups (Welch
 1947). "New pairs too" adds the variance over pairs within paradigms, crossed with runs (analysis/curves/variance.py).
 
-A few runs that happen to agree show too little variance, near a ceiling none. Chance in single judgements alone has the
-variance V, and an estimate of it with f degrees of freedom lies below V chi2(.05, f) / f in one of 20 studies: smaller
-estimates are raised to that. Slopes have a higher floor (analysis/curves/intervals.py), with which intervals of
-differences are too wide: they hold 97 to 99% where judgements are most of the variance, as they are in differences of
-paired runs. Where few single judgements differ between paired runs, no limits hold exactly 95%: most studies then show
-the same difference, 0, and limits that hold the truth at all hold it in more of them.
+A few runs that happen to agree show too little variance, near a ceiling none: estimates are raised to what chance in
+single judgements makes plausible (analysis.curves.intervals.plausible). Where few single judgements differ between
+paired runs, no limits hold exactly 95%: most studies then show the same difference, 0, and limits that hold the truth
+at all hold it in more of them.
 """
 
 from __future__ import annotations
@@ -19,7 +17,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from scipy.stats import chi2
 
 from analysis.config import CurvesConfig
 from analysis.curves.ablations.matching import Comparison
@@ -28,13 +25,15 @@ from analysis.curves.intervals import (
     Errors,
     Interval,
     at_least,
-    hidden_variance,
+    hidden_text,
     interval_method,
     judgement_floor,
     mean_method,
+    plausible,
     run_terms,
     t_limits,
     with_pairs,
+    with_text,
 )
 from analysis.curves.p_values import equivalence, two_sided
 from analysis.curves.units import Units, paradigm_accuracies
@@ -50,7 +49,6 @@ from analysis.study.judgements import Judgements
 
 DEGREES_CORRECTION = 1  # with three runs a size, normal limits hold 93.0 to 96.0%; uncorrected ones 93.6 to 96.6%
 CORRECTION_OF_TWO_RUNS = 2  # with two, 90.9 to 96.1% (uncorrected ones 94.6 to 98.1%), and the floor holds more
-LEAST_PLAUSIBLE = 0.05  # quantile of estimates of a variance below which one is raised
 ALL_SIZES, PER_DOUBLING = "all sizes", "per doubling"  # what a difference is over; else one size
 FEW_DIFFERING = 20  # judgements: with fewer, 95% limits hold the truth in up to 99.6% of studies
 LEAST_SIZES = 3  # two sizes are a difference, not a slope
@@ -95,7 +93,7 @@ def contrast_of(design: Design, slope: bool = False) -> tuple[Interval, str, Arr
     Each size has its own spread from two runs on: HC3 takes how differences bend over sizes for spread.
     """
     method, note = interval_method(design, "t") if slope else mean_method(design)
-    method = Interval.T_SIZES if method == Interval.T_HC3 else method
+    method = Interval.T_SIZES if method == Interval.T_CLOSER else method
     return method, note, design.contrast if slope else design.mean_weights
 
 
@@ -114,18 +112,18 @@ def estimate(outcome: Array, design: Design, units: Units, slope: bool = False) 
 
 
 def mean_errors(method: Interval, c: Array, y: Array, outcome: Array, design: Design, units: Units) -> Errors:
-    """Return the errors of c @ y; c (R,), y (R, U) of outcomes (R, P). `Errors.floor`: as the module describes it."""
+    """Return the errors of c @ y; c (R,), y (R, U) of outcomes (R, P)."""
     if method == Interval.NONE:
         return Errors(*(np.full(y.shape[1], np.nan) for _ in range(7)))
     terms = run_terms(method, design, c)
     degrees = degrees_of(terms, y, design)
-    floor = judgement_floor(outcome, c, design.size, units) * chi2.ppf(LEAST_PLAUSIBLE, degrees) / degrees
-    text = hidden_variance(design, c, y)
-    variance = np.maximum(terms.variance(y), floor) + text
+    floor = judgement_floor(outcome, c, design.size, units)
+    text, few = hidden_text(design, c, y, outcome, units)
+    variance, degrees = with_text(plausible(terms.variance(y), degrees, floor), degrees, text, few)
     weights = cluster_weights(c, design.size, design.cluster)
     chance = judgement_variance(outcome, weights, design.stratum, units.bounds, units.weights)
     of_pairs = pair_variance(c @ outcome, units.bounds, units.weights) - chance
-    both, degrees_both = with_pairs(variance, degrees, floor, of_pairs, units)
+    both, degrees_both = with_pairs(variance, degrees, of_pairs, units)
     return Errors(np.sqrt(variance), degrees, np.sqrt(both), degrees_both, chance, floor, text)
 
 

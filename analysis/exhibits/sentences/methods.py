@@ -129,8 +129,9 @@ _T_INTERVALS = {  # by whether samples are nested
     (Interval.T_SIZES, False): (
         "t intervals in which each size has the spread of its own runs (degrees of freedom by Satterthwaite)"
     ),
-    (Interval.T_HC3, False): (
-        "t intervals with HC3 errors (degrees of freedom of Bell and McCaffrey 2002), as some size has two runs"
+    (Interval.T_CLOSER, False): (
+        "t intervals, each the closer of two, as some size has two runs: with HC3 errors about the line (degrees of "
+        "freedom of Bell and McCaffrey 2002), or with the spread of each size's own runs (Satterthwaite)"
     ),
     (Interval.T_HC2, False): (
         "t intervals with HC2 errors (degrees of freedom of Bell and McCaffrey 2002), as some size has one run"
@@ -178,7 +179,9 @@ def _interval_methods(whole: pd.DataFrame, designs: Mapping[str, Design], config
     overlaps = [designs[name].overlap for names in groups.values() for name in names]
     if any(overlap is not None and overlap.max() > 0.005 for overlap in overlaps):
         details.append("Variances over runs are increased for the text that samples of one size share.")
-    details.append("Variances over runs are at least those of chance in single judgements.")
+    details.append(
+        "Variances over runs are no smaller than chance in single judgements alone makes them in one of 20 studies."
+    )
     return [" ".join(details), *text]
 
 
@@ -208,8 +211,7 @@ def _t_details(
 ) -> list[str]:
     """Describe t intervals of any errors: the reason for them, and those for new pairs too."""
     text = []
-    robust = [name for name, method in (("HC2", Interval.T_HC2), ("HC3", Interval.T_HC3)) if (method, False) in groups]
-    robust += ["CR2"] if (Interval.T_HC2, True) in groups else []
+    robust = [name for name, nested in (("HC2", False), ("CR2", True)) if (Interval.T_HC2, nested) in groups]
     if robust:
         text.append(f"{joined(robust)} errors include the distance of a bent curve from its line.")
     if config.interval == "t":

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 from scipy.stats import norm, t
 from statsmodels.stats.proportion import proportion_confint
 
 from analysis.config import CurvesConfig
 from analysis.curves.fit import fit_curves, onset, spread_limits
 from analysis.curves.intervals import Interval
+from tests.support.closer_errors import closer
 from tests.support.judged_runs import judged_from, overall
 
 CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=400, seed=1)
@@ -85,20 +85,19 @@ def test_an_onset_needs_a_rising_curve_above_its_baseline():
     assert overall(fit_curves(rising, CONFIG, untrained))["onset_baseline"] == "chance"
 
 
-def test_bands_of_lines_have_the_errors_of_statsmodels_predictions():
-    """Two runs a size: HC3 errors of the fitted accuracy (statsmodels), Student's limits."""
+def test_bands_of_lines_have_the_closer_errors():
+    """Two runs a size: errors of the line at each place by statsmodels, Student's limits."""
     sizes = np.repeat([1000, 2000, 4000, 8000], 2)
     accuracies = [0.5, 0.56, 0.58, 0.5, 0.62, 0.7, 0.7, 0.76]
     curves = fit_curves(judged_from(accuracies, sizes, [1, 2] * 4, pairs=1000), CONFIG)
     lines = curves.lines.query("level == 'overall'")
-    assert (curves.slopes["method"] == Interval.T_HC3.value).all()
+    assert (curves.slopes["method"] == Interval.T_CLOSER.value).all()
     assert (lines["words"].min(), lines["words"].max()) == pytest.approx((1000, 8000))
-    fit = sm.OLS(accuracies, sm.add_constant(np.log2(sizes))).fit(cov_type="HC3")
-    expected = fit.get_prediction(sm.add_constant(np.log2(lines["words"])))
-    np.testing.assert_allclose(lines["accuracy"], expected.predicted_mean)
-    ratio = (lines["high"] - lines["accuracy"]) / expected.se_mean
-    assert ratio.between(*t.ppf(0.975, [6, 2])).all()  # at most 6 degrees of freedom
-    np.testing.assert_allclose(lines["high"] - lines["accuracy"], lines["accuracy"] - lines["low"])
+    expected = np.array([closer(sizes, accuracies, at=np.log2(words)) for words in lines["words"]])
+    half = t.ppf(0.975, expected[:, 2]) * expected[:, 1]
+    np.testing.assert_allclose(lines["accuracy"], expected[:, 0])
+    np.testing.assert_allclose(lines["high"], np.minimum(expected[:, 0] + half, 1))
+    np.testing.assert_allclose(lines["low"], np.maximum(expected[:, 0] - half, 0))
 
 
 def test_lines_of_few_runs_have_no_band_and_of_one_size_no_points():

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-import statsmodels.api as sm
 from scipy.stats import t as student
 from scipy.stats import ttest_1samp, ttest_ind, ttest_rel
 from statsmodels.stats.multitest import multipletests
@@ -18,6 +17,7 @@ from analysis.curves.intervals import Interval, resampled_accuracies, resampled_
 from analysis.curves.p_values import holm
 from analysis.curves.units import units_of
 from pairscale.errors import RunError
+from tests.support.closer_errors import hc3, own_spreads
 from tests.support.judged_runs import judged_groups
 from tests.support.simulated_judgements import SimulatedJudgements
 
@@ -59,24 +59,27 @@ def test_two_nested_sizes_give_welchs_test_of_the_seeds_differences():
     np.testing.assert_allclose([difference["low"][0], difference["high"][0]], [interval.low, interval.high])
 
 
-def test_two_lines_are_compared_with_robust_errors():
-    """Two runs a size: HC3 variances (statsmodels) added, Bell and McCaffrey's degrees of freedom by Satterthwaite."""
-    sizes, spread = SIZES, np.tile([-0.06, 0.06], 3)
-    rising = {"a": (0.5 + 0.1 * np.log2(sizes / 1000) + spread, sizes), "b": (0.5 + spread[::-1] / 3, sizes)}
-    judged = judged_groups(rising)
+@pytest.mark.parametrize("bend", [0.0, 0.3])
+def test_two_lines_of_two_runs_a_size_are_compared(bend):
+    """Variances by statsmodels added, degrees of freedom by Welch and Satterthwaite; the closer of two methods."""
+    sizes, spread = SIZES, np.tile([-0.06, 0.06], 3) * np.repeat([1, 0.5, 0.8], 2)
+    bent = 0.5 + 0.1 * np.log2(sizes / 1000) + spread - bend * (sizes == 2000)
+    judged = judged_groups({"a": (bent, sizes), "b": (0.5 + spread[::-1] / 3, sizes)})
     row = overall_difference(judged)
-    assert row["method"] == Interval.T_HC3
-    x = sm.add_constant(np.log2(sizes))
-    fits = [
-        sm.OLS(judged.outcome[of].mean(axis=1, dtype=float), x).fit(cov_type="HC3")
-        for of in (slice(0, 6), slice(6, 12))
-    ]
-    (a, b), variances = ([fit.params[1] for fit in fits], np.array([fit.bse[1] ** 2 for fit in fits]))
-    h = np.diag(x @ np.linalg.pinv(x))
-    terms = (np.linalg.pinv(x)[1] / (1 - h))[:, None] * (np.eye(6) - x @ np.linalg.pinv(x))
-    free = np.trace(terms @ terms.T) ** 2 / np.square(terms @ terms.T).sum()
-    degrees, error = variances.sum() ** 2 / (variances**2 / free).sum(), np.sqrt(variances.sum())
-    half = student.ppf(0.975, degrees) * error
+    assert row["method"] == Interval.T_CLOSER
+    means = [judged.outcome[of].mean(axis=1, dtype=float) for of in (slice(0, 6), slice(6, 12))]
+    limits = []
+    for method in (hc3, own_spreads):
+        (a, error_a, free_a), (b, error_b, free_b) = (method(sizes, y) for y in means)
+        error = np.hypot(error_a, error_b)
+        degrees = error**4 / (error_a**4 / free_a + error_b**4 / free_b)
+        if method == own_spreads:
+            # Variances of a slope over three sizes: (s^2 of the first and of the last) / 2 / 4, one degree each.
+            parts = np.array([y[of].var(ddof=1) / 8 for y in means for of in (slice(0, 2), slice(4, 6))])
+            degrees = min(parts.sum() ** 2 / (parts**2).sum(), 4)
+        limits.append((student.ppf(0.975, degrees) * error, error, degrees))
+    half, error, degrees = min(limits)
+    assert (half == limits[1][0]) == (bend > 0)
     assert row["difference"] == pytest.approx(a - b)
     expected = [a - b - half, a - b + half, 2 * student.sf(abs(a - b) / error, degrees)]
     np.testing.assert_allclose(row[["low", "high", "p"]].astype(float), expected)

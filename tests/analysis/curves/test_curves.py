@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 from hypothesis import given
-from scipy.stats import f
+from scipy.stats import chi2, f
 from scipy.stats import t as student
 from statsmodels.stats.anova import anova_lm
 
@@ -27,6 +27,7 @@ from analysis.curves.variance import pair_variance
 from analysis.measures.perplexity import perplexity_curves
 from analysis.study.collect import collect
 from analysis.study.judgements import judgements
+from tests.support.closer_errors import closer, hc3, own_spreads
 from tests.support.judged_runs import judged_from, overall
 from tests.support.simulated_study import SimulatedStudy
 
@@ -44,27 +45,23 @@ def test_lines_equal_statsmodels():
         np.testing.assert_allclose(line.r2[u], reference.rsquared)
 
 
-def robust_error(x, y, weights, method):
-    """Return the standard error of a slope by HC2 or HC3 and its degrees of freedom, as a quadratic form.
+def robust_error(x, y, weights):
+    """Return the standard error of a slope by HC2 and its degrees of freedom, as a quadratic form.
 
-    HC2 divides each squared residual by its variance if runs have one spread, which weighted leverages do not give;
+    Each squared residual is divided by its variance if runs have one spread, which weighted leverages do not give;
     degrees of freedom are those of Bell and McCaffrey (2002).
     """
     model = sm.add_constant(x)
     solved = np.linalg.inv(model.T @ np.diag(weights) @ model) @ model.T @ np.diag(weights)
     residual = np.eye(len(x)) - model @ solved
-    scale = (residual**2).sum(axis=1) if method == Interval.T_HC2 else np.diag(residual) ** 2
-    form = residual.T @ np.diag(solved[1] ** 2 / scale) @ residual
-    if method == Interval.T_HC2:  # unbiased at equal spread
-        np.testing.assert_allclose(np.trace(form), (solved[1] ** 2).sum())
+    form = residual.T @ np.diag(solved[1] ** 2 / (residual**2).sum(axis=1)) @ residual
+    np.testing.assert_allclose(np.trace(form), (solved[1] ** 2).sum())  # unbiased at equal spread
     return np.sqrt(y @ form @ y), np.trace(form) ** 2 / np.trace(form @ form)
 
 
 @pytest.mark.parametrize(
     ("runs", "method", "cov_type"),
     [
-        ((2,) * 4, Interval.T_HC3, "HC3"),
-        ((4, 2, 3, 2), Interval.T_HC3, "HC3"),
         ((5, 5, 3, 1), Interval.T_HC2, None),
         ((1,) * 4, Interval.T_HC2, "HC2"),
     ],
@@ -80,7 +77,7 @@ def test_regression_intervals_equal_statsmodels(runs, method, cov_type):
     accuracies = np.round(0.5 + 0.03 * (x - x.min()) + np.random.default_rng(1).normal(0, 0.1, len(x)), 2)
     row = overall(fit_curves(judged_from(accuracies, sizes, seeds), CONFIG))
     reference = sm.WLS(accuracies, sm.add_constant(x), weights=weights).fit(cov_type=cov_type or "nonrobust")
-    error, degrees = robust_error(x, accuracies, weights, method)
+    error, degrees = robust_error(x, accuracies, weights)
     assert row["method"] == method
     if cov_type:
         np.testing.assert_allclose(error, reference.bse[1])
@@ -91,17 +88,46 @@ def test_regression_intervals_equal_statsmodels(runs, method, cov_type):
     assert row["low_new_pairs"] <= row["low"] < row["slope"] < row["high"] <= row["high_new_pairs"]
 
 
-def test_with_three_runs_a_size_slopes_use_each_sizes_spread():
-    """The variance is HC2 of a regression on the sizes (statsmodels), the degrees of freedom are Satterthwaite's."""
-    sizes, seeds = np.repeat([125_000, 250_000, 500_000], 3), [1, 2, 3] * 3
-    accuracies = np.array([0.3, 0.5, 0.8, 0.57, 0.63, 0.6, 0.69, 0.66, 0.7])
+def limits_by(method, sizes, accuracies):
+    """Return slope and limits by one of the functions of tests/support/closer_errors.py."""
+    slope, error, degrees = method(sizes, accuracies)
+    half = student.ppf(0.975, degrees) * error
+    return slope, slope - half, slope + half
+
+
+def noisy_runs(runs, more=0.0):
+    """Return sizes, seeds and accuracies of runs about a line, the largest size `more` above it."""
+    sizes = np.repeat(125_000 * 2 ** np.arange(len(runs)), runs)
+    noise = np.random.default_rng(1).normal(0, 0.05, len(sizes)) + more * (sizes == sizes.max())
+    accuracies = np.round(0.4 + 0.03 * np.log2(sizes / 125_000) + noise, 2)
+    return sizes, np.concatenate([np.arange(n) for n in runs]), accuracies
+
+
+@pytest.mark.parametrize("runs", [(3, 3, 3), (4, 3, 5, 3)])
+def test_with_three_runs_a_size_slopes_use_each_sizes_spread(runs):
+    sizes, seeds, accuracies = noisy_runs(runs)
     row = overall(fit_curves(judged_from(accuracies, sizes, seeds), CONFIG))
-    contrast = np.array([-0.5, 0, 0.5])
-    reference = sm.OLS(accuracies, np.repeat(np.eye(3), 3, axis=0)).fit(cov_type="HC2").t_test(contrast)
-    of_size = contrast[[0, 2]] ** 2 * np.array([accuracies[:3].var(ddof=1), accuracies[6:].var(ddof=1)]) / 3
-    half = student.ppf(0.975, of_size.sum() ** 2 / (of_size**2 / 2).sum()) * reference.sd[0, 0]
     assert row["method"] == Interval.T_SIZES
-    np.testing.assert_allclose([row["low"], row["high"]], reference.effect + np.array([-half, half]), rtol=1e-6)
+    np.testing.assert_allclose(row[["slope", "low", "high"]].astype(float), limits_by(own_spreads, sizes, accuracies))
+
+
+@pytest.mark.parametrize(
+    ("runs", "more", "by"),
+    [
+        ((2, 2, 2, 2), 0.0, hc3),
+        ((2, 2, 2, 2), 0.3, own_spreads),
+        ((4, 2, 3, 2), 0.0, hc3),
+        ((4, 2, 3, 2), 0.3, own_spreads),
+    ],
+)
+def test_with_two_runs_a_size_the_closer_limits_count(runs, more, by):
+    """Those of HC3 about the line where runs lie on one, those of each size's spread where the curve bends."""
+    sizes, seeds, accuracies = noisy_runs(runs, more)
+    row = overall(fit_curves(judged_from(accuracies, sizes, seeds), CONFIG))
+    assert row["method"] == Interval.T_CLOSER
+    expected = limits_by(by, sizes, accuracies)
+    assert expected == limits_by(closer, sizes, accuracies)
+    np.testing.assert_allclose(row[["slope", "low", "high"]].astype(float), expected, rtol=1e-6)
 
 
 def test_sizes_weigh_equally_however_many_runs_they_have():
@@ -155,8 +181,12 @@ def test_pair_difficulty_that_is_the_same_at_each_size_adds_no_variance_to_the_s
     assert row["method"] == Interval.BOOTSTRAP
     # Runs do not differ: left is the chance of two judgements at either end, as beside fifty of them at each size.
     smooth = [(50 * m + 2) / 54 * (50 * (1 - m) + 2) / 54 - m * (1 - m) for m in (0.5, 0.7)]
-    half = 1.959963984540054 * np.sqrt(np.maximum(smooth, 0).sum() / 50)
-    np.testing.assert_allclose([row["slope"], row["low"], row["high"]], [0.2, 0.2 - half, 0.2 + half], atol=1e-6)
+    # An estimate of that variance lies below chi2(.05) / f of it in one of 20 studies, f being four to eight.
+    chance = np.maximum(smooth, 0).sum() / 50
+    least, most = sorted(student.ppf(0.975, f) * np.sqrt(chance * chi2.ppf(0.05, f) / f) for f in (4, 8))
+    assert row["slope"] == pytest.approx(0.2)
+    for half in (row["slope"] - row["low"], row["high"] - row["slope"]):
+        assert least * (1 - 1e-6) <= half <= most * (1 + 1e-6)
     # Of the ten pairs two gain with the doubling, so the slope of a resample is binomial(10, .2) / 10.
     drawn = np.random.default_rng(3).binomial(10, 0.2, size=100_000) / 10
     error, degrees = np.array([np.sqrt(0.2 * 0.8 / 9)]), np.array([9.0])  # of a mean over ten pairs; runs do not differ
@@ -228,7 +258,7 @@ def test_the_same_seed_gives_the_same_numbers():
         ([1000, 2000, 4000], [1, 1, 1], Interval.T_HC2, "one run a size"),
         ([1000, 1000, 2000, 4000], [1, 2, 1, 1], Interval.T_HC2, "one run at 2 of 3 sizes"),
         ([1000, 1000, 2000], [1, 2, 1], Interval.NONE, "one run at one of two sizes"),
-        ([1000, 1000, 2000, 2000], [1, 2, 1, 2], Interval.T_HC3, ""),
+        ([1000, 1000, 2000, 2000], [1, 2, 1, 2], Interval.T_CLOSER, ""),
     ],
 )
 def test_few_runs_limit_the_interval_method_and_get_a_note(sizes, seeds, method, note):

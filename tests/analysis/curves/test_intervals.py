@@ -10,7 +10,7 @@ import pytest
 import statsmodels.api as sm
 import statsmodels.formula.api as smf
 from scipy.linalg import sqrtm
-from scipy.stats import binom, norm, ttest_1samp, ttest_ind
+from scipy.stats import binom, chi2, ttest_1samp, ttest_ind
 from scipy.stats import t as student
 from statsmodels.stats.anova import anova_lm
 
@@ -21,16 +21,21 @@ from analysis.curves.intervals import (
     Interval,
     at_least,
     fit_lines,
+    hidden_text,
+    hidden_variance,
+    plausible,
     resampled_accuracies,
     resampled_runs,
     run_terms,
     single_judgements,
 )
 from analysis.curves.variance import (
+    chance_at_sizes,
     cluster_weights,
     judgement_variance,
     pair_variance,
     satterthwaite,
+    shared_text,
     shared_text_variance,
     stratum_products,
 )
@@ -104,6 +109,38 @@ def test_chance_in_judgements_is_the_residual_of_two_way_anova():
     np.testing.assert_allclose(variance, expected, rtol=1e-6)
 
 
+def test_chance_at_sizes_is_the_residual_of_two_way_anova():
+    """Of a run's accuracy, and none at a size of one run, whose residual is not known."""
+    rng = np.random.default_rng(2)
+    outcome, size = rng.integers(0, 2, size=(8, 9)).astype(float), np.array([0, 0, 0, 1, 1, 1, 1, 2])
+    found = chance_at_sizes(outcome, size, np.array([0, 4, 9]), np.array([[0.5, 1.0], [0.5, 0.0]]))
+    expected = np.zeros((3, 2))
+    for s in (0, 1):
+        of_paradigms = []
+        for pairs in (range(4), range(4, 9)):
+            rows = outcome[size == s][:, pairs]
+            runs, n = rows.shape
+            table = {"y": rows.ravel(), "run": np.repeat(range(runs), n), "pair": np.tile(range(n), runs)}
+            anova = anova_lm(smf.ols("y ~ C(run) + C(pair)", pd.DataFrame(table)).fit())
+            of_paradigms.append(anova.loc["Residual", "mean_sq"] / n)
+        expected[s] = sum(of_paradigms) / 4, of_paradigms[0]
+    np.testing.assert_allclose(found, expected)
+
+
+def test_chance_in_judgements_is_no_effect_of_shared_text():
+    """Runs that differ by chance alone share nothing that new text would change, but for what few runs show of it."""
+    size, share = np.repeat([0, 1], 50), np.repeat([0.4, 0.8], 50)
+    design = Design(1.0 * size, size, np.tile(np.arange(50), 2), False, overlap=share)
+    units = simulated_judgements(pairs=100).units
+    outcome = (np.random.default_rng(0).uniform(size=(100, 400)) < 0.7).astype(float)
+    y = np.add.reduceat(outcome, units.bounds[:-1], axis=1) / 100 @ units.weights
+    with_chance = hidden_variance(design, design.contrast, y)
+    without = hidden_text(design, design.contrast, y, outcome, units)[0]
+    # Of .7 x .3 / 400 for a run, f / (1 - f) each: 2/3 and 4, one size unrelated to the other.
+    np.testing.assert_allclose(with_chance[0], 0.7 * 0.3 / 400 * (2 / 3 + 4), rtol=0.3)
+    assert (without <= 0.4 * with_chance).all()
+
+
 def test_variance_over_runs_and_pairs_is_counted_once():
     """The variance of slopes over many studies is the sum of the components with the chance in judgements once."""
     slopes, once, twice = [], [], []
@@ -166,7 +203,7 @@ def test_the_chance_in_judgements_is_not_subtracted_where_a_size_has_one_run():
 
 
 def test_robust_terms_are_statsmodels_hc2_and_hc3():
-    """Variances and covariance of mean and slope equal those of weighted least squares, for any numbers of runs."""
+    """Variances and correlation of mean and slope equal those of weighted least squares, for any numbers of runs."""
     for counts, method, cov_type in (((2, 2, 2), Interval.T_HC2, "HC2"), ((4, 2, 3, 1, 2), Interval.T_HC3, "HC3")):
         sizes, size = len(counts), np.repeat(np.arange(len(counts)), counts)
         design = Design(1.0 * size, size, np.concatenate([np.arange(n) for n in counts]), False)
@@ -176,8 +213,9 @@ def test_robust_terms_are_statsmodels_hc2_and_hc3():
         for u in range(3):
             x = sm.add_constant(design.x - (sizes - 1) / 2)
             reference = sm.WLS(y[:, u], x, weights=design.weights).fit(cov_type=cov_type).cov_params()
-            variances = of_mean.variance(y)[u], of_slope.variance(y)[u], of_mean.covariance(of_slope, y, y)[u]
-            np.testing.assert_allclose(variances, [reference[0, 0], reference[1, 1], reference[0, 1]])
+            together = reference[0, 1] / np.sqrt(reference[0, 0] * reference[1, 1])
+            variances = of_mean.variance(y)[u], of_slope.variance(y)[u], of_mean.correlation(of_slope, y, y)[u]
+            np.testing.assert_allclose(variances, [reference[0, 0], reference[1, 1], together])
 
 
 def club_sandwich(x, y, weights, cluster):
@@ -277,6 +315,22 @@ def test_the_variance_over_new_texts_includes_the_text_that_samples_share():
     assert np.mean(variances) == pytest.approx(np.var(slopes), rel=0.1)
 
 
+def test_degrees_of_freedom_of_shared_text():
+    """Of one size that shares text those of its variance; of several by simulation: 2 V^2 / f is the variance of V."""
+    rng = np.random.default_rng(4)
+    size = np.repeat([0, 1], [3, 5])
+    c = slope_weights(1.0 * size, 1 / np.bincount(size)[size][None])[0]
+    variance, degrees = shared_text(c, rng.normal(size=(8, 2)), size, np.where(size == 1, 0.5, 0.0))
+    np.testing.assert_allclose(degrees, 4)
+    assert (variance > 0).all()
+    size = np.repeat([0, 1, 2], 30)
+    c = slope_weights(1.0 * size, np.ones((1, 90)))[0]
+    variance, degrees = shared_text(c, rng.normal(size=(90, 4000)), size, np.repeat([0.1, 0.3, 0.6], 30))
+    assert np.median(degrees) == pytest.approx(2 * variance.mean() ** 2 / variance.var(), rel=0.15)
+    none = shared_text(c, np.zeros((90, 1)), size, np.full(90, 0.5))
+    np.testing.assert_array_equal(none, [[0], [np.inf]])
+
+
 def test_ranks_of_equal_slopes_have_wide_limits():
     """Slopes that are far apart have one possible rank; equal slopes share theirs (pairwise tests, Holm)."""
     size = np.repeat(np.arange(4), 5)
@@ -344,13 +398,27 @@ def test_single_judgements_of_differences_add_one_loss_and_one_gain():
 
 
 @pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
-def test_limits_are_no_closer_than_chance_in_judgements_gives(confidence):
-    """Two equal runs a size at the ceiling have at least the normal limits of the variance of judgements."""
+def test_limits_are_no_closer_than_chance_in_judgements_makes_plausible(confidence):
+    """Two equal runs a size at the ceiling: an estimate that the variance of judgements gives in one of 20 studies."""
     cell = simulated_judgements(seeds=2, pairs=10)
     outcome = np.ones((8, 40), np.float32)
     fit = fit_group("g", outcome, cell.design, cell.units, "auto")
     config = CurvesConfig("lp", "auto", confidence, 100, 1)
     low, high, *_ = slope_limits(fit, config)
-    half = norm.ppf(0.5 + confidence / 2) * np.sqrt(fit.errors.floor)
-    assert (high - fit.line.slope >= half * (1 - 1e-9)).all()
-    assert (fit.line.slope - low >= half * (1 - 1e-9)).all()
+    # At equal spread (2.25 + .25 + .25 + 2.25)^2 / (2.25^2 + .25^2 + .25^2 + 2.25^2) degrees of freedom.
+    degrees = 25 / 10.25
+    added = 2 / (2 * 10 + 4)  # of 20 judgements of a paradigm at a size, and four more: 22 of 24 right
+    of_paradigm = added * (1 - added) / 10 * (fit.design.contrast**2).sum()
+    np.testing.assert_allclose(fit.errors.floor[3:], of_paradigm)
+    least = fit.errors.floor * chi2.ppf(0.05, degrees) / degrees
+    half = student.ppf(0.5 + confidence / 2, degrees) * np.sqrt(least)
+    np.testing.assert_allclose([high - fit.line.slope, fit.line.slope - low], [half, half], rtol=1e-6)
+
+
+def test_one_of_twenty_estimates_is_raised():
+    """Estimates of a variance of chance alone are raised in 5% of studies, to their 5% quantile."""
+    degrees = np.full(20_000, 3.0)
+    estimates = 2.0 * np.random.default_rng(0).chisquare(3, 20_000) / 3
+    raised = plausible(estimates, degrees, np.full(20_000, 2.0))
+    assert (raised > estimates).mean() == pytest.approx(0.05, abs=0.006)
+    np.testing.assert_allclose(raised.min(), np.quantile(estimates, 0.05), rtol=0.1)

@@ -56,13 +56,13 @@ def test_equal_runs_at_the_largest_size_are_no_square_root_of_a_negative_number(
     assert row["status"] in (UNBOUNDED, ESTIMATED)
 
 
-def by_line(x, y, people, error=0.0, cov_type="nonrobust", degrees=None):
+def by_line(x, y, people, error=0.0):
     """Return log2(words) by the line, its low and high limit, and whether they are bounds."""
-    reference = sm.OLS(y, sm.add_constant(x - x.mean())).fit(cov_type=cov_type, use_t=True)
+    reference = sm.OLS(y, sm.add_constant(x - x.mean())).fit()
     intercept, slope = reference.params
     covariance = reference.cov_params()
     variances = (np.array([error**2 + covariance[0, 0]]), covariance[1:, 1], -covariance[:1, 1])
-    quantile = np.array([student.ppf(0.975, len(x) - 2 if degrees is None else degrees)])
+    quantile = np.array([student.ppf(0.975, len(x) - 2)])
     low, high, bounded = fieller(np.array([people - intercept]), np.array([slope]), variances, quantile)
     return x.mean() + (people - intercept) / slope, x.mean() + low[0], x.mean() + high[0], bool(bounded[0])
 
@@ -206,14 +206,18 @@ def test_each_kind_of_curve_has_its_status_and_text(accuracies, people, status, 
     assert row["text"].startswith(text)
     assert list(row.index) == COLUMNS
     if status == ESTIMATED:
-        # By hand, of sizes at -3, -1, 1 and 3 with two runs: ((1 - h)^-2 weighted) residuals, Bell and McCaffrey.
+        # Runs lie on the line, and HC3 limits are closer. By hand, of sizes at -3, -1, 1 and 3 with two runs each, .01
+        # above and below the line: a residual counts (1 - h)^-2 times, which leaves mean and slope uncorrelated.
         c = np.repeat([-3.0, -1, 1, 3], 2)
         h = 1 / 8 + c**2 / 40
         terms = (c / (1 - h))[:, None] * (np.eye(8) - 1 / 8 - np.outer(c, c) / 40)
-        products = terms @ terms.T
-        degrees = np.trace(products) ** 2 / (products**2).sum()
-        _, low, high, _ = by_line(np.log2(WORDS), np.asarray(accuracies), people, cov_type="HC3", degrees=degrees)
-        np.testing.assert_allclose(np.log2([row["low"], row["high"]]), [low, high], rtol=1e-3)
+        degrees = np.trace(terms @ terms.T) ** 2 / ((terms @ terms.T) ** 2).sum()
+        variances = [((0.01 * weight / (1 - h)) ** 2).sum() for weight in (1 / 8, 2 * c / 40)]
+        quantile = np.array([student.ppf(0.975, degrees)])
+        of_line = (np.array([variances[0]]), np.array([variances[1]]), np.zeros(1))
+        low, high, _ = fieller(np.array([people - 0.575]), np.array([0.05]), of_line, quantile)
+        middle = np.log2(WORDS).mean()
+        np.testing.assert_allclose(np.log2([row["low"], row["high"]]), middle + np.array([low[0], high[0]]), rtol=1e-3)
         wider = words_to_people(judged_once(accuracies, WORDS), CONFIG, people_at(people, 0.02)).iloc[0]
         assert wider["low"] < row["low"]
         assert row["high"] < wider["high"]

@@ -167,7 +167,7 @@ BENT = "errors include the distance of a bent curve from its line"
 @pytest.mark.parametrize(
     ("counts", "more", "there", "not_there"),
     [
-        ([2] * 4, {}, ["They are t intervals with HC3 errors", "as some size has two runs", BENT, WHY], ["HC2"]),
+        ([2] * 4, {}, ["each the closer of two, as some size has two runs: with HC3 errors", WHY], ["HC2", BENT]),
         ([3] * 4, {}, ["each size has the spread of its own runs", WHY, FITTED], ["HC2", "HC3", BENT, "resamples"]),
         ([1] * 4, {}, ["HC2 errors", "as some size has one run", "none has a band"], ["HC3", "lack of fit", "Bands"]),
         ([5] * 4, {}, ["They are from a crossed bootstrap (50 resamples, seed 1). Runs are drawn"],
@@ -210,10 +210,10 @@ def test_the_methods_paragraph_names_the_curves_of_each_interval():
     }
     text = methods_of(study(counts))
     assert "Those of txl are t intervals with HC2 errors" in text
-    assert "Those of gru and ngram are t intervals with HC3 errors" in text
+    assert "Those of gru and ngram are t intervals, each the closer of two" in text
     assert "Those of llama are t intervals in which each size" in text
     assert "Those of lstm are from a crossed bootstrap" in text
-    assert "HC2 and HC3 errors include the distance" in text
+    assert "HC2 errors include the distance" in text
     assert "Without an interval: lone (one size only: no slope)." in text
     assert text.count("For new pairs too, t intervals add") == text.count(WHY) == 1
     assert "do not differ where both the interval and two one-sided tests" in text

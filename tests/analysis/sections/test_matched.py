@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
-from scipy.stats import linregress, norm, t
+from scipy.stats import chi2, linregress, t
 
 from analysis.curves.intervals import Interval, judgement_floor
 from analysis.curves.matched_pairs import companions, match, slopes_of_both, vocabulary_share
@@ -109,8 +109,10 @@ def test_slopes_are_those_of_a_regression_and_differences_are_paired_by_run(both
     change = matched.second.outcome - matched.first.outcome
     weights = at[size] / 3 / (at**2).sum()
     units = replace(units_of(matched.first.pairs), differences=True)
-    least = np.sqrt(judgement_floor(change, weights, size, units)[0])
-    half = max(t.ppf(0.975, of_size.sum() ** 2 / (of_size**2 / 2).sum()) * error, norm.ppf(0.975) * least)
+    # Chance in single judgements gives an estimate of its variance below chi2(.05) / degrees in one of 20 studies.
+    degrees = of_size.sum() ** 2 / (of_size**2 / 2).sum()
+    least = judgement_floor(change, weights, size, units)[0] * chi2.ppf(0.05, degrees) / degrees
+    half = t.ppf(0.975, degrees) * max(error, np.sqrt(least))
     assert [row["low"], row["high"]] == pytest.approx([fits[2].slope - half, fits[2].slope + half])
     assert row["high_new_pairs"] - row["low_new_pairs"] >= row["high"] - row["low"] - 1e-12
 

@@ -1,0 +1,22 @@
+"""Tables of simulated designs that can be made design by design, as each has random numbers of its own."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from pairscale.files import write_text
+
+
+def write_designs(file: Path, table: pd.DataFrame, names: Sequence[str]) -> None:
+    """Write the rows of designs to a CSV file, in place of their former rows; all rows in the order of `names`.
+
+    Rows of designs that are not in `names` are dropped.
+    """
+    if file.exists():
+        former = pd.read_csv(file, dtype={"runs": str})
+        table = pd.concat([former[~former["design"].isin(table["design"])], table], ignore_index=True)
+    table = table[table["design"].isin(names)]
+    order = table["design"].map({name: place for place, name in enumerate(names)})
+    table = table.iloc[order.argsort(kind="stable")]
+    write_text(file, table.to_csv(index=False, lineterminator="\n"))

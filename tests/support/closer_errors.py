@@ -1,0 +1,46 @@
+"""The errors of a slope, or of a line at some place, by statsmodels and the formulas of the papers."""
+
+import numpy as np
+import statsmodels.api as sm
+from scipy.stats import t as student
+
+
+def own_spreads(words, accuracies, at=None):
+    """Return estimate, standard error and degrees of freedom from each size's own spread.
+
+    The error is HC2 of a regression on the sizes (statsmodels); degrees are Satterthwaite's (1946), at most those at
+    equal spreads. Of the slope, or of the line at log2(words) `at`.
+    """
+    words, accuracies = np.asarray(words), np.asarray(accuracies, dtype=float)
+    sizes, counts = np.unique(words, return_counts=True)
+    x = np.log2(sizes)
+    contrast = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
+    contrast = contrast if at is None else 1 / len(x) + (at - x.mean()) * contrast
+    dummies = (words[:, None] == sizes).astype(float)
+    test = sm.OLS(accuracies, dummies).fit(cov_type="HC2").t_test(contrast)
+    spread = np.array([accuracies[words == size].var(ddof=1) for size in sizes])
+    parts, equal = contrast**2 * spread / counts, contrast**2 / counts
+    degrees, most = (of.sum() ** 2 / (of**2 / (counts - 1)).sum() for of in (parts, equal))
+    return test.effect[0], test.sd[0, 0], min(degrees, most)
+
+
+def hc3(words, accuracies, at=None):
+    """Return the same by HC3 about the line (statsmodels), with the degrees of freedom of Bell and McCaffrey (2002)."""
+    words, accuracies = np.asarray(words), np.asarray(accuracies, dtype=float)
+    sizes, place, counts = np.unique(words, return_inverse=True, return_counts=True)
+    weights, middle = 1 / counts[place], np.log2(sizes).mean()
+    model = np.column_stack([np.ones(len(words)), np.log2(words) - middle])
+    fit = sm.WLS(accuracies, model, weights=weights).fit(cov_type="HC3")
+    wanted = np.array([0, 1]) if at is None else np.array([1, at - middle])
+    solved = np.linalg.inv(model.T @ (weights[:, None] * model)) @ (model.T * weights)
+    apart = np.eye(len(words)) - model @ solved
+    form = apart.T @ np.diag((wanted @ solved / np.diag(apart)) ** 2) @ apart
+    error = np.sqrt(wanted @ fit.cov_params() @ wanted)
+    np.testing.assert_allclose(error**2, accuracies @ form @ accuracies)
+    return wanted @ fit.params, error, np.trace(form) ** 2 / np.trace(form @ form)
+
+
+def closer(words, accuracies, at=None):
+    """Return the one of the two whose 95% limits are closer."""
+    both = [own_spreads(words, accuracies, at), hc3(words, accuracies, at)]
+    return min(both, key=lambda one: one[1] * student.ppf(0.975, one[2]))
