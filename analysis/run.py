@@ -42,11 +42,11 @@ from analysis.sections.pretrained_models import Judge, curves_beside, models_sec
 from analysis.sections.reading_times import reading_sections
 from analysis.sections.section import Report, Section, TableSection, fill
 from analysis.simulation.coverage import can_be_simulated, coverage_table, simulated_coverage
+from analysis.study.baselines import baseline_judgements
 from analysis.study.collect import Study
 from analysis.study.combine import combine, common_labels
 from analysis.study.judgements import Judgements, labels_of, no_such_scores
 from analysis.study.sources.source import FILES, WANDB, requested_source, sources
-from analysis.study.untrained import untrained_judgements
 from eval.config import is_of_pairs
 from eval.published import read_published
 from eval.questionnaire.answers import Sheet
@@ -75,7 +75,8 @@ def analyse(config: AnalysisConfig) -> None:
     analysis = Analysis(study, config, Console(), Console(stderr=True, highlight=False), benchmark_names(labels))
     runs = config.paths.runs if config.source in (FILES, WANDB) else None  # others' numbers have no commands of ours
     commands = [command for name in names for command in study_commands(runs, name)] if runs else []
-    report = analysis.report(labels, notes, several=len(names) > 1, commands=commands)
+    several = sum(len(of.runs) + len(of.unplaced) > 0 for of in studies) > 1
+    report = analysis.report(labels, notes, several=several, commands=commands)
     folder = Path(config.paths.reports) / study.name
     if config.source != FILES:  # in a folder of its own, as run folders give a fuller report
         folder = folder.with_name(f"{study.name}+{config.source}")
@@ -137,8 +138,8 @@ class Analysis:
             judged.notes += notes
         extent_text = f"{len(judged.runs)} runs on {judged.pairs_text}"
         with self.quiet.status(f"{escape(self.names[label])}: fitting curves to {extent_text}"):
-            untrained = untrained_judgements(self.study, judged, self.judge, self.config.ties)
-            curves = fit_curves(judged, config, untrained)
+            baselines = baseline_judgements(self.study, judged, self.judge, self.config.ties)
+            curves = fit_curves(judged, config, baselines)
         curves.slopes = with_published(curves.slopes, judged.runs, benchmark)
         published = read_published(benchmark)
         people = people_of(sheets, self.study, judged, self.config) if sheets else None
@@ -146,14 +147,14 @@ class Analysis:
             published = people.beside(published)
         with self.quiet.status(f"{escape(self.names[label])}: comparing shapes and slopes, words to reach people"):
             tables = curve_tables(judged, published, config, people.accuracy if people else None)
-        section = Section(judged, curves, published, tables, people)
-        section.ablations = self._ablations(judged, untrained)
+        section = Section(judged, curves, published, tables, people, baselines)
+        section.ablations = self._ablations(judged, baselines)
         if section.ablations:
             tables |= section.ablations.tables
             section.effects = ablation_findings(section.ablations, config)
             judged.notes += section.ablations.notes
         with self.quiet.status(f"{escape(self.names[label])}: order of acquisition and shapes"):
-            section.acquisition = acquire(judged, config, untrained)
+            section.acquisition = acquire(judged, config, baselines)
         if section.acquisition:
             tables |= section.acquisition.tables
         self._coverage(section)
@@ -177,11 +178,11 @@ class Analysis:
         results = [*with_progress(studies, what, config.coverage_studies, "studies")]
         section.tables["simulated-coverage"] = coverage_table(results, units_of(judged.pairs))
 
-    def _ablations(self, judged: Judgements, untrained: Judgements | None) -> Ablations | None:
+    def _ablations(self, judged: Judgements, baselines: Judgements | None) -> Ablations | None:
         """Compare the runs of a study's interventions, if it has any."""
         direct = direct_paradigms(judged.runs, self.study.config, judged.label.partition("+")[0])
         with self.quiet.status(f"{escape(self.names[judged.label])}: comparing ablations with their controls"):
-            return compare_ablations(judged, direct, self.config.analysis, untrained)
+            return compare_ablations(judged, direct, self.config.analysis, baselines)
 
     def _print_curves(self, section: Section) -> None:
         """Print warnings, findings and the table of slopes, in the order of the page."""
