@@ -15,6 +15,7 @@ from pairscale.command.schemas import NOT_IN_DIGEST, store_schemas
 from pairscale.errors import ConfigError, check_above, check_between, check_choice, check_seed
 
 INTERVALS = ("auto", "bootstrap", "t")
+COUNT, LEAVE_OUT = FAULTY = ("count", "leave_out")
 
 
 # Pixels of each unit of length that figures may have.
@@ -77,6 +78,7 @@ class CurvesConfig:
     equivalence_margin: float = 0.005  # accuracy per doubling: slopes that differ by less are called alike
     ablation_margin: float = 0.02  # accuracy: differences of ablations within it are called equivalent
     acquisition_margin: float = 0.1  # accuracy above the baseline from which a paradigm counts as acquired
+    faulty_pairs: str = COUNT  # pairs that are known to be faulty: counted, as published, or left out
     children: str | None = None  # a file: words and the age at which children know them
     children_text: str | None = None  # the text of eval.surprisal whose words are compared; null: the only one
     coverage: bool = False  # simulate studies like this one: how often its intervals hold
@@ -86,6 +88,7 @@ class CurvesConfig:
     def __post_init__(self) -> None:
         check_between("analysis.coverage_studies", self.coverage_studies, 20, 10**6)
         check_choice("analysis.interval", self.interval, INTERVALS)
+        check_choice("analysis.faulty_pairs", self.faulty_pairs, FAULTY)
         if not 0 < self.confidence < 1:
             raise ConfigError(f"analysis.confidence={self.confidence}: must lie between 0 and 1")
         check_between("analysis.resamples", self.resamples, 1, 10**6)

@@ -18,9 +18,10 @@ from hydra.core.hydra_config import HydraConfig
 from rich.console import Console
 from rich.markup import escape
 
-from analysis.config import AnalysisConfig
+from analysis.config import COUNT, AnalysisConfig
 from analysis.curves.ablations.ablations import Ablations, compare_ablations
 from analysis.curves.acquisition.acquisition import acquire
+from analysis.curves.faulty import faulty_changes
 from analysis.curves.fit import ALL_PAIRS, fit_curves
 from analysis.curves.units import units_of
 from analysis.exhibits.sentences.ablations import ablation_findings
@@ -45,6 +46,7 @@ from analysis.simulation.coverage import can_be_simulated, coverage_table, simul
 from analysis.study.baselines import baseline_judgements
 from analysis.study.collect import Study
 from analysis.study.combine import combine, common_labels
+from analysis.study.faulty import without_faulty
 from analysis.study.judgements import Judgements, labels_of, no_such_scores
 from analysis.study.sources.source import FILES, WANDB, requested_source, sources
 from eval.config import is_of_pairs
@@ -100,8 +102,11 @@ class Analysis:
 
     @property
     def judge(self) -> Judge:
-        """The function that reads judgements of the study."""
-        return sources()[self.config.source].judge
+        """The function that reads judgements of the study, without faulty pairs if they are to be left out."""
+        read = sources()[self.config.source].judge
+        if self.config.analysis.faulty_pairs == COUNT:
+            return read
+        return lambda study, label, method, ties: without_faulty(read(study, label, method, ties))
 
     def report(self, labels: Sequence[str], notes: list[str], several: bool, commands: Sequence[str]) -> Report:
         """Analyse each benchmark, print its main results, and return the whole; `notes`: of `common_labels`."""
@@ -134,7 +139,8 @@ class Analysis:
         """Fit the curves of a benchmark and print their slopes; `sheets`: answers of people to its pairs."""
         config, benchmark = self.config.analysis, label.partition("+")[0]
         with self.quiet.status(f"{escape(self.names[label])}: reading scores"):
-            judged = self.judge(self.study, label, config.method, self.config.ties)
+            whole = sources()[self.config.source].judge(self.study, label, config.method, self.config.ties)
+            judged = whole if config.faulty_pairs == COUNT else without_faulty(whole)
             judged.notes += notes
         extent_text = f"{len(judged.runs)} runs on {judged.pairs_text}"
         with self.quiet.status(f"{escape(self.names[label])}: fitting curves to {extent_text}"):
@@ -147,6 +153,7 @@ class Analysis:
             published = people.beside(published)
         with self.quiet.status(f"{escape(self.names[label])}: comparing shapes and slopes, words to reach people"):
             tables = curve_tables(judged, published, config, people.accuracy if people else None)
+        tables["faulty-pairs"] = faulty_changes(whole)
         section = Section(judged, curves, published, tables, people, baselines)
         section.ablations = self._ablations(judged, baselines)
         if section.ablations:

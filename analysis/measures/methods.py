@@ -67,8 +67,12 @@ def score_files(study: Study, label: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["run", "method", "path"])
 
 
-def count_judgements(files: pd.DataFrame, ties: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+def count_judgements(
+    files: pd.DataFrame, ties: str, left_out: pd.DataFrame | None = None
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return counts by paradigm and by difference of lengths (columns: see the module); `files` of `score_files`.
+
+    left_out: pairs that do not count (paradigm, pair_id).
 
     Raises RunError for a damaged file.
     """
@@ -77,7 +81,7 @@ def count_judgements(files: pd.DataFrame, ties: str) -> tuple[pd.DataFrame, pd.D
         paths = dict(zip(of_run["method"], of_run["path"], strict=True))
         lengths = _lengths(paths)
         for method, path in paths.items():
-            rows = _outcomes(path, ties).with_columns(run=pl.lit(run), method=pl.lit(method))
+            rows = _outcomes(path, ties, left_out).with_columns(run=pl.lit(run), method=pl.lit(method))
             if lengths is None:
                 rows = rows.with_columns(difference=pl.lit(None, dtype=pl.Int32))
             else:
@@ -98,13 +102,16 @@ def _joined(parts: list[pl.DataFrame], columns: list[str]) -> pd.DataFrame:
     return table
 
 
-def _outcomes(path: Path, ties: str) -> pl.DataFrame:
+def _outcomes(path: Path, ties: str, left_out: pd.DataFrame | None) -> pl.DataFrame:
     """Return one row per judgement: paradigm, pair_id, repeat, outcome, ties, decided, chose_a."""
     good, bad = pl.col("good").fill_null(np.nan), pl.col("bad").fill_null(np.nan)
     known = good.is_not_nan() & bad.is_not_nan()  # to Polars NaN is equal to itself and larger than all numbers
     better, tie = known & (good > bad), ~known | (good == bad)  # as eval.scores.accuracy.tied
     decided = pl.col("order").is_not_null() & known & (good != bad)
-    return _read(path, _JUDGED).select(
+    table = _read(path, _JUDGED)
+    if left_out is not None and len(left_out):
+        table = table.join(pl.DataFrame({name: left_out[name].tolist() for name in _KEY}), on=_KEY, how="anti")
+    return table.select(
         *_KEY,
         repeat=pl.coalesce(pl.col("template"), pl.col("trial").cast(pl.String), pl.lit("")),
         outcome=better.cast(pl.Float64) + tie.cast(pl.Float64) * TIE_WORTH[ties],
@@ -114,14 +121,14 @@ def _outcomes(path: Path, ties: str) -> pl.DataFrame:
     )
 
 
-def pair_outcomes(files: pd.DataFrame, ties: str) -> pd.DataFrame:
+def pair_outcomes(files: pd.DataFrame, ties: str, left_out: pd.DataFrame | None = None) -> pd.DataFrame:
     """Return (paradigm, pair_id) x (method, run) outcomes, means over repeats; NaN for pairs that a method skips.
 
-    `files` as of `score_files`. Raises RunError for a damaged file.
+    `files` as of `score_files`, `left_out` as of `count_judgements`. Raises RunError for a damaged file.
     """
     columns = {}
     for run, method, path in files[["run", "method", "path"]].itertuples(index=False):
-        means = _outcomes(path, ties).group_by(_KEY, maintain_order=True).agg(pl.col("outcome").mean())
+        means = _outcomes(path, ties, left_out).group_by(_KEY, maintain_order=True).agg(pl.col("outcome").mean())
         columns[method, run] = means.to_pandas().set_index(_KEY)["outcome"]
     return pd.DataFrame(columns).sort_index().rename_axis(columns=["method", "run"])
 

@@ -56,11 +56,11 @@ def score_exhibits(study: Study, judged: Judgements, ties: str, runs: pd.DataFra
         return []
     files["group"] = files["run"].map(runs["group"])
     items, _ = read_items(files["path"].iloc[0].parent)
-    of_all, by_difference = count_judgements(files, ties)
+    of_all, by_difference = count_judgements(files, ties, judged.left_out)
     at = set(runs.index[largest_size(runs)])
     files, by_paradigm, by_difference = (part[part["run"].isin(at)] for part in (files, of_all, by_difference))
     groups = files.drop_duplicates("run").set_index("run")["group"]
-    outcomes = pair_outcomes(files, ties) if files["method"].nunique() > 1 else pd.DataFrame()
+    outcomes = pair_outcomes(files, ties, judged.left_out) if files["method"].nunique() > 1 else pd.DataFrame()
     overlaps = _overlaps(runs.loc[groups.index])
     judged_files = files[files["run"].isin(judged.runs.index)]
     return [
@@ -73,7 +73,7 @@ def score_exhibits(study: Study, judged: Judgements, ties: str, runs: pd.DataFra
             _shuffled(by_paradigm, items, groups),
             attractors(by_paradigm, groups),
             _prefixes(by_paradigm, items, groups),
-            _predictors(files[files["method"] == "lp"], ties),
+            _predictors(files[files["method"] == "lp"], ties, judged.left_out),
         ]),
         *item_exhibits(judged, judged_files, items),
     ]  # fmt: skip
@@ -299,8 +299,8 @@ def _prefixes(by_paradigm: pd.DataFrame, items: pd.DataFrame, groups: pd.Series)
     return Exhibit("prefixes", "Full sentences and prefixes", about, table, charts=charts)
 
 
-def _predictors(files: pd.DataFrame, ties: str) -> Exhibit | None:
-    rows = accuracy_by_predictor(files[["group", "path"]], ties) if len(files) else files
+def _predictors(files: pd.DataFrame, ties: str, left_out: pd.DataFrame) -> Exhibit | None:
+    rows = accuracy_by_predictor(files[["group", "path"]], ties, left_out=left_out) if len(files) else files
     if rows.empty:
         return None
     about = (
