@@ -53,7 +53,7 @@ def accuracy_by_predictor(
         for path in of_group["path"]:
             scores, _ = read_scores(path)
             if omitted is not None:
-                scores = scores[~pd.MultiIndex.from_frame(scores[key]).isin(omitted)]
+                scores = scores[~pd.MultiIndex.from_frame(scores[key]).isin(omitted)].reset_index(drop=True)
             right = outcome(scores["good"], scores["bad"], ties)
             parts.append(shallow_predictors(scores).assign(paradigm=scores["paradigm"], outcome=right))
         table = pd.concat(parts, ignore_index=True)
