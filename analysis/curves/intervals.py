@@ -242,7 +242,7 @@ def slope_errors(method: Interval, y: Array, outcome: Array, design: Design, uni
     weights = cluster_weights(c, design.size, design.cluster)
     chance = judgement_variance(outcome, weights, design.stratum, units.bounds, units.weights)
     of_pairs = pair_variance(c @ outcome, units.bounds, units.weights) - chance
-    both, degrees_both = with_pairs(variance, degrees, floor, of_pairs, units)
+    both, degrees_both = with_pairs(variance, degrees, floor, of_pairs, units.pair_degrees)
     return Errors(np.sqrt(variance), degrees, np.sqrt(both), degrees_both, chance, floor, text)
 
 
@@ -296,12 +296,15 @@ def floored(variance: Array, degrees: Array, floor: Array, confidence: float) ->
     return np.asarray(np.maximum(variance, floor * ratio**2))
 
 
-def with_pairs(runs: Array, degrees: Array, floor: Array, pairs: Array, units: Units) -> tuple[Array, Array]:
-    """Add the (U,) variances over runs, at least `floor`, and over pairs; return the sum and its degrees of freedom."""
+def with_pairs(runs: Array, degrees: Array, floor: Array, pairs: Array, free: Array) -> tuple[Array, Array]:
+    """Add the (U,) variances over runs, at least `floor`, and over pairs; return the sum and its degrees of freedom.
+
+    degrees: of the variance over runs; free: of that over pairs.
+    """
     least = np.maximum(runs, floor)
     known = np.where(runs > 0, degrees * (least / np.where(runs > 0, runs, 1)) ** 2, np.inf)
     both = np.stack([least, np.maximum(pairs, 0)])
-    return both.sum(axis=0), satterthwaite(both, np.stack([known, units.pair_degrees]))
+    return both.sum(axis=0), satterthwaite(both, np.stack([known, free]))
 
 
 def run_limits(line: Line, y: Array, design: Design, confidence: float) -> tuple[Array, Array]:
