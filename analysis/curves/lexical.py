@@ -128,18 +128,18 @@ def new_word_table(judged: Judgements, related: Sequence[Related], config: Curve
         at = fit.design.size == fit.design.size[fit.design.x.argmax()]
         largest, outcome = estimate(fit.outcome[at], fit.design.of(at), units), fit.outcome.astype(np.float64)
         these = t_limits(fit.line.slope, fit.errors.runs, fit.errors.degrees, config.confidence)
-        columns = {}
+        columns: dict[str, Array] = {}
         for prefix, value, errors, values in (
             ("", largest.value, largest.errors, outcome[at].mean(axis=0)),
             ("slope_", fit.line.slope, fit.errors, fit.design.contrast @ outcome),
         ):
+            limits = t_limits if prefix else _wilson
             new = with_words(errors, values, units, related)
-            for what, (error, degrees) in (("pairs", (errors.both, errors.degrees_both)), ("words", new)):
-                if prefix:
-                    limits = at_least(t_limits(value, error, degrees, config.confidence), these)
-                else:
-                    limits = _wilson(value, error, degrees, config.confidence)
-                columns[f"{prefix}low_{what}"], columns[f"{prefix}high_{what}"] = limits
+            pairs = limits(value, errors.both, errors.degrees_both, config.confidence)
+            pairs = at_least(pairs, these) if prefix else pairs
+            further = at_least(limits(value, *new, config.confidence), pairs)
+            for what, (low, high) in (("pairs", pairs), ("words", further)):
+                columns |= {f"{prefix}low_{what}": low, f"{prefix}high_{what}": high}
             columns[f"{prefix}ratio"] = new[0] / np.where(errors.both > 0, errors.both, np.nan)
         table = units.table.assign(group=fit.group, accuracy=largest.value, slope=fit.line.slope, **columns)
         tables.append(table[NEW_WORDS])

@@ -19,7 +19,13 @@ from analysis.curves.lexical import (
 )
 from analysis.curves.units import units_of
 from analysis.curves.variance import pair_variance
+from analysis.sections.new_words import new_words, new_words_sentence
+from analysis.sections.section import Report, Section
+from analysis.study.collect import collect
+from analysis.study.judgements import judgements
+from pairscale.command.compose import compose
 from tests.support.judged_runs import judged_from
+from tests.support.simulated_study import SimulatedStudy
 
 CONFIG = CurvesConfig(method="lp", interval="t", confidence=0.95, resamples=100, seed=1)
 
@@ -136,3 +142,35 @@ def test_the_table_has_the_defaults_limits_beside_those_of_new_words():
     assert table["low_words"] <= table["low_pairs"] < table["accuracy"] < table["high_pairs"] <= table["high_words"]
     assert table["ratio"] >= 1
     assert table["slope_ratio"] >= 1
+
+
+def test_the_report_has_them_on_request(tmp_path):
+    written = SimulatedStudy(pairs=20, seeds=(1, 2, 3))
+    written.write(tmp_path)
+    study = collect(tmp_path, written.name)
+    judged = judgements(study, "blimp", "lp", "wrong")
+    section = Section(judged, fit_curves(judged, CONFIG), pd.DataFrame())
+    for value, exhibits in (("false", 0), ("true", 1)):
+        config = compose("analysis", ["study=simulated", f"analysis.new_words={value}", "analysis.interval=t"])
+        found = new_words(section, Report(study, config, {"blimp": section}))
+        assert len(found) == exhibits
+    (exhibit,) = found
+    assert [column.name for column in exhibit.shown][:7] == [
+        "curve", "phenomenon", "accuracy", "95% for new pairs", "95% for new words", "ratio", "slope",
+    ]  # fmt: skip
+    assert [subject for subject, _ in exhibit.takeaways] == ["lstm_tiny", "txl_tiny"]
+    assert set(section.tables["new-words-paradigms"]["level"]) == {"overall", "phenomenon", "paradigm"}
+
+
+def test_what_new_words_change_is_said_in_a_sentence():
+    rows = pd.DataFrame(
+        [("overall", "overall", 1.5, 0.01, 0.02, 0.005, 0.03), ("phenomenon", "npi_licensing", 2.0, 0.01, 0.02, -0.01,
+          0.04), ("phenomenon", "binding", 1.0, 0.01, 0.02, 0.01, 0.02)],
+        columns=["level", "name", "ratio", "slope_low_pairs", "slope_high_pairs", "slope_low_words",
+                 "slope_high_words"],
+    )  # fmt: skip
+    assert new_words_sentence(rows) == (
+        "for new words the standard error of overall accuracy is 1.50 times that for new pairs, and at most 2.00 times "
+        "(NPI licensing); slopes of 1 phenomenon differ from 0 for new words, of 2 for new pairs (not corrected for "
+        "multiple comparisons)."
+    )
