@@ -76,6 +76,7 @@ class CurvesConfig:
     # Intraclass correlation of published judgements of one pair by people; null: that of analysis/published/people.csv
     people_correlation: float | None = None
     equivalence_margin: float = 0.005  # accuracy per doubling: slopes that differ by less are called alike
+    method_margin: float = 0.02  # accuracy: differences of judgement methods within it are called equivalent
     ablation_margin: float = 0.02  # accuracy: differences of ablations within it are called equivalent
     acquisition_margin: float = 0.1  # accuracy above the baseline from which a paradigm counts as acquired
     faulty_pairs: str = COUNT  # pairs that are known to be faulty: counted, as published, or left out
@@ -98,6 +99,7 @@ class CurvesConfig:
             raise ConfigError(f"analysis.people_correlation={self.people_correlation}: must lie between 0 and 1")
         check_above("analysis.equivalence_margin", self.equivalence_margin, 0)
         check_above("analysis.ablation_margin", self.ablation_margin, 0)
+        check_above("analysis.method_margin", self.method_margin, 0)
         if not 0 < self.acquisition_margin <= 0.5:
             raise ConfigError(
                 f"analysis.acquisition_margin={self.acquisition_margin}: must lie above 0 and not above 0.5"

@@ -25,7 +25,7 @@ from scipy.stats import t as student
 
 from analysis.curves.fit import inverse_trials, wilson_limits
 from analysis.curves.intervals import SAME_TEXT, t_limits
-from analysis.curves.p_values import holm, two_sided
+from analysis.curves.p_values import ALPHA, equivalence, holm, two_sided
 from analysis.curves.units import paradigm_accuracies, units_of
 from analysis.curves.variance import (
     Array,
@@ -46,9 +46,13 @@ from eval.scores.files import read_score_table, score_path
 from pairscale.shares import wilson
 
 CONFIDENCE = 0.95
+MARGIN = 0.02  # accuracy: differences of methods within it are equivalent, unless analysis.method_margin says otherwise
 OF_SENTENCES = ("lp", "mean_lp", "pen_lp")  # methods that count the tokens of the sentences alone
 PREFIX_METHODS = ("one_prefix", "two_prefix")
-COMPARED = ["group", "method", "other", "paradigms", "runs", "difference", "low", "high", "p", "p_holm", "over"]
+COMPARED = [
+    "group", "method", "other", "paradigms", "runs", "difference", "low", "high", "p", "p_holm", "p_equivalent",
+    "margin", "over",
+]  # fmt: skip
 _KEY = ["paradigm", "pair_id"]
 _RUN = ["run", "method"]
 _JUDGED = [*_KEY, "template", "trial", "good", "bad", "order"]
@@ -195,12 +199,15 @@ def _overlap(runs: pd.Index, overlaps: pd.Series | None) -> float:
     return 0.0 if overlaps is None else float(overlaps.reindex(runs).fillna(0).mean())
 
 
-def compare_methods(outcomes: pd.DataFrame, groups: pd.Series, overlaps: pd.Series | None = None) -> pd.DataFrame:
+def compare_methods(
+    outcomes: pd.DataFrame, groups: pd.Series, overlaps: pd.Series | None = None, margin: float = MARGIN
+) -> pd.DataFrame:
     """Compare every two methods of a group over the pairs that both judge: COMPARED.
 
     Arguments as of `accuracy_limits`. difference: overall accuracy of method less that of other; low, high (95%) and p
     by Student's t (`crossed_mean`), NaN where no judgement differs; p_holm: corrected for all comparisons of methods in
-    all groups (Holm 1979).
+    all groups (Holm 1979); p_equivalent: of two one-sided tests that the difference lies outside of the margin,
+    corrected likewise.
     """
     rows = []
     for group, of in _by_group(outcomes, groups):
@@ -214,10 +221,20 @@ def compare_methods(outcomes: pd.DataFrame, groups: pd.Series, overlaps: pd.Seri
             spread = np.asarray(error if error > 0 else np.nan), np.asarray(degrees)
             low, high = t_limits(np.asarray(difference), *spread, CONFIDENCE)
             p = float(two_sided(np.asarray(difference), *spread))
+            outside = float(equivalence(np.asarray(difference), *spread, margin))
             counts = len(set(paradigms)), len(runs)
-            rows.append((group, method, other, *counts, difference, float(low), float(high), p, np.nan, over))
+            limits = float(low), float(high)
+            rows.append((group, method, other, *counts, difference, *limits, p, np.nan, outside, margin, over))
     table = pd.DataFrame(rows, columns=COMPARED)
-    return table.assign(p_holm=holm(table["p"].to_numpy(dtype=np.float64)))
+    corrected = {name: holm(table[of].to_numpy(np.float64)) for name, of in
+                 (("p_holm", "p"), ("p_equivalent", "p_equivalent"))}  # fmt: skip
+    return table.assign(**corrected)
+
+
+def equivalent(compared: pd.DataFrame) -> pd.Series:
+    """Return which rows of COMPARED are equivalent: by their test, and by an interval within the margin."""
+    within = (compared["low"] > -compared["margin"]) & (compared["high"] < compared["margin"])
+    return within & (compared["p_equivalent"] < ALPHA)
 
 
 def _by_group(outcomes: pd.DataFrame, groups: pd.Series) -> Iterator[tuple[str, dict[str, pd.DataFrame]]]:
