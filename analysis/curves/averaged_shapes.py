@@ -94,8 +94,8 @@ def covariance(fit: Fit) -> Array:
 def averaged(fits: Sequence[Fit], quantity: Quantity, confidence: float) -> tuple[float, float, float, float]:
     """Return the average of a quantity over shapes, its limits, and the weight of the shapes that have it.
 
-    All NaN, but for a weight of 0, if none has it; NaN limits where one that has some weight leaves none, and where
-    nothing varies.
+    All NaN, but for a weight of 0, if none has it; NaN limits where one that has some weight leaves none, as one whose
+    parameter lies at its bound, and where nothing varies.
     """
     weights = weights_of(fits)
     rows = []
@@ -104,7 +104,7 @@ def averaged(fits: Sequence[Fit], quantity: Quantity, confidence: float) -> tupl
         gradient = quantity.gradient(fit) if weight > 0 else None
         if gradient is not None:
             degrees = fit.runs - len(fit.free)
-            variance = gradient @ covariance(fit) @ gradient
+            variance = float(gradient @ covariance(fit) @ gradient) or np.nan  # 0 of a parameter at its bound
             rows.append((weight, quantity.value(fit), variance * (student.ppf(0.5 + confidence / 2, degrees) / z) ** 2))
     if not rows:
         return np.nan, np.nan, np.nan, 0.0

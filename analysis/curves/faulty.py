@@ -11,7 +11,8 @@ from analysis.study.faulty import faulty_mask
 from analysis.study.judgements import Judgements
 
 FAULTY_COLUMNS = [
-    "group", "level", "name", "n_pairs", "faulty", "accuracy", "accuracy_without", "slope", "slope_without",
+    "group", "level", "name", "phenomenon", "n_pairs", "faulty", "accuracy", "accuracy_without", "slope",
+    "slope_without",
 ]  # fmt: skip
 
 

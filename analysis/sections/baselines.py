@@ -6,13 +6,14 @@ import pandas as pd
 from analysis.curves.fit import ALL_PAIRS, BASELINES, CHANCE, inverse_trials, spread_limits
 from analysis.curves.units import paradigm_accuracies, units_of
 from analysis.exhibits.exhibit import Exhibit
-from analysis.exhibits.tables.text import accuracy_text, title
+from analysis.exhibits.sentences.curves import in_text
+from analysis.exhibits.tables.text import accuracy_text
 from analysis.measures.accuracies import OVERALL
 from analysis.sections.section import Report, Section, contributes
 from analysis.study.baselines import baseline_rows
 from analysis.study.collect import UNTRAINED
 
-COLUMNS = ["curve", "phenomenon", "baseline", "text", "runs", "accuracy", "low", "high", "curve's accuracy"]
+COLUMNS = ["phenomenon", "curve", "baseline", "text", "runs", "accuracy", "low", "high", "curve's accuracy"]
 
 
 def baseline_table(section: Section, confidence: float) -> pd.DataFrame:
@@ -36,7 +37,7 @@ def baseline_table(section: Section, confidence: float) -> pd.DataFrame:
             text = "" if kind == UNTRAINED else str(baselines.runs["size"].iloc[numbers[0]])
             table = units.table.assign(accuracy=means[0], low=low[0], high=high[0])[levels]
             rows += [
-                (group, row.name, BASELINES[kind], text, len(numbers), row.accuracy, row.low, row.high,
+                (row.name, group, BASELINES[kind], text, len(numbers), row.accuracy, row.low, row.high,
                  known[row.level, row.name])
                 for row in table.itertuples(index=False)
             ]  # fmt: skip
@@ -54,7 +55,8 @@ def _takeaway(rows: pd.DataFrame) -> str:
     if single.empty:
         return f"{text}."
     furthest = single.iloc[int((single["accuracy"] - CHANCE).abs().to_numpy().argmax())]
-    return f"{text}; furthest from chance {title(furthest['phenomenon'])} ({accuracy_text(furthest['accuracy'])})."
+    which = f"{accuracy_text(furthest['accuracy'])} by {furthest['baseline']}"
+    return f"{text}; furthest from chance {in_text(furthest['phenomenon'])} ({which})."
 
 
 def baseline_exhibit(section: Section, confidence: float) -> Exhibit | None:
@@ -67,9 +69,9 @@ def baseline_exhibit(section: Section, confidence: float) -> Exhibit | None:
     return Exhibit(
         "baselines",
         "Baselines",
-        "Accuracy of models that know no grammar: untrained ones prefer some words or lengths, those of shuffled text "
-        "the words that are frequent or occur together. Onsets and thresholds of acquisition lie above the highest of "
-        "them and of chance.",
+        "Accuracy of models that saw no order of words: untrained ones prefer some words or lengths, those of shuffled "
+        "text words that are frequent or occur together. Onsets and thresholds of acquisition lie above the highest "
+        "of them and of chance.",
         table,
         confidence=confidence,
         takeaways=[(str(group), _takeaway(rows)) for group, rows in table.groupby("curve", sort=False)],

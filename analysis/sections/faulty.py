@@ -7,6 +7,7 @@ from analysis.config import COUNT
 from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.sentences.curves import in_text
 from analysis.exhibits.tables.text import count, slope_text
+from analysis.measures.accuracies import OVERALL
 from analysis.sections.section import Report, Section, contributes
 
 
@@ -31,10 +32,13 @@ def faulty_exhibit(rows: pd.DataFrame, left_out: bool) -> Exhibit | None:
     """Return the table of units with faulty pairs (analysis.curves.faulty); None where none is known."""
     if rows.empty:
         return None
-    columns = {"group": "curve", "name": "phenomenon or paradigm", "n_pairs": "pairs", "faulty": "faulty",
-               "accuracy": "accuracy", "accuracy_without": "accuracy without them", "slope": "slope",
-               "slope_without": "slope without them"}  # fmt: skip
-    table = rows[list(columns)].rename(columns=columns).dropna(axis="columns", how="all")
+    paradigm = rows["level"] == "paradigm"
+    table = pd.DataFrame({
+        "phenomenon": rows["phenomenon"].where(rows["level"] != "overall", OVERALL),
+        "paradigm": rows["name"].where(paradigm, ""), "curve": rows["group"], "pairs": rows["n_pairs"],
+        "faulty": rows["faulty"], "accuracy": rows["accuracy"], "without them": rows["accuracy_without"],
+        "slope": rows["slope"], "slope without them": rows["slope_without"],
+    }).dropna(axis="columns", how="all")  # fmt: skip
     treated = "left out of all else on this page" if left_out else "counted in all else on this page, as published"
     return Exhibit(
         "faulty-pairs",

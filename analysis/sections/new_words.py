@@ -10,7 +10,7 @@ from analysis.sections.section import Report, Section, contributes
 from eval.scores.files import read_items
 
 SHOWN = {
-    "group": "curve", "name": "phenomenon", "accuracy": "accuracy", "low_pairs": "low pairs",
+    "name": "phenomenon", "group": "curve", "accuracy": "accuracy", "low_pairs": "low pairs",
     "high_pairs": "high pairs", "low_words": "low words", "high_words": "high words", "ratio": "ratio",
     "slope": "slope", "slope_low_pairs": "slope low pairs", "slope_high_pairs": "slope high pairs",
     "slope_low_words": "slope low words", "slope_high_words": "slope high words", "slope_ratio": "ratio of slopes",

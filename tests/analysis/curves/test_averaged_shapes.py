@@ -103,6 +103,17 @@ def test_an_average_is_that_of_burnham_and_anderson():
     assert averaged([fits[0]], Quantity(CEILING), 0.95)[3] == 0
 
 
+def test_a_parameter_at_its_bound_has_no_limits():
+    y = np.minimum(0.5 + 0.08 * (X - X[0]), 1.2) + np.random.default_rng(6).normal(0, 0.001, len(X))
+    fit = fit_shape(power_law(X), X, y)
+    assert "at the bound of its ceiling" in fit.note
+    value, low, high, _ = averaged([fit], Quantity(CEILING), 0.95)
+    assert value == pytest.approx(1.0, abs=1e-3)
+    assert math.isnan(low)
+    assert math.isnan(high)
+    assert not math.isnan(averaged([fit], Quantity(SLOPE, X[0]), 0.95)[1])
+
+
 def test_the_table_of_a_group():
     rng = np.random.default_rng(5)
     sizes = [1000 * 2**i for i in range(7)] * 3

@@ -156,7 +156,7 @@ def test_the_report_has_them_on_request(tmp_path):
         assert len(found) == exhibits
     (exhibit,) = found
     assert [column.name for column in exhibit.shown][:7] == [
-        "curve", "phenomenon", "accuracy", "95% for new pairs", "95% for new words", "ratio", "slope",
+        "phenomenon", "curve", "accuracy", "95% for new pairs", "95% for new words", "ratio", "slope",
     ]  # fmt: skip
     assert [subject for subject, _ in exhibit.takeaways] == ["lstm_tiny", "txl_tiny"]
     assert set(section.tables["new-words-paradigms"]["level"]) == {"overall", "phenomenon", "paradigm"}
