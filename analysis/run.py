@@ -21,8 +21,8 @@ from rich.markup import escape
 from analysis.config import COUNT, AnalysisConfig
 from analysis.curves.ablations.ablations import Ablations, compare_ablations
 from analysis.curves.acquisition.acquisition import acquire
-from analysis.curves.faulty import faulty_changes
 from analysis.curves.fit import ALL_PAIRS, fit_curves
+from analysis.curves.robustness.faulty import faulty_changes
 from analysis.curves.units import units_of
 from analysis.exhibits.sentences.ablations import ablation_findings
 from analysis.exhibits.sentences.curves import extent, warnings
@@ -43,7 +43,7 @@ from analysis.sections.pretrained_models import Judge, curves_beside, models_sec
 from analysis.sections.reading_times import reading_sections
 from analysis.sections.section import Report, Section, TableSection, fill
 from analysis.simulation.coverage import can_be_simulated, coverage_table, simulated_coverage
-from analysis.study.baselines import baseline_judgements
+from analysis.study.baselines import baseline_judgements, check_curves
 from analysis.study.collect import Study
 from analysis.study.combine import combine, common_labels
 from analysis.study.faulty import without_faulty
@@ -72,6 +72,7 @@ def analyse(config: AnalysisConfig) -> None:
         return
     studies = source.collect(config)
     study, names = studies[0] if len(studies) == 1 else combine(studies), [study.name for study in studies]
+    check_curves(study)
     chosen = any(override.partition("=")[0] == "benchmark" for override in HydraConfig.get().overrides.task)
     labels, notes = common_labels(study, names, config.benchmark.name if chosen else None)
     analysis = Analysis(study, config, Console(), Console(stderr=True, highlight=False), benchmark_names(labels))

@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from corpora.ablation.intervention import Intervention, intervene
 from corpora.ablation.rewriting import RewrittenText
+from corpora.ablation.shuffling import sample_sentences, shuffled_digest
 from corpora.config import CorporaConfig, check_chosen
 from corpora.filters import Filter, filter_folder, filter_manifest, write_filter
 from corpora.samples import Sample, check_available, draw_sample, encode_beginning, read_sentences
-from corpora.shuffling import sample_sentences, shuffled_digest
 from corpora.sources.files import check_domains
 from corpora.sources.gulordava import published_vocabulary
 from corpora.sources.read import describe_source, documents, source_bytes

@@ -14,11 +14,11 @@ import pandas as pd
 from corpora.ablation.config import AblateConfig
 from corpora.ablation.intervention import Intervention, intervene
 from corpora.ablation.rewriting import RewrittenText
+from corpora.ablation.shuffling import sample_sentences
 from corpora.config import SampleConfig
 from corpora.constructions.config import FilterConfig
 from corpora.filters import Filter, filter_folder
 from corpora.samples import Sample, draw_sample, encode_beginning
-from corpora.shuffling import sample_sentences
 from corpora.store import BATCH, TokenStore, store_manifest
 from corpora.text import TextStore
 from corpora.tokenizers import EOS, Tokenizer

@@ -7,9 +7,9 @@ from functools import partial
 import altair as alt
 import pandas as pd
 
-from analysis.curves.averaged_shapes import CEILING, SLOPE
 from analysis.curves.coverage import coverage_for
 from analysis.curves.p_values import ALPHA
+from analysis.curves.robustness.averaged_shapes import CEILING, SLOPE
 from analysis.exhibits.exhibit import Cell, Exhibit, existing
 from analysis.exhibits.figures.curves import MARGIN
 from analysis.exhibits.figures.dots import Dots, numbers, reference

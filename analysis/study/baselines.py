@@ -12,8 +12,18 @@ import numpy.typing as npt
 
 from analysis.study.collect import PROBLEMS, UNTRAINED, Study
 from analysis.study.judgements import Judgements, is_of_own_pairs, labels_of, one_digest
+from pairscale.errors import RunError
 
 SHARED = ("model", "tokenizer", "corpus")  # sections of the configuration that a baseline has in common with a curve
+
+
+def check_curves(study: Study) -> None:
+    """Raise RunError if a study has baselines, but no run on a curve and no other model."""
+    if len(study.baselines) and not len(study.runs) and not len(study.unplaced):
+        raise RunError(
+            f"study={study.name}: only baselines (untrained models, or models of shuffled text) and no curve; analyse "
+            f"it with the study of its curves: study=OTHER+{study.name}"
+        )
 
 
 def baseline_judgements(

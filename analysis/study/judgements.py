@@ -159,11 +159,6 @@ def score_labels(study: Study, benchmark: str | None = None) -> list[str]:
 
     `benchmark`: of this one only. Models without a place on a curve count too. Raises RunError if there are none.
     """
-    if len(study.baselines) and not len(study.runs) and not len(study.unplaced):
-        raise RunError(
-            f"study={study.name}: only baselines (untrained models, or models of shuffled text) and no curve; analyse "
-            f"it with the study of its curves: study=OTHER+{study.name}"
-        )
     labels = {label for run in [*study.runs.index, *study.unplaced.index] for label in labels_of(study, run)}
     of = {label: label.partition("+")[0] for label in labels}
     chosen = sorted(label for label in labels if benchmark in (None, of[label]))

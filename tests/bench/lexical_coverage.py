@@ -21,7 +21,7 @@ from scipy.special import expit
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from analysis.config import CurvesConfig
-from analysis.curves.lexical import new_word_table, related_pairs
+from analysis.curves.robustness.lexical import new_word_table, related_pairs
 from analysis.study.judgements import Judgements
 from pairscale.progress import with_progress
 from pairscale.tables import write_csv

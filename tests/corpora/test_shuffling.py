@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
+from corpora.ablation.shuffling import shuffled
 from corpora.prepare import prepare
-from corpora.shuffling import shuffled
 from corpora.tokenizers import EOS
 from corpora.word_counts import sample_counts, token_counts
 from corpora.words import words

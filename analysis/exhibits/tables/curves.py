@@ -6,9 +6,9 @@ from pathlib import Path
 import pandas as pd
 
 from analysis.config import CurvesConfig
-from analysis.curves.averaged_shapes import averaged_table
 from analysis.curves.comparisons import compare_policies, compare_slopes
 from analysis.curves.mixed_models import mixed_slopes
+from analysis.curves.robustness.averaged_shapes import averaged_table
 from analysis.curves.shapes import shape_table, unit_fits
 from analysis.curves.units import units_of
 from analysis.curves.words_to_people import people_accuracy, published_people, words_to_people

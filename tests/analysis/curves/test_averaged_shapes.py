@@ -9,7 +9,7 @@ import statsmodels.api as sm
 from scipy import stats
 from scipy.optimize import approx_fprime
 
-from analysis.curves.averaged_shapes import (
+from analysis.curves.robustness.averaged_shapes import (
     ACCURACY,
     CEILING,
     MIDPOINT,

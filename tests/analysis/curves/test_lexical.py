@@ -10,7 +10,7 @@ from statsmodels.stats.sandwich_covariance import cov_cluster, cov_cluster_2grou
 
 from analysis.config import CurvesConfig
 from analysis.curves.fit import fit_curves
-from analysis.curves.lexical import (
+from analysis.curves.robustness.lexical import (
     clustered_variance,
     lexical_items,
     new_word_table,
@@ -19,7 +19,7 @@ from analysis.curves.lexical import (
 )
 from analysis.curves.units import units_of
 from analysis.curves.variance import pair_variance
-from analysis.sections.new_words import new_words, new_words_sentence
+from analysis.sections.robustness.new_words import new_words, new_words_sentence
 from analysis.sections.section import Report, Section
 from analysis.study.collect import collect
 from analysis.study.judgements import judgements

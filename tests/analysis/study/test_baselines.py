@@ -13,12 +13,12 @@ from safetensors.torch import load_file
 from analysis.config import CurvesConfig
 from analysis.curves.fit import fit_curves, onset_baseline
 from analysis.curves.units import units_of
-from analysis.sections.baselines import baseline_exhibit
+from analysis.sections.robustness.baselines import baseline_exhibit
 from analysis.sections.section import Section
-from analysis.study.baselines import baseline_judgements, baseline_rows
+from analysis.study.baselines import baseline_judgements, baseline_rows, check_curves
 from analysis.study.collect import collect
 from analysis.study.combine import combine, common_labels
-from analysis.study.judgements import judgements, score_labels
+from analysis.study.judgements import judgements
 from pairscale.command.compose import compose
 from pairscale.errors import RunError
 from pairscale.seeds import derived_seed
@@ -87,7 +87,7 @@ def test_a_study_of_only_untrained_runs_has_no_curve(tmp_path):
     study = collect(tmp_path, written.name)
     assert (len(study.runs), len(study.baselines)) == (0, 1)
     with pytest.raises(RunError, match=r"only baselines .* and no curve; analyse it with .*: study=OTHER\+"):
-        score_labels(study)
+        check_curves(study)
 
 
 def shuffled(folder, shuffle):

@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 
 from analysis.config import CurvesConfig
-from analysis.curves.faulty import faulty_changes
 from analysis.curves.fit import fit_curves
+from analysis.curves.robustness.faulty import faulty_changes
 from analysis.measures.methods import count_judgements, pair_outcomes, score_files
 from analysis.measures.predictors import accuracy_by_predictor
-from analysis.sections.faulty import faulty_exhibit, faulty_sentence
+from analysis.sections.robustness.faulty import faulty_exhibit, faulty_sentence
 from analysis.study.collect import collect
 from analysis.study.faulty import faulty_mask, known_faults, without_faulty
 from analysis.study.judgements import judgements

@@ -29,7 +29,7 @@ def faulty_sentence(rows: pd.DataFrame) -> str:
 
 
 def faulty_exhibit(rows: pd.DataFrame, left_out: bool) -> Exhibit | None:
-    """Return the table of units with faulty pairs (analysis.curves.faulty); None where none is known."""
+    """Return the table of units with faulty pairs (analysis.curves.robustness.faulty); None where none is known."""
     if rows.empty:
         return None
     paradigm = rows["level"] == "paradigm"

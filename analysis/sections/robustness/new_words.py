@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from analysis.curves.lexical import new_word_table, related_of
+from analysis.curves.robustness.lexical import new_word_table, related_of
 from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.sentences.curves import in_text, plural
 from analysis.exhibits.tables.text import decimal_text, slope_text
@@ -20,7 +20,7 @@ SHOWN = {
 def new_words_sentence(rows: pd.DataFrame) -> str:
     """Say by how much errors of a curve grow for new words, overall and at most, and which slopes still differ from 0.
 
-    `rows`: of analysis.curves.lexical.new_word_table, overall and phenomena.
+    `rows`: of analysis.curves.robustness.lexical.new_word_table, overall and phenomena.
     """
     whole = rows[rows["level"] == "overall"].iloc[0]
     single = rows[rows["level"] == "phenomenon"]
