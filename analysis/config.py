@@ -15,6 +15,7 @@ from pairscale.command.schemas import NOT_IN_DIGEST, store_schemas
 from pairscale.errors import ConfigError, check_above, check_between, check_choice, check_seed
 
 INTERVALS = ("auto", "bootstrap", "t")
+COUNT, LEAVE_OUT = FAULTY = ("count", "leave_out")
 
 
 # Pixels of each unit of length that figures may have.
@@ -75,8 +76,11 @@ class CurvesConfig:
     # Intraclass correlation of published judgements of one pair by people; null: that of analysis/published/people.csv
     people_correlation: float | None = None
     equivalence_margin: float = 0.005  # accuracy per doubling: slopes that differ by less are called alike
+    method_margin: float = 0.02  # accuracy: differences of judgement methods within it are called equivalent
     ablation_margin: float = 0.02  # accuracy: differences of ablations within it are called equivalent
     acquisition_margin: float = 0.1  # accuracy above the baseline from which a paradigm counts as acquired
+    faulty_pairs: str = COUNT  # pairs that are known to be faulty: counted, as published, or left out
+    new_words: bool = False  # intervals for new words too: pairs that share words are clustered by them
     children: str | None = None  # a file: words and the age at which children know them
     children_text: str | None = None  # the text of eval.surprisal whose words are compared; null: the only one
     coverage: bool = False  # simulate studies like this one: how often its intervals hold
@@ -86,6 +90,7 @@ class CurvesConfig:
     def __post_init__(self) -> None:
         check_between("analysis.coverage_studies", self.coverage_studies, 20, 10**6)
         check_choice("analysis.interval", self.interval, INTERVALS)
+        check_choice("analysis.faulty_pairs", self.faulty_pairs, FAULTY)
         if not 0 < self.confidence < 1:
             raise ConfigError(f"analysis.confidence={self.confidence}: must lie between 0 and 1")
         check_between("analysis.resamples", self.resamples, 1, 10**6)
@@ -94,6 +99,7 @@ class CurvesConfig:
             raise ConfigError(f"analysis.people_correlation={self.people_correlation}: must lie between 0 and 1")
         check_above("analysis.equivalence_margin", self.equivalence_margin, 0)
         check_above("analysis.ablation_margin", self.ablation_margin, 0)
+        check_above("analysis.method_margin", self.method_margin, 0)
         if not 0 < self.acquisition_margin <= 0.5:
             raise ConfigError(
                 f"analysis.acquisition_margin={self.acquisition_margin}: must lie above 0 and not above 0.5"

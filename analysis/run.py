@@ -18,10 +18,11 @@ from hydra.core.hydra_config import HydraConfig
 from rich.console import Console
 from rich.markup import escape
 
-from analysis.config import AnalysisConfig
+from analysis.config import COUNT, AnalysisConfig
 from analysis.curves.ablations.ablations import Ablations, compare_ablations
 from analysis.curves.acquisition.acquisition import acquire
 from analysis.curves.fit import ALL_PAIRS, fit_curves
+from analysis.curves.robustness.faulty import faulty_changes
 from analysis.curves.units import units_of
 from analysis.exhibits.sentences.ablations import ablation_findings
 from analysis.exhibits.sentences.curves import extent, warnings
@@ -42,11 +43,12 @@ from analysis.sections.pretrained_models import Judge, curves_beside, models_sec
 from analysis.sections.reading_times import reading_sections
 from analysis.sections.section import Report, Section, TableSection, fill
 from analysis.simulation.coverage import can_be_simulated, coverage_table, simulated_coverage
+from analysis.study.baselines import baseline_judgements, check_curves
 from analysis.study.collect import Study
 from analysis.study.combine import combine, common_labels
+from analysis.study.faulty import without_faulty
 from analysis.study.judgements import Judgements, labels_of, no_such_scores
 from analysis.study.sources.source import FILES, WANDB, requested_source, sources
-from analysis.study.untrained import untrained_judgements
 from eval.config import is_of_pairs
 from eval.published import read_published
 from eval.questionnaire.answers import Sheet
@@ -70,12 +72,14 @@ def analyse(config: AnalysisConfig) -> None:
         return
     studies = source.collect(config)
     study, names = studies[0] if len(studies) == 1 else combine(studies), [study.name for study in studies]
+    check_curves(study)
     chosen = any(override.partition("=")[0] == "benchmark" for override in HydraConfig.get().overrides.task)
     labels, notes = common_labels(study, names, config.benchmark.name if chosen else None)
     analysis = Analysis(study, config, Console(), Console(stderr=True, highlight=False), benchmark_names(labels))
     runs = config.paths.runs if config.source in (FILES, WANDB) else None  # others' numbers have no commands of ours
     commands = [command for name in names for command in study_commands(runs, name)] if runs else []
-    report = analysis.report(labels, notes, several=len(names) > 1, commands=commands)
+    several = sum(len(of.runs) + len(of.unplaced) > 0 for of in studies) > 1
+    report = analysis.report(labels, notes, several=several, commands=commands)
     folder = Path(config.paths.reports) / study.name
     if config.source != FILES:  # in a folder of its own, as run folders give a fuller report
         folder = folder.with_name(f"{study.name}+{config.source}")
@@ -99,8 +103,11 @@ class Analysis:
 
     @property
     def judge(self) -> Judge:
-        """The function that reads judgements of the study."""
-        return sources()[self.config.source].judge
+        """The function that reads judgements of the study, without faulty pairs if they are to be left out."""
+        read = sources()[self.config.source].judge
+        if self.config.analysis.faulty_pairs == COUNT:
+            return read
+        return lambda study, label, method, ties: without_faulty(read(study, label, method, ties))
 
     def report(self, labels: Sequence[str], notes: list[str], several: bool, commands: Sequence[str]) -> Report:
         """Analyse each benchmark, print its main results, and return the whole; `notes`: of `common_labels`."""
@@ -133,12 +140,13 @@ class Analysis:
         """Fit the curves of a benchmark and print their slopes; `sheets`: answers of people to its pairs."""
         config, benchmark = self.config.analysis, label.partition("+")[0]
         with self.quiet.status(f"{escape(self.names[label])}: reading scores"):
-            judged = self.judge(self.study, label, config.method, self.config.ties)
+            whole = sources()[self.config.source].judge(self.study, label, config.method, self.config.ties)
+            judged = whole if config.faulty_pairs == COUNT else without_faulty(whole)
             judged.notes += notes
         extent_text = f"{len(judged.runs)} runs on {judged.pairs_text}"
         with self.quiet.status(f"{escape(self.names[label])}: fitting curves to {extent_text}"):
-            untrained = untrained_judgements(self.study, judged, self.judge, self.config.ties)
-            curves = fit_curves(judged, config, untrained)
+            baselines = baseline_judgements(self.study, judged, self.judge, self.config.ties)
+            curves = fit_curves(judged, config, baselines)
         curves.slopes = with_published(curves.slopes, judged.runs, benchmark)
         published = read_published(benchmark)
         people = people_of(sheets, self.study, judged, self.config) if sheets else None
@@ -146,14 +154,15 @@ class Analysis:
             published = people.beside(published)
         with self.quiet.status(f"{escape(self.names[label])}: comparing shapes and slopes, words to reach people"):
             tables = curve_tables(judged, published, config, people.accuracy if people else None)
-        section = Section(judged, curves, published, tables, people)
-        section.ablations = self._ablations(judged, untrained)
+        tables["faulty-pairs"] = faulty_changes(whole)
+        section = Section(judged, curves, published, tables, people, baselines)
+        section.ablations = self._ablations(judged, baselines)
         if section.ablations:
             tables |= section.ablations.tables
             section.effects = ablation_findings(section.ablations, config)
             judged.notes += section.ablations.notes
         with self.quiet.status(f"{escape(self.names[label])}: order of acquisition and shapes"):
-            section.acquisition = acquire(judged, config, untrained)
+            section.acquisition = acquire(judged, config, baselines)
         if section.acquisition:
             tables |= section.acquisition.tables
         self._coverage(section)
@@ -177,11 +186,11 @@ class Analysis:
         results = [*with_progress(studies, what, config.coverage_studies, "studies")]
         section.tables["simulated-coverage"] = coverage_table(results, units_of(judged.pairs))
 
-    def _ablations(self, judged: Judgements, untrained: Judgements | None) -> Ablations | None:
+    def _ablations(self, judged: Judgements, baselines: Judgements | None) -> Ablations | None:
         """Compare the runs of a study's interventions, if it has any."""
         direct = direct_paradigms(judged.runs, self.study.config, judged.label.partition("+")[0])
         with self.quiet.status(f"{escape(self.names[judged.label])}: comparing ablations with their controls"):
-            return compare_ablations(judged, direct, self.config.analysis, untrained)
+            return compare_ablations(judged, direct, self.config.analysis, baselines)
 
     def _print_curves(self, section: Section) -> None:
         """Print warnings, findings and the table of slopes, in the order of the page."""

@@ -19,6 +19,7 @@ REFERENCES = ("treebank", "characters", "jieba", "whitespace")
 COUNTS = ("words", "characters", "sentences")
 UNITS = ("sentence", "document")
 STRATA = ("domain",)
+WITHIN_SENTENCE, WITHIN_SAMPLE = SHUFFLES = ("sentence", "sample")
 TOKENIZER_KINDS = ("word", "char", "unigram", "bpe", "jieba", "whitespace")
 FIT_ON = ("train", "sample")
 ROWS = ("document", "line", "wikitext")  # wikitext: a paragraph, or the heading "= Title =" of an article
@@ -171,11 +172,15 @@ class SampleConfig:
     seed: int | None = None  # null: derived from the run's seed
     # domain: the share of each domain is that of the train split, to the word; null: about that, as drawn at random.
     strata: str | None = field(default=None, metadata=ADDED_LATER)
+    # Words in random order, within each sentence or over the whole sample: a baseline without grammar; null: in order.
+    shuffle: str | None = field(default=None, metadata=ADDED_LATER)
 
     def __post_init__(self) -> None:
         check_choice("sample.count", self.count, COUNTS)
         if self.strata is not None:
             check_choice("sample.strata", self.strata, STRATA)
+        if self.shuffle is not None:
+            check_choice("sample.shuffle", self.shuffle, SHUFFLES)
         check_choice("sample.unit", self.unit, UNITS)
         check_seed("sample.seed", self.seed)
         self.size = format_size(parse_size(self.size))

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from corpora.ablation.intervention import Intervention, intervene
 from corpora.ablation.rewriting import RewrittenText
+from corpora.ablation.shuffling import sample_sentences, shuffled_digest
 from corpora.config import CorporaConfig, check_chosen
 from corpora.filters import Filter, filter_folder, filter_manifest, write_filter
 from corpora.samples import Sample, check_available, draw_sample, encode_beginning, read_sentences
@@ -191,13 +192,18 @@ class Corpus:
 
     def sample(self) -> SampleTokens:
         """Return the ids of the sample."""
-        drawn = self.drawn
-        tokens = self._encode(self.read, drawn.indices)
-        for last, end in drawn.cuts:
-            ids = [*encode_beginning(self.tokenizer, self.read.sentence(last), end), EOS]
-            tokens = np.concatenate([tokens, np.array(ids, tokens.dtype)])
-        documents = self._documents(drawn) if self.config.sample.unit == "document" else None
-        return SampleTokens(tokens, drawn.words, drawn.characters, drawn.sentences, drawn.digest, documents)
+        drawn, config = self.drawn, self.config.sample
+        if config.shuffle is None:
+            tokens = self._encode(self.read, drawn.indices)
+            for last, end in drawn.cuts:
+                ids = [*encode_beginning(self.tokenizer, self.read.sentence(last), end), EOS]
+                tokens = np.concatenate([tokens, np.array(ids, tokens.dtype)])
+        else:
+            sentences = list(sample_sentences(self.read, drawn, config, self.config.seed))
+            tokens = self.tokenizer.encode_batch(sentences)[0].astype(dtype_of(self.tokenizer))
+        documents = self._documents(drawn) if config.unit == "document" else None
+        digest = shuffled_digest(drawn.digest, config.shuffle)
+        return SampleTokens(tokens, drawn.words, drawn.characters, drawn.sentences, digest, documents)
 
     def _documents(self, drawn: Sample) -> npt.NDArray[np.int64]:
         """Return the number of sentences that a sample has of each of its documents, in its order."""
@@ -236,6 +242,8 @@ class Corpus:
             "vocabulary": vocabulary,
             "sample": self.drawn.describe(),
         }
+        if self.config.sample.shuffle is not None:
+            entry["sample"]["shuffle"] = self.config.sample.shuffle
         if self.filter is not None:
             skipped = {"sentences": self.drawn.skipped_sentences, "words": self.drawn.skipped_words}
             entry["filter"] = self.filter.describe() | {"sample": skipped}

@@ -14,10 +14,11 @@ import pandas as pd
 from corpora.ablation.config import AblateConfig
 from corpora.ablation.intervention import Intervention, intervene
 from corpora.ablation.rewriting import RewrittenText
+from corpora.ablation.shuffling import sample_sentences
 from corpora.config import SampleConfig
 from corpora.constructions.config import FilterConfig
 from corpora.filters import Filter, filter_folder
-from corpora.samples import Sample, draw_sample, encode_beginning, read_sentences
+from corpora.samples import Sample, draw_sample, encode_beginning
 from corpora.store import BATCH, TokenStore, store_manifest
 from corpora.text import TextStore
 from corpora.tokenizers import EOS, Tokenizer
@@ -90,8 +91,9 @@ def sample_counts(
     config, manifest: plain data, the latter None if not trained. Raises StoreError if the text is missing or another.
     """
     text, sample = sample_again(config, manifest, store)
+    sentences = sample_sentences(text, sample, SampleConfig(**config["sample"]), int(config["seed"]))
     counts: Counter[str] = Counter()
-    for sentence in islice(read_sentences(text, sample.indices, sample.cuts), most):
+    for sentence in islice(sentences, most):
         counts.update(words(sentence, reference))
     counted = sample.sentences if most is None else min(most, sample.sentences)
     return Counts(counts, counts.total(), counted, sample.sentences)
@@ -106,6 +108,10 @@ def token_counts(
     """
     text, sample = sample_again(config, manifest, store)
     counts = np.zeros(len(tokenizer), np.int64)
+    own = SampleConfig(**config["sample"])
+    if own.shuffle is not None:
+        ids = tokenizer.encode_batch(list(sample_sentences(text, sample, own, int(config["seed"]))))[0]
+        return np.bincount(ids, minlength=len(counts))
     encoded = None if isinstance(text, RewrittenText) else _encoded(text, str(manifest["corpus"]["tokenizer"]))
     for start in range(0, len(sample.indices), BATCH):
         indices = sample.indices[start : start + BATCH]

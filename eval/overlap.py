@@ -74,7 +74,9 @@ def _searched(config: EvalConfig) -> Iterator[Searched]:
             described = folder.read_config()
             text, sample = sample_again(described, manifest, Path(config.paths.store))
             of_corpus = by_corpus.setdefault(described["corpus"]["name"], Searched(text))
-            of_corpus.runs[folder.path.name] = sample.indices
+            # A shuffled sample has the words of its sentences, but not the sentences.
+            indices = sample.indices if described["sample"].get("shuffle") is None else sample.indices[:0]
+            of_corpus.runs[folder.path.name] = indices
     if not by_corpus:
         raise RunError(f"study={config.study}: no run that was trained on a corpus here")
     yield from by_corpus.values()

@@ -4,5 +4,5 @@ Start at fit.py: curves, slopes and intervals. groups.py fits the lines of a gro
 variance.py has variances and their degrees of freedom, intervals.py chooses an interval and gives its limits.
 acquisition/ has the order in which units are acquired and the shapes of curves, for which two_lines.py has breaks.
 comparisons.py, matched_pairs.py, mixed_models.py, shapes.py and words_to_people.py answer further questions;
-coverage.py reads how often the intervals held in simulated studies.
+robustness/ asks what curves rest on; coverage.py reads how often the intervals held in simulated studies.
 """

@@ -143,7 +143,7 @@ def slope_difference(a: GroupFit, b: GroupFit, config: CurvesConfig, shared: Num
     runs, degrees = with_text(plausible(terms.variance(both_y), degrees, floor), degrees, *text_of_both(a, b, shared))
     of_pair = a.design.contrast @ a.outcome - b.design.contrast @ b.outcome
     pairs = pair_variance(of_pair, units.bounds, units.weights) - a.errors.chance - b.errors.chance
-    both, degrees_both = with_pairs(runs, degrees, pairs, units)
+    both, degrees_both = with_pairs(runs, degrees, pairs, units.pair_degrees)
     for suffix, variance, free in (("", runs, degrees), ("_new_pairs", both, degrees_both)):
         error = np.sqrt(variance)
         columns[f"low{suffix}"], columns[f"high{suffix}"] = t_limits(difference, error, free, config.confidence)

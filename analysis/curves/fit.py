@@ -22,13 +22,20 @@ from analysis.curves.groups import fitted_lines, fitted_slopes
 from analysis.curves.intervals import single_judgements
 from analysis.curves.units import Units, paradigm_accuracies, units_of
 from analysis.curves.variance import Array, Numbers, weighted_squares
+from analysis.study.baselines import baseline_rows
+from analysis.study.collect import UNTRAINED
 from analysis.study.judgements import Judgements
+from corpora.config import WITHIN_SAMPLE, WITHIN_SENTENCE
 
 ALL_PAIRS = "all"
 UNK_FREE = "without <unk>"
 CHANCE = 0.5
 LINE_COLUMNS = ("group", "pairs", "level", "name", "words", "accuracy", "low", "high")
-CHANCE_BASELINE = "chance"  # Curves.slopes["onset_baseline"], where no untrained model was scored
+CHANCE_BASELINE = "chance"  # Curves.slopes["onset_baseline"], where no other baseline was scored
+BASELINES = {
+    UNTRAINED: "untrained models", WITHIN_SENTENCE: "models of shuffled sentences",
+    WITHIN_SAMPLE: "models of shuffled text",
+}  # fmt: skip
 
 
 @dataclass
@@ -100,15 +107,15 @@ def inverse_trials(outcome: Array, size: Numbers, units: Units) -> Array:
     return np.stack(rows)
 
 
-def fit_curves(judged: Judgements, config: CurvesConfig, untrained: Judgements | None = None) -> Curves:
+def fit_curves(judged: Judgements, config: CurvesConfig, baselines: Judgements | None = None) -> Curves:
     """Fit the curves of every group on all pairs and, where some run met <unk>, on the pairs without it.
 
-    `untrained`: of analysis.study.untrained, for the onset.
+    `baselines`: of analysis.study.baselines, for the onset.
     """
-    parts = {ALL_PAIRS: (judged, untrained)}
+    parts = {ALL_PAIRS: (judged, baselines)}
     if not judged.of_paradigms and judged.unk.any() and judged.unk_free.any():
         free = judged.unk_free
-        parts[UNK_FREE] = (judged.select(free), untrained.select(free) if untrained else None)
+        parts[UNK_FREE] = (judged.select(free), baselines.select(free) if baselines else None)
     return concatenated([_fit(part, name, config, baseline) for name, (part, baseline) in parts.items()])
 
 
@@ -118,7 +125,7 @@ def concatenated(parts: Sequence[Curves]) -> Curves:
     return Curves(*(pd.concat(of, ignore_index=True) for of in tables))
 
 
-def _fit(judged: Judgements, name: str, config: CurvesConfig, untrained: Judgements | None) -> Curves:
+def _fit(judged: Judgements, name: str, config: CurvesConfig, baselines: Judgements | None) -> Curves:
     units = units_of(judged.pairs)
     slopes, accuracies, points, lines = [], [], [], []
     for fit, table in fitted_slopes(judged, units, config):
@@ -129,7 +136,7 @@ def _fit(judged: Judgements, name: str, config: CurvesConfig, untrained: Judgeme
         lines.append(of_group.loc[of_group["level"] != "paradigm", [*LINE_COLUMNS]])
         means, low, high = spread_limits(fit.y, size, config.confidence, per_trial, fit.design.overlap)
         words = np.asarray([part["sample_words"].to_numpy()[size == s].mean() for s in range(means.shape[0])])
-        level, baseline = onset_baseline(group, units, untrained)
+        level, baseline = onset_baseline(group, units, baselines)
         rising = np.where(fit.line.slope > 0, onset(words, low, level), np.nan)
         slopes.append(table.assign(pairs=name, onset=rising, onset_baseline=baseline))
         labels = part["size"].to_numpy()
@@ -143,17 +150,21 @@ def _fit(judged: Judgements, name: str, config: CurvesConfig, untrained: Judgeme
     return Curves(*(pd.concat(parts, ignore_index=True) for parts in (slopes, accuracies, points, lines)))
 
 
-def onset_baseline(group: str, units: Units, untrained: Judgements | None) -> tuple[Array, str]:
-    """Return the (U,) accuracies that an onset has to exceed, chance and the mean of untrained models, and their name.
+def onset_baseline(group: str, units: Units, baselines: Judgements | None) -> tuple[Array, str]:
+    """Return the (U,) accuracies that an onset has to exceed, chance and the means of baselines, and their name.
 
-    An untrained model prefers the shorter sentence or the more frequent word, so it is not at chance in each paradigm.
+    An untrained model prefers the shorter sentence, and one of shuffled text the more frequent words, so they are not
+    at chance in each paradigm. `baselines`: of analysis.study.baselines.
     """
-    chance = np.full(len(units.table), CHANCE)
-    rows = [] if untrained is None else [group in groups for groups in untrained.runs["baseline_of"]]
-    if untrained is None or not any(rows):
-        return chance, CHANCE_BASELINE
-    accuracy = (paradigm_accuracies(untrained.outcome[rows], units.bounds) @ units.weights).mean(axis=0)
-    return np.maximum(chance, accuracy), f"chance and the mean of {sum(rows)} untrained model{'s' * (sum(rows) > 1)}"
+    level, parts = np.full(len(units.table), CHANCE), []
+    if baselines is None:
+        return level, CHANCE_BASELINE
+    for kind, rows in baseline_rows(baselines, group).items():
+        accuracy = paradigm_accuracies(baselines.outcome[rows], units.bounds) @ units.weights
+        level = np.maximum(level, accuracy.mean(axis=0))
+        one = f"{'an' if kind == UNTRAINED else 'a'} {BASELINES[kind].replace('models', 'model')}"
+        parts.append(f"{len(rows)} {BASELINES[kind]}" if len(rows) > 1 else one)
+    return level, f"{CHANCE_BASELINE} and the mean of {' and of '.join(parts)}" if parts else CHANCE_BASELINE
 
 
 def onset(words: Array, low: Array, baseline: Array) -> Array:

@@ -250,7 +250,7 @@ def slope_errors(method: Interval, y: Array, outcome: Array, design: Design, uni
     weights = cluster_weights(c, design.size, design.cluster)
     chance = judgement_variance(outcome, weights, design.stratum, units.bounds, units.weights)
     of_pairs = pair_variance(c @ outcome, units.bounds, units.weights) - chance
-    both, degrees_both = with_pairs(variance, degrees, of_pairs, units)
+    both, degrees_both = with_pairs(variance, degrees, of_pairs, units.pair_degrees)
     return Errors(np.sqrt(variance), degrees, np.sqrt(both), degrees_both, chance, floor, text)
 
 
@@ -313,10 +313,10 @@ def floored(variance: Array, degrees: Array, floor: Array, confidence: float) ->
     return np.asarray(np.maximum(variance, floor * ratio**2))
 
 
-def with_pairs(runs: Array, degrees: Array, pairs: Array, units: Units) -> tuple[Array, Array]:
-    """Add the (U,) variances over runs and over pairs; return the sum and its degrees of freedom."""
+def with_pairs(runs: Array, degrees: Array, pairs: Array, free: Array) -> tuple[Array, Array]:
+    """Add the (U,) variances over runs, of `degrees`, and over pairs, of `free`; return the sum and its degrees."""
     both = np.stack([runs, np.maximum(pairs, 0)])
-    return both.sum(axis=0), satterthwaite(both, np.stack([degrees, units.pair_degrees]))
+    return both.sum(axis=0), satterthwaite(both, np.stack([degrees, free]))
 
 
 def run_limits(line: Line, y: Array, design: Design, confidence: float) -> tuple[Array, Array]:

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from scipy.optimize import least_squares
 from scipy.special import expit, logit
 from statsmodels.tools import eval_measures
 
+from analysis.curves.designs import Design
 from analysis.curves.groups import fit_groups
 from analysis.curves.intervals import fit_lines
 from analysis.curves.units import units_of
@@ -140,6 +142,11 @@ class Fit:
     def runs(self) -> int:
         return len(self.points.x)
 
+    def at_bounds(self, low: Array, high: Array) -> npt.NDArray[np.bool_]:
+        """Return which free parameters lie at their bounds, (P,) `low` and `high`."""
+        margin = AT_BOUND * (high - low)
+        return np.asarray((self.free - low < margin) | (high - self.free < margin))
+
     @property
     def aicc(self) -> float:
         return aicc(self.squares, self.runs, len(self.free) + 1) if self.converged else math.nan
@@ -248,34 +255,54 @@ def preferred(fits: Sequence[Fit]) -> Fit | None:
     return min(compared, key=lambda fit: fit.aicc) if compared else None
 
 
-def fit_shapes(
+@dataclass(frozen=True)
+class UnitFits:
+    """All shapes fitted to the runs of a group in one unit."""
+
+    group: str
+    level: str
+    name: str
+    design: Design
+    fits: Sequence[Fit]
+
+
+def unit_fits(
     judged: Judgements, people: pd.DataFrame, levels: Sequence[str] = ("overall", "phenomenon", "paradigm")
-) -> pd.DataFrame:
+) -> list[UnitFits]:
     """Fit all shapes in all units of the requested levels, for groups with MIN_SIZES sizes or more.
 
-    `people`: level, name, accuracy (words_to_people.people_accuracy). One row per group, unit and shape: parameters of
-    the shape (midpoint in log2 words, intercept at the smallest size), runs, sizes, parameters (with the variance),
-    squares, aicc, above (AICc above the lowest), preferred, converged, note.
+    `people`: level, name, accuracy (words_to_people.people_accuracy).
     """
     units = units_of(judged.pairs)
     known = people.set_index(["level", "name"])["accuracy"].to_dict()
-    rows = []
+    found = []
     for fit in fit_groups(judged, units, "t"):
-        x, sizes = fit.design.x, len(fit.design.counts)
-        if sizes < MIN_SIZES or fit.design.trajectory:
+        x = fit.design.x
+        if len(fit.design.counts) < MIN_SIZES or fit.design.trajectory:
             continue
-        for u, unit in enumerate(units.table[["level", "name"]].to_dict("records")):
-            if unit["level"] not in levels:
-                continue
-            shapes = shapes_for(x, known.get((unit["level"], unit["name"])))
-            fits = [fit_shape(shape, x, fit.y[:, u], fit.design.weights) for shape in shapes]
-            best = preferred(fits)
-            for of in fits:
-                row = {"group": fit.group, **unit, "shape": of.shape.name, "runs": of.runs, "sizes": sizes}
-                row |= dict(zip(of.shape.parameters, of.shape.full(of.free), strict=True))
-                row |= {"parameters": len(of.free) + 1, "squares": of.squares, "aicc": of.aicc}
-                row |= {"above": of.aicc - best.aicc if best else math.nan, "preferred": of is best}
-                rows.append({**row, "converged": of.converged, "note": of.note or _few(of)})
+        for u, (level, name) in enumerate(units.table[["level", "name"]].itertuples(index=False)):
+            if level in levels:
+                shapes = shapes_for(x, known.get((level, name)))
+                fits = [fit_shape(shape, x, fit.y[:, u], fit.design.weights) for shape in shapes]
+                found.append(UnitFits(fit.group, level, name, fit.design, fits))
+    return found
+
+
+def shape_table(fitted: Sequence[UnitFits]) -> pd.DataFrame:
+    """Return one row per group, unit and shape.
+
+    Columns: parameters of the shape (midpoint in log2 words, intercept at the smallest size), runs, sizes, parameters
+    (with the variance), squares, aicc, above (AICc above the lowest), preferred, converged, note.
+    """
+    rows = []
+    for unit in fitted:
+        best, sizes = preferred(unit.fits), len(unit.design.counts)
+        for of in unit.fits:
+            row = {"group": unit.group, "level": unit.level, "name": unit.name, "shape": of.shape.name, "runs": of.runs}
+            row |= {"sizes": sizes} | dict(zip(of.shape.parameters, of.shape.full(of.free), strict=True))
+            row |= {"parameters": len(of.free) + 1, "squares": of.squares, "aicc": of.aicc}
+            row |= {"above": of.aicc - best.aicc if best else math.nan, "preferred": of is best}
+            rows.append({**row, "converged": of.converged, "note": of.note or _few(of)})
     columns = ["group", "level", "name", "shape", "chance", "ceiling", "rate", "midpoint", "gap", "intercept", "slope"]
     columns += ["runs", "sizes", "parameters", "squares", "aicc", "above", "preferred", "converged", "note"]
     return pd.DataFrame(rows).reindex(columns=columns)

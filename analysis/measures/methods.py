@@ -25,7 +25,7 @@ from scipy.stats import t as student
 
 from analysis.curves.fit import inverse_trials, wilson_limits
 from analysis.curves.intervals import SAME_TEXT, t_limits
-from analysis.curves.p_values import holm, two_sided
+from analysis.curves.p_values import ALPHA, equivalence, holm, two_sided
 from analysis.curves.units import paradigm_accuracies, units_of
 from analysis.curves.variance import (
     Array,
@@ -46,9 +46,13 @@ from eval.scores.files import read_score_table, score_path
 from pairscale.shares import wilson
 
 CONFIDENCE = 0.95
+MARGIN = 0.02  # accuracy: differences of methods within it are equivalent, unless analysis.method_margin says otherwise
 OF_SENTENCES = ("lp", "mean_lp", "pen_lp")  # methods that count the tokens of the sentences alone
 PREFIX_METHODS = ("one_prefix", "two_prefix")
-COMPARED = ["group", "method", "other", "paradigms", "runs", "difference", "low", "high", "p", "p_holm", "over"]
+COMPARED = [
+    "group", "method", "other", "paradigms", "runs", "difference", "low", "high", "p", "p_holm", "p_equivalent",
+    "margin", "over",
+]  # fmt: skip
 _KEY = ["paradigm", "pair_id"]
 _RUN = ["run", "method"]
 _JUDGED = [*_KEY, "template", "trial", "good", "bad", "order"]
@@ -67,8 +71,12 @@ def score_files(study: Study, label: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["run", "method", "path"])
 
 
-def count_judgements(files: pd.DataFrame, ties: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+def count_judgements(
+    files: pd.DataFrame, ties: str, left_out: pd.DataFrame | None = None
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return counts by paradigm and by difference of lengths (columns: see the module); `files` of `score_files`.
+
+    left_out: pairs that do not count (paradigm, pair_id).
 
     Raises RunError for a damaged file.
     """
@@ -77,7 +85,7 @@ def count_judgements(files: pd.DataFrame, ties: str) -> tuple[pd.DataFrame, pd.D
         paths = dict(zip(of_run["method"], of_run["path"], strict=True))
         lengths = _lengths(paths)
         for method, path in paths.items():
-            rows = _outcomes(path, ties).with_columns(run=pl.lit(run), method=pl.lit(method))
+            rows = _outcomes(path, ties, left_out).with_columns(run=pl.lit(run), method=pl.lit(method))
             if lengths is None:
                 rows = rows.with_columns(difference=pl.lit(None, dtype=pl.Int32))
             else:
@@ -98,13 +106,16 @@ def _joined(parts: list[pl.DataFrame], columns: list[str]) -> pd.DataFrame:
     return table
 
 
-def _outcomes(path: Path, ties: str) -> pl.DataFrame:
+def _outcomes(path: Path, ties: str, left_out: pd.DataFrame | None) -> pl.DataFrame:
     """Return one row per judgement: paradigm, pair_id, repeat, outcome, ties, decided, chose_a."""
     good, bad = pl.col("good").fill_null(np.nan), pl.col("bad").fill_null(np.nan)
     known = good.is_not_nan() & bad.is_not_nan()  # to Polars NaN is equal to itself and larger than all numbers
     better, tie = known & (good > bad), ~known | (good == bad)  # as eval.scores.accuracy.tied
     decided = pl.col("order").is_not_null() & known & (good != bad)
-    return _read(path, _JUDGED).select(
+    table = _read(path, _JUDGED)
+    if left_out is not None and len(left_out):
+        table = table.join(pl.DataFrame({name: left_out[name].tolist() for name in _KEY}), on=_KEY, how="anti")
+    return table.select(
         *_KEY,
         repeat=pl.coalesce(pl.col("template"), pl.col("trial").cast(pl.String), pl.lit("")),
         outcome=better.cast(pl.Float64) + tie.cast(pl.Float64) * TIE_WORTH[ties],
@@ -114,14 +125,14 @@ def _outcomes(path: Path, ties: str) -> pl.DataFrame:
     )
 
 
-def pair_outcomes(files: pd.DataFrame, ties: str) -> pd.DataFrame:
+def pair_outcomes(files: pd.DataFrame, ties: str, left_out: pd.DataFrame | None = None) -> pd.DataFrame:
     """Return (paradigm, pair_id) x (method, run) outcomes, means over repeats; NaN for pairs that a method skips.
 
-    `files` as of `score_files`. Raises RunError for a damaged file.
+    `files` as of `score_files`, `left_out` as of `count_judgements`. Raises RunError for a damaged file.
     """
     columns = {}
     for run, method, path in files[["run", "method", "path"]].itertuples(index=False):
-        means = _outcomes(path, ties).group_by(_KEY, maintain_order=True).agg(pl.col("outcome").mean())
+        means = _outcomes(path, ties, left_out).group_by(_KEY, maintain_order=True).agg(pl.col("outcome").mean())
         columns[method, run] = means.to_pandas().set_index(_KEY)["outcome"]
     return pd.DataFrame(columns).sort_index().rename_axis(columns=["method", "run"])
 
@@ -188,12 +199,15 @@ def _overlap(runs: pd.Index, overlaps: pd.Series | None) -> float:
     return 0.0 if overlaps is None else float(overlaps.reindex(runs).fillna(0).mean())
 
 
-def compare_methods(outcomes: pd.DataFrame, groups: pd.Series, overlaps: pd.Series | None = None) -> pd.DataFrame:
+def compare_methods(
+    outcomes: pd.DataFrame, groups: pd.Series, overlaps: pd.Series | None = None, margin: float = MARGIN
+) -> pd.DataFrame:
     """Compare every two methods of a group over the pairs that both judge: COMPARED.
 
     Arguments as of `accuracy_limits`. difference: overall accuracy of method less that of other; low, high (95%) and p
     by Student's t (`crossed_mean`), NaN where no judgement differs; p_holm: corrected for all comparisons of methods in
-    all groups (Holm 1979).
+    all groups (Holm 1979); p_equivalent: of two one-sided tests that the difference lies outside of the margin,
+    corrected likewise.
     """
     rows = []
     for group, of in _by_group(outcomes, groups):
@@ -207,10 +221,20 @@ def compare_methods(outcomes: pd.DataFrame, groups: pd.Series, overlaps: pd.Seri
             spread = np.asarray(error if error > 0 else np.nan), np.asarray(degrees)
             low, high = t_limits(np.asarray(difference), *spread, CONFIDENCE)
             p = float(two_sided(np.asarray(difference), *spread))
+            outside = float(equivalence(np.asarray(difference), *spread, margin))
             counts = len(set(paradigms)), len(runs)
-            rows.append((group, method, other, *counts, difference, float(low), float(high), p, np.nan, over))
+            limits = float(low), float(high)
+            rows.append((group, method, other, *counts, difference, *limits, p, np.nan, outside, margin, over))
     table = pd.DataFrame(rows, columns=COMPARED)
-    return table.assign(p_holm=holm(table["p"].to_numpy(dtype=np.float64)))
+    corrected = {name: holm(table[of].to_numpy(np.float64)) for name, of in
+                 (("p_holm", "p"), ("p_equivalent", "p_equivalent"))}  # fmt: skip
+    return table.assign(**corrected)
+
+
+def equivalent(compared: pd.DataFrame) -> pd.Series:
+    """Return which rows of COMPARED are equivalent: by their test, and by an interval within the margin."""
+    within = (compared["low"] > -compared["margin"]) & (compared["high"] < compared["margin"])
+    return within & (compared["p_equivalent"] < ALPHA)
 
 
 def _by_group(outcomes: pd.DataFrame, groups: pd.Series) -> Iterator[tuple[str, dict[str, pd.DataFrame]]]:

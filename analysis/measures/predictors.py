@@ -38,13 +38,22 @@ def shallow_predictors(scores: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def accuracy_by_predictor(files: pd.DataFrame, ties: str, bins: int = 10) -> pd.DataFrame:
-    """Return rows of BINS, as of `accuracy_in_bins`; `files`: group, path (score files of `lp` at one size)."""
+def accuracy_by_predictor(
+    files: pd.DataFrame, ties: str, bins: int = 10, left_out: pd.DataFrame | None = None
+) -> pd.DataFrame:
+    """Return rows of BINS, as of `accuracy_in_bins`; `files`: group, path (score files of `lp` at one size).
+
+    left_out: pairs that do not count (paradigm, pair_id).
+    """
+    key = ["paradigm", "pair_id"]
+    omitted = None if left_out is None or left_out.empty else pd.MultiIndex.from_frame(left_out[key])
     rows: list[dict[str, Any]] = []
     for group, of_group in files.groupby("group", sort=False):
         parts = []
         for path in of_group["path"]:
             scores, _ = read_scores(path)
+            if omitted is not None:
+                scores = scores[~pd.MultiIndex.from_frame(scores[key]).isin(omitted)].reset_index(drop=True)
             right = outcome(scores["good"], scores["bad"], ties)
             parts.append(shallow_predictors(scores).assign(paradigm=scores["paradigm"], outcome=right))
         table = pd.concat(parts, ignore_index=True)

@@ -1,5 +1,6 @@
 """Exhibits of curves beyond their slopes, each where its table (analysis.exhibits.tables.curves) has rows."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
@@ -8,15 +9,25 @@ import pandas as pd
 
 from analysis.curves.coverage import coverage_for
 from analysis.curves.p_values import ALPHA
+from analysis.curves.robustness.averaged_shapes import CEILING, SLOPE
 from analysis.exhibits.exhibit import Cell, Exhibit, existing
 from analysis.exhibits.figures.curves import MARGIN
 from analysis.exhibits.figures.dots import Dots, numbers, reference
 from analysis.exhibits.figures.style import Chart, Frame, signed_axis
-from analysis.exhibits.tables.text import decimal_text, interval_text, per_cent_text, signed_text, slope_text, title
+from analysis.exhibits.tables.text import (
+    decimal_text,
+    interval_text,
+    per_cent_text,
+    signed_text,
+    slope_text,
+    supported_digits,
+    title,
+)
 from analysis.sections.section import Report, Section, contributes
 from eval.scores.names import benchmark_name
 
 COMPARISONS = "comparisons"
+FIRST, LAST = "slope at the smallest size", "slope at the largest size"
 
 
 @contributes(-10)
@@ -60,6 +71,7 @@ def curve_exhibits(tables: Mapping[str, pd.DataFrame], confidence: float, people
         "words-to-people": partial(_people, intervals=intervals, people=people),
         "slope-differences": partial(_differences, confidence=confidence),
         "shapes": _shapes,
+        "averaged-shapes": partial(_averaged, confidence=confidence),
         "mixed-model": partial(_logits, confidence=confidence),
     }
     return existing(make(tables[name]) for name, make in makers.items() if name in tables and len(tables[name]))
@@ -172,6 +184,59 @@ def _shapes(rows: pd.DataFrame) -> Exhibit | None:
             "–": "The fit did not converge.",
         },
     )
+
+
+def _averaged(rows: pd.DataFrame, confidence: float) -> Exhibit | None:
+    rows = rows[rows["level"] != "paradigm"]
+    if rows.empty:
+        return None
+    slopes = rows[rows["quantity"] == SLOPE]
+    at = slopes.groupby("group")["words"]
+    ends = {
+        FIRST: slopes[slopes["words"] == at.transform("min")], LAST: slopes[slopes["words"] == at.transform("max")],
+        "ceiling": rows[rows["quantity"] == CEILING],
+    }  # fmt: skip
+    wide = ends[FIRST].reset_index(drop=True)
+    table = pd.DataFrame({"phenomenon": _named(wide), "curve": wide["group"]})
+    for name, of in ends.items():
+        columns = [name, f"{name}, low", f"{name}, high"]
+        table[columns] = of[["value", "low", "high"]].to_numpy()
+    table["weight of ceilings"], table["note"] = ends["ceiling"]["weight"].to_numpy(), wide["note"]
+    whole = table[wide["level"] == "overall"]
+    level = f"{confidence:.0%} interval"
+    takeaways = [(str(row["curve"]), _ends_sentence(row, level)) for _, row in whole.iterrows()]
+    if (table["note"] == "").all():
+        table = table.drop(columns="note")
+    return Exhibit(
+        "averaged-shapes",
+        "Curves averaged over shapes",
+        "What all shapes say together, each by its weight: how much accuracy a doubling of the text adds at the "
+        "smallest and at the largest size, and the accuracy at which the curve levels off.",
+        table,
+        cells={FIRST: slope_text, LAST: slope_text, "weight of ceilings": decimal_text},
+        intervals={f"{level} of the {name}": (name, f"{name}, low", f"{name}, high") for name in ends},
+        confidence=confidence,
+        takeaways=takeaways,
+        definitions={
+            "Weight": "exp(-difference in AICc / 2) over the sum of all shapes (Burnham and Anderson 2002, section "
+            "2.9).",
+            level: "For new runs on these pairs, with HC3 errors of each shape and the distance between shapes "
+            "(section 4.3).",
+            "Ceiling": "Of the shapes that have one that is not fixed, and which together have the weight of ceilings: "
+            "where that is low, most of the evidence is for shapes without one.",
+        },
+    )
+
+
+def _ends_sentence(row: pd.Series, level: str) -> str:
+    """Say how much a doubling adds overall at both ends of a curve."""
+    parts = []
+    for name in (FIRST, LAST):
+        low, high = row[f"{name}, low"], row[f"{name}, high"]
+        digits = 3 if math.isnan(low) else supported_digits(low, high)
+        limits = "" if math.isnan(low) else f" ({level} {interval_text(low, high, digits=digits)})"
+        parts.append(f"{slope_text(row[name], digits=digits)} {name.removeprefix('slope ')}{limits}")
+    return f"overall a doubling of the text adds {' and '.join(parts)}, averaged over shapes."
 
 
 def _logits(rows: pd.DataFrame, confidence: float) -> Exhibit:

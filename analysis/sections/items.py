@@ -19,12 +19,14 @@ from analysis.measures.items import (
     seed_disagreement,
     token_differences,
 )
+from analysis.study.faulty import known_faults
 from analysis.study.judgements import Judgements
 from eval.scores.files import TOKENS_FILE, judged_pairs
 
 ERRORS, HARDEST = 2, 2  # pairs of each paradigm
 MOST = 12  # paradigms in the table of pairs learned and lost
 SEED = 1
+FAULT = "known fault"  # a column of tables of pairs, where one of them has a fault
 
 
 def item_exhibits(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> list[Exhibit]:
@@ -96,7 +98,7 @@ def _flipping(judged: Judgements, items: pd.DataFrame) -> Exhibit | None:
     table = pd.DataFrame(
         {"paradigm": flips["paradigm"], "pair": flips["pair_id"], "curve": flips["group"], "good": flips["good"],
          "bad": flips["bad"], "flips": flips["flips"], **of_sizes, "split": flips["split"],
-         "phenomenon": flips["phenomenon"]}
+         "phenomenon": flips["phenomenon"], **_faults(judged.label, flips)}
     )  # fmt: skip
     about = (
         "For each paradigm and curve, the pair whose judgement changes most often from one size to the next and, of "
@@ -129,7 +131,7 @@ def _hardest(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> Ex
     hardest = hardest_pairs(judged, mean_margins(paths, judged.pairs), HARDEST)
     hardest = hardest.merge(items[["paradigm", "pair_id", "good", "bad"]], on=["paradigm", "pair_id"], how="left")
     columns = ["paradigm", "pair_id", "good", "bad", "accuracy", "margin", "phenomenon"]
-    table = hardest[columns].rename(columns={"pair_id": "pair"})
+    table = hardest[columns].rename(columns={"pair_id": "pair"}).assign(**_faults(judged.label, hardest))
     cells: dict[str, Cell] = {"pair": str, "margin": signed_text}
     about = (
         "The pairs of each paradigm that the runs at the largest sizes get wrong most often and, of these, by the "
@@ -140,10 +142,19 @@ def _hardest(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> Ex
         "differences; mean over runs."
     }
     takeaways = [("", f"{int((table['accuracy'] == 0).sum())} of these {len(table)} pairs are wrong in every run.")]
+    if FAULT in table:
+        known = int((table[FAULT] != "").sum())
+        takeaways.append(("", f"{plural(known, 'pair')} of them {'is' if known == 1 else 'are'} known to be faulty."))
     return Exhibit(
         "hardest", "The hardest pairs", about, table, cells=cells, definitions=definitions, filtered=True,
         takeaways=takeaways,
     )  # fmt: skip
+
+
+def _faults(label: str, pairs: pd.DataFrame) -> dict[str, pd.Series]:
+    """Return the column of known faults of pairs (paradigm, pair_id); none where none of them has one."""
+    faults = known_faults(label, pairs)
+    return {FAULT: faults} if (faults != "").any() else {}
 
 
 def _one_run(files: pd.DataFrame) -> pd.DataFrame:
@@ -193,6 +204,7 @@ def _errors(judged: Judgements, files: pd.DataFrame, items: pd.DataFrame) -> Exh
     if not rows:
         return None
     table = pd.DataFrame(rows).sort_values(["paradigm", "curve"], kind="stable")
+    table = table.assign(**_faults(judged.label, table.rename(columns={"pair": "pair_id"})))
     about = (
         f"Up to {ERRORS} wrongly judged pairs of each paradigm, drawn at random from a fixed seed, one run of each "
         "curve, with the log-probability of each token (nats) behind it; [ ] marks the words that differ."

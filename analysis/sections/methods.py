@@ -19,10 +19,11 @@ from analysis.exhibits.figures.methods import (
 )
 from analysis.exhibits.sentences.curves import plural
 from analysis.exhibits.sentences.takeaways import by_curve, ranges, values
-from analysis.exhibits.tables.text import difference_text, per_cent_text, short_text, signed_text, title
+from analysis.exhibits.tables.text import accuracy_text, difference_text, per_cent_text, short_text, signed_text, title
 from analysis.measures.accuracies import correlation
 from analysis.measures.items import largest_size
 from analysis.measures.methods import (
+    MARGIN,
     accuracy_by_attractor,
     accuracy_by_difference,
     accuracy_limits,
@@ -30,6 +31,7 @@ from analysis.measures.methods import (
     compare_methods,
     count_judgements,
     difference_of_methods,
+    equivalent,
     length_bias,
     method_accuracies,
     pair_outcomes,
@@ -44,10 +46,13 @@ from analysis.study.judgements import Judgements
 from eval.scores.files import read_items
 
 
-def score_exhibits(study: Study, judged: Judgements, ties: str, runs: pd.DataFrame | None = None) -> list[Exhibit]:
+def score_exhibits(
+    study: Study, judged: Judgements, ties: str, runs: pd.DataFrame | None = None, margin: float = MARGIN
+) -> list[Exhibit]:
     """Return exhibits of one benchmark from the score files of its runs; none without files (W&B).
 
-    `runs`: rows of Study.runs over which methods are compared, where they are more than those of `judged`.
+    `runs`: rows of Study.runs over which methods are compared, where they are more than those of `judged`. `margin`: of
+    equivalence of two methods, in accuracy.
     """
     runs = judged.runs if runs is None else runs
     files = score_files(study, judged.label)
@@ -56,24 +61,24 @@ def score_exhibits(study: Study, judged: Judgements, ties: str, runs: pd.DataFra
         return []
     files["group"] = files["run"].map(runs["group"])
     items, _ = read_items(files["path"].iloc[0].parent)
-    of_all, by_difference = count_judgements(files, ties)
+    of_all, by_difference = count_judgements(files, ties, judged.left_out)
     at = set(runs.index[largest_size(runs)])
     files, by_paradigm, by_difference = (part[part["run"].isin(at)] for part in (files, of_all, by_difference))
     groups = files.drop_duplicates("run").set_index("run")["group"]
-    outcomes = pair_outcomes(files, ties) if files["method"].nunique() > 1 else pd.DataFrame()
+    outcomes = pair_outcomes(files, ties, judged.left_out) if files["method"].nunique() > 1 else pd.DataFrame()
     overlaps = _overlaps(runs.loc[groups.index])
     judged_files = files[files["run"].isin(judged.runs.index)]
     return [
         *existing([
             _methods(by_paradigm, by_difference, groups, outcomes, overlaps),
-            _compared(outcomes, groups, overlaps),
+            _compared(outcomes, groups, overlaps, margin),
             _by_size(of_all, runs),
             _lengths(by_difference, groups),
             _differences(by_paradigm, groups),
             _shuffled(by_paradigm, items, groups),
             attractors(by_paradigm, groups),
             _prefixes(by_paradigm, items, groups),
-            _predictors(files[files["method"] == "lp"], ties),
+            _predictors(files[files["method"] == "lp"], ties, judged.left_out),
         ]),
         *item_exhibits(judged, judged_files, items),
     ]  # fmt: skip
@@ -140,17 +145,22 @@ def _methods(
     )
 
 
-def _compared(outcomes: pd.DataFrame, groups: pd.Series, overlaps: pd.Series) -> Exhibit | None:
-    rows = compare_methods(outcomes, groups, overlaps) if len(outcomes) else outcomes
+def _compared(outcomes: pd.DataFrame, groups: pd.Series, overlaps: pd.Series, margin: float) -> Exhibit | None:
+    rows = compare_methods(outcomes, groups, overlaps, margin) if len(outcomes) else outcomes
     if rows.empty:
         return None
     named = rows.assign(methods=rows["method"] + " − " + rows["other"])
     columns = {"methods": "methods", "group": "curve", "paradigms": "paradigms", "runs": "runs",
                "difference": "difference", "low": "low", "high": "high", "p": "p", "p_holm": "p (Holm)",
-               "over": "interval over"}  # fmt: skip
+               "p_equivalent": "p (equivalence)", "over": "interval over"}  # fmt: skip
     table = named[list(columns)].rename(columns=columns)
     differ = int((rows["p_holm"] < ALPHA).sum())
-    takeaway = f"{differ} of {plural(len(rows), 'comparison')} of methods differ (p < .05, corrected by Holm)."
+    alike, within = int(equivalent(rows).sum()), accuracy_text(margin).rstrip("0")
+    takeaway = (
+        f"{differ} of {plural(len(rows), 'comparison')} of methods differ (p < .05, corrected by Holm); {alike} "
+        f"{'is' if alike == 1 else 'are'} equivalent within {within} (two one-sided tests, p < .05, corrected by Holm, "
+        "and an interval within it)."
+    )
     about = (
         "Overall accuracy by one method minus that by another, on the paradigms that both judge, paired by pair and "
         "run."
@@ -159,6 +169,8 @@ def _compared(outcomes: pd.DataFrame, groups: pd.Series, overlaps: pd.Series) ->
         "95% interval": "With Student's t, for new runs and new pairs of the same paradigms (of a single run, for new "
         "pairs).",
         "p (Holm)": f"Corrected for all {plural(len(rows), 'comparison')} of methods here.",
+        "p (equivalence)": f"Of two one-sided tests (Schuirmann 1987) that the methods differ by {within} or more "
+        "(analysis.method_margin), corrected in the same way.",
     }
     return Exhibit(
         "methods-compared", "Methods compared", about, table, cells={"difference": signed_text},
@@ -299,8 +311,8 @@ def _prefixes(by_paradigm: pd.DataFrame, items: pd.DataFrame, groups: pd.Series)
     return Exhibit("prefixes", "Full sentences and prefixes", about, table, charts=charts)
 
 
-def _predictors(files: pd.DataFrame, ties: str) -> Exhibit | None:
-    rows = accuracy_by_predictor(files[["group", "path"]], ties) if len(files) else files
+def _predictors(files: pd.DataFrame, ties: str, left_out: pd.DataFrame) -> Exhibit | None:
+    rows = accuracy_by_predictor(files[["group", "path"]], ties, left_out=left_out) if len(files) else files
     if rows.empty:
         return None
     about = (
@@ -336,4 +348,5 @@ def binned_exhibit(
 
 @contributes(70, from_files=True)
 def methods(section: Section, report: Report) -> list[Exhibit]:
-    return score_exhibits(report.study, section.judged, report.config.ties)
+    margin = report.config.analysis.method_margin
+    return score_exhibits(report.study, section.judged, report.config.ties, margin=margin)

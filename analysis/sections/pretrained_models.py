@@ -54,7 +54,7 @@ def models_section(
     shown = by_method.get(config.method, next(iter(by_method.values())))
     phenomena = {name: of for judged in by_method.values() for name, of in _phenomena(judged).items()}
     others = comparable(beside, label, phenomena)
-    more = [] if shown.of_paradigms else score_exhibits(models, shown, ties, models.runs)
+    more = [] if shown.of_paradigms else score_exhibits(models, shown, ties, models.runs, config.method_margin)
     notes = dict.fromkeys(note for judged in by_method.values() for note in judged.notes)
     return TableSection(
         label=label,

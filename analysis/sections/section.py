@@ -36,7 +36,8 @@ class Section:
 
     curves: slopes with the columns of tables.slopes.with_published. published: level, name, model, accuracy of others
     (eval.published); may be empty. tables: of analysis.exhibits.tables.curves. respondents: people who answered a
-    questionnaire, and are the people of `published`. ablations, effects: of a study with interventions, and findings
+    questionnaire, and are the people of `published`. baselines: of
+    analysis.study.baselines. ablations, effects: of a study with interventions, and findings
     about them. acquisition: None without two sizes. findings: of each curve. correlations, comparisons: findings about
     several. first, exhibits: before and after the curves.
     """
@@ -46,6 +47,7 @@ class Section:
     published: pd.DataFrame
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)
     respondents: People | None = None
+    baselines: Judgements | None = None
     ablations: Ablations | None = None
     effects: list[Finding] = field(default_factory=list)
     acquisition: Acquisition | None = None

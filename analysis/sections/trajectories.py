@@ -51,7 +51,7 @@ def read_trajectories(study: Study, judged: Judgements, ties: str) -> pd.DataFra
     if not paths:
         return pd.DataFrame(columns=columns)
     files = pd.DataFrame(paths)
-    counted, _ = count_judgements(files, ties)
+    counted, _ = count_judgements(files, ties, judged.left_out)
     of_paradigms = counted.groupby(["run", "method", "paradigm"], sort=False)[["pairs", "right"]].sum().reset_index()
     phenomena = dict(zip(judged.pairs["paradigm"], judged.pairs["phenomenon"], strict=True))
     named = of_paradigms["run"] + "/" + of_paradigms["method"]

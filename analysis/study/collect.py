@@ -54,7 +54,8 @@ class Study:
     dose (of the intervention in its text; "", none and 1 for the full text), group, base (the group without the
     intervention: what treatment, control and full text have in common), manifest.
     problems: one row per run that is wanted but cannot be used: run, status, reason.
-    untrained: runs without training (recipe.budget.epochs=0), columns as of `runs`.
+    baselines: runs without training (recipe.budget.epochs=0) and on shuffled text (sample.shuffle), columns as of
+    `runs` and baseline (UNTRAINED, or the value of sample.shuffle).
     unplaced: pretrained models without a place on the curves, indexed by run id: group, manifest. Tables that need no
     size of text show them.
     folders: of a study read from files. scores: of a tracked one (eval/scores/record.py).
@@ -69,7 +70,7 @@ class Study:
     folders: dict[str, RunFolder] = field(default_factory=dict)
     scores: dict[str, dict[str, Any]] = field(default_factory=dict)
     unplaced: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=["group", "manifest"]))
-    untrained: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=_COLUMNS))
+    baselines: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=[*_COLUMNS, "baseline"]))
 
 
 def with_problems(problems: pd.DataFrame, runs: Iterable[str], status: str, reason: str) -> pd.DataFrame:
@@ -96,7 +97,7 @@ def collect(runs: str | Path, study: str, expected: Mapping[str, str] | None = N
     """Collect the runs of a study; `expected`: run id -> point of the grid, for each requested run.
 
     A run whose files are damaged is one of the study's problems. Raises RunError if there is no such study or no run
-    is done; `runs` is empty if only models without a place on a curve are.
+    is done; `runs` is empty if only baselines and models without a place on a curve are.
     """
     folders = {folder.path.name: folder for folder in study_runs(runs, study)}
     records, damaged = {}, []
@@ -136,33 +137,34 @@ def assemble(
         else:
             unplaced.append(name)
             problems.append({"run": name, "status": PRETRAINED, "reason": _NO_PLACE})
-    untrained = [row for row in rows if row["words_seen"] == 0]
-    rows = [row for row in rows if row["words_seen"] != 0]
+    kinds = {row["run"]: _baseline(row, configs[row["run"]]) for row in rows}
+    of_no_curve = [row for row in rows if kinds[row["run"]]]
+    rows = [row for row in rows if not kinds[row["run"]]]
     if rows:  # words of a sample and tokens seen cannot share an axis
         reason = "its curve is over tokens of training text: give such models a study of their own"
         problems += [{"run": row["run"], "status": PRETRAINED, "reason": reason} for row in revisions]
         unplaced += [row["run"] for row in revisions]
-    elif not revisions:
-        problems += [{"run": row["run"], "status": UNTRAINED, "reason": "a baseline of no curve"} for row in untrained]
     rows = rows or revisions
     problems += _missing(expected, [*records, *(problem["run"] for problem in problems)])
-    if not rows and not unplaced:
+    if not rows and not unplaced and not of_no_curve:
         examples = [p["reason"] if p["status"] == DAMAGED else f"{p['run']} {p['status']}" for p in problems[:5]]
         listed = "; ".join(examples) or "the folder is empty"
         raise RunError(f"study={study}: no run in {where} is done ({listed}); train with python -m train")
     problem_table = pd.DataFrame(problems, columns=list(PROBLEMS))
     beside = _unplaced({name: records[name] for name in unplaced})
+    baselines = pd.DataFrame(of_no_curve, columns=["run", *_COLUMNS]).set_index("run")
+    baselines["group"] = baselines["baseline"] = [kinds[run] for run in baselines.index]
+    baselines.insert(0, "study", study)
     if not rows:
-        return Study(study, pd.DataFrame(columns=_COLUMNS), problem_table, [], configs, unplaced=beside)
+        none = pd.DataFrame(columns=["study", *_COLUMNS])
+        return Study(study, none, problem_table, [], configs, unplaced=beside, baselines=baselines)
     table = pd.DataFrame(rows).set_index("run")
     table.insert(0, "study", study)
     table["group"], notes = group_names(table, configs)
     table = with_interventions(table, configs)
     if rows is revisions:
         notes.append(_ONE_TRAINING)
-    baselines = pd.DataFrame(untrained, columns=["run", *_COLUMNS]).set_index("run").assign(group=UNTRAINED)
-    baselines.insert(0, "study", study)
-    return Study(study, by_group(table), problem_table, notes, configs, unplaced=beside, untrained=baselines)
+    return Study(study, by_group(table), problem_table, notes, configs, unplaced=beside, baselines=baselines)
 
 
 def group_names(table: pd.DataFrame, configs: Mapping[str, Mapping[str, Any]]) -> tuple[pd.Series, list[str]]:
@@ -219,6 +221,11 @@ def _run_row(where: str, name: str, record: RunRecord) -> dict[str, Any]:
         }
     except KeyError as error:
         raise RunError(f"{where}: {error} is neither in config.yaml nor in manifest.json") from None
+
+
+def _baseline(row: Mapping[str, Any], config: Mapping[str, Any]) -> str:
+    """Return which baseline a run is, "" for a run of a curve."""
+    return UNTRAINED if row["words_seen"] == 0 else str(config["sample"].get("shuffle") or "")
 
 
 def _revision_row(name: str, record: RunRecord) -> dict[str, Any]:

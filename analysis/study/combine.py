@@ -66,7 +66,7 @@ def combine(studies: Sequence[Study]) -> Study:
         folders={f"{study.name}/{run}": folder for study in studies for run, folder in study.folders.items()},
         scores={f"{study.name}/{run}": scores for study in studies for run, scores in study.scores.items()},
         unplaced=renamed((study.name, study.unplaced) for study in studies),
-        untrained=renamed((study.name, study.untrained) for study in studies),
+        baselines=renamed((study.name, study.baselines) for study in studies),
     )
 
 
@@ -93,9 +93,12 @@ def common_labels(study: Study, names: Sequence[str], benchmark: str | None) -> 
 
     Raises RunError if there are none.
     """
-    if len(names) == 1:
+    parts = {name: _part(study, name) for name in names}
+    if len(names) > 1:  # studies of baselines alone have no curves to compare
+        names = [name for name in names if len(parts[name].runs) or len(parts[name].unplaced)]
+    if len(names) < 2:
         return score_labels(study, benchmark), []
-    of = {name: score_labels(_part(study, name), benchmark) for name in names}
+    of = {name: score_labels(parts[name], benchmark) for name in names}
     everywhere = [label for label in of[names[0]] if all(label in labels for labels in of.values())]
     if not everywhere:
         scored = "; ".join(f"{name} on {', '.join(labels)}" for name, labels in of.items())

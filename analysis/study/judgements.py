@@ -45,7 +45,7 @@ class Judgements:
     unequal: run -> share of its judgements whose two sentences hold <unk> unequally often, where that is known.
     Of paradigms, rows of `pairs` have the column n_pairs, the pairs that they stand for, and outcome, tie and unk are
     means over these; n_pairs is NaN where it is not published. origin: what outcomes of others were read from, "" for
-    our scores; of these, ties and `<unk>` are not known.
+    our scores; of these, ties and `<unk>` are not known. left_out: pairs that were scored and are not counted.
     """
 
     label: str
@@ -63,6 +63,7 @@ class Judgements:
     unequal: pd.Series = field(default_factory=lambda: pd.Series(dtype=float))
     methods: dict[str, str] = field(default_factory=dict)  # group -> its method
     origin: str = ""
+    left_out: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=["paradigm", "pair_id"]))
 
     @property
     def method_names(self) -> str:

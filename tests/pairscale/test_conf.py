@@ -109,7 +109,7 @@ def test_every_option_of_a_group_converts_and_keeps_its_name(first):
         ("model.hiden=3", "model.hiden: no such key; did you mean hidden? available: dropout, embedding, hidden,"),
         (
             "sample.sise=1M",
-            "sample.sise: no such key; did you mean size? available: count, nested, seed, size, strata,",
+            "sample.sise: no such key; did you mean size? available: count, nested, seed, shuffle, size,",
         ),
         ("recipe.budget.q=1", "recipe.budget.q: no such key; available: epochs, min_words, words"),
         ("modell=lstm", "modell: no such key; did you mean model? available: ablate, analysis, benchmark,"),

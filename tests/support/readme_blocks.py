@@ -265,6 +265,21 @@ def ablation_coverage() -> str:
     return "\n".join([*lines, "", wrapped(text)])
 
 
+def lexical_coverage() -> str:
+    """Return how often intervals for new pairs and for new words hold the truth for new words, by design."""
+    table = pd.read_csv(RESULTS / "lexical_coverage.csv")
+    columns = [(of, interval) for of in ("accuracy", "slope") for interval in ("new pairs", "new words")]
+    lines = [f"| design | {' | '.join(f'{of}, {interval}' for of, interval in columns)} |"]
+    lines.append("| --- | ---: | ---: | ---: | ---: |")
+    for design, rows in table.groupby("design", sort=False):
+        cells = rows.set_index(["quantity", "interval"])["coverage"]
+        lines.append(f"| {design} | {' | '.join(f'{cells[column]:.1%}' for column in columns)} |")
+    text = (
+        f"{table['studies'].max():,} simulated studies each, of four sizes and three seeds unless a row says otherwise."
+    )
+    return "\n".join([*lines, "", wrapped(text)])
+
+
 def reading_coverage() -> str:
     """Return how often intervals of deltas hold the truth, and how often a U-turn is shown, by design."""
     table = pd.read_csv(RESULTS / "reading_coverage.csv")
@@ -364,6 +379,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "coverage of ablations": ablation_coverage,
     "coverage of reading times": reading_coverage,
     "coverage of designs": designs_coverage,
+    "coverage of new words": lexical_coverage,
     **ACQUISITION_BLOCKS,
     **PEOPLE_BLOCKS,
     "power of planned grids": planned_power,

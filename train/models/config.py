@@ -65,6 +65,8 @@ class ModelConfig:
         """Return the words of a run's name, and the configuration that can change its numbers, or raise NoCorpus."""
         check_chosen(run.corpus)
         words = [self.name, run.corpus.name, run.tokenizer.name, run.sample.size, f"s{run.seed}"]
+        if run.sample.shuffle is not None:
+            words.append(f"shuffle_{run.sample.shuffle}")
         if run.filter is not None and run.ablate.acts:
             words += [run.filter.name, *run.ablate.words]
         return words, run.of_run()

@@ -24,6 +24,8 @@ from analysis.curves.ablations.matching import (
 from analysis.curves.ablations.shares import Baseline, chance, surviving_shares, untrained_baseline
 from analysis.curves.p_values import holm
 from analysis.curves.units import Units
+from analysis.study.baselines import baseline_rows
+from analysis.study.collect import UNTRAINED
 from analysis.study.judgements import Judgements
 
 P_VALUES = {"p": "p_holm", "p_new_pairs": "p_new_pairs_holm", "p_tost": "p_equivalent"}
@@ -83,12 +85,12 @@ def compare_ablations(
     judged: Judgements,
     direct: Mapping[str, Collection[str]],
     config: CurvesConfig,
-    untrained: Judgements | None = None,
+    baselines: Judgements | None = None,
 ) -> Ablations | None:
     """Compare the runs of each intervention with their matched controls and with those on the full text.
 
-    `direct`: filter -> the paradigms that test its construction. `untrained`: the study's untrained models, whose
-    accuracy takes the place of chance (analysis.study.untrained). P values of one family are corrected by Holm's
+    `direct`: filter -> the paradigms that test its construction. `baselines`: of analysis.study.baselines;
+    the accuracy of untrained models takes the place of chance. P values of one family are corrected by Holm's
     method: the comparisons of one kind, over all sizes or per doubling, in the units of one level, or in one scope.
     None without an intervention to compare, and for checkpoints of one training.
     """
@@ -108,7 +110,7 @@ def compare_ablations(
             notes.append(_not_compared(comparison))
         if comparison.kind == CONTROL_FULL:
             continue
-        baseline = _baseline(untrained, comparison.group, units)
+        baseline = _baseline(baselines, comparison.group, units)
         for over, size in [("all sizes", None), *((size, size) for size in sizes)]:
             share = surviving_shares(matched(judged, comparison, units, size), baseline, config)
             is_direct = share["name"].isin(list(direct.get(comparison.filter, ())))
@@ -121,11 +123,9 @@ def compare_ablations(
     )  # fmt: skip
 
 
-def _baseline(untrained: Judgements | None, group: str, units: Units) -> Baseline:
-    if untrained is None:
-        return chance(units)
-    rows = np.asarray([group in of for of in untrained.runs["baseline_of"]])
-    return untrained_baseline(untrained.outcome[rows], units) if rows.any() else chance(units)
+def _baseline(baselines: Judgements | None, group: str, units: Units) -> Baseline:
+    rows = baseline_rows(baselines, group).get(UNTRAINED) if baselines is not None else None
+    return chance(units) if baselines is None or rows is None else untrained_baseline(baselines.outcome[rows], units)
 
 
 def _not_compared(comparison: Comparison) -> str:

@@ -123,7 +123,7 @@ def mean_errors(method: Interval, c: Array, y: Array, outcome: Array, design: De
     weights = cluster_weights(c, design.size, design.cluster)
     chance = judgement_variance(outcome, weights, design.stratum, units.bounds, units.weights)
     of_pairs = pair_variance(c @ outcome, units.bounds, units.weights) - chance
-    both, degrees_both = with_pairs(variance, degrees, of_pairs, units)
+    both, degrees_both = with_pairs(variance, degrees, of_pairs, units.pair_degrees)
     return Errors(np.sqrt(variance), degrees, np.sqrt(both), degrees_both, chance, floor, text)
 
 

@@ -45,10 +45,10 @@ class Acquisition:
         return {"acquisition-sizes": self.sizes, "acquisition-turns": self.shapes, "acquisition-at-sizes": self.ranks}
 
 
-def acquire(judged: Judgements, config: CurvesConfig, untrained: Judgements | None = None) -> Acquisition | None:
+def acquire(judged: Judgements, config: CurvesConfig, baselines: Judgements | None = None) -> Acquisition | None:
     """Find sizes, ranks, shapes and orders of all groups with two sizes or more; None if there is none.
 
-    untrained: of analysis.study.untrained, for the thresholds. A trajectory has sizes alone, without limits.
+    baselines: of analysis.study.baselines, for the thresholds. A trajectory has sizes alone, without limits.
     """
     units = units_of(judged.pairs)
     fits = [fit for fit in fit_groups(judged, units, config.interval) if len(fit.design.counts) > 1]
@@ -58,7 +58,7 @@ def acquire(judged: Judgements, config: CurvesConfig, untrained: Judgements | No
     levels = [level for level in ("phenomenon", "paradigm") if (units.table["level"] == level).any()]
     values: dict[str, list[list[Values]]] = {level: [] for level in levels}
     for fit in fits:
-        threshold, baseline = thresholds(fit, untrained, config.acquisition_margin)
+        threshold, baseline = thresholds(fit, baselines, config.acquisition_margin)
         bands = bands_of(fit)
         found = crossings(fit, threshold, config.confidence, bands)
         rank, low, high = crossing_ranks(fit, found.x, threshold, bands, config.confidence)

@@ -51,9 +51,9 @@ class Crossings:
     note: str = ""
 
 
-def thresholds(fit: GroupFit, untrained: Judgements | None, margin: float) -> tuple[Array, str]:
+def thresholds(fit: GroupFit, baselines: Judgements | None, margin: float) -> tuple[Array, str]:
     """Return the (U,) accuracies from which units count as acquired, and what they are based on."""
-    level, baseline = onset_baseline(fit.group, fit.units, untrained)
+    level, baseline = onset_baseline(fit.group, fit.units, baselines)
     return level + margin, baseline
 
 

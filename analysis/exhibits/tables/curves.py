@@ -8,7 +8,8 @@ import pandas as pd
 from analysis.config import CurvesConfig
 from analysis.curves.comparisons import compare_policies, compare_slopes
 from analysis.curves.mixed_models import mixed_slopes
-from analysis.curves.shapes import fit_shapes
+from analysis.curves.robustness.averaged_shapes import averaged_table
+from analysis.curves.shapes import shape_table, unit_fits
 from analysis.curves.units import units_of
 from analysis.curves.words_to_people import people_accuracy, published_people, words_to_people
 from analysis.study.judgements import Judgements
@@ -18,18 +19,21 @@ from pairscale.tables import write_csv
 def curve_tables(
     judged: Judgements, published: pd.DataFrame, config: CurvesConfig, people: pd.DataFrame | None = None
 ) -> dict[str, pd.DataFrame]:
-    """Return words-to-people, shapes (from six sizes on), slope-differences (from two groups on) and mixed-model.
+    """Return words-to-people, shapes and averaged-shapes (from six sizes on), slope-differences and mixed-model.
 
     `published`: eval.published.read_published of the benchmark. `people`: accuracies of others than the published
-    people, as people_accuracy gives them. The logits of the mixed model need judgements of pairs.
+    people, as people_accuracy gives them. Slopes are compared from two groups on. The logits of the mixed model need
+    judgements of pairs.
     """
     benchmark = judged.label.partition("+")[0]
     if people is None:
         design = published_people(benchmark, config.people_correlation)
         people = people_accuracy(published, units_of(judged.pairs).table, design)
+    fitted = unit_fits(judged, people)
     tables = {
         "words-to-people": words_to_people(judged, config, people),
-        "shapes": fit_shapes(judged, people),
+        "shapes": shape_table(fitted),
+        "averaged-shapes": averaged_table(fitted, config.confidence),
         "slope-differences": compare_slopes(judged, config),
     }
     if not judged.of_paradigms:

@@ -73,7 +73,11 @@ def order_exhibit(of: Acquisition, unit: str, confidence: float) -> Exhibit:
         "new pairs too": [limits_text(row, "_new_pairs") for _, row in rows.iterrows()],
         "rank limits": [_rank_limits(row) for _, row in rows.iterrows()],
     }
-    above = "" if (rows["baseline"] == CHANCE_BASELINE).all() else ", or of untrained models where that is higher,"
+    above = (
+        ""
+        if (rows["baseline"] == CHANCE_BASELINE).all()
+        else ", or of untrained models or models of shuffled text where that is higher,"
+    )
     return Exhibit(
         "acquisition-order",
         "Order of acquisition",

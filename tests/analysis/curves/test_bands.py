@@ -79,6 +79,7 @@ def test_an_onset_needs_a_rising_curve_above_its_baseline():
     assert np.isnan(overall(fit_curves(falling, CONFIG))["onset"])
     untrained = judged_from([0.64, 0.66, 0.99], [1000] * 3, [1, 2, 3], pairs=1000)
     untrained.runs["baseline_of"] = [("lstm",), ("lstm",), ("another",)]
+    untrained.runs["baseline"] = "untrained"
     row = overall(fit_curves(rising, CONFIG, untrained))
     assert (row["onset"], row["onset_baseline"]) == (2000, "chance and the mean of 2 untrained models")
     untrained.runs["baseline_of"] = [("another",)] * 3

@@ -11,7 +11,18 @@ from scipy.special import expit
 
 from analysis.config import CurvesConfig
 from analysis.curves.fit import fit_curves
-from analysis.curves.shapes import LINE, aicc, fit_shape, fit_shapes, line, power_law, preferred, shapes_for, sigmoid
+from analysis.curves.shapes import (
+    LINE,
+    aicc,
+    fit_shape,
+    line,
+    power_law,
+    preferred,
+    shape_table,
+    shapes_for,
+    sigmoid,
+    unit_fits,
+)
 from tests.support.judged_runs import judged_once
 
 X = np.repeat(np.log2(125_000) + np.arange(8.0), 2)
@@ -106,7 +117,7 @@ def test_a_study_has_a_row_for_each_shape_that_its_sizes_allow():
     words = (125_000 * 2.0 ** np.arange(8)).astype(int)
     accuracies = 0.5 + 0.4 * expit(1.5 * (np.arange(8) - 3)) + np.tile([0.004, -0.004], 4)
     people = pd.DataFrame({"level": ["overall"], "name": ["overall"], "accuracy": [0.95]})
-    table = fit_shapes(judged_once(accuracies, words), people)
+    table = shape_table(unit_fits(judged_once(accuracies, words), people))
     overall = table[table["level"] == "overall"].set_index("shape")
     assert list(overall.index) == [
         LINE, "sigmoid from .5 to 1", "sigmoid from .5 to people", "sigmoid", "power law"
@@ -117,8 +128,8 @@ def test_a_study_has_a_row_for_each_shape_that_its_sizes_allow():
     free = overall.loc["sigmoid"]
     assert free["midpoint"] == pytest.approx(np.log2(1_000_000), abs=0.2)
     assert (free["runs"], free["sizes"], free["parameters"]) == (8, 8, 5)
-    assert fit_shapes(judged_once(accuracies[:5], words[:5]), people).empty
-    six = fit_shapes(judged_once(accuracies[:6], words[:6]), NO_PEOPLE).set_index(["level", "shape"])
+    assert shape_table(unit_fits(judged_once(accuracies[:5], words[:5]), people)).empty
+    six = shape_table(unit_fits(judged_once(accuracies[:6], words[:6]), NO_PEOPLE)).set_index(["level", "shape"])
     assert six.loc[("overall", "sigmoid"), "note"] == "not compared: 6 runs are too few for 5 parameters"
     assert not six.loc[("overall", "sigmoid"), "preferred"]
 
@@ -144,7 +155,7 @@ def test_the_line_among_the_shapes_is_that_of_the_table_of_slopes():
     size = np.repeat(np.arange(6), [5, 5, 5, 3, 3, 1])
     y = 0.5 + 0.03 * size + np.random.default_rng(0).normal(0, 0.02, len(size))
     judged = judged_once(y, size + 17.0)
-    shapes = fit_shapes(judged, NO_PEOPLE).query("level == 'overall' and shape == @LINE")
+    shapes = shape_table(unit_fits(judged, NO_PEOPLE)).query("level == 'overall' and shape == @LINE")
     config = CurvesConfig(method="lp", interval="t", confidence=0.95, resamples=50, seed=1)
     slopes = fit_curves(judged, config).slopes.query("level == 'overall'")
     assert shapes["slope"].item() == pytest.approx(slopes["slope"].item())

@@ -16,7 +16,7 @@ from statsmodels.stats.proportion import proportion_confint
 from analysis.config import CurvesConfig
 from analysis.curves.fit import fit_curves
 from analysis.curves.groups import fit_group
-from analysis.curves.shapes import fit_shape, fit_shapes, line, power_law, sigmoid
+from analysis.curves.shapes import fit_shape, line, power_law, shape_table, sigmoid, unit_fits
 from analysis.curves.units import units_of
 from analysis.curves.words_to_people import (
     COLUMNS,
@@ -262,7 +262,7 @@ def test_a_shape_that_cannot_reach_people_gives_no_row():
     words, doublings = doubled_words(9)
     accuracies = 0.5 + 0.4 * expit(0.9 * (doublings - 3.5)) + np.tile([0.003, -0.003], 9)
     judged, people = judged_once(accuracies, words), people_at(0.9, 0.01)
-    shapes = fit_shapes(judged, people, ["overall"]).set_index("shape")
+    shapes = shape_table(unit_fits(judged, people, ["overall"])).set_index("shape")
     assert shapes.loc["sigmoid from .5 to people", "preferred"]
     table = words_to_people(judged, CONFIG, people).set_index("fit")
     assert "sigmoid from .5 to people" not in table.index

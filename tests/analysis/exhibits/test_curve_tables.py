@@ -1,6 +1,7 @@
 """The tables beside the slopes, from a study of six sizes scored by two methods."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pandas as pd
@@ -35,7 +36,7 @@ def test_the_command_writes_its_tables(tmp_path):
         write_curve_tables(tmp_path, of.label, of, tables)
     tables = {path.name: pd.read_csv(path) for path in tmp_path.glob("*.csv")}
     names = [f"{label}-{table}.csv" for label in labels for table in (
-        "words-to-people", "shapes", "slope-differences", "mixed-model"
+        "words-to-people", "shapes", "averaged-shapes", "slope-differences", "mixed-model"
     )]  # fmt: skip
     assert set(tables) == {*names, "blimp+context-eos-32-context.csv"}
     words = tables["blimp-words-to-people.csv"]
@@ -54,8 +55,21 @@ def test_tables_become_sections_of_the_report(tmp_path):
     simulated.write(tmp_path)
     judged = judgements(collect(tmp_path, simulated.name), "blimp", "lp", "wrong")
     tables = curve_tables(judged, read_published("blimp"), CONFIG)
-    people, differences, shapes, logits = curve_exhibits(tables, 0.95)
-    assert [one.name for one in (people, differences, shapes, logits)] == ["people", "comparisons", "shapes", "logits"]
+    people, differences, shapes, averaged, logits = curve_exhibits(tables, 0.95)
+    assert [one.name for one in (people, differences, shapes, averaged, logits)] == [
+        "people", "comparisons", "shapes", "averaged-shapes", "logits",
+    ]  # fmt: skip
+    first = tables["averaged-shapes"].query("level == 'overall' and quantity == 'slope'").iloc[0]
+    shown = averaged.table.query("phenomenon == 'overall'").iloc[0]
+    assert (shown["slope at the smallest size"], shown["slope at the smallest size, low"]) == (
+        first["value"],
+        first["low"],
+    )
+    assert re.fullmatch(
+        r"overall a doubling of the text adds \+\.\d+ at the smallest size \(95% interval \[[+−]\.\d+, \+\.\d+\]\) and "
+        r"[+−]\.\d+ at the largest size \(95% interval \[[+−]\.\d+, [+−]\.\d+\]\), averaged over shapes\.",
+        averaged.takeaways[0][1],
+    )
     assert people.overall
     assert set(people.table["phenomenon"].iloc[people.overall]) == {"overall"}
     assert "if the fitted curve continued; nothing here shows that it does." in people.about

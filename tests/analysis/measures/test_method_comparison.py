@@ -7,6 +7,7 @@ from scipy import stats
 from scipy.special import expit
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
+from statsmodels.stats.weightstats import DescrStatsW
 
 from analysis.measures.methods import (
     accuracy_by_attractor,
@@ -17,6 +18,7 @@ from analysis.measures.methods import (
     count_judgements,
     crossed_mean,
     difference_of_methods,
+    equivalent,
     length_bias,
     method_accuracies,
     pair_outcomes,
@@ -256,6 +258,27 @@ def test_holm_corrects_over_all_comparisons():
     table = compare_methods(*as_outcomes({"a": one, "b": other, "c": third}, paradigms))
     assert table[["method", "other"]].to_numpy().tolist() == [["a", "b"], ["a", "c"], ["b", "c"]]
     np.testing.assert_allclose(table["p_holm"], multipletests(table["p"], method="holm")[1])
+
+
+@pytest.mark.parametrize(("margin", "alike"), [(0.05, False), (0.5, True)])
+def test_equivalence_is_that_of_statsmodels(margin, alike):
+    """Two one-sided tests of one run whose single paradigm has differences of pairs alone."""
+    (one, other), _ = draw_outcomes(np.random.default_rng(5), 1, paradigms=1, pairs=200)
+    table = compare_methods(*as_outcomes({"a": one, "b": other}, np.repeat("a", 200)), margin=margin)
+    reference, *_ = DescrStatsW((one - other)[0]).ttost_mean(-margin, margin)
+    assert table["p_equivalent"].iloc[0] == pytest.approx(reference)
+    assert equivalent(table).tolist() == [alike]
+
+
+def test_tests_of_equivalence_are_corrected_together():
+    (one, other), paradigms = draw_outcomes(np.random.default_rng(2), 3, easier=0.2)
+    third = np.where(np.arange(200) % 3 == 0, one, other)
+    table = compare_methods(*as_outcomes({"a": one, "b": other, "c": third}, paradigms), margin=0.1)
+    alone = [
+        compare_methods(*as_outcomes({"a": a, "b": b}, paradigms), margin=0.1)["p_equivalent"].iloc[0]
+        for a, b in ((one, other), (one, third), (other, third))
+    ]
+    np.testing.assert_allclose(table["p_equivalent"], multipletests(alone, method="holm")[1])
 
 
 def test_methods_are_compared_on_the_pairs_that_both_judge():
