@@ -1,60 +1,27 @@
-"""Checks of the hierarchical model: whether its sampler may be believed, and whether it makes runs like those seen."""
+"""Checks of the hierarchical model: how well its sampler mixed, and whether it makes runs like those seen."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from scipy.special import expit
 
+from analysis.curves.hierarchical.diagnosis import Diagnosis
 from analysis.curves.hierarchical.posterior import Posterior, limits
 from analysis.curves.variance import Array
 
-MOST_R_HAT, LEAST_DRAWS, MOST_DIVERGING = 1.05, 100, 0.01  # beyond these no results are stated
-GOOD_R_HAT, GOOD_DRAWS = 1.01, 400  # Vehtari et al. 2021, section 4
 REPLICATES = 400
 SPREAD, ACCURACY = "spread between runs", "accuracy"  # what is compared
 
 
-@dataclass(frozen=True)
-class Diagnosis:
-    """How well the chains mixed: the worst of all slopes, differences and spreads.
-
-    r_hat: the largest; effective: the fewest draws; refused: why no results are stated, or ""; caution: what is short
-    of what is recommended, or "".
-    """
-
-    r_hat: float
-    effective: float
-    divergences: int
-    draws: int
-
-    @property
-    def refused(self) -> str:
-        return self._short_of(MOST_R_HAT, LEAST_DRAWS, MOST_DIVERGING * self.draws)
-
-    @property
-    def caution(self) -> str:
-        return self._short_of(GOOD_R_HAT, GOOD_DRAWS, 0)
-
-    def _short_of(self, r_hat: float, effective: float, divergences: float) -> str:
-        parts = []
-        if not self.r_hat <= r_hat:
-            parts.append(f"R-hat up to {self.r_hat:.3f}, above {r_hat}")
-        if not self.effective >= effective:
-            parts.append(f"as few as {self.effective:,.0f} effective draws, below {effective}")
-        if self.divergences > divergences:
-            parts.append(f"{self.divergences} of {self.draws:,} draws diverged")
-        return "; ".join(parts)
-
-
 def diagnose(posterior: Posterior, *tables: pd.DataFrame) -> Diagnosis:
     """Return the diagnosis of a posterior; `tables` have the columns r_hat and effective."""
-    r_hats = [table["r_hat"].to_numpy() for table in tables] + [np.ravel(of) for of, _ in posterior.scales.values()]
-    draws = [table["effective"].to_numpy() for table in tables] + [np.ravel(of) for _, of in posterior.scales.values()]
-    worst, fewest = float(np.max(np.concatenate(r_hats))), float(np.min(np.concatenate(draws)))
-    return Diagnosis(worst, fewest, posterior.divergences, posterior.number)
+    shown = pd.concat([table[["r_hat", "effective"]] for table in tables if len(table)])
+    r_hats, draws = (np.concatenate([np.ravel(of[i]) for of in posterior.scales.values()]) for i in (0, 1))
+    return Diagnosis(
+        float(shown["r_hat"].max()), float(shown["effective"].min()), float(r_hats.max()), float(draws.min()),
+        posterior.divergences, posterior.number, len(posterior.draws["accuracy"]), posterior.seconds,
+    )  # fmt: skip
 
 
 def replicated(posterior: Posterior, rng: np.random.Generator) -> Array:

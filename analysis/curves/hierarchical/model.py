@@ -108,7 +108,9 @@ def _pooled(values: Values, part: str, columns: int) -> Any:
             continue
         name, centring, location = f"{part}_{kind}", values["centring"][f"{part}_{kind}"], jnp.zeros((count, columns))
         if groups > 1 and kind != "bend":
-            shared = _partly_centred(f"{name}_shared", jnp.zeros(columns), _positive(f"{name}_spread_shared", median), 0.8)
+            shared = _partly_centred(
+                f"{name}_shared", jnp.zeros(columns), _positive(f"{name}_spread_shared", median), 0.8
+            )
             location, median = jnp.broadcast_to(shared, (count, columns)), median / 2
         rows.append(_partly_centred(name, location, _positive(f"{name}_spread", median), centring))
     return jnp.concatenate(rows)

@@ -7,6 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
+from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
 from scipy.stats import rankdata
 
 from analysis.curves.designs import slope_weights
@@ -19,7 +20,17 @@ SLOPE_COLUMNS = [
     "rank_high", "r_hat", "effective",
 ]  # fmt: skip
 DIFFERENCE_COLUMNS = [
-    "group", "other", "level", "name", "difference", "low", "high", "steeper", "sizes", "r_hat", "effective"
+    "group",
+    "other",
+    "level",
+    "name",
+    "difference",
+    "low",
+    "high",
+    "steeper",
+    "sizes",
+    "r_hat",
+    "effective",
 ]
 
 
@@ -55,10 +66,23 @@ class Posterior:
         return np.asarray(self.draws["accuracy"][:, :, rows] @ self.counts.units.weights)
 
     def slopes(self, rows: Numbers) -> Array:
-        """Return (chains, draws, U) slopes, accuracy a doubling, of lines through the sizes of rows, weighted equally."""
+        """Return (chains, draws, U) slopes, accuracy a doubling, of lines through some rows, sizes weighted equally."""
         x = np.log2(self.counts.words[rows])
         contrast = slope_weights(x, np.ones((1, len(x))))[0]
-        return np.einsum("s,cdsu->cdu", contrast, self.unit_accuracies(rows))
+        return np.asarray(np.einsum("s,cdsu->cdu", contrast, self.unit_accuracies(rows)))
+
+
+def diagnosed(draws: Array) -> tuple[Array, Array]:
+    """Return split R-hat and the effective number of draws of (chains, draws, ...) values, each (...).
+
+    Gelman et al. 2013, section 11.4; Geyer 1992.
+    """
+    values = np.asarray(draws, dtype=np.float64)
+    flat = np.isclose(values.std(axis=(0, 1)), 0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rhat, effective = np.asarray(split_gelman_rubin(values)), np.asarray(effective_sample_size(values))
+    number = values.shape[0] * values.shape[1]
+    return np.asarray(np.where(flat, 1.0, rhat)), np.asarray(np.where(flat, number, effective))
 
 
 def limits(draws: Array, confidence: float) -> tuple[Array, Array]:
@@ -68,18 +92,18 @@ def limits(draws: Array, confidence: float) -> tuple[Array, Array]:
     return np.asarray(low), np.asarray(high)
 
 
-def slope_rows(posterior: Posterior, confidence: float, diagnosed: object) -> pd.DataFrame:
+def slope_rows(posterior: Posterior, confidence: float) -> pd.DataFrame:
     """Return SLOPE_COLUMNS, a row for each group and unit.
 
     slope: posterior mean, accuracy a doubling over new runs, for these pairs, of the line through the accuracies
     expected at the sizes. rises: probability that it is above 0. rank: 1 is the steepest phenomenon, or paradigm, of
-    its group; its mean, and the ends of its interval. `diagnosed`: sampling.diagnosed.
+    its group; its mean, and the ends of its interval.
     """
     parts = []
     for group in posterior.counts.groups:
         draws = posterior.slopes(posterior.rows(group))
         low, high = limits(draws, confidence)
-        r_hat, effective = diagnosed(draws)  # type: ignore[operator]
+        r_hat, effective = diagnosed(draws)
         table = posterior.counts.units.table.assign(
             group=group, sizes=len(posterior.rows(group)), slope=draws.mean(axis=(0, 1)), low=low, high=high,
             rises=(draws > 0).mean(axis=(0, 1)), r_hat=r_hat, effective=effective,
@@ -95,7 +119,7 @@ def slope_rows(posterior: Posterior, confidence: float, diagnosed: object) -> pd
     return pd.concat(parts, ignore_index=True)[SLOPE_COLUMNS]
 
 
-def difference_rows(posterior: Posterior, confidence: float, diagnosed: object) -> pd.DataFrame:
+def difference_rows(posterior: Posterior, confidence: float) -> pd.DataFrame:
     """Return DIFFERENCE_COLUMNS: slopes of every two groups over the sizes that both have; none with one in common.
 
     steeper: the probability that the first group is. Runs of two groups are independent given the model, so that runs
@@ -111,7 +135,7 @@ def difference_rows(posterior: Posterior, confidence: float, diagnosed: object) 
         of, against = (np.asarray([row for row in at if counts.size[row] in labels]) for at in (rows, others))
         draws = posterior.slopes(of) - posterior.slopes(against)
         low, high = limits(draws, confidence)
-        r_hat, effective = diagnosed(draws)  # type: ignore[operator]
+        r_hat, effective = diagnosed(draws)
         parts.append(counts.units.table.assign(
             group=first, other=second, difference=draws.mean(axis=(0, 1)), low=low, high=high, sizes=len(labels),
             steeper=(draws > 0).mean(axis=(0, 1)), r_hat=r_hat, effective=effective,

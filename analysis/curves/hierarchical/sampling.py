@@ -11,12 +11,11 @@ from typing import Any
 
 import jax
 import numpy as np
-from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
-from numpyro.infer import NUTS, init_to_median
+from numpyro.infer import NUTS, init_to_mean
 
 from analysis.curves.hierarchical.counts import Counts
 from analysis.curves.hierarchical.model import judgements_model, values_of
-from analysis.curves.hierarchical.posterior import Posterior
+from analysis.curves.hierarchical.posterior import Posterior, diagnosed
 from analysis.curves.variance import Array
 
 BLOCK = 25  # iterations between two reports of progress
@@ -54,13 +53,13 @@ class Sampling:
         shapes = [(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(values)]
         program = _program(str(jax.tree.structure(values)), str(shapes))
         keys = jax.random.split(jax.random.PRNGKey(self.seed), self.chains)
-        states = program.kernel.init(keys, warmup, None, (values,), {})
+        states = program.start(keys, warmup, values)
         chains = [jax.tree.map(lambda leaf, c=c: leaf[c : c + 1], states) for c in range(self.chains)]
         advance = program.advance(chains[0], values)  # compiled once, before threads start
         blocks: list[list[dict[str, Array]]] = []
         with ThreadPoolExecutor(self.threads) as pool:
             for block in range(warmup // BLOCK + self._blocks(self.draws)):
-                after = list(pool.map(lambda state: jax.block_until_ready(advance(state, values)), chains))
+                after = list(pool.map(lambda state: jax.device_get(advance(state, values)), chains))
                 chains = [state for state, _ in after]
                 if block * BLOCK >= warmup:
                     blocks.append([{name: np.asarray(value) for name, value in drawn.items()} for _, drawn in after])
@@ -78,9 +77,14 @@ class _Program:
     def __init__(self) -> None:
         self.kernel = NUTS(
             judgements_model, target_accept_prob=ACCEPT, max_tree_depth=DEEPEST,
-            init_strategy=init_to_median(num_samples=10),
+            init_strategy=init_to_mean,
         )  # fmt: skip
+        self.start = jax.jit(self._start, static_argnums=1)  # compiled whole: op by op it takes longer than to sample
         self._compiled: Any = None
+
+    def _start(self, keys: Any, warmup: int, values: Any) -> Any:
+        """Return the states of all chains, at the means of the priors."""
+        return self.kernel.init(keys, warmup, None, (values,), {})
 
     def advance(self, state: Any, values: Any) -> Any:
         """Return the compiled `_advance` for states and values like these."""
@@ -109,22 +113,9 @@ def _advance(kernel: NUTS, state: Any, values: Any) -> tuple[Any, dict[str, Any]
 
 
 def _posterior(counts: Counts, draws: dict[str, Array], seconds: float) -> Posterior:
-    of = {name: draws[name].astype(np.float64) for name in OF_DRAWS if name in draws}
+    of: dict[str, Array] = {name: draws[name].astype(np.float64) for name in OF_DRAWS if name in draws}
     scales = {name: value for name, value in draws.items() if name.endswith("_spread")}
     return Posterior(
         counts, of, int(draws["diverging"].sum()), float(draws["steps"].mean()), seconds,
         {name: diagnosed(value) for name, value in scales.items()},
     )  # fmt: skip
-
-
-def diagnosed(draws: Array) -> tuple[Array, Array]:
-    """Return split R-hat and the effective number of draws of (chains, draws, ...) values, each (...).
-
-    Gelman et al. 2013, section 11.4; Geyer 1992.
-    """
-    values = np.asarray(draws, dtype=np.float64)
-    flat = np.isclose(values.std(axis=(0, 1)), 0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        rhat, effective = np.asarray(split_gelman_rubin(values)), np.asarray(effective_sample_size(values))
-    number = values.shape[0] * values.shape[1]
-    return np.where(flat, 1.0, rhat), np.where(flat, number, effective)
