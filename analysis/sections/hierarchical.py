@@ -106,7 +106,7 @@ def slopes_exhibit(of: Hierarchical, confidence: float) -> Exhibit:
         definitions={
             "Credible interval": f"Holds the slope with this probability, given the model: {QUESTION}.",
             "P(rises)": "The probability that the slope is above 0.",
-            "Beside the default": "Another direction: one of both intervals holds 0, or lies on the other side of it.",
+            "Beside the default": "Another direction: only one of both intervals holds 0, or they lie on different sides.",
         },
         filtered=True,
         optional=["P(rises)"],
@@ -210,8 +210,8 @@ def predictive_exhibit(section: Section, of: Hierarchical, confidence: float) ->
     return Exhibit(
         "hierarchical-check",
         "Runs that the model simulates",
-        "A posterior predictive check: overall accuracies of simulated runs of this design, and their deviation between "
-        "the runs of a size, beside those observed.",
+        "A posterior predictive check: overall accuracies of simulated runs of this design, and their deviation "
+        "between the runs of a size, beside those observed.",
         table,
         cells={"inside": count, "size": str},
         intervals={f"{confidence:.0%} of simulated": ("observed", "low", "high")},
@@ -242,6 +242,6 @@ def sampler_exhibit(of: Diagnosis) -> Exhibit:
         definitions={
             "R-hat": "1 where chains agree (Gelman et al. 2013, section 11.4).",
             "Effective draws": "Independent draws that would know as much (Geyer 1992).",
-            "Divergences": "Trajectories that the sampler could not follow: it may have missed a part of the posterior.",
+            "Divergences": "Trajectories that the sampler lost: it may have missed a part of the posterior.",
         },
     )

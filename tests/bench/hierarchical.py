@@ -4,9 +4,9 @@
 
 Studies are those of tests/support/simulated_judgements.py: `--grids` published ones (ten sizes from 125k to 64M words,
 five seeds, BLiMP's 67 paradigms of 1,000 pairs in its 12 phenomena, whose levels and gains each grid draws anew), and
-`--studies` of each design of tests/bench/coverage.py. Intervals of both analyses are of slopes over new runs, for these
-pairs. One row for each design and level, written after each study: covered: of all units of the level together; worst:
-of the unit with the lowest coverage; width: mean.
+`--studies` of each design of tests/bench/coverage.py, or of a small grid (SMALL). Intervals of both analyses are of
+slopes over new runs, for these pairs. One row for each design and level, written after each study: covered: of all
+units of the level together; worst: of the unit with the lowest coverage; width: mean.
 """
 
 import argparse
@@ -38,27 +38,37 @@ from tests.support.simulated_judgements import SimulatedJudgements
 RESULTS = Path(__file__).parents[2] / "analysis" / "results" / "hierarchical_coverage.csv"
 CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=1000, seed=1)
 PHENOMENA = (2, 9, 7, 5, 8, 2, 7, 2, 8, 7, 4, 6)  # paradigms of each of BLiMP's
+SMALL_PHENOMENA = (4,) * 5
 GRID = "10x5 published grid"
+SMALL = "4x3 grid of 20 paradigms"  # four paradigms of 200 pairs in each of five phenomena
 
 
 @dataclass(frozen=True)
-class PublishedGrid(SimulatedJudgements):
-    """One model on BLiMP's paradigms, sorted by phenomenon."""
+class Grid(SimulatedJudgements):
+    """One model on paradigms, sorted by phenomenon; phenomena: paradigms of each."""
+
+    phenomena: tuple[int, ...] = PHENOMENA
 
     @cached_property
     def units(self) -> Units:
-        names = [f"phenomenon_{p:02d}" for p, count in enumerate(PHENOMENA) for _ in range(count)]
+        names = [f"phenomenon_{p:02d}" for p, count in enumerate(self.phenomena) for _ in range(count)]
         rows = [(name, f"paradigm_{k:02d}", str(p)) for k, name in enumerate(names) for p in range(self.pairs)]
         return units_of(pd.DataFrame(rows, columns=["phenomenon", "paradigm", "pair_id"]))
 
 
-def grid(rng: np.random.Generator) -> PublishedGrid:
-    """Draw a published grid: paradigms with levels and gains about those of their phenomenon."""
-    of = np.repeat(np.arange(len(PHENOMENA)), PHENOMENA)
-    start = np.clip(rng.normal(0.58, 0.04, len(PHENOMENA))[of] + rng.normal(0, 0.08, len(of)), 0.35, 0.8)
-    gain = rng.normal(0.015, 0.008, len(PHENOMENA))[of] + rng.normal(0, 0.01, len(of))
+def grid(rng: np.random.Generator, small: bool = False) -> Grid:
+    """Draw a grid: paradigms with levels and gains about those of their phenomenon."""
+    phenomena = SMALL_PHENOMENA if small else PHENOMENA
+    of = np.repeat(np.arange(len(phenomena)), phenomena)
+    start = np.clip(rng.normal(0.58, 0.04, len(phenomena))[of] + rng.normal(0, 0.08, len(of)), 0.35, 0.8)
+    gain = rng.normal(0.015, 0.008, len(phenomena))[of] + rng.normal(0, 0.01, len(of))
     gain = np.clip(gain, (0.25 - start) / 9, (0.97 - start) / 9)
-    return PublishedGrid(5, 10, pairs=1000, paradigms=tuple(zip(start.tolist(), gain.tolist(), strict=True)))
+    paradigms = tuple(zip(start.tolist(), gain.tolist(), strict=True))
+    return (
+        Grid(3, 4, pairs=200, paradigms=paradigms, phenomena=phenomena)
+        if small
+        else (Grid(5, 10, pairs=1000, paradigms=paradigms, phenomena=phenomena))
+    )
 
 
 def judged_of(cell: SimulatedJudgements, outcomes: list[np.ndarray]) -> Judgements:
@@ -144,7 +154,7 @@ def main() -> None:
     parser.add_argument("--grids", type=int, default=0)
     parser.add_argument("--models", type=int, default=1, help="of each grid, on the same pairs")
     parser.add_argument("--studies", type=int, default=10)
-    parser.add_argument("--designs", nargs="*", default=[], choices=list(DESIGNS), metavar="NAME")
+    parser.add_argument("--designs", nargs="*", default=[], choices=[SMALL, *DESIGNS], metavar="NAME")
     parser.add_argument("--chains", type=int, default=2)
     parser.add_argument("--warmup", type=int, default=300)
     parser.add_argument("--draws", type=int, default=300)
@@ -157,7 +167,7 @@ def main() -> None:
     for name, number in work:
         rng, studies = np.random.default_rng([1, zlib.crc32(name.encode())]), []
         for _ in range(number):
-            cell = DESIGNS.get(name) or grid(rng)
+            cell = DESIGNS.get(name) or grid(rng, small=name == SMALL)
             studies.append(simulate(cell, arguments.models if name == grids else 1, sampling, rng))
             part = summary(name, studies)
             keep(part, arguments.csv)

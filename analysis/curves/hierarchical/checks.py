@@ -57,11 +57,11 @@ def predictive_rows(posterior: Posterior, confidence: float, rng: np.random.Gene
     for place, size in enumerate(counts.size):
         of = counts.of[:, place] > 0
         at = {"group": counts.groups[counts.group[place]], "size": size, "words": counts.words[place]}
-        low, high = limits(drawn[:, of], confidence)
+        low, high = map(float, limits(drawn[:, of], confidence))
         rows.append({**at, "quantity": ACCURACY, "runs": int(of.sum()), "observed": float(seen[of].mean()), "low": low,
                      "high": high, "inside": int(((low <= seen[of]) & (seen[of] <= high)).sum())})  # fmt: skip
         if of.sum() > 1:
-            low, high = limits(drawn[:, of].std(axis=1, ddof=1)[None], confidence)
+            low, high = map(float, limits(drawn[:, of].std(axis=1, ddof=1)[None], confidence))
             spread = float(seen[of].std(ddof=1))
             rows.append({**at, "quantity": SPREAD, "runs": int(of.sum()), "observed": spread, "low": low, "high": high,
                          "inside": int(low <= spread <= high)})  # fmt: skip

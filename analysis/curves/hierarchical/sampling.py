@@ -18,6 +18,9 @@ from analysis.curves.hierarchical.model import judgements_model, values_of
 from analysis.curves.hierarchical.posterior import Posterior, diagnosed
 from analysis.curves.variance import Array
 
+# Thousands of small steps: a GPU would wait for each.
+jax.config.update("jax_platforms", "cpu")  # type: ignore[no-untyped-call]
+
 BLOCK = 25  # iterations between two reports of progress
 ACCEPT = 0.9  # target of the acceptance of steps: above the usual 0.8, for fewer divergences
 DEEPEST = 9  # doublings of a trajectory

@@ -8,6 +8,7 @@ from analysis.exhibits.figures.style import (
     GREY,
     HUES,
     PAGE,
+    SIGNED_LABEL,
     Chart,
     Frame,
     accuracy_axis,
@@ -42,13 +43,21 @@ def shrinkage_chart(rows: pd.DataFrame, *, title: str, frame: Frame = PAGE) -> C
     """
     ends = [float(rows[["default", "low"]].min().min()), float(rows[["default", "high"]].max().max())]
     scale = alt.Scale(domain=ends, nice=True)
-    x = alt.X("default:Q", axis=signed_axis("Default", frame), scale=scale)
-    y = alt.Y("slope:Q", axis=alt.Axis(title="Hierarchical", format="+.3~f"), scale=scale)
+    x_axis = signed_axis("Default", frame)
+    x = alt.X("default:Q", axis=x_axis, scale=scale)
+    axis = alt.Axis(title="Hierarchical", labelExpr=SIGNED_LABEL, tickCount=6)
+    y = alt.Y("slope:Q", axis=axis, scale=scale)
     tooltip = [alt.Tooltip("name:N"), alt.Tooltip("phenomenon:N")]
     tooltip += [alt.Tooltip(f"{name}:Q", format="+.4f") for name in ("default", "slope", "low", "high")]
-    line = alt.Chart(pd.DataFrame({"at": ends})).mark_line(color=GREY, strokeDash=[3, 3]).encode(x="at:Q", y="at:Q")
+    line = (
+        alt.Chart(pd.DataFrame({"at": ends}))
+        .mark_line(color=GREY, strokeDash=[3, 3])
+        .encode(alt.X("at:Q", axis=x_axis, scale=scale), alt.Y("at:Q", axis=axis, scale=scale))
+    )
     table = alt.Chart(rows)
-    bars = table.mark_rule(opacity=0.35, color=HUES[0]).encode(x, alt.Y("low:Q", title=None), alt.Y2("high:Q"))
+    bars = table.mark_rule(opacity=0.35, color=HUES[0]).encode(
+        x, alt.Y("low:Q", axis=axis, scale=scale), alt.Y2("high:Q")
+    )
     marks = table.mark_point(size=28, filled=True, opacity=0.9, color=HUES[0]).encode(x, y, tooltip=tooltip)
     return alt.layer(line, bars, marks).properties(width=frame.span, height=frame.height_of_curves(260), title=title)
 

@@ -1,4 +1,4 @@
-"""The hierarchical model in sentences; none says more than its credible interval, none is said of chains that failed."""
+"""The hierarchical model in sentences: none says more than its interval, none is said of chains that failed."""
 
 import pandas as pd
 
@@ -94,7 +94,7 @@ def beside_sentence(rows: pd.DataFrame) -> str:
         for level, of in names.items() if of
     ]  # fmt: skip
     text = f"Of {counted}, {plural(len(other), 'interval')} disagree{'s' * (len(other) == 1)} with the default one: "
-    text += f"{joined(parts)}. There, only one of both lies on one side of 0, or they lie on different sides."
+    text += f"{joined(parts)}."
     apart = int((other["beside"] == APART).sum())
     return text + (
         f" {plural(apart, 'pair')} of intervals {'has' if apart == 1 else 'have'} no value in common." * (apart > 0)
