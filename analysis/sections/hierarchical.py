@@ -106,7 +106,7 @@ def slopes_exhibit(of: Hierarchical, confidence: float) -> Exhibit:
         definitions={
             "Credible interval": f"Holds the slope with this probability, given the model: {QUESTION}.",
             "P(rises)": "The probability that the slope is above 0.",
-            "Beside the default": "Another direction: only one of both intervals holds 0, or they lie on different sides.",
+            "Beside the default": "Another direction: only one of both holds 0, or they lie on different sides of it.",
         },
         filtered=True,
         optional=["P(rises)"],

@@ -28,4 +28,5 @@ def known_posterior(judged: Judgements) -> Posterior:
     accuracy = 0.6 + steep * counts.doublings[:, None] * np.where(counts.group == 0, 1, 0.5)[:, None]
     logit, spreads = np.log(accuracy / (1 - accuracy)), np.full((4, 250, 3, 8), 0.05)
     scales = {"cell_spread": (np.asarray(1.0), np.asarray(500.0))}
-    return Posterior(counts, {"accuracy": accuracy, "logit": logit, "spreads": spreads}, 0, 15.0, 1.0, scales)
+    draws = {"accuracy": accuracy, "logit": logit, "spreads": spreads, "paradigm_spreads": np.ones((4, 250, 4))}
+    return Posterior(counts, draws, 0, 15.0, 1.0, scales)

@@ -37,7 +37,8 @@ def replicated(posterior: Posterior, rng: np.random.Generator) -> Array:
     (number, runs, paradigms), phenomena = logit.shape, counts.between.shape[1]
     run, in_phenomenon = rng.normal(size=(number, runs, 1)), rng.normal(size=(number, runs, phenomena))
     effects = spreads[:, 0, :, None] * run + spreads[:, 1, :, None] * (in_phenomenon @ counts.between.T)
-    effects = effects + spreads[:, 2, :, None] * rng.normal(size=(number, runs, paradigms))
+    cells = spreads[:, 2, :, None] * flat["paradigm_spreads"][chosen][:, None]
+    effects = effects + cells * rng.normal(size=(number, runs, paradigms))
     if "seed_variance" in flat:
         effects = effects + np.sqrt(flat["seed_variance"][chosen][:, rows, None]) * rng.normal(size=(number, runs, 1))
     return np.asarray(rng.binomial(np.round(counts.pairs).astype(int), expit(logit + effects)) / np.round(counts.pairs))

@@ -26,6 +26,7 @@ OVERALL_BEND = 0.05
 RUN, RUN_IN_PHENOMENON, CELL, SEED, SEED_SLOPE = 0.12, 0.06, 0.12, 0.1, 0.02
 OVERALL_LEVEL, OVERALL_SLOPE = 1.5, 0.3  # deviations of normal priors
 TILT, UNEVEN = 0.15, 0.3  # how spreads between runs change: a doubling, and from size to size
+UNEVEN_PARADIGMS = 0.5  # and from paradigm to paradigm
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(15)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 Values = Mapping[str, Any]
@@ -47,7 +48,7 @@ def values_of(counts: Counts) -> dict[str, Any]:
 
 
 def judgements_model(values: Values) -> None:
-    """Declare the model of `values_of`; sites "accuracy" and "logit" (L, K), and "spreads" (3, L), are derived."""
+    """Declare the model of `values_of`; sites "accuracy", "logit" (L, K), "spreads" (3, L) and more are derived."""
     of, within, between = values["of"], values["within"], values["between"]
     lines = {"overall": _overall(values), "phenomenon": _pooled(values, "phenomenon", between.shape[1])}
     lines["paradigm"] = _pooled(values, "paradigm", within.shape[1])
@@ -63,16 +64,18 @@ def judgements_model(values: Values) -> None:
         cells += (
             _effects(values, "run_in_phenomenon", of @ lines["phenomenon"], spread["run_in_phenomenon"]) @ between.T
         )
-    logits = _effects(values, "cell", cells, spread["cell"])
+    paradigms = _paradigm_spreads(values)
+    logits = _effects(values, "cell", cells, spread["cell"], paradigms)
     chance = values["right"] * logits - values["pairs"] * jax.nn.softplus(logits) - values["saturated"]
     numpyro.factor("judgements", chance.sum())
     level = lines["overall"] + lines["phenomenon"] @ between.T + lines["paradigm"] @ within.T
     of_phenomenon = (between**2).sum(axis=1)
-    variance = (spread["run"] ** 2 + spread["cell"] ** 2 + seed_variance)[:, None]
+    variance = (spread["run"] ** 2 + seed_variance)[:, None] + (spread["cell"][:, None] * paradigms) ** 2
     variance = variance + (spread["run_in_phenomenon"] ** 2)[:, None] * of_phenomenon
     over_runs = jax.nn.sigmoid(level[..., None] + jnp.sqrt(variance)[..., None] * NODES) @ jnp.asarray(WEIGHTS)
     numpyro.deterministic("accuracy", over_runs)
     numpyro.deterministic("logit", level)
+    numpyro.deterministic("paradigm_spreads", paradigms)
     numpyro.deterministic("spreads", jnp.stack([spread["run"], spread["run_in_phenomenon"], spread["cell"]]))
 
 
@@ -128,9 +131,16 @@ def _spread(values: Values, name: str, median: float) -> Any:
     return jnp.exp(values["group"] @ middle + values["group"] @ tilt * values["x"] + uneven * each)
 
 
-def _effects(values: Values, name: str, location: Any, spread: Any) -> Any:
+def _paradigm_spreads(values: Values) -> Any:
+    """Return the (K,) factors by which runs differ more, or less, in each paradigm than in others."""
+    unevenness = numpyro.sample("paradigm_unevenness", dist.HalfNormal(UNEVEN_PARADIGMS))
+    each = numpyro.sample("paradigm_uneven", dist.Normal(jnp.zeros(values["right"].shape[1]), 1.0))
+    return jnp.exp(unevenness * each)
+
+
+def _effects(values: Values, name: str, location: Any, spread: Any, factors: Any = 1.0) -> Any:
     """Return effects of runs around `location`: what text in common adds to all, and what each run has of its own."""
-    of_run = (values["of"] @ spread)[:, None]
+    of_run = (values["of"] @ spread)[:, None] * factors
     centring = values["centring"][name]
     if "overlap" in values:
         groups = values["group"].shape[1]

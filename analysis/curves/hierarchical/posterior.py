@@ -38,10 +38,10 @@ DIFFERENCE_COLUMNS = [
 class Posterior:
     """Draws from the posterior, (chains, draws, ...), and how sampling went.
 
-    draws: accuracy (..., L, K) expected over new runs, for these pairs; logit (..., L, K) of a run whose effects are 0;
-    spreads (..., 3, L): deviations between runs in all paradigms, in phenomena and in cells, logits; with nested
-    samples seed_variance (..., L), logits squared. divergences: of all chains. steps: mean of an iteration. scales:
-    R-hat and effective draws of the model's spreads, by name.
+    draws: accuracy (..., L, K) expected over new runs, for these pairs; logit (..., L, K) of a run whose effects
+    are 0; spreads (..., 3, L): deviations between runs in all paradigms, in phenomena and in cells, logits, the
+    last times paradigm_spreads (..., K); with nested samples seed_variance (..., L), logits squared. divergences:
+    of all chains. steps: mean of an iteration. scales: R-hat and effective draws of the model's spreads, by name.
     """
 
     counts: Counts

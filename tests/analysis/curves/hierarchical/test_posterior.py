@@ -142,11 +142,12 @@ def test_the_density_is_that_of_binomials_and_normals(judged):
         "run_spread": 1, "run_tilt": 1, "run_uneven": 4, "run_in_phenomenon_spread": 1, "run_in_phenomenon_tilt": 1,
         "run_in_phenomenon_uneven": 4, "cell_spread": 1, "cell_tilt": 1, "cell_uneven": 4, "run_effects": (8, 1),
         "run_in_phenomenon_effects": (8, 1), "cell_effects": (8, 4),
+        "paradigm_uneven": 4,
     }  # fmt: skip
     point = {name: rng.normal(0, 0.1, shape) for name, shape in shapes.items()}
     scales = [f"{part}_{kind}_spread" for part in ("phenomenon", "paradigm") for kind in ("level", "slope", "bend")]
     point |= {name: np.asarray(rng.uniform(0.05, 0.2)) for name in ["bend_spread", *scales]}
-    unevenness = [f"{name}_unevenness" for name in ("run", "run_in_phenomenon", "cell")]
+    unevenness = [f"{name}_unevenness" for name in ("run", "run_in_phenomenon", "cell", "paradigm")]
     point |= {name: np.asarray(0.2) for name in unevenness}
     other = {name: value + rng.normal(0, 0.01, np.shape(value)) for name, value in point.items()}
     for name in [*scales, "bend_spread", *unevenness]:
@@ -188,6 +189,8 @@ def _density(counts, at, scales, unevenness):
         + counts.basis @ rows["paradigm"] @ counts.within.T
     )
     of = counts.of.argmax(axis=1)
+    total += norm.logpdf(at["paradigm_unevenness"], 0, 0.5) + norm.logpdf(at["paradigm_uneven"]).sum()
+    at["cell_effects"] = at["cell_effects"] * np.exp(at["paradigm_unevenness"] * at["paradigm_uneven"])
     logit = (
         level[of] + spread["run"][of][:, None] * at["run_effects"] + spread["cell"][of][:, None] * at["cell_effects"]
     )
