@@ -103,8 +103,13 @@ def beside_sentence(rows: pd.DataFrame) -> str:
 
 def difference_sentence(row: pd.Series, confidence: float) -> str:
     """Compare the overall slopes of two curves; row: of Hierarchical.differences."""
-    rate = _interval(row["difference"], row["low"], row["high"], confidence)
     verb = direction(row["low"], row["high"])
+    ends = (
+        (-row["difference"], -row["high"], -row["low"])
+        if verb == "falls"
+        else tuple(row[["difference", "low", "high"]])
+    )
+    rate = _interval(*ends, confidence)
     if not verb:
         return f"it is open whether their slopes differ, {rate}."
     steeper, other = (row["group"], row["other"]) if verb == "rises" else (row["other"], row["group"])
