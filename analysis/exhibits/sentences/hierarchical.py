@@ -104,12 +104,10 @@ def beside_sentence(rows: pd.DataFrame) -> str:
 def difference_sentence(row: pd.Series, confidence: float) -> str:
     """Compare the overall slopes of two curves; row: of Hierarchical.differences."""
     verb = direction(row["low"], row["high"])
-    ends = (
-        (-row["difference"], -row["high"], -row["low"])
-        if verb == "falls"
-        else tuple(row[["difference", "low", "high"]])
-    )
-    rate = _interval(*ends, confidence)
+    difference, low, high = row["difference"], row["low"], row["high"]
+    if verb == "falls":
+        difference, low, high = -difference, -high, -low
+    rate = _interval(difference, low, high, confidence)
     if not verb:
         return f"it is open whether their slopes differ, {rate}."
     steeper, other = (row["group"], row["other"]) if verb == "rises" else (row["other"], row["group"])

@@ -13,7 +13,7 @@ from analysis.curves.hierarchical.fit import OTHER, Hierarchical, beside_default
 from analysis.curves.hierarchical.posterior import difference_rows, rank_rows, slope_rows
 from analysis.exhibits.figures.style import finished
 from analysis.exhibits.sentences.hierarchical import beside_sentence, hierarchical_findings, sampler_sentence
-from analysis.sections.hierarchical import hierarchical, rank_summary
+from analysis.sections.hierarchical.exhibits import hierarchical, rank_summary
 from analysis.sections.section import Section
 from tests.support.known_posterior import judgements, known_posterior
 from tests.support.simulated_section import report_of

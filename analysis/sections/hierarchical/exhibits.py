@@ -10,7 +10,6 @@ from analysis.curves.fit import ALL_PAIRS
 from analysis.curves.hierarchical.diagnosis import Diagnosis
 from analysis.curves.hierarchical.fit import Hierarchical
 from analysis.exhibits.exhibit import Exhibit
-from analysis.exhibits.figures.hierarchical import predictive_chart, ranks_chart, shrinkage_chart, slopes_chart
 from analysis.exhibits.figures.style import Chart
 from analysis.exhibits.sentences.hierarchical import (
     beside_sentence,
@@ -28,6 +27,7 @@ from analysis.exhibits.tables.text import (
     slope_text,
     title,
 )
+from analysis.sections.hierarchical.figures import predictive_chart, ranks_chart, shrinkage_chart, slopes_chart
 from analysis.sections.section import Report, Section, contributes
 
 QUESTION = (
