@@ -16,6 +16,7 @@ from pairscale.errors import ConfigError, check_above, check_between, check_choi
 
 INTERVALS = ("auto", "bootstrap", "t")
 COUNT, LEAVE_OUT = FAULTY = ("count", "leave_out")
+DEFAULT, HIERARCHICAL = "default", "hierarchical"  # analysis.model
 
 
 # Pixels of each unit of length that figures may have.
@@ -85,9 +86,15 @@ class CurvesConfig:
     children_text: str | None = None  # the text of eval.surprisal whose words are compared; null: the only one
     coverage: bool = False  # simulate studies like this one: how often its intervals hold
     coverage_studies: int = 400  # simulated for it
+    model: str = DEFAULT  # hierarchical: one binomial model of all accuracies, beside the default
+    chains: int = 4  # of the sampler of the hierarchical model
+    draws: int = 500  # of each chain, after as many to adapt
     figure: FigureConfig = field(default_factory=FigureConfig)
 
     def __post_init__(self) -> None:
+        check_choice("analysis.model", self.model, (DEFAULT, HIERARCHICAL))
+        check_between("analysis.chains", self.chains, 2, 64)
+        check_between("analysis.draws", self.draws, 50, 10**5)
         check_between("analysis.coverage_studies", self.coverage_studies, 20, 10**6)
         check_choice("analysis.interval", self.interval, INTERVALS)
         check_choice("analysis.faulty_pairs", self.faulty_pairs, FAULTY)

@@ -3,6 +3,7 @@
 python -m analysis study=NAME                              from run folders
 python -m analysis study=NAME format=md|ipynb              as Markdown or as a notebook in place of a page
 python -m analysis study=NAME+OTHER                        of several studies, side by side
+python -m analysis study=NAME analysis.model=hierarchical  one hierarchical model beside the default intervals
 python -m analysis study=NAME analysis.children=FILE       words beside the age at which children know them
 python -m analysis study=NAME people=FOLDER                beside people who answered a questionnaire on the pairs
 python -m analysis source=wandb project=ENTITY/PROJECT     from Weights & Biases
@@ -18,15 +19,17 @@ from hydra.core.hydra_config import HydraConfig
 from rich.console import Console
 from rich.markup import escape
 
-from analysis.config import COUNT, AnalysisConfig
+from analysis.config import COUNT, HIERARCHICAL, AnalysisConfig
 from analysis.curves.ablations.ablations import Ablations, compare_ablations
 from analysis.curves.acquisition.acquisition import acquire
 from analysis.curves.fit import ALL_PAIRS, fit_curves
+from analysis.curves.hierarchical.fit import Hierarchical, check_sampler, fit_hierarchical, iterations
 from analysis.curves.robustness.faulty import faulty_changes
 from analysis.curves.units import units_of
 from analysis.exhibits.sentences.ablations import ablation_findings
 from analysis.exhibits.sentences.curves import extent, warnings
 from analysis.exhibits.sentences.findings import comparisons, correlation, findings
+from analysis.exhibits.sentences.hierarchical import hierarchical_findings
 from analysis.exhibits.tables.curves import context_changes, curve_tables, write_curve_tables
 from analysis.exhibits.tables.slopes import slope_table, terminal_table, with_published
 from analysis.measures.ablations import direct_paradigms
@@ -70,6 +73,8 @@ def analyse(config: AnalysisConfig) -> None:
     if config.published:
         _published(config)
         return
+    if config.analysis.model == HIERARCHICAL:
+        check_sampler()
     studies = source.collect(config)
     study, names = studies[0] if len(studies) == 1 else combine(studies), [study.name for study in studies]
     check_curves(study)
@@ -166,6 +171,7 @@ class Analysis:
         if section.acquisition:
             tables |= section.acquisition.tables
         self._coverage(section)
+        self._hierarchical(section)
         section.findings = findings(curves, judged.unit, config.confidence, tables.get("mixed-model"))
         section.correlations = correlation(curves.slopes, config.confidence)
         differences = tables["slope-differences"]
@@ -186,6 +192,23 @@ class Analysis:
         results = [*with_progress(studies, what, config.coverage_studies, "studies")]
         section.tables["simulated-coverage"] = coverage_table(results, units_of(judged.pairs))
 
+    def _hierarchical(self, section: Section) -> None:
+        """Sample the hierarchical model, if that is asked for, and add its tables and findings."""
+        config, judged = self.config.analysis, section.judged
+        if config.model != HIERARCHICAL:
+            return
+        what = f"{self.names[judged.label]}: sampling the hierarchical model"
+        steps = fit_hierarchical(judged, section.curves, config)
+        *_, result = with_progress(steps, what, iterations(config), "draws")
+        if not isinstance(result, Hierarchical):
+            judged.notes.append(f"analysis.model=hierarchical: {result}, so there is no such model.")
+            return
+        judged.notes += [f"{note}." for note in result.notes]
+        section.hierarchical = result
+        section.pooled = hierarchical_findings(result, config.confidence)
+        if not result.diagnosis.refused:
+            section.tables["hierarchical-rank-probabilities"] = result.ranks
+
     def _ablations(self, judged: Judgements, baselines: Judgements | None) -> Ablations | None:
         """Compare the runs of a study's interventions, if it has any."""
         direct = direct_paradigms(judged.runs, self.study.config, judged.label.partition("+")[0])
@@ -201,7 +224,8 @@ class Analysis:
         self._print_notes([*warnings(judged, self.config.ties), *notes])
         title = f"{heading} · {extent(judged.runs)}"
         print_text(self.console, title, style="bold")
-        for finding in [*section.effects, *section.findings, *section.correlations, *section.comparisons]:
+        findings_of = [section.effects, section.findings, section.correlations, section.comparisons, section.pooled]
+        for finding in (finding for of in findings_of for finding in of):
             print_text(self.console, f"{finding.subject}: {finding.full}")
         slopes = terminal_table(table, heading, self.config.analysis.confidence)
         print_table(self.console, slopes, ("rank", "R2"))

@@ -11,6 +11,7 @@ from analysis.config import AnalysisConfig
 from analysis.curves.ablations.ablations import Ablations
 from analysis.curves.acquisition.acquisition import Acquisition
 from analysis.curves.fit import Curves
+from analysis.curves.hierarchical.fit import Hierarchical
 from analysis.exhibits.exhibit import Exhibit, existing
 from analysis.exhibits.sentences.findings import Finding
 from analysis.measures.accuracies import OVERALL, PEOPLE
@@ -36,10 +37,10 @@ class Section:
 
     curves: slopes with the columns of tables.slopes.with_published. published: level, name, model, accuracy of others
     (eval.published); may be empty. tables: of analysis.exhibits.tables.curves. respondents: people who answered a
-    questionnaire, and are the people of `published`. baselines: of
-    analysis.study.baselines. ablations, effects: of a study with interventions, and findings
-    about them. acquisition: None without two sizes. findings: of each curve. correlations, comparisons: findings about
-    several. first, exhibits: before and after the curves.
+    questionnaire, and are the people of `published`. baselines: of analysis.study.baselines. ablations, effects: of a
+    study with interventions, and findings about them. acquisition: None without two sizes. hierarchical: None without
+    analysis.model=hierarchical. findings: of each curve. pooled: of the hierarchical model. correlations,
+    comparisons: findings about several. first, exhibits: before and after the curves.
     """
 
     judged: Judgements
@@ -51,7 +52,9 @@ class Section:
     ablations: Ablations | None = None
     effects: list[Finding] = field(default_factory=list)
     acquisition: Acquisition | None = None
+    hierarchical: Hierarchical | None = None
     findings: list[Finding] = field(default_factory=list)
+    pooled: list[Finding] = field(default_factory=list)
     correlations: list[Finding] = field(default_factory=list)
     comparisons: list[Finding] = field(default_factory=list)
     first: list[Exhibit] = field(default_factory=list)

@@ -1,0 +1,196 @@
+"""Right judgements of a study's runs in its paradigms, with the matrices that the hierarchical model needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import null_space
+
+from analysis.curves.designs import Design, design_of
+from analysis.curves.groups import rows_of
+from analysis.curves.intervals import ONE_TRAINING
+from analysis.curves.units import Units, units_of
+from analysis.curves.variance import Array, Numbers
+from analysis.study.judgements import Judgements
+
+# Deviations in logits that centring is chosen for, not priors: of cells, of runs, of runs in phenomena, of bends.
+CELL, RUN, IN_PHENOMENON, BEND = 0.15, 0.12, 0.02, 0.03
+LEVEL, SLOPE = 0.7, 0.07  # of paradigms: logits, and logits a doubling
+LEAST_SHARE = 0.01  # of text in common: a smaller one is none
+MOST_ALIKE = 4.0  # judgements of pairs as different as can be expected: a pair counts at most as so many
+
+
+@dataclass(frozen=True)
+class Counts:
+    """R runs of G groups on K paradigms; L = sizes of all groups, a row for each group and size.
+
+    units: as of `units_of`. groups: their names. group, size, words: (L,) number of the group, label and mean words of
+    the size. of: (R, L) 1 where a run is of that row. right, pairs: (R, K), scaled by `alike`. alike: (K,) pairs that a
+    pair counts as (`chance_among_pairs`). seed: (R, J) 1 where a run is of a seed whose samples are nested; J may be 0.
+    overlap: (R,) share of text that samples of the run's size have in common. notes: groups that are left out, and why.
+    """
+
+    units: Units
+    groups: list[str]
+    group: Numbers
+    size: list[str]
+    words: Array
+    of: Array
+    right: Array
+    pairs: Array
+    alike: Array
+    seed: Array
+    overlap: Array
+    notes: list[str]
+
+    @cached_property
+    def doublings(self) -> Array:
+        """(L,) log2 words, less their mean over the sizes of the group."""
+        x = np.log2(self.words)
+        means = np.bincount(self.group, x) / np.bincount(self.group)
+        return np.asarray(x - means[self.group])
+
+    @cached_property
+    def basis(self) -> Array:
+        """(L, L) columns: ones for each group, doublings for each, then bends: what is orthogonal to both."""
+        ones = np.equal.outer(self.group, np.arange(len(self.groups))).astype(np.float64)
+        lines = np.column_stack([ones, ones * self.doublings[:, None]])
+        bends = []
+        for g in range(len(self.groups)):
+            rows = self.group == g
+            of_group = null_space(lines[rows][:, [g, len(self.groups) + g]].T)
+            bends.append(np.zeros((len(ones), of_group.shape[1])))
+            bends[-1][rows] = of_group
+        return np.column_stack([lines, *bends])
+
+    @cached_property
+    def members(self) -> Array:
+        """(K, P) 1 where a paradigm is of a phenomenon; one phenomenon where none has two paradigms."""
+        rows = self.units.table["level"] == "paradigm"
+        names, phenomenon = np.unique(self.units.table.loc[rows, "phenomenon"].to_numpy(dtype=str), return_inverse=True)
+        if len(names) in (1, len(phenomenon)):
+            return np.ones((len(phenomenon), 1))
+        return np.asarray(np.equal.outer(phenomenon, np.arange(len(names))), dtype=np.float64)
+
+    @cached_property
+    def between(self) -> Array:
+        """(K, P - 1) contrasts between phenomena: each phenomenon's value, a mean over paradigms of 0."""
+        return np.asarray(self.members @ null_space(self.members.sum(axis=0)[None]))
+
+    @cached_property
+    def within(self) -> Array:
+        """(K, K - P) contrasts between the paradigms of phenomena: a mean over each phenomenon of 0."""
+        return np.asarray(null_space(self.members.T))
+
+    @cached_property
+    def centring(self) -> dict[str, Array]:
+        """How far each effect is centred, 0 to 1: the share of information on it that judgements have.
+
+        Papaspiliopoulos, Roberts and Skoeld (2007): with much data centred effects mix well, with little the others.
+        """
+        share = (self.right + 1) / (self.pairs + 2)
+        judged = self.pairs * share * (1 - share)
+        cell = 1 / (1 / judged + CELL**2)
+        phenomenon = cell @ self.members
+        in_phenomenon = (1 / (1 / phenomenon + IN_PHENOMENON**2)).mean(axis=1, keepdims=True)
+        squares = self.basis**2
+        of_paradigm, of_phenomenon = (
+            squares.T @ (self.of.T @ information) for information in (cell.mean(axis=1, keepdims=True), in_phenomenon)
+        )
+        return {
+            "cell": _centred(judged, CELL),
+            "run": _centred(cell.sum(axis=1, keepdims=True), RUN),
+            "run_in_phenomenon": _centred(phenomenon.mean(axis=1, keepdims=True), IN_PHENOMENON),
+            **{f"paradigm_{name}": of for name, of in self._rows(of_paradigm, (LEVEL, SLOPE, BEND)).items()},
+            **{f"phenomenon_{name}": of for name, of in self._rows(of_phenomenon, (LEVEL, SLOPE, BEND)).items()},
+        }
+
+    def _rows(self, information: Array, deviations: tuple[float, float, float]) -> dict[str, Array]:
+        """Split the rows of coefficients into levels, slopes and bends."""
+        ends = [0, len(self.groups), 2 * len(self.groups), len(information)]
+        return {
+            name: _centred(information[start:end], deviation)
+            for name, start, end, deviation in zip(("level", "slope", "bend"), ends, ends[1:], deviations, strict=False)
+        }
+
+
+def _centred(information: Array, deviation: float) -> Array:
+    return np.asarray(information / (information + deviation**-2))
+
+
+def chance_among_pairs(outcome: Array, designs: list[tuple[Numbers, Design]], units: Units) -> Array:
+    """Return the (K,) number of pairs that a pair counts as, at least 1.
+
+    All runs judge the same pairs, of which some are easy and some hard: the number of right judgements of these very
+    pairs varies less than that of as many alike (Feller 1968, section IX.5). The ratio of both variances, from pairs'
+    outcomes over the runs of a size. 1 where single pairs, or two runs of a size, are not known.
+    """
+    alike = np.ones(len(units.pairs))
+    if not units.rows_are_pairs:
+        return alike
+    starts, rows = units.bounds[:-1], np.diff(units.bounds)
+    whole, chance = np.full(len(rows), 0.02), np.full(len(rows), 0.02)  # as much of both: for pairs all right
+    for runs, design in designs:
+        for s in range(len(design.counts)):
+            of = np.asarray(outcome[runs[design.size == s]], dtype=np.float64)
+            if len(of) > 1:
+                mean = np.add.reduceat(of.mean(axis=0), starts) / rows
+                whole += mean * (1 - mean)
+                chance += np.add.reduceat(of.var(axis=0, ddof=1), starts) / rows
+    return np.asarray(np.clip(whole / chance, 1, MOST_ALIKE))
+
+
+def counts_of(judged: Judgements) -> Counts | str:
+    """Return the counts of a study's groups with two sizes or more, or the reason why there is no model of them."""
+    units = units_of(judged.pairs)
+    if not np.isfinite(units.pairs).all():
+        return "the number of pairs of some paradigms is not known"
+    if len(units.pairs) < 2:
+        return "there is one paradigm only"
+    designs, names, notes = [], [], []
+    for group in judged.runs["group"].unique():
+        rows = rows_of(judged, group)
+        design = design_of(judged.runs.iloc[rows])
+        reason = ONE_TRAINING if design.trajectory else "" if len(design.counts) > 1 else "one size only"
+        if reason:
+            notes.append(f"{group}: not in the hierarchical model: {reason}")
+            continue
+        names.append(str(group))
+        designs.append((rows, design))
+    if not designs:
+        return "; ".join(notes)
+    runs = np.concatenate([rows for rows, _ in designs])
+    outcome = judged.outcome[runs]
+    right = np.add.reduceat(outcome, units.bounds[:-1], axis=1, dtype=np.float64)
+    if judged.of_paradigms:
+        right = right * units.pairs
+    alike = chance_among_pairs(judged.outcome, designs, units)
+    group = np.concatenate([np.full(len(design.counts), g) for g, (_, design) in enumerate(designs)])
+    first = np.concatenate([[0], np.cumsum([len(design.counts) for _, design in designs])])
+    row = np.concatenate([start + design.size for start, (_, design) in zip(first, designs, strict=False)])
+    of = np.equal.outer(row, np.arange(len(group))).astype(np.float64)
+    table = judged.runs.iloc[runs]
+    words = of.T @ table["sample_words"].to_numpy(dtype=np.float64) / of.sum(axis=0)
+    size = [str(table["size"].iloc[int(np.argmax(row == place))]) for place in range(len(group))]
+    shares = [np.zeros(len(rows)) if design.overlap is None else design.overlap for rows, design in designs]
+    share = np.concatenate(shares)
+    return Counts(
+        units, names, group, size, words, of, right * alike, np.broadcast_to(units.pairs * alike, right.shape), alike,
+        _nested_seeds(designs), np.where(share > LEAST_SHARE, np.minimum(share, 1.0), 0.0), notes,
+    )  # fmt: skip
+
+
+def _nested_seeds(designs: list[tuple[Numbers, Design]]) -> Array:
+    """Return (R, J): which run is of which seed, of groups whose samples are nested."""
+    blocks = [
+        np.equal.outer(design.seed, np.arange(design.seed.max() + 1)) if design.nested else np.zeros((len(rows), 0))
+        for rows, design in designs
+    ]
+    runs, seeds = (sum(block.shape[axis] for block in blocks) for axis in (0, 1))
+    seed, at, to = np.zeros((runs, seeds)), 0, 0
+    for block in blocks:
+        seed[at : at + len(block), to : to + block.shape[1]] = block
+        at, to = at + len(block), to + block.shape[1]
+    return seed

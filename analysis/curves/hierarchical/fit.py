@@ -1,0 +1,102 @@
+"""The hierarchical model of a study: its tables, beside the default analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+import pandas as pd
+
+from analysis.config import CurvesConfig
+from analysis.curves.fit import ALL_PAIRS, Curves
+from analysis.curves.hierarchical.counts import counts_of
+from analysis.curves.hierarchical.diagnosis import Diagnosis
+from analysis.study.judgements import Judgements
+from pairscale.errors import InputError
+from pairscale.machine import available_cores
+
+PACKAGE = "numpyro"
+SAME, OTHER, APART = "", "another direction", "no value in common"  # an interval beside the default one
+
+
+@dataclass(frozen=True)
+class Hierarchical:
+    """What the hierarchical model says of a study.
+
+    slopes: posterior.SLOPE_COLUMNS, and of the default analysis default, default_low, default_high (for these pairs)
+    and beside (SAME, OTHER: one interval holds 0 or lies on the other side of it, APART). differences:
+    posterior.DIFFERENCE_COLUMNS. ranks: posterior.rank_rows. predictive: checks.predictive_rows. diagnosis: of the
+    sampler. notes: groups that are left out.
+    """
+
+    slopes: pd.DataFrame
+    differences: pd.DataFrame
+    ranks: pd.DataFrame
+    predictive: pd.DataFrame
+    diagnosis: Diagnosis
+    notes: list[str]
+
+
+def check_sampler() -> None:
+    """Raise InputError if the sampler is not installed."""
+    try:
+        version(PACKAGE)
+    except PackageNotFoundError:
+        raise InputError(
+            f'analysis.model=hierarchical: needs {PACKAGE}, which is not installed; pip install "pairscale[bayes]", '
+            "or analysis.model=default"
+        ) from None
+
+
+def iterations(config: CurvesConfig) -> int:
+    """Return how many iterations `fit_hierarchical` reports in all."""
+    from analysis.curves.hierarchical.sampling import Sampling  # an extra
+
+    return Sampling(config.chains, config.draws, config.draws).iterations
+
+
+def fit_hierarchical(
+    judged: Judgements, curves: Curves, config: CurvesConfig
+) -> Iterator[tuple[int, Hierarchical | str | None]]:
+    """Sample the model; yield (iterations done since, None), and at the end the results, or why there are none.
+
+    `curves`: of the default analysis. Raises InputError if the sampler is not installed.
+    """
+    check_sampler()
+    from analysis.curves.hierarchical.checks import diagnose, predictive_rows  # what needs the extra
+    from analysis.curves.hierarchical.posterior import difference_rows, rank_rows, slope_rows
+    from analysis.curves.hierarchical.sampling import Sampling
+
+    counts = counts_of(judged)
+    if isinstance(counts, str):
+        yield 0, counts
+        return
+    sampling = Sampling(config.chains, config.draws, config.draws, config.seed, min(config.chains, available_cores()))
+    for done, posterior in sampling.sample(counts):
+        if posterior is None:
+            yield done, None
+            continue
+        slopes, differences = slope_rows(posterior, config.confidence), difference_rows(posterior, config.confidence)
+        rng = np.random.default_rng([config.seed, 2])
+        yield done, Hierarchical(
+            beside_default(slopes, curves), differences, rank_rows(posterior, config.acquisition_margin),
+            predictive_rows(posterior, config.confidence, rng), diagnose(posterior, slopes, differences), counts.notes,
+        )  # fmt: skip
+
+
+def beside_default(slopes: pd.DataFrame, curves: Curves) -> pd.DataFrame:
+    """Add the columns default, default_low, default_high and beside; `beside` is SAME where there is no default."""
+    default = curves.slopes[curves.slopes["pairs"] == ALL_PAIRS]
+    keys, limits = ["group", "level", "name"], {"slope": "default", "low": "default_low", "high": "default_high"}
+    table = slopes.merge(default[[*keys, *limits]].rename(columns=limits), on=keys, how="left", validate="1:1")
+    known = table["default_low"].notna()
+    signs = [_sign(table[low], table[high]) for low, high in (("low", "high"), ("default_low", "default_high"))]
+    apart = (table["low"] > table["default_high"]) | (table["high"] < table["default_low"])
+    other = known & (signs[0] != signs[1])
+    return table.assign(beside=np.select([known & apart, other], [APART, OTHER], SAME))
+
+
+def _sign(low: pd.Series, high: pd.Series) -> pd.Series:
+    return (low > 0).astype(int) - (high < 0).astype(int)

@@ -1,0 +1,89 @@
+"""What the hierarchical model is given: counts, contrasts, and chance among pairs."""
+
+import numpy as np
+import pytest
+
+from analysis.curves.hierarchical.counts import chance_among_pairs, counts_of
+from analysis.curves.units import units_of
+from tests.bench.hierarchical import judged_of
+from tests.support.judged_runs import judged_from, judged_groups
+from tests.support.simulated_judgements import SimulatedJudgements
+
+CELL = SimulatedJudgements(2, 4, pairs=10)
+
+
+@pytest.fixture(scope="module")
+def counts():
+    rng = np.random.default_rng(1)
+    return counts_of(judged_of(CELL, [CELL.draw(rng)[0], CELL.draw(rng)[0]]))
+
+
+def test_counts_are_sums_over_pairs(counts):
+    outcome, _ = CELL.draw(np.random.default_rng(1))
+    assert counts.right.shape == (16, 4)
+    np.testing.assert_allclose((counts.right / counts.alike)[:8], outcome.reshape(8, 4, 10).sum(axis=2))
+    assert (counts.pairs[0] / counts.alike == 10).all()
+    assert counts.groups == ["model 0", "model 1"]
+
+
+def test_lines_and_bends_are_orthogonal_in_each_group(counts):
+    basis = counts.basis
+    assert basis.shape == (8, 8)
+    assert np.linalg.matrix_rank(basis) == 8
+    np.testing.assert_allclose(basis[:4, 2], counts.doublings[:4])
+    np.testing.assert_allclose(basis[:, :4].T @ basis[:, 4:], 0, atol=1e-12)
+    np.testing.assert_allclose(basis[:4, [1, 3, 6, 7]], 0, atol=1e-12)  # of the other group
+
+
+def test_contrasts_part_levels_of_the_hierarchy(counts):
+    between, within, members = counts.between, counts.within, counts.members
+    assert (between.shape, within.shape) == ((4, 1), (4, 2))
+    np.testing.assert_allclose(between.sum(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(members.T @ within, 0, atol=1e-12)
+    assert len(np.unique(np.round(between[:3], 9))) == 1  # one value for a phenomenon
+
+
+def test_one_phenomenon_where_none_has_two_paradigms():
+    counts = counts_of(judged_groups({"a": ([0.5, 0.6, 0.7], [1000, 2000, 4000])}))
+    assert counts.members.shape == (2, 1)
+    assert counts.between.shape == (2, 0)
+
+
+def test_pairs_that_differ_count_as_more_than_alike_ones():
+    rng = np.random.default_rng(0)
+    cell = SimulatedJudgements(5, 2, run_sd=(1e-9, 1e-9), pair_slope_sd=1e-9, pairs=400)
+    alike, unlike = (
+        chance_among_pairs(SimulatedJudgements.draw(of, rng)[0], [(np.arange(10), of.design)], of.units)
+        for of in (SimulatedJudgements(5, 2, run_sd=(1e-9, 1e-9), pair_slope_sd=1e-9, pair_sd=1e-9, pairs=400), cell)
+    )
+    np.testing.assert_allclose(alike, 1, atol=0.06)
+    assert (unlike > 1.15).all()
+
+
+def test_pairs_count_once_where_single_ones_are_not_known():
+    pairs = judged_from([0.5, 0.6], [1000, 2000], [1, 1]).pairs[:1].assign(n_pairs=100)
+    units = units_of(pairs)
+    assert chance_among_pairs(np.zeros((2, 1)), [], units).tolist() == [1.0]
+
+
+def test_reasons_for_no_model():
+    assert counts_of(judged_from([0.5, 0.6], [1000, 2000], [1, 1])) == "there is one paradigm only"
+    one_size = judged_groups({"a": ([0.5, 0.6], [1000, 1000])})
+    assert counts_of(one_size) == "a: not in the hierarchical model: one size only"
+    both = judged_groups({"a": ([0.5, 0.6], [1000, 1000]), "b": ([0.5, 0.6], [1000, 2000])})
+    left = counts_of(both)
+    assert (left.groups, left.notes) == (["b"], ["a: not in the hierarchical model: one size only"])
+    assert left.right.shape == (2, 2)
+    unknown = judged_groups({"a": ([0.5, 0.6], [1000, 2000])})
+    unknown.pairs = unknown.pairs.assign(n_pairs=np.nan)
+    assert counts_of(unknown) == "the number of pairs of some paradigms is not known"
+
+
+def test_nested_samples_have_seeds_and_overlapping_ones_shares():
+    rng = np.random.default_rng(1)
+    nested, overlapping = SimulatedJudgements(2, 3, nested=True), SimulatedJudgements(2, 3, overlap=0.5)
+    seeds = counts_of(judged_of(nested, [nested.draw(rng)[0]])).seed
+    assert seeds.sum(axis=0).tolist() == [3, 3]
+    shares = counts_of(judged_of(overlapping, [overlapping.draw(rng)[0]])).overlap
+    np.testing.assert_allclose(shares[-2:], 0.5)
+    assert counts_of(judged_of(overlapping, [overlapping.draw(rng)[0]])).seed.shape == (6, 0)

@@ -1,0 +1,91 @@
+"""The hierarchical model in the report: exhibits and sentences, from draws that are known."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis.config import CurvesConfig
+from analysis.curves.fit import fit_curves
+from analysis.curves.hierarchical.checks import diagnose, predictive_rows
+from analysis.curves.hierarchical.fit import OTHER, Hierarchical, beside_default
+from analysis.curves.hierarchical.posterior import difference_rows, rank_rows, slope_rows
+from analysis.exhibits.figures.style import finished
+from analysis.exhibits.sentences.hierarchical import beside_sentence, hierarchical_findings, sampler_sentence
+from analysis.sections.hierarchical.exhibits import hierarchical, rank_summary
+from analysis.sections.section import Section
+from tests.support.known_posterior import judgements, known_posterior
+from tests.support.simulated_section import report_of
+
+CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=50, seed=1)
+
+
+@pytest.fixture(scope="module")
+def section():
+    judged = judgements()
+    judged.runs["reference"] = "treebank"
+    curves, posterior = fit_curves(judged, CONFIG), known_posterior(judged)
+    slopes, differences = slope_rows(posterior, 0.95), difference_rows(posterior, 0.95)
+    of = Hierarchical(
+        beside_default(slopes, curves), differences, rank_rows(posterior, 0.1),
+        predictive_rows(posterior, 0.95, np.random.default_rng(1)), diagnose(posterior, slopes, differences), [],
+    )  # fmt: skip
+    return Section(judged, curves, pd.DataFrame(), hierarchical=of)
+
+
+def test_exhibits_have_tables_figures_and_sentences(section, tmp_path):
+    exhibits = {of.name: of for of in hierarchical(section, report_of(section))}
+    assert list(exhibits) == [f"hierarchical-{of}" for of in ("slopes", "ranks", "differences", "check", "sampler")]
+    for exhibit in exhibits.values():
+        assert exhibit.rows()
+        for draw in exhibit.charts.values():
+            assert finished(draw())["$schema"]
+        exhibit.write(tmp_path)
+    assert len(exhibits["hierarchical-slopes"].charts) == 4  # of both models: phenomena and paradigms
+    assert "credible" in exhibits["hierarchical-slopes"].takeaways[0][1]
+
+
+def test_findings_state_slopes_ranks_and_differences(section):
+    subjects = hierarchical_findings(section.hierarchical, 0.95)
+    assert [finding.subject for finding in subjects] == [
+        "model 0, hierarchical model", "model 1, hierarchical model", "model 0 and model 1, hierarchical model"
+    ]  # fmt: skip
+    first = subjects[0].text
+    assert first.startswith("accuracy rises, +.0250 per doubling (95% credible interval [+.0240, +.0259]).")
+    assert "It rises in 2 phenomena of 2" in first
+    assert "B is the steepest with probability above .99." in first
+    assert "the slope of model 0 is above that of model 1, +.0125 per doubling" in subjects[2].text
+
+
+def test_disagreements_with_the_default_are_counted(section):
+    rows = section.hierarchical.slopes
+    rows = rows[rows["group"] == "model 0"].assign(beside="")
+    assert beside_sentence(rows) == (
+        "Every interval says the same of the direction as the default one (1 curve, 2 phenomena and 4 paradigms)."
+    )
+    other = rows.assign(beside=np.where(rows["name"] == "paradigm_0", OTHER, ""))
+    assert "1 interval disagrees with the default one: 1 paradigm (paradigm 0)." in beside_sentence(other)
+    assert "no intervals" in beside_sentence(rows.assign(default_low=np.nan))
+
+
+def test_nothing_is_stated_of_chains_that_failed(section):
+    of = replace(section.hierarchical, diagnosis=replace(section.hierarchical.diagnosis, r_hat=1.2))
+    failed = replace(section, hierarchical=of)
+    (exhibit,) = hierarchical(failed, report_of(section))
+    assert exhibit.name == "hierarchical-sampler"
+    (finding,) = hierarchical_findings(of, 0.95)
+    assert finding.text.startswith("no results are stated, as the sampler did not converge: R-hat up to 1.200")
+    cautious = replace(section.hierarchical.diagnosis, divergences=2)
+    assert "2 of 1,000 draws diverged" in sampler_sentence(cautious)
+    assert hierarchical(replace(section, hierarchical=None), report_of(section)) == []
+
+
+def test_intervals_of_ranks():
+    ranks = pd.DataFrame({
+        "group": "g", "by": "slope", "level": "phenomenon", "name": "a", "rank": [1, 2, 3],
+        "probability": [0.02, 0.9, 0.08],
+    })  # fmt: skip
+    row = rank_summary(ranks, 0.95).iloc[0]
+    assert (row["rank_low"], row["rank_high"], row["first"]) == (2, 3, 0.02)
+    assert row["rank"] == pytest.approx(2.06)
