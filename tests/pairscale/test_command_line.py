@@ -232,7 +232,7 @@ def test_the_suggested_sweep_searches_them_too(ended, own):
 def test_suggested_names_include_the_users_own(ended, own):
     begun, code, _, err = ended("train", *own, "experiment=own_swep", "model=own")
     assert (begun, code) == ([], 2)
-    assert "did you mean own_sweep? available: ablation_small, blimp_cpu" in err
+    assert "did you mean own_sweep? available: ablation_small, baseline, " in err
 
 
 def test_planning_a_sweep_writes_no_files(ended, tmp_path):

@@ -11,14 +11,13 @@ from scipy.stats import t as student
 from statsmodels.stats.anova import anova_lm
 
 from analysis.config import CurvesConfig
-from analysis.curves.designs import Design, design_of, slope_weights
+from analysis.curves.designs import Design, slope_weights
 from analysis.curves.fit import ALL_PAIRS, UNK_FREE, fit_curves
 from analysis.curves.intervals import (
     Interval,
     bootstrap_limits,
     fit_lines,
     interval_method,
-    lack_of_fit,
     resampled_accuracies,
     resampled_runs,
 )
@@ -361,12 +360,6 @@ def ols_width(judged):
     return np.diff(sm.OLS(judged.outcome.mean(axis=1), x).fit().conf_int()[1]).item()
 
 
-def runs_of(cells, **columns):
-    """Return rows of Study.runs with the (words, seed) of `cells` and other columns."""
-    runs = pd.DataFrame({"size": [str(words) for words, _ in cells], "seed": [seed for _, seed in cells]})
-    return runs.assign(sample_words=[words for words, _ in cells], **{"nested": False, **columns})
-
-
 @pytest.mark.parametrize(
     "cells",
     [
@@ -381,46 +374,3 @@ def test_nested_seeds_that_hardly_share_sizes_have_no_interval(cells):
     assert row["note"].startswith("nested samples with several seeds at fewer than two sizes")
     assert np.isfinite(row["slope"])
     assert np.isnan([row["low"], row["high"], row["low_new_pairs"], row["high_new_pairs"]]).all()
-
-
-def test_runs_on_one_sample_have_no_interval_over_new_text():
-    """With a fixed sample.seed the digests of a size are equal, though independent samples would share 2%."""
-    cells = [(words, seed) for words in (1000, 2000, 4000) for seed in (1, 2, 3)]
-    for digests, method in (
-        ([str(words) for words, _ in cells], Interval.NONE),
-        ([*map(str, cells)], Interval.T_SIZES),
-    ):
-        manifests = [{"corpus": {"sample": {"digest": digest}}} for digest in digests]
-        design = design_of(runs_of(cells, overlap=0.02, manifest=manifests))
-        assert interval_method(design, "auto")[0] == method
-        np.testing.assert_array_equal(design.overlap, 1.0 if method == Interval.NONE else 0.02)
-    assert design_of(runs_of(cells, manifest=[None] * 9)).overlap is None
-
-
-def test_overlapping_samples_do_not_reject_a_true_line():
-    """Text effects that differ by size bend a true line, and overlapping samples show only part of their spread."""
-    rng = np.random.default_rng(0)
-    size, shares, studies = np.repeat(np.arange(4), 5), np.array([0.1, 0.2, 0.4, 0.77]), 4000
-    f = shares[size, None]
-    common = rng.normal(size=(4, studies))[size]
-    y = 0.1 * size[:, None] + np.sqrt(f) * common + np.sqrt(1 - f) * rng.normal(size=(20, studies))
-    seeds, floor = np.tile(np.arange(5), 4), np.zeros((4, studies))
-    p = lack_of_fit(Interval.T_SIZES, y, Design(1.0 * size, size, seeds, False, overlap=shares[size]), floor)
-    assert (p < 0.05).mean() < 0.06
-    apart = lack_of_fit(Interval.T_SIZES, y, Design(1.0 * size, size, seeds, False), floor)
-    assert (apart < 0.05).mean() > 0.3  # as though samples had nothing in common
-    none = lack_of_fit(Interval.T_SIZES, np.zeros((20, 1)), Design(1.0 * size, size, seeds, False), np.zeros((4, 1)))
-    assert np.isnan(none).all()  # nothing varies
-
-
-def test_intervals_of_perplexity_factors_widen_with_overlapping_samples():
-    """Two sizes with half of their text in common: variances of means are (1 / 3 + .5 / .5) s^2, not s^2 / 3."""
-    cells = [(words, seed) for words in (1000, 2000) for seed in (1, 2, 3)]
-    ppl = [300.0, 310.0, 330.0, 210.0, 200.0, 190.0]
-    ends = []
-    for overlap in (0.0, 0.5):
-        row = perplexity_curves(runs_of(cells, overlap=overlap, valid_ppl=ppl, group="g"), 0.95).iloc[0]
-        ends.append(np.log2([row["low"], row["factor"], row["high"]]))
-    spread = [np.var(np.log2(ppl[start : start + 3]), ddof=1) for start in (0, 3)]
-    within, shared = sum(spread) / 3, max(sum(spread), (np.sqrt(spread[1]) - np.sqrt(spread[0])) ** 2)
-    np.testing.assert_allclose(np.diff(ends[1]) / np.diff(ends[0]), np.sqrt((within + shared) / within))

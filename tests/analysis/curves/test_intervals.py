@@ -21,8 +21,6 @@ from analysis.curves.intervals import (
     Interval,
     at_least,
     fit_lines,
-    hidden_text,
-    hidden_variance,
     plausible,
     resampled_accuracies,
     resampled_runs,
@@ -35,8 +33,6 @@ from analysis.curves.variance import (
     judgement_variance,
     pair_variance,
     satterthwaite,
-    shared_text,
-    shared_text_variance,
     stratum_products,
 )
 from tests.bench.coverage import DESIGNS, FILE, KEYS, simulate
@@ -125,20 +121,6 @@ def test_chance_at_sizes_is_the_residual_of_two_way_anova():
             of_paradigms.append(anova.loc["Residual", "mean_sq"] / n)
         expected[s] = sum(of_paradigms) / 4, of_paradigms[0]
     np.testing.assert_allclose(found, expected)
-
-
-def test_chance_in_judgements_is_no_effect_of_shared_text():
-    """Runs that differ by chance alone share nothing that new text would change, but for what few runs show of it."""
-    size, share = np.repeat([0, 1], 50), np.repeat([0.4, 0.8], 50)
-    design = Design(1.0 * size, size, np.tile(np.arange(50), 2), False, overlap=share)
-    units = simulated_judgements(pairs=100).units
-    outcome = (np.random.default_rng(0).uniform(size=(100, 400)) < 0.7).astype(float)
-    y = np.add.reduceat(outcome, units.bounds[:-1], axis=1) / 100 @ units.weights
-    with_chance = hidden_variance(design, design.contrast, y)
-    without = hidden_text(design, design.contrast, y, outcome, units)[0]
-    # Of .7 x .3 / 400 for a run, f / (1 - f) each: 2/3 and 4, one size unrelated to the other.
-    np.testing.assert_allclose(with_chance[0], 0.7 * 0.3 / 400 * (2 / 3 + 4), rtol=0.3)
-    assert (without <= 0.4 * with_chance).all()
 
 
 def test_variance_over_runs_and_pairs_is_counted_once():
@@ -297,38 +279,6 @@ def test_clusters_are_seeds_and_their_correction_is_cr2():
     np.testing.assert_allclose(terms.variance(y[:8]), [((np.stack(rows) @ y[:8]) ** 2).sum()])
     products = np.stack(rows) @ np.stack(rows).T
     np.testing.assert_allclose(terms.degrees(y[:8]), np.trace(products) ** 2 / (products**2).sum())
-
-
-def test_the_variance_over_new_texts_includes_the_text_that_samples_share():
-    """The variance of a mean over new texts is the variance within sizes plus that of the text that samples share."""
-    rng = np.random.default_rng(2)
-    size, share = np.repeat([0, 1], 4), np.repeat([0.3, 0.6], 4)
-    c = slope_weights(1.0 * size, np.ones((1, 8)))[0]
-    variances, slopes = [], []
-    for _ in range(3000):
-        units = rng.normal(0, [[3.0], [1.0]], (2, 100))  # effects at the sizes have spreads of their own
-        y = np.array([units[s][rng.permutation(100)[: int(100 * f)]].mean() for s, f in zip(size, share, strict=True)])
-        slopes.append(c @ y)
-        terms = run_terms(Interval.T_SIZES, Design(1.0 * size, size, np.tile(np.arange(4), 2), False), c)
-        within = terms.variance(y[:, None])
-        variances.append((within + shared_text_variance(c, y[:, None], size, share))[0])
-    assert np.mean(variances) == pytest.approx(np.var(slopes), rel=0.1)
-
-
-def test_degrees_of_freedom_of_shared_text():
-    """Of one size that shares text those of its variance; of several by simulation: 2 V^2 / f is the variance of V."""
-    rng = np.random.default_rng(4)
-    size = np.repeat([0, 1], [3, 5])
-    c = slope_weights(1.0 * size, 1 / np.bincount(size)[size][None])[0]
-    variance, degrees = shared_text(c, rng.normal(size=(8, 2)), size, np.where(size == 1, 0.5, 0.0))
-    np.testing.assert_allclose(degrees, 4)
-    assert (variance > 0).all()
-    size = np.repeat([0, 1, 2], 30)
-    c = slope_weights(1.0 * size, np.ones((1, 90)))[0]
-    variance, degrees = shared_text(c, rng.normal(size=(90, 4000)), size, np.repeat([0.1, 0.3, 0.6], 30))
-    assert np.median(degrees) == pytest.approx(2 * variance.mean() ** 2 / variance.var(), rel=0.15)
-    none = shared_text(c, np.zeros((90, 1)), size, np.full(90, 0.5))
-    np.testing.assert_array_equal(none, [[0], [np.inf]])
 
 
 def test_ranks_of_equal_slopes_have_wide_limits():
