@@ -22,7 +22,7 @@ from analysis.curves.variance import Array
 jax.config.update("jax_platforms", "cpu")  # type: ignore[no-untyped-call]
 
 BLOCK = 25  # iterations between two reports of progress
-ACCEPT = 0.9  # target of the acceptance of steps: above the usual 0.8, for fewer divergences
+ACCEPT = 0.97  # target of the acceptance of steps: above the usual 0.8, for fewer divergences
 DEEPEST = 9  # doublings of a trajectory
 OF_DRAWS = ("accuracy", "logit", "spreads", "paradigm_spreads", "seed_variance")  # sites that are kept
 

@@ -29,7 +29,13 @@ def hierarchical_findings(of: Hierarchical, confidence: float) -> list[Finding]:
 
 def refusal(diagnosis: Diagnosis) -> str:
     """Say that no results are stated, why, and what to do."""
-    return f"no results are stated, as the sampler did not converge: {diagnosis.refused}. Raise analysis.draws."
+    return f"no results are stated, as the sampler did not converge: {diagnosis.refused}. {_remedy(diagnosis)}"
+
+
+def _remedy(diagnosis: Diagnosis) -> str:
+    if diagnosis.divergences:
+        return "Raise analysis.draws; where draws diverge even so, the default intervals are what to report."
+    return "Raise analysis.draws before these are printed."
 
 
 def sampler_sentence(diagnosis: Diagnosis) -> str:
@@ -38,9 +44,7 @@ def sampler_sentence(diagnosis: Diagnosis) -> str:
         return refusal(diagnosis)
     done = f"{diagnosis.chains} chains, {diagnosis.draws:,} draws"
     if diagnosis.caution:
-        return (
-            f"{done}; short of what is recommended: {diagnosis.caution}. Raise analysis.draws before these are printed."
-        )
+        return f"{done}; short of what is recommended: {diagnosis.caution}. {_remedy(diagnosis)}"
     return f"{done}; R-hat, effective draws and divergences are as recommended (Vehtari et al. 2021)."
 
 
