@@ -170,8 +170,9 @@ def imported_distributions(paths: list[Path]) -> set[str]:
     local = {*PACKAGES, "conf", "tests", *(path.stem for path in TESTS)}
     distributions = packages_distributions()
     foreign = roots - local - set(sys.stdlib_module_names)
-    # A module that is not installed, as the peers may be, counts as a distribution of its name.
-    return {canonicalize_name(distributions.get(root, [root])[0]) for root in foreign}
+    # A module that is not installed, as the peers may be, counts as a distribution of its name, but for this one.
+    others = {"sklearn": "scikit-learn"}
+    return {canonicalize_name(distributions.get(root, [others.get(root, root)])[0]) for root in foreign}
 
 
 def test_dependencies_are_the_imported_distributions():
