@@ -1,6 +1,7 @@
 """The hierarchical model beside the default: coverage, widths, time, memory, effective draws and divergences.
 
-    python tests/bench/hierarchical.py [--grids N] [--models N] [--studies N] [--designs NAME ...] [--csv FILE]
+    python tests/bench/hierarchical.py [--grids N] [--models N] [--studies N] [--designs NAME ...] [--processes N]
+        [--csv FILE]
 
 Studies are those of tests/support/simulated_judgements.py: `--grids` published ones (ten sizes from 125k to 64M words,
 five seeds, BLiMP's 67 paradigms of 1,000 pairs in its 12 phenomena, whose levels and gains each grid draws anew), and
@@ -14,8 +15,10 @@ import resource
 import sys
 import time
 import zlib
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -97,8 +100,10 @@ def sampled(judged: Judgements, sampling: Sampling) -> Posterior:
     return posterior
 
 
-def simulate(cell: SimulatedJudgements, models: int, sampling: Sampling, rng: np.random.Generator) -> pd.DataFrame:
-    """Return a row for each unit of a simulated study of models of the same truth, with both intervals."""
+def simulate(number: int, name: str, models: int, sampling: Sampling) -> pd.DataFrame:
+    """Return a row for each unit of a design's simulated study of models of the same truth, with both intervals."""
+    rng = np.random.default_rng([1, zlib.crc32(name.encode()), number])
+    cell = DESIGNS.get(name) or grid(rng, small=name == SMALL)
     draws = [cell.draw(rng, pairs) for pairs in [cell.draw_pairs(rng)] for _ in range(models)]
     started, cpu = time.perf_counter(), time.process_time()
     posterior = sampled(judged_of(cell, [outcome for outcome, _ in draws]), sampling)
@@ -110,7 +115,8 @@ def simulate(cell: SimulatedJudgements, models: int, sampling: Sampling, rng: np
     return table[["level", "name", "group", "low", "high"]].assign(
         truth=np.concatenate([cell.slope_of(expected) for _, expected in draws]), default_low=low, default_high=high,
         seconds=seconds, cpu=cpu, divergences=posterior.divergences, r_hat=quality.r_hat, effective=quality.effective,
-        refused=quality.refused != "", draws=posterior.number, steps=posterior.steps,
+        refused=quality.refused != "", draws=posterior.number, steps=posterior.steps, number=number,
+        peak=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
     )  # fmt: skip
 
 
@@ -122,8 +128,7 @@ def summary(name: str, studies: list[pd.DataFrame]) -> pd.DataFrame:
         inside = of["low"].le(of["truth"]) & of["truth"].le(of["high"])
         default = (of["default_low"].le(of["truth"]) & of["truth"].le(of["default_high"])).astype(float)
         default[of["default_low"].isna()] = np.nan
-        one = of.drop_duplicates(["seconds"])
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        one = of.drop_duplicates(["number"])
         rows.append({
             "design": name, "level": level, "units": len(of) // len(studies), "studies": len(studies),
             "covered": inside.mean(), "worst": inside.groupby(of["name"]).mean().min(),
@@ -132,7 +137,8 @@ def summary(name: str, studies: list[pd.DataFrame]) -> pd.DataFrame:
             "draws": int(one["draws"].iloc[0]), "least_effective": one["effective"].min(),
             "most_r_hat": one["r_hat"].max(),
             "divergences": one["divergences"].sum(), "refused": one["refused"].sum(),
-            "median_seconds": one["seconds"].median(), "median_cpu_seconds": one["cpu"].median(), "peak_gib": peak,
+            "median_seconds": one["seconds"].median(), "median_cpu_seconds": one["cpu"].median(),
+            "peak_gib": one["peak"].max(),
         })  # fmt: skip
     return pd.DataFrame(rows).round(
         {"covered": 4, "worst": 3, "default_covered": 4, "default_worst": 3, "width": 5, "default_width": 5,
@@ -158,20 +164,22 @@ def main() -> None:
     parser.add_argument("--chains", type=int, default=2)
     parser.add_argument("--warmup", type=int, default=300)
     parser.add_argument("--draws", type=int, default=300)
+    parser.add_argument("--processes", type=int, default=1, help="studies at a time, with one thread each if several")
     parser.add_argument("--csv", type=Path, default=RESULTS)
     arguments = parser.parse_args()
-    sampling = Sampling(arguments.chains, arguments.warmup, arguments.draws)
+    threads = 2 if arguments.processes == 1 else 1
+    sampling = Sampling(arguments.chains, arguments.warmup, arguments.draws, threads=threads)
     grids = GRID if arguments.models == 1 else f"{GRID}, {arguments.models} models"
-    work = [(grids, arguments.grids)] if arguments.grids else []
-    work += [(name, arguments.studies) for name in arguments.designs]
-    for name, number in work:
-        rng, studies = np.random.default_rng([1, zlib.crc32(name.encode())]), []
-        for _ in range(number):
-            cell = DESIGNS.get(name) or grid(rng, small=name == SMALL)
-            studies.append(simulate(cell, arguments.models if name == grids else 1, sampling, rng))
-            part = summary(name, studies)
-            keep(part, arguments.csv)
-        print(part.to_string(), flush=True)
+    work = [(grids, arguments.grids, arguments.models)] if arguments.grids else []
+    work += [(name, arguments.studies, 1) for name in arguments.designs]
+    # Spawned: the threads of JAX do not survive a fork.
+    with ProcessPoolExecutor(arguments.processes, get_context("spawn")) as pool:
+        for name, number, models in work:
+            studies: list[pd.DataFrame] = []
+            for study in pool.map(partial(simulate, name=name, models=models, sampling=sampling), range(number)):
+                studies.append(study)
+                keep(part := summary(name, studies), arguments.csv)
+            print(part.to_string(), flush=True)
 
 
 if __name__ == "__main__":

@@ -38,7 +38,8 @@ STUDY = "blimp_cpu"
 SMALL = "blimp_small"
 FAMILIES = "blimp_families_small"
 LONG = "blimp_long"
-PAIRED = (SMALL, LONG)  # runs of one size and seed trained on one sample
+GPU = "blimp_gpu"
+PAIRED = (SMALL, LONG, GPU)  # runs of one size and seed trained on one sample
 DEMO = "demo"  # has only the source of the output of `make demo`: points.csv, runs.csv and minimal-pair.csv
 PARADIGM = "distractor_agreement_relational_noun"  # of the pair in minimal-pair.csv
 
@@ -157,7 +158,7 @@ if __name__ == "__main__":
             write()
         case ["demo"]:
             copy_demo()
-        case ["again", name] if name in PAIRED:
+        case ["again", name] if name in (SMALL, LONG):
             write_again(name)
         case [name]:
             copy(name, Path("reports") / name)

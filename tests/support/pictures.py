@@ -23,7 +23,7 @@ from tests.bench.charts import coverage_chart, speed_chart
 from tests.support import ROOT
 from tests.support.ablation_tables import STUDY as ABLATION
 from tests.support.ablation_tables import effects_picture
-from tests.support.committed_results import DEMO, FAMILIES, LONG, STUDY, analysed
+from tests.support.committed_results import DEMO, FAMILIES, GPU, LONG, STUDY, analysed
 
 WIDTH, WIDE = FigureConfig(width="6.9in", height="2.8in"), FigureConfig(width="11in")
 PNG = f"analysis/results/{STUDY}/curves"
@@ -70,8 +70,8 @@ PICTURES: dict[str, Callable[[], str]] = {
     f"analysis/results/{STUDY}/overview": partial(overview, STUDY),
     PNG: partial(by_model, STUDY),
     f"analysis/results/{FAMILIES}/overview": partial(overview, FAMILIES),
-    f"analysis/results/{LONG}/overview": partial(overview, LONG),
-    f"analysis/results/{LONG}/phenomena": partial(phenomena, LONG),
+    **{f"analysis/results/{study}/overview": partial(overview, study) for study in (LONG, GPU)},
+    **{f"analysis/results/{study}/phenomena": partial(phenomena, study) for study in (LONG, GPU)},
     f"analysis/results/{ABLATION}/effects": effects_picture,
     "docs/pictures/coverage": partial(whole, coverage_chart),
     "docs/pictures/speed": partial(whole, speed_chart),

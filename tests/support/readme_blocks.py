@@ -30,6 +30,7 @@ from tests.support.acquisition_tables import ACQUISITION_BLOCKS
 from tests.support.committed_results import (
     DEMO,
     FAMILIES,
+    GPU,
     LONG,
     RESULTS,
     STUDY,
@@ -364,8 +365,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "first finding of blimp_cpu": first_finding,
     "minimal pair of the demo": minimal_pair,
     "findings of blimp_cpu": lambda: quotations(*analysed()),
-    **{f"findings of {study}": partial(_findings_of, study) for study in (FAMILIES, LONG)},
-    **{f"models of {study}": partial(models, study) for study in (FAMILIES, LONG)},
+    **{f"findings of {study}": partial(_findings_of, study) for study in (FAMILIES, LONG, GPU)},
+    **{f"models of {study}": partial(models, study) for study in (FAMILIES, LONG, GPU)},
     "effects of ablation_small": lambda: quoted(effects_found()),
     "paradigms of ablation_small": direct_table,
     "slopes of blimp_cpu": beside_published,
