@@ -217,11 +217,13 @@ def write_text_store(
                     total[unit] += size
     for name, use in (("train", "training"), ("valid", "validation")):
         if not totals[name]["sentences"]:
-            shorter = max(1, (len(offsets) - 1) // ENOUGH_DOCUMENTS)
+            shorter, advice = max(1, (len(offsets) - 1) // ENOUGH_DOCUMENTS), ""
+            if len(offsets) - 1 > len(splits):
+                advice = f"corpus.document_sentences={shorter} cuts them into more, "
             raise InputError(
                 f"{description.get('source', folder)}: no text for {use} among {len(splits)} documents "
-                f"(corpus.split.valid={split.valid:g}, test={split.test:g}); "
-                f"corpus.document_sentences={shorter} cuts them into more, corpus.split.valid=0.2 takes a larger share"
+                f"(corpus.split.valid={split.valid:g}, test={split.test:g}; documents of one text are in one split); "
+                f"{advice}corpus.split.valid=0.2 takes a larger share"
             )
     digest = text_digest.copy()
     arrays = {"offsets": offsets, "words": words, "characters": characters, "documents": first, "splits": splits}

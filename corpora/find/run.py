@@ -75,8 +75,10 @@ def _counts(config: FilterConfig, text: TextStore, matches: Matches) -> Table:
     for name, sentences in (parts | {"all": every}).items():
         words, number = int(text.words[sentences].sum()), int(in_sentence[sentences].sum())
         matching = int((in_sentence[sentences] > 0).sum())
-        rates = (f"{MILLION * number / words:,.1f}", f"{matching:,}", f"{matching / len(sentences):.2%}")
-        table.add_row(name, f"{number:,}", *(rates if words else ("", "", "")))
+        rates = ("", "", "")  # of a split without text
+        if words:
+            rates = (f"{MILLION * number / words:,.1f}", f"{matching:,}", f"{matching / len(sentences):.2%}")
+        table.add_row(name, f"{number:,}", *rates)
     return table
 
 
