@@ -26,7 +26,7 @@ from tests.support.ablation_tables import effects_picture
 from tests.support.committed_results import DEMO, FAMILIES, GPU, LONG, STUDY, analysed
 
 WIDTH, WIDE = FigureConfig(width="6.9in", height="2.8in"), FigureConfig(width="11in")
-PNG = f"analysis/results/{STUDY}/curves"
+PNG = f"analysis/results/{GPU}/curves"
 _NUMBER = re.compile(r"-?\d+\.?\d*(?:e-?\d+)?")
 
 
@@ -68,7 +68,8 @@ PICTURES: dict[str, Callable[[], str]] = {
     f"analysis/results/{DEMO}/overview": partial(overview, DEMO),
     f"analysis/results/{DEMO}/phenomena": partial(phenomena, DEMO),
     f"analysis/results/{STUDY}/overview": partial(overview, STUDY),
-    PNG: partial(by_model, STUDY),
+    f"analysis/results/{STUDY}/curves": partial(by_model, STUDY),
+    PNG: partial(by_model, GPU),
     f"analysis/results/{FAMILIES}/overview": partial(overview, FAMILIES),
     **{f"analysis/results/{study}/overview": partial(overview, study) for study in (LONG, GPU)},
     **{f"analysis/results/{study}/phenomena": partial(phenomena, study) for study in (LONG, GPU)},

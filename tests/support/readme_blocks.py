@@ -71,8 +71,8 @@ def quoted(sentences: Sequence[Finding]) -> str:
 
 
 def first_finding() -> str:
-    """Return the first sentences of the first finding of the committed study: how overall accuracy grows."""
-    finding = findings(analysed()[0], "words", config().confidence)[0]
+    """Return the first finding of the study on a GPU: how overall accuracy and that of phenomena grow."""
+    finding = findings(reported(GPU)[0], "words", config().confidence)[0]
     return wrapped(f"**{finding.subject}**: {finding.text}", "> ")
 
 
@@ -362,7 +362,7 @@ def others_statements() -> str:
 
 BLOCKS: dict[str, Callable[[], str]] = {
     "output of the demo": demo_output,
-    "first finding of blimp_cpu": first_finding,
+    "first finding of blimp_gpu": first_finding,
     "minimal pair of the demo": minimal_pair,
     "findings of blimp_cpu": lambda: quotations(*analysed()),
     **{f"findings of {study}": partial(_findings_of, study) for study in (FAMILIES, LONG, GPU)},
