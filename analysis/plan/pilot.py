@@ -18,8 +18,8 @@ from analysis.measures.ablations import direct_paradigms
 from analysis.plan.config import ABLATION, DIFFERENCE, PEOPLE
 from analysis.plan.power import Spread
 from analysis.simulation.spreads import Trend, between_runs, judgement_squares, seed_share, trend
-from analysis.study.collect import collect
-from analysis.study.judgements import Judgements, judgements
+from analysis.study.collect import Study, collect
+from analysis.study.judgements import Judgements, judgements, score_labels
 from eval.published import read_published
 from pairscale.errors import ConfigError, RunError
 from pairscale.sizes import parse_size
@@ -79,10 +79,10 @@ def from_pilot(config: AnalysisConfig) -> Basis:
     """Estimate it from the runs of `config.pilot`.
 
     Raises RunError for a study that cannot be read or has no two runs at any size, ConfigError for an unknown unit or
-    curve, or no two of them where the goal compares two.
+    curve, or no two of them where the goal compares two, and as `_scored`.
     """
     study = collect(config.paths.runs, str(config.pilot))
-    judged = judgements(study, config.benchmark.name, config.analysis.method, config.ties)
+    judged = judgements(study, _scored(study, config), config.analysis.method, config.ties)
     if judged.of_paradigms:
         raise RunError(f"pilot={config.pilot}: judgements of single pairs are not known")
     if is_trajectory(judged.runs):
@@ -109,6 +109,23 @@ def from_pilot(config: AnalysisConfig) -> Basis:
         error = float(np.nan_to_num(rows["error"].iloc[0])) if len(rows) and not plan.people else 0.0
         spread = replace(spread, people=accuracy, people_error=error)
     return Basis(replace(spread, paradigms=paradigms), about, rates, pairs, shift, text)
+
+
+def _scored(study: Study, config: AnalysisConfig) -> str:
+    """Return the label of the pilot's scores: of the planned pairs, of all pairs, or the one that is there.
+
+    Raises RunError without scores of the benchmark, ConfigError if several are there and none is of these.
+    """
+    labels = score_labels(study, config.benchmark.name)
+    for label in (config.benchmark.label, config.benchmark.name):
+        if label in labels:
+            return label
+    if len(labels) > 1:
+        raise ConfigError(
+            f"pilot={config.pilot}: has scores of {', '.join(labels)}, and none of {config.benchmark.label}; "
+            "choose one by benchmark.pairs"
+        )
+    return labels[0]
 
 
 def _check_people(people: float, config: AnalysisConfig) -> None:

@@ -1,6 +1,7 @@
 """`python -m analysis.plan`: from a pilot, or stated numbers, to the command of a grid; errors in one line."""
 
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +10,10 @@ import pytest
 
 from analysis.curves.designs import design_of
 from analysis.curves.units import paradigm_accuracies, units_of
-from analysis.plan.pilot import only_unit, spread_of
+from analysis.plan.pilot import from_pilot, only_unit, spread_of
 from analysis.study.collect import collect
 from analysis.study.judgements import judgements
+from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, RunError
 from tests.support.commands import run_command
 from tests.support.simulated_study import SimulatedStudy
@@ -63,6 +65,24 @@ def test_units_and_runs_that_a_pilot_lacks_are_named(folder):
     alone = of.runs[(of.runs["group"] == "lstm_tiny") & (of.runs["seed"] == 1)]
     with pytest.raises(RunError, match="no two runs at any size"):
         spread_of(np.zeros((3, len(of.pairs))), design_of(alone), only_unit(units, "overall"))
+
+
+def test_a_pilot_on_some_of_the_pairs_is_read_and_of_several_the_planned_ones(tmp_path):
+    SimulatedStudy(pairs=10, sizes=("125k", "250k"), seeds=(1, 2)).write(tmp_path)
+
+    def config(*words):
+        words = ("experiment=blimp_small", "pilot=simulated", "effect=0.04", f"paths.runs={tmp_path}", *words)
+        return compose("plan", list(words))
+
+    whole = from_pilot(config())
+    for scores in tmp_path.glob("simulated/*/scores/blimp"):
+        scores.rename(scores.with_name("blimp+pairs-10"))
+    assert from_pilot(config()) == whole
+    for scores in tmp_path.glob("simulated/*/scores/blimp+pairs-10"):
+        shutil.copytree(scores, scores.with_name("blimp+pairs-9"))
+    assert from_pilot(config("benchmark.pairs=10")) == whole
+    with pytest.raises(ConfigError, match=r"has scores of blimp\+pairs-10, blimp\+pairs-9, and none of blimp; choose"):
+        from_pilot(config())
 
 
 def test_a_pilot_gives_a_command_ready_to_paste(folder):
