@@ -1,7 +1,7 @@
 """The jobs of a sweep, as launchers see them."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,3 +39,14 @@ class Job:
     devices: int = 1
     work: Work = Work()
     preloads: bool = False
+
+
+def distinct(jobs: Sequence[Job]) -> list[Job]:
+    """Keep one job of each folder and configuration, numbered again: a sweep may name a run more than once."""
+    kept: dict[Path | int, list[Job]] = {}
+    for job in jobs:
+        of = kept.setdefault(job.folder or job.index, [])
+        if all(job.config != other.config for other in of):
+            of.append(job)
+    chosen = sorted((job for of in kept.values() for job in of), key=lambda job: job.index)
+    return [replace(job, index=number) for number, job in enumerate(chosen)]

@@ -30,7 +30,7 @@ from pairscale import environment, started_by
 from pairscale.command.launchers import check_all, register_launcher
 from pairscale.command.launchers.board import Board, Ended, run_names, shows_board
 from pairscale.command.launchers.forks import Fork, Forks
-from pairscale.command.launchers.jobs import Job
+from pairscale.command.launchers.jobs import Job, distinct
 from pairscale.command.line import search_path
 from pairscale.command.rooms import runs
 from pairscale.command.schemas import store_schemas
@@ -99,7 +99,7 @@ class LocalLauncher(Launcher):
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
         """Run all jobs, those on one folder in turn; print a line for each that ends. Raises as `check_all`."""
         configure_log(self.config.hydra.hydra_logging, self.config.hydra.verbose)
-        jobs = runs().jobs(self.loader, self.config, job_overrides)
+        jobs = distinct(runs().jobs(self.loader, self.config, job_overrides))
         queues = _queues(jobs)
         slots = self.slots(jobs, len(queues))
         free: queue.SimpleQueue[int] = queue.SimpleQueue()
