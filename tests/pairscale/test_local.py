@@ -6,17 +6,14 @@ import sys
 from functools import partial
 
 import pytest
-from hydra.core.global_hydra import GlobalHydra
-from hydra.types import RunMode
 from omegaconf import OmegaConf
 
 import pairscale.command.launchers.local
-from eval import sweeps
 from eval.jobs import job_of, memory_of, training_seconds
-from pairscale.command.compose import compose, composed, registered
+from pairscale.command.compose import compose, composed
 from pairscale.command.launchers import check_all
 from pairscale.command.launchers.board import Board
-from pairscale.command.launchers.jobs import Work, distinct
+from pairscale.command.launchers.jobs import Work
 from pairscale.command.launchers.local import LocalLauncher, Slots, _may_use_gpu, _visible_gpus
 from pairscale.command.launchers.remaining import Remaining
 from pairscale.command.main import main
@@ -369,36 +366,3 @@ def test_the_time_of_another_model_is_estimated_from_the_finished_ones(tmp_path)
     remaining = Remaining([Work("a", 1e6, trained_in(folder)), Work("b", 1e6)], jobs=1)
     remaining.ends(0, 520.0)
     assert remaining.left() == pytest.approx(520)
-
-
-def test_each_job_of_a_sweep_has_the_folder_and_words_of_its_run(tmp_path):
-    task = ["corpus=toy", "study=s", "model=lstm_tiny,ngram", "recipe.budget.epochs=2", "sample.size=1k,4k", "seed=1,2"]
-    jobs = [["corpus=toy", "study=s", f"paths.runs={tmp_path}", "recipe.budget.epochs=2", f"model={model}",
-             f"sample.size={size}", f"seed={seed}"]
-            for model in ("lstm_tiny", "ngram") for size in ("1k", "4k") for seed in (1, 2)]  # fmt: skip
-    local = launcher(gpus=[])
-    with registered():
-        local.loader = GlobalHydra.instance().config_loader()
-        local.config = local.loader.load_configuration("train", task, RunMode.MULTIRUN)
-        planned = sweeps.jobs(local.loader, local.config, jobs)
-    assert [job.folder for job in planned] == [RunFolder.of(compose("train", words)).path for words in jobs]
-    works = [job.work for job in planned]
-    assert [work.words for work in works] == [2000, 2000, 8000, 8000, 1000, 1000, 4000, 4000]
-    assert len({work.kind for work in works}) == 2
-
-
-def test_a_run_that_a_sweep_names_twice_is_one_job(tmp_path):
-    """Runs on the full text have no filter, whatever the axis of filters says; benchmarks are scored apart."""
-    task = ["corpus=toy", "study=s", f"paths.runs={tmp_path}", "model=lstm_tiny", "sample.size=1k"]
-    swept = [(action, name, benchmark) for action in ("none", "remove") for name in ("passive", "reflexive")
-             for benchmark in ("toy", "blimp")]  # fmt: skip
-    jobs = [[*task, f"ablate.action={action}", f"filter={name}", f"benchmark={benchmark}"]
-            for action, name, benchmark in swept]  # fmt: skip
-    local = launcher(gpus=[])
-    with registered():
-        local.loader = GlobalHydra.instance().config_loader()
-        local.config = local.loader.load_configuration("eval", task, RunMode.MULTIRUN)
-        planned = distinct(sweeps.jobs(local.loader, local.config, jobs))
-    assert [job.index for job in planned] == list(range(6))
-    assert [job.overrides[-3:] for job in planned] == [jobs[at][-3:] for at in (0, 1, 4, 5, 6, 7)]
-    assert len({job.folder for job in planned}) == 3
