@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU"),
 ]
-OTHER_MASKS = pytest.mark.xfail(strict=True, reason="cuDNN keeps the state of dropout (docs/guides/safety.md)")
+OTHER_MASKS = pytest.mark.xfail(strict=True, reason="other dropout after resuming (docs/guides/safety.md)")
 SENTENCES = ["The cats sleep near a dog .", "Who saw the zebras ?", "The", "the cat sees the dog ."]
 
 
