@@ -19,6 +19,7 @@ from torch import Tensor
 # also reads and writes that of all weights.
 CHUNK_BYTES = 64 * 2**20
 GRADIENT_CHUNK_BYTES = 256 * 2**20
+GPU_CHUNK_LOGITS = 2**28  # with gradients on a GPU, where few large products are faster (docs/benchmarks.md)
 BLOCK_BYTES = 4 * 2**20  # of logits in a CPU's cache
 
 
@@ -77,7 +78,8 @@ class _CrossEntropy(torch.autograd.Function):
         weight_grad: Tensor | None = None
         bias_grad = torch.zeros_like(bias, dtype=exact)
         with torch.autocast(hidden.device.type, enabled=False):
-            for part, products in _product_chunks(low, low_weight, GRADIENT_CHUNK_BYTES):
+            most = GRADIENT_CHUNK_BYTES if hidden.device.type == "cpu" else GPU_CHUNK_LOGITS * low.itemsize
+            for part, products in _product_chunks(low, low_weight, most):
                 for rows, logits in _logit_blocks(products, bias, exact):
                     index = targets[part][rows, None]
                     # ln p(target) is its logit less the largest one, plus ln p of that: p itself may underflow.
@@ -122,7 +124,7 @@ def _fast(tensor: Tensor) -> torch.dtype:
 
 
 def chunk_bytes(tokens: int, vocabulary: int, bf16: bool) -> int:
-    """Return the bytes of logits at a time in training on a CPU (on a GPU in bf16 three times that)."""
+    """Return the bytes of logits at a time in training on a CPU."""
     return min((2 if bf16 else 4) * tokens * vocabulary, GRADIENT_CHUNK_BYTES)
 
 

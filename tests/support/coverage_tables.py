@@ -1,0 +1,160 @@
+"""Blocks of docs/: how often intervals hold the truth of simulated studies, and the power of planned grids."""
+
+import textwrap
+
+import pandas as pd
+
+from analysis.curves.ablations.effects import FEW_DIFFERING
+from tests.support.committed_results import RESULTS
+
+WIDTH = 124
+ERROR_RATES = ["false alarm", "equivalence"]
+# Columns of the table of `slopes_coverage`: quantities and questions of coverage.csv.
+SLOPES = {
+    "slope, these pairs": [("slope", "these pairs")],
+    "new pairs too": [("slope", "new pairs too")],
+    "difference": [("difference of slopes", "these pairs"), ("difference, same model", "these pairs")],
+    "same texts": [("difference, same texts", "these pairs")],
+    "bands": [("band at the smallest size", "these pairs"), ("band at the largest size", "these pairs")],
+    "lack of fit": [("lack of fit", "these pairs")],
+}
+
+
+def slopes_coverage() -> str:
+    """Return how often intervals hold the truth in each design: the lowest to the highest, overall and a paradigm."""
+    table = pd.read_csv(RESULTS / "coverage.csv", dtype={"runs": str})
+    table = table[table["used"] & (table["none"] < 1)]
+    shown = table[table["level"].isin(["overall", "paradigm"])].set_index(["quantity", "question"])
+    lines = [f"| design | {' | '.join(SLOPES)} |", f"| --- |{' ---: |' * len(SLOPES)}"]
+    for design, of in shown.groupby("design", sort=False):
+        cells = []
+        for kinds in SLOPES.values():
+            covered = of.loc[of.index.isin(kinds), "covered"] * 100
+            cells.append(f"{covered.min():.1f} to {covered.max():.1f}" if len(covered) else "–")
+        lines.append(f"| {design} | {' | '.join(cells)} |")
+    slopes = table[table["quantity"].isin(["slope", "difference of slopes", "difference, same texts"])]
+    within = slopes["covered"].between(0.93, 0.97)
+    text = (
+        f"{table['studies'].min():,} studies a design. Of {len(slopes):,} intervals of slopes and of their differences, "
+        f"at three levels, {within.sum():,} hold the truth in 93 to 97%, {(slopes['covered'] > 0.97).sum():,} in more, "
+        f"{(slopes['covered'] < 0.93).sum():,} in less; the lowest of all intervals in use in {table['covered'].min():.2%}."
+    )
+    return "\n".join([*lines, "", wrapped(text)])
+
+
+def wrapped(text: str) -> str:
+    """Return the text in lines of WIDTH characters."""
+    return textwrap.fill(text, WIDTH, break_on_hyphens=False)
+
+
+def ablation_coverage() -> str:
+    """Return how often intervals of ablations hold the truth, by quantity: the lowest to the highest design."""
+    table = pd.read_csv(RESULTS / "ablation_coverage.csv")
+    few = (table["differing"] < FEW_DIFFERING) & ~table["quantity"].isin(ERROR_RATES)
+    wide, table = table.loc[few, "covered"], table[~few]
+    lines = ["| quantity | should be | overall | paradigms that test the construction | worst paradigm |"]
+    lines.append("| --- | ---: | ---: | ---: | ---: |")
+    for (quantity, question), of in table.groupby(["quantity", "question"], sort=False):
+        cells = []
+        for level in ("overall", "direct paradigms", "worst paradigm"):
+            covered = of.loc[of["level"] == level, "covered"]
+            cells.append(f"{covered.min():.1%} to {covered.max():.1%} (median {covered.median():.1%})")
+        rate = quantity in ERROR_RATES
+        lines.append(f"| {quantity}, {question} | {'at most 5%' if rate else '95%'} | {' | '.join(cells)} |")
+    two = table.loc[(table["design"] == "3x2") & ~table["quantity"].isin(ERROR_RATES), "covered"]
+    text = (
+        f"{table['design'].nunique()} designs, {table['studies'].max():,} simulated studies each. With two seeds a "
+        f"size intervals hold the truth in {two.min():.1%} to {two.max():.1%}. Not in the rows of "
+        f"95%: quantities of which fewer than {FEW_DIFFERING} judgements differ between paired runs (near the ceiling, "
+        f"with ten pairs a paradigm), whose intervals hold the truth in {wide.min():.1%} to {wide.max():.1%}."
+    )
+    return "\n".join([*lines, "", wrapped(text)])
+
+
+def lexical_coverage() -> str:
+    """Return how often intervals for new pairs and for new words hold the truth for new words, by design."""
+    table = pd.read_csv(RESULTS / "lexical_coverage.csv")
+    columns = [(of, interval) for of in ("accuracy", "slope") for interval in ("new pairs", "new words")]
+    lines = [f"| design | {' | '.join(f'{of}, {interval}' for of, interval in columns)} |"]
+    lines.append("| --- | ---: | ---: | ---: | ---: |")
+    for design, rows in table.groupby("design", sort=False):
+        cells = rows.set_index(["quantity", "interval"])["coverage"]
+        lines.append(f"| {design} | {' | '.join(f'{cells[column]:.1%}' for column in columns)} |")
+    text = (
+        f"{table['studies'].max():,} simulated studies each, of four sizes and three seeds unless a row says otherwise."
+    )
+    return "\n".join([*lines, "", wrapped(text)])
+
+
+def reading_coverage() -> str:
+    """Return how often intervals of deltas hold the truth, and how often a U-turn is shown, by design."""
+    table = pd.read_csv(RESULTS / "reading_coverage.csv")
+    of_intervals = table[~table["quantity"].str.startswith("U-turn")]
+    ordinary = ~of_intervals["design"].str.startswith("surprisal adds")
+    lines = [
+        "| interval, should hold 95% | designs | where surprisal adds little | nothing |",
+        "| --- | ---: | ---: | ---: |",
+    ]
+    for quantity, of in of_intervals.groupby("quantity", sort=False):
+        rates = of.loc[ordinary[of.index], "rate"]
+        weak = of.set_index("design")["rate"]
+        shares = [f"{weak[f'surprisal adds {how}']:.1%}" for how in ("little", "nothing")]
+        lines.append(
+            f"| {quantity} | {rates.min():.1%} to {rates.max():.1%} (median {rates.median():.1%}) "
+            f"| {' | '.join(shares)} |"
+        )
+    lines += ["", "| curve | U-turn over text | over perplexity |", "| --- | ---: | ---: |"]
+    turns = table[table["quantity"].str.startswith("U-turn")]
+    for design, of in turns.groupby("design", sort=False):
+        lines.append(f"| {design} | {' | '.join('–' if pd.isna(rate) else f'{rate:.1%}' for rate in of['rate'])} |")
+    studies = f"Five sizes with three seeds each unless named; {table['studies'].max():,} simulated studies a design."
+    return "\n".join([*lines, "", studies])
+
+
+def designs_coverage() -> str:
+    """Return how often default intervals hold the truth in each design: the lowest to the highest unit, in per cent."""
+    table = pd.read_csv(RESULTS / "designs_coverage.csv")
+    kinds = [(quantity, question) for quantity in ("slope", "difference") for question in table["question"].unique()]
+    lines = [
+        "| design | slope, these pairs | new pairs too | difference, these pairs | new pairs too |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    for design, of in table.groupby("design", sort=False):
+        by = of.groupby(["quantity", "question"])["covered"]
+        low, high = by.min() * 100, by.max() * 100
+        lines.append(f"| {design} | {' | '.join(f'{low[kind]:.1f} to {high[kind]:.1f}' for kind in kinds)} |")
+    within = table["covered"].between(0.93, 0.97)
+    short = table[table["covered"] < 0.93]
+    text = (
+        f"{table['studies'].min():,} studies a design, {len(table):,} intervals: {within.sum():,} hold the truth in 93 "
+        f"to 97%, {(table['covered'] > 0.97).sum():,} in more, {len(short)} in less (the lowest in "
+        f"{table['covered'].min():.1%}). Each cell has the lowest and the highest of seven units: overall, two "
+        "phenomena, four paradigms."
+    )
+    return "\n".join([*lines, "", wrapped(text)])
+
+
+def planned_power() -> str:
+    """Return the predicted power of planned grids beside that of simulated studies."""
+    table = pd.read_csv(RESULTS / "plan_power.csv")
+    lines = ["| goal | grid | interval | predicted | simulated | standard error |"]
+    lines.append("| --- | --- | --- | ---: | ---: | ---: |")
+    for row in table.to_dict("records"):
+        shares = " | ".join(f"{row[name]:.1%}" for name in ("predicted", "simulated", "standard_error"))
+        lines.append(f"| {row['goal']} | {row['grid']} | {row['interval']} | {shares} |")
+    apart = (table["predicted"] - table["simulated"]).abs().max()
+    text = (
+        f"Sizes x seeds; 100 pairs in each of four paradigms, or of two that test a construction, unless named; "
+        f"{table['studies'].min():,} simulated studies a grid. The largest difference is {100 * apart:.1f} points."
+    )
+    return "\n".join([*lines, "", wrapped(text)])
+
+
+COVERAGE_BLOCKS = {
+    "coverage of slopes": slopes_coverage,
+    "coverage of ablations": ablation_coverage,
+    "coverage of reading times": reading_coverage,
+    "coverage of designs": designs_coverage,
+    "coverage of new words": lexical_coverage,
+    "power of planned grids": planned_power,
+}
