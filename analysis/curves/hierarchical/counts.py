@@ -15,9 +15,9 @@ from analysis.curves.units import Units, units_of
 from analysis.curves.variance import Array, Numbers
 from analysis.study.judgements import Judgements
 
-# Deviations in logits that centring is chosen for, not priors: of cells, of runs, of runs in phenomena, of bends.
-CELL, RUN, IN_PHENOMENON, BEND = 0.15, 0.12, 0.02, 0.03
-LEVEL, SLOPE = 0.7, 0.07  # of paradigms: logits, and logits a doubling
+# Deviations in logits that centring is chosen for, not priors: of cells, of runs, of runs in phenomena.
+CELL, RUN, IN_PHENOMENON = 0.15, 0.12, 0.02
+KINDS = {"level": 0.7, "slope": 0.07, "curve": 0.1, "bend": 0.03}  # of paradigms; slope: a doubling
 LEAST_SHARE = 0.01  # of text in common: a smaller one is none
 MOST_ALIKE = 4.0  # judgements of pairs as different as can be expected: a pair counts at most as so many
 
@@ -53,17 +53,23 @@ class Counts:
         return np.asarray(x - means[self.group])
 
     @cached_property
-    def basis(self) -> Array:
-        """(L, L) columns: ones for each group, doublings for each, then bends: what is orthogonal to both."""
-        ones = np.equal.outer(self.group, np.arange(len(self.groups))).astype(np.float64)
-        lines = np.column_stack([ones, ones * self.doublings[:, None]])
-        bends = []
+    def basis(self) -> dict[str, Array]:
+        """(L, columns) values at each size of the parts of a curve, by KINDS; columns are of one group each.
+
+        Level: one; slope: doublings; curve: the quadratic polynomial of doublings that is orthogonal to both, with
+        three sizes; bend: those of higher degree.
+        """
+        columns: dict[str, list[Array]] = {kind: [] for kind in KINDS}
         for g in range(len(self.groups)):
             rows = self.group == g
-            of_group = null_space(lines[rows][:, [g, len(self.groups) + g]].T)
-            bends.append(np.zeros((len(ones), of_group.shape[1])))
-            bends[-1][rows] = of_group
-        return np.column_stack([lines, *bends])
+            polynomials, _ = np.linalg.qr(np.vander(self.doublings[rows], increasing=True))
+            parts = [np.ones(rows.sum()), self.doublings[rows], *polynomials.T[2:]]
+            kinds = [*list(KINDS)[:3], *["bend"] * len(parts)]
+            for kind, part in zip(kinds, parts, strict=False):
+                column = np.zeros(len(rows))
+                column[rows] = part
+                columns[kind].append(column)
+        return {kind: np.stack(of, axis=1) if of else np.zeros((len(self.group), 0)) for kind, of in columns.items()}
 
     @cached_property
     def members(self) -> Array:
@@ -95,24 +101,17 @@ class Counts:
         cell = 1 / (1 / judged + CELL**2)
         phenomenon = cell @ self.members
         in_phenomenon = (1 / (1 / phenomenon + IN_PHENOMENON**2)).mean(axis=1, keepdims=True)
-        squares = self.basis**2
-        of_paradigm, of_phenomenon = (
-            squares.T @ (self.of.T @ information) for information in (cell.mean(axis=1, keepdims=True), in_phenomenon)
-        )
+        parts = {"paradigm": cell.mean(axis=1, keepdims=True), "phenomenon": in_phenomenon}
+        coefficients = {
+            f"{part}_{kind}": _centred((columns**2).T @ (self.of.T @ information), KINDS[kind])
+            for part, information in parts.items()
+            for kind, columns in self.basis.items()
+        }
         return {
             "cell": _centred(judged, CELL),
             "run": _centred(cell.sum(axis=1, keepdims=True), RUN),
             "run_in_phenomenon": _centred(phenomenon.mean(axis=1, keepdims=True), IN_PHENOMENON),
-            **{f"paradigm_{name}": of for name, of in self._rows(of_paradigm, (LEVEL, SLOPE, BEND)).items()},
-            **{f"phenomenon_{name}": of for name, of in self._rows(of_phenomenon, (LEVEL, SLOPE, BEND)).items()},
-        }
-
-    def _rows(self, information: Array, deviations: tuple[float, float, float]) -> dict[str, Array]:
-        """Split the rows of coefficients into levels, slopes and bends."""
-        ends = [0, len(self.groups), 2 * len(self.groups), len(information)]
-        return {
-            name: _centred(information[start:end], deviation)
-            for name, start, end, deviation in zip(("level", "slope", "bend"), ends, ends[1:], deviations, strict=False)
+            **coefficients,
         }
 
 

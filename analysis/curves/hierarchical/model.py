@@ -1,10 +1,11 @@
 """The hierarchical model, in NumPyro: binomial judgements, runs, paradigms in phenomena, lines that may bend.
 
 logit P(right) of run r in paradigm k = run + run in the phenomenon of k + paradigm at the size of r + cell. Each part
-has a line in log2 words, and a bend: a deviation of each size from it. Contrasts (`Counts`) keep the parts apart, so
-that each is found in the judgements alone: runs carry what all paradigms have in common, runs in phenomena what those
-of a phenomenon share. Deviations within a part have one normal distribution, whose spread is estimated: this is what
-draws a paradigm to the others of its phenomenon, and a bend to none.
+has a line in log2 words, a curve (a quadratic polynomial) and bends (of higher degree). Contrasts (`Counts`) keep the
+parts apart, so that each is found in the judgements alone: runs carry what all paradigms have in common, runs in
+phenomena what those of a phenomenon share. Deviations within a part have one normal distribution, whose spread is
+estimated: this is what draws a paradigm to the others of its phenomenon, and a bend to none. Curves have a spread of
+their own: what is a line in accuracy is curved in logits near the ceiling, by more than chance bends a line.
 """
 
 from __future__ import annotations
@@ -20,11 +21,14 @@ import numpyro.distributions as dist
 
 from analysis.curves.hierarchical.counts import Counts
 
-# Medians of log-normal priors (deviation 1 of the logarithm) of spreads, in logits: by level, slope a doubling, bend.
-SPREADS = {"phenomenon": (0.3, 0.03, 0.05), "paradigm": (0.7, 0.07, 0.05)}
+# Medians of log-normal priors (deviation 1 of the logarithm) of spreads, in logits; slope: a doubling.
+SPREADS = {
+    "phenomenon": {"level": 0.3, "slope": 0.03, "curve": 0.05, "bend": 0.05},
+    "paradigm": {"level": 0.7, "slope": 0.07, "curve": 0.05, "bend": 0.05},
+}
 OVERALL_BEND = 0.05
 RUN, RUN_IN_PHENOMENON, CELL, SEED, SEED_SLOPE = 0.12, 0.06, 0.12, 0.1, 0.02
-OVERALL_LEVEL, OVERALL_SLOPE = 1.5, 0.3  # deviations of normal priors
+OVERALL = {"level": 1.5, "slope": 0.3, "curve": 0.3}  # deviations of normal priors
 TILT, UNEVEN = 0.15, 0.3  # how spreads between runs change: a doubling, and from size to size
 UNEVEN_PARADIGMS = 0.5  # and from paradigm to paradigm
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(15)
@@ -40,11 +44,13 @@ def values_of(counts: Counts) -> dict[str, Any]:
     values = {
         "right": counts.right, "pairs": counts.pairs, "saturated": saturated, "of": counts.of, "seed": counts.seed,
         "group": np.equal.outer(counts.group, np.arange(len(counts.groups))).astype(np.float64),
-        "x": counts.doublings, "basis": counts.basis, "between": counts.between, "within": counts.within, **overlap,
+        "x": counts.doublings, "between": counts.between, "within": counts.within, **overlap,
     }  # fmt: skip
-    return {name: jnp.asarray(value, dtype=jnp.float32) for name, value in values.items()} | {
-        "centring": {name: jnp.asarray(value, dtype=jnp.float32) for name, value in counts.centring.items()}
+    nested = {"": values, "basis": counts.basis, "centring": counts.centring}
+    arrays = {
+        name: {key: jnp.asarray(value, dtype=jnp.float32) for key, value in of.items()} for name, of in nested.items()
     }
+    return arrays.pop("") | arrays
 
 
 def judgements_model(values: Values) -> None:
@@ -52,7 +58,6 @@ def judgements_model(values: Values) -> None:
     of, within, between = values["of"], values["within"], values["between"]
     lines = {"overall": _overall(values), "phenomenon": _pooled(values, "phenomenon", between.shape[1])}
     lines["paradigm"] = _pooled(values, "paradigm", within.shape[1])
-    lines = {name: values["basis"] @ coefficients for name, coefficients in lines.items()}  # (L, columns)
     spread = {name: _spread(values, name, median) for name, median in
               (("run", RUN), ("run_in_phenomenon", RUN_IN_PHENOMENON), ("cell", CELL))}  # fmt: skip
     if not between.shape[1]:
@@ -90,33 +95,37 @@ def _positive(name: str, median: float, shape: tuple[int, ...] = ()) -> Any:
 
 
 def _overall(values: Values) -> Any:
-    """Return the (L, 1) coefficients of what all paradigms share."""
-    groups, bends = values["group"].shape[1], len(values["basis"]) - 2 * values["group"].shape[1]
-    level = numpyro.sample("level", dist.Normal(jnp.zeros(groups), OVERALL_LEVEL))
-    slope = numpyro.sample("slope", dist.Normal(jnp.zeros(groups), OVERALL_SLOPE))
-    rows = [level, slope]
-    if bends:
-        rows.append(_partly_centred("bend", jnp.zeros(bends), _positive("bend_spread", OVERALL_BEND), 0.5))
-    return jnp.concatenate(rows)[:, None]
+    """Return the (L, 1) curves of what all paradigms share."""
+    curve: Any = 0.0
+    for kind, columns in values["basis"].items():
+        if not columns.shape[1]:
+            continue
+        none = jnp.zeros(columns.shape[1])
+        if kind in OVERALL:
+            coefficients = numpyro.sample(kind, dist.Normal(none, OVERALL[kind]))
+        else:
+            coefficients = _partly_centred(kind, none, _positive(f"{kind}_spread", OVERALL_BEND), 0.5)
+        curve = curve + columns @ coefficients[:, None]
+    return curve
 
 
 def _pooled(values: Values, part: str, columns: int) -> Any:
-    """Return the (L, columns) coefficients of phenomena or of paradigms: those of groups drawn to what they share."""
-    groups, bends = values["group"].shape[1], len(values["basis"]) - 2 * values["group"].shape[1]
+    """Return the (L, columns) curves of phenomena or of paradigms; levels and slopes of groups are drawn together."""
+    curves = jnp.zeros((len(values["x"]), columns))
     if not columns:
-        return jnp.zeros((len(values["basis"]), 0))
-    rows = []
-    for kind, count, median in zip(("level", "slope", "bend"), (groups, groups, bends), SPREADS[part], strict=True):
+        return curves
+    for kind, basis in values["basis"].items():
+        name, median, count = f"{part}_{kind}", SPREADS[part][kind], basis.shape[1]
         if not count:
             continue
-        name, centring, location = f"{part}_{kind}", values["centring"][f"{part}_{kind}"], jnp.zeros((count, columns))
-        if groups > 1 and kind != "bend":
-            shared = _partly_centred(
-                f"{name}_shared", jnp.zeros(columns), _positive(f"{name}_spread_shared", median), 0.8
-            )
-            location, median = jnp.broadcast_to(shared, (count, columns)), median / 2
-        rows.append(_partly_centred(name, location, _positive(f"{name}_spread", median), centring))
-    return jnp.concatenate(rows)
+        location = jnp.zeros((count, columns))
+        if count > 1 and kind in ("level", "slope"):
+            shared_spread = _positive(f"{name}_spread_shared", median)
+            shared = _partly_centred(f"{name}_shared", jnp.zeros(columns), shared_spread, 0.8)
+            location, median = jnp.broadcast_to(shared, location.shape), median / 2
+        spread = _positive(f"{name}_spread", median)
+        curves = curves + basis @ _partly_centred(name, location, spread, values["centring"][name])
+    return curves
 
 
 def _spread(values: Values, name: str, median: float) -> Any:

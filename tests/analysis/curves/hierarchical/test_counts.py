@@ -26,13 +26,21 @@ def test_counts_are_sums_over_pairs(counts):
     assert counts.groups == ["model 0", "model 1"]
 
 
-def test_lines_and_bends_are_orthogonal_in_each_group(counts):
-    basis = counts.basis
-    assert basis.shape == (8, 8)
-    assert np.linalg.matrix_rank(basis) == 8
+def test_lines_curves_and_bends_are_orthogonal_in_each_group(counts):
+    basis = np.column_stack(list(counts.basis.values()))
+    assert [columns.shape[1] for columns in counts.basis.values()] == [2, 2, 2, 2]
     np.testing.assert_allclose(basis[:4, 2], counts.doublings[:4])
-    np.testing.assert_allclose(basis[:, :4].T @ basis[:, 4:], 0, atol=1e-12)
-    np.testing.assert_allclose(basis[:4, [1, 3, 6, 7]], 0, atol=1e-12)  # of the other group
+    np.testing.assert_allclose(basis[:4, [1, 3, 5, 7]], 0, atol=1e-12)  # of the other group
+    products = basis.T @ basis
+    np.testing.assert_allclose(products, np.diag(np.diag(products)), atol=1e-12)
+
+
+def test_a_curve_is_the_quadratic_polynomial_and_bends_are_of_higher_degree(counts):
+    x = counts.doublings[:4]
+    curve, bend = (counts.basis[kind][:4, 0] for kind in ("curve", "bend"))
+    assert np.polynomial.Polynomial.fit(x, curve, 2, full=True)[1][0] == pytest.approx(0, abs=1e-24)
+    for degree in range(3):
+        assert bend @ x**degree == pytest.approx(0, abs=1e-12)
 
 
 def test_contrasts_part_levels_of_the_hierarchy(counts):

@@ -10,7 +10,7 @@ from scipy.stats import binom, norm
 from analysis.config import CurvesConfig
 from analysis.curves.fit import fit_curves
 from analysis.curves.hierarchical.checks import diagnose, predictive_rows
-from analysis.curves.hierarchical.counts import counts_of
+from analysis.curves.hierarchical.counts import KINDS, counts_of
 from analysis.curves.hierarchical.diagnosis import Diagnosis
 from analysis.curves.hierarchical.fit import APART, OTHER, SAME, beside_default, check_sampler
 from analysis.curves.hierarchical.posterior import (
@@ -137,15 +137,15 @@ def test_the_density_is_that_of_binomials_and_normals(judged):
     values["centring"] = {name: value * 0 for name, value in values["centring"].items()}  # effects are z spread
     rng = np.random.default_rng(5)
     shapes = {
-        "level": 1, "slope": 1, "bend": 2, "phenomenon_level": (1, 1), "phenomenon_slope": (1, 1),
-        "phenomenon_bend": (2, 1), "paradigm_level": (1, 2), "paradigm_slope": (1, 2), "paradigm_bend": (2, 2),
+        **dict.fromkeys(KINDS, 1), **{f"phenomenon_{kind}": (1, 1) for kind in KINDS},
+        **{f"paradigm_{kind}": (1, 2) for kind in KINDS},
         "run_spread": 1, "run_tilt": 1, "run_uneven": 4, "run_in_phenomenon_spread": 1, "run_in_phenomenon_tilt": 1,
         "run_in_phenomenon_uneven": 4, "cell_spread": 1, "cell_tilt": 1, "cell_uneven": 4, "run_effects": (8, 1),
         "run_in_phenomenon_effects": (8, 1), "cell_effects": (8, 4),
         "paradigm_uneven": 4,
     }  # fmt: skip
     point = {name: rng.normal(0, 0.1, shape) for name, shape in shapes.items()}
-    scales = [f"{part}_{kind}_spread" for part in ("phenomenon", "paradigm") for kind in ("level", "slope", "bend")]
+    scales = [f"{part}_{kind}_spread" for part in ("phenomenon", "paradigm") for kind in KINDS]
     point |= {name: np.asarray(rng.uniform(0.05, 0.2)) for name in ["bend_spread", *scales]}
     unevenness = [f"{name}_unevenness" for name in ("run", "run_in_phenomenon", "cell", "paradigm")]
     point |= {name: np.asarray(0.2) for name in unevenness}
@@ -158,19 +158,18 @@ def test_the_density_is_that_of_binomials_and_normals(judged):
 
 
 def _density(counts, at, scales, unevenness):
-    medians = dict(zip(scales, (0.3, 0.03, 0.05, 0.7, 0.07, 0.05), strict=True)) | {"bend_spread": 0.05}
+    medians = dict(zip(scales, (0.3, 0.03, 0.05, 0.05, 0.7, 0.07, 0.05, 0.05), strict=True)) | {"bend_spread": 0.05}
     total = sum(norm.logpdf(np.log(at[name]), np.log(median), 1) - np.log(at[name]) for name, median in medians.items())
-    total += norm.logpdf(at["level"], 0, 1.5).sum() + norm.logpdf(at["slope"], 0, 0.3).sum()
+    for kind, deviation in (("level", 1.5), ("slope", 0.3), ("curve", 0.3)):
+        total += norm.logpdf(at[kind], 0, deviation).sum()
     # half of the bend's own parent is centred
     total += norm.logpdf(at["bend"], 0, at["bend_spread"] ** 0.5).sum()
     bend = at["bend"] * at["bend_spread"] ** 0.5
     for part in ("phenomenon", "paradigm"):
-        for kind in ("level", "slope", "bend"):
+        for kind in KINDS:
             total += norm.logpdf(at[f"{part}_{kind}"], 0, 1).sum()
     rows = {
-        part: np.concatenate(
-            [at[f"{part}_{kind}"] * at[f"{part}_{kind}_spread"] for kind in ("level", "slope", "bend")]
-        )
+        part: np.concatenate([at[f"{part}_{kind}"] * at[f"{part}_{kind}_spread"] for kind in KINDS])
         for part in ("phenomenon", "paradigm")
     }
     spread = {}
@@ -182,11 +181,12 @@ def _density(counts, at, scales, unevenness):
         logs = at[f"{name}_spread"] + at[f"{name}_tilt"] * counts.doublings
         spread[name] = np.exp(logs + at[f"{name}_unevenness"] * at[f"{name}_uneven"])
         total += norm.logpdf(at[f"{name}_effects"]).sum()
-    whole = counts.basis @ np.concatenate([at["level"], at["slope"], bend])
+    basis = np.column_stack([counts.basis[kind] for kind in KINDS])
+    whole = basis @ np.concatenate([at["level"], at["slope"], at["curve"], bend])
     level = (
         whole[:, None]
-        + counts.basis @ rows["phenomenon"] @ counts.between.T
-        + counts.basis @ rows["paradigm"] @ counts.within.T
+        + basis @ rows["phenomenon"] @ counts.between.T
+        + basis @ rows["paradigm"] @ counts.within.T
     )
     of = counts.of.argmax(axis=1)
     total += norm.logpdf(at["paradigm_unevenness"], 0, 0.5) + norm.logpdf(at["paradigm_uneven"]).sum()
