@@ -24,7 +24,6 @@ pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU"),
 ]
-OTHER_MASKS = pytest.mark.xfail(strict=True, reason="other dropout after resuming (docs/guides/safety.md)")
 SENTENCES = ["The cats sleep near a dog .", "Who saw the zebras ?", "The", "the cat sees the dog ."]
 
 
@@ -106,7 +105,7 @@ def test_scores_of_hugging_face_models_equal_those_of_the_cpu(kind, precision):
 
 @pytest.mark.usefixtures("small_text")
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-@pytest.mark.parametrize("model", [pytest.param("lstm", marks=OTHER_MASKS), "txl"])
+@pytest.mark.parametrize("model", ["lstm", "gru", "txl"])
 def test_resuming_a_stopped_run_gives_identical_weights(tmp_path, monkeypatch, model, precision):
     def config(runs):
         more = ["trainer.accelerator=gpu", f"precision={precision}", "model.dropout=0.2"]

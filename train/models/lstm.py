@@ -55,6 +55,10 @@ class LstmLanguageModel(LanguageModel):
         return self.dropout(hidden), tuple(one.detach() for one in last)
 
     def _read(self, embedded: Tensor, state: State) -> tuple[Tensor, State]:
+        if self.training and self.layers.dropout and embedded.is_cuda:
+            # cuDNN draws the masks between layers from a state of its own, which no checkpoint holds, and starts it
+            # anew from torch's generator when that has been set.
+            torch.cuda.set_rng_state(torch.cuda.get_rng_state(embedded.device), embedded.device)
         hidden, last = self.layers(embedded, state if self.states > 1 else state[0])
         return hidden, last if self.states > 1 else (last,)
 
