@@ -11,9 +11,9 @@ LEVEL = 95  # per cent, of the intervals that are simulated
 PADDING = {"left": 30, "right": 10, "top": 5, "bottom": 5}  # pixels: fonts of other machines are wider
 QUANTITIES = {  # of coverage.csv -> as the chart names them
     ("slope", "these pairs"): "slope",
-    ("slope", "new pairs too"): "slope, new pairs too",
-    ("difference of slopes", "these pairs"): "difference of two models",
-    ("band at the largest size", "these pairs"): "band at the largest size",
+    ("slope", "new pairs too"): "new pairs too",
+    ("difference of slopes", "these pairs"): "difference",
+    ("band at the largest size", "these pairs"): "band, largest size",
 }
 
 
