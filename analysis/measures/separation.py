@@ -20,11 +20,12 @@ from eval.scores.files import read_scores
 METHODS = ("lp", "mean_lp", "pen_lp", "slor", "morcela", "pll")  # whose scores of single sentences mean something
 
 
-def separations(study: Study, label: str, runs: pd.DataFrame) -> list[Group]:
+def separations(study: Study, label: str, runs: pd.DataFrame, left_out: pd.DataFrame) -> list[Group]:
     """Compute the AUC of each run by each method in METHODS that all runs of its curve have.
 
     The measures: of ALL_SENTENCES of the benchmark, and the mean of those WITHIN_PARADIGMS. Units are pairs; a pair
-    without a score of a side is left out. Raises RunError for a damaged file.
+    without a score of a side is left out, as is one in `left_out` (paradigm, pair_id). Raises RunError for a damaged
+    file.
     """
     files = score_files(study, label)
     files = files[files["run"].isin(runs.index) & files["method"].isin(METHODS)]
@@ -35,15 +36,16 @@ def separations(study: Study, label: str, runs: pd.DataFrame) -> list[Group]:
         agreements = []
         for method in methods:
             tables = [read_scores(paths[run, method])[0] for run in of.index]
-            agreements += list(_agreements(method, tables))
+            agreements += list(_agreements(method, tables, pd.MultiIndex.from_frame(left_out)))
         if agreements:
             found.append(Group(str(name), of, design_of(of), agreements))
     return found
 
 
-def _agreements(method: str, tables: list[pd.DataFrame]) -> Iterator[Agreement]:
+def _agreements(method: str, tables: list[pd.DataFrame], left_out: pd.MultiIndex) -> Iterator[Agreement]:
     sides = np.stack([table[["good", "bad"]].to_numpy(np.float64) for table in tables])  # (R, P, 2)
     known = np.isfinite(sides).all(axis=(0, 2))
+    known &= ~pd.MultiIndex.from_frame(tables[0][[*left_out.names]]).isin(left_out)
     paradigms = pd.factorize(tables[0]["paradigm"][known])[0]
     sides = sides[:, known]
     if not len(paradigms):

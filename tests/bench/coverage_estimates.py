@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from rich.console import Console
+from scipy.optimize import brentq
 from scipy.special import expit
 from scipy.stats import t as student
 
@@ -24,13 +25,15 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from analysis.config import CurvesConfig
 from analysis.curves.designs import Design
 from analysis.curves.mixed_models import fit_binomial
+from analysis.curves.robustness.averaged_shapes import ACCURACY, CEILING, SLOPE, averaged_table
+from analysis.curves.shapes import unit_fits
 from analysis.curves.units import units_of
 from analysis.curves.words_to_people import PublishedPeople, people_accuracy, words_to_people
-from analysis.measures.methods import crossed_mean
+from analysis.measures.methods import compare_methods, crossed_mean, equivalent
 from analysis.study.judgements import Judgements
 from eval.scores.accuracy import stratified_trials
-from pairscale.files import write_text
 from pairscale.shares import wilson
+from tests.support.bench_tables import write_designs
 
 FILE = Path(__file__).parents[2] / "analysis" / "results" / "coverage_estimates.csv"
 COLUMNS = ["quantity", "design", "interval", "studies", "covered", "told"]
@@ -39,6 +42,8 @@ ASKED = PublishedPeople(pairs=5, judgements=20, correlation=0.12)  # as BLiMP's 
 PEOPLE, PARADIGMS = 0.9, 20  # their true accuracy, and the number of paradigms that they judged
 WORDS = (125_000 * 2.0 ** np.repeat(np.arange(8), 2)).astype(int)  # eight sizes of two runs
 DOUBLINGS = np.log2(WORDS / WORDS[0])
+NO_PEOPLE = pd.DataFrame(columns=["level", "name", "accuracy"])
+EQUIVALENCE_MARGIN, EQUIVALENCE_PAIRS = 0.05, 200
 Rows = Iterator[dict[str, object]]
 
 
@@ -149,6 +154,58 @@ def methods(studies: int, rng: np.random.Generator) -> Rows:
         }
 
 
+def equivalence(studies: int, rng: np.random.Generator) -> Rows:
+    """Yield how seldom methods are called equivalent that differ by the margin itself; covered: not called so."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(40)
+    paradigms = list(np.repeat(list("abcdefgh"), EQUIVALENCE_PAIRS))
+    index = pd.MultiIndex.from_arrays([paradigms, range(len(paradigms))], names=["paradigm", "pair_id"])
+    for runs, run_sd in ((1, 0.0), (3, 0.25), (5, 0.25), (5, 0.05)):
+        spread = np.sqrt(1 + 0.7**2 + 0.2**2 + run_sd**2)
+
+        def mean(level: float, spread: float = spread) -> float:
+            return float(expit(level + spread * nodes) @ weights / weights.sum())
+
+        levels = 0.7, brentq(lambda level, mean=mean: mean(level) - mean(0.7) - EQUIVALENCE_MARGIN, 0, 3)
+        columns = pd.MultiIndex.from_product([["one", "other"], [f"run{r}" for r in range(runs)]])
+        columns.names = ["method", "run"]
+        groups = pd.Series("g", index=columns.get_level_values("run").unique())
+        called = []
+        for _ in range(studies):
+            common = rng.normal(0, 1, len(paradigms)) + rng.normal(0, 0.2, (runs, 1))
+            logits = [level + common + rng.normal(0, 0.7, len(paradigms)) + rng.normal(0, run_sd, (runs, 1))
+                      for level in levels]  # fmt: skip
+            right = np.concatenate([rng.uniform(size=of.shape) < expit(of) for of in logits])
+            outcomes = pd.DataFrame(right.T.astype(float), index, columns)
+            called.append(bool(equivalent(compare_methods(outcomes, groups, margin=EQUIVALENCE_MARGIN)).iloc[0]))
+        named = f"{runs} run{'s' * (runs > 1)}, spread {run_sd}, 8 paradigms of {EQUIVALENCE_PAIRS} pairs"
+        yield {"design": named, "interval": "two one-sided t", "studies": studies, "covered": 1 - np.mean(called),
+               "told": f"apart by the margin, {EQUIVALENCE_MARGIN}"}  # fmt: skip
+
+
+def averaged_shapes(studies: int, rng: np.random.Generator) -> Rows:
+    """Yield accuracies and slopes at both ends, and the ceiling, averaged over shapes, of curves of known shape."""
+    ceilings = {"sigmoid to .95": 0.95, "sigmoid to .92": 0.92, "power law to .93": 0.93}
+    for name, (curve, _) in CURVES.items():
+        ends = DOUBLINGS.min(), DOUBLINGS.max()
+        truth = {(ACCURACY, end): curve(end) for end in ends}
+        truth |= {(SLOPE, end): (curve(end + 1e-4) - curve(end - 1e-4)) / 2e-4 for end in ends}
+        truth |= {(CEILING, np.nan): ceilings[name]} if name in ceilings else {}
+        covers: dict[str, list[float]] = {}
+        for _ in range(studies):
+            judged = judged_from(curve(DOUBLINGS) + rng.normal(0, 0.01, len(WORDS)))
+            table = averaged_table(unit_fits(judged, NO_PEOPLE, ["overall"]), 0.95)
+            for (quantity, end), true in truth.items():
+                at = table[table["quantity"] == quantity]
+                row = at[np.isclose(np.log2(at["words"] / WORDS[0]), end)] if np.isfinite(end) else at
+                low, high = row[["low", "high"]].iloc[0]
+                place = {ends[0]: " at the smallest size", ends[1]: " at the largest"}.get(end, "")
+                covers.setdefault(quantity + place, []).append(float(low <= true <= high) if low == low else np.nan)
+        for quantity, of in covers.items():
+            yield {"design": f"{name}, {quantity}", "interval": "averaged over shapes", "studies": len(of),
+                   "covered": np.nanmean(of) if np.isfinite(of).any() else np.nan,
+                   "told": f"without limits {np.isnan(of).sum()}"}  # fmt: skip
+
+
 def overall(studies: int, rng: np.random.Generator) -> Rows:
     """Yield accuracy over fixed paradigms: Wilson's interval with effective trials, and as if all pairs were alike."""
     equally = np.full((12, 1), 1 / 12)
@@ -170,6 +227,8 @@ QUANTITIES: dict[str, Callable[[int, np.random.Generator], Rows]] = {
     "log2 words to people": words,
     "slope in log-odds": log_odds,
     "difference of methods": methods,
+    "equivalence of methods": equivalence,
+    "averaged shapes": averaged_shapes,
     "overall accuracy": overall,
 }
 
@@ -188,7 +247,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("quantity", nargs="*", choices=[*QUANTITIES, []], help="all, unless some are named")
     parser.add_argument("--studies", type=int, default=500)
-    parser.add_argument("--csv", type=Path, default=FILE, help="file for the table")
+    parser.add_argument("--csv", type=Path, default=FILE, help="file whose rows of these are replaced")
     arguments = parser.parse_args()
     console = Console(highlight=False)
 
@@ -196,7 +255,7 @@ def main() -> None:
         console.print(*(str(row[name]) for name in COLUMNS), sep=" | ", markup=False, soft_wrap=True)
 
     table = coverage(arguments.studies, arguments.quantity or list(QUANTITIES), progress)
-    write_text(arguments.csv, table.to_csv(index=False, lineterminator="\n"))
+    write_designs(arguments.csv, table, list(QUANTITIES), "quantity")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Power that the planner predicts against the share of simulated studies that find the effect, in ten grids.
 
-    python tests/bench/plan.py [--studies N] [--csv FILE]
+    python tests/bench/plan.py [--studies N] [--grids NAME ...] [--csv FILE]
 
 Studies are simulated by tests/support/simulated_judgements.py and simulated_ablations.py (logits, or probits with an
 effect that some pairs lack), which know nothing of the planner and of its own simulator. For each grid one set of pairs
@@ -31,7 +31,7 @@ from analysis.plan.config import ABLATION, DIFFERENCE, PEOPLE, SLOPE
 from analysis.plan.grids import Grid
 from analysis.plan.pilot import only_unit, spread_of
 from analysis.plan.power import Spread, power_of
-from pairscale.files import write_text
+from tests.support.bench_tables import write_designs
 from tests.support.simulated_ablations import CONTROL, TREATMENT, SimulatedAblation
 from tests.support.simulated_judgements import SimulatedJudgements
 
@@ -171,13 +171,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--studies", type=int, default=2000)
     parser.add_argument("--grids", nargs="+", choices=list(GRIDS), metavar="NAME", help="all of them if left out")
-    parser.add_argument("--csv", type=Path, default=FILE, help="file for the table")
+    parser.add_argument("--csv", type=Path, default=FILE, help="file whose rows of these are replaced")
     arguments = parser.parse_args()
-    rows = []
     for name in arguments.grids or list(GRIDS):
-        rows.append(row(name, arguments.studies))
-        Console(highlight=False).print(*rows[-1].values(), sep=" | ", markup=False, soft_wrap=True)
-        write_text(arguments.csv, pd.DataFrame(rows).to_csv(index=False, lineterminator="\n"))
+        of_grid = row(name, arguments.studies)
+        Console(highlight=False).print(*of_grid.values(), sep=" | ", markup=False, soft_wrap=True)
+        write_designs(arguments.csv, pd.DataFrame([of_grid]), list(GRIDS), "grid")
 
 
 if __name__ == "__main__":

@@ -35,9 +35,10 @@ def slopes_coverage() -> str:
     slopes = table[table["quantity"].isin(["slope", "difference of slopes", "difference, same texts"])]
     within = slopes["covered"].between(0.93, 0.97)
     text = (
-        f"{table['studies'].min():,} studies a design. Of {len(slopes):,} intervals of slopes and of their differences, "
-        f"at three levels, {within.sum():,} hold the truth in 93 to 97%, {(slopes['covered'] > 0.97).sum():,} in more, "
-        f"{(slopes['covered'] < 0.93).sum():,} in less; the lowest of all intervals in use in {table['covered'].min():.2%}."
+        f"{table['studies'].min():,} studies a design. Of {len(slopes):,} intervals of slopes and of their "
+        f"differences, at three levels, {within.sum():,} hold the truth in 93 to 97%, "
+        f"{(slopes['covered'] > 0.97).sum():,} in more, {(slopes['covered'] < 0.93).sum():,} in less; the lowest of "
+        f"all intervals in use in {table['covered'].min():.2%}."
     )
     return "\n".join([*lines, "", wrapped(text)])
 

@@ -20,7 +20,7 @@ def separation(section: Section, report: Report) -> list[Exhibit | None]:
     judged = section.judged
     if judged.of_paradigms:
         return []
-    of = separations(report.study, judged.label, judged.runs)
+    of = separations(report.study, judged.label, judged.runs, judged.left_out)
     return [separation_exhibit(over_sizes(of, report.confidence), judged.unit, report.confidence)]
 
 

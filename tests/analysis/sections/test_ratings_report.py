@@ -20,6 +20,7 @@ from tests.support.commands import run_command
 from tests.support.simulated_study import SimulatedStudy
 
 LABEL = "ratings_mine"
+NONE = pd.DataFrame(columns=["paradigm", "pair_id"])
 COUNTED = {"of": "sample", "digest": "5a" * 32, "unseen": 0.5}
 METADATA = {
     "parameters": {"unigrams": COUNTED}, "policy": {"context": "none", "score_eos": True}, "step": None,
@@ -149,22 +150,34 @@ def test_a_study_without_scores_is_refused(study):
 
 
 def test_good_and_bad_sentences_of_pairs_by_one_threshold(study):
-    of = separations(study, "blimp", study.runs)
+    of = separations(study, "blimp", study.runs, NONE)
     means = over_sizes(of, 0.95)
     assert set(means["measure"]) == {"all sentences", "within paradigms"}
-    logits = []
-    for run in study.runs.index[study.runs["size"] == "1M"]:
-        scores = read_scores(score_path(study.folders[run].scores("blimp"), "lp"))[0]
-        good, bad = scores["good"].to_numpy(), scores["bad"].to_numpy()
-        area = (good[:, None] > bad).mean()
-        logits.append(np.log(area / (1 - area)))
     at = means.set_index(["size", "measure"]).loc[("1M", "all sentences")]
-    assert at["value"] == pytest.approx(1 / (1 + np.exp(-np.mean(logits))))
+    assert at["value"] == pytest.approx(mean_area(study, "1M", slice(None)))
     exhibit = separation_exhibit(means, "words", 0.95)
     assert set(exhibit.charts) == {"all", "paradigms"}
     for chart in exhibit.charts.values():
         chart().to_dict()
     assert separation_exhibit(means[:0], "words", 0.95) is None
+
+
+def test_pairs_that_are_left_out_have_no_part_in_the_one_threshold(study):
+    scores = read_scores(score_path(study.folders[study.runs.index[0]].scores("blimp"), "lp"))[0]
+    left_out = scores[["paradigm", "pair_id"]].iloc[30:]
+    means = over_sizes(separations(study, "blimp", study.runs, left_out), 0.95)
+    at = means.set_index(["size", "measure"]).loc[("1M", "all sentences")]
+    assert at["value"] == pytest.approx(mean_area(study, "1M", slice(30)))
+
+
+def mean_area(study, size, rows):
+    """Return the mean over runs, in logits, of the share of good and bad sentences, the good of which score higher."""
+    logits = []
+    for run in study.runs.index[study.runs["size"] == size]:
+        scores = read_scores(score_path(study.folders[run].scores("blimp"), "lp"))[0].iloc[rows]
+        area = (scores["good"].to_numpy()[:, None] > scores["bad"].to_numpy()).mean()
+        logits.append(np.log(area / (1 - area)))
+    return 1 / (1 + np.exp(-np.mean(logits)))
 
 
 @pytest.mark.slow

@@ -183,11 +183,7 @@ def _density(counts, at, scales, unevenness):
         total += norm.logpdf(at[f"{name}_effects"]).sum()
     basis = np.column_stack([counts.basis[kind] for kind in KINDS])
     whole = basis @ np.concatenate([at["level"], at["slope"], at["curve"], bend])
-    level = (
-        whole[:, None]
-        + basis @ rows["phenomenon"] @ counts.between.T
-        + basis @ rows["paradigm"] @ counts.within.T
-    )
+    level = whole[:, None] + basis @ rows["phenomenon"] @ counts.between.T + basis @ rows["paradigm"] @ counts.within.T
     of = counts.of.argmax(axis=1)
     total += norm.logpdf(at["paradigm_unevenness"], 0, 0.5) + norm.logpdf(at["paradigm_uneven"]).sum()
     at["cell_effects"] = at["cell_effects"] * np.exp(at["paradigm_unevenness"] * at["paradigm_uneven"])
