@@ -57,6 +57,11 @@ class Shape:
     def free(self) -> tuple[int, ...]:
         return tuple(i for i, value in enumerate(self.fixed) if value is None)
 
+    @property
+    def restricted(self) -> bool:
+        """Return True if a parameter is fixed: a special case of another shape."""
+        return any(value is not None for value in self.fixed)
+
     def full(self, free: Array) -> list[float]:
         """Return all parameters, from the free ones."""
         values = list(self.fixed)

@@ -210,7 +210,7 @@ def _averaged(rows: pd.DataFrame, confidence: float) -> Exhibit | None:
     return Exhibit(
         "averaged-shapes",
         "Curves averaged over shapes",
-        "What all shapes say together, each by its weight: how much accuracy a doubling of the text adds at the "
+        "What all shapes without a fixed ceiling say together, each by its weight: how much accuracy a doubling of the text adds at the "
         "smallest and at the largest size, and the accuracy at which the curve levels off.",
         table,
         cells={FIRST: slope_text, LAST: slope_text, "weight of ceilings": decimal_text},
@@ -218,11 +218,11 @@ def _averaged(rows: pd.DataFrame, confidence: float) -> Exhibit | None:
         confidence=confidence,
         takeaways=takeaways,
         definitions={
-            "Weight": "exp(-difference in AICc / 2) over the sum of all shapes (Burnham and Anderson 2002, section "
-            "2.9).",
+            "Weight": "exp(-difference in AICc / 2) over the sum of all shapes without a fixed ceiling (Burnham and "
+            "Anderson 2002, section 2.9).",
             level: "For new runs on these pairs, with HC3 errors of each shape and the distance between shapes "
             "(section 4.3).",
-            "Ceiling": "Of the shapes that have one that is not fixed, and which together have the weight of ceilings: "
+            "Ceiling": "Of the shapes that have one, and which together have the weight of ceilings: "
             "where that is low, most of the evidence is for shapes without one.",
         },
     )

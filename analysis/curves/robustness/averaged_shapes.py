@@ -1,7 +1,9 @@
 """Learning curves averaged over shapes, with intervals that hold the uncertainty about the shape.
 
-The shapes of analysis.curves.shapes are weighted by AICc: exp(-difference / 2), over their sum (Burnham and Anderson
-2002, section 2.9). A quantity is averaged over the shapes that have it, with weights that are theirs alone (section
+The shapes of analysis.curves.shapes without fixed parameters are weighted by AICc: exp(-difference / 2), over their
+sum (Burnham and Anderson 2002, section 2.9). A fixed ceiling is a special case of a free one: where data do not reach
+it, AICc prefers it as the simpler one, which says nothing for it, and limits would be as narrow as if it were known. A
+quantity is averaged over the shapes that have it, with weights that are theirs alone (section
 4.2): all have an accuracy and a slope at a size, some a ceiling or a midpoint that is not fixed. Its error is the
 weighted mean of the root of each shape's own variance, times (t / z)^2, plus its squared distance from the average
 (section 4.3.3): wider than that of the preferred shape, the more the shapes disagree.
@@ -23,6 +25,7 @@ from analysis.curves.shapes import Fit, UnitFits
 from analysis.curves.variance import Array
 
 ACCURACY, SLOPE, CEILING, MIDPOINT = "accuracy", "slope", "ceiling", "midpoint"
+NEGLIGIBLE = 1e-3  # weight, relative to the largest: such a shape must not take a quantity's limits away
 STEP = 1e-3  # of log2(words): half the difference that stands for a derivative
 AVERAGED = ["group", "level", "name", "quantity", "words", "value", "low", "high", "weight", "preferred", "note"]
 NESTED = "nested samples: no limits"
@@ -70,6 +73,7 @@ def weights_of(fits: Sequence[Fit]) -> Array:
         relative = (found == lowest).astype(np.float64)
     else:
         relative = np.where(np.isnan(found), 0, np.exp(-(found - lowest) / 2))
+    relative = np.where(relative < NEGLIGIBLE, 0, relative)
     return np.asarray(relative / relative.sum())
 
 
@@ -124,7 +128,7 @@ def averaged_table(fitted: Sequence[UnitFits], confidence: float) -> pd.DataFram
     """
     rows = []
     for of in fitted:
-        known = [fit for fit in of.fits if not np.isnan(fit.aicc)]
+        known = [fit for fit in of.fits if not np.isnan(fit.aicc) and not fit.shape.restricted]
         if not known:
             continue
         best = min(known, key=lambda fit: fit.aicc).shape.name

@@ -20,7 +20,7 @@ from analysis.curves.robustness.averaged_shapes import (
     covariance,
     weights_of,
 )
-from analysis.curves.shapes import fit_shape, line, power_law, shapes_for, sigmoid, unit_fits
+from analysis.curves.shapes import fit_shape, line, power_law, preferred, shapes_for, sigmoid, unit_fits
 from tests.support.judged_runs import judged_from
 
 X = np.repeat(np.log2(125_000) + np.arange(8.0), 3)
@@ -78,7 +78,19 @@ def test_weights_are_those_of_aicc():
     y = points(np.random.default_rng(3))
     fits = [fit_shape(shape, X, y) for shape in shapes_for(X, None)]
     likelihood = np.exp(-0.5 * np.array([fit.aicc for fit in fits]) + 0.5 * fits[0].aicc)
+    likelihood[likelihood < 1e-3 * likelihood.max()] = 0
     np.testing.assert_allclose(weights_of(fits), likelihood / likelihood.sum())
+
+
+def test_shapes_with_fixed_parameters_are_not_averaged():
+    """AICc prefers a ceiling of 1, as simpler, where the data do not reach the true one; it is no evidence for it."""
+    sizes = [1000 * 2**i for i in range(8)] * 2
+    x = np.log2(np.array(sizes) / 1000)
+    accuracies = 0.5 + 0.45 / (1 + np.exp(-0.9 * (x - 5))) + np.random.default_rng(0).normal(0, 0.01, 16)
+    fitted = unit_fits(judged_from(accuracies, sizes, np.repeat([1, 2], 8).tolist(), pairs=5000), NO_PEOPLE, ["overall"])
+    assert preferred(fitted[0].fits).shape.restricted
+    table = averaged_table(fitted, 0.95)
+    assert set(table["preferred"]) == {"sigmoid"}
 
 
 def test_an_average_is_that_of_burnham_and_anderson():
