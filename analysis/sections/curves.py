@@ -210,8 +210,8 @@ def _averaged(rows: pd.DataFrame, confidence: float) -> Exhibit | None:
     return Exhibit(
         "averaged-shapes",
         "Curves averaged over shapes",
-        "What all shapes without a fixed ceiling say together, each by its weight: how much accuracy a doubling of the text adds at the "
-        "smallest and at the largest size, and the accuracy at which the curve levels off.",
+        "What all shapes without a fixed ceiling say together, each by its weight: how much accuracy a doubling of the "
+        "text adds at the smallest and at the largest size, and the accuracy at which the curve levels off.",
         table,
         cells={FIRST: slope_text, LAST: slope_text, "weight of ceilings": decimal_text},
         intervals={f"{level} of the {name}": (name, f"{name}, low", f"{name}, high") for name in ends},

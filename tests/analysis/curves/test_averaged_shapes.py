@@ -87,7 +87,8 @@ def test_shapes_with_fixed_parameters_are_not_averaged():
     sizes = [1000 * 2**i for i in range(8)] * 2
     x = np.log2(np.array(sizes) / 1000)
     accuracies = 0.5 + 0.45 / (1 + np.exp(-0.9 * (x - 5))) + np.random.default_rng(0).normal(0, 0.01, 16)
-    fitted = unit_fits(judged_from(accuracies, sizes, np.repeat([1, 2], 8).tolist(), pairs=5000), NO_PEOPLE, ["overall"])
+    judged = judged_from(accuracies, sizes, np.repeat([1, 2], 8).tolist(), pairs=5000)
+    fitted = unit_fits(judged, NO_PEOPLE, ["overall"])
     assert preferred(fitted[0].fits).shape.restricted
     table = averaged_table(fitted, 0.95)
     assert set(table["preferred"]) == {"sigmoid"}
