@@ -135,6 +135,27 @@ def designs_coverage() -> str:
     return "\n".join([*lines, "", wrapped(text)])
 
 
+def hierarchical_coverage() -> str:
+    """Return how often intervals of the hierarchical model and default ones hold the truth, and how it sampled."""
+    table = pd.read_csv(RESULTS / "hierarchical_coverage.csv")
+    lines = [
+        "| studies | slopes | hierarchical | default | width, of the default's |",
+        "| --- | --- | ---: | ---: | ---: |",
+    ]
+    for row in table.to_dict("records"):
+        shares = f"{row['covered']:.1%} | {row['default_covered']:.1%} | {row['width'] / row['default_width']:.2f}"
+        lines.append(f"| {row['studies']} of {row['design']} | {row['level']} | {shares} |")
+    texts = []
+    for design, of in table.groupby("design", sort=False):
+        one = of.iloc[0]
+        texts.append(
+            f"{design}: {one['median_cpu_seconds']:.0f} s of CPU a study in the median and up to {one['peak_gib']:.1f} "
+            f"GiB, {one['draws']:,} draws, of which a slope has at least {one['least_effective']:.0f} effective ones; "
+            f"{one['divergences']} divergences in all, results refused in {one['refused']} of {one['studies']} studies."
+        )
+    return "\n".join([*lines, "", *(wrapped(text) for text in texts)])
+
+
 def planned_power() -> str:
     """Return the predicted power of planned grids beside that of simulated studies."""
     table = pd.read_csv(RESULTS / "plan_power.csv")
@@ -157,5 +178,6 @@ COVERAGE_BLOCKS = {
     "coverage of reading times": reading_coverage,
     "coverage of designs": designs_coverage,
     "coverage of new words": lexical_coverage,
+    "coverage of the hierarchical model": hierarchical_coverage,
     "power of planned grids": planned_power,
 }

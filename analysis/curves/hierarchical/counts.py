@@ -17,7 +17,7 @@ from analysis.study.judgements import Judgements
 
 # Deviations in logits that centring is chosen for, not priors: of cells, of runs, of runs in phenomena.
 CELL, RUN, IN_PHENOMENON = 0.15, 0.12, 0.02
-KINDS = {"level": 0.7, "slope": 0.07, "curve": 0.1, "bend": 0.005}  # of paradigms; slope: a doubling
+KINDS = {"level": 0.7, "slope": 0.07, "curve": 0.03, "bend": 0.005}  # of paradigms; slope: a doubling
 LEAST_SHARE = 0.01  # of text in common: a smaller one is none
 MOST_ALIKE = 4.0  # judgements of pairs as different as can be expected: a pair counts at most as so many
 
