@@ -11,9 +11,9 @@ from analysis.exhibits.tables.text import direction, interval_text, slope_text, 
 
 SURE = 0.95  # posterior probability from which a rank is named
 LEVELS = ("overall", "phenomenon", "paradigm")
-TRIAL = (
-    "an exploration, not a result to report: in simulated grids of the published size its intervals held the truth "
-    "less often than they say, where the default ones held it (docs/guides/hierarchical.md)."
+BESIDE = (
+    "credible intervals hold given the model, which simulated runs on this page check; report them beside the default "
+    "intervals (docs/guides/hierarchical.md)."
 )
 
 
@@ -22,7 +22,7 @@ def hierarchical_findings(of: Hierarchical, confidence: float) -> list[Finding]:
     if of.diagnosis.refused:
         return [Finding("hierarchical model", refusal(of.diagnosis))]
     return [
-        Finding("hierarchical model", TRIAL),
+        Finding("hierarchical model", BESIDE),
         *(
             Finding(f"{group}, hierarchical model", slope_sentence(rows, of.ranks, confidence), beside_sentence(rows))
             for group, rows in of.slopes.groupby("group", sort=False)

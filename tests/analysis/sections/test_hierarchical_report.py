@@ -47,8 +47,8 @@ def test_exhibits_have_tables_figures_and_sentences(section, tmp_path):
 
 
 def test_findings_state_slopes_ranks_and_differences(section):
-    trial, *subjects = hierarchical_findings(section.hierarchical, 0.95)
-    assert trial.text.startswith("an exploration, not a result to report")
+    beside, *subjects = hierarchical_findings(section.hierarchical, 0.95)
+    assert beside.text.startswith("credible intervals hold given the model")
     assert [finding.subject for finding in subjects] == [
         "model 0, hierarchical model", "model 1, hierarchical model", "model 0 and model 1, hierarchical model"
     ]  # fmt: skip
