@@ -89,6 +89,9 @@ def beside_sentence(rows: pd.DataFrame) -> str:
 
     rows: of one curve in Hierarchical.slopes.
     """
+    phenomena = rows[rows["level"] == "phenomenon"]
+    if len(phenomena) and (phenomena["paradigms"] == 1).all():  # the same units again, as in a table by phenomenon
+        rows = rows[rows["level"] != "paradigm"]
     known = rows[rows["default_low"].notna()]
     if known.empty:
         return "The default analysis has no intervals to compare with."

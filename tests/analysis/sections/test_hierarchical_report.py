@@ -68,6 +68,8 @@ def test_disagreements_with_the_default_are_counted(section):
     other = rows.assign(beside=np.where(rows["name"] == "paradigm_0", OTHER, ""))
     assert "1 interval disagrees with the default one: 1 paradigm (paradigm 0)." in beside_sentence(other)
     assert "no intervals" in beside_sentence(rows.assign(default_low=np.nan))
+    by_phenomenon = rows.assign(paradigms=rows["paradigms"].where(rows["level"] != "phenomenon", 1))
+    assert "(1 curve and 2 phenomena)" in beside_sentence(by_phenomenon)
 
 
 def test_nothing_is_stated_of_chains_that_failed(section):
