@@ -30,13 +30,13 @@ def separations(study: Study, label: str, runs: pd.DataFrame, left_out: pd.DataF
     files = score_files(study, label)
     files = files[files["run"].isin(runs.index) & files["method"].isin(METHODS)]
     paths = files.set_index(["run", "method"])["path"]
-    found = []
+    found, omitted = [], pd.MultiIndex.from_frame(left_out)
     for name, of in runs.groupby("group", sort=False):
         methods = [method for method in METHODS if all((run, method) in paths.index for run in of.index)]
         agreements = []
         for method in methods:
             tables = [read_scores(paths[run, method])[0] for run in of.index]
-            agreements += list(_agreements(method, tables, pd.MultiIndex.from_frame(left_out)))
+            agreements += list(_agreements(method, tables, omitted))
         if agreements:
             found.append(Group(str(name), of, design_of(of), agreements))
     return found

@@ -1,12 +1,11 @@
 """Blocks of docs/guides/acquisition.md, from committed accuracies and the table of simulated studies."""
 
-import textwrap
-
 import pandas as pd
 
 from analysis.curves.acquisition.acquisition import Acquisition, acquire
 from analysis.curves.acquisition.orders import ACQUISITION
 from analysis.exhibits.sentences.acquisition import order_sentence, rank_sentence, shape_sentence, size_sentence
+from tests.support import wrapped
 from tests.support.committed_results import LONG, RESULTS, config, judgements_of
 
 LEVEL = "phenomenon"
@@ -33,11 +32,7 @@ def sentences() -> str:
     between = between[between["group"] != between["other"]]
     for _, row in pd.concat([between[between["size"] != ACQUISITION].tail(1), between.tail(1)]).iterrows():
         lines.append(f"**{row['group']} and {row['other']}**: {order_sentence(row, LEVEL, config().confidence)}")
-    return "\n>\n".join(_filled(line, "> ") for line in lines)
-
-
-def _filled(text: str, indent: str = "") -> str:
-    return textwrap.fill(text, 124, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+    return "\n>\n".join(wrapped(line, "> ") for line in lines)
 
 
 def _of_level(table: pd.DataFrame) -> pd.DataFrame:
@@ -66,7 +61,7 @@ def coverage() -> str:
         "turns: of paradigms whose smooth climbs and drops by a point. Rows of sizes tell apart those that lie within, "
         f"before and beyond the sizes of a study. {table['studies'].max():,} simulated studies a design."
     )
-    return "\n".join([*lines, "", _filled(text)])
+    return "\n".join([*lines, "", wrapped(text)])
 
 
 ACQUISITION_BLOCKS = {"acquisition of blimp_long": sentences, "coverage of acquisition": coverage}

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable
 
 import pandas as pd
 
-from tests.support import ROOT
+from tests.support import ROOT, wrapped
 from tests.support.construction_labels import read_corrections, read_labels
 
 RESULTS = ROOT / "analysis" / "results"
-WIDTH = 124
 SHARES = ("precision", "found"), ("recall", "present")
 
 
@@ -88,7 +86,7 @@ def sentences_text() -> str:
             f"On {kind} trees the patterns, as they were before any was mended, find {both} of the {present} "
             f"constructions of the random sentences, and {both} of the {found} that they find are there."
         )
-    return textwrap.fill(" ".join(parts), WIDTH, break_on_hyphens=False)
+    return wrapped(" ".join(parts))
 
 
 def _pooled(kind: str) -> tuple[int, int, int]:
@@ -110,7 +108,7 @@ def frequency_text() -> str:
         "matches, and judged on another draw from the same text, which shares sentences with the first: their shares "
         "of right matches are too good for other text."
     )
-    return textwrap.fill(text, WIDTH, break_on_hyphens=False)
+    return wrapped(text)
 
 
 CONSTRUCTION_BLOCKS = {

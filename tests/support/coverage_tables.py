@@ -1,13 +1,11 @@
 """Blocks of docs/: how often intervals hold the truth of simulated studies, and the power of planned grids."""
 
-import textwrap
-
 import pandas as pd
 
 from analysis.curves.ablations.effects import FEW_DIFFERING
+from tests.support import wrapped
 from tests.support.committed_results import RESULTS
 
-WIDTH = 124
 ERROR_RATES = ["false alarm", "equivalence"]
 # Columns of the table of `slopes_coverage`: quantities and questions of coverage.csv.
 SLOPES = {
@@ -41,11 +39,6 @@ def slopes_coverage() -> str:
         f"all intervals in use in {table['covered'].min():.2%}."
     )
     return "\n".join([*lines, "", wrapped(text)])
-
-
-def wrapped(text: str) -> str:
-    """Return the text in lines of WIDTH characters."""
-    return textwrap.fill(text, WIDTH, break_on_hyphens=False)
 
 
 def ablation_coverage() -> str:
@@ -151,7 +144,7 @@ def hierarchical_coverage() -> str:
         texts.append(
             f"{design}: {one['median_cpu_seconds']:.0f} s of CPU a study in the median and up to {one['peak_gib']:.1f} "
             f"GiB, {one['draws']:,} draws, of which a slope has at least {one['least_effective']:.0f} effective ones; "
-            f"{one['divergences']} divergences in all, results refused in {one['refused']} of {one['studies']} studies."
+            f"divergences in all: {one['divergences']}; refused: {one['refused']} of {one['studies']} studies."
         )
     return "\n".join([*lines, "", *(wrapped(text) for text in texts)])
 

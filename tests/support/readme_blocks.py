@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import io
 import re
-import textwrap
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -23,7 +22,7 @@ from analysis.exhibits.sentences.findings import Finding, comparisons, correlati
 from analysis.exhibits.tables.slopes import slope_table, terminal_table
 from analysis.exhibits.tables.text import accuracy_text, interval_text, slope_text, supported_digits
 from analysis.papers.papers import reproduce
-from tests.support import PAGES, ROOT
+from tests.support import PAGES, ROOT, wrapped
 from tests.support.ablation_tables import direct_table, effects_found
 from tests.support.acquisition_tables import ACQUISITION_BLOCKS
 from tests.support.committed_results import (
@@ -44,17 +43,11 @@ from tests.support.expected_runs import expected_runs
 from tests.support.people_tables import PEOPLE_BLOCKS
 
 BLOCK = re.compile(r"(<!-- (?P<name>[a-z_ ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-WIDTH = 124
 
 
 def with_results(text: str) -> str:
     """Return the text of a page with its blocks rewritten. Raises KeyError for an unknown block."""
     return BLOCK.sub(lambda match: f"{match[1]}{BLOCKS[match['name']]()}\n{match[3]}", text)
-
-
-def wrapped(text: str, indent: str = "") -> str:
-    """Return the text in lines of WIDTH characters."""
-    return textwrap.fill(text, WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def quotations(curves: Curves, differences: pd.DataFrame) -> str:

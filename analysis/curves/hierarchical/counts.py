@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, repeat
 
 import numpy as np
 from scipy.linalg import null_space
@@ -15,9 +16,11 @@ from analysis.curves.units import Units, units_of
 from analysis.curves.variance import Array, Numbers
 from analysis.study.judgements import Judgements
 
-# Deviations in logits that centring is chosen for, not priors: of cells, of runs, of runs in phenomena.
+# Deviations in logits that centring is chosen for, not priors: of cells, of runs, of runs in phenomena; of the parts of
+# a paradigm's curve, slope a doubling. Small ones of curves and bends centre them little: their spread may be near 0,
+# where centred effects mix badly.
 CELL, RUN, IN_PHENOMENON = 0.15, 0.12, 0.02
-KINDS = {"level": 0.7, "slope": 0.07, "curve": 0.03, "bend": 0.005}  # of paradigms; slope: a doubling
+KINDS = {"level": 0.7, "slope": 0.07, "curve": 0.03, "bend": 0.005}
 LEAST_SHARE = 0.01  # of text in common: a smaller one is none
 MOST_ALIKE = 4.0  # judgements of pairs as different as can be expected: a pair counts at most as so many
 
@@ -64,8 +67,7 @@ class Counts:
             rows = self.group == g
             polynomials, _ = np.linalg.qr(np.vander(self.doublings[rows], increasing=True))
             parts = [np.ones(rows.sum()), self.doublings[rows], *polynomials.T[2:]]
-            kinds = [*list(KINDS)[:3], *["bend"] * len(parts)]
-            for kind, part in zip(kinds, parts, strict=False):
+            for kind, part in zip(chain(("level", "slope", "curve"), repeat("bend")), parts, strict=False):
                 column = np.zeros(len(rows))
                 column[rows] = part
                 columns[kind].append(column)

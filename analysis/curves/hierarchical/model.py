@@ -46,11 +46,9 @@ def values_of(counts: Counts) -> dict[str, Any]:
         "group": np.equal.outer(counts.group, np.arange(len(counts.groups))).astype(np.float64),
         "x": counts.doublings, "between": counts.between, "within": counts.within, **overlap,
     }  # fmt: skip
-    nested = {"": values, "basis": counts.basis, "centring": counts.centring}
-    arrays = {
-        name: {key: jnp.asarray(value, dtype=jnp.float32) for key, value in of.items()} for name, of in nested.items()
-    }
-    return arrays.pop("") | arrays
+    nested = {**values, "basis": counts.basis, "centring": counts.centring}
+    arrays: dict[str, Any] = jax.tree.map(lambda value: jnp.asarray(value, dtype=jnp.float32), nested)
+    return arrays
 
 
 def judgements_model(values: Values) -> None:

@@ -1,12 +1,12 @@
 """Learning curves averaged over shapes, with intervals that hold the uncertainty about the shape.
 
-The shapes of analysis.curves.shapes without fixed parameters are weighted by AICc: exp(-difference / 2), over their
-sum (Burnham and Anderson 2002, section 2.9). A fixed ceiling is a special case of a free one: where data do not reach
-it, AICc prefers it as the simpler one, which says nothing for it, and limits would be as narrow as if it were known. A
-quantity is averaged over the shapes that have it, with weights that are theirs alone (section
-4.2): all have an accuracy and a slope at a size, some a ceiling or a midpoint that is not fixed. Its error is the
-weighted mean of the root of each shape's own variance, times (t / z)^2, plus its squared distance from the average
-(section 4.3.3): wider than that of the preferred shape, the more the shapes disagree.
+The shapes of analysis.curves.shapes without fixed parameters are weighted by AICc: exp(-difference / 2), over their sum
+(Burnham and Anderson 2002, section 2.9). A fixed ceiling is a special case of a free one: where data do not reach it,
+AICc prefers it as the simpler one, which says nothing for it, and limits would be as narrow as if it were known. A
+quantity is averaged over the shapes that have it, with weights that are theirs alone (section 4.2): all have an
+accuracy and a slope at a size, some a ceiling or a midpoint that is not fixed. Its error is the weighted mean of the
+root of each shape's own variance, times (t / z)^2, plus its squared distance from the average (section 4.3.3): wider
+than that of the preferred shape, the more the shapes disagree.
 
 A shape's own variance is that of its linearised regression with HC3 errors, as spreads between runs may differ by size
 (MacKinnon and White 1985); parameters at their bounds count as known. Nested samples of a seed are one draw of text,
@@ -61,7 +61,7 @@ class Quantity:
 
 
 def weights_of(fits: Sequence[Fit]) -> Array:
-    """Return the weights of shapes by AICc, which one of them has at least; 0 of those without.
+    """Return the weights of shapes by AICc, which one of them has at least; 0 of those without, and NEGLIGIBLE ones.
 
     >>> from types import SimpleNamespace as Fitted
     >>> weights_of([Fitted(aicc=-10.0), Fitted(aicc=-10.0 + 2 * np.log(3)), Fitted(aicc=np.nan)])
