@@ -212,6 +212,7 @@ def command(*arguments, **environment):
     return run_command("eval", *arguments, environment=environment)
 
 
+@pytest.mark.slow
 def test_the_command_scores_a_study_and_reports_a_broken_file_in_one_line(configure, tmp_path):
     run = simulated_run(configure(), random_model(LSTM))
     arguments = ["study=s", "benchmark=blimp", f"paths.runs={tmp_path}/runs"]

@@ -38,6 +38,7 @@ def sweep(tmp_path, monkeypatch):
     return sweep
 
 
+@pytest.mark.slow
 def test_a_sweep_writes_its_grid_before_it_begins(sweep, tmp_path):
     configs, code = sweep("eval", *RUN, "sample.size=2k,4k", "seed=1,2", "benchmark=toy")
     assert code == 0
@@ -70,6 +71,7 @@ def test_another_sweep_adds_to_the_grid_but_a_repeated_one_does_not(sweep, tmp_p
     assert benchmarks == {1: ([], 1), 2: (["climp", "toy"], 3), 3: (["climp", "toy"], 2)}
 
 
+@pytest.mark.slow
 def test_a_rejected_value_does_not_stop_the_other_runs(sweep, tmp_path):
     configs, code = sweep("train", *RUN, "sample.size=2k,none", "model.hidden=16,-1", "model.embedding=16", "seed=1")
     assert code == 2
@@ -86,6 +88,7 @@ def test_a_rejected_value_does_not_stop_the_other_runs(sweep, tmp_path):
         ["study=mine", "model=hf_causal", "model.path=here,there", "model.revisions=[step1,step2]"],
     ],
 )
+@pytest.mark.slow
 def test_commands_that_request_no_runs_of_a_study_write_no_grid(sweep, tmp_path, overrides):
     _, code = sweep("eval", *overrides)
     assert code == 0

@@ -64,6 +64,7 @@ def test_the_default_policy_of_the_library_is_that_of_the_command():
     assert compose("eval", []).policy == PLAIN
 
 
+@pytest.mark.slow
 def test_judge_gives_the_scores_of_the_command(folder, tmp_path):
     command = compose("eval", [
         "study=s", f"paths.runs={tmp_path}", "model=hf_causal", f"model.path={folder}", "benchmark=toy",

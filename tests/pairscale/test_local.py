@@ -109,6 +109,7 @@ rmdir "lock-$lock"
         ("study=", []),  # all runs of a study
     ],
 )
+@pytest.mark.slow
 def test_points_of_one_run_or_study_are_run_one_after_another(sweep, key, words):
     overrides = ["study=s", *words, "benchmark=toy", "benchmark.per_paradigm=20,30", "hydra.launcher.jobs=4"]
     code, lines = sweep(ALONE.format(key=key), "eval", *overrides)

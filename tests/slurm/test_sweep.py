@@ -35,6 +35,7 @@ def test_the_sweep_spans_the_grid_of_the_experiment():
     assert values == grid(EXPERIMENT)
 
 
+@pytest.mark.slow
 def test_an_agents_command_runs_one_point_of_the_experiment():
     expected = expected_runs(EXPERIMENT)
     keys = SWEEP["parameters"]

@@ -85,6 +85,7 @@ def test_a_pilot_on_some_of_the_pairs_is_read_and_of_several_the_planned_ones(tm
         from_pilot(config())
 
 
+@pytest.mark.slow
 def test_a_pilot_gives_a_command_ready_to_paste(folder):
     done = plan(folder, "experiment=blimp_small", "effect=0.04", "pilot=simulated", *QUICK)
     assert done.returncode == 0, done.stderr
@@ -144,6 +145,7 @@ def test_stated_numbers_and_overrides_reach_the_grid(folder):
     assert "upper" not in table
 
 
+@pytest.mark.slow
 def test_no_grid_suffices(folder):
     done = plan(folder, "experiment=blimp_small", "effect=0.0001", "spread=0.05", *QUICK)
     assert done.returncode == 0

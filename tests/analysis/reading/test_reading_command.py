@@ -86,6 +86,7 @@ def test_tables_say_what_was_fitted_and_left_out(result):
     assert set(result.tables["curves"]["axis"]) == {"training text", "perplexity"}
 
 
+@pytest.mark.slow
 def test_the_page_and_the_report_of_the_study_have_the_section(folder, result):
     page = (folder / "reports/simulated/reading/times/report.html").read_text()
     assert "What surprisal adds" in page
@@ -118,6 +119,7 @@ def test_surprisals_of_other_words_or_read_in_another_way_are_refused(folder, wr
         file.write_bytes(before)
 
 
+@pytest.mark.slow
 def test_mixed_regressions_of_participants_have_a_result_of_their_own(folder, written):
     read = made_up_table(participants=3)
     table = folder / "people.csv"

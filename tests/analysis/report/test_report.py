@@ -60,6 +60,7 @@ def report(tmp_path_factory):
     return page_of(folder / "report", section_of(folder / "runs", unk_share=0.3)), folder / "report"
 
 
+@pytest.mark.slow
 def test_the_report_has_its_sections_figures_and_downloads(report):
     page, folder = report
     for text in (
@@ -174,6 +175,7 @@ def test_several_benchmarks_have_their_own_sections_in_one_report(tmp_path):
     assert "published" not in toy.partition("Methods")[0].lower()
 
 
+@pytest.mark.slow
 def test_the_command_writes_the_report(tmp_path):
     """The study's experiment declares other runs than the study has."""
     SimulatedStudy(pairs=10, name="demo", models=("lstm_tiny",)).write(tmp_path / "runs")

@@ -109,6 +109,7 @@ def test_coverage_is_counted_by_hand(study):
     assert table.loc["phenomenon", "covered"] == pytest.approx(1 / 3)
 
 
+@pytest.mark.slow
 def test_intervals_of_a_simulated_study_hold_its_truth(study):
     _, judged, slopes = study
     config = replace(CONFIG, coverage_studies=20)

@@ -218,6 +218,7 @@ def test_only_a_treebank_has_trees_of_its_own(tmp_path):
         annotate(compose("annotate", [*words, f"parser.path={tmp_path}/none.conllu"]))
 
 
+@pytest.mark.slow
 def test_errors_of_a_model_reach_the_command_from_its_processes(tmp_path, pipeline, small_parts):
     folder = tmp_path / "without"
     spacy_pipeline(folder, ("parser", "morphologizer"), updates=0)

@@ -58,6 +58,7 @@ def assert_goes_on_to_the_same_end(store: Path, runs: Path, folder: RunFolder, a
 
 
 @pytest.mark.parametrize(("number", "code"), [("USR2", START_AGAIN), ("TERM", 128 + signal.SIGTERM), ("INT", 130)])
+@pytest.mark.slow
 def test_a_signal_saves_the_run_and_ends_it(store, tmp_path, alone, number, code):
     process, folder = start(store, tmp_path / "runs")
     process.kill(getattr(signal, f"SIG{number}"))
