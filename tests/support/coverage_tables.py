@@ -128,6 +128,20 @@ def designs_coverage() -> str:
     return "\n".join([*lines, "", wrapped(text)])
 
 
+def lone_runs() -> str:
+    """Return the multiples of the error that limits need where a size has one run, beside those in use."""
+    table = pd.read_csv(RESULTS / "lone_runs.csv")
+    lines = [
+        "| runs | in use | needed on a line | bent, varies as much | three times | five times |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for runs, of in table.groupby("runs", sort=False):
+        line, bent = (of[of["curve"] == curve].set_index("apart")["needed"] for curve in ("line", "bent"))
+        cells = [of["used"].iloc[0], line.max(), *bent]
+        lines.append(f"| {runs} | {' | '.join(f'{cell:.1f}' for cell in cells)} |")
+    return "\n".join(lines)
+
+
 def hierarchical_coverage() -> str:
     """Return how often intervals of the hierarchical model and default ones hold the truth, and how it sampled."""
     table = pd.read_csv(RESULTS / "hierarchical_coverage.csv")
@@ -170,6 +184,7 @@ COVERAGE_BLOCKS = {
     "coverage of ablations": ablation_coverage,
     "coverage of reading times": reading_coverage,
     "coverage of designs": designs_coverage,
+    "lone runs": lone_runs,
     "coverage of new words": lexical_coverage,
     "coverage of the hierarchical model": hierarchical_coverage,
     "power of planned grids": planned_power,
