@@ -145,22 +145,25 @@ def lone_runs() -> str:
 def hierarchical_coverage() -> str:
     """Return how often intervals of the hierarchical model and default ones hold the truth, and how it sampled."""
     table = pd.read_csv(RESULTS / "hierarchical_coverage.csv")
+    levels = ["overall", "phenomenon", "paradigm"]
     lines = [
-        "| studies | slopes | hierarchical | default | width, of the default's |",
-        "| --- | --- | ---: | ---: | ---: |",
+        f"| studies | {' | '.join(levels)} | width | effective | divergences | refused | CPU s |",
+        f"| --- |{' ---: |' * (len(levels) + 5)}",
     ]
-    for row in table.to_dict("records"):
-        shares = f"{row['covered']:.1%} | {row['default_covered']:.1%} | {row['width'] / row['default_width']:.2f}"
-        lines.append(f"| {row['studies']} of {row['design']} | {row['level']} | {shares} |")
-    texts = []
     for design, of in table.groupby("design", sort=False):
-        one = of.iloc[0]
-        texts.append(
-            f"{design}: {one['median_cpu_seconds']:.0f} s of CPU a study in the median and up to {one['peak_gib']:.1f} "
-            f"GiB, {one['draws']:,} draws, of which a slope has at least {one['least_effective']:.0f} effective ones; "
-            f"divergences in all: {one['divergences']}; refused: {one['refused']} of {one['studies']} studies."
-        )
-    return "\n".join([*lines, "", *(wrapped(text) for text in texts)])
+        by, one = of.set_index("level"), of.iloc[0]
+        cells = [f"{by.loc[level, 'covered']:.1%} ({by.loc[level, 'default_covered']:.1%})" for level in levels]
+        cells += [
+            f"{(of['width'] / of['default_width']).mean():.2f}", f"{one['least_effective']:.0f}", one["divergences"],
+            one["refused"], f"{one['median_cpu_seconds']:.0f}",
+        ]  # fmt: skip
+        lines.append(f"| {one['studies']} of {design} | {' | '.join(map(str, cells))} |")
+    text = (
+        "In brackets: the default intervals. width: of the default's, mean over levels. effective: the fewest "
+        f"effective draws that a slope has of {table['draws'].max():,}. divergences: in all. Up to "
+        f"{table['peak_gib'].max():.1f} GiB."
+    )
+    return "\n".join([*lines, "", wrapped(text)])
 
 
 def planned_power() -> str:

@@ -9,7 +9,7 @@ from itertools import chain, repeat
 import numpy as np
 from scipy.linalg import null_space
 
-from analysis.curves.designs import Design, design_of
+from analysis.curves.designs import Design, design_of, sizes_of
 from analysis.curves.groups import rows_of
 from analysis.curves.intervals import ONE_TRAINING
 from analysis.curves.units import Units, units_of
@@ -32,7 +32,8 @@ class Counts:
     units: as of `units_of`. groups: their names. group, size, words: (L,) number of the group, label and mean words of
     the size. of: (R, L) 1 where a run is of that row. right, pairs: (R, K), scaled by `alike`. alike: (K,) pairs that a
     pair counts as (`chance_among_pairs`). seed: (R, J) 1 where a run is of a seed whose samples are nested; J may be 0.
-    overlap: (R,) share of text that samples of the run's size have in common. notes: groups that are left out, and why.
+    overlap: (R,) share of text that samples of the run's size have in common. notes: groups that are left out, and why;
+    sizes of one run.
     """
 
     units: Units
@@ -160,6 +161,7 @@ def counts_of(judged: Judgements) -> Counts | str:
             continue
         names.append(str(group))
         designs.append((rows, design))
+        notes += _alone(str(group), design, sizes_of(judged.runs.iloc[rows]))
     if not designs:
         return "; ".join(notes)
     runs = np.concatenate([rows for rows, _ in designs])
@@ -181,6 +183,21 @@ def counts_of(judged: Judgements) -> Counts | str:
         units, names, group, size, words, of, right * alike, np.broadcast_to(units.pairs * alike, right.shape), alike,
         _nested_seeds(designs), np.where(share > LEAST_SHARE, np.minimum(share, 1.0), 0.0), notes,
     )  # fmt: skip
+
+
+def _alone(group: str, design: Design, sizes: list[str]) -> list[str]:
+    """Return a note on the sizes of one run, as nothing but the model says how much runs differ there."""
+    alone = [size for size, count in zip(sizes, design.counts, strict=True) if count == 1]
+    if not alone:
+        return []
+    if len(alone) == len(sizes):
+        return [
+            f"{group}: one run a size: the hierarchical model sees only by the bends of curves how much runs differ"
+        ]
+    return [
+        f"{group}: one run at {', '.join(alone)}: the hierarchical model takes runs there to differ about as much as "
+        "at the other sizes; where they differ more, its intervals are too narrow"
+    ]
 
 
 def _nested_seeds(designs: list[tuple[Numbers, Design]]) -> Array:

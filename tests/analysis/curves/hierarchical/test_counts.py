@@ -80,11 +80,22 @@ def test_reasons_for_no_model():
     assert counts_of(one_size) == "a: not in the hierarchical model: one size only"
     both = judged_groups({"a": ([0.5, 0.6], [1000, 1000]), "b": ([0.5, 0.6], [1000, 2000])})
     left = counts_of(both)
-    assert (left.groups, left.notes) == (["b"], ["a: not in the hierarchical model: one size only"])
+    assert (left.groups, left.notes[0]) == (["b"], "a: not in the hierarchical model: one size only")
     assert left.right.shape == (2, 2)
     unknown = judged_groups({"a": ([0.5, 0.6], [1000, 2000])})
     unknown.pairs = unknown.pairs.assign(n_pairs=np.nan)
     assert counts_of(unknown) == "the number of pairs of some paradigms is not known"
+
+
+def test_sizes_of_one_run_are_named():
+    """Their judgements do not show how much runs differ there."""
+    runs = judged_groups({
+        "one each": ([0.5, 0.6], [1000, 2000]), "two": ([0.5] * 4, [1000, 1000, 2000, 2000]),
+        "mixed": ([0.5] * 4, [1000, 2000, 2000, 4000]),
+    })  # fmt: skip
+    first, second = counts_of(runs).notes
+    assert first.startswith("one each: one run a size: only bends of curves tell the hierarchical model")
+    assert second.startswith("mixed: one run at 1000, 4000: the hierarchical model takes runs there to differ about as")
 
 
 def test_nested_samples_have_seeds_and_overlapping_ones_shares():
