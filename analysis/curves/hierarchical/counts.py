@@ -191,9 +191,7 @@ def _alone(group: str, design: Design, sizes: list[str]) -> list[str]:
     if not alone:
         return []
     if len(alone) == len(sizes):
-        return [
-            f"{group}: one run a size: the hierarchical model sees only by the bends of curves how much runs differ"
-        ]
+        return [f"{group}: one run a size: only bends of curves tell the hierarchical model how much runs differ"]
     return [
         f"{group}: one run at {', '.join(alone)}: the hierarchical model takes runs there to differ about as much as "
         "at the other sizes; where they differ more, its intervals are too narrow"
