@@ -90,7 +90,13 @@ NEEDED = {
 }
 
 
-@pytest.mark.parametrize("together", [("model", "corpus", "benchmark", "logger"), ("tokenizer", "recipe")])
+@pytest.mark.parametrize(
+    "together",
+    [
+        pytest.param(("model", "corpus", "benchmark", "logger"), marks=pytest.mark.slow),
+        ("tokenizer", "recipe"),
+    ],
+)
 def test_every_option_of_a_group_converts_and_keeps_its_name(together):
     """Options of independent groups are composed together; a model's recipe has its name."""
     chosen = [[one for one in options(group) if group != "recipe" or one not in options("model")] for group in together]

@@ -43,6 +43,7 @@ def words(folder, *more):
     return [*TRAIN, f"paths.store={folder}/store", f"paths.runs={folder}/runs", *more]
 
 
+@pytest.mark.slow
 def test_what_is_imported_before_a_fork_starts_no_thread_and_no_gpu():
     command = [sys.executable, "-P", "-c", LOOK]
     looked = subprocess.run(command, env=environment() | ONE_THREAD, capture_output=True, text=True, check=True)

@@ -50,6 +50,7 @@ def test_the_command_writes_its_tables(tmp_path):
     assert (tmp_path / "blimp-mean_lp-shapes.csv").exists()
 
 
+@pytest.mark.slow
 def test_tables_become_sections_of_the_report(tmp_path):
     simulated = SimulatedStudy(sizes=SIX, pairs=30)
     simulated.write(tmp_path)

@@ -125,6 +125,7 @@ def test_other_goals(folder, goal, effect, further):
         assert "differences of 9 pairs of runs (lstm_tiny less txl_tiny, of one size and seed)" in done.stdout
 
 
+@pytest.mark.slow
 def test_stated_numbers_and_overrides_reach_the_grid(folder):
     words = (
         "experiment=blimp_small",

@@ -53,6 +53,7 @@ def result(folder, written):
     return result
 
 
+@pytest.mark.slow
 def test_delta_of_a_run_is_that_of_a_regression_written_out(result, written):
     words = made_up_table().assign(position=lambda table: table["number"], length=lambda table: table["word"].str.len())
     words["log_frequency"] = np.log2(words["frequency"])

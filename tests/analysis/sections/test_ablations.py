@@ -43,6 +43,7 @@ def exhibits(section):
     return {of.name: of for of in exhibits_of(section, report_of(section)) if of is not None}
 
 
+@pytest.mark.slow
 def test_runs_have_their_interventions(both):
     runs = both.judged.runs.drop_duplicates("group").set_index("group")[["filter", "action", "dose", "base"]]
     assert runs.loc["llama_tiny, full text"].tolist() == ["", "none", "1", "llama_tiny"]

@@ -126,6 +126,7 @@ def test_sections_are_in_the_report_with_their_files(tmp_path, browser):
     assert opened.charts == page.count('data-chart="')
 
 
+@pytest.mark.slow
 def test_text_of_exhibits_is_escaped(tmp_path):
     section = section_of(tmp_path / "runs", phenomena=DETERMINERS, models=("lstm_tiny",))
     section.judged.runs["group"] = EVIL

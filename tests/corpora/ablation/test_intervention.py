@@ -100,6 +100,7 @@ def test_samples_of_treatment_and_control_are_of_one_permutation(words):
 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.integers(0, 25), st.integers(0, 3))
+@pytest.mark.slow
 def test_a_dose_keeps_its_share_and_smaller_doses_keep_parts_of_larger_ones(words, kept, seed):
     options = (f"ablate.seed={seed}",)
     one = corpus_of(words, "remove", f"ablate.dose={kept}/25", *options).intervention

@@ -79,6 +79,7 @@ def test_pairs_are_minimal_new_and_fit_their_flags(paradigm, seed):
 
 @settings(max_examples=40)
 @given(st.sampled_from(ALL), st.integers(0, 2**40))
+@pytest.mark.slow
 def test_both_sentences_have_equally_many_entries_and_no_missing_form(paradigm, seed):
     """The drawn entries are compared before they are spelt."""
     template, rng = of(*paradigm), random.Random(seed)

@@ -46,6 +46,7 @@ print(torch.get_num_threads(), default, sum(faults() for _ in range(4)))
 """
 
 
+@pytest.mark.slow
 def test_freed_memory_is_reused():
     """An array of 256 MB has 65,536 pages (fewer where the system uses large ones), few of which fault again."""
     done = subprocess.run([sys.executable, "-c", PAGES], capture_output=True, text=True, check=True, cwd=ROOT)

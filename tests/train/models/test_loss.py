@@ -119,6 +119,7 @@ def test_a_token_far_below_the_others_has_a_finite_loss():
     assert weight.grad.tolist() == [[1.0], [-1.0]]
 
 
+@pytest.mark.slow
 def test_memory_stays_far_below_that_of_all_logits():
     """4,480 tokens of 50,000 words are 896 MB of logits, of which autograd would hold at least two copies."""
     code = """

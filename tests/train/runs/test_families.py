@@ -58,6 +58,7 @@ def test_parts_of_a_step_give_the_weights_of_the_whole(tmp_path):
         torch.testing.assert_close(left[name], right[name], rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_decoder_learns_and_its_scores_are_those_of_the_library(tmp_path):
     folder = train_run(compose("train", overrides(tmp_path, "gpt2", "runs", "recipe.batch=8")))
     perplexity = pd.read_csv(folder.metrics).valid_ppl.dropna()
