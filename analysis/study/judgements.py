@@ -315,7 +315,7 @@ def judged_by(study: Study, label: str, scores: Scores) -> Judgements:
     of_policy = one_policy(f"study={study.name}: {method} scores of {label}", runs, policies)
     by_group = {str(runs.at[run, "group"]): dict(policy) for run, policy in policies.items()}
     methods = {str(runs.at[run, "group"]): name for run, name in scores.methods.items()}
-    notes = [*study.notes, *of_policy, *_two_methods(methods), *_uneven(runs)]
+    notes = [*study.notes, *of_policy, *_two_methods(methods), *uneven(runs)]
     if "pair_id" in pairs and (faulty := faulty_note(label.partition("+")[0], pairs)):
         notes.append(f"{benchmark_name(label)}: {faulty}.")
     over = " or ".join(filter(None, scores.over))
@@ -382,7 +382,7 @@ def _some(runs: Sequence[Any]) -> str:
     return str(runs[0]) + (f" and {len(runs) - 1} more" if len(runs) > 1 else "")
 
 
-def _uneven(runs: pd.DataFrame) -> list[str]:
+def uneven(runs: pd.DataFrame) -> list[str]:
     """Note each group without some of its seeds at a size."""
     notes, unit = [], unit_of(runs)
     for group, part in runs.groupby("group", sort=True):

@@ -13,7 +13,7 @@ from analysis.curves.intervals import OVERLAP_LIMIT, SAME_TEXT
 from analysis.exhibits.tables.slopes import architecture
 from analysis.exhibits.tables.text import accuracy_text, title
 from analysis.study.collect import OF_TEXT, PIECES
-from analysis.study.judgements import Judgements, sized, unit_of
+from analysis.study.judgements import Judgements, sized, uneven, unit_of
 from eval.scores.names import benchmark_name, pairs_text
 from pairscale.sizes import readable_size
 
@@ -122,7 +122,7 @@ def warnings(judged: Judgements, ties: str) -> list[str]:
 def ruled_out(judged: Judgements) -> str:
     """Say in one sentence which of the usual explanations of a result do not apply; "" if all do."""
     unk, tied = _shares(judged, judged.unk).max(), _shares(judged, judged.tie).max()
-    texts = ["no run is missing"] if judged.problems.empty else []
+    texts = ["no run is missing"] if judged.problems.empty and not uneven(judged.runs) else []
     if judged.origin:
         unk, tied = math.nan, math.nan
     if _of_own_words(judged.label):

@@ -66,6 +66,14 @@ def test_what_does_not_explain_a_result_is_ruled_out():
     assert ruled_out(simulated_judgements(0.99, 0.25, cells=cells[:3], problems=problems)) == ""
 
 
+def test_no_run_is_said_to_be_missing_and_not_to_be():
+    """A size that lacks a seed of the others is a warning, and so not ruled out, whether or not a grid names it."""
+    judged = simulated_judgements(cells=(("lstm", "16k"), ("lstm", "32k")))
+    assert "no run is missing" in ruled_out(judged)
+    judged.runs.loc[judged.runs.index[-1], "seed"] = 99
+    assert ruled_out(judged) == "Ruled out: no pair holds <unk> and no pair is tied."
+
+
 @pytest.mark.parametrize(("vocabulary", "why"), [("pieces", "splits them into pieces"), ("text", "whole text")])
 def test_unseen_words_that_are_no_unk_are_not_ruled_out(vocabulary, why):
     """Subword tokenizers know every word as pieces, so that 0% of <unk> says nothing about words never seen."""
