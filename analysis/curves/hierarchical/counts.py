@@ -194,7 +194,7 @@ def _alone(group: str, design: Design, sizes: list[str]) -> list[str]:
         return [f"{group}: one run a size: only bends of curves tell the hierarchical model how much runs differ"]
     return [
         f"{group}: one run at {', '.join(alone)}: the hierarchical model takes runs there to differ about as much as "
-        "at the other sizes; where they differ more, its intervals are too narrow"
+        "at the other sizes; where they differ more, or the curve bends there, its intervals are too narrow"
     ]
 
 
