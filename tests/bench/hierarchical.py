@@ -34,8 +34,8 @@ from analysis.curves.hierarchical.posterior import Posterior, slope_rows
 from analysis.curves.hierarchical.sampling import Sampling
 from analysis.curves.units import Units, units_of
 from analysis.study.judgements import Judgements
-from pairscale.files import write_text
 from tests.bench.coverage import DESIGNS
+from tests.support.bench_tables import write_designs
 from tests.support.simulated_judgements import SimulatedJudgements
 
 RESULTS = Path(__file__).parents[2] / "analysis" / "results" / "hierarchical_coverage.csv"
@@ -44,6 +44,7 @@ PHENOMENA = (2, 9, 7, 5, 8, 2, 7, 2, 8, 7, 4, 6)  # paradigms of each of BLiMP's
 SMALL_PHENOMENA = (4,) * 5
 GRID = "10x5 published grid"
 SMALL = "4x3 grid of 20 paradigms"  # four paradigms of 200 pairs in each of five phenomena
+NAMES = [GRID, *(f"{GRID}, {models} models" for models in range(2, 10)), SMALL, *DESIGNS]  # order of the table
 
 
 @dataclass(frozen=True)
@@ -146,19 +147,10 @@ def summary(name: str, studies: list[pd.DataFrame]) -> pd.DataFrame:
     )  # fmt: skip
 
 
-def keep(part: pd.DataFrame, file: Path) -> None:
-    """Put the rows of a design into the table, in place of those there."""
-    table = part
-    if file.exists():
-        before = pd.read_csv(file)
-        table = pd.concat([before[~before["design"].isin(part["design"])], part], ignore_index=True)
-    write_text(file, table.to_csv(index=False, lineterminator="\n"))
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--grids", type=int, default=0)
-    parser.add_argument("--models", type=int, default=1, help="of each grid, on the same pairs")
+    parser.add_argument("--models", type=int, default=1, choices=range(1, 10), help="of each grid, on the same pairs")
     parser.add_argument("--studies", type=int, default=10)
     parser.add_argument("--designs", nargs="*", default=[], choices=[SMALL, *DESIGNS], metavar="NAME")
     parser.add_argument("--chains", type=int, default=2)
@@ -178,7 +170,7 @@ def main() -> None:
             studies: list[pd.DataFrame] = []
             for study in pool.map(partial(simulate, name=name, models=models, sampling=sampling), range(number)):
                 studies.append(study)
-                keep(part := summary(name, studies), arguments.csv)
+                write_designs(arguments.csv, part := summary(name, studies), NAMES)
             print(part.to_string(), flush=True)
 
 

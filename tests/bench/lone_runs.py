@@ -46,6 +46,7 @@ def table(draws: int) -> pd.DataFrame:
         size = np.repeat(np.arange(len(counts)), counts)
         design = Design(3.0 * size, size, np.concatenate([np.arange(count) for count in counts]), False)
         terms = run_terms(Interval.T_HC2, design, design.contrast)
+        # The degrees of HC2 are the same for any accuracies.
         used = student.ppf(0.5 + LEVEL / 2, terms.degrees(np.eye(len(size))[:, :1])[0])
         for curve, bends in BENDS.items():
             for apart in (1.0, 3.0, 5.0):

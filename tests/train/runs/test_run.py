@@ -67,14 +67,13 @@ FAMILIES = {
     "bert": MASKED, "roberta": MASKED, "gpt_bert": MASKED,
     "deberta_v2": [*MASKED, "sample.size=4k", "recipe.checkpoint_every=1333"],
 }  # fmt: skip
-QUICK = "lstm"
 
 
 @pytest.mark.parametrize(
     ("model", "more"),
     [
         *(
-            pytest.param(*case, id=case[0], marks=[] if case[0] == QUICK else pytest.mark.slow)
+            pytest.param(*case, id=case[0], marks=[] if case[0] == "lstm" else pytest.mark.slow)
             for case in FAMILIES.items()
         ),
         pytest.param("lstm", ADAM, id="lstm, Adam", marks=pytest.mark.slow),
