@@ -89,7 +89,7 @@ def match(study: Study, first: Judgements, second: Judgements, seed: int) -> Mat
     if not chosen[0].any():
         return None
     paradigms = pd.DataFrame(rows)
-    first, second = (_of_runs(judged, runs).select(mask) for judged, mask in zip((first, second), chosen, strict=True))
+    first, second = (judged.of_runs(runs).select(mask) for judged, mask in zip((first, second), chosen, strict=True))
     phenomenon = second.pairs["paradigm"].map(paradigms.set_index("paradigm")["phenomenon"])
     pairs = second.pairs.assign(phenomenon=phenomenon).sort_values(["phenomenon", "paradigm"], kind="stable")
     arrays = {name: getattr(second, name)[:, pairs.index] for name in ("outcome", "tie", "unk")}
@@ -101,12 +101,6 @@ def _with_lengths(study: Study, judged: Judgements, run: str) -> pd.DataFrame:
     scores, _ = read_scores(score_path(study.folders[run].scores(judged.label), judged.method))
     words = scores.assign(words=scores["good_words"] + scores["bad_words"]).drop_duplicates(["paradigm", "pair_id"])
     return judged.pairs.merge(words[["paradigm", "pair_id", "words"]], on=["paradigm", "pair_id"], how="left")
-
-
-def _of_runs(judged: Judgements, runs: Sequence[str]) -> Judgements:
-    rows = judged.runs.index.get_indexer(pd.Index(runs))
-    arrays = {name: getattr(judged, name)[rows] for name in ("outcome", "tie", "unk")}
-    return replace(judged, runs=judged.runs.iloc[rows], **arrays)
 
 
 def _change(a: Judgements, b: Judgements) -> Judgements:
@@ -148,7 +142,7 @@ def vocabulary_share(matched: Matched, config: CurvesConfig) -> pd.DataFrame:
     early = [run for runs in by_group for run in _smaller_half(runs).index]
     if not early:
         return pd.DataFrame(columns=SHARES)
-    any_words, known = (_of_runs(judged, early) for judged in (matched.first, matched.second))
+    any_words, known = (judged.of_runs(early) for judged in (matched.first, matched.second))
     units = units_of(any_words.pairs)
     fits = [fit_groups(judged, units, config.interval) for judged in (any_words, known)]
     fits.append(fit_groups(_change(any_words, known), replace(units, differences=True), config.interval))

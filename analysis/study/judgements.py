@@ -80,6 +80,12 @@ class Judgements:
         rows = self.pairs[pairs].reset_index(drop=True)
         return replace(self, pairs=rows, notes=[], unequal=pd.Series(dtype=float), **cut)
 
+    def of_runs(self, runs: Sequence[str]) -> Judgements:
+        """Return the judgements of some of the runs, in this order."""
+        rows = self.runs.index.get_indexer(pd.Index(runs))
+        cut = {name: getattr(self, name)[rows] for name in ("outcome", "tie", "unk")}
+        return replace(self, runs=self.runs.iloc[rows], **cut)
+
     @property
     def of_paradigms(self) -> bool:
         """True if judgements of single pairs are not known."""

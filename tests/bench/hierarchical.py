@@ -5,9 +5,11 @@
 
 Studies are those of tests/support/simulated_judgements.py: `--grids` published ones (ten sizes from 125k to 64M words,
 five seeds, BLiMP's 67 paradigms of 1,000 pairs in its 12 phenomena, whose levels and gains each grid draws anew), and
-`--studies` of each design of tests/bench/coverage.py, or of a small grid (SMALL). Intervals of both analyses are of
-slopes over new runs, for these pairs. One row for each design and level, written after each study: covered: of all
-units of the level together; worst: of the unit with the lowest coverage; width: mean.
+`--studies` of each design (those of tests/bench/coverage.py, and more with one run a size), or of a small grid (SMALL).
+Intervals of both analyses are of slopes over new runs, for these pairs, of the sizes that the model keeps, and of their
+differences between `--models`, of which every second gains half as much. One row for each design, quantity and level,
+written after each study: covered: of all units of the level together; worst: of the unit with the lowest coverage;
+width: mean.
 """
 
 import argparse
@@ -18,6 +20,7 @@ import zlib
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import combinations
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -27,14 +30,17 @@ import pandas as pd
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from analysis.config import CurvesConfig
+from analysis.curves.comparisons import slope_difference
 from analysis.curves.groups import fit_group, slope_limits
 from analysis.curves.hierarchical.checks import diagnose
-from analysis.curves.hierarchical.counts import counts_of
-from analysis.curves.hierarchical.posterior import Posterior, slope_rows
+from analysis.curves.hierarchical.counts import counts_of, without_lone_runs
+from analysis.curves.hierarchical.posterior import Posterior, difference_rows, slope_rows
 from analysis.curves.hierarchical.sampling import Sampling
 from analysis.curves.units import Units, units_of
+from analysis.simulation.coverage import slope_of
 from analysis.study.judgements import Judgements
-from tests.bench.coverage import DESIGNS
+from tests.bench.coverage import DESIGNS as COVERAGE_DESIGNS
+from tests.bench.coverage import LATE, half_as_steep
 from tests.support.bench_tables import write_designs
 from tests.support.simulated_judgements import SimulatedJudgements
 
@@ -44,7 +50,21 @@ PHENOMENA = (2, 9, 7, 5, 8, 2, 7, 2, 8, 7, 4, 6)  # paradigms of each of BLiMP's
 SMALL_PHENOMENA = (4,) * 5
 GRID = "10x5 published grid"
 SMALL = "4x3 grid of 20 paradigms"  # four paradigms of 200 pairs in each of five phenomena
-NAMES = [GRID, *(f"{GRID}, {models} models" for models in range(2, 10)), SMALL, *DESIGNS]  # order of the table
+DESIGNS = {
+    **COVERAGE_DESIGNS,
+    "4x1 line, x5 at the largest": SimulatedJudgements(1, 4, run_sd=(0.08, 0.08, 0.08, 0.4)),
+    "4x1 late, spread falls": SimulatedJudgements(1, 4, "late", (0.2, 0.1), paradigms=LATE),
+    "5,1,1,1 line, x5 at the largest": SimulatedJudgements((5, 1, 1, 1), 4, run_sd=(0.08, 0.08, 0.08, 0.4)),
+    "5,1,1,1 late, spread falls": SimulatedJudgements((5, 1, 1, 1), 4, "late", (0.2, 0.1), paradigms=LATE),
+}
+
+
+def named(design: str, models: int) -> str:
+    """Name a design of several models."""
+    return design if models == 1 else f"{design}, {models} models"
+
+
+NAMES = [named(design, models) for design in (GRID, SMALL, *DESIGNS) for models in range(1, 10)]  # order of the table
 
 
 @dataclass(frozen=True)
@@ -94,7 +114,7 @@ def judged_of(cell: SimulatedJudgements, outcomes: list[np.ndarray]) -> Judgemen
 
 
 def sampled(judged: Judgements, sampling: Sampling) -> Posterior:
-    counts = counts_of(judged)
+    counts = counts_of(without_lone_runs(judged)[0])
     assert not isinstance(counts, str), counts
     *_, (_, posterior) = sampling.sample(counts)
     assert posterior is not None
@@ -102,19 +122,31 @@ def sampled(judged: Judgements, sampling: Sampling) -> Posterior:
 
 
 def simulate(number: int, name: str, models: int, sampling: Sampling) -> pd.DataFrame:
-    """Return a row for each unit of a design's simulated study of models of the same truth, with both intervals."""
-    rng = np.random.default_rng([1, zlib.crc32(name.encode()), number])
+    """Return a row for each quantity and unit of a simulated study of models of a design, with both intervals."""
+    rng = np.random.default_rng([1, zlib.crc32(named(name, models).encode()), number])
     cell = DESIGNS.get(name) or grid(rng, small=name == SMALL)
-    draws = [cell.draw(rng, pairs) for pairs in [cell.draw_pairs(rng)] for _ in range(models)]
+    pairs = cell.draw_pairs(rng)
+    draws = [(half_as_steep(cell) if model % 2 else cell).draw(rng, pairs) for model in range(models)]
     started, cpu = time.perf_counter(), time.process_time()
     posterior = sampled(judged_of(cell, [outcome for outcome, _ in draws]), sampling)
-    table = slope_rows(posterior, CONFIG.confidence)
+    slopes, differences = (rows(posterior, CONFIG.confidence) for rows in (slope_rows, difference_rows))
     seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
-    fits = [fit_group("one", outcome, cell.design, cell.units, CONFIG.interval) for outcome, _ in draws]
-    low, high = (np.concatenate([slope_limits(fit, CONFIG)[end] for fit in fits]) for end in (0, 1))
-    quality = diagnose(posterior, table)
-    return table[["level", "name", "group", "low", "high"]].assign(
-        truth=np.concatenate([cell.slope_of(expected) for _, expected in draws]), default_low=low, default_high=high,
+    sizes = np.unique(np.array(posterior.counts.size, dtype=int))  # those left out are of one run
+    runs = np.isin(cell.design.size, sizes)
+    design = cell.design.of(runs)
+    fits = [fit_group("one", of[runs], design, cell.units, CONFIG.interval) for of, _ in draws]
+    apart = np.full(design.cluster.max() + 1, -1)
+    truths = [slope_of(cell.at[sizes], expected[sizes], cell.units) for _, expected in draws]
+    limits = [slope_limits(fit, CONFIG)[:2] for fit in fits]
+    for (fit, truth), (other, less) in combinations(zip(fits, truths, strict=True), 2):
+        of_both = slope_difference(fit, other, CONFIG, apart)
+        limits.append([of_both["low"], of_both["high"]])
+        truths.append(truth - less)
+    low, high = np.concatenate(limits, axis=1)
+    quality = diagnose(posterior, slopes, differences)
+    table = pd.concat([slopes.assign(quantity="slope"), differences.assign(quantity="difference")], ignore_index=True)
+    return table[["quantity", "level", "name", "group", "low", "high"]].assign(
+        truth=np.concatenate(truths), default_low=low, default_high=high,
         seconds=seconds, cpu=cpu, divergences=posterior.divergences, r_hat=quality.r_hat, effective=quality.effective,
         refused=quality.refused != "", draws=posterior.number, steps=posterior.steps, number=number,
         peak=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
@@ -122,16 +154,17 @@ def simulate(number: int, name: str, models: int, sampling: Sampling) -> pd.Data
 
 
 def summary(name: str, studies: list[pd.DataFrame]) -> pd.DataFrame:
-    """Return a row for each level; coverage of units without a default interval is NaN."""
+    """Return a row for each quantity and level; coverage of units without a default interval is NaN."""
     table = pd.concat(studies, ignore_index=True)
     rows = []
-    for level, of in table.groupby("level", sort=False):
+    for (quantity, level), of in table.groupby(["quantity", "level"], sort=False):
         inside = of["low"].le(of["truth"]) & of["truth"].le(of["high"])
         default = (of["default_low"].le(of["truth"]) & of["truth"].le(of["default_high"])).astype(float)
         default[of["default_low"].isna()] = np.nan
         one = of.drop_duplicates(["number"])
         rows.append({
-            "design": name, "level": level, "units": len(of) // len(studies), "studies": len(studies),
+            "design": name, "quantity": quantity, "level": level,
+            "units": len(of) // len(studies), "studies": len(studies),
             "covered": inside.mean(), "worst": inside.groupby(of["name"]).mean().min(),
             "default_covered": default.mean(), "default_worst": default.groupby(of["name"]).mean().min(),
             "width": (of["high"] - of["low"]).mean(), "default_width": (of["default_high"] - of["default_low"]).mean(),
@@ -150,7 +183,7 @@ def summary(name: str, studies: list[pd.DataFrame]) -> pd.DataFrame:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--grids", type=int, default=0)
-    parser.add_argument("--models", type=int, default=1, choices=range(1, 10), help="of each grid, on the same pairs")
+    parser.add_argument("--models", type=int, default=1, choices=range(1, 10), help="of each study, on the same pairs")
     parser.add_argument("--studies", type=int, default=10)
     parser.add_argument("--designs", nargs="*", default=[], choices=[SMALL, *DESIGNS], metavar="NAME")
     parser.add_argument("--chains", type=int, default=2)
@@ -161,16 +194,16 @@ def main() -> None:
     arguments = parser.parse_args()
     threads = 2 if arguments.processes == 1 else 1
     sampling = Sampling(arguments.chains, arguments.warmup, arguments.draws, threads=threads)
-    grids = GRID if arguments.models == 1 else f"{GRID}, {arguments.models} models"
-    work = [(grids, arguments.grids, arguments.models)] if arguments.grids else []
-    work += [(name, arguments.studies, 1) for name in arguments.designs]
+    work = [(GRID, arguments.grids)] if arguments.grids else []
+    work += [(name, arguments.studies) for name in arguments.designs]
+    models = arguments.models
     # Spawned: the threads of JAX do not survive a fork.
     with ProcessPoolExecutor(arguments.processes, get_context("spawn")) as pool:
-        for name, number, models in work:
+        for name, number in work:
             studies: list[pd.DataFrame] = []
             for study in pool.map(partial(simulate, name=name, models=models, sampling=sampling), range(number)):
                 studies.append(study)
-                write_designs(arguments.csv, part := summary(name, studies), NAMES)
+                write_designs(arguments.csv, part := summary(named(name, models), studies), NAMES)
             print(part.to_string(), flush=True)
 
 

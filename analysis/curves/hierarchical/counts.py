@@ -9,7 +9,7 @@ from itertools import chain, repeat
 import numpy as np
 from scipy.linalg import null_space
 
-from analysis.curves.designs import Design, design_of, sizes_of
+from analysis.curves.designs import Design, design_of, is_trajectory
 from analysis.curves.groups import rows_of
 from analysis.curves.intervals import ONE_TRAINING
 from analysis.curves.units import Units, units_of
@@ -32,8 +32,7 @@ class Counts:
     units: as of `units_of`. groups: their names. group, size, words: (L,) number of the group, label and mean words of
     the size. of: (R, L) 1 where a run is of that row. right, pairs: (R, K), scaled by `alike`. alike: (K,) pairs that a
     pair counts as (`chance_among_pairs`). seed: (R, J) 1 where a run is of a seed whose samples are nested; J may be 0.
-    overlap: (R,) share of text that samples of the run's size have in common. notes: groups that are left out, and why;
-    sizes of one run.
+    overlap: (R,) share of text that samples of the run's size have in common. notes: groups that are left out, and why.
     """
 
     units: Units
@@ -161,7 +160,6 @@ def counts_of(judged: Judgements) -> Counts | str:
             continue
         names.append(str(group))
         designs.append((rows, design))
-        notes += _alone(str(group), design, sizes_of(judged.runs.iloc[rows]))
     if not designs:
         return "; ".join(notes)
     runs = np.concatenate([rows for rows, _ in designs])
@@ -185,17 +183,23 @@ def counts_of(judged: Judgements) -> Counts | str:
     )  # fmt: skip
 
 
-def _alone(group: str, design: Design, sizes: list[str]) -> list[str]:
-    """Return a note on the sizes of one run, as nothing but the model says how much runs differ there."""
-    alone = [size for size, count in zip(sizes, design.counts, strict=True) if count == 1]
-    if not alone:
-        return []
-    if len(alone) == len(sizes):
-        return [f"{group}: one run a size: only bends of curves tell the hierarchical model how much runs differ"]
-    return [
-        f"{group}: one run at {', '.join(alone)}: the hierarchical model takes runs there to differ about as much as "
-        "at the other sizes; where they differ more, or the curve bends there, its intervals are too narrow"
-    ]
+def without_lone_runs(judged: Judgements) -> tuple[Judgements, list[str]]:
+    """Leave out the only run of a size in groups that have two sizes of several runs, and note which sizes these are.
+
+    Nothing shows how much runs differ there. The model would take it to be about as much as at the other sizes, and
+    where it is more, or the curve bends there, intervals of the slope were too narrow (docs/benchmarks.md).
+    """
+    left_out, notes = np.zeros(len(judged.runs), dtype=bool), []
+    for group, part in judged.runs.groupby("group", sort=False):
+        runs = part.groupby("size")["sample_words"].agg(["count", "mean"]).sort_values("mean")["count"]
+        alone = runs.index[runs == 1]
+        if 0 < len(alone) <= len(runs) - 2 and not is_trajectory(part):
+            left_out |= ((judged.runs["group"] == group) & judged.runs["size"].isin(alone)).to_numpy()
+            notes.append(
+                f"{group}: one run at {', '.join(map(str, alone))}: left out of the hierarchical model, as nothing "
+                "shows how much runs differ there; its slopes, and the default ones beside them, are of the other sizes"
+            )
+    return judged.of_runs([*judged.runs.index[~left_out]]) if notes else judged, notes
 
 
 def _nested_seeds(designs: list[tuple[Numbers, Design]]) -> Array:

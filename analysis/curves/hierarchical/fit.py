@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from analysis.config import CurvesConfig
-from analysis.curves.fit import ALL_PAIRS, Curves
-from analysis.curves.hierarchical.counts import counts_of
+from analysis.curves.fit import ALL_PAIRS, Curves, fit_curves
+from analysis.curves.hierarchical.counts import counts_of, without_lone_runs
 from analysis.curves.hierarchical.diagnosis import Diagnosis
 from analysis.study.judgements import Judgements
 from pairscale.errors import InputError
@@ -25,10 +25,10 @@ SAME, OTHER, APART = "", "another direction", "no value in common"  # an interva
 class Hierarchical:
     """What the hierarchical model says of a study.
 
-    slopes: posterior.SLOPE_COLUMNS, and of the default analysis default, default_low, default_high (for these pairs)
-    and beside (SAME, OTHER: one interval holds 0 or lies on the other side of it, APART). differences:
-    posterior.DIFFERENCE_COLUMNS. ranks: posterior.rank_rows. predictive: checks.predictive_rows. diagnosis: of the
-    sampler. notes: groups that are left out.
+    slopes: posterior.SLOPE_COLUMNS, and of the default analysis of the same runs default, default_low, default_high
+    (for these pairs) and beside (SAME, OTHER: one interval holds 0 or lies on the other side of it, APART).
+    differences: posterior.DIFFERENCE_COLUMNS. ranks: posterior.rank_rows. predictive: checks.predictive_rows.
+    diagnosis: of the sampler. notes: groups and sizes that are left out.
     """
 
     slopes: pd.DataFrame
@@ -62,17 +62,20 @@ def fit_hierarchical(
 ) -> Iterator[tuple[int, Hierarchical | str | None]]:
     """Sample the model; yield (iterations done since, None), and at the end the results, or why there are none.
 
-    `curves`: of the default analysis. Raises InputError if the sampler is not installed.
+    `curves`: of the default analysis of all runs. Raises InputError if the sampler is not installed.
     """
     check_sampler()
     from analysis.curves.hierarchical.checks import diagnose, predictive_rows  # what needs the extra
     from analysis.curves.hierarchical.posterior import difference_rows, rank_rows, slope_rows
     from analysis.curves.hierarchical.sampling import Sampling
 
+    judged, alone = without_lone_runs(judged)
     counts = counts_of(judged)
     if isinstance(counts, str):
         yield 0, counts
         return
+    if alone:
+        curves = fit_curves(judged, config)
     sampling = Sampling(config.chains, config.draws, config.draws, config.seed, min(config.chains, available_cores()))
     for done, posterior in sampling.sample(counts):
         if posterior is None:
@@ -82,7 +85,8 @@ def fit_hierarchical(
         rng = np.random.default_rng([config.seed, 2])
         yield done, Hierarchical(
             beside_default(slopes, curves), differences, rank_rows(posterior, config.acquisition_margin),
-            predictive_rows(posterior, config.confidence, rng), diagnose(posterior, slopes, differences), counts.notes,
+            predictive_rows(posterior, config.confidence, rng), diagnose(posterior, slopes, differences),
+            [*alone, *counts.notes],
         )  # fmt: skip
 
 

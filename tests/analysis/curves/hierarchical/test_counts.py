@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from analysis.curves.hierarchical.counts import chance_among_pairs, counts_of
+from analysis.curves.hierarchical.counts import chance_among_pairs, counts_of, without_lone_runs
 from analysis.curves.units import units_of
 from tests.bench.hierarchical import judged_of
 from tests.support.judged_runs import judged_from, judged_groups
@@ -87,15 +87,29 @@ def test_reasons_for_no_model():
     assert counts_of(unknown) == "the number of pairs of some paradigms is not known"
 
 
-def test_sizes_of_one_run_are_named():
-    """Their judgements do not show how much runs differ there."""
-    runs = judged_groups({
+def test_the_only_run_of_a_size_is_left_out_where_two_sizes_have_several():
+    """Nothing shows how much runs differ there; with one run a size, bends of the curve do."""
+    judged = judged_groups({
         "one each": ([0.5, 0.6], [1000, 2000]), "two": ([0.5] * 4, [1000, 1000, 2000, 2000]),
-        "mixed": ([0.5] * 4, [1000, 2000, 2000, 4000]),
+        "mixed": ([0.5, 0.6, 0.7, 0.8, 0.9, 1.0], [1000, 2000, 2000, 4000, 4000, 8000]),
+        "one of several": ([0.5] * 4, [1000, 1000, 2000, 4000]),
     })  # fmt: skip
-    first, second = counts_of(runs).notes
-    assert first.startswith("one each: one run a size: only bends of curves tell the hierarchical model")
-    assert second.startswith("mixed: one run at 1000, 4000: the hierarchical model takes runs there to differ about as")
+    kept, notes = without_lone_runs(judged)
+    (note,) = notes
+    assert note.startswith("mixed: one run at 1000, 8000: left out of the hierarchical model, as nothing shows how")
+    assert kept.runs.loc[kept.runs["group"] == "mixed", "sample_words"].tolist() == [2000, 2000, 4000, 4000]
+    assert len(kept.runs) == len(judged.runs) - 2
+    rows = judged.runs.index.get_indexer(kept.runs.index)
+    np.testing.assert_array_equal(kept.outcome, judged.outcome[rows])
+    assert counts_of(kept).right.shape == (len(kept.runs), 2)
+    assert without_lone_runs(kept) == (kept, [])
+
+
+def test_checkpoints_of_one_training_are_left_out_as_groups():
+    judged = judged_groups({"mixed": ([0.5] * 5, [1000, 2000, 2000, 4000, 4000])})
+    judged.runs["training"] = "one"
+    assert without_lone_runs(judged) == (judged, [])
+    assert counts_of(judged).startswith("mixed: not in the hierarchical model: checkpoints of one training")
 
 
 def test_nested_samples_have_seeds_and_overlapping_ones_shares():
