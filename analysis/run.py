@@ -205,7 +205,7 @@ class Analysis:
             return
         judged.notes += [f"{note}." for note in result.notes]
         section.hierarchical = result
-        section.pooled = hierarchical_findings(result, config.confidence)
+        section.pooled = hierarchical_findings(result, judged.unit, config.confidence)
         if not result.diagnosis.refused:
             section.tables["hierarchical-rank-probabilities"] = result.ranks
 

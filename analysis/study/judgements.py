@@ -160,6 +160,11 @@ def sized(size: str, unit: str) -> str:
     return readable_size(size if " " in size else f"{size} {unit}")
 
 
+def span(first: str, last: str, unit: str) -> str:
+    """Name a range of sizes: "31,250 to 1M words"."""
+    return f"{readable_size(first)} to {sized(last, unit)}"
+
+
 def score_labels(study: Study, benchmark: str | None = None) -> list[str]:
     """Return the labels of a study's scores, pairs first: "blimp", "blimp+context-eos-32", "cprag".
 

@@ -109,8 +109,9 @@ def judged_of(cell: SimulatedJudgements, outcomes: list[np.ndarray]) -> Judgemen
     paradigms = units.table[units.table["level"] == "paradigm"]
     pairs = paradigms.loc[paradigms.index.repeat(cell.pairs), ["phenomenon", "name"]].reset_index(drop=True)
     pairs = pairs.rename(columns={"name": "paradigm"}).assign(pair_id=[f"{p}" for p in range(len(pairs))])
-    none = np.zeros((1, 1), dtype=bool)
-    return Judgements("b", "lp", "d", {}, runs, pairs, np.concatenate(outcomes), none, none, pd.DataFrame())
+    outcome = np.concatenate(outcomes)
+    none = np.zeros(outcome.shape, dtype=bool)
+    return Judgements("b", "lp", "d", {}, runs, pairs, outcome, none, none, pd.DataFrame())
 
 
 def sampled(judged: Judgements, sampling: Sampling) -> Posterior:

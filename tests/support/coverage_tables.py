@@ -150,14 +150,15 @@ def hierarchical_coverage() -> str:
         f"| studies | {' | '.join(levels)} | width | effective | divergences | refused | CPU s |",
         f"| --- |{' ---: |' * (len(levels) + 5)}",
     ]
-    for design, of in table.groupby("design", sort=False):
+    for (design, quantity), of in table.groupby(["design", "quantity"], sort=False):
         by, one = of.set_index("level"), of.iloc[0]
+        what = "" if quantity == "slope" else f": {quantity}s"
         cells = [f"{by.loc[level, 'covered']:.1%} ({by.loc[level, 'default_covered']:.1%})" for level in levels]
         cells += [
             f"{(of['width'] / of['default_width']).mean():.2f}", f"{one['least_effective']:.0f}", one["divergences"],
             one["refused"], f"{one['median_cpu_seconds']:.0f}",
         ]  # fmt: skip
-        lines.append(f"| {one['studies']} of {design} | {' | '.join(map(str, cells))} |")
+        lines.append(f"| {one['studies']} of {design}{what} | {' | '.join(map(str, cells))} |")
     text = (
         "In brackets: the default intervals. width: of the default's, mean over levels. effective: the fewest "
         f"effective draws that a slope has of {table['draws'].max():,}. divergences: in all. Up to "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, repeat
+from typing import Any
 
 import numpy as np
 from scipy.linalg import null_space
@@ -47,6 +48,11 @@ class Counts:
     seed: Array
     overlap: Array
     notes: list[str]
+
+    def extent(self, rows: Numbers) -> dict[str, Any]:
+        """Return how many sizes some rows (of L) are, and the smallest and the largest."""
+        of = rows[np.argsort(self.words[rows])]
+        return {"sizes": len(of), "from_size": self.size[of[0]], "to_size": self.size[of[-1]]}
 
     @cached_property
     def doublings(self) -> Array:

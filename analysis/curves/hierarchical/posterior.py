@@ -15,23 +15,14 @@ from analysis.curves.hierarchical.counts import Counts
 from analysis.curves.variance import Array, Numbers
 
 SLOPES, ACQUISITION = "slope", "acquisition"  # what units are ranked by
+_EXTENT = ["sizes", "from_size", "to_size"]  # Counts.extent
 SLOPE_COLUMNS = [
-    "group", "level", "name", "phenomenon", "paradigms", "sizes", "slope", "low", "high", "rises", "rank", "rank_low",
+    "group", "level", "name", "phenomenon", "paradigms", *_EXTENT, "slope", "low", "high", "rises", "rank", "rank_low",
     "rank_high", "r_hat", "effective",
 ]  # fmt: skip
 DIFFERENCE_COLUMNS = [
-    "group",
-    "other",
-    "level",
-    "name",
-    "difference",
-    "low",
-    "high",
-    "steeper",
-    "sizes",
-    "r_hat",
-    "effective",
-]
+    "group", "other", "level", "name", "difference", "low", "high", "steeper", *_EXTENT, "r_hat", "effective"
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -105,7 +96,8 @@ def slope_rows(posterior: Posterior, confidence: float) -> pd.DataFrame:
         low, high = limits(draws, confidence)
         r_hat, effective = diagnosed(draws)
         table = posterior.counts.units.table.assign(
-            group=group, sizes=len(posterior.rows(group)), slope=draws.mean(axis=(0, 1)), low=low, high=high,
+            group=group, **posterior.counts.extent(posterior.rows(group)),
+            slope=draws.mean(axis=(0, 1)), low=low, high=high,
             rises=(draws > 0).mean(axis=(0, 1)), r_hat=r_hat, effective=effective,
             rank=np.nan, rank_low=np.nan, rank_high=np.nan,
         )  # fmt: skip
@@ -137,7 +129,7 @@ def difference_rows(posterior: Posterior, confidence: float) -> pd.DataFrame:
         low, high = limits(draws, confidence)
         r_hat, effective = diagnosed(draws)
         parts.append(counts.units.table.assign(
-            group=first, other=second, difference=draws.mean(axis=(0, 1)), low=low, high=high, sizes=len(labels),
+            group=first, other=second, difference=draws.mean(axis=(0, 1)), low=low, high=high, **counts.extent(of),
             steeper=(draws > 0).mean(axis=(0, 1)), r_hat=r_hat, effective=effective,
         )[DIFFERENCE_COLUMNS])  # fmt: skip
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=DIFFERENCE_COLUMNS)

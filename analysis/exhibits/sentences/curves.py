@@ -13,9 +13,8 @@ from analysis.curves.intervals import OVERLAP_LIMIT, SAME_TEXT
 from analysis.exhibits.tables.slopes import architecture
 from analysis.exhibits.tables.text import accuracy_text, title
 from analysis.study.collect import OF_TEXT, PIECES
-from analysis.study.judgements import Judgements, sized, uneven, unit_of
+from analysis.study.judgements import Judgements, sized, span, uneven, unit_of
 from eval.scores.names import benchmark_name, pairs_text
-from pairscale.sizes import readable_size
 
 # Shares of pairs, at any size of any curve, from which a warning stands before the findings. Most slopes are about .01
 # per doubling, as large as that of a share of ties that falls by .01; <unk> changes accuracies by a part of its share.
@@ -52,11 +51,11 @@ def extent(runs: pd.DataFrame) -> str:
     sizes = runs.groupby("size")["sample_words"].mean().sort_values().index
     groups = plural(runs["group"].nunique(), "curve")
     if len(sizes) > 1:
-        span = f"{plural(len(sizes), 'size')} from {readable_size(sizes[0])} to {sized(sizes[-1], unit)}"
+        over = f"{plural(len(sizes), 'size')} from {span(sizes[0], sizes[-1], unit)}"
     else:
-        span = f"one size, {sized(sizes[0], unit)}"
+        over = f"one size, {sized(sizes[0], unit)}"
     seeds = joined([str(seed) for seed in sorted(runs["seed"].unique())])
-    return f"{plural(len(runs), 'run')}: {groups}, {span}, seed{'s' if runs['seed'].nunique() > 1 else ''} {seeds}"
+    return f"{plural(len(runs), 'run')}: {groups}, {over}, seed{'s' if runs['seed'].nunique() > 1 else ''} {seeds}"
 
 
 def lead(judged: Judgements) -> str:
@@ -234,7 +233,7 @@ def _unequal_ranges(runs: pd.DataFrame) -> list[str]:
     if len(set(sizes.values())) < 2:
         return []
     ranges = joined([
-        f"{group} has {plural(len(of), 'size')}, {readable_size(of[0])} to {sized(of[-1], unit)}" if len(of) > 1
+        f"{group} has {plural(len(of), 'size')}, {span(of[0], of[-1], unit)}" if len(of) > 1
         else f"{group} has one, {sized(of[0], unit)}"
         for group, of in sizes.items()
     ])  # fmt: skip

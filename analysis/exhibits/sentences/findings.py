@@ -15,8 +15,7 @@ from analysis.curves.fit import ALL_PAIRS, UNK_FREE, Curves
 from analysis.curves.p_values import ALPHA
 from analysis.exhibits.sentences.curves import in_text, joined, plural
 from analysis.exhibits.tables.text import accuracy_text, direction, interval_text, slope_text, supported_digits
-from analysis.study.judgements import sized
-from pairscale.sizes import readable_size
+from analysis.study.judgements import sized, span
 
 UNCORRECTED = "not corrected for multiple comparisons"
 LISTED = 6  # phenomena that a sentence names, unless they fall: those are all named
@@ -90,7 +89,7 @@ def _curve(rows: pd.DataFrame, at: pd.DataFrame, free: pd.DataFrame, unit: str, 
     before, after = f"{accuracy_text(first['accuracy'])} at {small}", f"{accuracy_text(last['accuracy'])} at {large}"
     if math.isnan(whole["slope"]):
         return f"overall accuracy {before}; {whole['note']}.", ""
-    span = f"{readable_size(first['size'])} to {large}"
+    over = span(first["size"], last["size"], unit)
     if whole["sizes"] == 2:
         doublings = math.log2(last["words"] / first["words"])
         overall = _difference(whole, doublings, f"{before}, {after}", interval)
@@ -99,10 +98,10 @@ def _curve(rows: pd.DataFrame, at: pd.DataFrame, free: pd.DataFrame, unit: str, 
         details = _by_direction(phenomena, verbs, interval)
         return " ".join([overall, *without]), " ".join([*details, *_below_chance(phenomena, at, verbs[0])])
     ends = f"{before}, {after}" + (", below chance at all sizes" if (of_whole["accuracy"] < CHANCE).all() else "")
-    overall = _slope(whole, span, ends, interval)
+    overall = _slope(whole, over, ends, interval)
     without = _without_unk(free, 1, " per doubling", ("rises by", "falls by"), interval)
     details = _by_direction(phenomena, ("rises", "falls"), interval) + _below_chance(phenomena, at, "rises")
-    details += [*_steepest(phenomena, interval), *_rejected(phenomena, span)]
+    details += [*_steepest(phenomena, interval), *_rejected(phenomena, over)]
     return " ".join([overall, *without]), " ".join(details)
 
 
@@ -296,11 +295,11 @@ def _compared(row: pd.Series, bent: set[str], number: str, unit: str, interval: 
     difference, limits = _numbers(row["difference"], row["low"], row["high"])
     holm = f"{p_is(row['p_holm'])} after Holm's correction for {number}"
     numbers = f"{difference} per doubling ({interval} {limits}; {holm})"
-    span = f"{readable_size(row['from_size'])} to {sized(row['to_size'], unit)}"
+    sizes = span(row["from_size"], row["to_size"], unit)
     if row["sizes"] == 2:
-        over, what = f"from {span}, the two sizes that both have", "changes in overall accuracy"
+        over, what = f"from {sizes}, the two sizes that both have", "changes in overall accuracy"
     else:
-        over, what = f"over the {int(row['sizes'])} sizes that both have ({span})", "overall slopes"
+        over, what = f"over the {int(row['sizes'])} sizes that both have ({sizes})", "overall slopes"
     within = -row["margin"] < row["low"] and row["high"] < row["margin"]
     if row["p_holm"] < ALPHA and direction(row["low"], row["high"]):
         text = f"their {what} differ {over}: {numbers}."
@@ -314,7 +313,7 @@ def _compared(row: pd.Series, bent: set[str], number: str, unit: str, interval: 
     curved = [group for group in (row["group"], row["other"]) if group in bent]
     if curved and row["sizes"] > 2:
         text += (
-            f" A straight line is rejected for {joined(curved)}, so this compares average slopes over {span}, not the "
+            f" A straight line is rejected for {joined(curved)}, so this compares average slopes over {sizes}, not the "
             "rates at any size."
         )
     return text

@@ -8,6 +8,7 @@ from analysis.exhibits.sentences.acquisition import named
 from analysis.exhibits.sentences.curves import in_text, joined, plural
 from analysis.exhibits.sentences.findings import Finding
 from analysis.exhibits.tables.text import direction, interval_text, slope_text, supported_digits
+from analysis.study.judgements import span
 
 SURE = 0.95  # posterior probability from which a rank is named
 LEVELS = ("overall", "phenomenon", "paradigm")
@@ -17,17 +18,22 @@ BESIDE = (
 )
 
 
-def hierarchical_findings(of: Hierarchical, confidence: float) -> list[Finding]:
-    """Return the main results of each curve and difference; only the refusal where the sampler failed."""
+def hierarchical_findings(of: Hierarchical, unit: str, confidence: float) -> list[Finding]:
+    """Return the main results of each curve and difference; only the refusal where the sampler failed.
+
+    `unit`: what sizes count ("words").
+    """
     if of.diagnosis.refused:
         return [Finding("hierarchical model", refusal(of.diagnosis))]
     return [
         Finding("hierarchical model", BESIDE),
         *(
-            Finding(f"{group}, hierarchical model", slope_sentence(rows, of.ranks, confidence), beside_sentence(rows))
+            Finding(
+                f"{group}, hierarchical model", slope_sentence(rows, of.ranks, unit, confidence), beside_sentence(rows)
+            )
             for group, rows in of.slopes.groupby("group", sort=False)
         ),
-        *(Finding(f"{row['group']} and {row['other']}, hierarchical model", difference_sentence(row, confidence))
+        *(Finding(f"{row['group']} and {row['other']}, hierarchical model", difference_sentence(row, unit, confidence))
           for _, row in of.differences[of.differences["level"] == "overall"].iterrows()),
     ]  # fmt: skip
 
@@ -53,7 +59,7 @@ def sampler_sentence(diagnosis: Diagnosis) -> str:
     return f"{done}; R-hat, effective draws and divergences are as recommended (Vehtari et al. 2021)."
 
 
-def slope_sentence(rows: pd.DataFrame, ranks: pd.DataFrame, confidence: float) -> str:
+def slope_sentence(rows: pd.DataFrame, ranks: pd.DataFrame, unit: str, confidence: float) -> str:
     """Describe one curve's overall slope, its phenomena by direction, and the one that is surely the steepest.
 
     rows: of the curve in Hierarchical.slopes; ranks: Hierarchical.ranks.
@@ -61,7 +67,9 @@ def slope_sentence(rows: pd.DataFrame, ranks: pd.DataFrame, confidence: float) -
     whole = rows[rows["level"] == "overall"].iloc[0]
     verb = direction(whole["low"], whole["high"])
     rate = _interval(whole["slope"], whole["low"], whole["high"], confidence)
-    text = f"accuracy {verb}, {rate}." if verb else f"the runs do not show whether accuracy changes, {rate}."
+    over = span(whole["from_size"], whole["to_size"], unit)
+    text = f"accuracy {verb} over {over}" if verb else f"the runs do not show whether accuracy changes over {over}"
+    text += f", {rate}."
     phenomena = rows[rows["level"] == "phenomenon"]
     if len(phenomena) < 2:
         return text
@@ -113,17 +121,17 @@ def beside_sentence(rows: pd.DataFrame) -> str:
     )
 
 
-def difference_sentence(row: pd.Series, confidence: float) -> str:
-    """Compare the overall slopes of two curves; row: of Hierarchical.differences."""
+def difference_sentence(row: pd.Series, unit: str, confidence: float) -> str:
+    """Compare the overall slopes of two curves over the sizes of both; row: of Hierarchical.differences."""
     verb = direction(row["low"], row["high"])
     difference, low, high = row["difference"], row["low"], row["high"]
     if verb == "falls":
         difference, low, high = -difference, -high, -low
-    rate = _interval(difference, low, high, confidence)
+    rate, over = _interval(difference, low, high, confidence), span(row["from_size"], row["to_size"], unit)
     if not verb:
-        return f"it is open whether their slopes differ, {rate}."
+        return f"it is open whether their slopes differ over {over}, {rate}."
     steeper, other = (row["group"], row["other"]) if verb == "rises" else (row["other"], row["group"])
-    return f"the slope of {steeper} is above that of {other}, {rate}."
+    return f"the slope of {steeper} is above that of {other} over {over}, {rate}."
 
 
 def predictive_sentence(rows: pd.DataFrame, quantity: str, confidence: float) -> str:

@@ -29,6 +29,7 @@ from analysis.exhibits.tables.text import (
 )
 from analysis.sections.hierarchical.figures import predictive_chart, ranks_chart, shrinkage_chart, slopes_chart
 from analysis.sections.section import Report, Section, contributes
+from pairscale.sizes import readable_size
 
 QUESTION = (
     "for new samples of text and initialisations, on these pairs, as the default interval for these pairs; slopes are "
@@ -45,9 +46,9 @@ def hierarchical(section: Section, report: Report) -> list[Exhibit | None]:
     if of.diagnosis.refused:
         return [sampler_exhibit(of.diagnosis)]
     return [
-        slopes_exhibit(of, report.confidence),
+        slopes_exhibit(of, section.judged.unit, report.confidence),
         ranks_exhibit(of, report.confidence),
-        differences_exhibit(of, report.confidence),
+        differences_exhibit(of, section.judged.unit, report.confidence),
         predictive_exhibit(section, of, report.confidence),
         sampler_exhibit(of.diagnosis),
     ]
@@ -62,10 +63,14 @@ def _unit(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def slopes_exhibit(of: Hierarchical, confidence: float) -> Exhibit:
+def _sizes(rows: pd.DataFrame) -> list[str]:
+    return [f"{readable_size(a)} to {readable_size(b)}" for a, b in rows[["from_size", "to_size"]].to_numpy()]
+
+
+def slopes_exhibit(of: Hierarchical, unit: str, confidence: float) -> Exhibit:
     """Return the slopes of all units beside the default ones, by curve."""
     rows = of.slopes
-    table = pd.DataFrame({"curve": rows["group"], **_unit(rows)}).assign(
+    table = pd.DataFrame({"curve": rows["group"], **_unit(rows), "sizes": _sizes(rows)}).assign(
         slope=rows["slope"], low=rows["low"], high=rows["high"], rises=rows["rises"], default=rows["default"],
         default_low=rows["default_low"], default_high=rows["default_high"], beside=rows["beside"],
     )  # fmt: skip
@@ -86,7 +91,7 @@ def slopes_exhibit(of: Hierarchical, confidence: float) -> Exhibit:
         "Slopes in one hierarchical model",
         "Accuracy per doubling of the text in one binomial model of all runs and paradigms, in which paradigms are "
         "drawn to those of their phenomenon and phenomena to each other, the more the less they vary; and the default "
-        "slopes.",
+        "slopes of the same sizes.",
         table,
         cells={"slope": slope_text, "default": slope_text, "rises": probability_text, "beside": as_it_is},
         heads={"rises": "P(rises)", "beside": "beside the default"},
@@ -99,7 +104,7 @@ def slopes_exhibit(of: Hierarchical, confidence: float) -> Exhibit:
             takeaway
             for group, part in rows.groupby("group", sort=False)
             for takeaway in (
-                (str(group), slope_sentence(part, of.ranks, confidence)),
+                (str(group), slope_sentence(part, of.ranks, unit, confidence)),
                 (str(group), beside_sentence(part)),
             )
         ],
@@ -165,15 +170,15 @@ def _keys(rows: pd.DataFrame) -> Iterator[tuple[str, str, str, str]]:
     return zip(rows["group"], rows["by"], rows["level"], rows["name"], strict=True)
 
 
-def differences_exhibit(of: Hierarchical, confidence: float) -> Exhibit | None:
+def differences_exhibit(of: Hierarchical, unit: str, confidence: float) -> Exhibit | None:
     """Return the differences between curves, overall and in phenomena."""
     rows = of.differences[of.differences["level"] != "paradigm"]
     if rows.empty:
         return None
     pair = rows["group"] + " − " + rows["other"]
     table = pd.DataFrame({
-        "phenomenon": rows["name"], "slope of": pair, "difference": rows["difference"], "low": rows["low"],
-        "high": rows["high"], "steeper": rows["steeper"],
+        "phenomenon": rows["name"], "slope of": pair, "sizes": _sizes(rows), "difference": rows["difference"],
+        "low": rows["low"], "high": rows["high"], "steeper": rows["steeper"],
     })  # fmt: skip
     return Exhibit(
         "hierarchical-differences",
@@ -184,7 +189,7 @@ def differences_exhibit(of: Hierarchical, confidence: float) -> Exhibit | None:
         heads={"steeper": "P(the first is steeper)"},
         intervals={f"{confidence:.0%} credible interval": ("difference", "low", "high")},
         takeaways=[
-            (f"{row['group']} and {row['other']}", difference_sentence(row, confidence))
+            (f"{row['group']} and {row['other']}", difference_sentence(row, unit, confidence))
             for _, row in rows[rows["level"] == "overall"].iterrows()
         ],
         definitions={"Credible interval": "Runs of both count as independent, also those on the same text."},

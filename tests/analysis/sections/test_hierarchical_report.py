@@ -47,16 +47,17 @@ def test_exhibits_have_tables_figures_and_sentences(section, tmp_path):
 
 
 def test_findings_state_slopes_ranks_and_differences(section):
-    beside, *subjects = hierarchical_findings(section.hierarchical, 0.95)
+    beside, *subjects = hierarchical_findings(section.hierarchical, "words", 0.95)
     assert beside.text.startswith("credible intervals hold given the model")
     assert [finding.subject for finding in subjects] == [
         "model 0, hierarchical model", "model 1, hierarchical model", "model 0 and model 1, hierarchical model"
     ]  # fmt: skip
     first = subjects[0].text
-    assert first.startswith("accuracy rises, +.0250 per doubling (95% credible interval [+.0240, +.0259]).")
+    assert first.startswith("accuracy rises over 0 to 3 words, +.0250 per doubling (95% credible interval [")
+    assert "[+.0240, +.0259]" in first
     assert "It rises in 2 phenomena of 2" in first
     assert "B is the steepest with probability above .99." in first
-    assert "the slope of model 0 is above that of model 1, +.0125 per doubling" in subjects[2].text
+    assert "the slope of model 0 is above that of model 1 over 0 to 3 words, +.0125 per doubling" in subjects[2].text
 
 
 def test_disagreements_with_the_default_are_counted(section):
@@ -77,7 +78,7 @@ def test_nothing_is_stated_of_chains_that_failed(section):
     failed = replace(section, hierarchical=of)
     (exhibit,) = hierarchical(failed, report_of(section))
     assert exhibit.name == "hierarchical-sampler"
-    (finding,) = hierarchical_findings(of, 0.95)
+    (finding,) = hierarchical_findings(of, "words", 0.95)
     assert finding.text.startswith("no results are stated, as the sampler did not converge: R-hat up to 1.200")
     cautious = replace(section.hierarchical.diagnosis, divergences=2)
     assert "2 of 1,000 draws diverged" in sampler_sentence(cautious)
