@@ -201,6 +201,7 @@ def predictive_exhibit(section: Section, of: Hierarchical, confidence: float) ->
     rows = of.predictive
     seen = section.curves.points
     seen = seen[(seen["pairs"] == ALL_PAIRS) & (seen["level"] == "overall")]
+    seen = seen.merge(rows[["group", "size"]].drop_duplicates())  # not the runs that are left out
     charts = {
         str(number): partial(
             predictive_chart, part[part["quantity"] == "accuracy"], seen[seen["group"] == group][["words", "accuracy"]],
@@ -218,7 +219,7 @@ def predictive_exhibit(section: Section, of: Hierarchical, confidence: float) ->
         "A posterior predictive check: overall accuracies of simulated runs of this design, and their deviation "
         "between the runs of a size, beside those observed.",
         table,
-        cells={"inside": count, "size": str},
+        cells={"inside": count, "size": readable_size},
         intervals={f"{confidence:.0%} of simulated": ("observed", "low", "high")},
         charts=charts,
         takeaways=[

@@ -13,7 +13,7 @@ from analysis.curves.hierarchical.fit import OTHER, Hierarchical, beside_default
 from analysis.curves.hierarchical.posterior import difference_rows, rank_rows, slope_rows
 from analysis.exhibits.figures.style import finished
 from analysis.exhibits.sentences.hierarchical import beside_sentence, hierarchical_findings, sampler_sentence
-from analysis.sections.hierarchical.exhibits import hierarchical, rank_summary
+from analysis.sections.hierarchical.exhibits import hierarchical, predictive_exhibit, rank_summary
 from analysis.sections.section import Section
 from tests.support.known_posterior import judgements, known_posterior
 from tests.support.simulated_section import report_of
@@ -44,6 +44,15 @@ def test_exhibits_have_tables_figures_and_sentences(section, tmp_path):
         exhibit.write(tmp_path)
     assert len(exhibits["hierarchical-slopes"].charts) == 4  # of both models: phenomena and paradigms
     assert "credible" in exhibits["hierarchical-slopes"].takeaways[0][1]
+
+
+def test_runs_that_are_left_out_are_not_beside_simulated_ones(section):
+    of, rows = section.hierarchical, section.hierarchical.predictive
+    fewer = replace(of, predictive=rows[rows["size"] != "3"])
+    shown = predictive_exhibit(section, fewer, 0.95).charts["0"].args[1]
+    every = predictive_exhibit(section, of, 0.95).charts["0"].args[1]
+    assert (len(shown), len(every)) == (6, 8)
+    assert shown["words"].max() < every["words"].max()
 
 
 def test_findings_state_slopes_ranks_and_differences(section):

@@ -12,7 +12,7 @@ from analysis.curves.fit import fit_curves
 from analysis.curves.hierarchical.checks import diagnose, predictive_rows
 from analysis.curves.hierarchical.counts import KINDS, counts_of
 from analysis.curves.hierarchical.diagnosis import Diagnosis
-from analysis.curves.hierarchical.fit import APART, OTHER, SAME, beside_default, check_sampler
+from analysis.curves.hierarchical.fit import APART, OTHER, SAME, beside_default, check_sampler, fit_hierarchical
 from analysis.curves.hierarchical.posterior import (
     acquired_at,
     difference_rows,
@@ -23,7 +23,7 @@ from analysis.curves.hierarchical.posterior import (
 from analysis.curves.hierarchical.sampling import Sampling
 from pairscale.errors import ConfigError, InputError
 from tests.bench.hierarchical import judged_of
-from tests.support.known_posterior import CELL, judgements, known_posterior
+from tests.support.known_posterior import CELL, judgements, known_posterior, posterior_of
 
 CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=50, seed=1)
 GOOD = Diagnosis(1.001, 900, 1.01, 300, 0, 2000, 4, 10.0)
@@ -55,6 +55,22 @@ def test_differences_of_slopes(posterior):
     assert rows.loc["overall", "difference"] == pytest.approx(0.0125, abs=2e-4)
     assert rows.loc["overall", "steeper"] == 1
     assert (rows["sizes"] == 4).all()
+
+
+def test_slopes_and_default_ones_are_of_the_sizes_that_are_kept(monkeypatch):
+    """The only run of the largest size of one model is left out of both."""
+    monkeypatch.setattr(Sampling, "sample", lambda _, counts: iter([(0, posterior_of(counts))]))
+    every = judgements()
+    judged = every.of_runs(every.runs.index[:-1])
+    ((_, of),) = fit_hierarchical(judged, fit_curves(judged, CONFIG), CONFIG)
+    assert of.notes[0].startswith("model 1: one run at 3: left out of the hierarchical model")
+    table = of.slopes.set_index(["group", "name"])
+    assert table["to_size"].groupby("group").first().tolist() == ["3", "2"]
+    assert table["sizes"].groupby("group").first().tolist() == [4, 3]
+    assert of.differences["sizes"].unique().tolist() == [3]
+    y = np.asarray(judged.outcome).mean(axis=1)[8:14].reshape(3, 2).mean(axis=1)
+    by_hand = np.polyfit(np.log2(judged.runs["sample_words"].to_numpy(dtype=float)[8:14:2]), y, 1)[0]
+    assert table.loc[("model 1", "overall"), "default"] == pytest.approx(by_hand, rel=1e-6)
 
 
 def test_units_are_acquired_where_they_cross_for_good():
