@@ -81,6 +81,7 @@ class CurvesConfig:
     ablation_margin: float = 0.02  # accuracy: differences of ablations within it are called equivalent
     acquisition_margin: float = 0.1  # accuracy above the baseline from which a paradigm counts as acquired
     faulty_pairs: str = COUNT  # pairs that are known to be faulty: counted, as published, or left out
+    least_runs: int = 1  # sizes of fewer runs are left out of curves
     new_words: bool = False  # intervals for new words too: pairs that share words are clustered by them
     children: str | None = None  # a file: words and the age at which children know them
     children_text: str | None = None  # the text of eval.surprisal whose words are compared; null: the only one
@@ -96,6 +97,7 @@ class CurvesConfig:
         check_between("analysis.chains", self.chains, 2, 64)
         check_between("analysis.draws", self.draws, 50, 10**5)
         check_between("analysis.coverage_studies", self.coverage_studies, 20, 10**6)
+        check_between("analysis.least_runs", self.least_runs, 1, 10**6)
         check_choice("analysis.interval", self.interval, INTERVALS)
         check_choice("analysis.faulty_pairs", self.faulty_pairs, FAULTY)
         if not 0 < self.confidence < 1:

@@ -22,6 +22,7 @@ from rich.markup import escape
 from analysis.config import COUNT, HIERARCHICAL, AnalysisConfig
 from analysis.curves.ablations.ablations import Ablations, compare_ablations
 from analysis.curves.acquisition.acquisition import acquire
+from analysis.curves.few_runs import with_least_runs
 from analysis.curves.fit import ALL_PAIRS, fit_curves
 from analysis.curves.hierarchical.fit import Hierarchical, check_sampler, fit_hierarchical, iterations
 from analysis.curves.robustness.faulty import faulty_changes
@@ -107,12 +108,17 @@ class Analysis:
     names: Mapping[str, str]
 
     @property
+    def read(self) -> Judge:
+        """The function that reads judgements of the study, without sizes of fewer runs than are asked for."""
+        judge, least = sources()[self.config.source].judge, self.config.analysis.least_runs
+        return lambda study, label, method, ties: with_least_runs(judge(study, label, method, ties), least)
+
+    @property
     def judge(self) -> Judge:
-        """The function that reads judgements of the study, without faulty pairs if they are to be left out."""
-        read = sources()[self.config.source].judge
+        """The same, without faulty pairs if they are to be left out."""
         if self.config.analysis.faulty_pairs == COUNT:
-            return read
-        return lambda study, label, method, ties: without_faulty(read(study, label, method, ties))
+            return self.read
+        return lambda study, label, method, ties: without_faulty(self.read(study, label, method, ties))
 
     def report(self, labels: Sequence[str], notes: list[str], several: bool, commands: Sequence[str]) -> Report:
         """Analyse each benchmark, print its main results, and return the whole; `notes`: of `common_labels`."""
@@ -145,7 +151,7 @@ class Analysis:
         """Fit the curves of a benchmark and print their slopes; `sheets`: answers of people to its pairs."""
         config, benchmark = self.config.analysis, label.partition("+")[0]
         with self.quiet.status(f"{escape(self.names[label])}: reading scores"):
-            whole = sources()[self.config.source].judge(self.study, label, config.method, self.config.ties)
+            whole = self.read(self.study, label, config.method, self.config.ties)
             judged = whole if config.faulty_pairs == COUNT else without_faulty(whole)
             judged.notes += notes
         extent_text = f"{len(judged.runs)} runs on {judged.pairs_text}"

@@ -127,9 +127,14 @@ class IndependentStudies:
         """(K,) names of the paradigms."""
         return [f"{phenomenon}_{k}" for k, (phenomenon, *_) in enumerate(self.paradigms)]
 
-    def slopes(self, accuracies: np.ndarray) -> dict[tuple[str, str], float]:
-        """Return the slopes of the least-squares lines through (S, K) accuracies of sizes, by level and name."""
-        return {unit: float(np.polyfit(self.x, of, 1)[0]) for unit, of in self.of_units(accuracies).items()}
+    def slopes(self, accuracies: np.ndarray, least: int = 1) -> dict[tuple[str, str], float]:
+        """Return the slopes of the least-squares lines through (S, K) accuracies of sizes, by level and name.
+
+        Of the sizes of `least` runs or more.
+        """
+        kept = np.array(self.counts) >= least
+        units = self.of_units(accuracies[kept])
+        return {unit: float(np.polyfit(self.x[kept], of, 1)[0]) for unit, of in units.items()}
 
     def run_effects(self, rng: np.random.Generator) -> np.ndarray:
         """(2, R, K) what each run adds to each paradigm, half of its variance to all of them."""
@@ -211,8 +216,8 @@ class Study:
                     ]
         return pd.DataFrame(rows)
 
-    def truths(self) -> dict[tuple[str, str, str], dict[tuple[str, str], float]]:
-        """Return true values by quantity and question, and by level and name.
+    def truths(self, least: int = 1) -> dict[tuple[str, str, str], dict[tuple[str, str], float]]:
+        """Return true values by quantity and question, and by level and name, over sizes of `least` runs or more.
 
         Quantities: the slope of each model, and the difference "a - b". Questions: these pairs, new pairs too.
         """
@@ -220,7 +225,7 @@ class Study:
         for question, accuracies in (
             ("these pairs", self.true), ("new pairs too", np.stack([self.cell.expected(m) for m in range(2)]))
         ):  # fmt: skip
-            a, b = (self.cell.slopes(of) for of in accuracies)
+            a, b = (self.cell.slopes(of, least) for of in accuracies)
             truths["slope", "a", question], truths["slope", "b", question] = a, b
             truths["difference", "a - b", question] = {unit: a[unit] - b[unit] for unit in a}
         return truths

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import null_space
 
-from analysis.curves.designs import Design, design_of, is_trajectory
+from analysis.curves.designs import Design, design_of
+from analysis.curves.few_runs import named, sizes_of_few, without_sizes
 from analysis.curves.groups import rows_of
 from analysis.curves.intervals import ONE_TRAINING
 from analysis.curves.units import Units, units_of
@@ -195,17 +196,12 @@ def without_lone_runs(judged: Judgements) -> tuple[Judgements, list[str]]:
     Nothing shows how much runs differ there. The model would take it to be about as much as at the other sizes, and
     where it is more, or the curve bends there, intervals of the slope were too narrow (docs/benchmarks.md).
     """
-    left_out, notes = np.zeros(len(judged.runs), dtype=bool), []
-    for group, part in judged.runs.groupby("group", sort=False):
-        runs = part.groupby("size")["sample_words"].agg(["count", "mean"]).sort_values("mean")["count"]
-        alone = runs.index[runs == 1]
-        if 0 < len(alone) <= len(runs) - 2 and not is_trajectory(part):
-            left_out |= ((judged.runs["group"] == group) & judged.runs["size"].isin(alone)).to_numpy()
-            notes.append(
-                f"{group}: one run at {', '.join(map(str, alone))}: left out of the hierarchical model, as nothing "
-                "shows how much runs differ there; its slopes, and the default ones beside them, are of the other sizes"
-            )
-    return judged.of_runs([*judged.runs.index[~left_out]]) if notes else judged, notes
+    left_out = sizes_of_few(judged.runs, 2)
+    return without_sizes(judged, left_out), [
+        f"{group}: one run at {named(sizes)}: left out of the hierarchical model, as nothing shows how much runs "
+        "differ there; its slopes, and the default ones beside them, are of the other sizes"
+        for group, sizes in left_out.items()
+    ]
 
 
 def _nested_seeds(designs: list[tuple[Numbers, Design]]) -> Array:

@@ -96,7 +96,7 @@ def test_the_only_run_of_a_size_is_left_out_where_two_sizes_have_several():
     })  # fmt: skip
     kept, notes = without_lone_runs(judged)
     (note,) = notes
-    assert note.startswith("mixed: one run at 1000, 8000: left out of the hierarchical model, as nothing shows how")
+    assert note.startswith("mixed: one run at 1,000, 8,000: left out of the hierarchical model, as nothing shows")
     assert kept.runs.loc[kept.runs["group"] == "mixed", "sample_words"].tolist() == [2000, 2000, 4000, 4000]
     assert len(kept.runs) == len(judged.runs) - 2
     rows = judged.runs.index.get_indexer(kept.runs.index)
