@@ -22,7 +22,7 @@ from rich.markup import escape
 from analysis.config import COUNT, HIERARCHICAL, AnalysisConfig
 from analysis.curves.ablations.ablations import Ablations, compare_ablations
 from analysis.curves.acquisition.acquisition import acquire
-from analysis.curves.few_runs import with_least_runs
+from analysis.curves.few_runs import few_notes, with_least_runs
 from analysis.curves.fit import ALL_PAIRS, fit_curves
 from analysis.curves.hierarchical.fit import Hierarchical, check_sampler, fit_hierarchical, iterations
 from analysis.curves.robustness.faulty import faulty_changes
@@ -108,17 +108,12 @@ class Analysis:
     names: Mapping[str, str]
 
     @property
-    def read(self) -> Judge:
-        """The function that reads judgements of the study, without sizes of fewer runs than are asked for."""
-        judge, least = sources()[self.config.source].judge, self.config.analysis.least_runs
-        return lambda study, label, method, ties: with_least_runs(judge(study, label, method, ties), least)
-
-    @property
     def judge(self) -> Judge:
-        """The same, without faulty pairs if they are to be left out."""
+        """The function that reads judgements of the study, without faulty pairs if they are to be left out."""
+        read = sources()[self.config.source].judge
         if self.config.analysis.faulty_pairs == COUNT:
-            return self.read
-        return lambda study, label, method, ties: without_faulty(self.read(study, label, method, ties))
+            return read
+        return lambda study, label, method, ties: without_faulty(read(study, label, method, ties))
 
     def report(self, labels: Sequence[str], notes: list[str], several: bool, commands: Sequence[str]) -> Report:
         """Analyse each benchmark, print its main results, and return the whole; `notes`: of `common_labels`."""
@@ -151,29 +146,30 @@ class Analysis:
         """Fit the curves of a benchmark and print their slopes; `sheets`: answers of people to its pairs."""
         config, benchmark = self.config.analysis, label.partition("+")[0]
         with self.quiet.status(f"{escape(self.names[label])}: reading scores"):
-            whole = self.read(self.study, label, config.method, self.config.ties)
+            whole = sources()[self.config.source].judge(self.study, label, config.method, self.config.ties)
             judged = whole if config.faulty_pairs == COUNT else without_faulty(whole)
-            judged.notes += notes
+            fitted = with_least_runs(judged, config.least_runs)
+            judged.notes += [*notes, *few_notes(judged.runs, config.least_runs)]
         extent_text = f"{len(judged.runs)} runs on {judged.pairs_text}"
         with self.quiet.status(f"{escape(self.names[label])}: fitting curves to {extent_text}"):
             baselines = baseline_judgements(self.study, judged, self.judge, self.config.ties)
-            curves = fit_curves(judged, config, baselines)
+            curves = fit_curves(fitted, config, baselines, judged)
         curves.slopes = with_published(curves.slopes, judged.runs, benchmark)
         published = read_published(benchmark)
         people = people_of(sheets, self.study, judged, self.config) if sheets else None
         if people:
             published = people.beside(published)
         with self.quiet.status(f"{escape(self.names[label])}: comparing shapes and slopes, words to reach people"):
-            tables = curve_tables(judged, published, config, people.accuracy if people else None)
-        tables["faulty-pairs"] = faulty_changes(whole)
-        section = Section(judged, curves, published, tables, people, baselines)
+            tables = curve_tables(fitted, published, config, people.accuracy if people else None)
+        tables["faulty-pairs"] = faulty_changes(with_least_runs(whole, config.least_runs))
+        section = Section(judged, curves, published, tables, people, baselines, fitted)
         section.ablations = self._ablations(judged, baselines)
         if section.ablations:
             tables |= section.ablations.tables
             section.effects = ablation_findings(section.ablations, config)
             judged.notes += section.ablations.notes
         with self.quiet.status(f"{escape(self.names[label])}: order of acquisition and shapes"):
-            section.acquisition = acquire(judged, config, baselines)
+            section.acquisition = acquire(fitted, config, baselines)
         if section.acquisition:
             tables |= section.acquisition.tables
         self._coverage(section)
@@ -187,7 +183,7 @@ class Analysis:
 
     def _coverage(self, section: Section) -> None:
         """Simulate studies like this one, if that is asked for, and count how often its intervals hold."""
-        config, judged = self.config.analysis, section.judged
+        config, judged = self.config.analysis, section.fitted
         if not config.coverage:
             return
         if reason := can_be_simulated(judged):
@@ -200,7 +196,7 @@ class Analysis:
 
     def _hierarchical(self, section: Section) -> None:
         """Sample the hierarchical model, if that is asked for, and add its tables and findings."""
-        config, judged = self.config.analysis, section.judged
+        config, judged = self.config.analysis, section.fitted
         if config.model != HIERARCHICAL:
             return
         what = f"{self.names[judged.label]}: sampling the hierarchical model"

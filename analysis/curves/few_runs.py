@@ -1,4 +1,4 @@
-"""Sizes of few runs, which show little of how much runs differ, or nothing, left out of curves."""
+"""Sizes of few runs, which show little of how much runs differ, or nothing: shown, but not part of lines."""
 
 from collections.abc import Mapping, Sequence
 
@@ -31,14 +31,17 @@ def without_sizes(judged: Judgements, left_out: Mapping[str, Sequence[str]]) -> 
 
 
 def with_least_runs(judged: Judgements, least: int) -> Judgements:
-    """Leave out sizes of fewer runs than `least` (analysis.least_runs); a note says which."""
-    left_out = sizes_of_few(judged.runs, least)
-    kept = without_sizes(judged, left_out)
-    kept.notes += [
-        f"{group}: left out of its curve, with fewer than {least} runs each (analysis.least_runs): {named(sizes)}."
-        for group, sizes in left_out.items()
+    """Return the judgements that lines are fitted to: without the sizes of fewer runs than `least`."""
+    return without_sizes(judged, sizes_of_few(judged.runs, least))
+
+
+def few_notes(runs: pd.DataFrame, least: int) -> list[str]:
+    """Say which sizes no line is fitted to."""
+    return [
+        f"{group}: {'one run' if least == 2 else f'fewer than {least} runs'} at {named(sizes)}: shown, but no part of "
+        f"its slope (analysis.least_runs={least})."
+        for group, sizes in sizes_of_few(runs, least).items()
     ]
-    return kept
 
 
 def named(sizes: Sequence[str]) -> str:

@@ -18,8 +18,9 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from analysis.config import CurvesConfig
-from analysis.curves.groups import fitted_lines, fitted_slopes
-from analysis.curves.intervals import single_judgements
+from analysis.curves.designs import design_of, sizes_of
+from analysis.curves.groups import fitted_lines, fitted_slopes, rows_of
+from analysis.curves.intervals import SAME_TEXT, single_judgements
 from analysis.curves.units import Units, paradigm_accuracies, units_of
 from analysis.curves.variance import Array, Numbers, weighted_squares
 from analysis.study.baselines import baseline_rows
@@ -43,12 +44,13 @@ class Curves:
     """The statistics that tables and figures show.
 
     slopes: one row per group, pairs (ALL_PAIRS or UNK_FREE), level (overall, phenomenon, paradigm) and name: paradigms,
-      n_pairs, runs, sizes, slope (accuracy per doubling of the words), intercept (at log2(words) = 0), r2, low, high
-      (these pairs), low_new_pairs, high_new_pairs, method (of the interval), lack_of_fit (p value: below .05 the curve
-      is not a line), onset (words), onset_baseline (what it exceeds), rank (1 = steepest phenomenon of its group),
-      rank_low, rank_high (groups.rank_limits), note. Two sizes are a difference: no r2, lack_of_fit or ranks;
-      checkpoints of one training have no ranks.
-    accuracies: one row per group, pairs, level, name and size: words, runs, accuracy (mean over runs), low, high.
+      n_pairs, runs, sizes, from_size, to_size (of the line), slope (accuracy per doubling of the words), intercept (at
+      log2(words) = 0), r2, low, high (these pairs), low_new_pairs, high_new_pairs, method (of the interval),
+      lack_of_fit (p value: below .05 the curve is not a line), onset (words), onset_baseline (what it exceeds), rank (1
+      = steepest phenomenon of its group), rank_low, rank_high (groups.rank_limits), note. Two sizes are a difference:
+      no r2, lack_of_fit or ranks; checkpoints of one training have no ranks.
+    accuracies: one row per group, pairs, level, name and size, of all sizes: words, runs, accuracy (mean over runs),
+      low, high.
     points: one row per run, pairs, level and name: group, size, seed, words, accuracy.
     lines: points of the lines whose slopes are in `slopes`, without paradigms: group, pairs, level, name, words,
       accuracy, low, high (groups.fitted_lines); no rows where nothing is fitted.
@@ -68,7 +70,8 @@ def spread_limits(
     `y` (R, U) accuracies; `size` (R,) numbers 0..S-1. Wilson's limits with Student's quantile, of as many trials as
     give the mean its variance (Korn and Graubard 1998; Dean and Pagano 2015); at the ends of the scale they keep a
     width, given `per_trial` (S, U) of chance in single judgements (`inverse_trials`). Each size has its own spread and
-    degrees of freedom; NaN limits at a size of one run. `overlap` (R,): adds the variance by shared text.
+    degrees of freedom; NaN limits at a size of one run, and of runs on the same text. `overlap` (R,): adds the variance
+    by shared text.
     """
     counts = np.bincount(size)
     means = np.stack([y[size == s].mean(axis=0) for s in range(len(counts))])
@@ -78,7 +81,7 @@ def spread_limits(
     variance[counts < 2] = np.nan
     if overlap is not None:
         share = np.asarray([overlap[size == s].mean() for s in range(len(counts))])
-        variance = variance * (1 + counts * share / np.maximum(1 - share, 1e-3))[:, None]
+        variance = variance * (1 + counts * share / np.where(share > SAME_TEXT, np.nan, 1 - share))[:, None]
     binomial = means * (1 - means)
     by_runs = variance / np.where(binomial > 1e-9, binomial, np.inf)
     square = np.asarray(student.ppf(0.5 + confidence / 2, degrees) ** 2 * by_runs)
@@ -107,16 +110,20 @@ def inverse_trials(outcome: Array, size: Numbers, units: Units) -> Array:
     return np.stack(rows)
 
 
-def fit_curves(judged: Judgements, config: CurvesConfig, baselines: Judgements | None = None) -> Curves:
+def fit_curves(
+    judged: Judgements, config: CurvesConfig, baselines: Judgements | None = None, shown: Judgements | None = None
+) -> Curves:
     """Fit the curves of every group on all pairs and, where some run met <unk>, on the pairs without it.
 
-    `baselines`: of analysis.study.baselines, for the onset.
+    `baselines`: of analysis.study.baselines, for the onset. `shown`: the same and more runs, which accuracies and
+    points are of.
     """
-    parts = {ALL_PAIRS: (judged, baselines)}
-    if not judged.of_paradigms and judged.unk.any() and judged.unk_free.any():
-        free = judged.unk_free
-        parts[UNK_FREE] = (judged.select(free), baselines.select(free) if baselines else None)
-    return concatenated([_fit(part, name, config, baseline) for name, (part, baseline) in parts.items()])
+    shown = judged if shown is None else shown
+    parts = {ALL_PAIRS: (judged, shown, baselines)}
+    if not shown.of_paradigms and shown.unk.any() and shown.unk_free.any():
+        free = shown.unk_free
+        parts[UNK_FREE] = (judged.select(free), shown.select(free), baselines.select(free) if baselines else None)
+    return concatenated([_fit(*part, name, config) for name, part in parts.items()])
 
 
 def concatenated(parts: Sequence[Curves]) -> Curves:
@@ -125,29 +132,48 @@ def concatenated(parts: Sequence[Curves]) -> Curves:
     return Curves(*(pd.concat(of, ignore_index=True) for of in tables))
 
 
-def _fit(judged: Judgements, name: str, config: CurvesConfig, baselines: Judgements | None) -> Curves:
+def _fit(
+    judged: Judgements, shown: Judgements, baselines: Judgements | None, name: str, config: CurvesConfig
+) -> Curves:
     units = units_of(judged.pairs)
     slopes, accuracies, points, lines = [], [], [], []
     for fit, table in fitted_slopes(judged, units, config):
-        group, size = fit.group, fit.design.size
-        part = judged.runs[judged.runs["group"] == group]
-        per_trial = inverse_trials(fit.outcome, size, units)
+        group = fit.group
+        sizes = sizes_of(judged.runs[judged.runs["group"] == group])
         of_group = fitted_lines(fit, config.confidence).assign(group=group, pairs=name)
         lines.append(of_group.loc[of_group["level"] != "paradigm", [*LINE_COLUMNS]])
-        means, low, high = spread_limits(fit.y, size, config.confidence, per_trial, fit.design.overlap)
-        words = np.asarray([part["sample_words"].to_numpy()[size == s].mean() for s in range(means.shape[0])])
+        of_sizes, of_runs = _accuracies(shown, group, units, config.confidence)
         level, baseline = onset_baseline(group, units, baselines)
+        seen = [of for of in of_sizes if of["size"].iloc[0] in sizes]
+        words, low = np.asarray([of["words"].iloc[0] for of in seen]), np.stack([of["low"] for of in seen])
         rising = np.where(fit.line.slope > 0, onset(words, low, level), np.nan)
-        slopes.append(table.assign(pairs=name, onset=rising, onset_baseline=baseline))
-        labels = part["size"].to_numpy()
-        for s, at in enumerate(words):
-            at_size = {"size": labels[size == s][0], "words": at, "runs": int((size == s).sum())}
-            means_here = {"accuracy": means[s], "low": low[s], "high": high[s]}
-            accuracies.append(units.table.assign(group=group, pairs=name, **at_size, **means_here))
-        for r, (run, row) in enumerate(part.iterrows()):
-            of_run = {"run": run, "size": row["size"], "seed": row["seed"], "words": row["sample_words"]}
-            points.append(units.table.assign(group=group, pairs=name, **of_run, accuracy=fit.y[r]))
+        ends = {"from_size": sizes[0], "to_size": sizes[-1]}
+        slopes.append(table.assign(pairs=name, onset=rising, onset_baseline=baseline, **ends))
+        accuracies += [of.assign(pairs=name) for of in of_sizes]
+        points += [of.assign(pairs=name) for of in of_runs]
     return Curves(*(pd.concat(parts, ignore_index=True) for parts in (slopes, accuracies, points, lines)))
+
+
+def _accuracies(
+    judged: Judgements, group: str, units: Units, confidence: float
+) -> tuple[list[pd.DataFrame], list[pd.DataFrame]]:
+    """Return the rows of Curves.accuracies of each size of a group, and those of Curves.points of each of its runs."""
+    rows = rows_of(judged, group)
+    part, outcome = judged.runs.iloc[rows], judged.outcome[rows]
+    design, y = design_of(part), paradigm_accuracies(outcome, units.bounds) @ units.weights
+    size = design.size
+    per_trial = inverse_trials(outcome, size, units)
+    means, low, high = spread_limits(y, size, confidence, per_trial, design.overlap)
+    of_sizes = []
+    for s, label in enumerate(sizes_of(part)):
+        at_size = {"size": label, "words": part["sample_words"].to_numpy()[size == s].mean()}
+        means_here = {"accuracy": means[s], "low": low[s], "high": high[s]}
+        of_sizes.append(units.table.assign(group=group, **at_size, runs=int((size == s).sum()), **means_here))
+    of_runs = []
+    for r, (run, row) in enumerate(part.iterrows()):
+        of_run = {"run": run, "size": row["size"], "seed": row["seed"], "words": row["sample_words"]}
+        of_runs.append(units.table.assign(group=group, **of_run, accuracy=y[r]))
+    return of_sizes, of_runs
 
 
 def onset_baseline(group: str, units: Units, baselines: Judgements | None) -> tuple[Array, str]:

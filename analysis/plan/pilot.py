@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 
 from analysis.config import AnalysisConfig
 from analysis.curves.ablations.matching import TREATMENT_CONTROL, comparisons, paired, scoped_units
 from analysis.curves.designs import Design, design_of, is_trajectory, slope_weights
+from analysis.curves.intervals import same_text
 from analysis.curves.units import Units, paradigm_accuracies, units_of
 from analysis.curves.variance import Array
-from analysis.curves.words_to_people import PEOPLE as OF_PEOPLE
 from analysis.curves.words_to_people import people_accuracy, published_people
 from analysis.measures.ablations import direct_paradigms
 from analysis.plan.config import ABLATION, DIFFERENCE, PEOPLE
@@ -30,7 +31,7 @@ class Basis:
     """What a plan rests on. about: its source, as a sentence. rates: words/s by model. pairs: of a paradigm, if known.
 
     shift: log2 of words less log2 of the number in a size, such as 4k sentences. text: words that samples are drawn
-    from, NaN if not known.
+    from, NaN if not known. nested: whether those of the pilot are, so that it shows how runs of a seed go together.
     """
 
     spread: Spread
@@ -39,6 +40,7 @@ class Basis:
     pairs: int | None = None
     shift: float = 0.0
     text: float = np.nan
+    nested: bool = False
 
 
 def stated(config: AnalysisConfig, x: float) -> Basis:
@@ -58,14 +60,11 @@ def stated(config: AnalysisConfig, x: float) -> Basis:
         raise ConfigError(f"plan.paradigms=null: how many benchmark={config.benchmark.name} has is not known; state it")
     groups = 2 * (1 - plan.correlation) if config.goal in (DIFFERENCE, ABLATION) else 1.0
     judgement = plan.accuracy * (1 - plan.accuracy) * (2 if config.goal in (DIFFERENCE, ABLATION) else 1)
-    people = np.nan
+    of = Spread(Trend(spread**2 * groups), judgement, paradigms, plan.accuracy, x, plan.gain or 0.0)
     if config.goal == PEOPLE:
         if plan.gain is None:
             raise ConfigError("plan.gain=null: goal=people without a pilot needs the accuracy gained per doubling")
-        rows = published[(published["model"] == OF_PEOPLE) & (published["name"] == plan.unit)]
-        people = plan.people or (float(rows["accuracy"].iloc[0]) if len(rows) else np.nan)
-        _check_people(people, config)
-    of = Spread(Trend(spread**2 * groups), judgement, paradigms, plan.accuracy, x, plan.gain or 0.0, people=people)
+        of = _with_people(of, _stated_units(published, plan.unit, paradigms), config)
     between = " of a difference between two models" if groups != 1 else ""
     about = (
         f"Stated: runs of a size have a standard deviation of {spread:g} (accuracy), apart from chance in single "
@@ -101,14 +100,9 @@ def from_pilot(config: AnalysisConfig) -> Basis:
     paradigms = int((unit.weights > 0).sum())
     pairs = round(float(unit.pairs[unit.weights[:, 0] > 0].mean()))
     if config.goal == PEOPLE:
-        published = read_published(config.benchmark.name)
-        people = people_accuracy(published, unit.table, published_people(config.benchmark.name))
-        rows = people[people["name"] == plan.unit]
-        accuracy = plan.people or (float(rows["accuracy"].iloc[0]) if len(rows) else np.nan)
-        _check_people(accuracy, config)
-        error = float(np.nan_to_num(rows["error"].iloc[0])) if len(rows) and not plan.people else 0.0
-        spread = replace(spread, people=accuracy, people_error=error)
-    return Basis(replace(spread, paradigms=paradigms), about, rates, pairs, shift, text)
+        spread = _with_people(spread, unit.table, config)
+    nested = bool(judged.runs["nested"].all())
+    return Basis(replace(spread, paradigms=paradigms), about, rates, pairs, shift, text, nested)
 
 
 def _scored(study: Study, config: AnalysisConfig) -> str:
@@ -126,6 +120,32 @@ def _scored(study: Study, config: AnalysisConfig) -> str:
             "choose one by benchmark.pairs"
         )
     return labels[0]
+
+
+def _stated_units(published: pd.DataFrame, unit: str, paradigms: int) -> pd.DataFrame:
+    """Return rows like those of Units.table for the one unit of a plan and its paradigms.
+
+    The paradigms of a phenomenon have no names here: each counts as one with the accuracy of the phenomenon.
+    """
+    names = [*published.loc[published["level"] == "paradigm", "name"].unique()]
+    if unit in names:
+        return pd.DataFrame({"level": ["paradigm"], "name": [unit], "phenomenon": [""]})
+    overall = unit == "overall"
+    rows = [("overall" if overall else "phenomenon", unit, unit)]
+    rows += [("paradigm", name, "") for name in names] if overall else [("paradigm", "", unit)] * paradigms
+    return pd.DataFrame(rows, columns=["level", "name", "phenomenon"])
+
+
+def _with_people(spread: Spread, units: pd.DataFrame, config: AnalysisConfig) -> Spread:
+    """Add people's accuracy in the unit of the plan, and its standard error; plan.people is taken to be exact."""
+    error, accuracy, benchmark = 0.0, config.plan.people or np.nan, config.benchmark.name
+    if not config.plan.people:
+        people = people_accuracy(read_published(benchmark), units, published_people(benchmark))
+        rows = people[people["name"] == config.plan.unit]
+        if len(rows):
+            accuracy, error = float(rows["accuracy"].iloc[0]), float(np.nan_to_num(rows["error"].iloc[0]))
+    _check_people(accuracy, config)
+    return replace(spread, people=accuracy, people_error=error)
 
 
 def _check_people(people: float, config: AnalysisConfig) -> None:
@@ -214,12 +234,14 @@ def spread_of(outcome: Array, design: Design, units: Units, pilot: str = "") -> 
         raise RunError(f"pilot={pilot}: no two runs at any size: nothing shows how runs differ")
     weights = units.weights[:, 0]
     y = paradigm_accuracies(outcome, units.bounds) @ weights[:, None]
-    variances, degrees = between_runs(y, design)
+    if same_text(design):
+        raise RunError(f"pilot={pilot}: runs of a size share their text: nothing shows how those on other text differ")
+    squares = judgement_squares(outcome, design, units)
+    chance = float((weights**2 * squares / units.pairs).sum())
+    variances, degrees = between_runs(y, design, chance)
     x = np.asarray([design.x[design.size == s].mean() for s in range(len(design.counts))])
     means = np.asarray([y[design.size == s].mean() for s in range(len(design.counts))])
     gain = float(slope_weights(x, np.ones((1, len(x))))[0] @ means) if len(x) > 1 else 0.0
-    squares = judgement_squares(outcome, design, units)
-    chance = float((weights**2 * squares / units.pairs).sum())
     of_unit = weights > 0
     return Spread(
         total=trend(variances[:, 0], degrees, x),

@@ -20,7 +20,7 @@ from rich.console import Console
 from analysis.config import AnalysisConfig
 from analysis.curves.intervals import OVERLAP_LIMIT
 from analysis.plan.check import Check
-from analysis.plan.config import ABLATION, SLOPE, check_goal
+from analysis.plan.config import ABLATION, PEOPLE, SLOPE, check_goal
 from analysis.plan.grids import Cost, Grid, candidates, cost_of, pareto
 from analysis.plan.pilot import Basis, from_pilot, stated
 from analysis.plan.power import Power, power_of
@@ -153,7 +153,7 @@ class Experiment:
             notes.append(f"words/s of {', '.join(unknown)} are not known, so hours are not: give rate=40000.")
         if config.sample.count != "words":
             notes.append(f"Words to train are counted in {config.sample.count} here.")
-        if config.sample.nested and not config.pilot:
+        if config.sample.nested and not basis.nested:
             notes.append("Samples are nested, and nothing says how runs of one seed go together: taken as independent.")
         share = 2 ** (max(self.sizes.values()) + basis.shift) / basis.text
         if share > OVERLAP_LIMIT:
@@ -169,8 +169,14 @@ def _pairs(most: int) -> list[int]:
 
 
 def _about(config: AnalysisConfig, basis: Basis) -> str:
-    if not config.pilot:
-        return basis.about
+    text, of = _of_pilot(config, basis) if config.pilot else basis.about, basis.spread
+    if config.goal != PEOPLE:
+        return text
+    error = f"a standard error of {of.people_error:.4f}" if of.people_error else "taken to be exact"
+    return f"{text} People's accuracy is {of.people:.4f}, {error}."
+
+
+def _of_pilot(config: AnalysisConfig, basis: Basis) -> str:
     of, total = basis.spread, basis.spread.total
     change = f"x{math.exp(total.slope / 2):.2f} with each doubling" if total.slope else "the same at all sizes"
     change = "that of each size by itself" if total.shape else change

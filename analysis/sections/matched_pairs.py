@@ -34,7 +34,7 @@ from pairscale.sizes import format_size, readable_size
 
 @contributes(40, from_files=True)
 def matched_pairs(section: Section, report: Report) -> list[Exhibit]:
-    judged = {label: of.judged for label, of in report.sections.items()}
+    judged = {label: of.fitted for label, of in report.sections.items()}
     return matched_exhibits(report.study, judged, section.label, report.config.analysis)
 
 

@@ -40,7 +40,8 @@ class Section:
     questionnaire, and are the people of `published`. baselines: of analysis.study.baselines. ablations, effects: of a
     study with interventions, and findings about them. acquisition: None without two sizes. hierarchical: None without
     analysis.model=hierarchical. findings: of each curve. pooled: of the hierarchical model. correlations,
-    comparisons: findings about several. first, exhibits: before and after the curves.
+    comparisons: findings about several. of_lines: without the sizes of few runs, if there are any. first, exhibits:
+    before and after the curves.
     """
 
     judged: Judgements
@@ -49,6 +50,7 @@ class Section:
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)
     respondents: People | None = None
     baselines: Judgements | None = None
+    of_lines: Judgements | None = None
     ablations: Ablations | None = None
     effects: list[Finding] = field(default_factory=list)
     acquisition: Acquisition | None = None
@@ -59,6 +61,11 @@ class Section:
     comparisons: list[Finding] = field(default_factory=list)
     first: list[Exhibit] = field(default_factory=list)
     exhibits: list[Exhibit] = field(default_factory=list)
+
+    @property
+    def fitted(self) -> Judgements:
+        """The judgements that lines are fitted to."""
+        return self.judged if self.of_lines is None else self.of_lines
 
     @property
     def label(self) -> str:

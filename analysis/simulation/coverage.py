@@ -103,11 +103,12 @@ def runs_like(outcome: Array, design: Design, units: Units, curved: npt.NDArray[
     overall = units.weights[:, 0]
     common, own = np.zeros(len(x)), np.zeros(len(x))
     if (design.counts > 1).any():
-        of_paradigms, degrees = between_runs(y, design)
-        of_overall, _ = between_runs(y @ overall[:, None], design)
+        chance = squares / pairs
+        of_paradigms, degrees = between_runs(y, design, chance)
+        of_overall, _ = between_runs(y @ overall[:, None], design, overall**2 @ chance)
         slope = sensitivity(expected, pair_sd)
-        whole = trend(of_overall[:, 0], degrees, x).at(x) - float((overall**2 * squares / pairs).sum())
-        each = trend(of_paradigms.mean(axis=1), degrees, x).at(x) - float((squares / pairs).mean())
+        whole = trend(of_overall[:, 0], degrees, x).at(x) - float(overall**2 @ chance)
+        each = trend(of_paradigms.mean(axis=1), degrees, x).at(x) - float(chance.mean())
         total = np.maximum(each, 0) / (slope**2).mean(axis=1)
         apart = (slope**2) @ overall**2
         joint = (slope @ overall) ** 2

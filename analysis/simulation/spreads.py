@@ -74,10 +74,11 @@ def trend(variances: Array, degrees: Array, x: Array) -> Trend:
     return Trend(variance, centre, best, total)
 
 
-def between_runs(y: Array, design: Design) -> tuple[Array, Array]:
+def between_runs(y: Array, design: Design, chance: Array | float = 0) -> tuple[Array, Array]:
     """Return the (S, U) variances between runs of a size over new text, and their (S,) degrees of freedom.
 
-    What samples of a size have in common hides its share of the variance: it is added.
+    What samples of a size have in common hides its share of the variance: it is added. `chance` (U,): the part of the
+    variance that single judgements have, whatever the text.
     """
     sizes = range(design.size.max() + 1)
     degrees = design.counts - 1.0
@@ -85,7 +86,8 @@ def between_runs(y: Array, design: Design) -> tuple[Array, Array]:
     variances = variances * (design.counts / np.maximum(degrees, 1))[:, None]
     if design.overlap is not None:
         share = np.asarray([design.overlap[design.size == s].mean() for s in sizes])
-        variances = variances / np.maximum(1 - share, 1e-3)[:, None]
+        hidden = (share / np.maximum(1 - share, 1e-3))[:, None]
+        variances = variances + np.maximum(variances - chance, 0) * hidden
     return variances, degrees
 
 

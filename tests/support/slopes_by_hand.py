@@ -17,7 +17,8 @@ def curve(
     rows = [
         {"group": group, "pairs": "all", "level": "overall" if name == "overall" else "phenomenon", "name": name,
          "slope": slope, "low": low, "high": high, "low_new_pairs": low, "high_new_pairs": high, "runs": runs,
-         "sizes": len(sizes), "r2": 0.9, "rank": 1.0, "rank_low": 1.0, "rank_high": dict(ranks).get(name, 99),
+         "sizes": len(sizes), "from_size": sizes[0], "to_size": sizes[-1], "r2": 0.9,
+         "rank": 1.0, "rank_low": 1.0, "rank_high": dict(ranks).get(name, 99),
          "lack_of_fit": dict(bent).get(name, NAN), "note": note,
          "paradigms": 1, "n_pairs": 10, "onset": NAN, "intercept": 0.0, "method": "t"}
         for name, (slope, low, high) in slopes.items()

@@ -28,8 +28,8 @@ SHAPES = (RISES, FALLS, U, INVERTED, FLAT, OPEN)
 GAM_TURN = 0.01  # accuracy: a smooth that climbs and drops by it turns
 SHAPE_COLUMNS = [
     "group", "level", "name", "phenomenon", "shape", "turn", "at_words", "before", "after", "p_turn", "p_turn_holm",
-    "slope", "p_trend", "p_trend_holm", "p_flat", "monotone_misfit", "gam_climb", "gam_drop", "breaks", "runs", "sizes",
-    "note",
+    "slope", "p_trend", "p_trend_holm", "p_flat", "p_flat_holm", "monotone_misfit", "gam_climb", "gam_drop", "breaks",
+    "runs", "sizes", "note",
 ]  # fmt: skip
 TOO_FEW = "too few sizes or runs for two lines: no test of a turn"
 
@@ -97,7 +97,7 @@ def shape_table(fit: GroupFit, smooth: Smooth | None, config: CurvesConfig) -> p
         )  # fmt: skip
     elif not reason:
         table["note"] = TOO_FEW
-    for name in ("p_turn", "p_trend"):
+    for name in ("p_turn", "p_trend", "p_flat"):
         table[f"{name}_holm"] = table.groupby("level")[name].transform(lambda p: holm(p.to_numpy()))
     return table.assign(shape=shapes_of(table))[SHAPE_COLUMNS]
 
@@ -106,5 +106,5 @@ def shapes_of(table: pd.DataFrame) -> Array:
     """Return the shape of each row, of p values corrected within its level."""
     turned = table["p_turn_holm"] < ALPHA
     trend = table["p_trend_holm"] < ALPHA
-    choices = [turned, trend & (table["slope"] > 0), trend & (table["slope"] < 0), table["p_flat"] < ALPHA]
+    choices = [turned, trend & (table["slope"] > 0), trend & (table["slope"] < 0), table["p_flat_holm"] < ALPHA]
     return np.select(choices, [table["turn"], RISES, FALLS, FLAT], OPEN)

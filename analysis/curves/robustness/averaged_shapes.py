@@ -95,6 +95,26 @@ def covariance(fit: Fit) -> Array:
     return full
 
 
+def degrees_of(fit: Fit, gradient: Array) -> float:
+    """Return the degrees of freedom of the variance that `covariance` gives a quantity, for runs of equal spread.
+
+    Those of Bell and McCaffrey 2002: few where a run is the only one of its size, as its residual alone says how much
+    that size counts for. NaN where nothing varies.
+    """
+    points, inside = (
+        fit.points,
+        ~fit.at_bounds(*(np.array([fit.shape.bounds[i][k] for i in fit.shape.free]) for k in (0, 1))),
+    )
+    design = points.gradient(fit.shape, fit.free)[:, inside]
+    inverse = np.linalg.pinv(design.T @ design)
+    hat = design @ inverse @ design.T
+    share = (design @ inverse @ gradient[inside]) / np.maximum(1 - np.diag(hat), 1e-6)
+    terms = share[:, None] * (np.eye(len(hat)) - hat) * np.sqrt(points.weights)
+    products = terms @ terms.T
+    squares = float((products**2).sum())
+    return float(np.trace(products) ** 2 / squares) if squares > 0 else np.nan
+
+
 def averaged(fits: Sequence[Fit], quantity: Quantity, confidence: float) -> tuple[float, float, float, float]:
     """Return the average of a quantity over shapes, its limits, and the weight of the shapes that have it.
 
@@ -107,7 +127,7 @@ def averaged(fits: Sequence[Fit], quantity: Quantity, confidence: float) -> tupl
     for fit, weight in zip(fits, weights, strict=True):
         gradient = quantity.gradient(fit) if weight > 0 else None
         if gradient is not None:
-            degrees = fit.runs - len(fit.free)
+            degrees = degrees_of(fit, gradient)
             variance = float(gradient @ covariance(fit) @ gradient) or np.nan  # 0 of a parameter at its bound
             rows.append((weight, quantity.value(fit), variance * (student.ppf(0.5 + confidence / 2, degrees) / z) ** 2))
     if not rows:

@@ -84,7 +84,7 @@ def _curve(rows: pd.DataFrame, at: pd.DataFrame, free: pd.DataFrame, unit: str, 
     whole = rows[rows["level"] == "overall"].iloc[0]
     phenomena = rows[rows["level"] == "phenomenon"]
     of_whole = at[at["level"] == "overall"]
-    first, last = of_whole.iloc[0], of_whole.iloc[-1]
+    first, last = (of_whole[of_whole["size"] == whole[end]].iloc[0] for end in ("from_size", "to_size"))
     small, large = (sized(end["size"], unit) for end in (first, last))
     before, after = f"{accuracy_text(first['accuracy'])} at {small}", f"{accuracy_text(last['accuracy'])} at {large}"
     if math.isnan(whole["slope"]):

@@ -128,10 +128,10 @@ def shapes_exhibit(of: Acquisition, unit: str) -> Exhibit:
     table = pd.DataFrame({
         "curve": rows["group"], "phenomenon": rows["phenomenon"], "paradigm": _paradigm(rows), "shape": rows["shape"],
         "turn, p (Holm)": rows["p_turn_holm"], "turn at": rows["at_words"], "slope up to it": rows["before"],
-        "slope from it": rows["after"], "trend, p (Holm)": rows["p_trend_holm"], "flat, p": rows["p_flat"],
+        "slope from it": rows["after"], "trend, p (Holm)": rows["p_trend_holm"], "flat, p (Holm)": rows["p_flat_holm"],
         "from monotone": rows["monotone_misfit"], "GAM climbs": rows["gam_climb"], "GAM drops": rows["gam_drop"],
     })  # fmt: skip
-    numbers = dict.fromkeys(("turn, p (Holm)", "trend, p (Holm)", "flat, p"), p_text)
+    numbers = dict.fromkeys(("turn, p (Holm)", "trend, p (Holm)", "flat, p (Holm)"), p_text)
     slopes = {"slope up to it": slope_text, "slope from it": slope_text}
     return Exhibit(
         "acquisition-shapes",
@@ -158,7 +158,7 @@ def shapes_exhibit(of: Acquisition, unit: str) -> Exhibit:
             "the smooth is no test.",
         },
         filtered=True,
-        optional=["from monotone", "GAM climbs", "GAM drops", "flat, p"],
+        optional=["from monotone", "GAM climbs", "GAM drops", "flat, p (Holm)"],
     )  # fmt: skip
 
 

@@ -72,7 +72,7 @@ def new_words_exhibit(table: pd.DataFrame, confidence: float) -> Exhibit:
 
 @contributes(57, from_files=True)
 def new_words(section: Section, report: Report) -> list[Exhibit]:
-    judged, config = section.judged, report.config.analysis
+    judged, config = section.fitted, report.config.analysis
     if not config.new_words or judged.of_paradigms:
         return []
     items, _ = read_items(report.study.folders[judged.runs.index[0]].scores(judged.label))
