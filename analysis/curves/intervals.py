@@ -64,10 +64,8 @@ def interval_method(design: Design, requested: str) -> tuple[Interval, str]:
         return Interval.NONE, reason
     counts, note = design.counts, ""
     fewest, seeds = int(counts.min()), len(np.unique(design.seed))
-    if design.overlap is not None and (counts > 1).any():
-        shared = max(design.overlap[design.size == s][0] for s in np.flatnonzero(counts > 1))
-        if shared > OVERLAP_LIMIT:
-            note = f"samples of a size share up to {shared:.0%} of their text: limits widened for new text"
+    if (shared := most_shared(design)) > OVERLAP_LIMIT:
+        note = f"samples of a size share up to {shared:.0%} of their text: limits widened for new text"
     if requested == "bootstrap" or (requested == "auto" and fewest >= BOOTSTRAP_RUNS):
         return Interval.BOOTSTRAP, note
     if design.nested and fewest > 1:
@@ -119,9 +117,24 @@ def _joined(*notes: str) -> str:
     return "; ".join(filter(None, notes))
 
 
+def most_shared(design: Design) -> float:
+    """Return the largest share of text that the samples of a size of several runs have in common."""
+    several = design.counts[design.size] > 1
+    return 0.0 if design.overlap is None or not several.any() else float(design.overlap[several].max())
+
+
 def same_text(design: Design) -> bool:
     """True if runs of some size were trained on (almost) the same text."""
-    return design.overlap is not None and bool((design.overlap[design.counts[design.size] > 1] > SAME_TEXT).any())
+    return most_shared(design) > SAME_TEXT
+
+
+def shares_text(design: Design) -> str:
+    """Say that samples share so much of their text that limits hold only if widened for it; "" if they do not.
+
+    For estimates whose limits take runs to be independent draws.
+    """
+    shared = most_shared(design)
+    return f"samples of a size share up to {min(shared, 1):.0%} of their text" if shared > OVERLAP_LIMIT else ""
 
 
 def run_terms(method: Interval, design: Design, contrast: Array) -> RunTerms:

@@ -16,7 +16,7 @@ from statsmodels.genmod.generalized_linear_model import GLM
 from statsmodels.tools.sm_exceptions import PerfectSeparationWarning
 
 from analysis.curves.designs import Design, design_of
-from analysis.curves.intervals import ONE_TRAINING
+from analysis.curves.intervals import ONE_TRAINING, shares_text
 from analysis.curves.units import units_of
 from analysis.curves.variance import Array, Numbers
 from analysis.study.judgements import Judgements
@@ -85,6 +85,8 @@ def fit_binomial(design: Design, right: Array, pairs: Numbers, confidence: float
         of_cells = _jackknife(exog, information, residuals, of_cluster * paradigms + of_paradigm)
         variance = max(variance + of_paradigms - of_cells, variance, of_paradigms)
         degrees, over = min(degrees, paradigms - 1), f"{over} and paradigms"
+    if reason := shares_text(design):
+        return row | {"slope": slope, "note": f"{reason}: no interval"}
     error = float(np.sqrt(variance))
     half = float(student.ppf(0.5 + confidence / 2, degrees)) * error
     limits = {"low": slope - half, "high": slope + half}

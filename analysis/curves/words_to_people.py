@@ -17,7 +17,7 @@ from scipy.stats import t as student
 
 from analysis.config import CurvesConfig
 from analysis.curves.groups import GroupFit, fit_groups, slope_limits
-from analysis.curves.intervals import Interval, contrast_variance, run_terms
+from analysis.curves.intervals import Interval, contrast_variance, run_terms, shares_text
 from analysis.curves.shapes import LINE, MIN_SIZES, Fit, fit_shape, preferred, shapes_for
 from analysis.curves.units import units_of
 from analysis.curves.variance import Array
@@ -177,11 +177,12 @@ def words_to_people(judged: Judgements, config: CurvesConfig, people: pd.DataFra
             if not has_shapes:
                 continue
             at, error = row["people"], row["people_error"]
+            dependent = "those of a seed share their text" if design.nested else shares_text(design)
             shapes = [shape for shape in shapes_for(design.x, None) if shape.can_reach(at)]
             fits = [fit_shape(shape, design.x, fit.y[:, u], design.weights) for shape in shapes]
             straight, best = fits[0], preferred(fits)
             if best is not None and straight.aicc - best.aicc > AS_GOOD and straight.squares > ROUNDING:
-                rows.append({**rows[-1], **_from_shape(best, at, error, config.confidence, design.nested)})
+                rows.append({**rows[-1], **_from_shape(best, at, error, config.confidence, dependent)})
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -244,14 +245,17 @@ def _row(fit: str, last_accuracy: float, reach: Sequence[float], status: str, no
     return {**row, "text": described(row)}
 
 
-def _from_shape(fit: Fit, people: float, error: float, confidence: float, nested: bool) -> dict[str, Any]:
-    """Return the row of another shape than the line: "never" only if no curve of the profile reaches people."""
+def _from_shape(fit: Fit, people: float, error: float, confidence: float, dependent: str) -> dict[str, Any]:
+    """Return the row of another shape than the line: "never" only if no curve of the profile reaches people.
+
+    dependent: why runs are not independent, so that there are no limits; "" if they are.
+    """
     fitted = float(fit.shape.at(fit.points.x.max(keepdims=True), fit.free)[0])
     reach = fit.shape.reaches(people, fit.free)
     note = [fit.note] if fit.note else []
-    if nested:
+    if dependent:
         low = high = math.nan
-        note.append("no limits: the profile takes runs to be independent, and those of a seed share their text")
+        note.append(f"no limits: the profile takes runs to be independent, and {dependent}")
         status = REACHED if fitted >= people else ESTIMATED if math.isfinite(reach) else NO_ESTIMATE
     else:
         low, high = profile_limits(fit, people, error, confidence)

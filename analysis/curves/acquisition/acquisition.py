@@ -7,7 +7,14 @@ import pandas as pd
 
 from analysis.config import CurvesConfig
 from analysis.curves.acquisition.monotone import monotone
-from analysis.curves.acquisition.orders import Values, accuracy_ranks, crossing_ranks, order_table, values_of
+from analysis.curves.acquisition.orders import (
+    Values,
+    accuracy_ranks,
+    crossing_ranks,
+    draws_of_sizes,
+    order_table,
+    values_of,
+)
 from analysis.curves.acquisition.sizes import (
     SIZE_COLUMNS,
     bands_of,
@@ -67,11 +74,12 @@ def acquire(judged: Judgements, config: CurvesConfig, baselines: Judgements | No
         curve = smooth(fit.y, fit.design)
         shapes.append(shape_table(fit, curve, config))
         curves.append(curve_points(fit, curve))
-        names = sizes_of(judged.runs[judged.runs["group"] == fit.group])
+        runs = judged.runs[judged.runs["group"] == fit.group]
+        names, draws = sizes_of(runs), draws_of_sizes(runs)
         if not fit.design.trajectory:
             ranks.append(accuracy_ranks(fit, names, config.confidence))
             for level in levels:
-                values[level].append(values_of(fit, names, found.x, level))
+                values[level].append(values_of(fit, names, found.x, level, draws))
     orders = [order_table(values[level], level, config.confidence) for level in levels]
     return Acquisition(
         _joined(sizes), _joined(shapes), _joined(ranks), _joined(orders), _joined(curves), values,

@@ -13,8 +13,8 @@ Noise between runs lowers them: the reliability of a mean over runs says by how 
 that of means over any number of runs (Spearman 1904; limits: Charles 2005).
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -25,6 +25,7 @@ from scipy.stats import kendalltau, norm, rankdata, spearmanr
 
 from analysis.curves.acquisition.sizes import Bands, size_means
 from analysis.curves.acquisition.spread import FEW_UNITS, Spread, moderated, squared_correlation
+from analysis.curves.designs import sample_digests
 from analysis.curves.groups import GroupFit
 from analysis.curves.intervals import Interval, floored, hidden_variance, run_terms
 from analysis.curves.p_values import holm, two_sided
@@ -32,6 +33,7 @@ from analysis.curves.variance import Array, Numbers
 
 LEAST_UNITS = 6  # that two orders must have in common: of fewer, limits of a correlation hold nearly all of them
 LEAST_RELIABILITY = 0.2  # below which a corrected correlation is not given: it would rest on noise
+SHARED_NOISE = "both saw some of the same text: not corrected for noise"
 ACQUISITION = "acquisition"  # what is compared: amounts of text, or accuracies at a size
 ORDER_COLUMNS = [
     "group", "size", "other", "other_size", "level", "units", "spearman", "low", "high", "kendall", "kendall_low",
@@ -154,7 +156,8 @@ def _levels(fit: GroupFit) -> list[npt.NDArray[np.bool_]]:
 class Values:
     """What an order is of: values of named units, smaller is earlier, and the variance of their noise over runs.
 
-    values, noise: (U,); noise NaN where it is not known.
+    values, noise: (U,); noise NaN where it is not known. draws: of text that the runs saw; orders that have some in
+    common share noise.
     """
 
     group: str
@@ -162,12 +165,13 @@ class Values:
     names: tuple[str, ...]
     values: Array
     noise: Array
+    draws: frozenset[str] = frozenset()
 
     def of(self, names: Sequence[str]) -> "Values":
         """Return those of some of the units, in the order of `names`."""
         place = {name: number for number, name in enumerate(self.names)}
         at = [place[name] for name in names]
-        return Values(self.group, self.size, tuple(names), self.values[at], self.noise[at])
+        return replace(self, names=tuple(names), values=self.values[at], noise=self.noise[at])
 
     @property
     def reliability(self) -> float:
@@ -176,13 +180,28 @@ class Values:
         return float(1 - self.noise.mean() / spread) if spread > 0 else np.nan
 
 
-def values_of(fit: GroupFit, sizes: Sequence[str], x: Array, level: str) -> list[Values]:
-    """Return the values of one level: at each of a group's sizes minus the accuracy, then the amounts of text x."""
+def draws_of_sizes(runs: pd.DataFrame) -> dict[str, frozenset[str]]:
+    """Return the draws of text at each size of a group (rows of Study.runs): samples, and seeds of nested ones."""
+    of: dict[str, frozenset[str]] = {}
+    nested = runs["nested"].astype(bool)
+    for size, at in runs.assign(sample=pd.Series(sample_digests(runs), runs.index, dtype=object)).groupby("size"):
+        seeds = {f"{row.group}, seed {row.seed}" for row in at[nested[at.index]].itertuples()}
+        of[str(size)] = frozenset(at["sample"].dropna()) | seeds
+    return of
+
+
+def values_of(
+    fit: GroupFit, sizes: Sequence[str], x: Array, level: str, draws: Mapping[str, frozenset[str]]
+) -> list[Values]:
+    """Return the values of one level: at each of a group's sizes minus the accuracy, then the amounts of text x.
+
+    draws: of `draws_of_sizes`.
+    """
     of = (fit.units.table["level"] == level).to_numpy()
     names = tuple(fit.units.table.loc[of, "name"])
     spread, (_, weights) = Spread(fit), size_means(fit.design)
     parts = [
-        Values(fit.group, size, names, -(c @ fit.y)[of], (spread.errors(c)[0] ** 2)[of])
+        Values(fit.group, size, names, -(c @ fit.y)[of], (spread.errors(c)[0] ** 2)[of], draws[size])
         for size, c in zip(sizes, weights, strict=True)
     ]
     return [*parts, Values(fit.group, ACQUISITION, names, x[of], np.full(int(of.sum()), np.nan))]
@@ -191,7 +210,8 @@ def values_of(fit: GroupFit, sizes: Sequence[str], x: Array, level: str) -> list
 def correlate(first: Values, second: Values, confidence: float) -> dict[str, Any]:
     """Correlate two orders over the units that both name: the columns of ORDER_COLUMNS but the level.
 
-    Units that are censored alike are tied. NaN with fewer than LEAST_UNITS, or where one order is a single tie.
+    Units that are censored alike are tied. NaN with fewer than LEAST_UNITS, or where one order is a single tie. Not
+    corrected for noise that both share, as Spearman's (1904) correction takes it to be independent.
     """
     names = [name for name in first.names if name in set(second.names)]
     a, b = first.of(names), second.of(names)
@@ -210,7 +230,9 @@ def correlate(first: Values, second: Values, confidence: float) -> dict[str, Any
     row |= {"spearman": rho, "low": low, "high": high, "kendall": tau, "kendall_low": tau_low, "kendall_high": tau_high}
     reliable = a.reliability, b.reliability
     row |= {"reliability": reliable[0], "other_reliability": reliable[1]}
-    if min(reliable) >= LEAST_RELIABILITY:
+    if first.draws & second.draws:
+        row["note"] = SHARED_NOISE
+    elif min(reliable) >= LEAST_RELIABILITY:
         most = np.sqrt(reliable[0] * reliable[1])
         row |= {f"corrected{end}": float(np.clip(of / most, -1, 1)) for end, of in
                 (("", rho), ("_low", low), ("_high", high))}  # fmt: skip
@@ -218,10 +240,15 @@ def correlate(first: Values, second: Values, confidence: float) -> dict[str, Any
 
 
 def _fisher(r: float, half: float, units: int) -> tuple[float, float]:
-    """Return limits on Fisher's scale; a correlation at its end is moved in by half a unit."""
-    most = 1 - 1 / units
-    z = np.arctanh(np.clip(r, -most, most))
-    return float(np.tanh(z - half)), float(np.tanh(z + half))
+    """Return limits on Fisher's scale; those of a correlation of 1 or -1 are of one that is half a unit within.
+
+    Such a correlation is itself the other limit.
+    """
+    if abs(r) < 1:
+        z = np.arctanh(r)
+        return float(np.tanh(z - half)), float(np.tanh(z + half))
+    inner = float(np.tanh(np.arctanh(1 - 1 / units) - half))
+    return (inner, 1.0) if r > 0 else (-1.0, -inner)
 
 
 def order_table(parts: Sequence[Sequence[Values]], level: str, confidence: float) -> pd.DataFrame:

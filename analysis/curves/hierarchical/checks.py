@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
+from analysis.curves.hierarchical.counts import Counts
 from analysis.curves.hierarchical.diagnosis import Diagnosis
 from analysis.curves.hierarchical.posterior import Posterior, limits
 from analysis.curves.variance import Array
@@ -27,7 +28,8 @@ def diagnose(posterior: Posterior, *tables: pd.DataFrame) -> Diagnosis:
 def replicated(posterior: Posterior, rng: np.random.Generator) -> Array:
     """Return (N, R, K) accuracies of the study's design with new runs, each of one draw from the posterior.
 
-    New seeds of nested samples, and new text in common, are drawn as effects of runs.
+    New runs of one replicate have new text in common where those of the study do; what a new seed adds at one size is
+    drawn apart from what it adds at the others, as runs are compared within sizes.
     """
     counts = posterior.counts
     flat = {name: of.reshape(-1, *of.shape[2:]) for name, of in posterior.draws.items()}
@@ -35,13 +37,25 @@ def replicated(posterior: Posterior, rng: np.random.Generator) -> Array:
     rows = counts.of.argmax(axis=1)
     logit, spreads = flat["logit"][chosen][:, rows], flat["spreads"][chosen][:, :, rows]  # (N, R, K), (N, 3, R)
     (number, runs, paradigms), phenomena = logit.shape, counts.between.shape[1]
-    run, in_phenomenon = rng.normal(size=(number, runs, 1)), rng.normal(size=(number, runs, phenomena))
+    run, in_phenomenon, cell = (_new_runs(counts, number, columns, rng) for columns in (1, phenomena, paradigms))
     effects = spreads[:, 0, :, None] * run + spreads[:, 1, :, None] * (in_phenomenon @ counts.between.T)
     cells = spreads[:, 2, :, None] * flat["paradigm_spreads"][chosen][:, None]
-    effects = effects + cells * rng.normal(size=(number, runs, paradigms))
+    effects = effects + cells * cell
     if "seed_variance" in flat:
-        effects = effects + np.sqrt(flat["seed_variance"][chosen][:, rows, None]) * rng.normal(size=(number, runs, 1))
+        of_run, of_cell = np.moveaxis(np.sqrt(flat["seed_variance"][chosen][:, :, rows, None]), 1, 0)
+        effects = effects + of_run * rng.normal(size=(number, runs, 1))
+        effects = effects + of_cell * rng.normal(size=(number, runs, paradigms))
     return np.asarray(rng.binomial(np.round(counts.pairs).astype(int), expit(logit + effects)) / np.round(counts.pairs))
+
+
+def _new_runs(counts: Counts, number: int, columns: int, rng: np.random.Generator) -> Array:
+    """Return (number, R, columns) standard normal effects of new runs, of which text in common gives all a part."""
+    own = rng.normal(size=(number, len(counts.of), columns))
+    if not counts.overlap.any():
+        return own
+    common = rng.normal(size=(number, len(counts.groups), columns))[:, counts.group[counts.of.argmax(axis=1)]]
+    share = counts.overlap[:, None]
+    return np.asarray(np.sqrt(share) * common + np.sqrt(1 - share) * own)
 
 
 def predictive_rows(posterior: Posterior, confidence: float, rng: np.random.Generator) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from scipy.linalg import null_space
 from analysis.curves.designs import Design, design_of
 from analysis.curves.few_runs import named, sizes_of_few, without_sizes
 from analysis.curves.groups import rows_of
-from analysis.curves.intervals import ONE_TRAINING
+from analysis.curves.intervals import ONE_TRAINING, same_text
 from analysis.curves.units import Units, units_of
 from analysis.curves.variance import Array, Numbers
 from analysis.study.judgements import Judgements
@@ -161,8 +161,7 @@ def counts_of(judged: Judgements) -> Counts | str:
     for group in judged.runs["group"].unique():
         rows = rows_of(judged, group)
         design = design_of(judged.runs.iloc[rows])
-        reason = ONE_TRAINING if design.trajectory else "" if len(design.counts) > 1 else "one size only"
-        if reason:
+        if reason := _left_out(design):
             notes.append(f"{group}: not in the hierarchical model: {reason}")
             continue
         names.append(str(group))
@@ -188,6 +187,19 @@ def counts_of(judged: Judgements) -> Counts | str:
         units, names, group, size, words, of, right * alike, np.broadcast_to(units.pairs * alike, right.shape), alike,
         _nested_seeds(designs), np.where(share > LEAST_SHARE, np.minimum(share, 1.0), 0.0), notes,
     )  # fmt: skip
+
+
+def _left_out(design: Design) -> str:
+    """Return why a group has no place in the model, whose spreads would be those of its priors; "" if it has one."""
+    if design.trajectory:
+        return ONE_TRAINING
+    if len(design.counts) < 2:
+        return "one size only"
+    if len(design.x) < 3:
+        return "two runs"
+    if design.nested and len(np.unique(design.seed)) < 2:
+        return "nested samples of one seed, which are one draw of text"
+    return "runs of a size on the same text" if same_text(design) else ""
 
 
 def without_lone_runs(judged: Judgements) -> tuple[Judgements, list[str]]:

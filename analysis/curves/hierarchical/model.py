@@ -73,7 +73,7 @@ def judgements_model(values: Values) -> None:
     numpyro.factor("judgements", chance.sum())
     level = lines["overall"] + lines["phenomenon"] @ between.T + lines["paradigm"] @ within.T
     of_phenomenon = (between**2).sum(axis=1)
-    variance = (spread["run"] ** 2 + seed_variance)[:, None] + (spread["cell"][:, None] * paradigms) ** 2
+    variance = (spread["run"] ** 2 + seed_variance.sum(axis=0))[:, None] + (spread["cell"][:, None] * paradigms) ** 2
     variance = variance + (spread["run_in_phenomenon"] ** 2)[:, None] * of_phenomenon
     over_runs = jax.nn.sigmoid(level[..., None] + jnp.sqrt(variance)[..., None] * NODES) @ jnp.asarray(WEIGHTS)
     numpyro.deterministic("accuracy", over_runs)
@@ -158,19 +158,19 @@ def _effects(values: Values, name: str, location: Any, spread: Any, factors: Any
 
 
 def _seeds(values: Values) -> tuple[dict[str, Any], Any]:
-    """Return what nested samples of a seed share, by effect, and its (L,) variance over seeds."""
+    """Return what nested samples of a seed share, by effect, and its (2, L) variances over seeds, of run and cell."""
     seed, x = values["seed"], values["x"]
     if not seed.shape[1]:
-        return {"run": 0.0, "cell": 0.0}, jnp.zeros(len(x))
-    effects, variance = {}, jnp.zeros(len(x))
+        return {"run": 0.0, "cell": 0.0}, jnp.zeros((2, len(x)))
+    effects, variances = {}, []
     nested = (values["of"].T @ seed).sum(axis=1) > 0  # (L,)
     for name, columns in (("run", 1), ("cell", values["right"].shape[1])):
-        effect = jnp.zeros((len(seed), columns))
+        effect, variance = jnp.zeros((len(seed), columns)), jnp.zeros(len(x))
         for kind, median, at in (("seed", SEED, jnp.ones(len(x))), ("seed_slope", SEED_SLOPE, x)):
             spread = _positive(f"{name}_{kind}_spread", median)
             each = numpyro.sample(f"{name}_{kind}", dist.Normal(jnp.zeros((seed.shape[1], columns)), 1.0))
             effect = effect + spread * (seed @ each) * (values["of"] @ at)[:, None]
             variance = variance + jnp.where(nested, (spread * at) ** 2, 0.0)
         effects[name] = effect
-    numpyro.deterministic("seed_variance", variance)
-    return effects, variance
+        variances.append(variance)
+    return effects, numpyro.deterministic("seed_variance", jnp.stack(variances))

@@ -31,8 +31,9 @@ class Posterior:
 
     draws: accuracy (..., L, K) expected over new runs, for these pairs; logit (..., L, K) of a run whose effects
     are 0; spreads (..., 3, L): deviations between runs in all paradigms, in phenomena and in cells, logits, the
-    last times paradigm_spreads (..., K); with nested samples seed_variance (..., L), logits squared. divergences:
-    of all chains. steps: mean of an iteration. scales: R-hat and effective draws of the model's spreads, by name.
+    last times paradigm_spreads (..., K); with nested samples seed_variance (..., 2, L), logits squared: of what runs
+    of a seed share in all paradigms, and in each. divergences: of all chains. steps: mean of an iteration. scales:
+    R-hat and effective draws of the model's spreads, by name.
     """
 
     counts: Counts

@@ -21,6 +21,7 @@ import pandas as pd
 from scipy.stats import norm
 from scipy.stats import t as student
 
+from analysis.curves.intervals import shares_text
 from analysis.curves.shapes import Fit, UnitFits
 from analysis.curves.variance import Array
 
@@ -28,7 +29,7 @@ ACCURACY, SLOPE, CEILING, MIDPOINT = "accuracy", "slope", "ceiling", "midpoint"
 NEGLIGIBLE = 1e-3  # weight, relative to the largest: such a shape must not take a quantity's limits away
 STEP = 1e-3  # of log2(words): half the difference that stands for a derivative
 AVERAGED = ["group", "level", "name", "quantity", "words", "value", "low", "high", "weight", "preferred", "note"]
-NESTED = "nested samples: no limits"
+NESTED = "nested samples"
 
 
 @dataclass(frozen=True)
@@ -153,14 +154,15 @@ def averaged_table(fitted: Sequence[UnitFits], confidence: float) -> pd.DataFram
             continue
         best = min(known, key=lambda fit: fit.aicc).shape.name
         ends = of.design.x.min(), of.design.x.max()
+        dependent = NESTED if of.design.nested else shares_text(of.design)
         quantities = [Quantity(name, x) for x in ends for name in (ACCURACY, SLOPE)]
         for quantity in [*quantities, Quantity(CEILING), Quantity(MIDPOINT)]:
             value, low, high, weight = averaged(known, quantity, confidence)
-            low, high = (np.nan, np.nan) if of.design.nested else (low, high)
+            low, high = (np.nan, np.nan) if dependent else (low, high)
             if quantity.name in (ACCURACY, CEILING):
                 low, high = np.clip([low, high], 0, 1)
             elif quantity.name == MIDPOINT:
                 value, low, high = (float(np.exp2(np.clip(x, -1000, 1000))) for x in (value, low, high))
             row = (of.group, of.level, of.name, quantity.name, 2.0**quantity.x, value, low, high, weight, best)
-            rows.append((*row, NESTED if of.design.nested else ""))
+            rows.append((*row, f"{dependent}: no limits" if dependent else ""))
     return pd.DataFrame(rows, columns=AVERAGED)

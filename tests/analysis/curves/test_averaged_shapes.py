@@ -18,9 +18,11 @@ from analysis.curves.robustness.averaged_shapes import (
     averaged,
     averaged_table,
     covariance,
+    degrees_of,
     weights_of,
 )
 from analysis.curves.shapes import fit_shape, line, power_law, preferred, shapes_for, sigmoid, unit_fits
+from analysis.curves.variance import robust_terms
 from tests.support.judged_runs import judged_from
 
 X = np.repeat(np.log2(125_000) + np.arange(8.0), 3)
@@ -31,13 +33,32 @@ def points(rng, sd=0.01):
     return 0.9 - 0.35 * np.exp2(-0.4 * (X - X[0])) + rng.normal(0, sd, len(X))
 
 
+def hc3_of_the_slope(weights):
+    """Return the terms of the slope of a line by the code of the default intervals."""
+    exog, runs = np.column_stack([np.ones(len(X)), X]), np.arange(len(X))
+    c = np.linalg.solve(exog.T @ (exog * weights[:, None]), exog.T * weights)[1]
+    return robust_terms(c, exog, weights, runs, np.zeros(len(X), dtype=int), jackknife=True)
+
+
+def test_degrees_are_those_of_the_default_intervals_also_where_one_run_has_a_size_of_its_own():
+    y = points(np.random.default_rng(5))
+    weights = np.where(X[-1] == X, 1 / 3, 1.0)
+    weights[-1] = 3.0
+    weights /= weights.mean()
+    fit = fit_shape(line(X), X, y, weights)
+    expected = hc3_of_the_slope(weights).degrees(y[:, None]).item()
+    assert degrees_of(fit, Quantity(SLOPE, X[0]).gradient(fit)) == pytest.approx(expected, rel=1e-6)
+    assert expected < len(X) - 2
+
+
 def test_the_errors_of_a_line_are_hc3_of_statsmodels():
     y = points(np.random.default_rng(0))
     fit = fit_shape(line(X), X, y)
     reference = sm.OLS(y, sm.add_constant(X - X[0])).fit()
     np.testing.assert_allclose(covariance(fit), reference.cov_HC3, rtol=1e-6)
     value, low, high, weight = averaged([fit], Quantity(SLOPE, X[0]), 0.95)
-    half = stats.t.ppf(0.975, len(X) - 2) * np.sqrt(reference.cov_HC3[1, 1])
+    degrees = hc3_of_the_slope(np.ones(len(X))).degrees(y[:, None]).item()
+    half = stats.t.ppf(0.975, degrees) * np.sqrt(reference.cov_HC3[1, 1])
     assert (value, weight) == (pytest.approx(reference.params[1], rel=1e-6), 1)
     assert (low, high) == (pytest.approx(value - half), pytest.approx(value + half))
 
@@ -102,7 +123,7 @@ def test_an_average_is_that_of_burnham_and_anderson():
     named = {"sigmoid": 1, "power law": 0}  # place of the ceiling
     rows = [
         (weight, fit.free[named[fit.shape.name]], covariance(fit)[named[fit.shape.name], named[fit.shape.name]],
-         len(X) - len(fit.free))
+         degrees_of(fit, np.eye(len(fit.free))[named[fit.shape.name]]))
         for fit, weight in zip(fits, weights, strict=True) if fit.shape.name in named
     ]  # fmt: skip
     total = sum(weight for weight, *_ in rows)
@@ -147,3 +168,13 @@ def test_the_table_of_a_group():
     nested = averaged_table(unit_fits(judged, NO_PEOPLE, ["overall"]), 0.95)
     assert nested["low"].isna().all()
     assert set(nested["note"]) == {"nested samples: no limits"}
+
+
+def test_samples_that_share_most_of_their_text_have_no_limits():
+    sizes = [1000 * 2**i for i in range(8)] * 2
+    accuracies = 0.5 + 0.05 * np.log2(np.array(sizes) / 1000) + np.random.default_rng(0).normal(0, 0.01, 16)
+    judged = judged_from(accuracies, sizes, np.repeat([1, 2], 8).tolist(), pairs=500)
+    judged.runs["overlap"] = 0.8
+    table = averaged_table(unit_fits(judged, NO_PEOPLE, ["overall"]), 0.95)
+    assert table[["low", "high"]].isna().all(axis=None)
+    assert set(table["note"]) == {"samples of a size share up to 80% of their text: no limits"}

@@ -106,3 +106,10 @@ def test_lines_of_few_runs_have_no_band_and_of_one_size_no_points():
     assert two["accuracy"].notna().all()
     assert two[["low", "high"]].isna().all(axis=None)
     assert fit_curves(judged_from([0.5, 0.6], [1000, 1000], [1, 2]), CONFIG).lines.empty
+
+
+def test_runs_on_the_same_text_have_no_band():
+    y, size = np.array([[0.7], [0.71], [0.69], [0.7], [0.72]]), np.array([0, 0, 0, 1, 1])
+    _, low, high = spread_limits(y, size, 0.95, overlap=np.array([1.0, 1.0, 1.0, 0.2, 0.2]))
+    assert np.isnan([low[0, 0], high[0, 0]]).all()
+    assert low[1, 0] < 0.71 < high[1, 0]

@@ -144,3 +144,12 @@ def test_the_table_has_a_row_for_each_group():
     assert table.loc[("a", "p"), ["low", "high"]].notna().all()
     assert table.loc[("b", "p"), "note"] == "one size only: no slope"
     assert pd.isna(table.loc[("b", "p"), "slope"])
+
+
+def test_samples_that_share_most_of_their_text_give_a_slope_without_limits():
+    of = design(seeds=3)
+    right = draw_judgements(np.random.default_rng(0), of)
+    alone, shared = fit_model(of, right), fit_model(design(seeds=3, overlap=np.full(12, 0.8)), right)
+    assert shared["slope"] == alone["slope"]
+    assert "low" not in shared
+    assert shared["note"] == "samples of a size share up to 80% of their text: no interval"

@@ -61,6 +61,8 @@ def test_spread_is_a_variance_by_size_and_adds_what_shared_text_hides():
     assert degrees.tolist() == [2, 2]
     shared, _ = between_runs(y, design(overlap=np.full(6, 0.5)))
     assert shared == pytest.approx(2 * variances)
+    with_chance, _ = between_runs(y, design(overlap=np.full(6, 0.5)), np.array([0.004]))  # which no text hides
+    assert with_chance == pytest.approx(2 * (variances - 0.004) + 0.004)
 
 
 def test_a_trend_is_found_only_where_it_is_shown():

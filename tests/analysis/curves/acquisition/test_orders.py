@@ -1,8 +1,11 @@
 """Ranks with their limits, and correlations of orders, against values by hand, scipy and simulated studies."""
 
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
-from scipy.stats import spearmanr
+from scipy.stats import norm, spearmanr
 
 from analysis.config import CurvesConfig
 from analysis.curves.acquisition.acquisition import acquire
@@ -13,6 +16,7 @@ from analysis.curves.acquisition.orders import (
     Values,
     correlate,
     crossing_ranks,
+    draws_of_sizes,
     order_table,
     rank_limits,
 )
@@ -127,3 +131,30 @@ def test_everything_about_the_committed_study_of_two_models():
         for group in means["group"].unique()
     }
     assert between["spearman"] == pytest.approx(spearmanr(*accuracy.values()).statistic)
+
+
+def test_limits_hold_their_correlation_however_near_1_it_is():
+    first = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
+    row = correlate(values("a", first), values("b", [2, 1, *first[2:]]), 0.95)  # rho = .993, above 1 - 1 / 12
+    z, half = np.arctanh(row["spearman"]), norm.ppf(0.975) * np.sqrt((1 + row["spearman"] ** 2 / 2) / 9)
+    assert (row["low"], row["high"]) == (pytest.approx(np.tanh(z - half)), pytest.approx(np.tanh(z + half)))
+    same, opposite = (correlate(values("a", first), values("b", of), 0.95) for of in (first, first[::-1]))
+    assert (same["high"], opposite["low"]) == (1, -1)
+    expected = np.tanh(np.arctanh(11 / 12) - norm.ppf(0.975) * np.sqrt(1.5 / 9))
+    assert (same["low"], opposite["high"]) == (pytest.approx(expected), pytest.approx(-expected))
+
+
+def test_noise_that_both_share_is_not_corrected_for():
+    first, second = values("a", range(8), noise=2.0), values("b", [1, 0, 2, 3, 5, 4, 6, 7], noise=2.0)
+    assert np.isfinite(correlate(first, second, 0.95)["corrected"])
+    row = correlate(*(replace(of, draws=frozenset({"sample"})) for of in (first, second)), 0.95)
+    assert np.isnan(row["corrected"])
+    assert row["note"] == "both saw some of the same text: not corrected for noise"
+
+
+def test_draws_of_text_are_samples_and_seeds_of_nested_ones():
+    manifests = [{"corpus": {"sample": {"digest": digest}}} for digest in "abca"]
+    sizes, seeds = ["1M", "1M", "2M", "2M"], [1, 2, 1, 2]
+    runs = pd.DataFrame({"group": "g", "size": sizes, "seed": seeds, "nested": False, "manifest": manifests})
+    assert draws_of_sizes(runs) == {"1M": {"a", "b"}, "2M": {"a", "c"}}
+    assert draws_of_sizes(runs.assign(nested=True))["1M"] == {"a", "b", "g, seed 1", "g, seed 2"}

@@ -78,10 +78,19 @@ def test_reasons_for_no_model():
     assert counts_of(judged_from([0.5, 0.6], [1000, 2000], [1, 1])) == "there is one paradigm only"
     one_size = judged_groups({"a": ([0.5, 0.6], [1000, 1000])})
     assert counts_of(one_size) == "a: not in the hierarchical model: one size only"
-    both = judged_groups({"a": ([0.5, 0.6], [1000, 1000]), "b": ([0.5, 0.6], [1000, 2000])})
+    both = judged_groups({"a": ([0.5, 0.6], [1000, 1000]), "b": ([0.5, 0.6, 0.6], [1000, 2000, 2000])})
     left = counts_of(both)
     assert (left.groups, left.notes[0]) == (["b"], "a: not in the hierarchical model: one size only")
-    assert left.right.shape == (2, 2)
+    assert left.right.shape == (3, 2)
+    two = judged_groups({"a": ([0.5, 0.6], [1000, 2000])})
+    assert counts_of(two) == "a: not in the hierarchical model: two runs"
+    three = judged_groups({"a": ([0.5, 0.6, 0.6], [1000, 2000, 2000])})
+    three.runs["overlap"] = 1.0
+    assert counts_of(three) == "a: not in the hierarchical model: runs of a size on the same text"
+    three.runs = three.runs.assign(overlap=0.0, nested=True, seed=[1, 1, 1])
+    assert (
+        counts_of(three) == "a: not in the hierarchical model: nested samples of one seed, which are one draw of text"
+    )
     unknown = judged_groups({"a": ([0.5, 0.6], [1000, 2000])})
     unknown.pairs = unknown.pairs.assign(n_pairs=np.nan)
     assert counts_of(unknown) == "the number of pairs of some paradigms is not known"
@@ -90,7 +99,7 @@ def test_reasons_for_no_model():
 def test_the_only_run_of_a_size_is_left_out_where_two_sizes_have_several():
     """Nothing shows how much runs differ there; with one run a size, bends of the curve do."""
     judged = judged_groups({
-        "one each": ([0.5, 0.6], [1000, 2000]), "two": ([0.5] * 4, [1000, 1000, 2000, 2000]),
+        "one each": ([0.5, 0.6, 0.7], [1000, 2000, 4000]), "two": ([0.5] * 4, [1000, 1000, 2000, 2000]),
         "mixed": ([0.5, 0.6, 0.7, 0.8, 0.9, 1.0], [1000, 2000, 2000, 4000, 4000, 8000]),
         "one of several": ([0.5] * 4, [1000, 1000, 2000, 4000]),
     })  # fmt: skip

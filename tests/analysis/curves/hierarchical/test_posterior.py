@@ -9,11 +9,12 @@ from scipy.stats import binom, norm
 
 from analysis.config import CurvesConfig
 from analysis.curves.fit import fit_curves
-from analysis.curves.hierarchical.checks import diagnose, predictive_rows
+from analysis.curves.hierarchical.checks import diagnose, predictive_rows, replicated
 from analysis.curves.hierarchical.counts import KINDS, counts_of
 from analysis.curves.hierarchical.diagnosis import Diagnosis
 from analysis.curves.hierarchical.fit import APART, OTHER, SAME, beside_default, check_sampler, fit_hierarchical
 from analysis.curves.hierarchical.posterior import (
+    Posterior,
     acquired_at,
     difference_rows,
     rank_probabilities,
@@ -24,6 +25,7 @@ from analysis.curves.hierarchical.sampling import Sampling
 from pairscale.errors import ConfigError, InputError
 from tests.bench.hierarchical import judged_of
 from tests.support.known_posterior import CELL, judgements, known_posterior, posterior_of
+from tests.support.simulated_judgements import SimulatedJudgements
 
 CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=50, seed=1)
 GOOD = Diagnosis(1.001, 900, 1.01, 300, 0, 2000, 4, 10.0)
@@ -227,3 +229,19 @@ def test_the_sampler_agrees_with_least_squares_and_shrinks_paradigms(judged):
     assert rows.loc[paradigms, "slope"].std() < default.loc[paradigms, "slope"].std()
     assert isinstance(diagnose(posterior, rows), Diagnosis)
     assert isinstance(predictive_rows(posterior, 0.95, np.random.default_rng(1)), pd.DataFrame)
+
+
+def test_simulated_runs_have_text_in_common_where_those_of_the_study_do():
+    """Within a size they differ by what is their own; over replicates by all of it."""
+    cell, share = SimulatedJudgements(5, 2, pairs=2000, overlap=0.8), 0.8
+    counts = counts_of(judged_of(cell, [cell.draw(np.random.default_rng(1))[0]]))
+    counts = replace(counts, overlap=np.full(10, share))
+    spreads = np.zeros((2, 200, 3, 2))
+    spreads[:, :, 0] = 0.3
+    draws = {
+        "accuracy": np.full((2, 200, 2, 4), 0.5), "logit": np.zeros((2, 200, 2, 4)), "spreads": spreads,
+        "paradigm_spreads": np.ones((2, 200, 4)),
+    }  # fmt: skip
+    accuracy = replicated(Posterior(counts, draws, 0, 1.0, 1.0), np.random.default_rng(2)).mean(axis=2)
+    within = accuracy[:, :5].var(axis=1, ddof=1).mean()
+    assert within / accuracy[:, 0].var() == pytest.approx(1 - share, abs=0.04)
