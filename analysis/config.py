@@ -81,7 +81,7 @@ class CurvesConfig:
     ablation_margin: float = 0.02  # accuracy: differences of ablations within it are called equivalent
     acquisition_margin: float = 0.1  # accuracy above the baseline from which a paradigm counts as acquired
     faulty_pairs: str = COUNT  # pairs that are known to be faulty: counted, as published, or left out
-    least_runs: int = 1  # sizes of fewer runs are left out of curves
+    least_runs: int = 2  # sizes of fewer runs are shown, but no part of lines
     new_words: bool = False  # intervals for new words too: pairs that share words are clustered by them
     children: str | None = None  # a file: words and the age at which children know them
     children_text: str | None = None  # the text of eval.surprisal whose words are compared; null: the only one

@@ -149,7 +149,7 @@ class Analysis:
             whole = sources()[self.config.source].judge(self.study, label, config.method, self.config.ties)
             judged = whole if config.faulty_pairs == COUNT else without_faulty(whole)
             fitted = with_least_runs(judged, config.least_runs)
-            judged.notes += [*notes, *few_notes(judged.runs, config.least_runs)]
+            judged.notes[:] = [*few_notes(judged.runs, config.least_runs), *judged.notes, *notes]
         extent_text = f"{len(judged.runs)} runs on {judged.pairs_text}"
         with self.quiet.status(f"{escape(self.names[label])}: fitting curves to {extent_text}"):
             baselines = baseline_judgements(self.study, judged, self.judge, self.config.ties)
@@ -223,7 +223,7 @@ class Analysis:
         method = judged.method_names + (f", mean over {judged.over}" if judged.over else "")
         heading = f"{self.study.name} · {self.names[section.label]} · {method}"
         notes = section.respondents.counted.notes if section.respondents else []
-        self._print_notes([*warnings(judged, self.config.ties), *notes])
+        self._print_notes([*warnings(judged, self.config.ties, section.fitted), *notes])
         title = f"{heading} · {extent(judged.runs)}"
         print_text(self.console, title, style="bold")
         findings_of = [section.effects, section.findings, section.correlations, section.comparisons, section.pooled]

@@ -75,7 +75,7 @@ def interval_method(design: Design, requested: str) -> tuple[Interval, str]:
         where = "one run a size" if alone == len(counts) else f"one run at {alone} of {len(counts)} sizes"
         rests = f"{where}: the interval rests on how straight the curve is"
         if len(counts) - alone > 1:
-            rests += ", and is wide; analysis.least_runs=2 leaves such sizes out"
+            rests += ", and is wide; analysis.least_runs=2 leaves out such sizes"
         return Interval.T_HC2, _joined(rests, note)
     return (Interval.T_SIZES if fewest >= SIZE_RUNS else Interval.T_CLOSER), note
 

@@ -5,7 +5,7 @@
 Studies are those of tests/support/independent_studies.py. They are analysed as a user's are: the limits are those that
 stand in slopes.csv and slope-differences.csv of a report. One row for each design, quantity (the slope of model a, and
 the difference of the models), question (these pairs, new pairs too) and unit: overall, both phenomena, four paradigms.
-Designs with sizes of one run are there twice, the second time with analysis.least_runs=2.
+Designs with sizes of one run are there twice, the second time with analysis.least_runs=1.
 With 1,000 studies the standard error of a coverage of 95% is .7%. Each design has random numbers of its own. Seven CPU
 minutes.
 """
@@ -94,8 +94,8 @@ DESIGNS = {
 }
 
 
-LEAST_TWO = ", analysis.least_runs=2"
-NAMES = [*DESIGNS, *(name + LEAST_TWO for name, cell in DESIGNS.items() if 1 in cell.counts)]
+EVERY_SIZE = ", analysis.least_runs=1"
+NAMES = [*DESIGNS, *(name + EVERY_SIZE for name, cell in DESIGNS.items() if 1 in cell.counts)]
 
 
 def judgements_of(study: Study) -> Judgements:
@@ -165,7 +165,7 @@ def simulate(name: str, studies: int, config: CurvesConfig = CONFIG, seed: int =
 
     width: the median over studies.
     """
-    cell, least = DESIGNS[name.removesuffix(LEAST_TWO)], 2 if name.endswith(LEAST_TWO) else 1
+    cell, least = DESIGNS[name.removesuffix(EVERY_SIZE)], 1 if name.endswith(EVERY_SIZE) else 2
     rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
     every = judgements_of(cell.draw(rng))
     judged = with_least_runs(every, least)

@@ -24,6 +24,7 @@ import pandas as pd
 
 from analysis.config import CurvesConfig
 from analysis.curves.comparisons import compare_slopes
+from analysis.curves.few_runs import with_least_runs
 from analysis.curves.fit import Curves, fit_curves
 from analysis.exhibits.tables.slopes import slope_table, with_published
 from analysis.study.collect import PROBLEMS
@@ -78,11 +79,12 @@ def judgements_of(study: str = STUDY) -> Judgements:
 def analysed(study: str = STUDY) -> tuple[Curves, pd.DataFrame]:
     """Return the curves, overall and of phenomena, and the differences between the slopes of models."""
     judgements, settings = judgements_of(study), config()
-    curves = fit_curves(judgements, settings)
+    fitted = with_least_runs(judgements, settings.least_runs)
+    curves = fit_curves(fitted, settings, shown=judgements)
     slopes = with_published(curves.slopes, judgements.runs, judgements.label)
     unknown = {"low_new_pairs": np.nan, "high_new_pairs": np.nan}  # judgements of single pairs are not committed
     tables = slopes.assign(**unknown), curves.accuracies, curves.points
-    differences = compare_slopes(judgements, settings)
+    differences = compare_slopes(fitted, settings)
     differences = differences.drop(columns=[name for name in differences if "new_pairs" in name])
     committed = [table[table["level"] != "paradigm"].reset_index(drop=True) for table in (*tables, differences)]
     return Curves(*committed[:3], curves.lines), committed[3]

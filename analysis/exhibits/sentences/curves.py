@@ -104,21 +104,24 @@ def left_out(problems: pd.DataFrame, where: str) -> list[str]:
     return [f"{plural(len(problems), 'run')} not in these {where}: {counts} (listed under provenance)."]
 
 
-def warnings(judged: Judgements, ties: str) -> list[str]:
-    """Return the warnings on the curves; those of effects that could explain the results come first."""
+def warnings(judged: Judgements, ties: str, fitted: Judgements | None = None) -> list[str]:
+    """Return the warnings on the curves; those of effects that could explain the results come first.
+
+    `fitted`: what lines are fitted to, if not to all of `judged`.
+    """
     return [
         *left_out(judged.problems, "curves"),
         *_few_pairs(judged),
         *_unknown_words_explain(judged),
         *_unseen_words_explain(judged),
         *_ties_explain(judged, ties),
-        *_unequal_ranges(judged.runs),
+        *_unequal_ranges((fitted or judged).runs),
         *judged.notes,
         *_shared_text(judged.runs),
     ]
 
 
-def ruled_out(judged: Judgements) -> str:
+def ruled_out(judged: Judgements, fitted: Judgements | None = None) -> str:
     """Say in one sentence which of the usual explanations of a result do not apply; "" if all do."""
     unk, tied = _shares(judged, judged.unk).max(), _shares(judged, judged.tie).max()
     texts = ["no run is missing"] if judged.problems.empty and not uneven(judged.runs) else []
@@ -130,7 +133,7 @@ def ruled_out(judged: Judgements) -> str:
         texts.append(f"{_at_most(unk)} {'holds' if unk == 0 else 'hold'} <unk>")
     if tied < TIE_LIMIT:
         texts.append(f"{_at_most(tied)} {'is' if tied == 0 else 'are'} tied")
-    if judged.runs["group"].nunique() > 1 and not _unequal_ranges(judged.runs):
+    if judged.runs["group"].nunique() > 1 and not _unequal_ranges((fitted or judged).runs):
         texts.append("all curves cover the same sizes")
     return f"Ruled out: {joined(texts)}." if texts else ""
 
