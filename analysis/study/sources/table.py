@@ -43,6 +43,7 @@ USUAL = {
     "removed": ("removed",),
     "tests": ("tests",),
 }
+_TRUTH = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
 METHOD = "accuracy"
 UNNAMED = "minimal_pairs"  # the benchmark of a table that nobody names
 ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet", ".csv.gz", ".tsv.gz", ".jsonl.gz")
@@ -149,7 +150,8 @@ def _row(
         "paradigm": text("paradigm"), "phenomenon": text("phenomenon"), "pair": pair,
         "accuracy": _accuracy(cells, places, settings, where),
         "n": 1.0 if "correct" in places else _whole(cells, places, "n", where, least=1) if "n" in places else np.nan,
-        "tests": text("tests").lower() in ("true", "1", "yes"), "place": where,
+        "tests": "tests" in places and _tests(cells[places["tests"][0]], places["tests"][0], bool(removed), where),
+        "place": where,
     }  # fmt: skip
 
 
@@ -160,10 +162,9 @@ def _accuracy(
     column = places[name][0]
     cell = cells[column]
     if name == "correct":
-        known = {"true": 1.0, "false": 0.0}.get(str(cell).strip().lower())
-        value = read_cell_number(cell) if known is None else known
+        value = _TRUTH.get(str(cell).strip().lower(), read_cell_number(cell))
         if value is None or not 0 <= value <= 1:
-            raise InputError(f"{where}: {column} is {shown(cell)}, must be true, false, 1, 0, or .5 for a tie")
+            raise InputError(f"{where}: {column} is {shown(cell)}, must be true, false, yes, no, 1, 0, or .5 for a tie")
         return value
     value = read_cell_number(cell)
     if value is None or np.isnan(value):
@@ -173,6 +174,16 @@ def _accuracy(
         hint = "; for per cent say results.percent=true" if not settings.percent and 1 < value <= 100 else ""
         raise InputError(f"{where}: {column} is {value:g}, must be from 0 to {most}{hint}")
     return value / most
+
+
+def _tests(cell: Any, column: str, needed: bool, where: str) -> bool:
+    """Return if a paradigm tests what is removed; an empty cell is false unless it is `needed`."""
+    value = _TRUTH.get(str(cell).strip().lower(), read_cell_number(cell))
+    if value is not None and np.isnan(value) and not needed:
+        return False
+    if value not in (0, 1):
+        raise InputError(f"{where}: {column} is {shown(cell)}, must be true, false, yes, no, 1 or 0 (tests)")
+    return bool(value)
 
 
 def _whole(cells: Mapping[str, Any], places: Mapping[str, tuple[str, ...]], name: str, where: str, least: int) -> float:

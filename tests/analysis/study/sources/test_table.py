@@ -219,6 +219,17 @@ def test_texts_without_a_construction_are_compared_with_the_full_text(tmp_path):
     assert not comparison.paired  # seeds of others have nothing in common
 
 
+@pytest.mark.parametrize(("yes", "no"), [("1.0", "0.0"), ("Yes", "no"), ("TRUE", "False"), (1, 0)])
+def test_whether_a_paradigm_tests_what_is_removed_is_told_in_several_ways(tmp_path, yes, no):
+    table = pd.concat([rows().assign(removed="", tests=""), rows().assign(removed="npi", tests=no)], ignore_index=True)
+    table.loc[(table["removed"] != "") & (table["paradigm"] == "x"), "tests"] = yes
+    study, judged = read(tmp_path, table, "results.benchmark=sg")
+    assert direct_paradigms(judged.runs, study.config, "sg") == {"npi": {"x"}}
+    for wrong in ("x", "2", ""):
+        with pytest.raises(InputError, match=rf"line 21: tests is '{wrong}', must be true, false, yes, no, 1 or 0"):
+            read(tmp_path, table.astype({"tests": object}).astype(str).replace({"tests": {str(no): wrong}}))
+
+
 @pytest.mark.parametrize(
     ("change", "overrides", "message"),
     [
