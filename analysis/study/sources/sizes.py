@@ -16,7 +16,8 @@ _TEXT_UNITS = ("words", "characters")  # of which a size's text has no name
 def size_of(cell: Any, settings: ResultsConfig, where: str) -> float:
     """Return the size that a cell holds, or that `results.sizes` gives its text, times `results.scale`; 0 is allowed.
 
-    Raises InputError, naming `where`, for text that is no size: 1000000, 1e6, 125k, 1/8M and 0.5M are.
+    Raises InputError, naming `where`, for less than 1 and for text that is no size: 1000000, 1e6, 125k, 1/8M and 0.5M
+    are.
     """
     text = str(cell).strip()
     text = str((settings.sizes or {}).get(text, text))
@@ -33,7 +34,13 @@ def size_of(cell: Any, settings: ResultsConfig, where: str) -> float:
     if not 0 <= number < 1e18:
         raise InputError(f"{where}: size is {text[:60]}, must be 0 or more")
     scaled = number * settings.scale
-    return round(scaled) if scaled >= 1 else scaled
+    if 0 < scaled < 1:
+        unit = settings.unit.replace("_", " ")
+        of = f"size is {text[:60]}" + (f", {scaled:g} by results.scale" if settings.scale != 1 else "")
+        raise InputError(
+            f"{where}: {of}: must be 1 or more, or 0; results.scale=1000000 where sizes count millions of {unit}"
+        )
+    return round(scaled)
 
 
 def fixed_size(settings: ResultsConfig) -> float | None:

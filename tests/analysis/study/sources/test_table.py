@@ -242,6 +242,8 @@ def test_whether_a_paradigm_tests_what_is_removed_is_told_in_several_ways(tmp_pa
         ({"accuracy": "good"}, [], r"line 2: accuracy is 'good', must be an accuracy"),
         ({"accuracy": ""}, [], r"line 2: accuracy is .*, must be an accuracy"),
         ({"size": "large"}, [], r"line 2: size is 'large', must be a number such as 125k.*results\.sizes="),
+        ({"size": "0.5"}, [], r"line 2: size is 0\.5: must be 1 or more, or 0; results\.scale=1000000 where"),
+        ({"size": "0.5"}, ["results.scale=.001"], r"line 2: size is 0\.5, 0\.0005 by results\.scale: must be 1 or"),
         ({"size": "-5"}, [], r"line 2: size is -5, must be 0 or more"),
         ({"seed": "one"}, [], r"line 2: seed is 'one', must be a whole number from 0 \(seed\)"),
         ({"n": "10.5"}, [], r"line 2: n is '10\.5', must be a whole number from 1 \(n\)"),
