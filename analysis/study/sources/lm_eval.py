@@ -35,7 +35,7 @@ from analysis.study.sources.outcomes import (
     with_number,
 )
 from analysis.study.sources.paths import given_paths, study_name
-from analysis.study.sources.sizes import fixed_size, parts_of, size_of, size_text
+from analysis.study.sources.sizes import fixed_size, parts_of, seed_of, size_of, size_text
 from analysis.study.sources.source import source
 from eval.benchmarks.cells import shown
 from pairscale.errors import InputError, first_few
@@ -210,11 +210,8 @@ def _run(file: Path, data: Mapping[str, Any], settings: ResultsConfig) -> tuple[
             "results.pattern='(?P<size>...)'"
         )
     size = size_of(parts["size"], settings, str(file)) if size is None else size
-    seed = parts.get("seed", "1")
-    if not seed.isdecimal():
-        raise InputError(f"{file}: results.pattern: seed is {seed!r}, must be a whole number")
     path = Path(str(named))
-    run = {"model": parts.get("model") or path.name, "removed": "", "size": size, "seed": int(seed)}
+    run = {"model": parts.get("model") or path.name, "removed": "", "size": size, "seed": seed_of(parts, file)}
     return run, "" if "model" in parts else str(path)
 
 

@@ -13,7 +13,7 @@ from analysis.published import published_file
 from analysis.study.collect import PROBLEMS, UNSCORED, UNTRAINED, Study, by_group, with_problems
 from analysis.study.judgements import Judgements, Scores, judged_by, sized
 from analysis.study.sources.config import OWN, RUNS, SHARED, WORDS, ResultsConfig
-from analysis.study.sources.sizes import size_text
+from analysis.study.sources.sizes import size_texts
 from eval.config import is_of_pairs
 from pairscale.errors import ConfigError, InputError, first_few
 from pairscale.files import sha256_json
@@ -165,7 +165,8 @@ def _runs(rows: pd.DataFrame, study: str, settings: ResultsConfig) -> pd.DataFra
     removed = runs["removed"] != ""
     names = runs["removed"].where(~removed, runs["removed"] + " removed").where(removed, FULL_TEXT)
     group = runs["model"] + ", " + names if removed.any() else runs["model"]
-    sizes = [size_text(size, unit) for size in runs["size"]]
+    texts = size_texts(runs["size"], unit)
+    sizes = [texts[size] for size in runs["size"]]
     by_seed = pd.Series([f"-{seed}" for seed in runs["seed"]], index=runs.index)
     training = runs["model"] + by_seed if settings.seen else None
     index = group + "-" + pd.Series(sizes, index=runs.index).str.replace(" ", "-") + by_seed

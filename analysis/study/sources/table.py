@@ -191,7 +191,7 @@ def _whole(cells: Mapping[str, Any], places: Mapping[str, tuple[str, ...]], name
     value = read_cell_number(cells[column])
     if name == "n" and value is not None and np.isnan(value):
         return np.nan
-    if value is None or value != round(value) or not least <= value < 2**53:
+    if value is None or np.isnan(value) or value != round(value) or not least <= value < 2**53:
         raise InputError(f"{where}: {column} is {shown(cells[column])}, must be a whole number from {least} ({name})")
     return int(value)
 

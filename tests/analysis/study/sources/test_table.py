@@ -152,6 +152,13 @@ def test_units_are_stated_and_checkpoints_are_a_trajectory(tmp_path, unit, text,
     assert (set(fit_curves(judged, CONFIG).slopes["method"]) == {Interval.NONE}) == seen
 
 
+def test_checkpoints_that_lie_close_have_labels_of_their_own(tmp_path):
+    table = rows(seeds=(1,)).assign(size=lambda of: of["size"].replace({"125k": 1000, "500k": 10_000, "2M": 10_003}))
+    _, judged = read(tmp_path, table, "results.unit=steps")
+    assert judged.runs["size"].tolist() == ["1k steps", "10k steps", "10.003k steps"]
+    assert judged.runs.index.tolist() == ["a-1k-steps-1", "a-10k-steps-1", "a-10.003k-steps-1"]
+
+
 def test_size_0_has_no_place(tmp_path):
     table = rows(seeds=(1,)).assign(size=lambda of: of["size"].replace("125k", "0"))
     study, judged = read(tmp_path, table, "results.unit=steps")
@@ -246,6 +253,7 @@ def test_whether_a_paradigm_tests_what_is_removed_is_told_in_several_ways(tmp_pa
         ({"size": "0.5"}, ["results.scale=.001"], r"line 2: size is 0\.5, 0\.0005 by results\.scale: must be 1 or"),
         ({"size": "-5"}, [], r"line 2: size is -5, must be 0 or more"),
         ({"seed": "one"}, [], r"line 2: seed is 'one', must be a whole number from 0 \(seed\)"),
+        ({"seed": ""}, [], r"line 2: seed is '', must be a whole number from 0 \(seed\)"),
         ({"n": "10.5"}, [], r"line 2: n is '10\.5', must be a whole number from 1 \(n\)"),
         ({"paradigm": ""}, [], r"line 2: paradigm is empty, must name the paradigm"),
         ({"drop": "seed"}, [], r"line 5: a second row of model a, size 125000, seed 1, paradigm x \(first: .*line 2\)"),
