@@ -26,7 +26,7 @@ from analysis.study.sources.paths import given_paths, study_name
 from analysis.study.sources.sizes import fixed_size, size_of
 from analysis.study.sources.source import source
 from eval.benchmarks.cells import shown
-from eval.benchmarks.files import file_rows, format_of
+from eval.benchmarks.files import file_rows, format_of, text_lines
 from pairscale.errors import InputError
 
 # The names that columns go by; the others are found under our own.
@@ -62,7 +62,10 @@ def from_table(config: AnalysisConfig) -> list[Study]:
     name = study_name(config.study, files[0], config.path)
     benchmark = config.results.benchmark or UNNAMED
     origin = "the table " + " and ".join(file.name for file in files[:3]) + (" and others" if len(files) > 3 else "")
-    return [study_of(name, Outcomes(rows, benchmark, METHOD, origin, lacking), config)]
+    outcomes = Outcomes(rows, benchmark, METHOD, origin, lacking)
+    names = "columns.model, columns.size and columns.seed" if "seed" in lacking else "columns.model and columns.size"
+    outcomes.told_apart_by = names
+    return [study_of(name, outcomes, config)]
 
 
 def read_outcomes(file: Path, columns: OutcomeColumns, settings: ResultsConfig) -> tuple[pd.DataFrame, list[str]]:
@@ -70,10 +73,10 @@ def read_outcomes(file: Path, columns: OutcomeColumns, settings: ResultsConfig) 
 
     Rows of single pairs without ids are counted: one row for each run and paradigm. Raises InputError.
     """
-    format_of(file, "path")
+    _, ending = format_of(file, "path")
     rows: list[dict[str, Any]] = []
     places: dict[str, tuple[str, ...]] = {}
-    for where, cells in file_rows(file):
+    for where, cells in file_rows(file, _delimiter(file) if ending == ".csv" else None):
         if not places:
             places = _places(tuple(map(str, cells)), columns, settings, where)
         missing = next((name for of in places.values() for name in of if name not in cells), None)
@@ -87,8 +90,20 @@ def read_outcomes(file: Path, columns: OutcomeColumns, settings: ResultsConfig) 
     lacking = [] if "seed" in places else ["seed"]
     if "correct" in places and "pair_id" not in places:
         table = _counted(table)
+    unknown = table["n"].isna()
+    if settings.n is None and unknown.any() and not unknown.all():
+        raise InputError(
+            f"{table.loc[unknown, 'place'].iloc[0]}: {places['n'][0]} is empty, but other rows have one; "
+            "results.n=NUMBER is that of rows without"
+        )
     table, known = with_number(table, settings.n)
     return table, lacking if known else [*lacking, "n"]
+
+
+def _delimiter(file: Path) -> str:
+    """Return what separates the cells of a CSV file: semicolons or tabs where its header has no comma."""
+    header = next((line for _, line in text_lines(file) if line.strip()), "")
+    return next((one for one in ",;\t" if one in header), ",")
 
 
 def _places(
@@ -168,7 +183,7 @@ def _accuracy(
         return value
     value = read_cell_number(cell)
     if value is None or np.isnan(value):
-        raise InputError(f"{where}: {column} is {shown(cell)}, must be an accuracy")
+        raise InputError(f"{where}: {column} is {shown(cell)}, must be an accuracy such as 0.63")
     most = 100 if settings.percent else 1
     if not 0 <= value <= most:
         hint = "; for per cent say results.percent=true" if not settings.percent and 1 < value <= 100 else ""

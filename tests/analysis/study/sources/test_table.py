@@ -63,6 +63,15 @@ def test_slopes_are_those_of_the_accuracies(tmp_path, name):
     assert study.name == "results"
 
 
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_cells_of_a_csv_file_may_lie_between_semicolons_or_tabs(tmp_path, separator):
+    table = rows()
+    _, judged = read(tmp_path, table.to_csv(index=False, sep=separator))
+    assert judged.outcome.tolist() == read(tmp_path, table)[1].outcome.tolist()
+    with pytest.raises(InputError, match=r"line 2: accuracy is '0,\d+', must be an accuracy such as 0\.63"):
+        read(tmp_path, table.to_csv(index=False, sep=separator, decimal=","))
+
+
 def test_rows_of_pairs_give_judgements_of_pairs(tmp_path):
     rng = np.random.default_rng(2)
     table = pd.DataFrame([
@@ -255,8 +264,10 @@ def test_whether_a_paradigm_tests_what_is_removed_is_told_in_several_ways(tmp_pa
         ({"seed": "one"}, [], r"line 2: seed is 'one', must be a whole number from 0 \(seed\)"),
         ({"seed": ""}, [], r"line 2: seed is '', must be a whole number from 0 \(seed\)"),
         ({"n": "10.5"}, [], r"line 2: n is '10\.5', must be a whole number from 1 \(n\)"),
+        ({"n": ""}, [], r"line 2: n is empty, but other rows have one; results\.n=NUMBER is that of rows without"),
         ({"paradigm": ""}, [], r"line 2: paradigm is empty, must name the paradigm"),
-        ({"drop": "seed"}, [], r"line 5: a second row of model a, size 125000, seed 1, paradigm x \(first: .*line 2\)"),
+        ({"drop": "seed"}, [], r"line 5: a second row of model a, size 125000, seed 1, paradigm x \(first: .*line 2\); "
+         r"what tells them apart is named by columns\.model, columns\.size and columns\.seed"),
         ({}, ["results.benchmark=syntaxgym"], r"results\.benchmark=syntaxgym: names items, not pairs"),
     ],
 )  # fmt: skip
