@@ -317,6 +317,8 @@ def test_the_command_writes_a_report_and_its_own_command(tmp_path):
     page = (tmp_path / "others+table" / "report.html").read_text()
     assert f"source=table path={path}" in page
     assert "results.text=own" in page
+    for of_runs in ("The runs used", "finished runs are skipped"):
+        assert of_runs not in page
     wrong = run_command("analysis", "source=table", f"path={path}", "columns.accuracy=acuracy")
     assert wrong.returncode == 2
     assert wrong.stderr.count("\n") == 1
