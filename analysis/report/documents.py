@@ -82,8 +82,9 @@ def _blocks(context: Mapping[str, Any]) -> Iterator[Block]:
             yield Block(item["anchor"], text, **_figure(item), **_table(item))
         methods = "\n\n".join(map(escaped, part["methods"]))
         yield Block(f"{part['file']}-limits", f"### Methods and limits\n\n{methods}")
-        versions = escaped("; ".join(part["versions"]))
-        origin = f"Benchmark digest `{part['digest'][:16]}`. The runs used {versions}."
+        versions = escaped("; ".join(part["versions"]))  # others' numbers have none
+        used = f" The runs used {versions}." if versions else ""
+        origin = f"Benchmark digest `{part['digest'][:16]}`.{used}"
         yield Block(f"{part['file']}-provenance", f"### Provenance\n\n{origin}")
     commands = "\n".join(context["commands"])
     yield Block("make-again", f"## Make it again\n\n```sh\n{commands}\n```")

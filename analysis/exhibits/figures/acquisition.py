@@ -1,5 +1,7 @@
 """Figures of acquisition: units in order with their limits, small panels of shapes, words beside children's ages."""
 
+import math
+
 import altair as alt
 import pandas as pd
 
@@ -47,10 +49,9 @@ def order_chart(rows: pd.DataFrame, unit: str, *, frame: Frame = PAGE) -> Chart:
 
 def _ticks(rows: pd.DataFrame) -> list[float]:
     """Return sizes in powers of two from the smallest one on."""
-    first, last = float(rows["from_words"].min()), float(rows["to_words"].max())
-    ticks = [first]
-    while ticks[-1] * 2 <= last * 1.01:
-        ticks.append(ticks[-1] * 2)
+    first, last = max(1.0, float(rows["from_words"].min())), float(rows["to_words"].max())
+    doublings = int(math.log2(max(1.0, last * 1.01 / first)))
+    ticks = [first * 2**doubling for doubling in range(doublings + 1)]
     return ticks[:: -(-len(ticks) // 8)]
 
 

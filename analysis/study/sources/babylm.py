@@ -22,7 +22,7 @@ from analysis.study.sources.config import ResultsConfig
 from analysis.study.sources.json_files import read_lines, read_object
 from analysis.study.sources.outcomes import BLIMP, COLUMNS, Outcomes, outcome_judgements, study_of
 from analysis.study.sources.paths import given_paths, study_name
-from analysis.study.sources.sizes import fixed_size, parts_of, size_of
+from analysis.study.sources.sizes import fixed_size, parts_of, seed_of, size_of
 from analysis.study.sources.source import source
 from pairscale.errors import ConfigError, InputError, first_few
 
@@ -107,7 +107,7 @@ def _run(file: Path, settings: ResultsConfig) -> dict[str, Any]:
         said = f"revision {revision} says no size" if revision else "nothing says its size"
         raise InputError(f"{file}: {said}; give results.sizes={{{revision or 'NAME'}:SIZE}} or results.size=SIZE")
     size = fixed if fixed is not None else size_of(named, settings, str(file))
-    return {"model": parts.get("model") or model, "removed": "", "size": size, "seed": int(parts.get("seed", 1))}
+    return {"model": parts.get("model") or model, "removed": "", "size": size, "seed": seed_of(parts, file)}
 
 
 class _Pairs:

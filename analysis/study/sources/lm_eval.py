@@ -4,19 +4,23 @@
     samples_<task>_<date>.jsonl  beside it, with --log_samples: {"doc_id", "doc", "acc", ...}, a line a pair
 
 Results of its versions before 0.4 have "acc" for "acc,none", no "n-samples", and any name that ends in .json. A task of
-BLiMP is a paradigm. Where all results have their samples beside them, judgements are of pairs, else of paradigms.
+BLiMP is a paradigm. Where all results have their samples beside them, judgements are of pairs, else of paradigms. Tasks
+of a run may be in several files.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 
 from analysis.config import AnalysisConfig
+from analysis.published import published_file
 from analysis.study.collect import Study
 from analysis.study.sources.config import ResultsConfig
 from analysis.study.sources.json_files import read_lines, read_object
@@ -31,7 +35,7 @@ from analysis.study.sources.outcomes import (
     with_number,
 )
 from analysis.study.sources.paths import given_paths, study_name
-from analysis.study.sources.sizes import fixed_size, parts_of, size_of
+from analysis.study.sources.sizes import fixed_size, parts_of, seed_of, size_of, size_text
 from analysis.study.sources.source import source
 from eval.benchmarks.cells import shown
 from pairscale.errors import InputError, first_few
@@ -40,29 +44,32 @@ _DATE = re.compile(r"_(\d{4}-\d\d-\d\dT[\d.:-]+)$")  # of file names
 _PATH = re.compile(r"(?:pretrained|model|path)=([^,]+)")  # in model_args
 
 
+@dataclass(frozen=True)
+class Results:
+    """One file of results: its rows (outcomes.COLUMNS), and when it was written (-inf: not known).
+
+    named: the model in full, such as EleutherAI/pythia-70m; "" where `results.pattern` names it.
+    """
+
+    file: Path
+    rows: pd.DataFrame
+    named: str
+    written: float
+
+
 @source("lm_eval", judge=outcome_judgements, keys=("path", "results"))
 def from_lm_eval(config: AnalysisConfig) -> list[Study]:
     """Read the study of the results at `config.path`. Raises ConfigError without a path, InputError for other files."""
     files = given_paths(config.path, "lm_eval", (".json",))
     benchmark = config.results.benchmark or BLIMP
-    parts, notes = [], []
-    for file in files:
-        rows = read_results(file, benchmark, config.results)
-        if rows is not None:
-            parts.append(rows)
-    if not parts:
+    found = [read_results(file, benchmark, config.results) for file in files]
+    results = [one for one in found if one is not None]
+    if not results:
         raise InputError(
             f"{first_few([str(file) for file in files], 1)}: no results of tasks {benchmark}_*, nor {benchmark}; "
             "results.benchmark=NAME gives the beginning of their names"
         )
-    newest: dict[tuple[Any, ...], pd.DataFrame] = {}
-    for rows in parts:
-        run = tuple(rows[[*RUN]].iloc[0])
-        if run in newest:
-            older = str(newest[run]["place"].iloc[0]).partition(":")[0]
-            notes.append(f"Two results of {run[0]} at {run[2]:g}: of {Path(older).name} the later one is read.")
-        newest[run] = rows
-    table = pd.concat(newest.values(), ignore_index=True)
+    table, notes = _joined(results, benchmark, config.results.unit)
     if (table["pair"] == "").any():
         table = _counted(table)
     table, known = with_number(table, config.results.n)
@@ -72,8 +79,48 @@ def from_lm_eval(config: AnalysisConfig) -> list[Study]:
     return [study_of(name, Outcomes(table, benchmark, config.results.metric, origin, lacking, notes), config)]
 
 
-def read_results(file: Path, benchmark: str, settings: ResultsConfig) -> pd.DataFrame | None:
-    """Return the rows (outcomes.COLUMNS) of one file of results, of pairs if it has samples beside it.
+def _joined(results: Sequence[Results], benchmark: str, unit: str) -> tuple[pd.DataFrame, list[str]]:
+    """Return the rows of all files, of a task that a run has in several those of the latest, and notes on the others.
+
+    The group of all tasks counts only in runs of which nothing else is known: it is a mean over them.
+    """
+    by_date = sorted(results, key=lambda one: one.written)
+    _check_models(by_date)
+    table = pd.concat([one.rows.assign(file=place) for place, one in enumerate(by_date)], ignore_index=True)
+    task = table["paradigm"] != benchmark
+    table = table[task | ~task.groupby([table[name] for name in RUN]).transform("any")]
+    latest = table.groupby([*RUN, "paradigm"])["file"].transform("max")
+    again = table.assign(latest=latest)[table["file"] < latest].drop_duplicates(["file", "latest"])
+    notes = []
+    for row in again.itertuples(index=False):
+        older, later = by_date[cast(int, row.file)], by_date[cast(int, row.latest)]
+        how = "by date" if later.written > older.written else "by path, as no date tells"
+        notes.append(
+            f"Two results of {row.model} at {size_text(cast(float, row.size), unit)}: tasks of {_short(older.file)} "
+            f"that {_short(later.file)} has too are read from that, the later one {how}."
+        )
+    return table.loc[table["file"] == latest, [*COLUMNS]], notes
+
+
+def _check_models(results: Sequence[Results]) -> None:
+    """Raise InputError where two models, in full, are one run."""
+    first: dict[tuple[Any, ...], Results] = {}
+    for one in results:
+        other = first.setdefault(tuple(one.rows[[*RUN]].iloc[0]), one)
+        if other.named != one.named:
+            raise InputError(
+                f"{one.file}: {one.named} would be one run with {other.named} ({other.file}), as both are "
+                f"{one.rows['model'].iloc[0]} at one size; results.pattern='...' with (?P<model>...) or (?P<seed>...), "
+                "and (?P<size>...), tells them apart"
+            )
+
+
+def _short(file: Path) -> str:
+    return "/".join(file.parts[-2:])
+
+
+def read_results(file: Path, benchmark: str, settings: ResultsConfig) -> Results | None:
+    """Return what one file of results holds, of pairs if it has samples beside it.
 
     None if it has no task of the benchmark. Raises InputError for a file of another kind, and without a size.
     """
@@ -81,12 +128,10 @@ def read_results(file: Path, benchmark: str, settings: ResultsConfig) -> pd.Data
     tasks = data.get("results")
     if not isinstance(tasks, dict):
         raise InputError(f"{file}: no results of lm-evaluation-harness: it has no 'results'")
-    paradigms = {task: _paradigm(task, benchmark) for task in tasks if _paradigm(task, benchmark) is not None}
-    if len(paradigms) > 1:
-        paradigms.pop(benchmark, None)  # the group of all tasks, a mean over them
+    paradigms = _paradigms(data, benchmark)
     if not paradigms:
         return None
-    run = _run(file, data, settings)
+    run, named = _run(file, data, settings)
     rows: list[dict[str, Any]] = []
     for task, paradigm in paradigms.items():
         shared = {**run, "paradigm": paradigm, "phenomenon": "", "tests": False}
@@ -99,18 +144,55 @@ def read_results(file: Path, benchmark: str, settings: ResultsConfig) -> pd.Data
                 "pair": "", "place": place, "accuracy": _accuracy(tasks[task], settings.metric, place),
                 "n": _number(data, task),
             })  # fmt: skip
-    return pd.DataFrame(rows)[[*COLUMNS]]
+    return Results(file, pd.DataFrame(rows)[[*COLUMNS]], named, _written(file, data))
 
 
-def _paradigm(task: str, benchmark: str) -> str | None:
-    """Return the paradigm of a task: blimp_adjunct_island -> adjunct_island; None if it is of another benchmark."""
-    if task == benchmark:
-        return task
-    return task.removeprefix(f"{benchmark}_") if task.startswith(f"{benchmark}_") else None
+def _paradigms(data: Mapping[str, Any], benchmark: str) -> dict[str, str]:
+    """Return the paradigms of a benchmark by task, blimp_adjunct_island: adjunct_island; its group is one if alone.
+
+    Of BLiMP they are known; of others, tasks that are no groups of tasks: below the benchmark where it is a group, else
+    of its name.
+    """
+    raw = data.get("group_subtasks")
+    groups = {name: of for name, of in raw.items() if of and isinstance(of, list)} if isinstance(raw, dict) else {}
+    below = _below(benchmark, groups)
+    known = set(published_file("blimp_paradigms")["paradigm"]) if benchmark == BLIMP else None
+    paradigms: dict[str, str] = {}
+    for task in data["results"]:
+        name = task.removeprefix(f"{benchmark}_").lstrip("_")
+        of = task in below if below and known is None else task.startswith(f"{benchmark}_")
+        if of and task not in groups and (known is None or name in known):
+            paradigms[task] = name
+    return paradigms or {task: task for task in data["results"] if task == benchmark}
 
 
-def _run(file: Path, data: Mapping[str, Any], settings: ResultsConfig) -> dict[str, Any]:
-    """Return model, removed, size and seed of a file of results."""
+def _below(group: str, groups: Mapping[str, list[Any]]) -> set[str]:
+    """Return all tasks and groups below a group."""
+    found: set[str] = set()
+    waiting = list(groups.get(group, ()))
+    while waiting:
+        name = str(waiting.pop())
+        if name not in found:
+            found.add(name)
+            waiting += groups.get(name, ())
+    return found
+
+
+def _written(file: Path, data: Mapping[str, Any]) -> float:
+    """Return when results were written, in seconds: their date, or that of the file's name; -inf without one."""
+    date = data.get("date")
+    if isinstance(date, int | float):
+        return float(date)
+    named = _DATE.search(file.stem)
+    day, _, time = named[1].partition("T") if named else ("", "", "")
+    try:
+        return datetime.fromisoformat(f"{day}T{time.replace('-', ':')}").timestamp()
+    except ValueError:
+        return float("-inf")
+
+
+def _run(file: Path, data: Mapping[str, Any], settings: ResultsConfig) -> tuple[dict[str, Any], str]:
+    """Return model, removed, size and seed of a file of results, and its model in full (Results.named)."""
     config = data.get("config") if isinstance(data.get("config"), dict) else {}
     arguments = (config or {}).get("model_args")
     written = (
@@ -128,10 +210,9 @@ def _run(file: Path, data: Mapping[str, Any], settings: ResultsConfig) -> dict[s
             "results.pattern='(?P<size>...)'"
         )
     size = size_of(parts["size"], settings, str(file)) if size is None else size
-    seed = parts.get("seed", "1")
-    if not seed.isdecimal():
-        raise InputError(f"{file}: results.pattern: seed is {seed!r}, must be a whole number")
-    return {"model": parts.get("model") or Path(str(named)).name, "removed": "", "size": size, "seed": int(seed)}
+    path = Path(str(named))
+    run = {"model": parts.get("model") or path.name, "removed": "", "size": size, "seed": seed_of(parts, file)}
+    return run, "" if "model" in parts else str(path)
 
 
 def _samples(file: Path, task: str) -> Path | None:

@@ -13,7 +13,7 @@ from analysis.published import published_file
 from analysis.study.collect import PROBLEMS, UNSCORED, UNTRAINED, Study, by_group, with_problems
 from analysis.study.judgements import Judgements, Scores, judged_by, sized
 from analysis.study.sources.config import OWN, RUNS, SHARED, WORDS, ResultsConfig
-from analysis.study.sources.sizes import size_text
+from analysis.study.sources.sizes import size_texts
 from eval.config import is_of_pairs
 from pairscale.errors import ConfigError, InputError, first_few
 from pairscale.files import sha256_json
@@ -43,7 +43,8 @@ class Outcomes:
     rows: COLUMNS, a row for each run and paradigm, or pair: model, removed ("" of the full text), size (units), seed,
     paradigm, phenomenon, pair ("" where a row is a paradigm), accuracy (0 to 1), n (pairs; NaN: not known), tests (True
     where the paradigm tests what is removed), place (file and line). benchmark: its name. method: what accuracies are
-    called. origin: where they come from, in words. lacking: what the source does not say: seed, n.
+    called. origin: where they come from, in words. lacking: what the source does not say: seed, n. told_apart_by: the
+    settings that tell runs apart.
     """
 
     rows: pd.DataFrame
@@ -53,6 +54,7 @@ class Outcomes:
     lacking: tuple[str, ...] = ()
     notes: list[str] = field(default_factory=list)
     problems: list[dict[str, str]] = field(default_factory=list)
+    told_apart_by: str = "results.pattern, with (?P<model>...), (?P<size>...) or (?P<seed>...)"
 
     @property
     def of_pairs(self) -> bool:
@@ -145,9 +147,9 @@ def _check(rows: pd.DataFrame, outcomes: Outcomes) -> None:
         row = twice.iloc[0]
         first = rows[(rows[keys] == row[keys]).all(axis=1)].iloc[0]
         named = ", ".join(f"{key} {row[key]}" for key in keys if row[key] != "")
-        columns = "columns.model, columns.size" + (" and columns.seed" if "seed" in outcomes.lacking else "")
         raise InputError(
-            f"{row['place']}: a second row of {named} (first: {first['place']}); {columns} name what tells them apart"
+            f"{row['place']}: a second row of {named} (first: {first['place']}); what tells them apart is named by "
+            f"{outcomes.told_apart_by}"
         )
     mixed = rows["pair"] != ""
     if mixed.any() and not mixed.all():
@@ -165,7 +167,8 @@ def _runs(rows: pd.DataFrame, study: str, settings: ResultsConfig) -> pd.DataFra
     removed = runs["removed"] != ""
     names = runs["removed"].where(~removed, runs["removed"] + " removed").where(removed, FULL_TEXT)
     group = runs["model"] + ", " + names if removed.any() else runs["model"]
-    sizes = [size_text(size, unit) for size in runs["size"]]
+    texts = size_texts(runs["size"], unit)
+    sizes = [texts[size] for size in runs["size"]]
     by_seed = pd.Series([f"-{seed}" for seed in runs["seed"]], index=runs.index)
     training = runs["model"] + by_seed if settings.seen else None
     index = group + "-" + pd.Series(sizes, index=runs.index).str.replace(" ", "-") + by_seed

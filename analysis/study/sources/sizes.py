@@ -1,10 +1,11 @@
-"""Sizes of others' runs: of cells, of names that a configuration explains, of parts of paths and revisions."""
+"""Sizes and seeds of others' runs: of cells, of names that a configuration explains, of paths and revisions."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Any
 
 from analysis.study.sources.config import GROUPS, ResultsConfig
-from pairscale.errors import ConfigError, InputError
+from pairscale.errors import MAX_SEED, ConfigError, InputError
 from pairscale.sizes import format_size, parse_size
 
 SECONDS = 1.0  # time limit of a pattern for one text
@@ -16,7 +17,8 @@ _TEXT_UNITS = ("words", "characters")  # of which a size's text has no name
 def size_of(cell: Any, settings: ResultsConfig, where: str) -> float:
     """Return the size that a cell holds, or that `results.sizes` gives its text, times `results.scale`; 0 is allowed.
 
-    Raises InputError, naming `where`, for text that is no size: 1000000, 1e6, 125k, 1/8M and 0.5M are.
+    Raises InputError, naming `where`, for less than 1 and for text that is no size: 1000000, 1e6, 125k, 1/8M and 0.5M
+    are.
     """
     text = str(cell).strip()
     text = str((settings.sizes or {}).get(text, text))
@@ -33,7 +35,13 @@ def size_of(cell: Any, settings: ResultsConfig, where: str) -> float:
     if not 0 <= number < 1e18:
         raise InputError(f"{where}: size is {text[:60]}, must be 0 or more")
     scaled = number * settings.scale
-    return round(scaled) if scaled >= 1 else scaled
+    if 0 < scaled < 1:
+        unit = settings.unit.replace("_", " ")
+        of = f"size is {text[:60]}" + (f", {scaled:g} by results.scale" if settings.scale != 1 else "")
+        raise InputError(
+            f"{where}: {of}: must be 1 or more, or 0; results.scale=1000000 where sizes count millions of {unit}"
+        )
+    return round(scaled)
 
 
 def fixed_size(settings: ResultsConfig) -> float | None:
@@ -64,17 +72,37 @@ def parts_of(text: str, settings: ResultsConfig) -> dict[str, str]:
     return {name: value for name in GROUPS if (value := found.get(name))}
 
 
-def size_text(size: float, unit: str) -> str:
-    """Write a size: 125k, or with its unit if that is not words or characters, as 2.097B tokens.
+def seed_of(parts: Mapping[str, str], file: Path) -> int:
+    """Return the seed of `parts_of` a file, 1 if it has none. Raises InputError for one that is no number."""
+    seed = parts.get("seed", "1")
+    if not seed.isdecimal() or int(seed) > MAX_SEED:
+        raise InputError(f"{file}: results.pattern: seed is {seed[:60]!r}, must be a whole number")
+    return int(seed)
+
+
+def size_text(size: float, unit: str, digits: int = 4) -> str:
+    """Write a size: 125k, or with its unit if that is not words or characters, as 2.097B tokens, to some digits.
 
     >>> size_text(400_000, "sentences"), size_text(1_000_000, "words"), size_text(2_097_152_000, "tokens")
     ('400k sentences', '1M', '2.097B tokens')
     """
-    if size < 1 or size != round(size):
-        return f"{size:g} {unit}"
-    if unit in _TEXT_UNITS:
+    if unit in _TEXT_UNITS and size >= 1:
         return format_size(int(size))
     for letter, of in (("B", 10**9), ("M", 10**6), ("k", 10**3)):
         if size >= of:
-            return f"{size / of:.4g}{letter} {unit}"
+            return f"{size / of:.{digits}g}{letter} {unit}"
     return f"{int(size)} {unit}"
+
+
+def size_texts(sizes: Collection[float], unit: str) -> dict[float, str]:
+    """Write sizes, to as many digits as tell them apart.
+
+    >>> size_texts([1000, 10_000, 10_003], "steps")
+    {1000: '1k steps', 10000: '10k steps', 10003: '10.003k steps'}
+    """
+    several = dict.fromkeys(sizes)
+    for digits in range(4, 18):
+        texts = {size: size_text(size, unit, digits) for size in several}
+        if len(set(texts.values())) == len(several):
+            break
+    return texts

@@ -26,7 +26,7 @@ from analysis.study.sources.paths import given_paths, study_name
 from analysis.study.sources.sizes import fixed_size, size_of
 from analysis.study.sources.source import source
 from eval.benchmarks.cells import shown
-from eval.benchmarks.files import file_rows, format_of
+from eval.benchmarks.files import file_rows, format_of, text_lines
 from pairscale.errors import InputError
 
 # The names that columns go by; the others are found under our own.
@@ -43,6 +43,7 @@ USUAL = {
     "removed": ("removed",),
     "tests": ("tests",),
 }
+_TRUTH = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
 METHOD = "accuracy"
 UNNAMED = "minimal_pairs"  # the benchmark of a table that nobody names
 ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet", ".csv.gz", ".tsv.gz", ".jsonl.gz")
@@ -61,7 +62,10 @@ def from_table(config: AnalysisConfig) -> list[Study]:
     name = study_name(config.study, files[0], config.path)
     benchmark = config.results.benchmark or UNNAMED
     origin = "the table " + " and ".join(file.name for file in files[:3]) + (" and others" if len(files) > 3 else "")
-    return [study_of(name, Outcomes(rows, benchmark, METHOD, origin, lacking), config)]
+    outcomes = Outcomes(rows, benchmark, METHOD, origin, lacking)
+    names = "columns.model, columns.size and columns.seed" if "seed" in lacking else "columns.model and columns.size"
+    outcomes.told_apart_by = names
+    return [study_of(name, outcomes, config)]
 
 
 def read_outcomes(file: Path, columns: OutcomeColumns, settings: ResultsConfig) -> tuple[pd.DataFrame, list[str]]:
@@ -69,10 +73,10 @@ def read_outcomes(file: Path, columns: OutcomeColumns, settings: ResultsConfig) 
 
     Rows of single pairs without ids are counted: one row for each run and paradigm. Raises InputError.
     """
-    format_of(file, "path")
+    _, ending = format_of(file, "path")
     rows: list[dict[str, Any]] = []
     places: dict[str, tuple[str, ...]] = {}
-    for where, cells in file_rows(file):
+    for where, cells in file_rows(file, _delimiter(file) if ending == ".csv" else None):
         if not places:
             places = _places(tuple(map(str, cells)), columns, settings, where)
         missing = next((name for of in places.values() for name in of if name not in cells), None)
@@ -86,8 +90,20 @@ def read_outcomes(file: Path, columns: OutcomeColumns, settings: ResultsConfig) 
     lacking = [] if "seed" in places else ["seed"]
     if "correct" in places and "pair_id" not in places:
         table = _counted(table)
+    unknown = table["n"].isna()
+    if settings.n is None and unknown.any() and not unknown.all():
+        raise InputError(
+            f"{table.loc[unknown, 'place'].iloc[0]}: {places['n'][0]} is empty, but other rows have one; "
+            "results.n=NUMBER is that of rows without"
+        )
     table, known = with_number(table, settings.n)
     return table, lacking if known else [*lacking, "n"]
+
+
+def _delimiter(file: Path) -> str:
+    """Return what separates the cells of a CSV file: semicolons or tabs where its header has no comma."""
+    header = next((line for _, line in text_lines(file) if line.strip()), "")
+    return next((one for one in ",;\t" if one in header), ",")
 
 
 def _places(
@@ -149,7 +165,8 @@ def _row(
         "paradigm": text("paradigm"), "phenomenon": text("phenomenon"), "pair": pair,
         "accuracy": _accuracy(cells, places, settings, where),
         "n": 1.0 if "correct" in places else _whole(cells, places, "n", where, least=1) if "n" in places else np.nan,
-        "tests": text("tests").lower() in ("true", "1", "yes"), "place": where,
+        "tests": "tests" in places and _tests(cells[places["tests"][0]], places["tests"][0], bool(removed), where),
+        "place": where,
     }  # fmt: skip
 
 
@@ -160,14 +177,13 @@ def _accuracy(
     column = places[name][0]
     cell = cells[column]
     if name == "correct":
-        known = {"true": 1.0, "false": 0.0}.get(str(cell).strip().lower())
-        value = read_cell_number(cell) if known is None else known
+        value = _TRUTH.get(str(cell).strip().lower(), read_cell_number(cell))
         if value is None or not 0 <= value <= 1:
-            raise InputError(f"{where}: {column} is {shown(cell)}, must be true, false, 1, 0, or .5 for a tie")
+            raise InputError(f"{where}: {column} is {shown(cell)}, must be true, false, yes, no, 1, 0, or .5 for a tie")
         return value
     value = read_cell_number(cell)
     if value is None or np.isnan(value):
-        raise InputError(f"{where}: {column} is {shown(cell)}, must be an accuracy")
+        raise InputError(f"{where}: {column} is {shown(cell)}, must be an accuracy such as 0.63")
     most = 100 if settings.percent else 1
     if not 0 <= value <= most:
         hint = "; for per cent say results.percent=true" if not settings.percent and 1 < value <= 100 else ""
@@ -175,12 +191,22 @@ def _accuracy(
     return value / most
 
 
+def _tests(cell: Any, column: str, needed: bool, where: str) -> bool:
+    """Return if a paradigm tests what is removed; an empty cell is false unless it is `needed`."""
+    value = _TRUTH.get(str(cell).strip().lower(), read_cell_number(cell))
+    if value is not None and np.isnan(value) and not needed:
+        return False
+    if value not in (0, 1):
+        raise InputError(f"{where}: {column} is {shown(cell)}, must be true, false, yes, no, 1 or 0 (tests)")
+    return bool(value)
+
+
 def _whole(cells: Mapping[str, Any], places: Mapping[str, tuple[str, ...]], name: str, where: str, least: int) -> float:
     column = places[name][0]
     value = read_cell_number(cells[column])
     if name == "n" and value is not None and np.isnan(value):
         return np.nan
-    if value is None or value != round(value) or not least <= value < 2**53:
+    if value is None or np.isnan(value) or value != round(value) or not least <= value < 2**53:
         raise InputError(f"{where}: {column} is {shown(cells[column])}, must be a whole number from {least} ({name})")
     return int(value)
 

@@ -19,6 +19,7 @@ from hypothesis import given
 from analysis.config import CurvesConfig, FigureConfig
 from analysis.curves.fit import CHANCE, fit_curves
 from analysis.exhibits.figures.accuracies import condition_chart
+from analysis.exhibits.figures.acquisition import order_chart
 from analysis.exhibits.figures.curves import (
     Level,
     accuracy_domain,
@@ -283,6 +284,14 @@ def test_a_fitted_line_ends_where_it_leaves_the_accuracies():
 @pytest.mark.parametrize(("width", "most"), [(60, 2), (170, 4), (600, 6)])
 def test_narrow_panels_have_fewer_ticks(width, most):
     assert Frame(width).ticks(6) == most
+
+
+@pytest.mark.parametrize(("ends", "ticks"), [((1000, 8000), [1000, 2000, 4000, 8000]), ((0, 2), [1, 2]), ((3, 3), [3])])
+def test_ticks_of_orders_double_from_the_smallest_size_on(ends, ticks):
+    row = {"name": "x", "group": "a", "words": ends[1], "low": np.nan, "high": np.nan, "status": "estimated", "rank": 1}
+    drawn = order_chart(pd.DataFrame([row | {"from_words": ends[0], "to_words": ends[1]}]), "words").to_dict()
+    values = re.findall(r"'values': (\[[^]]*\])", str(drawn))
+    assert str([float(tick) for tick in ticks]) in values
 
 
 def test_a_legend_has_the_dashes_and_the_strength_of_the_lines(curves, tmp_path):

@@ -88,6 +88,18 @@ def test_a_notebook_holds_its_figures_and_reads_its_tables(section, tmp_path, mo
     assert sum(len(table) for table in tables.values()) > 30
 
 
+@pytest.mark.slow
+def test_runs_without_versions_are_not_said_to_have_some(section, tmp_path):
+    assert "The runs used python 3.11.2, torch 2.13.0." in text_of(
+        written(section, tmp_path / "ours", "md").read_text()
+    )
+    runs = section.judged.runs
+    judged = replace(section.judged, runs=runs.assign(manifest=[{} for _ in runs.index]))
+    text = text_of(written(replace(section, judged=judged), tmp_path / "others", "md").read_text())
+    assert "Benchmark digest" in text
+    assert "The runs used" not in text
+
+
 def test_text_from_data_is_no_markup():
     text = "a|b *c* _d_ [e](f) <g> `h` $i$ ~j~ #k \\l\nm"
     assert text_of(escaped(text)) == "a|b *c* _d_ [e](f) <g> `h` $i$ ~j~ #k \\l m"

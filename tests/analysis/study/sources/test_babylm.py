@@ -102,6 +102,21 @@ def test_other_predictions_are_told_in_one_line(tmp_path, pairs, data, overrides
         read(path, pairs, *overrides)
 
 
+def test_predictions_of_two_runs_of_one_name_are_told_apart_by_a_pattern(tmp_path, pairs):
+    for backend in ("causal", "mlm"):
+        path = tmp_path / "results" / "my-model" / "chck_1M" / "zero_shot" / backend / "blimp" / "blimp_filtered"
+        path.mkdir(parents=True)
+        (path / "predictions.json").write_text(json.dumps(predictions(wh_island=["g h"])))
+    with pytest.raises(InputError, match=r"a second row of model my-model.* named by results\.pattern, with"):
+        read(tmp_path / "results", pairs)
+
+
+def test_a_seed_that_is_no_number_is_told(tmp_path, pairs):
+    write(tmp_path, "chck_1M", predictions(wh_island=["g h"]))
+    with pytest.raises(InputError, match=r"results\.pattern: seed is 'model', must be a whole number"):
+        read(tmp_path / "results", pairs, r"results.pattern='my-(?P<seed>\w+)/chck_(?P<size>\d+M)'")
+
+
 def test_pairs_are_needed(tmp_path):
     (tmp_path / "predictions.json").write_text("{}")
     with pytest.raises(ConfigError, match=r"source=babylm: give results\.pairs=FOLDER"):

@@ -19,7 +19,7 @@ def read(path, *overrides):
     return study, sources()["lm_eval"].judge(study, score_labels(study)[0], "lp", "wrong")
 
 
-def write_results(folder, revision, accuracies, *, samples=False, date=DATE):
+def write_results(folder, revision, accuracies, *, samples=False, stamp=DATE, model="EleutherAI/pythia-70m", **more):
     """Write results of version 0.4 and, with `samples`, a line for each pair: (task, outcomes of its pairs)."""
     folder.mkdir(parents=True, exist_ok=True)
     tasks = {
@@ -28,16 +28,16 @@ def write_results(folder, revision, accuracies, *, samples=False, date=DATE):
     data = {
         "results": tasks | {"blimp": {"acc,none": 0.5}, "piqa": {"acc,none": 0.6}},
         "n-samples": {task: {"original": 1000, "effective": len(of)} for task, of in accuracies.items()},
-        "config": {"model": "hf", "model_args": {"pretrained": "EleutherAI/pythia-70m", "revision": revision}},
-        "model_name": "EleutherAI/pythia-70m",
-    }  # fmt: skip
-    (folder / f"results_{date}.json").write_text(json.dumps(data))
+        "config": {"model": "hf", "model_args": {"pretrained": model, "revision": revision}},
+        "model_name": model,
+    } | more  # fmt: skip
+    (folder / f"results_{stamp}.json").write_text(json.dumps(data))
     for task, of in accuracies.items() if samples else ():
         lines = [
             {"doc_id": place, "doc": {"UID": task, "linguistics_term": "islands", "pairID": str(place)}, "acc": right}
             for place, right in enumerate(of)
         ]
-        (folder / f"samples_{task}_{date}.jsonl").write_text("\n".join(map(json.dumps, lines)))
+        (folder / f"samples_{task}_{stamp}.jsonl").write_text("\n".join(map(json.dumps, lines)))
 
 
 TASKS = {"blimp_adjunct_island": [1.0, 0.0, 1.0, 1.0], "blimp_wh_island": [0.0, 1.0]}
@@ -79,8 +79,60 @@ def test_results_of_version_3_have_no_numbers_of_pairs(tmp_path):
     study, judged = read(tmp_path, PATTERN)
     assert judged.n_pairs is None
     assert judged.outcome[:, 0].tolist() == [0.6, 0.65]
-    assert any("of pythia-70m-0shot-global_step2000_eval.json the later one is read" in note for note in study.notes)
+    note = next(note for note in study.notes if note.startswith("Two results of pythia-70m at 2k: tasks of"))
+    assert "global_step2000_eval_again.json has too are read from that, the later one by path, as no date tells" in note
     assert read(tmp_path, PATTERN, "results.n=1000")[1].n_pairs == 1000
+
+
+def test_tasks_of_a_run_may_be_in_several_files(tmp_path):
+    for step in (1000, 2000):
+        for day, (task, of) in enumerate(TASKS.items(), start=1):
+            write_results(tmp_path / f"s{step}", f"step{step}", {task: of}, stamp=f"2026-01-0{day}T03-04-05.6")
+    study, judged = read(tmp_path)
+    assert judged.pairs["paradigm"].tolist() == ["adjunct_island", "wh_island"]
+    assert judged.outcome.tolist() == [[0.75, 0.5]] * 2
+    assert not any("Two results" in note for note in study.notes)
+    (tmp_path / "s1000" / "all.json").write_text('{"results": {"blimp": {"acc": 0.9}}, "model_name": "x/pythia-70m"}')
+    with pytest.raises(InputError, match="x/pythia-70m"):
+        read(tmp_path, "results.size=1M")
+    data = {"results": {"blimp": {"acc": 0.9}}, "config": {"model_args": "pretrained=EleutherAI/pythia-70m"}}
+    (tmp_path / "s1000" / "all_step1000.json").write_text(json.dumps(data))
+    (tmp_path / "s1000" / "all.json").unlink()
+    assert read(tmp_path)[1].outcome.tolist() == [[0.75, 0.5]] * 2  # the mean over all tasks is none of them
+
+
+@pytest.mark.parametrize(("dated", "expected"), [({}, 0.25), ({"date": 1.0}, 0.75)])
+def test_of_a_task_in_two_files_the_later_by_date_is_read(tmp_path, dated, expected):
+    write_results(tmp_path / "a", "step1000", {"blimp_wh_island": [0, 0, 0, 1]}, stamp="2026-05-01T10-00-00", **dated)
+    write_results(tmp_path / "b", "step1000", {"blimp_wh_island": [0, 1, 1, 1]}, stamp="2025-05-01T10-00-00.123456")
+    study, judged = read(tmp_path, "results.unit=steps")
+    assert judged.outcome.tolist() == [[expected]]
+    older, later = ("b/results_2025", "a/results_2026") if not dated else ("a/results_2026", "b/results_2025")
+    (note,) = (
+        note for note in study.notes if note.startswith(f"Two results of pythia-70m at 1k steps: tasks of {older}")
+    )
+    assert later in note.partition(" that ")[2]
+    assert note.endswith("the later one by date.")
+
+
+def test_two_models_of_one_name_are_no_run(tmp_path):
+    for seed in (1, 2):
+        write_results(tmp_path / f"run-s{seed}", "step1000", TASKS, model=f"/scratch/run-s{seed}/final")
+    message = r"run-s2/results.*: /scratch/run-s2/final would be one run with /scratch/run-s1/final .*results\.pattern="
+    with pytest.raises(InputError, match=message):
+        read(tmp_path)
+    _, judged = read(tmp_path, r"results.pattern='run-s(?P<seed>\d)/final.*step(?P<size>\d+)'")
+    assert judged.runs["seed"].tolist() == [1, 2]
+
+
+def test_tasks_of_another_benchmark_are_no_paradigms(tmp_path):
+    others = {"blimp_nl": [1.0], "blimp_nl__adverbs": [1.0], "blimp_nl__adverbs__place": [1.0, 0.0]}
+    groups = {"blimp_nl": ["blimp_nl__adverbs"], "blimp_nl__adverbs": ["blimp_nl__adverbs__place"]}
+    write_results(tmp_path / "m", "step1000", TASKS | others, group_subtasks=groups)
+    assert read(tmp_path)[1].pairs["paradigm"].tolist() == ["adjunct_island", "wh_island"]
+    _, judged = read(tmp_path, "results.benchmark=blimp_nl")
+    assert judged.pairs["paradigm"].tolist() == ["adverbs__place"]
+    assert judged.outcome.tolist() == [[0.5]]
 
 
 @pytest.mark.parametrize(

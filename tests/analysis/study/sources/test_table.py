@@ -63,6 +63,15 @@ def test_slopes_are_those_of_the_accuracies(tmp_path, name):
     assert study.name == "results"
 
 
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_cells_of_a_csv_file_may_lie_between_semicolons_or_tabs(tmp_path, separator):
+    table = rows()
+    _, judged = read(tmp_path, table.to_csv(index=False, sep=separator))
+    assert judged.outcome.tolist() == read(tmp_path, table)[1].outcome.tolist()
+    with pytest.raises(InputError, match=r"line 2: accuracy is '0,\d+', must be an accuracy such as 0\.63"):
+        read(tmp_path, table.to_csv(index=False, sep=separator, decimal=","))
+
+
 def test_rows_of_pairs_give_judgements_of_pairs(tmp_path):
     rng = np.random.default_rng(2)
     table = pd.DataFrame([
@@ -152,6 +161,13 @@ def test_units_are_stated_and_checkpoints_are_a_trajectory(tmp_path, unit, text,
     assert (set(fit_curves(judged, CONFIG).slopes["method"]) == {Interval.NONE}) == seen
 
 
+def test_checkpoints_that_lie_close_have_labels_of_their_own(tmp_path):
+    table = rows(seeds=(1,)).assign(size=lambda of: of["size"].replace({"125k": 1000, "500k": 10_000, "2M": 10_003}))
+    _, judged = read(tmp_path, table, "results.unit=steps")
+    assert judged.runs["size"].tolist() == ["1k steps", "10k steps", "10.003k steps"]
+    assert judged.runs.index.tolist() == ["a-1k-steps-1", "a-10k-steps-1", "a-10.003k-steps-1"]
+
+
 def test_size_0_has_no_place(tmp_path):
     table = rows(seeds=(1,)).assign(size=lambda of: of["size"].replace("125k", "0"))
     study, judged = read(tmp_path, table, "results.unit=steps")
@@ -219,6 +235,17 @@ def test_texts_without_a_construction_are_compared_with_the_full_text(tmp_path):
     assert not comparison.paired  # seeds of others have nothing in common
 
 
+@pytest.mark.parametrize(("yes", "no"), [("1.0", "0.0"), ("Yes", "no"), ("TRUE", "False"), (1, 0)])
+def test_whether_a_paradigm_tests_what_is_removed_is_told_in_several_ways(tmp_path, yes, no):
+    table = pd.concat([rows().assign(removed="", tests=""), rows().assign(removed="npi", tests=no)], ignore_index=True)
+    table.loc[(table["removed"] != "") & (table["paradigm"] == "x"), "tests"] = yes
+    study, judged = read(tmp_path, table, "results.benchmark=sg")
+    assert direct_paradigms(judged.runs, study.config, "sg") == {"npi": {"x"}}
+    for wrong in ("x", "2", ""):
+        with pytest.raises(InputError, match=rf"line 21: tests is '{wrong}', must be true, false, yes, no, 1 or 0"):
+            read(tmp_path, table.astype({"tests": object}).astype(str).replace({"tests": {str(no): wrong}}))
+
+
 @pytest.mark.parametrize(
     ("change", "overrides", "message"),
     [
@@ -231,11 +258,16 @@ def test_texts_without_a_construction_are_compared_with_the_full_text(tmp_path):
         ({"accuracy": "good"}, [], r"line 2: accuracy is 'good', must be an accuracy"),
         ({"accuracy": ""}, [], r"line 2: accuracy is .*, must be an accuracy"),
         ({"size": "large"}, [], r"line 2: size is 'large', must be a number such as 125k.*results\.sizes="),
+        ({"size": "0.5"}, [], r"line 2: size is 0\.5: must be 1 or more, or 0; results\.scale=1000000 where"),
+        ({"size": "0.5"}, ["results.scale=.001"], r"line 2: size is 0\.5, 0\.0005 by results\.scale: must be 1 or"),
         ({"size": "-5"}, [], r"line 2: size is -5, must be 0 or more"),
         ({"seed": "one"}, [], r"line 2: seed is 'one', must be a whole number from 0 \(seed\)"),
+        ({"seed": ""}, [], r"line 2: seed is '', must be a whole number from 0 \(seed\)"),
         ({"n": "10.5"}, [], r"line 2: n is '10\.5', must be a whole number from 1 \(n\)"),
+        ({"n": ""}, [], r"line 2: n is empty, but other rows have one; results\.n=NUMBER is that of rows without"),
         ({"paradigm": ""}, [], r"line 2: paradigm is empty, must name the paradigm"),
-        ({"drop": "seed"}, [], r"line 5: a second row of model a, size 125000, seed 1, paradigm x \(first: .*line 2\)"),
+        ({"drop": "seed"}, [], r"line 5: a second row of model a, size 125000, seed 1, paradigm x \(first: .*line 2\); "
+         r"what tells them apart is named by columns\.model, columns\.size and columns\.seed"),
         ({}, ["results.benchmark=syntaxgym"], r"results\.benchmark=syntaxgym: names items, not pairs"),
     ],
 )  # fmt: skip
@@ -285,6 +317,8 @@ def test_the_command_writes_a_report_and_its_own_command(tmp_path):
     page = (tmp_path / "others+table" / "report.html").read_text()
     assert f"source=table path={path}" in page
     assert "results.text=own" in page
+    for of_runs in ("The runs used", "finished runs are skipped"):
+        assert of_runs not in page
     wrong = run_command("analysis", "source=table", f"path={path}", "columns.accuracy=acuracy")
     assert wrong.returncode == 2
     assert wrong.stderr.count("\n") == 1
