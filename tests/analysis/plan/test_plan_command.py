@@ -10,7 +10,7 @@ import pytest
 
 from analysis.curves.designs import design_of
 from analysis.curves.units import paradigm_accuracies, units_of
-from analysis.plan.pilot import from_pilot, only_unit, spread_of
+from analysis.plan.pilot import from_pilot, only_unit, spread_of, stated
 from analysis.study.collect import collect
 from analysis.study.judgements import judgements
 from pairscale.command.compose import compose
@@ -83,6 +83,48 @@ def test_a_pilot_on_some_of_the_pairs_is_read_and_of_several_the_planned_ones(tm
     assert from_pilot(config("benchmark.pairs=10")) == whole
     with pytest.raises(ConfigError, match=r"has scores of blimp\+pairs-10, blimp\+pairs-9, and none of blimp; choose"):
         from_pilot(config())
+
+
+@pytest.mark.parametrize(
+    ("words", "paradigms"),
+    [
+        ((), 67),
+        (("plan.unit=island_effects",), 8),
+        (("plan.unit=island_effects", "plan.paradigms=3"), 3),
+        (("plan.unit=adjunct_island",), 1),
+        (("plan.unit=island_effects", "benchmark.paradigms=[adjunct_island,wh_island,causative]"), 2),
+        (("goal=ablation", "plan.unit='tests the construction'", "plan.paradigms=4"), 4),
+        (("benchmark=climp", "plan.unit=ba", "plan.paradigms=2"), 2),
+    ],
+)
+def test_a_stated_unit_has_the_paradigms_that_are_published(words, paradigms):
+    config = compose("plan", ["experiment=blimp_small", "effect=0.01", "spread=0.01", *words])
+    assert stated(config, 17.0).spread.paradigms == paradigms
+
+
+def test_people_are_as_accurate_in_a_stated_phenomenon_as_in_its_paradigms():
+    def people(*words):
+        words = ("experiment=blimp_small", "goal=people", "effect=4", "spread=0.01", "plan.gain=0.02", *words)
+        return stated(compose("plan", list(words)), 17.0).spread.people
+
+    two = [people(f"plan.unit=anaphor_{name}_agreement") for name in ("gender", "number")]
+    assert people("plan.unit=anaphor_agreement") == pytest.approx(np.mean(two)) == pytest.approx(0.975, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("plan.unit=nosuchunit",), r"nosuchunit: no such unit; available: overall, anaphor_agreement, .*, and parad"),
+        (("plan.unit=nosuchunit", "plan.paradigms=3"), "nosuchunit: no such unit"),
+        (("plan.unit='tests the construction'",), "no such unit"),
+        (("benchmark=climp", "plan.unit=islands"), "available: overall, anaphor_agreement, ba, "),
+        (("benchmark=climp", "plan.unit=ba"), "how many plan.unit=ba of benchmark=climp has is not known; state it"),
+    ],
+)
+def test_stated_units_without_paradigms_are_named(words, message):
+    config = compose("plan", ["experiment=blimp_small", "effect=0.01", "spread=0.01", *words])
+    with pytest.raises(ConfigError, match=message):
+        stated(config, 17.0)
 
 
 @pytest.mark.slow
