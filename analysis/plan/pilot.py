@@ -99,6 +99,8 @@ def from_pilot(config: AnalysisConfig) -> Basis:
     units = scoped_units(judged.pairs, direct) if config.goal == ABLATION else units_of(judged.pairs)
     unit = only_unit(units, plan.unit)
     spread, about = _of_groups(judged, unit, config)
+    if plan.gain is not None:
+        spread = replace(spread, gain=plan.gain)
     shared = judged.runs[judged.runs["overlap"].fillna(0) > 0]
     text = float((shared["sample_words"] / shared["overlap"].astype(float)).median())  # NaN of none
     paradigms = int((unit.weights > 0).sum())

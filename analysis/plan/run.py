@@ -19,11 +19,11 @@ from rich.console import Console
 
 from analysis.config import AnalysisConfig
 from analysis.curves.intervals import OVERLAP_LIMIT
-from analysis.plan.check import Check
+from analysis.plan.check import Check, lines_of
 from analysis.plan.config import ABLATION, PEOPLE, SLOPE, check_goal
 from analysis.plan.grids import Cost, Grid, candidates, cost_of, pareto
 from analysis.plan.pilot import Basis, from_pilot, stated
-from analysis.plan.power import Power, power_of
+from analysis.plan.power import Power, Spread, power_of
 from analysis.plan.section import Plan, Simulated, findings, grids_exhibit, plan_section
 from analysis.report.report import write_report
 from analysis.sections.section import Report
@@ -65,13 +65,14 @@ def run(config: AnalysisConfig) -> None:
     costs = experiment.costs(config.rate, basis.rates)
     least = 1 if config.goal == ABLATION else LEAST_SIZES
     pairs = config.plan.pairs or _pairs(config.benchmark.pairs or basis.pairs or PUBLISHED_PAIRS)
-    grids = [*candidates(sizes, config.plan.seeds, pairs, least, config.sample.nested)]
     if config.goal == SLOPE:
         basis = replace(basis, spread=replace(basis.spread, gain=effect))
+    every = [*candidates(sizes, config.plan.seeds, pairs, least, config.sample.nested)]
+    grids, left_out = _possible(config.goal, effect, every, basis.spread)
     table = _table(config, effect, grids, basis, costs)
     plan = Plan(
         config.goal, effect, config.power, config.plan.unit, config.analysis.confidence, config.plan.upper, table,
-        _about(config, basis), experiment.notes(config, basis), experiment.commands(table, config.power),
+        _about(config, basis), [*experiment.notes(config, basis), *left_out], experiment.commands(table, config.power),
     )  # fmt: skip
     if (best := plan.chosen) is not None and config.plan.simulations:
         chosen = grids[int(best["grid"])]
@@ -162,6 +163,31 @@ class Experiment:
                 "plan does not count that."
             )
         return notes
+
+
+def _possible(goal: str, effect: float, grids: Sequence[Grid], spread: Spread) -> tuple[list[Grid], list[str]]:
+    """Return the grids whose expected accuracies all lie between 0 and 1, and a note on the others.
+
+    Raises ConfigError without any.
+    """
+    reasons = [_outside(goal, effect, grid, spread) for grid in grids]
+    possible = [grid for grid, reason in zip(grids, reasons, strict=True) if not reason]
+    first = next(filter(None, reasons), "")
+    if not possible:
+        raise ConfigError(f"goal={goal}, effect={effect}: {first}; must lie between 0 and 1")
+    number = f"{len(grids) - len(possible)} of {len(grids)} grids are left out"
+    return possible, [f"{number}: {first}, outside 0 to 1."] if first else []
+
+
+def _outside(goal: str, effect: float, grid: Grid, spread: Spread) -> str:
+    """Return which accuracy would be farthest outside 0 to 1, and at which size; "" where none is."""
+    lines = lines_of(goal, effect, grid, spread)
+    far = np.abs(lines - 0.5)
+    if far.max() <= 0.5 + 1e-9:
+        return ""
+    size = grid.sizes[int(far.max(axis=0).argmax())]
+    start = f"from {spread.accuracy:.3g} at {2**spread.x:,.0f}, {spread.gain:+.3g} a doubling"
+    return f"accuracy would be {lines.flat[far.argmax()]:.3g} at sample.size={size} ({start})"
 
 
 def _pairs(most: int) -> list[int]:

@@ -57,6 +57,12 @@ def test_a_pilots_spread_by_hand(folder):
     assert spread.paradigms == 3
 
 
+def test_a_stated_gain_stands_in_for_the_pilots(folder):
+    words = ["experiment=blimp_small", "pilot=simulated", "effect=0.01", f"paths.runs={folder / 'runs'}"]
+    assert from_pilot(compose("plan", [*words, "plan.gain=0.003"])).spread.gain == 0.003
+    assert from_pilot(compose("plan", words)).spread.gain > 0.01
+
+
 def test_units_and_runs_that_a_pilot_lacks_are_named(folder):
     units = units_of(judged(folder).pairs)
     with pytest.raises(ConfigError, match=r"plan\.unit=verbs: no such unit; available: overall, anaphor_agreement"):
@@ -188,6 +194,18 @@ def test_stated_numbers_and_overrides_reach_the_grid(folder):
     assert "upper" not in table
 
 
+def test_grids_whose_accuracies_would_leave_the_scale_are_left_out(folder):
+    words = ("experiment=blimp_small", "effect=0.12", "spread=0.01", "plan.simulations=0", *QUICK[1:])
+    done = plan(folder, *words)
+    assert done.returncode == 0, done.stderr
+    note = (
+        "4 of 8 grids are left out: accuracy would be 1.01 at sample.size=1M (from 0.65 at 125,000, +0.12 a doubling)"
+    )
+    assert note in " ".join(done.stderr.split())
+    table = pd.read_csv(folder / "reports/blimp_small/plan/plan-grids.csv")
+    assert {*table["training sizes"]} == {"125k to 500k (3)"}
+
+
 @pytest.mark.slow
 def test_no_grid_suffices(folder):
     done = plan(folder, "experiment=blimp_small", "effect=0.0001", "spread=0.05", *QUICK)
@@ -216,6 +234,14 @@ def test_no_grid_suffices(folder):
         (["experiment=blimp_small", "effect=0.01", "goal=area"], "goal=area: must be one of"),
         (["experiment=blimp_small", "effect=0.01", "spread=0.01", "plan.seeds=[0]"], "plan.seeds=0: must be from 1"),
         (["experiment=blimp_small", "effect=4", "spread=0.01", "goal=people"], "plan.gain=null"),
+        (
+            ["experiment=blimp_small", "effect=0.3", "spread=0.01"],
+            "goal=slope, effect=0.3: accuracy would be 1.25 at sample.size=500k (from 0.65 at 125,000, +0.3 a d",
+        ),
+        (
+            ["experiment=ablation_small", "effect=-0.95", "spread=0.01", "goal=ablation"],
+            "goal=ablation, effect=-0.95: accuracy would be 1.12 at sample.size=125k",
+        ),
         (["experiment=blimp_small", "effect=0.01", "spread=0.01", "rate=-1"], "rate=-1: must be a number of words/s"),
     ],
 )
