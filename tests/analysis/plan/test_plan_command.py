@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,10 @@ import pytest
 from analysis.curves.designs import design_of
 from analysis.curves.units import paradigm_accuracies, units_of
 from analysis.plan.pilot import from_pilot, only_unit, spread_of, stated
+from analysis.plan.run import check_curves
 from analysis.study.collect import collect
 from analysis.study.judgements import judgements
+from eval.sweeps import expected_points
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, RunError
 from tests.support.commands import run_command
@@ -165,7 +168,8 @@ def test_a_pilot_gives_a_command_ready_to_paste(folder):
     ],
 )
 def test_other_goals(folder, goal, effect, further):
-    words = ("experiment=blimp_small", f"goal={goal}", f"effect={effect}", "pilot=simulated")
+    experiment = "ablation_small" if goal == "ablation" else "blimp_small"
+    words = (f"experiment={experiment}", f"goal={goal}", f"effect={effect}", "pilot=simulated")
     done = plan(folder, *words, *QUICK, *further)
     assert done.returncode == 0, done.stderr
     assert "power" in done.stdout
@@ -192,6 +196,45 @@ def test_stated_numbers_and_overrides_reach_the_grid(folder):
     assert row["words"] == 3 * 5 * 1_875_000
     assert row["hours"] == pytest.approx(row["words"] / 10_000 / 3600)
     assert "upper" not in table
+
+
+def test_conditions_are_planned_and_the_full_text_is_trained_once_for_both_filters(folder):
+    words = ("experiment=ablation_small", "effect=0.02", "spread=0.01", "goal=ablation", "plan.simulations=0")
+    done = plan(folder, *words, *QUICK[1:])
+    assert done.returncode == 0, done.stderr
+    table = pd.read_csv(folder / "reports/ablation_small/plan/plan-grids.csv")
+    row = table[(table["training sizes"] == "125k") & (table["seeds"] == 2)].iloc[0]
+    assert (row["words"], row["runs"]) == (2 * 5 * 500_000, 10)
+
+
+@pytest.mark.parametrize(
+    ("words", "refused"),
+    [
+        (("ablate.action=remove,control",), False),
+        (("ablate.action=none,remove",), False),
+        (("ablate.action=none,replace",), False),
+        (("ablate.action=remove",), True),
+        (("ablate.action=replace,control",), True),
+        (("ablate.action=remove,control", "filter=passive"), False),
+        (("ablate.action=none",), True),
+    ],
+)
+def test_an_ablation_has_a_treatment_and_what_it_is_compared_with(words, refused):
+    runs = [run for _, run in expected_points("ablation_small", ["seed=1", "sample.size=125k", *words])]
+    with pytest.raises(ConfigError, match="has no treatment beside") if refused else nullcontext():
+        check_curves("experiment=ablation_small", "ablation", runs)
+    with pytest.raises(ConfigError, match="has one curve") if len(runs) == 1 else nullcontext():
+        check_curves("experiment=ablation_small", "difference", runs)
+
+
+@pytest.mark.parametrize(("rate", "unknown"), [("rate={lstm_tny:20000,txl_tiny:9000}", True), ("rate=20000", False)])
+def test_models_without_a_rate_are_named(folder, rate, unknown):
+    words = ("experiment=blimp_small", "effect=0.02", "spread=0.01", "plan.simulations=0", *QUICK[1:])
+    done = plan(folder, *words, rate)
+    note = "words/s of lstm_tiny are not known, so hours are not: rate has those of lstm_tny, txl_tiny."
+    assert (note in " ".join(done.stderr.split())) == unknown
+    table = pd.read_csv(folder / "reports/blimp_small/plan/plan-grids.csv")
+    assert ("hours" not in table or table["hours"].isna().all()) == unknown
 
 
 def test_grids_whose_accuracies_would_leave_the_scale_are_left_out(folder):
@@ -234,6 +277,14 @@ def test_no_grid_suffices(folder):
         (["experiment=blimp_small", "effect=0.01", "goal=area"], "goal=area: must be one of"),
         (["experiment=blimp_small", "effect=0.01", "spread=0.01", "plan.seeds=[0]"], "plan.seeds=0: must be from 1"),
         (["experiment=blimp_small", "effect=4", "spread=0.01", "goal=people"], "plan.gain=null"),
+        (
+            ["experiment=blimp_small", "effect=0.02", "spread=0.01", "goal=ablation"],
+            "experiment=blimp_small: has no treatment beside its control or the full text; goal=ablation needs runs of",
+        ),
+        (
+            ["experiment=blimp_small", "effect=0.02", "spread=0.01", "goal=difference", "model=lstm_tiny"],
+            "experiment=blimp_small: has one curve; goal=difference needs two, such as those of two models",
+        ),
         (
             ["experiment=blimp_small", "effect=0.3", "spread=0.01"],
             "goal=slope, effect=0.3: accuracy would be 1.25 at sample.size=500k (from 0.65 at 125,000, +0.3 a d",
