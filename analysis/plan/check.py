@@ -24,6 +24,20 @@ from analysis.simulation.studies import SimulatedRuns, pair_deviation, sensitivi
 CLOSEST = 0.02  # accuracies of a simulated line lie no closer to 0 and 1, if it can be moved
 
 
+def lines_of(goal: str, effect: float, grid: Grid, spread: Spread) -> Array:
+    """Return the (G, S) accuracies expected at the sizes of a grid, of the group or of the two that are compared.
+
+    Two lie half of the effect above and below what is planned; two slopes meet at the middle of the sizes.
+    """
+    x = np.asarray(grid.x)
+    gain = effect if goal == SLOPE else spread.gain
+    line = spread.accuracy + gain * (x - spread.x)
+    if goal not in (DIFFERENCE, ABLATION):
+        return np.asarray(line[None])
+    half = effect / 2 * (x - x.mean() if goal == DIFFERENCE else np.ones(len(x)))
+    return np.stack([line + half, line - half])
+
+
 @dataclass(frozen=True)
 class Check:
     """Simulated studies of a grid. All pairs are of one paradigm, as a mean over equal paradigms is one over pairs."""
@@ -39,36 +53,26 @@ class Check:
         pairs = [str(i) for i in range(self.spread.paradigms * self.grid.pairs)]
         return units_of(pd.DataFrame({"phenomenon": "all", "paradigm": "all", "pair_id": pairs}))
 
-    def runs_of(self, level: float, gain: float) -> SimulatedRuns:
-        """Return the runs of one group, whose expected accuracies lie on a line; `level`: in the middle of the sizes.
-
-        Where two groups are compared, each has half the variance of their difference.
-        """
-        share = 0.5 if self.goal in (DIFFERENCE, ABLATION) else 1.0
-        x = np.asarray(self.grid.x)
-        ends = gain * (x - x.mean())
-        level = float(np.clip(level, CLOSEST - ends.min(), 1 - CLOSEST - ends.max()))
-        expected = (level + ends)[:, None]
-        pair_sd = pair_deviation(expected[:, 0], share * self.spread.judgement)
-        deviation = np.sqrt(share * self.spread.run_variance(x)) / sensitivity(expected[:, 0], pair_sd)
-        nothing = np.zeros(len(x))
-        return SimulatedRuns(
-            self.grid.design, self.units, expected, deviation, nothing, pair_sd, seed_share=self.spread.seed_share
-        )
-
     @cached_property
     def groups(self) -> list[SimulatedRuns]:
-        """The group, or the two that are compared."""
-        x, spread = np.asarray(self.grid.x), self.spread
-        level = spread.accuracy + spread.gain * (x.mean() - spread.x)
-        match self.goal:
-            case "difference":
-                return [self.runs_of(level, spread.gain + side * self.effect / 2) for side in (1, -1)]
-            case "ablation":
-                return [self.runs_of(level + side * self.effect / 2, spread.gain) for side in (1, -1)]
-            case "people":
-                return [self.runs_of(level, spread.gain)]
-        return [self.runs_of(level, self.effect)]
+        """The group, or the two that are compared, whose runs judge the same pairs.
+
+        Lines that come too close to the ends of the scale are moved together, so that their difference stays. Each of
+        two groups has half the variance of their difference.
+        """
+        lines = lines_of(self.goal, self.effect, self.grid, self.spread)
+        closest = min(CLOSEST, (1 - float(np.ptp(lines))) / 2)
+        lines = lines + np.clip(0, closest - lines.min(), 1 - closest - lines.max())
+        x, share, nothing = np.asarray(self.grid.x), 1 / len(lines), np.zeros(len(self.grid.x))
+        pair_sd = pair_deviation(lines.ravel(), share * self.spread.judgement)
+        run_sd = np.sqrt(share * self.spread.run_variance(x))
+        return [
+            SimulatedRuns(
+                self.grid.design, self.units, line[:, None], run_sd / sensitivity(line, pair_sd), nothing, pair_sd,
+                seed_share=self.spread.seed_share,
+            )
+            for line in lines
+        ]  # fmt: skip
 
     def studies(self, rng: np.random.Generator, count: int) -> Iterator[tuple[int, bool]]:
         """Yield 1 and whether the effect is found (goal=people: limits within the factor), for each study."""

@@ -17,7 +17,7 @@ class PlanConfig:
     group: str | None = None  # of the pilot; null: the curve whose runs differ most
     other: str | None = None  # of the pilot, with which `group` is compared; null: the first other one
     accuracy: float = 0.65  # expected at the smallest size, without a pilot
-    gain: float | None = None  # expected per doubling, for goal=people without a pilot
+    gain: float | None = None  # expected per doubling; null: the pilot's, or 0 without one (goal=people needs it)
     paradigms: int | None = None  # of the unit, without a pilot; null: those that are published
     people: float | None = None  # their accuracy; null: the published one
     correlation: float = 0.0  # between paired runs of two groups, where the pilot has one group or is none

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from analysis.config import AnalysisConfig
-from analysis.curves.ablations.matching import TREATMENT_CONTROL, comparisons, paired, scoped_units
+from analysis.curves.ablations.matching import DIRECT, REST, SAME, TREATMENT_CONTROL, comparisons, paired, scoped_units
 from analysis.curves.designs import Design, design_of, is_trajectory, slope_weights
 from analysis.curves.intervals import same_text
 from analysis.curves.units import Units, paradigm_accuracies, units_of
 from analysis.curves.variance import Array
 from analysis.curves.words_to_people import people_accuracy, published_people
 from analysis.measures.ablations import direct_paradigms
+from analysis.measures.accuracies import OVERALL
 from analysis.plan.config import ABLATION, DIFFERENCE, PEOPLE
 from analysis.plan.power import Spread
+from analysis.published import published_file
 from analysis.simulation.spreads import Trend, between_runs, judgement_squares, seed_share, trend
 from analysis.study.collect import Study, collect
 from analysis.study.judgements import Judgements, judgements, score_labels
+from analysis.study.sources.outcomes import BLIMP
 from eval.published import read_published
 from pairscale.errors import ConfigError, RunError
 from pairscale.sizes import parse_size
@@ -54,17 +57,18 @@ def stated(config: AnalysisConfig, x: float) -> Basis:
     if not 0 < spread < 0.5:
         raise ConfigError(f"spread={spread}: must be above 0 and below 0.5, a standard deviation of accuracies")
     published = read_published(config.benchmark.name)
-    of_paradigms = published[published["level"] == "paradigm"]["name"].nunique()
-    paradigms = plan.paradigms or (of_paradigms if plan.unit == "overall" else 1)
+    names = _stated_paradigms(published, config)
+    paradigms = plan.paradigms or len(names)
     if not paradigms:
-        raise ConfigError(f"plan.paradigms=null: how many benchmark={config.benchmark.name} has is not known; state it")
+        unit = f"plan.unit={plan.unit[:80]} of benchmark={config.benchmark.name}"
+        raise ConfigError(f"plan.paradigms=null: how many {unit} has is not known; state it")
     groups = 2 * (1 - plan.correlation) if config.goal in (DIFFERENCE, ABLATION) else 1.0
     judgement = plan.accuracy * (1 - plan.accuracy) * (2 if config.goal in (DIFFERENCE, ABLATION) else 1)
     of = Spread(Trend(spread**2 * groups), judgement, paradigms, plan.accuracy, x, plan.gain or 0.0)
     if config.goal == PEOPLE:
         if plan.gain is None:
             raise ConfigError("plan.gain=null: goal=people without a pilot needs the accuracy gained per doubling")
-        of = _with_people(of, _stated_units(published, plan.unit, paradigms), config)
+        of = _with_people(of, _stated_units(plan.unit, names or [""] * paradigms), config)
     between = " of a difference between two models" if groups != 1 else ""
     about = (
         f"Stated: runs of a size have a standard deviation of {spread:g} (accuracy), apart from chance in single "
@@ -95,6 +99,8 @@ def from_pilot(config: AnalysisConfig) -> Basis:
     units = scoped_units(judged.pairs, direct) if config.goal == ABLATION else units_of(judged.pairs)
     unit = only_unit(units, plan.unit)
     spread, about = _of_groups(judged, unit, config)
+    if plan.gain is not None:
+        spread = replace(spread, gain=plan.gain)
     shared = judged.runs[judged.runs["overlap"].fillna(0) > 0]
     text = float((shared["sample_words"] / shared["overlap"].astype(float)).median())  # NaN of none
     paradigms = int((unit.weights > 0).sum())
@@ -122,17 +128,47 @@ def _scored(study: Study, config: AnalysisConfig) -> str:
     return labels[0]
 
 
-def _stated_units(published: pd.DataFrame, unit: str, paradigms: int) -> pd.DataFrame:
+def _stated_paradigms(published: pd.DataFrame, config: AnalysisConfig) -> list[str]:
+    """Return the published paradigms of the unit of a plan; none where they are not known. Raises ConfigError."""
+    unit = config.plan.unit
+    known = _names(published, "paradigm")
+    chosen = config.benchmark.chosen_paradigms(known) if known else []
+    of = _phenomena(config.benchmark.name)
+    phenomena = sorted({of[name] for name in chosen}) if of else _names(published, "phenomenon")
+    if unit == OVERALL:
+        return chosen
+    if unit in chosen:
+        return [unit]
+    scopes = [DIRECT, SAME, REST] if config.goal == ABLATION else []
+    if unit not in [*phenomena, *scopes] and (known or phenomena):
+        raise _no_unit(unit, [OVERALL, *phenomena, *scopes])
+    return [name for name in chosen if of.get(name) == unit]
+
+
+def _names(published: pd.DataFrame, level: str) -> list[str]:
+    return sorted(published.loc[published["level"] == level, "name"].unique())
+
+
+def _phenomena(benchmark: str) -> dict[str, str]:
+    """Return the phenomenon of each published paradigm."""
+    if benchmark != BLIMP:
+        return {}
+    table = published_file("blimp_paradigms")
+    return dict(zip(table["paradigm"], table["phenomenon"], strict=True))
+
+
+def _no_unit(name: str, shown: Sequence[str]) -> ConfigError:
+    return ConfigError(f"plan.unit={name[:80]}: no such unit; available: {', '.join(shown)}, and paradigms")
+
+
+def _stated_units(unit: str, paradigms: Sequence[str]) -> pd.DataFrame:
     """Return rows like those of Units.table for the one unit of a plan and its paradigms.
 
-    The paradigms of a phenomenon have no names here: each counts as one with the accuracy of the phenomenon.
+    A paradigm without a name counts as one with the accuracy of the phenomenon.
     """
-    names = [*published.loc[published["level"] == "paradigm", "name"].unique()]
-    if unit in names:
-        return pd.DataFrame({"level": ["paradigm"], "name": [unit], "phenomenon": [""]})
-    overall = unit == "overall"
-    rows = [("overall" if overall else "phenomenon", unit, unit)]
-    rows += [("paradigm", name, "") for name in names] if overall else [("paradigm", "", unit)] * paradigms
+    rows = [("paradigm", name, "" if unit == OVERALL else unit) for name in paradigms]
+    if unit not in paradigms:
+        rows.insert(0, ("overall" if unit == OVERALL else "phenomenon", unit, unit))
     return pd.DataFrame(rows, columns=["level", "name", "phenomenon"])
 
 
@@ -161,7 +197,7 @@ def only_unit(units: Units, name: str) -> Units:
     names = list(units.table["name"])
     if name not in names:
         shown = [one for one, level in zip(names, units.table["level"], strict=True) if level != "paradigm"]
-        raise ConfigError(f"plan.unit={name[:80]}: no such unit; available: {', '.join(shown)}, and paradigms")
+        raise _no_unit(name, shown)
     place = names.index(name)
     rows = [place, *np.flatnonzero(units.table["level"] == "paradigm")]
     table = units.table.iloc[rows].reset_index(drop=True)

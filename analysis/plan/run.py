@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,22 +19,26 @@ from hydra.core.hydra_config import HydraConfig
 from rich.console import Console
 
 from analysis.config import AnalysisConfig
+from analysis.curves.ablations.matching import CONTROL, NONE, REMOVE
 from analysis.curves.intervals import OVERLAP_LIMIT
-from analysis.plan.check import Check
-from analysis.plan.config import ABLATION, PEOPLE, SLOPE, check_goal
+from analysis.plan.check import Check, lines_of
+from analysis.plan.config import ABLATION, DIFFERENCE, PEOPLE, SLOPE, check_goal
 from analysis.plan.grids import Cost, Grid, candidates, cost_of, pareto
 from analysis.plan.pilot import Basis, from_pilot, stated
-from analysis.plan.power import Power, power_of
+from analysis.plan.power import Power, Spread, power_of
 from analysis.plan.section import Plan, Simulated, findings, grids_exhibit, plan_section
 from analysis.report.report import write_report
 from analysis.sections.section import Report
 from analysis.study.collect import PROBLEMS, Study
+from corpora.ablation.config import AblateConfig
+from eval.config import EvalConfig
 from eval.sweeps import expected_points
 from pairscale.command.sweeps import grid as axes_of_experiment
 from pairscale.console import print_text
 from pairscale.errors import ConfigError
 from pairscale.progress import with_progress
 from pairscale.sizes import parse_size
+from train.runs.identity import run_id
 
 OWN = (
     "effect",
@@ -65,13 +70,14 @@ def run(config: AnalysisConfig) -> None:
     costs = experiment.costs(config.rate, basis.rates)
     least = 1 if config.goal == ABLATION else LEAST_SIZES
     pairs = config.plan.pairs or _pairs(config.benchmark.pairs or basis.pairs or PUBLISHED_PAIRS)
-    grids = [*candidates(sizes, config.plan.seeds, pairs, least, config.sample.nested)]
     if config.goal == SLOPE:
         basis = replace(basis, spread=replace(basis.spread, gain=effect))
+    every = [*candidates(sizes, config.plan.seeds, pairs, least, config.sample.nested)]
+    grids, left_out = _possible(config.goal, effect, every, basis.spread)
     table = _table(config, effect, grids, basis, costs)
     plan = Plan(
         config.goal, effect, config.power, config.plan.unit, config.analysis.confidence, config.plan.upper, table,
-        _about(config, basis), experiment.notes(config, basis), experiment.commands(table, config.power),
+        _about(config, basis), [*experiment.notes(config, basis), *left_out], experiment.commands(table, config.power),
     )  # fmt: skip
     if (best := plan.chosen) is not None and config.plan.simulations:
         chosen = grids[int(best["grid"])]
@@ -100,7 +106,10 @@ class Experiment:
 
     @classmethod
     def of(cls, config: AnalysisConfig) -> Experiment:
-        """Return the experiment of the command line. Raises ConfigError without one, or without sizes."""
+        """Return the experiment of the command line.
+
+        Raises ConfigError without one, without sizes, or without the curves that the goal compares.
+        """
         name = HydraConfig.get().runtime.choices.get("experiment")
         if name is None:
             raise ConfigError("experiment=null: name the experiment that is planned: experiment=NAME")
@@ -112,9 +121,11 @@ class Experiment:
         if len(named) < least:
             has = f"has {len(named)} sizes" if named else "has no axis of sizes"
             raise ConfigError(f"experiment={name}: {has} (sample.size); goal={config.goal} needs at least {least}")
-        points: dict[str, list[tuple[str, int]]] = {}
         rest = [one for one in given if not one.startswith("seed=")]
-        for _, of in expected_points(name, [*rest, "seed=1"]):
+        runs = {run_id(of): of for _, of in expected_points(name, [*rest, "seed=1"])}
+        check_curves(f"experiment={name}", config.goal, list(runs.values()))
+        points: dict[str, list[tuple[str, int]]] = {}
+        for of in runs.values():
             words = of.recipe.budget.words_seen(of.sample.number) if of.recipe.trains else of.sample.number
             points.setdefault(of.sample.size, []).append((of.model.name, words))
         ordered = sorted(points, key=parse_size)
@@ -148,9 +159,11 @@ class Experiment:
         """Return what a reader has to know before the plan is used."""
         notes = []
         models = {model for runs in self.points.values() for model, _ in runs}
-        unknown = sorted(models - set(basis.rates)) if config.rate is None else []
+        of = config.rate if isinstance(config.rate, dict) else basis.rates
+        unknown = sorted(models - set(of)) if config.rate is None or of is config.rate else []
         if unknown:
-            notes.append(f"words/s of {', '.join(unknown)} are not known, so hours are not: give rate=40000.")
+            given = "give rate=40000" if config.rate is None else f"rate has those of {', '.join(map(str, of))}"
+            notes.append(f"words/s of {', '.join(unknown)} are not known, so hours are not: {given}.")
         if config.sample.count != "words":
             notes.append(f"Words to train are counted in {config.sample.count} here.")
         if config.sample.nested and not basis.nested:
@@ -162,6 +175,55 @@ class Experiment:
                 "plan does not count that."
             )
         return notes
+
+
+def check_curves(experiment: str, goal: str, runs: Sequence[EvalConfig]) -> None:
+    """Raise ConfigError where the runs of an experiment's seed are not of the curves that a goal compares.
+
+    Conditions are those of analysis.curves.ablations.matching.comparisons, of one model and text.
+    """
+    if goal == DIFFERENCE and max(Counter(run.sample.size for run in runs).values()) < 2:
+        raise ConfigError(f"{experiment}: has one curve; goal={goal} needs two, such as those of two models")
+    conditions = defaultdict(set)
+    for run in runs:
+        base = run_id(replace(run, filter=None, ablate=AblateConfig()))
+        name = run.filter.name if run.filter and run.ablate.acts else ""
+        conditions[base].add((name, run.ablate.action, run.ablate.dose if name else ""))
+    if goal == ABLATION and not any(
+        ("", NONE, "") in of or (action == REMOVE and (name, CONTROL, dose) in of)
+        for of in conditions.values()
+        for name, action, dose in of
+        if action != NONE
+    ):
+        raise ConfigError(
+            f"{experiment}: has no treatment beside its control or the full text; goal={goal} needs runs of a filter "
+            "with two of ablate.action=none, remove, control, as experiment=ablation_small has"
+        )
+
+
+def _possible(goal: str, effect: float, grids: Sequence[Grid], spread: Spread) -> tuple[list[Grid], list[str]]:
+    """Return the grids whose expected accuracies all lie between 0 and 1, and a note on the others.
+
+    Raises ConfigError without any.
+    """
+    reasons = [_outside(goal, effect, grid, spread) for grid in grids]
+    possible = [grid for grid, reason in zip(grids, reasons, strict=True) if not reason]
+    first = next(filter(None, reasons), "")
+    if not possible:
+        raise ConfigError(f"goal={goal}, effect={effect}: {first}; must lie between 0 and 1")
+    number = f"{len(grids) - len(possible)} of {len(grids)} grids are left out"
+    return possible, [f"{number}: {first}, outside 0 to 1."] if first else []
+
+
+def _outside(goal: str, effect: float, grid: Grid, spread: Spread) -> str:
+    """Return which accuracy would be farthest outside 0 to 1, and at which size; "" where none is."""
+    lines = lines_of(goal, effect, grid, spread)
+    far = np.abs(lines - 0.5)
+    if far.max() <= 0.5 + 1e-9:
+        return ""
+    size = grid.sizes[int(far.max(axis=0).argmax())]
+    start = f"from {spread.accuracy:.3g} at {2**spread.x:,.0f}, {spread.gain:+.3g} a doubling"
+    return f"accuracy would be {lines.flat[far.argmax()]:.3g} at sample.size={size} ({start})"
 
 
 def _pairs(most: int) -> list[int]:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from analysis.config import CurvesConfig
 from analysis.plan.check import Check
@@ -51,6 +52,25 @@ def test_simulated_power_is_the_predicted_one():
     check = Check(SLOPE, 0.03, GRID, SPREAD, CONFIG)
     predicted = power_of(SLOPE, 0.03, GRID, SPREAD, "auto", 0.95).power
     assert share(check, 300) == pytest.approx(predicted, abs=3 * np.sqrt(0.25 / 300))
+
+
+@pytest.mark.parametrize("goal", [DIFFERENCE, ABLATION])
+def test_two_groups_judge_the_same_pairs_with_exactly_the_planned_accuracies(goal):
+    """Judgements vary as those of pairs that are all alike at one accuracy, and as of others at the other one."""
+    even = replace(SPREAD, accuracy=0.65, judgement=2 * 0.65 * 0.35, gain=0.0)
+    check = Check(goal, 0.02, GRID, even, CONFIG)
+    half = [0.01, 0.01, 0.01] if goal == ABLATION else [-0.01, 0, 0.01]
+    expected = [np.add(0.65, half), np.subtract(0.65, half)]
+    used = check.groups[0].pair_sd
+    for group, of in zip(check.groups, expected, strict=True):
+        drawn = ndtr(group.level[:, 0] / np.sqrt(1 + group.run_variance + used**2))
+        assert drawn == pytest.approx(of, abs=1e-9)
+
+
+def test_two_lines_near_the_end_of_the_scale_are_moved_together():
+    check = Check(ABLATION, 0.06, GRID, replace(SPREAD, accuracy=0.96, gain=0.0), CONFIG)
+    assert check.groups[0].expected[:, 0] == pytest.approx([0.98] * 3)
+    assert check.groups[1].expected[:, 0] == pytest.approx([0.92] * 3)
 
 
 def test_a_line_that_would_leave_the_scale_is_moved():

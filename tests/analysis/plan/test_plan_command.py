@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,11 @@ import pytest
 
 from analysis.curves.designs import design_of
 from analysis.curves.units import paradigm_accuracies, units_of
-from analysis.plan.pilot import from_pilot, only_unit, spread_of
+from analysis.plan.pilot import from_pilot, only_unit, spread_of, stated
+from analysis.plan.run import check_curves
 from analysis.study.collect import collect
 from analysis.study.judgements import judgements
+from eval.sweeps import expected_points
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, RunError
 from tests.support.commands import run_command
@@ -57,6 +60,12 @@ def test_a_pilots_spread_by_hand(folder):
     assert spread.paradigms == 3
 
 
+def test_a_stated_gain_stands_in_for_the_pilots(folder):
+    words = ["experiment=blimp_small", "pilot=simulated", "effect=0.01", f"paths.runs={folder / 'runs'}"]
+    assert from_pilot(compose("plan", [*words, "plan.gain=0.003"])).spread.gain == 0.003
+    assert from_pilot(compose("plan", words)).spread.gain > 0.01
+
+
 def test_units_and_runs_that_a_pilot_lacks_are_named(folder):
     units = units_of(judged(folder).pairs)
     with pytest.raises(ConfigError, match=r"plan\.unit=verbs: no such unit; available: overall, anaphor_agreement"):
@@ -83,6 +92,48 @@ def test_a_pilot_on_some_of_the_pairs_is_read_and_of_several_the_planned_ones(tm
     assert from_pilot(config("benchmark.pairs=10")) == whole
     with pytest.raises(ConfigError, match=r"has scores of blimp\+pairs-10, blimp\+pairs-9, and none of blimp; choose"):
         from_pilot(config())
+
+
+@pytest.mark.parametrize(
+    ("words", "paradigms"),
+    [
+        ((), 67),
+        (("plan.unit=island_effects",), 8),
+        (("plan.unit=island_effects", "plan.paradigms=3"), 3),
+        (("plan.unit=adjunct_island",), 1),
+        (("plan.unit=island_effects", "benchmark.paradigms=[adjunct_island,wh_island,causative]"), 2),
+        (("goal=ablation", "plan.unit='tests the construction'", "plan.paradigms=4"), 4),
+        (("benchmark=climp", "plan.unit=ba", "plan.paradigms=2"), 2),
+    ],
+)
+def test_a_stated_unit_has_the_paradigms_that_are_published(words, paradigms):
+    config = compose("plan", ["experiment=blimp_small", "effect=0.01", "spread=0.01", *words])
+    assert stated(config, 17.0).spread.paradigms == paradigms
+
+
+def test_people_are_as_accurate_in_a_stated_phenomenon_as_in_its_paradigms():
+    def people(*words):
+        words = ("experiment=blimp_small", "goal=people", "effect=4", "spread=0.01", "plan.gain=0.02", *words)
+        return stated(compose("plan", list(words)), 17.0).spread.people
+
+    two = [people(f"plan.unit=anaphor_{name}_agreement") for name in ("gender", "number")]
+    assert people("plan.unit=anaphor_agreement") == pytest.approx(np.mean(two)) == pytest.approx(0.975, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("plan.unit=nosuchunit",), r"nosuchunit: no such unit; available: overall, anaphor_agreement, .*, and parad"),
+        (("plan.unit=nosuchunit", "plan.paradigms=3"), "nosuchunit: no such unit"),
+        (("plan.unit='tests the construction'",), "no such unit"),
+        (("benchmark=climp", "plan.unit=islands"), "available: overall, anaphor_agreement, ba, "),
+        (("benchmark=climp", "plan.unit=ba"), "how many plan.unit=ba of benchmark=climp has is not known; state it"),
+    ],
+)
+def test_stated_units_without_paradigms_are_named(words, message):
+    config = compose("plan", ["experiment=blimp_small", "effect=0.01", "spread=0.01", *words])
+    with pytest.raises(ConfigError, match=message):
+        stated(config, 17.0)
 
 
 @pytest.mark.slow
@@ -117,7 +168,8 @@ def test_a_pilot_gives_a_command_ready_to_paste(folder):
     ],
 )
 def test_other_goals(folder, goal, effect, further):
-    words = ("experiment=blimp_small", f"goal={goal}", f"effect={effect}", "pilot=simulated")
+    experiment = "ablation_small" if goal == "ablation" else "blimp_small"
+    words = (f"experiment={experiment}", f"goal={goal}", f"effect={effect}", "pilot=simulated")
     done = plan(folder, *words, *QUICK, *further)
     assert done.returncode == 0, done.stderr
     assert "power" in done.stdout
@@ -144,6 +196,57 @@ def test_stated_numbers_and_overrides_reach_the_grid(folder):
     assert row["words"] == 3 * 5 * 1_875_000
     assert row["hours"] == pytest.approx(row["words"] / 10_000 / 3600)
     assert "upper" not in table
+
+
+def test_conditions_are_planned_and_the_full_text_is_trained_once_for_both_filters(folder):
+    words = ("experiment=ablation_small", "effect=0.02", "spread=0.01", "goal=ablation", "plan.simulations=0")
+    done = plan(folder, *words, *QUICK[1:])
+    assert done.returncode == 0, done.stderr
+    table = pd.read_csv(folder / "reports/ablation_small/plan/plan-grids.csv")
+    row = table[(table["training sizes"] == "125k") & (table["seeds"] == 2)].iloc[0]
+    assert (row["words"], row["runs"]) == (2 * 5 * 500_000, 10)
+
+
+@pytest.mark.parametrize(
+    ("words", "refused"),
+    [
+        (("ablate.action=remove,control",), False),
+        (("ablate.action=none,remove",), False),
+        (("ablate.action=none,replace",), False),
+        (("ablate.action=remove",), True),
+        (("ablate.action=replace,control",), True),
+        (("ablate.action=remove,control", "filter=passive"), False),
+        (("ablate.action=none",), True),
+    ],
+)
+def test_an_ablation_has_a_treatment_and_what_it_is_compared_with(words, refused):
+    runs = [run for _, run in expected_points("ablation_small", ["seed=1", "sample.size=125k", *words])]
+    with pytest.raises(ConfigError, match="has no treatment beside") if refused else nullcontext():
+        check_curves("experiment=ablation_small", "ablation", runs)
+    with pytest.raises(ConfigError, match="has one curve") if len(runs) == 1 else nullcontext():
+        check_curves("experiment=ablation_small", "difference", runs)
+
+
+@pytest.mark.parametrize(("rate", "unknown"), [("rate={lstm_tny:20000,txl_tiny:9000}", True), ("rate=20000", False)])
+def test_models_without_a_rate_are_named(folder, rate, unknown):
+    words = ("experiment=blimp_small", "effect=0.02", "spread=0.01", "plan.simulations=0", *QUICK[1:])
+    done = plan(folder, *words, rate)
+    note = "words/s of lstm_tiny are not known, so hours are not: rate has those of lstm_tny, txl_tiny."
+    assert (note in " ".join(done.stderr.split())) == unknown
+    table = pd.read_csv(folder / "reports/blimp_small/plan/plan-grids.csv")
+    assert ("hours" not in table or table["hours"].isna().all()) == unknown
+
+
+def test_grids_whose_accuracies_would_leave_the_scale_are_left_out(folder):
+    words = ("experiment=blimp_small", "effect=0.12", "spread=0.01", "plan.simulations=0", *QUICK[1:])
+    done = plan(folder, *words)
+    assert done.returncode == 0, done.stderr
+    note = (
+        "4 of 8 grids are left out: accuracy would be 1.01 at sample.size=1M (from 0.65 at 125,000, +0.12 a doubling)"
+    )
+    assert note in " ".join(done.stderr.split())
+    table = pd.read_csv(folder / "reports/blimp_small/plan/plan-grids.csv")
+    assert {*table["training sizes"]} == {"125k to 500k (3)"}
 
 
 @pytest.mark.slow
@@ -174,6 +277,22 @@ def test_no_grid_suffices(folder):
         (["experiment=blimp_small", "effect=0.01", "goal=area"], "goal=area: must be one of"),
         (["experiment=blimp_small", "effect=0.01", "spread=0.01", "plan.seeds=[0]"], "plan.seeds=0: must be from 1"),
         (["experiment=blimp_small", "effect=4", "spread=0.01", "goal=people"], "plan.gain=null"),
+        (
+            ["experiment=blimp_small", "effect=0.02", "spread=0.01", "goal=ablation"],
+            "experiment=blimp_small: has no treatment beside its control or the full text; goal=ablation needs runs of",
+        ),
+        (
+            ["experiment=blimp_small", "effect=0.02", "spread=0.01", "goal=difference", "model=lstm_tiny"],
+            "experiment=blimp_small: has one curve; goal=difference needs two, such as those of two models",
+        ),
+        (
+            ["experiment=blimp_small", "effect=0.3", "spread=0.01"],
+            "goal=slope, effect=0.3: accuracy would be 1.25 at sample.size=500k (from 0.65 at 125,000, +0.3 a d",
+        ),
+        (
+            ["experiment=ablation_small", "effect=-0.95", "spread=0.01", "goal=ablation"],
+            "goal=ablation, effect=-0.95: accuracy would be 1.12 at sample.size=125k",
+        ),
         (["experiment=blimp_small", "effect=0.01", "spread=0.01", "rate=-1"], "rate=-1: must be a number of words/s"),
     ],
 )
