@@ -22,8 +22,8 @@ from rich.markup import escape
 from analysis.config import COUNT, HIERARCHICAL, AnalysisConfig
 from analysis.curves.ablations.ablations import Ablations, compare_ablations
 from analysis.curves.acquisition.acquisition import acquire
-from analysis.curves.few_runs import few_notes, with_least_runs
 from analysis.curves.fit import ALL_PAIRS, fit_curves
+from analysis.curves.groups import few_notes, with_least_runs
 from analysis.curves.hierarchical.fit import Hierarchical, check_sampler, fit_hierarchical, iterations
 from analysis.curves.robustness.faulty import faulty_changes
 from analysis.curves.units import units_of

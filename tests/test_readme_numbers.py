@@ -63,6 +63,9 @@ def test_committed_tables_follow_from_the_committed_accuracies(study):
         means = part.groupby("words")["accuracy"].mean()
         largest = part.loc[part["words"].idxmax(), "size"]
         assert table.at[(group, name), f"accuracy {largest}"] == pytest.approx(means.iloc[-1])
+        runs = part.groupby("words")["accuracy"].size()
+        if (runs > 1).sum() > 1:  # a single run is no part of the line
+            means = means[runs > 1]
         slope = np.polyfit(np.log2(means.index.to_numpy(dtype=float)), means.to_numpy(), 1)[0]  # sizes weigh equally
         assert table.at[(group, name), "slope"] == pytest.approx(slope)
     curves, differences = analysed(study)

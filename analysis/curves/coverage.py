@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from analysis.curves.designs import design_of
-from analysis.curves.intervals import OVERLAP_LIMIT
+from analysis.curves.designs import OVERLAP_LIMIT, design_of
 
 FILE = Path(__file__).parents[1] / "results" / "coverage.csv"
 DESIGN = ["design", "runs", "samples", "pairs"]  # columns that name a design: runs of each size, from the smallest

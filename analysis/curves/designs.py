@@ -10,6 +10,9 @@ import pandas as pd
 
 from analysis.curves.variance import Array, Numbers
 
+OVERLAP_LIMIT = 0.5  # share of text that samples of a size have in common from which a note names it
+SAME_TEXT = 0.99  # and from which the runs show nothing of what new text would change
+
 
 @dataclass(frozen=True)
 class Design:
@@ -90,9 +93,43 @@ def sizes_of(runs: pd.DataFrame) -> list[str]:
     return list(runs.groupby("size")["sample_words"].mean().sort_values().index)
 
 
+def most_shared(design: Design) -> float:
+    """Return the largest share of text that the samples of a size of several runs have in common."""
+    several = design.counts[design.size] > 1
+    return 0.0 if design.overlap is None or not several.any() else float(design.overlap[several].max())
+
+
+def same_text(design: Design) -> bool:
+    """True if runs of some size were trained on (almost) the same text."""
+    return most_shared(design) > SAME_TEXT
+
+
+def shares_text(design: Design) -> str:
+    """Say that samples share so much of their text that limits hold only if widened for it; "" if they do not.
+
+    For estimates whose limits take runs to be independent draws.
+    """
+    shared = most_shared(design)
+    return f"samples of a size share up to {min(shared, 1):.0%} of their text" if shared > OVERLAP_LIMIT else ""
+
+
 def is_trajectory(runs: pd.DataFrame) -> bool:
     """True if some of a group's runs (rows of Study.runs) are checkpoints of the same training."""
     return "training" in runs and bool(runs["training"].duplicated().any())
+
+
+def sizes_of_few(runs: pd.DataFrame, least: int) -> dict[str, list[str]]:
+    """Return the sizes of each group that have fewer runs than `least`, smallest first; runs: rows of Study.runs.
+
+    None of groups that would keep fewer than two sizes, and of checkpoints of one training.
+    """
+    few = {}
+    for group, part in runs.groupby("group", sort=False):
+        counts = part["size"].value_counts()
+        sizes = [size for size in sizes_of(part) if counts[size] < least]
+        if sizes and len(counts) - len(sizes) > 1 and not is_trajectory(part):
+            few[str(group)] = sizes
+    return few
 
 
 def slope_weights(x: Array, weights: Array) -> Array:

@@ -18,9 +18,9 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from analysis.config import CurvesConfig
-from analysis.curves.designs import design_of, sizes_of
+from analysis.curves.designs import SAME_TEXT, design_of, sizes_of
 from analysis.curves.groups import fitted_lines, fitted_slopes, rows_of
-from analysis.curves.intervals import SAME_TEXT, single_judgements
+from analysis.curves.intervals import single_judgements
 from analysis.curves.units import Units, paradigm_accuracies, units_of
 from analysis.curves.variance import Array, Numbers, weighted_squares
 from analysis.study.baselines import baseline_rows

@@ -1,5 +1,6 @@
 """The lines of a group of runs, with the errors, limits and ranks of their slopes."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -8,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from analysis.config import CurvesConfig
-from analysis.curves.designs import Design, design_of, slope_weights
+from analysis.curves.designs import Design, design_of, sizes_of_few, slope_weights
 from analysis.curves.intervals import (
     Errors,
     Interval,
@@ -32,6 +33,7 @@ from analysis.curves.p_values import holm, two_sided
 from analysis.curves.units import Units, paradigm_accuracies
 from analysis.curves.variance import Array, Numbers
 from analysis.study.judgements import Judgements
+from pairscale.sizes import readable_size
 
 LINE_POINTS = 17  # of a fitted line with its band: the edges of a band are curves
 
@@ -79,6 +81,32 @@ def fit_groups(judged: Judgements, units: Units, interval: str) -> list[GroupFit
 def rows_of(judged: Judgements, group: str) -> Numbers:
     """Return the numbers of a group's runs among all runs."""
     return np.flatnonzero(judged.runs["group"] == group)
+
+
+def without_sizes(judged: Judgements, left_out: Mapping[str, Sequence[str]]) -> Judgements:
+    """Return the judgements without the runs of some sizes of groups."""
+    rows = zip(judged.runs["group"], judged.runs["size"], strict=True)
+    kept = [size not in left_out.get(str(group), ()) for group, size in rows]
+    return judged if all(kept) else judged.of_runs([*judged.runs.index[kept]])
+
+
+def with_least_runs(judged: Judgements, least: int) -> Judgements:
+    """Return the judgements that lines are fitted to: without the sizes of fewer runs than `least`."""
+    return without_sizes(judged, sizes_of_few(judged.runs, least))
+
+
+def few_notes(runs: pd.DataFrame, least: int) -> list[str]:
+    """Say which sizes no line is fitted to."""
+    return [
+        f"{group}: {'one run' if least == 2 else f'fewer than {least} runs'} at {named(sizes)}: shown, but no part of "
+        f"its slope (analysis.least_runs={least})."
+        for group, sizes in sizes_of_few(runs, least).items()
+    ]
+
+
+def named(sizes: Sequence[str]) -> str:
+    """List sizes: "31,250, 1M"."""
+    return ", ".join(map(readable_size, sizes))
 
 
 def slope_limits(fit: GroupFit, config: CurvesConfig, new_pairs: Array | None = None) -> list[Array]:

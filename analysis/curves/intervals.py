@@ -15,7 +15,7 @@ from scipy.stats import chi2, norm
 from scipy.stats import f as f_distribution
 from scipy.stats import t as student
 
-from analysis.curves.designs import Design, slope_weights
+from analysis.curves.designs import OVERLAP_LIMIT, SAME_TEXT, Design, most_shared, same_text, slope_weights
 from analysis.curves.units import Units
 from analysis.curves.variance import (
     Array,
@@ -50,8 +50,6 @@ ONE_TRAINING = "checkpoints of one training: a trajectory, without an interval, 
 BOOTSTRAP_RUNS = 5  # runs at each size from which the crossed bootstrap is used
 SIZE_RUNS = 3  # runs at each size from which each size's own spread is used alone
 LEAST_PLAUSIBLE = 0.05  # quantile of estimates of the variance by single judgements below which one is raised
-OVERLAP_LIMIT = 0.5  # share of text that samples of a size have in common from which a note names it
-SAME_TEXT = 0.99  # and from which the runs show nothing of what new text would change
 CHUNK = 16_000_000  # numbers held at once while pairs are resampled
 
 
@@ -115,26 +113,6 @@ def no_interval(design: Design, requested: str) -> str:
 
 def _joined(*notes: str) -> str:
     return "; ".join(filter(None, notes))
-
-
-def most_shared(design: Design) -> float:
-    """Return the largest share of text that the samples of a size of several runs have in common."""
-    several = design.counts[design.size] > 1
-    return 0.0 if design.overlap is None or not several.any() else float(design.overlap[several].max())
-
-
-def same_text(design: Design) -> bool:
-    """True if runs of some size were trained on (almost) the same text."""
-    return most_shared(design) > SAME_TEXT
-
-
-def shares_text(design: Design) -> str:
-    """Say that samples share so much of their text that limits hold only if widened for it; "" if they do not.
-
-    For estimates whose limits take runs to be independent draws.
-    """
-    shared = most_shared(design)
-    return f"samples of a size share up to {min(shared, 1):.0%} of their text" if shared > OVERLAP_LIMIT else ""
 
 
 def run_terms(method: Interval, design: Design, contrast: Array) -> RunTerms:

@@ -15,8 +15,8 @@ from statsmodels.genmod.families import Binomial
 from statsmodels.genmod.generalized_linear_model import GLM
 from statsmodels.tools.sm_exceptions import PerfectSeparationWarning
 
-from analysis.curves.designs import Design, design_of
-from analysis.curves.intervals import ONE_TRAINING, shares_text
+from analysis.curves.designs import Design, design_of, shares_text
+from analysis.curves.intervals import ONE_TRAINING
 from analysis.curves.units import units_of
 from analysis.curves.variance import Array, Numbers
 from analysis.study.judgements import Judgements

@@ -16,8 +16,9 @@ from scipy.optimize import brentq, least_squares
 from scipy.stats import t as student
 
 from analysis.config import CurvesConfig
+from analysis.curves.designs import shares_text
 from analysis.curves.groups import GroupFit, fit_groups, slope_limits
-from analysis.curves.intervals import Interval, contrast_variance, run_terms, shares_text
+from analysis.curves.intervals import Interval, contrast_variance, run_terms
 from analysis.curves.shapes import LINE, MIN_SIZES, Fit, fit_shape, preferred, shapes_for
 from analysis.curves.units import units_of
 from analysis.curves.variance import Array

@@ -23,8 +23,9 @@ import polars as pl
 from scipy.stats import norm
 from scipy.stats import t as student
 
+from analysis.curves.designs import SAME_TEXT
 from analysis.curves.fit import inverse_trials, wilson_limits
-from analysis.curves.intervals import SAME_TEXT, t_limits
+from analysis.curves.intervals import t_limits
 from analysis.curves.p_values import ALPHA, equivalence, holm, two_sided
 from analysis.curves.units import paradigm_accuracies, units_of
 from analysis.curves.variance import (

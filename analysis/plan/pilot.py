@@ -10,8 +10,7 @@ import pandas as pd
 
 from analysis.config import AnalysisConfig
 from analysis.curves.ablations.matching import DIRECT, REST, SAME, TREATMENT_CONTROL, comparisons, paired, scoped_units
-from analysis.curves.designs import Design, design_of, is_trajectory, slope_weights
-from analysis.curves.intervals import same_text
+from analysis.curves.designs import Design, design_of, is_trajectory, same_text, slope_weights
 from analysis.curves.units import Units, paradigm_accuracies, units_of
 from analysis.curves.variance import Array
 from analysis.curves.words_to_people import people_accuracy, published_people

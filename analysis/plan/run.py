@@ -20,7 +20,7 @@ from rich.console import Console
 
 from analysis.config import AnalysisConfig
 from analysis.curves.ablations.matching import CONTROL, NONE, REMOVE
-from analysis.curves.intervals import OVERLAP_LIMIT
+from analysis.curves.designs import OVERLAP_LIMIT
 from analysis.plan.check import Check, lines_of
 from analysis.plan.config import ABLATION, DIFFERENCE, PEOPLE, SLOPE, check_goal
 from analysis.plan.grids import Cost, Grid, candidates, cost_of, pareto

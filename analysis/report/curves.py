@@ -10,14 +10,14 @@ import pandas as pd
 from analysis.curves.fit import ALL_PAIRS
 from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.figures.curves import OVERALL as OVERALL_LINE
-from analysis.exhibits.figures.style import TEXT_GREY, phenomenon_style
+from analysis.exhibits.figures.style import TEXT_GREY, amount_of, phenomenon_style
 from analysis.exhibits.sentences import curves as sentences
 from analysis.exhibits.sentences.findings import UNCORRECTED
 from analysis.exhibits.tables.slopes import slope_name, slope_table
 from analysis.exhibits.tables.text import DASH, accuracy_text, p_text, rank_text, slope_text
 from analysis.measures.accuracies import OVERALL, PEOPLE
 from analysis.sections.section import Report, Section
-from analysis.study.judgements import amount_of, sized
+from analysis.study.judgements import sized
 from eval.scores.table import BESIDE
 from pairscale.sizes import format_size, readable_size
 

@@ -8,11 +8,11 @@ import pandas as pd
 from analysis.curves.fit import ALL_PAIRS, Curves
 from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.figures.curves import Level, banded_lines, curves_together, overview_chart
-from analysis.exhibits.figures.style import MOST_BANDS, Chart
+from analysis.exhibits.figures.style import MOST_BANDS, Chart, amount_of
 from analysis.measures.accuracies import OVERALL, PEOPLE
 from analysis.sections.pretrained_models import published_beside
 from analysis.sections.section import Report, Section, contributes
-from analysis.study.judgements import Judgements, amount_of
+from analysis.study.judgements import Judgements
 from eval.scores.names import benchmark_name
 
 

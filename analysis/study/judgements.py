@@ -150,19 +150,9 @@ def unit_of(runs: pd.DataFrame) -> str:
     return str(references.pop()) if len(references) == 1 and references < _UNITS else "words"
 
 
-def amount_of(unit: str) -> str:
-    """Name an axis of sizes: "words of training text"."""
-    return {"words seen": "words seen in training", "steps": "steps of training"}.get(unit, f"{unit} of training text")
-
-
 def sized(size: str, unit: str) -> str:
     """Add the unit to a size: "125k words"; one that names its unit, such as "4k sentences", stays as it is."""
     return readable_size(size if " " in size else f"{size} {unit}")
-
-
-def span(first: str, last: str, unit: str) -> str:
-    """Name a range of sizes: "31,250 to 1M words"."""
-    return f"{readable_size(first)} to {sized(last, unit)}"
 
 
 def score_labels(study: Study, benchmark: str | None = None) -> list[str]:

@@ -28,8 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from analysis.config import CurvesConfig
 from analysis.curves.comparisons import same_draws, slope_difference
 from analysis.curves.designs import design_of
-from analysis.curves.few_runs import with_least_runs
-from analysis.curves.groups import fit_group, rows_of, slope_limits
+from analysis.curves.groups import fit_group, rows_of, slope_limits, with_least_runs
 from analysis.curves.intervals import Interval, resampled_accuracies
 from analysis.curves.units import units_of
 from analysis.study.judgements import Judgements

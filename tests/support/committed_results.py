@@ -24,8 +24,8 @@ import pandas as pd
 
 from analysis.config import CurvesConfig
 from analysis.curves.comparisons import compare_slopes
-from analysis.curves.few_runs import with_least_runs
 from analysis.curves.fit import Curves, fit_curves
+from analysis.curves.groups import with_least_runs
 from analysis.exhibits.tables.slopes import slope_table, with_published
 from analysis.study.collect import PROBLEMS
 from analysis.study.judgements import Judgements

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from scipy.linalg import null_space
 
-from analysis.curves.designs import Design, design_of
-from analysis.curves.few_runs import named, sizes_of_few, without_sizes
-from analysis.curves.groups import rows_of
-from analysis.curves.intervals import ONE_TRAINING, same_text
+from analysis.curves.designs import Design, design_of, same_text, sizes_of_few
+from analysis.curves.groups import named, rows_of, without_sizes
+from analysis.curves.intervals import ONE_TRAINING
 from analysis.curves.units import Units, units_of
 from analysis.curves.variance import Array, Numbers
 from analysis.study.judgements import Judgements

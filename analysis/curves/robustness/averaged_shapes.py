@@ -21,7 +21,7 @@ import pandas as pd
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from analysis.curves.intervals import shares_text
+from analysis.curves.designs import shares_text
 from analysis.curves.shapes import Fit, UnitFits
 from analysis.curves.variance import Array
 

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from analysis.exhibits.tables.text import title
-from analysis.study.judgements import amount_of
 
 Chart = Any  # Altair's classes of charts share no useful base
 
@@ -135,6 +134,11 @@ def looks(names: Sequence[str], field: str = "group", legend: bool = True) -> tu
     look = style(names)
     colour, shape = (alt.Scale(domain=list(names), range=list(look[of])) for of in ("colour", "shape"))
     return alt.Color(f"{field}:N", scale=colour, legend=above), alt.Shape(f"{field}:N", scale=shape, legend=above)
+
+
+def amount_of(unit: str) -> str:
+    """Name an axis of sizes: "words of training text"."""
+    return {"words seen": "words seen in training", "steps": "steps of training"}.get(unit, f"{unit} of training text")
 
 
 def size_axis(

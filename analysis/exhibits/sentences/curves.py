@@ -8,13 +8,13 @@ from typing import Any
 import numpy.typing as npt
 import pandas as pd
 
-from analysis.curves.designs import design_of
-from analysis.curves.intervals import OVERLAP_LIMIT, SAME_TEXT
+from analysis.curves.designs import OVERLAP_LIMIT, SAME_TEXT, design_of
 from analysis.exhibits.tables.slopes import architecture
 from analysis.exhibits.tables.text import accuracy_text, title
 from analysis.study.collect import OF_TEXT, PIECES
-from analysis.study.judgements import Judgements, sized, span, uneven, unit_of
+from analysis.study.judgements import Judgements, sized, uneven, unit_of
 from eval.scores.names import benchmark_name, pairs_text
+from pairscale.sizes import readable_size
 
 # Shares of pairs, at any size of any curve, from which a warning stands before the findings. Most slopes are about .01
 # per doubling, as large as that of a share of ties that falls by .01; <unk> changes accuracies by a part of its share.
@@ -43,6 +43,11 @@ def beside(models: Sequence[str], respondents: bool) -> str:
         return f"published accuracies of people and of {others}" if others else ""
     people = "people who answered a questionnaire" if "people" in models else ""
     return joined([*filter(None, [people, others and f"published accuracies of {others}"])])
+
+
+def span(first: str, last: str, unit: str) -> str:
+    """Name a range of sizes: "31,250 to 1M words"."""
+    return f"{readable_size(first)} to {sized(last, unit)}"
 
 
 def extent(runs: pd.DataFrame) -> str:

@@ -13,9 +13,9 @@ from scipy.stats import pearsonr
 
 from analysis.curves.fit import ALL_PAIRS, UNK_FREE, Curves
 from analysis.curves.p_values import ALPHA
-from analysis.exhibits.sentences.curves import in_text, joined, plural
+from analysis.exhibits.sentences.curves import in_text, joined, plural, span
 from analysis.exhibits.tables.text import accuracy_text, direction, interval_text, slope_text, supported_digits
-from analysis.study.judgements import sized, span
+from analysis.study.judgements import sized
 
 UNCORRECTED = "not corrected for multiple comparisons"
 LISTED = 6  # phenomena that a sentence names, unless they fall: those are all named

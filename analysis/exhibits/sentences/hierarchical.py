@@ -5,10 +5,9 @@ import pandas as pd
 from analysis.curves.hierarchical.diagnosis import Diagnosis
 from analysis.curves.hierarchical.fit import APART, SAME, Hierarchical
 from analysis.exhibits.sentences.acquisition import named
-from analysis.exhibits.sentences.curves import in_text, joined, plural
+from analysis.exhibits.sentences.curves import in_text, joined, plural, span
 from analysis.exhibits.sentences.findings import Finding
 from analysis.exhibits.tables.text import direction, interval_text, slope_text, supported_digits
-from analysis.study.judgements import span
 
 SURE = 0.95  # posterior probability from which a rank is named
 LEVELS = ("overall", "phenomenon", "paradigm")

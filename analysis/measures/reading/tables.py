@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.curves.designs import Design, design_of, sizes_of
-from analysis.curves.intervals import Interval, no_interval, same_text
+from analysis.curves.designs import Design, design_of, same_text, sizes_of
+from analysis.curves.intervals import Interval, no_interval
 from analysis.curves.variance import Array, Numbers
 from analysis.measures.reading.config import SENTENCE, TEXT, ReadingConfig
 from analysis.measures.reading.delta import BOTH, WORDS, Estimate, Nothing, contributions, estimate

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 from analysis.config import CurvesConfig
-from analysis.curves.few_runs import few_notes, sizes_of_few, with_least_runs
+from analysis.curves.designs import sizes_of_few
 from analysis.curves.fit import fit_curves
+from analysis.curves.groups import few_notes, with_least_runs
 from analysis.exhibits.sentences.findings import findings
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError
