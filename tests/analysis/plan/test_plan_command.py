@@ -114,10 +114,15 @@ def test_a_stated_unit_has_the_paradigms_that_are_published(words, paradigms):
 def test_people_are_as_accurate_in_a_stated_phenomenon_as_in_its_paradigms():
     def people(*words):
         words = ("experiment=blimp_small", "goal=people", "effect=4", "spread=0.01", "plan.gain=0.02", *words)
-        return stated(compose("plan", list(words)), 17.0).spread.people
+        return stated(compose("plan", list(words)), 17.0).spread
 
-    two = [people(f"plan.unit=anaphor_{name}_agreement") for name in ("gender", "number")]
-    assert people("plan.unit=anaphor_agreement") == pytest.approx(np.mean(two)) == pytest.approx(0.975, abs=0.02)
+    two = [people(f"plan.unit=anaphor_{name}_agreement").people for name in ("gender", "number")]
+    assert people("plan.unit=anaphor_agreement").people == pytest.approx(np.mean(two)) == pytest.approx(0.975, abs=0.02)
+    # Their error is that of the analysis; a stated accuracy is exact.
+    errors = [people(f"plan.unit=anaphor_{name}_agreement").people_error for name in ("gender", "number")]
+    assert min(errors) > 0.005
+    assert people("plan.unit=anaphor_agreement").people_error == pytest.approx(np.hypot(*errors) / 2)
+    assert people("plan.people=0.9").people_error == 0
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,10 @@ from analysis.curves.designs import is_trajectory
 from analysis.curves.fit import fit_curves
 from analysis.curves.intervals import Interval
 from analysis.curves.units import units_of
+from analysis.exhibits.figures.style import amount_of
 from analysis.exhibits.sentences.curves import lead, ruled_out, warnings
 from analysis.measures.ablations import direct_paradigms
-from analysis.study.judgements import amount_of, score_labels
+from analysis.study.judgements import score_labels
 from analysis.study.sources.source import requested_source, sources
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError
