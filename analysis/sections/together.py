@@ -38,9 +38,7 @@ def marks_text(curves: Curves, confidence: float, level: str) -> str:
     if curves.lines.empty:
         return f"{marks}; lines join the means."
     two = (curves.slopes["sizes"] == 2).all()
-    fits = (
-        "the differences between two sizes" if two else "the fits whose slopes are given, over the sizes of each curve"
-    )
+    fits = "the differences between two sizes" if two else "the fits whose slopes are given, over the sizes of each"
     lines = f"{marks}; lines: {fits}"
     bands = banded_lines(curves)["low"].notna()
     if bands.any():

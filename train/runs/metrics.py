@@ -56,7 +56,7 @@ class MetricsFile:
 
 
 def _read(path: Path) -> list[dict[str, str]]:
-    """Return the rows of metrics.csv after step 0. Raises RunError."""
+    """Return the rows of metrics.csv after step 0, with those of MASKED_COLUMNS that they fill. Raises RunError."""
     try:
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.DictReader(file)
@@ -67,6 +67,7 @@ def _read(path: Path) -> list[dict[str, str]]:
             if None in row or None in row.values():
                 raise ValueError(f"step {row['step']}: not as many cells as columns")
             numbers(row)
+        rows = [{name: text for name, text in row.items() if text or name in COLUMNS} for row in rows]
         return [row for row in rows if int(row["step"])]
     except (ValueError, csv.Error) as error:
         raise RunError(f"{path}: not readable ({error}); remove the run's folder to train it again") from None
