@@ -33,6 +33,7 @@ from analysis.curves.variance import Array, Numbers
 
 LEAST_UNITS = 6  # that two orders must have in common: of fewer, limits of a correlation hold nearly all of them
 LEAST_RELIABILITY = 0.2  # below which a corrected correlation is not given: it would rest on noise
+ROUNDING = 1e-9  # of a correlation of 1
 SHARED_NOISE = "both saw some of the same text: not corrected for noise"
 ACQUISITION = "acquisition"  # what is compared: amounts of text, or accuracies at a size
 ORDER_COLUMNS = [
@@ -240,15 +241,15 @@ def correlate(first: Values, second: Values, confidence: float) -> dict[str, Any
 
 
 def _fisher(r: float, half: float, units: int) -> tuple[float, float]:
-    """Return limits on Fisher's scale; those of a correlation of 1 or -1 are of one that is half a unit within.
+    """Return limits on Fisher's scale, of a half width there.
 
-    Such a correlation is itself the other limit.
+    So near 1 or -1 that a unit or two decide, the scale makes limits too narrow: the one towards 0 is no nearer to the
+    end than that of a correlation of 1 - 1 / units. A correlation at its end is itself the other limit.
     """
-    if abs(r) < 1:
-        z = np.arctanh(r)
-        return float(np.tanh(z - half)), float(np.tanh(z + half))
-    inner = float(np.tanh(np.arctanh(1 - 1 / units) - half))
-    return (inner, 1.0) if r > 0 else (-1.0, -inner)
+    inner = np.arctanh(min(abs(r), 1 - 1 / units)) - half
+    outer = 1.0 if abs(r) > 1 - ROUNDING else np.tanh(np.arctanh(abs(r)) + half)
+    ends = np.tanh(inner), outer
+    return (float(ends[0]), float(ends[1])) if r >= 0 else (float(-ends[1]), float(-ends[0]))
 
 
 def order_table(parts: Sequence[Sequence[Values]], level: str, confidence: float) -> pd.DataFrame:

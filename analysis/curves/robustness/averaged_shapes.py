@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from scipy.stats import norm
 from scipy.stats import t as student
@@ -80,11 +81,10 @@ def weights_of(fits: Sequence[Fit]) -> Array:
 
 def covariance(fit: Fit) -> Array:
     """Return the (P, P) covariance of a shape's free parameters by HC3; 0 of those at their bounds, NaN if singular."""
-    low, high = (np.array([fit.shape.bounds[i][side] for i in fit.shape.free]) for side in (0, 1))
-    inside = ~fit.at_bounds(low, high)
+    inside = _inside(fit)
     design = fit.points.gradient(fit.shape, fit.free)[:, inside]
     residual = fit.points.residuals(fit.shape, fit.free)
-    full = np.zeros((len(low), len(low)))
+    full = np.zeros((len(inside), len(inside)))
     normal = design.T @ design
     if inside.any() and np.linalg.matrix_rank(normal, hermitian=True) < inside.sum():
         return np.full_like(full, np.nan)
@@ -96,16 +96,19 @@ def covariance(fit: Fit) -> Array:
     return full
 
 
+def _inside(fit: Fit) -> npt.NDArray[np.bool_]:
+    """Return which free parameters do not lie at their bounds."""
+    low, high = (np.array([fit.shape.bounds[i][side] for i in fit.shape.free]) for side in (0, 1))
+    return ~fit.at_bounds(low, high)
+
+
 def degrees_of(fit: Fit, gradient: Array) -> float:
     """Return the degrees of freedom of the variance that `covariance` gives a quantity, for runs of equal spread.
 
     Those of Bell and McCaffrey 2002: few where a run is the only one of its size, as its residual alone says how much
     that size counts for. NaN where nothing varies.
     """
-    points, inside = (
-        fit.points,
-        ~fit.at_bounds(*(np.array([fit.shape.bounds[i][k] for i in fit.shape.free]) for k in (0, 1))),
-    )
+    points, inside = fit.points, _inside(fit)
     design = points.gradient(fit.shape, fit.free)[:, inside]
     inverse = np.linalg.pinv(design.T @ design)
     hat = design @ inverse @ design.T

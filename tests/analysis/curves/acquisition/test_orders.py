@@ -136,12 +136,24 @@ def test_everything_about_the_committed_study_of_two_models():
 def test_limits_hold_their_correlation_however_near_1_it_is():
     first = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
     row = correlate(values("a", first), values("b", [2, 1, *first[2:]]), 0.95)  # rho = .993, above 1 - 1 / 12
-    z, half = np.arctanh(row["spearman"]), norm.ppf(0.975) * np.sqrt((1 + row["spearman"] ** 2 / 2) / 9)
-    assert (row["low"], row["high"]) == (pytest.approx(np.tanh(z - half)), pytest.approx(np.tanh(z + half)))
+    half = norm.ppf(0.975) * np.sqrt((1 + row["spearman"] ** 2 / 2) / 9)
+    assert row["low"] == pytest.approx(np.tanh(np.arctanh(11 / 12) - half))
+    assert row["high"] == pytest.approx(np.tanh(np.arctanh(row["spearman"]) + half))
     same, opposite = (correlate(values("a", first), values("b", of), 0.95) for of in (first, first[::-1]))
     assert (same["high"], opposite["low"]) == (1, -1)
     expected = np.tanh(np.arctanh(11 / 12) - norm.ppf(0.975) * np.sqrt(1.5 / 9))
     assert (same["low"], opposite["high"]) == (pytest.approx(expected), pytest.approx(-expected))
+
+
+@pytest.mark.parametrize("true", [0.8, 0.9, 0.95])
+def test_limits_hold_the_correlation_of_all_units(true):
+    """Of ranks of normal values of 12 units (Kruskal 1958: 6 / pi * arcsin(rho / 2))."""
+    rng, held = np.random.default_rng(1), 0
+    for _ in range(300):
+        a = rng.normal(size=12)
+        row = correlate(values("a", a), values("b", true * a + np.sqrt(1 - true**2) * rng.normal(size=12)), 0.95)
+        held += row["low"] <= 6 / np.pi * np.arcsin(true / 2) <= row["high"]
+    assert held / 300 > 0.93
 
 
 def test_noise_that_both_share_is_not_corrected_for():
