@@ -16,6 +16,7 @@ from analysis.curves.intervals import (
     Line,
     at_least,
     bootstrap_limits,
+    contrast_errors,
     contrast_variance,
     fit_lines,
     hidden_variance,
@@ -26,7 +27,6 @@ from analysis.curves.intervals import (
     resampled_accuracies,
     resampled_runs,
     run_terms,
-    slope_errors,
     t_limits,
 )
 from analysis.curves.p_values import holm, two_sided
@@ -65,7 +65,7 @@ def fit_group(
     if by is not None and Interval.NONE not in (method, other := interval_method(by, interval)[0]):
         method = other
     line = fit_lines(design.x, y, design.weights)
-    errors = slope_errors(method, y, outcome, design, units)
+    errors = contrast_errors(method, design.contrast, y, outcome, design, units)
     return GroupFit(group, outcome, design, units, method, note, y, line, errors)
 
 

@@ -29,7 +29,6 @@ from analysis.curves.variance import (
     satterthwaite,
     shared_text,
     text_in_common,
-    weighted_squares,
 )
 
 
@@ -229,32 +228,35 @@ class Errors:
     chance: Array  # variance, not its root: chance in single judgements, part of both sources of variance
     floor: Array  # least variance by chance in single judgements, also where all of them are right
     text: Array  # variance by the text that samples of one size share, which no difference between runs shows
+    in_both: Array  # variance over new runs as it is part of that over both
 
 
-def slope_errors(method: Interval, y: Array, outcome: Array, design: Design, units: Units) -> Errors:
-    """Return the errors of a group's slopes; `outcome` (R, P) of its runs, y (R, U) their accuracies.
+def contrast_errors(
+    method: Interval, c: Array, y: Array, outcome: Array, design: Design, units: Units, correction: float = 0
+) -> Errors:
+    """Return the errors of c @ y; c (R,), y (R, U) accuracies of `outcome` (R, P); `correction`: of `RunTerms.degrees`.
 
     Over runs: `run_terms`, at least chance in single judgements, plus what overlapping samples hide
-    (`shared_text`). Over both: the variance of pairs' slopes added, chance in single judgements counted once.
+    (`shared_text`). Over both: the variance of pairs' sums added, chance in single judgements counted once.
     """
     if method == Interval.NONE:
-        return Errors(*(np.full(y.shape[1], np.nan) for _ in range(7)))
-    c = design.contrast
-    variance, degrees, floor, text = contrast_variance(method, c, y, outcome, design, units)
+        return Errors(*(np.full(y.shape[1], np.nan) for _ in range(8)))
+    variance, degrees, floor, text = contrast_variance(method, c, y, outcome, design, units, correction)
     weights = cluster_weights(c, design.size, design.cluster)
     chance = judgement_variance(outcome, weights, design.stratum, units.bounds, units.weights)
     of_pairs = pair_variance(c @ outcome, units.bounds, units.weights) - chance
-    both, degrees_both = with_pairs(variance, degrees, of_pairs, units.pair_degrees)
-    return Errors(np.sqrt(variance), degrees, np.sqrt(both), degrees_both, chance, floor, text)
+    in_both = plausible(variance, degrees, judgement_floor(outcome, c, design.size, units, new_pairs=True))
+    both, degrees_both = with_pairs(in_both, degrees, of_pairs, units.pair_degrees)
+    return Errors(np.sqrt(variance), degrees, np.sqrt(both), degrees_both, chance, floor, text, in_both)
 
 
 def contrast_variance(
-    method: Interval, c: Array, y: Array, outcome: Array, design: Design, units: Units
+    method: Interval, c: Array, y: Array, outcome: Array, design: Design, units: Units, correction: float = 0
 ) -> tuple[Array, Array, Array, Array]:
     """Return the (U,) variance of c @ y over new runs, its degrees of freedom, floor and part by shared text."""
     terms = run_terms(method, design, c)
     floor = judgement_floor(outcome, c, design.size, units)
-    degrees = terms.degrees(y)
+    degrees = terms.degrees(y, correction)
     variance = plausible(terms.variance(y), degrees, floor)
     text, few = hidden_text(design, c, y, outcome, units)
     return *with_text(variance, degrees, text, few), floor, text
@@ -269,21 +271,22 @@ def plausible(variance: Array, degrees: Array, floor: Array) -> Array:
     return np.asarray(np.maximum(variance, floor * chi2.ppf(LEAST_PLAUSIBLE, degrees) / degrees))
 
 
-def single_judgements(outcome: Array, units: Units) -> tuple[Array, Array]:
+def single_judgements(outcome: Array, units: Units, summed: Numbers | int = 1) -> tuple[Array, Array]:
     """Return the least variance of a run's accuracy by chance in single judgements, and its smoothed mean, each (K,).
 
     `outcome` (n, P) of the n runs of a size. For these pairs: in each paradigm the variance of a pair's outcomes over
     runs, or over pairs with one run, as of independent judgements (0 if judgements of single pairs are not known). As
     that is about 0 where all are alike, two further judgements at either end of the scale are added to the variance of
     single judgements and to the mean (Agresti and Coull 1998; one at either end for differences of outcomes, Agresti
-    and Caffo 2000).
+    and Caffo 2000). For a sum of m proportions they are divided among them (Price and Bonett 2004): `summed`, m, may be
+    (U, 1) for sums of U units; the results are (U, K) then.
     """
     starts, rows = units.bounds[:-1], np.diff(units.bounds)
     outcome = np.asarray(outcome, dtype=np.float64)
     low, more = (-1.0, 1.0) if units.differences else (0.0, 2.0)
     mean = np.add.reduceat(outcome.mean(axis=0), starts) / rows
     square = np.add.reduceat((outcome**2).mean(axis=0), starts) / rows if units.rows_are_pairs else mean
-    added = more / (len(outcome) * units.pairs + 2 * more)
+    added = more / (len(outcome) * units.pairs * summed + 2 * more)
     smoothed = (1 - 2 * added) * mean + added * (1 + low)
     whole = square - mean**2
     grown = (1 - 2 * added) * square + added * (1 + low**2) - smoothed**2
@@ -293,12 +296,18 @@ def single_judgements(outcome: Array, units: Units) -> tuple[Array, Array]:
     return (within + np.maximum(grown - whole, 0)) / units.pairs, smoothed
 
 
-def judgement_floor(outcome: Array, c: Array, size: Numbers, units: Units) -> Array:
-    """Return the least (U,) variance of c @ y by chance in single judgements; outcome (R, P), c (R,), size (R,)."""
-    of_paradigm = np.zeros(len(units.pairs))
-    for s in range(size.max() + 1):
-        of_paradigm += (c[size == s] ** 2).sum() * single_judgements(outcome[size == s], units)[0]
-    return weighted_squares(of_paradigm, units.weights)
+def judgement_floor(outcome: Array, c: Array, size: Numbers, units: Units, new_pairs: bool = False) -> Array:
+    """Return the least (U,) variance of c @ y by chance in single judgements; outcome (R, P), c (R,), size (R,).
+
+    Of accuracies of paradigms at sizes, independent proportions for these pairs. `new_pairs`: for new pairs, which are
+    the same ones at all sizes, those of paradigms are.
+    """
+    sizes = np.unique(size[c != 0])
+    summed = (units.weights > 0).sum(axis=0)[:, None] * (1 if new_pairs else len(sizes))
+    of_paradigm = np.zeros((units.weights.shape[1], len(units.pairs)))
+    for s in sizes:
+        of_paradigm += (c[size == s] ** 2).sum() * single_judgements(outcome[size == s], units, summed)[0]
+    return np.asarray((of_paradigm * units.weights.T**2).sum(axis=1))
 
 
 def floored(variance: Array, degrees: Array, floor: Array, confidence: float) -> Array:

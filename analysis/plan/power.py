@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import ndtr
 from scipy.stats import t as student
 
-from analysis.curves.ablations.effects import contrast_of, degrees_of
+from analysis.curves.ablations.effects import contrast_of, degrees_correction
 from analysis.curves.designs import Design
 from analysis.curves.intervals import Interval, interval_method, plausible, run_terms
 from analysis.curves.variance import Array, RunTerms
@@ -108,7 +108,7 @@ def power_of(goal: str, effect: float, grid: Grid, spread: Spread, interval: str
     normal = np.random.default_rng(0).normal(size=(len(c), DRAWS))
     errors = _root(covariance) @ normal
     deviation = float(np.sqrt(c @ covariance @ c))
-    degrees = degrees_of(terms, errors, grid.design) if goal == ABLATION else terms.degrees(errors)
+    degrees = terms.degrees(errors, degrees_correction(grid.design) if goal == ABLATION else 0)
     floor = floor_of(goal, grid, spread, c)
     if goal == PEOPLE:
         power = _near_people(effect, grid, spread, terms, errors, (degrees, floor), confidence)
@@ -141,7 +141,8 @@ def floor_of(goal: str, grid: Grid, spread: Spread, c: Array) -> float:
         level = spread.accuracy + spread.gain * (grid.design.centre - spread.x)
         accuracy = min(max(level, 0.01), 0.99)
         whole = accuracy * (1 - accuracy)
-        added = 2 / (runs * grid.pairs + 4)
+        summed = groups * spread.paradigms * len(grid.design.counts)
+        added = 2 / (runs * grid.pairs * summed + 4)
         smoothed = (1 - 2 * added) * accuracy + added
         least = groups * whole if runs == 1 else judgement
         judgement = least + groups * max(smoothed * (1 - smoothed) - whole, 0.0)

@@ -25,26 +25,14 @@ from analysis.curves.intervals import (
     Errors,
     Interval,
     at_least,
-    hidden_text,
+    contrast_errors,
     interval_method,
-    judgement_floor,
     mean_method,
-    plausible,
-    run_terms,
     t_limits,
-    with_pairs,
-    with_text,
 )
 from analysis.curves.p_values import equivalence, two_sided
 from analysis.curves.units import Units, paradigm_accuracies
-from analysis.curves.variance import (
-    Array,
-    RunTerms,
-    cluster_weights,
-    judgement_variance,
-    pair_variance,
-    satterthwaite,
-)
+from analysis.curves.variance import Array, pair_variance, satterthwaite
 from analysis.study.judgements import Judgements
 
 DEGREES_CORRECTION = 1  # with three runs a size, normal limits hold 93.0 to 96.0%; uncorrected ones 93.6 to 96.6%
@@ -97,10 +85,9 @@ def contrast_of(design: Design, slope: bool = False) -> tuple[Interval, str, Arr
     return method, note, design.contrast if slope else design.mean_weights
 
 
-def degrees_of(terms: RunTerms, y: Array, design: Design) -> Array:
-    """Return the (U,) degrees of freedom of an estimate from (R, U) y, corrected for how few runs a size has."""
-    two = design.counts.min() == 2
-    return terms.degrees(y, CORRECTION_OF_TWO_RUNS if two else DEGREES_CORRECTION)
+def degrees_correction(design: Design) -> float:
+    """Return the correction of degrees of freedom (`RunTerms.degrees`) for how few runs a size has."""
+    return CORRECTION_OF_TWO_RUNS if design.counts.min() == 2 else DEGREES_CORRECTION
 
 
 def estimate(outcome: Array, design: Design, units: Units, slope: bool = False) -> Estimate:
@@ -108,23 +95,8 @@ def estimate(outcome: Array, design: Design, units: Units, slope: bool = False) 
     method, note, c = contrast_of(design, slope)
     outcome = outcome.astype(np.float64)
     y = paradigm_accuracies(outcome, units.bounds) @ units.weights
-    return Estimate(c @ y, mean_errors(method, c, y, outcome, design, units), method.value, note)
-
-
-def mean_errors(method: Interval, c: Array, y: Array, outcome: Array, design: Design, units: Units) -> Errors:
-    """Return the errors of c @ y; c (R,), y (R, U) of outcomes (R, P)."""
-    if method == Interval.NONE:
-        return Errors(*(np.full(y.shape[1], np.nan) for _ in range(7)))
-    terms = run_terms(method, design, c)
-    degrees = degrees_of(terms, y, design)
-    floor = judgement_floor(outcome, c, design.size, units)
-    text, few = hidden_text(design, c, y, outcome, units)
-    variance, degrees = with_text(plausible(terms.variance(y), degrees, floor), degrees, text, few)
-    weights = cluster_weights(c, design.size, design.cluster)
-    chance = judgement_variance(outcome, weights, design.stratum, units.bounds, units.weights)
-    of_pairs = pair_variance(c @ outcome, units.bounds, units.weights) - chance
-    both, degrees_both = with_pairs(variance, degrees, of_pairs, units.pair_degrees)
-    return Errors(np.sqrt(variance), degrees, np.sqrt(both), degrees_both, chance, floor, text)
+    errors = contrast_errors(method, c, y, outcome, design, units, degrees_correction(design))
+    return Estimate(c @ y, errors, method.value, note)
 
 
 def independent(first: Array, second: Array, designs: tuple[Design, Design], units: Units, slope: bool) -> Estimate:
@@ -133,12 +105,14 @@ def independent(first: Array, second: Array, designs: tuple[Design, Design], uni
     c, d = (contrast_of(design, slope)[2] for design in designs)
     x, y = a.errors, b.errors
     of_pairs = pair_variance(c @ first - d @ second, units.bounds, units.weights) - x.chance - y.chance
-    variances = np.stack([x.runs**2, y.runs**2, np.maximum(of_pairs, 0)])
-    free = np.stack([x.degrees, y.degrees, units.pair_degrees])
-    degrees, degrees_both = (satterthwaite(variances[:n], free[:n], DEGREES_CORRECTION) for n in (2, 3))
+    of_runs, in_both = np.stack([x.runs**2, y.runs**2]), np.stack([x.in_both, y.in_both])
+    of_all, free = np.stack([*in_both, np.maximum(of_pairs, 0)]), np.stack([x.degrees, y.degrees, units.pair_degrees])
+    degrees, degrees_both = (
+        satterthwaite(variances, free[: len(variances)], DEGREES_CORRECTION) for variances in (of_runs, of_all)
+    )
     errors = Errors(
-        np.sqrt(variances[:2].sum(axis=0)), degrees, np.sqrt(variances.sum(axis=0)), degrees_both,
-        x.chance + y.chance, x.floor + y.floor, x.text + y.text,
+        np.sqrt(of_runs.sum(axis=0)), degrees, np.sqrt(of_all.sum(axis=0)), degrees_both,
+        x.chance + y.chance, x.floor + y.floor, x.text + y.text, in_both.sum(axis=0),
     )  # fmt: skip
     notes = dict.fromkeys(filter(None, (a.note, b.note)))
     return Estimate(a.value - b.value, errors, f"{a.method}, {INDEPENDENT}", "; ".join(notes))

@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.stats import t as student
 
 from analysis.config import CurvesConfig
-from analysis.curves.ablations.effects import Estimate, Matched, contrast_of, degrees_of, estimate
+from analysis.curves.ablations.effects import Estimate, Matched, contrast_of, degrees_correction, estimate
 from analysis.curves.intervals import Interval, run_terms, single_judgements
 from analysis.curves.units import Units, paradigm_accuracies
 from analysis.curves.variance import Array, weighted_squares
@@ -87,4 +87,4 @@ def _degrees(matched: Matched, change: Estimate, share: Array) -> Array:
     )
     method, _, c = methods[0]
     terms = run_terms(method, matched.designs[0], c)
-    return degrees_of(terms, first - np.nan_to_num(share) * second, matched.designs[0])
+    return terms.degrees(first - np.nan_to_num(share) * second, degrees_correction(matched.designs[0]))

@@ -345,6 +345,8 @@ def test_single_judgements_of_differences_add_one_loss_and_one_gain():
     np.testing.assert_allclose(mean, 0)
     _, share = single_judgements(outcome, units)  # none of 20 right: 2 of 24 (Agresti and Coull 1998)
     np.testing.assert_allclose(share, 2 / 24)
+    _, share = single_judgements(outcome, units, np.array([[1], [4]]))  # in a sum of four: .5 of 21
+    np.testing.assert_allclose(share, np.repeat([[2 / 24], [0.5 / 21]], 4, axis=1))
 
 
 @pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
@@ -357,7 +359,7 @@ def test_limits_are_no_closer_than_chance_in_judgements_makes_plausible(confiden
     low, high, *_ = slope_limits(fit, config)
     # At equal spread (2.25 + .25 + .25 + 2.25)^2 / (2.25^2 + .25^2 + .25^2 + 2.25^2) degrees of freedom.
     degrees = 25 / 10.25
-    added = 2 / (2 * 10 + 4)  # of 20 judgements of a paradigm at a size, and four more: 22 of 24 right
+    added = 0.5 / (2 * 10 + 1)  # of 20 judgements of a paradigm at each of four sizes, and a quarter of four more
     of_paradigm = added * (1 - added) / 10 * (fit.design.contrast**2).sum()
     np.testing.assert_allclose(fit.errors.floor[3:], of_paradigm)
     least = fit.errors.floor * chi2.ppf(0.05, degrees) / degrees
