@@ -43,6 +43,7 @@ class Lexicon:
         self.distinct = frozenset(distinct)
         self._knows = knows
         self._matches: dict[tuple[Symbol, tuple[str, ...]], tuple[list[Row], list[float]] | str] = {}
+        self._met: dict[tuple[str, str], frozenset[int]] = {}
         if missing := sorted(self.distinct - set(tables)):
             raise InputError(f"grammar.yaml: distinct: no table '{missing[0]}' in the lexicon")
 
@@ -68,17 +69,11 @@ class Lexicon:
         return match
 
     def _rows(self, symbol: Symbol, forms: tuple[str, ...]) -> tuple[list[Row], list[float]]:
-        conditions = []
-        for argument in symbol.arguments:
-            column, _, values = argument.partition("=")
-            conditions.append((column.rstrip("!"), not column.endswith("!"), set(values.split("|"))))
         self.check_columns(symbol, forms)
-        fit = [
-            row
-            for row in self._tables[symbol.name]
-            if all(values.isdisjoint(row[column].split("|")) != shared for column, shared, values in conditions)
-            and all(row[form] != MISSING_FORM for form in forms)
-        ]
+        rows = self._tables[symbol.name]
+        conditions = [*symbol.arguments, *(f"{form}!={MISSING_FORM}" for form in forms)]
+        numbers = set(range(len(rows))).intersection(*(self._meeting(symbol.name, one) for one in conditions))
+        fit = [rows[number] for number in sorted(numbers)]
         if fit and self._knows is not None:
             fit = [row for row in fit if all(map(self._knows, (row[form] for form in forms)))]
             if not fit:
@@ -91,6 +86,16 @@ class Lexicon:
             return fit, [1.0] * len(fit)
         shift, exponent = self._zipf["shift"], self._zipf["exponent"]
         return fit, [(rank + shift) ** -exponent for rank in range(1, len(fit) + 1)]
+
+    def _meeting(self, table: str, condition: str) -> frozenset[int]:
+        """Return the numbers of the rows that meet a condition, sought once: thousands of symbols share a hundred."""
+        key = table, condition
+        if key not in self._met:
+            column, _, values = condition.partition("=")
+            shared, wanted = not column.endswith("!"), set(values.split("|"))
+            cells = (row[column.rstrip("!")].split("|") for row in self._tables[table])
+            self._met[key] = frozenset(i for i, cell in enumerate(cells) if wanted.isdisjoint(cell) != shared)
+        return self._met[key]
 
     def check_columns(self, symbol: Symbol, forms: Iterable[str]) -> None:
         """Raise InputError if there is no such table, or it has no column for one of the conditions or `forms`."""

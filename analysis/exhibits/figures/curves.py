@@ -81,14 +81,14 @@ def overview_chart(curves: Curves, levels: Sequence[Level] = (), *, unit: str = 
     x = size_axis("words", curves.accuracies["words"], unit)
     panel = _Panel(style(names), x, accuracy_axis(domain), "curve", marks=70)
     height = frame.height_of_curves(HEIGHT, len(names) + len(others))
-    opaque = alt.value(1)
+    opaque = alt.OpacityValue(1)
     short = max(map(len, [*names, *others["name"]])) <= SHORT_NAMES
-    edge = alt.datum(x["scale"]["domain"][1]) if short else alt.value("width")
+    edge = x["scale"]["domain"][1] if short else None
     layers = [
         level_rules(pd.concat([others, _CHANCE])),
-        *panel.bands(parts.fits, alt.value(0.15)),
+        *panel.bands(parts.fits, alt.OpacityValue(0.15)),
         panel.line(parts.lines, opaque, strokeWidth=2.5),
-        panel.runs(parts.points, alt.value(0.5)),
+        panel.runs(parts.points, alt.OpacityValue(0.5)),
         panel.means(parts.means, opaque),
         *end_labels(parts.ends, domain, height, panel.channel(alt.Color, "colour"), opaque, others, edge),
     ]
@@ -122,14 +122,13 @@ def learning_curves(
     )
     height = frame.height_of_curves(HEIGHT, len(names) + 1)
     known = _level("people, overall", people)
-    chosen = "highlight === datum.name"
     layers = [
         level_rules(pd.concat([known, _CHANCE])),
         *level_names(known, pd.concat([parts.means, parts.lines]), domain, (frame.width or NARROW, height)),
         panel.line(whole, _faded(0.55), strokeWidth=5, strokeCap="round"),
-        *panel.bands(parts.fits, alt.condition(chosen, alt.value(0.2), alt.value(0))),
+        *panel.bands(parts.fits, _chosen(0.2)),
         panel.line(lines, _faded(1)),
-        panel.runs(parts.points, alt.condition(chosen, alt.value(0.6), alt.value(0))),
+        panel.runs(parts.points, _chosen(0.6)),
         panel.means(parts.means[(parts.means["name"] != OVERALL) | (parts.means["words"] == 0)], _faded(1)),
         *end_labels(parts.ends, domain, height, panel.channel(alt.Color, "colour"), _faded(1)),
     ]
@@ -155,9 +154,7 @@ def curves_together(
     groups = list(curves.slopes["group"].unique())
     height, known = frame.height_of_curves(SMALL_HEIGHT), _level("people", people.get(name))
     parts = _Parts.of(curves, "group", (curves.slopes["name"] == name) & (curves.slopes["level"] != "paradigm"))
-    bands = _faded(0.15)
-    if len(groups) > MOST_BANDS:
-        bands = alt.condition("highlight === datum.name", alt.value(0.2), alt.value(0))
+    bands = _chosen(0.2) if len(groups) > MOST_BANDS else _faded(0.15)
     ticks = 4 if frame.on_page else frame.ticks(4)
     of = "" if frame.on_page else None  # a page says it once above all panels
     x = size_axis("words", curves.accuracies["words"], unit, of, most=ticks)
@@ -244,29 +241,29 @@ class _Panel:
         scale = alt.Scale(domain=list(self.look["name"]), range=list(self.look[look]))
         return channel("name:N", scale=scale, legend=None)
 
-    def bands(self, rows: pd.DataFrame, opacity: Any) -> list[Chart]:
+    def bands(self, rows: pd.DataFrame, opacity: alt.OpacityValue) -> list[Chart]:
         """Return the layer of bands; none without limits."""
         rows = rows[rows["low"].notna()]
         colour = self.channel(alt.Color, "colour")
         band = alt.Chart(rows).mark_area(clip=True)
-        return [band.encode(self.x, alt.Y("low:Q"), alt.Y2("high:Q"), colour, opacity=opacity)] if len(rows) else []
+        return [band.encode(self.x, alt.Y("low:Q"), alt.Y2("high:Q"), colour, opacity)] if len(rows) else []
 
-    def line(self, rows: pd.DataFrame, opacity: Any, **mark: Any) -> Chart:
+    def line(self, rows: pd.DataFrame, opacity: alt.OpacityValue, **mark: Any) -> Chart:
         line = alt.Chart(rows).mark_line(**{"strokeWidth": 2, "clip": True} | mark)
         looks = self.channel(alt.Color, "colour"), self.channel(alt.StrokeDash, "dash")
-        return line.encode(self.x, self.y, *looks, opacity=opacity)
+        return line.encode(self.x, self.y, *looks, opacity)
 
-    def runs(self, rows: pd.DataFrame, opacity: Any) -> Chart:
+    def runs(self, rows: pd.DataFrame, opacity: alt.OpacityValue) -> Chart:
         tooltip = [alt.Tooltip("run:N"), *self._tooltip, alt.Tooltip("seed:N")]
         return self._points(rows, 12, opacity, tooltip)
 
-    def means(self, rows: pd.DataFrame, opacity: Any) -> Chart:
+    def means(self, rows: pd.DataFrame, opacity: alt.OpacityValue) -> Chart:
         return self._points(rows, self.marks, opacity, [*self._tooltip, *numbers("low", "high"), alt.Tooltip("runs:Q")])
 
-    def _points(self, rows: pd.DataFrame, size: int, opacity: Any, tooltip: list[alt.Tooltip]) -> Chart:
+    def _points(self, rows: pd.DataFrame, size: int, opacity: alt.OpacityValue, tooltip: list[alt.Tooltip]) -> Chart:
         points = alt.Chart(rows).mark_point(size=size, filled=True)
         looks = self.channel(alt.Color, "colour"), self.channel(alt.Shape, "shape")
-        return points.encode(self.x, self.y, *looks, opacity=opacity, tooltip=tooltip)
+        return points.encode(self.x, self.y, *looks, opacity, tooltip=tooltip)
 
     @property
     def _tooltip(self) -> list[alt.Tooltip]:
@@ -277,9 +274,19 @@ def _highlighting(layers: Sequence[Chart]) -> Chart:
     return alt.layer(*layers).add_params(alt.param(name="highlight", value=""))
 
 
-def _faded(opacity: float) -> Any:
+def _faded(opacity: float) -> alt.OpacityValue:
     """Return the opacity of marks: low for all but the highlighted name."""
-    return alt.condition("highlight === '' || highlight === datum.name", alt.value(opacity), alt.value(opacity * 0.1))
+    return _where("highlight === '' || highlight === datum.name", opacity, opacity * 0.1)
+
+
+def _chosen(opacity: float) -> alt.OpacityValue:
+    """Return the opacity of marks: none of them but those of the highlighted name is seen."""
+    return _where("highlight === datum.name", opacity, 0)
+
+
+def _where(test: str, opacity: float, otherwise: float) -> alt.OpacityValue:
+    # A dict of alt.condition alone would do, but altair takes 20 ms to make a channel of one.
+    return alt.OpacityValue(**alt.condition(test, alt.value(opacity), alt.value(otherwise)))
 
 
 _CHANCE = pd.DataFrame({"name": [""], "accuracy": [CHANCE]})  # the axis names it

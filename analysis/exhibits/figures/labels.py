@@ -21,9 +21,9 @@ def end_labels(
     domain: tuple[float, float],
     height: int,
     colour: alt.Color,
-    opacity: Any,
+    opacity: alt.OpacityValue,
     levels: pd.DataFrame | None = None,
-    edge: Any = None,
+    edge: float | None = None,
 ) -> list[Chart]:
     """Draw the names of lines beside the panel, spread so that none overlap, each tied to the end of its line.
 
@@ -35,23 +35,28 @@ def end_labels(
     rows["accuracy"] = rows["accuracy"].clip(*domain)
     rows["place"] = places(rows["accuracy"], domain, height)
     of_lines, of_levels = rows.iloc[: len(ends)], rows.iloc[len(ends) :]
-    edge, at = alt.value("width") if edge is None else edge, alt.Y("accuracy:Q")
+    at = alt.Y("accuracy:Q")
+    x, x2 = _at_width() if edge is None else (alt.XDatum(edge), alt.X2Datum(edge))
     layers = []
     if len(of_levels):
         base = alt.Chart(of_levels)
         tie = base.mark_rule(strokeWidth=1.2, xOffset=2, x2Offset=_TIE, color=GREY)
-        layers.append(tie.encode(at, alt.Y2("place:Q"), x=edge, x2=edge))
-        layers.append(_names(base, edge, color=TEXT_GREY))
+        layers.append(tie.encode(x, x2, at, alt.Y2("place:Q")))
+        layers.append(_names(base, x, color=TEXT_GREY))
     base = alt.Chart(of_lines)
-    way = base.mark_rule(strokeWidth=1, strokeDash=[1, 3]).encode(alt.X("words:Q"), at, x2=edge, color=colour)
+    way = base.mark_rule(strokeWidth=1, strokeDash=[1, 3]).encode(alt.X("words:Q"), x2, at, colour)
     tie = base.mark_rule(strokeWidth=1.2, xOffset=2, x2Offset=_TIE)
-    tie = tie.encode(at, alt.Y2("place:Q"), x=edge, x2=edge, color=colour)
-    return [*layers, *(layer.encode(opacity=opacity) for layer in (way, tie, _names(base, edge)))]
+    tie = tie.encode(x, x2, at, alt.Y2("place:Q"), colour)
+    return [*layers, *(layer.encode(opacity) for layer in (way, tie, _names(base, x)))]
 
 
-def _names(base: alt.Chart, edge: Any, **mark: Any) -> Chart:
+def _at_width() -> tuple[alt.XValue, alt.X2Value]:
+    return alt.XValue("width"), alt.X2Value("width")  # type: ignore[no-untyped-call]
+
+
+def _names(base: alt.Chart, x: alt.XValue | alt.XDatum, **mark: Any) -> Chart:
     text = base.mark_text(align="left", baseline="middle", fontSize=LABEL_SIZE, dx=_TIE + 4, **mark)
-    return text.encode(alt.Y("place:Q"), x=edge, text="name:N")
+    return text.encode(x, alt.Y("place:Q"), alt.Text("name:N"))
 
 
 def level_rules(levels: pd.DataFrame) -> Chart:
@@ -84,8 +89,8 @@ def level_names(
         text = alt.Chart(pd.DataFrame([row])).mark_text(
             align="right" if right else "left", dx=-4 if right else 4, dy=-up, fontSize=10, color=TEXT_GREY
         )
-        x = alt.datum(2.0 ** at.max()) if right else alt.value(0)
-        layers.append(text.encode(x=x, y=alt.Y("accuracy:Q"), text="name:N"))
+        x = alt.XDatum(2.0 ** at.max()) if right else alt.XValue(0)  # type: ignore[no-untyped-call]
+        layers.append(text.encode(x, alt.Y("accuracy:Q"), alt.Text("name:N")))
     return layers
 
 

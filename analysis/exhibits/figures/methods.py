@@ -46,16 +46,16 @@ def named_lines(
     height = frame.height_of_curves(HEIGHT, len(ends))
     many = len(names) > MOST_BANDS
     hovered = alt.selection_point(name="hovered", fields=["name"], on="pointerover", empty=False)
-    opacity = alt.condition(hovered, alt.value(0.25), alt.value(0)) if many else alt.value(0.12)
+    opacity = alt.OpacityValue(**alt.condition(hovered, alt.value(0.25), alt.value(0)) if many else alt.value(0.12))
     base = alt.Chart(rows)
-    bands = base.mark_area(clip=True).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), colour, opacity=opacity)
+    bands = base.mark_area(clip=True).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), colour, opacity)
     chance = alt.Chart(pd.DataFrame({"accuracy": [CHANCE]})).mark_rule(strokeDash=[3, 3], color=GREY).encode(y=y)
     layers = [
         *(beside or [chance]),
         *([bands] if frame.on_page or not many else []),
         base.mark_line(strokeWidth=2).encode(x, y, colour, dash),
         base.mark_point(size=40, filled=True, opacity=1).encode(x, y, colour, shape, tooltip=tooltip),
-        *end_labels(ends, tuple(y["scale"]["domain"]), height, colour, alt.value(1)),
+        *end_labels(ends, tuple(y["scale"]["domain"]), height, colour, alt.OpacityValue(1)),
     ]
     chart = alt.layer(*layers).properties(width=frame.span, height=height)
     return chart.add_params(hovered) if many and frame.on_page else chart
