@@ -158,13 +158,9 @@ def slope_difference(a: GroupFit, b: GroupFit, config: CurvesConfig, shared: Num
 
 def floor_of_both(a: GroupFit, b: GroupFit) -> Array:
     """Return the least (U,) variance of a difference of slopes by chance in single judgements (`judgement_floor`)."""
-    outcome, contrast, size = (
-        np.concatenate(parts)
-        for parts in (
-            (a.outcome, b.outcome), (a.design.contrast, b.design.contrast),
-            (a.design.size, b.design.size + len(a.design.counts)),
-        )
-    )  # fmt: skip
+    outcome = np.concatenate([a.outcome, b.outcome])
+    contrast = np.concatenate([a.design.contrast, b.design.contrast])
+    size = np.concatenate([a.design.size, b.design.size + len(a.design.counts)])
     return judgement_floor(outcome, contrast, size, a.units)
 
 
