@@ -111,7 +111,7 @@ def share_chart(effects: pd.DataFrame, name: str, unit: str, *, frame: Frame) ->
         base.mark_line(strokeWidth=2).encode(x, y, colour),
         base.mark_point(filled=True, size=50, opacity=1).encode(x, y, colour, shape, tooltip=tooltip),
     ]
-    return alt.layer(*layers).properties(width=frame.span, height=frame.height_of_curves(200))
+    return alt.layer(*layers, width=frame.span, height=frame.height_of_curves(200))
 
 
 def _slopes(rows: pd.DataFrame, confidence: float) -> Exhibit:

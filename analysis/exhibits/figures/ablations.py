@@ -47,7 +47,7 @@ def sizes_chart(rows: pd.DataFrame, units: Sequence[str], *, title: str, unit: s
         base.mark_line(strokeWidth=1.2, opacity=0.6).encode(x, y, colour),
         base.mark_point(size=50, filled=True, opacity=1).encode(x, y, colour, shape, tooltip=tooltip),
     ]
-    return alt.layer(*layers).properties(width=frame.span, height=frame.height_of_curves(HEIGHT), title=title)
+    return alt.layer(*layers, width=frame.span, height=frame.height_of_curves(HEIGHT), title=title)
 
 
 def paradigms_chart(rows: pd.DataFrame, units: Sequence[str], *, title: str, frame: Frame = PAGE) -> Chart:
@@ -65,7 +65,7 @@ def paradigms_chart(rows: pd.DataFrame, units: Sequence[str], *, title: str, fra
         base.mark_rule(strokeWidth=1.4).encode(alt.X("low:Q"), alt.X2("high:Q"), y, colour),
         base.mark_point(size=40, filled=True, opacity=1).encode(x, y, colour, shape, tooltip=tooltip),
     ]
-    return alt.layer(*layers).properties(width=frame.span, height=ROW * len(order), title=title)
+    return alt.layer(*layers, width=frame.span, height=ROW * len(order), title=title)
 
 
 def doses_chart(rows: pd.DataFrame, *, title: str, frame: Frame = PAGE) -> Chart:

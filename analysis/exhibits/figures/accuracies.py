@@ -39,7 +39,7 @@ def matrix_chart(
     cells = base.mark_rect().encode(color=alt.Color("value:Q", scale=scale, legend=None), tooltip=tooltip)
     ink = alt.condition(f"datum.value > {middle}", alt.value("white"), alt.value("#1d1f23"))
     text = base.mark_text(fontSize=12).encode(text="written:N", color=ink)
-    return alt.layer(cells, text).properties(width=frame.span, height=_CELL * len(names))
+    return alt.layer(cells, text, width=frame.span, height=_CELL * len(names))
 
 
 def condition_chart(

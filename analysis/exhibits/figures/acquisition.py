@@ -73,7 +73,7 @@ def shape_chart(
     if "GAM" in of:
         layers.append(of["GAM"].mark_line(strokeWidth=1.3, strokeDash=[4, 3], opacity=0.8).encode(x, y, colour))
     layers.append(of["means"].mark_point(size=28, filled=True, opacity=1).encode(x, y, colour, shape, tooltip=tooltip))
-    return alt.layer(*layers).properties(width=frame.span, height=frame.height_of_curves(HEIGHT), title=title)
+    return alt.layer(*layers, width=frame.span, height=frame.height_of_curves(HEIGHT), title=title)
 
 
 def limits_of(points: pd.DataFrame) -> tuple[float, float]:
@@ -96,4 +96,4 @@ def words_chart(words: pd.DataFrame, sizes: list[float], unit: str, *, title: st
         for filled, rows in ((True, words[~words["censored"]]), (False, words[words["censored"]]))
         if len(rows)
     ]
-    return alt.layer(*layers).properties(width=frame.span, height=frame.height_of_curves(260), title=title)
+    return alt.layer(*layers, width=frame.span, height=frame.height_of_curves(260), title=title)

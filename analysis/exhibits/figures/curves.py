@@ -92,7 +92,7 @@ def overview_chart(curves: Curves, levels: Sequence[Level] = (), *, unit: str = 
         panel.means(parts.means, opaque),
         *end_labels(parts.ends, domain, height, panel.channel(alt.Color, "colour"), opaque, others, edge),
     ]
-    return alt.layer(*layers).properties(width=frame.span, height=height)
+    return alt.layer(*layers, width=frame.span, height=height)
 
 
 def learning_curves(
@@ -132,7 +132,7 @@ def learning_curves(
         panel.means(parts.means[(parts.means["name"] != OVERALL) | (parts.means["words"] == 0)], _faded(1)),
         *end_labels(parts.ends, domain, height, panel.channel(alt.Color, "colour"), _faded(1)),
     ]
-    return _highlighting(layers).properties(width=frame.span, height=height, title=group)
+    return alt.layer(*layers, width=frame.span, height=height, title=group, params=_HIGHLIGHT)
 
 
 def curves_together(
@@ -167,7 +167,7 @@ def curves_together(
         panel.runs(parts.points, _faded(0.5)),
         panel.means(parts.means, _faded(1)),
     ]
-    return _highlighting(layers).properties(width=frame.span, height=height, title=title(name))
+    return alt.layer(*layers, width=frame.span, height=height, title=title(name), params=_HIGHLIGHT)
 
 
 @dataclass(frozen=True)
@@ -270,8 +270,7 @@ class _Panel:
         return [alt.Tooltip("name:N", title=self.of), *numbers("accuracy"), *numbers("words", form=",")]
 
 
-def _highlighting(layers: Sequence[Chart]) -> Chart:
-    return alt.layer(*layers).add_params(alt.param(name="highlight", value=""))
+_HIGHLIGHT = [alt.VariableParameter(name="highlight", value="")]  # a line's name, or "" for none
 
 
 def _faded(opacity: float) -> alt.OpacityValue:
@@ -339,4 +338,4 @@ def perplexity_chart(runs: pd.DataFrame, *, unit: str = "words", frame: Frame = 
         alt.Chart(means).mark_line(strokeWidth=2).encode(x, y, colour),
         alt.Chart(rows).mark_point(filled=True, size=40, opacity=0.8).encode(x, y, colour, shape, tooltip=tooltip),
     ]
-    return alt.layer(*layers).properties(width=frame.span, height=frame.height_of_curves(300))
+    return alt.layer(*layers, width=frame.span, height=frame.height_of_curves(300))

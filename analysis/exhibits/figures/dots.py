@@ -52,7 +52,7 @@ class Dots:
     def chart(self, *layers: Chart, frame: Frame, title: str = "", note: str = "") -> Chart:
         """Return the layers as one chart; `note`: a small grey title."""
         height = len(self.order) * (10 + 12 * len(self.groups))
-        chart = alt.layer(*layers).properties(width=frame.span, height=height)
+        chart = alt.layer(*layers, width=frame.span, height=height)
         if note:
             return chart.properties(title=alt.Title(note, fontSize=11, fontWeight="normal", color=TEXT_GREY))
         return chart.properties(title=title) if title else chart

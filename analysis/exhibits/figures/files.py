@@ -157,7 +157,7 @@ def _legend(names: Sequence[str], width: float) -> Chart:
     marks = base.mark_point(size=50, filled=True, opacity=1).encode(alt.X("middle:Q"), y)
     text = base.mark_text(align="left", dx=5, fontSize=12).encode(alt.X("end:Q"), y, alt.Text("name:N"))
     layers = [lines.encode(channels["colour"], channels["dash"]), marks.encode(channels["colour"], channels["shape"])]
-    return alt.layer(*layers, text).properties(width=columns * cell, height=18 * (1 + place[-1][0]))
+    return alt.layer(*layers, text, width=columns * cell, height=18 * (1 + place[-1][0]))
 
 
 def _svg(specification: Specification, width: float | None) -> str:

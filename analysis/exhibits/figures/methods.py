@@ -57,7 +57,7 @@ def named_lines(
         base.mark_point(size=40, filled=True, opacity=1).encode(x, y, colour, shape, tooltip=tooltip),
         *end_labels(ends, tuple(y["scale"]["domain"]), height, colour, alt.OpacityValue(1)),
     ]
-    chart = alt.layer(*layers).properties(width=frame.span, height=height)
+    chart = alt.layer(*layers, width=frame.span, height=height)
     return chart.add_params(hovered) if many and frame.on_page else chart
 
 
@@ -163,4 +163,4 @@ def difference_chart(differences: pd.DataFrame, method: str, *, frame: Frame = P
     points = alt.Chart(rows).mark_point(size=35, filled=True, opacity=0.7)
     x = alt.X("length_difference:Q", axis=length)
     points = points.encode(x, y, *looks(list(differences["group"].unique())), tooltip=tooltip)
-    return alt.layer(zero, points).properties(width=frame.span, height=frame.height_of_curves(HEIGHT), title=method)
+    return alt.layer(zero, points, width=frame.span, height=frame.height_of_curves(HEIGHT), title=method)

@@ -38,4 +38,4 @@ def power_chart(grids: pd.DataFrame, target: float, over: str = WORDS, *, frame:
     if grids["chosen"].any():
         ring = alt.Chart(grids[grids["chosen"]]).mark_point(filled=False, size=320, strokeWidth=2, color=GREY)
         layers.append(ring.encode(x, y, tooltip=tooltip))
-    return alt.layer(*layers).properties(width=frame.span, height=frame.height_of_curves(HEIGHT))
+    return alt.layer(*layers, width=frame.span, height=frame.height_of_curves(HEIGHT))

@@ -39,4 +39,4 @@ def delta_chart(
         base.mark_point(filled=True, size=50, opacity=1).encode(x, y, colour, shape, tooltip=of_means),
         alt.Chart(runs).mark_point(filled=False, size=30, opacity=0.7).encode(x, y, colour, shape, tooltip=of_runs),
     ]
-    return alt.layer(*layers).properties(width=frame.span, height=frame.height_of_curves(HEIGHT))
+    return alt.layer(*layers, width=frame.span, height=frame.height_of_curves(HEIGHT))

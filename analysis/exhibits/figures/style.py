@@ -196,17 +196,20 @@ def signed_axis(name: str, frame: Frame) -> alt.Axis:
     return alt.Axis(title=name, labelExpr=SIGNED_LABEL, tickCount=frame.ticks(6, ROUND_TICK))
 
 
+_LOOK = alt.Config(
+    font=FONT,
+    background="white",
+    view=alt.ViewConfig(strokeWidth=0),
+    axis=alt.AxisConfig(labelFontSize=LABEL_SIZE, titleFontSize=12, titleFontWeight="normal", gridOpacity=0.35),
+    title=alt.TitleConfig(fontSize=13, anchor="start"),
+    legend=alt.LegendConfig(labelFontSize=12, symbolSize=90),
+)
+
+
 def finished(chart: Any) -> dict[str, Any]:
     """Return the chart as a Vega-Lite specification with the common look."""
-    styled = chart.configure(  # one call: each copies the chart
-        font=FONT,
-        background="white",
-        view=alt.ViewConfig(strokeWidth=0),
-        axis=alt.AxisConfig(labelFontSize=LABEL_SIZE, titleFontSize=12, titleFontWeight="normal", gridOpacity=0.35),
-        title=alt.TitleConfig(fontSize=13, anchor="start"),
-        legend=alt.LegendConfig(labelFontSize=12, symbolSize=90),
-    )
-    specification: dict[str, Any] = styled.to_dict(validate=False)  # its parts are valid
+    chart.config = _LOOK  # chart.configure would copy the chart
+    specification: dict[str, Any] = chart.to_dict(validate=False)  # its parts are valid
     return specification
 
 

@@ -22,7 +22,7 @@ def corpus_chart(runs: pd.DataFrame, heading: str, *, frame: Frame = PAGE) -> Ch
         alt.Chart(means).mark_line(strokeWidth=2).encode(x, _SCORE, colour),
         alt.Chart(runs).mark_point(filled=True, size=40, opacity=0.8).encode(x, _SCORE, colour, shape, tooltip=tooltip),
     ]
-    return alt.layer(*layers).properties(title=heading, width=frame.span, height=frame.height_of_curves(260))
+    return alt.layer(*layers, title=heading, width=frame.span, height=frame.height_of_curves(260))
 
 
 def perplexity_score_chart(runs: pd.DataFrame, *, frame: Frame = PAGE) -> Chart:

@@ -59,7 +59,7 @@ def shrinkage_chart(rows: pd.DataFrame, *, title: str, frame: Frame = PAGE) -> C
         x, alt.Y("low:Q", axis=axis, scale=scale), alt.Y2("high:Q")
     )
     marks = table.mark_point(size=28, filled=True, opacity=0.9, color=HUES[0]).encode(x, y, tooltip=tooltip)
-    return alt.layer(line, bars, marks).properties(width=frame.span, height=frame.height_of_curves(260), title=title)
+    return alt.layer(line, bars, marks, width=frame.span, height=frame.height_of_curves(260), title=title)
 
 
 def ranks_chart(rows: pd.DataFrame, *, title: str, frame: Frame = PAGE) -> Chart:
@@ -94,4 +94,4 @@ def predictive_chart(rows: pd.DataFrame, points: pd.DataFrame, unit: str, *, tit
     tooltip = [alt.Tooltip("words:Q", format=",.3~s"), alt.Tooltip("accuracy:Q", format=".3f")]
     marks = alt.Chart(points.assign(group=groups[0])).mark_point(size=30, filled=True, opacity=0.9)
     drawn = marks.encode(x, accuracy_axis(domain), colour, shape, tooltip=tooltip)
-    return alt.layer(drawn, bars).properties(width=frame.span, height=frame.height_of_curves(240), title=title)
+    return alt.layer(drawn, bars, width=frame.span, height=frame.height_of_curves(240), title=title)
