@@ -23,6 +23,7 @@ RUN = ("model", "removed", "size", "seed")  # columns that tell runs apart
 COLUMNS = (*RUN, "paradigm", "phenomenon", "pair", "accuracy", "n", "tests", "place")
 BLIMP = "blimp"
 MOST_NAMED = 4  # paradigms that a note names
+LEAST_WORDS = 2000  # of a largest size: below it, sizes may count thousands or millions of words
 _CHECKPOINTS = (
     "The points of a curve are checkpoints of one training, by {}, repeats included. They depend on each other, so a "
     "curve has no interval, test or rank: only several trainings would show what another initialisation or another "
@@ -241,6 +242,9 @@ def _of_source(outcomes: Outcomes, runs: pd.DataFrame, settings: ResultsConfig) 
             "Of how many pairs an accuracy is a mean is not known: chance in single judgements is in no band or "
             "interval."
         )
+    largest = runs["sample_words"].max()
+    if settings.unit == WORDS and settings.scale == 1 and largest < LEAST_WORDS:
+        notes.append(f"The largest size is {largest:.0f} words: results.scale=1000000 if sizes count millions.")
     several = runs.groupby(["group", "size"]).size().max() > 1
     if "seed" in outcomes.lacking:
         notes.append("No seeds are given: one run a size, so nothing shows how far runs of a size lie apart.")

@@ -236,6 +236,15 @@ def test_texts_without_a_construction_are_compared_with_the_full_text(tmp_path):
     assert not comparison.paired  # seeds of others have nothing in common
 
 
+def test_sizes_that_may_count_millions_of_words_are_questioned(tmp_path):
+    table = rows()
+    table["size"] = table["size"].map({size: 10 ** (i + 1) for i, size in enumerate(table["size"].unique())})
+    question = f"The largest size is {table['size'].max()} words: results.scale=1000000 if sizes count millions."
+    assert question in read(tmp_path, table)[0].notes
+    for said in ("results.scale=1000000", "results.unit=sentences"):
+        assert not any("The largest size" in note for note in read(tmp_path, table, said)[0].notes)
+
+
 @pytest.mark.parametrize(("yes", "no"), [("1.0", "0.0"), ("Yes", "no"), ("TRUE", "False"), (1, 0)])
 def test_whether_a_paradigm_tests_what_is_removed_is_told_in_several_ways(tmp_path, yes, no):
     table = pd.concat([rows().assign(removed="", tests=""), rows().assign(removed="npi", tests=no)], ignore_index=True)
