@@ -19,7 +19,6 @@ from analysis.curves.intervals import (
     at_least,
     contrast_variance,
     hidden_text,
-    judgement_floor,
     mean_method,
     plausible,
     run_terms,
@@ -139,9 +138,9 @@ def slope_difference(a: GroupFit, b: GroupFit, config: CurvesConfig, shared: Num
     both_y = np.concatenate([a.y, b.y])
     of_a, of_b = (run_terms(fit.method, fit.design, fit.design.contrast) for fit in (a, b))
     terms = of_a.minus(of_b, shared)
+    floor = a.errors.floor + b.errors.floor
     degrees = terms.degrees(both_y)
-    variance = plausible(terms.variance(both_y), degrees, floor_of_both(a, b))
-    runs, degrees = with_text(variance, degrees, *text_of_both(a, b, shared))
+    runs, degrees = with_text(plausible(terms.variance(both_y), degrees, floor), degrees, *text_of_both(a, b, shared))
     of_pair = a.design.contrast @ a.outcome - b.design.contrast @ b.outcome
     pairs = pair_variance(of_pair, units.bounds, units.weights) - a.errors.chance - b.errors.chance
     both, degrees_both = with_pairs(runs, degrees, pairs, units.pair_degrees)
@@ -154,14 +153,6 @@ def slope_difference(a: GroupFit, b: GroupFit, config: CurvesConfig, shared: Num
     columns["low_new_pairs"], columns["high_new_pairs"] = limits
     columns["p_new_pairs"] = np.maximum(columns["p_new_pairs"], columns["p"])
     return columns
-
-
-def floor_of_both(a: GroupFit, b: GroupFit) -> Array:
-    """Return the least (U,) variance of a difference of slopes by chance in single judgements (`judgement_floor`)."""
-    outcome = np.concatenate([a.outcome, b.outcome])
-    contrast = np.concatenate([a.design.contrast, b.design.contrast])
-    size = np.concatenate([a.design.size, b.design.size + len(a.design.counts)])
-    return judgement_floor(outcome, contrast, size, a.units)
 
 
 def text_of_both(a: GroupFit, b: GroupFit, shared: Numbers) -> tuple[Array, Array]:

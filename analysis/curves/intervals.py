@@ -228,7 +228,6 @@ class Errors:
     chance: Array  # variance, not its root: chance in single judgements, part of both sources of variance
     floor: Array  # least variance by chance in single judgements, also where all of them are right
     text: Array  # variance by the text that samples of one size share, which no difference between runs shows
-    in_both: Array  # variance over new runs as it is part of that over both
 
 
 def contrast_errors(
@@ -240,14 +239,13 @@ def contrast_errors(
     (`shared_text`). Over both: the variance of pairs' sums added, chance in single judgements counted once.
     """
     if method == Interval.NONE:
-        return Errors(*(np.full(y.shape[1], np.nan) for _ in range(8)))
+        return Errors(*(np.full(y.shape[1], np.nan) for _ in range(7)))
     variance, degrees, floor, text = contrast_variance(method, c, y, outcome, design, units, correction)
     weights = cluster_weights(c, design.size, design.cluster)
     chance = judgement_variance(outcome, weights, design.stratum, units.bounds, units.weights)
     of_pairs = pair_variance(c @ outcome, units.bounds, units.weights) - chance
-    in_both = plausible(variance, degrees, judgement_floor(outcome, c, design.size, units, new_pairs=True))
-    both, degrees_both = with_pairs(in_both, degrees, of_pairs, units.pair_degrees)
-    return Errors(np.sqrt(variance), degrees, np.sqrt(both), degrees_both, chance, floor, text, in_both)
+    both, degrees_both = with_pairs(variance, degrees, of_pairs, units.pair_degrees)
+    return Errors(np.sqrt(variance), degrees, np.sqrt(both), degrees_both, chance, floor, text)
 
 
 def contrast_variance(
@@ -277,15 +275,15 @@ def single_judgements(outcome: Array, units: Units, summed: Numbers | int = 1) -
     `outcome` (n, P) of the n runs of a size. For these pairs: in each paradigm the variance of a pair's outcomes over
     runs, or over pairs with one run, as of independent judgements (0 if judgements of single pairs are not known). As
     that is about 0 where all are alike, two further judgements at either end of the scale are added to the variance of
-    single judgements and to the mean (Agresti and Coull 1998; one at either end for differences of outcomes, Agresti
-    and Caffo 2000). For a sum of m proportions they are divided among them (Price and Bonett 2004): `summed`, m, may be
-    (U, 1) for sums of U units; the results are (U, K) then.
+    single judgements and to the mean (Agresti and Coull 1998; one at either end for differences of outcomes, Bonett and
+    Price 2012). For a mean of m paradigms they are divided among these (Price and Bonett 2004): `summed`, m, may be
+    (U, 1) for means of U units; the results are (U, K) then.
     """
     starts, rows = units.bounds[:-1], np.diff(units.bounds)
     outcome = np.asarray(outcome, dtype=np.float64)
     low, more = (-1.0, 1.0) if units.differences else (0.0, 2.0)
     mean = np.add.reduceat(outcome.mean(axis=0), starts) / rows
-    square = np.add.reduceat((outcome**2).mean(axis=0), starts) / rows if units.rows_are_pairs else mean
+    square = np.add.reduceat((outcome**2).mean(axis=0), starts) / rows if units.rows_are_pairs else np.abs(mean)
     added = more / (len(outcome) * units.pairs * summed + 2 * more)
     smoothed = (1 - 2 * added) * mean + added * (1 + low)
     whole = square - mean**2
@@ -296,17 +294,16 @@ def single_judgements(outcome: Array, units: Units, summed: Numbers | int = 1) -
     return (within + np.maximum(grown - whole, 0)) / units.pairs, smoothed
 
 
-def judgement_floor(outcome: Array, c: Array, size: Numbers, units: Units, new_pairs: bool = False) -> Array:
+def judgement_floor(outcome: Array, c: Array, size: Numbers, units: Units) -> Array:
     """Return the least (U,) variance of c @ y by chance in single judgements; outcome (R, P), c (R,), size (R,).
 
-    Of accuracies of paradigms at sizes, independent proportions for these pairs. `new_pairs`: for new pairs, which are
-    the same ones at all sizes, those of paradigms are.
+    The judgements that `single_judgements` adds are divided among a unit's paradigms, not among sizes: where all that
+    is wrong is so at one size, as on a curve that reaches its ceiling early, limits would be too close.
     """
-    sizes = np.unique(size[c != 0])
-    summed = (units.weights > 0).sum(axis=0)[:, None] * (1 if new_pairs else len(sizes))
-    of_paradigm = np.zeros((units.weights.shape[1], len(units.pairs)))
-    for s in sizes:
-        of_paradigm += (c[size == s] ** 2).sum() * single_judgements(outcome[size == s], units, summed)[0]
+    paradigms = (units.weights > 0).sum(axis=0)[:, None]
+    of_paradigm = np.zeros((len(paradigms), len(units.pairs)))
+    for s in range(size.max() + 1):
+        of_paradigm += (c[size == s] ** 2).sum() * single_judgements(outcome[size == s], units, paradigms)[0]
     return np.asarray((of_paradigm * units.weights.T**2).sum(axis=1))
 
 

@@ -132,8 +132,8 @@ def half_width(variance: Array, degrees: Array, floor: float, confidence: float)
 def floor_of(goal: str, grid: Grid, spread: Spread, c: Array) -> float:
     """Return the variance of the estimate by chance in single judgements as the analysis estimates it.
 
-    With one run a size pairs count as alike; two judgements are added at either end of the scale, where accuracies are
-    those of runs (analysis.curves.intervals.single_judgements).
+    With one run a size pairs count as alike; two judgements are added at either end of the scale, divided among the
+    paradigms, where accuracies are those of runs (analysis.curves.intervals.judgement_floor).
     """
     judgement, runs = spread.judgement, grid.seeds
     if goal != ABLATION:
@@ -141,8 +141,7 @@ def floor_of(goal: str, grid: Grid, spread: Spread, c: Array) -> float:
         level = spread.accuracy + spread.gain * (grid.design.centre - spread.x)
         accuracy = min(max(level, 0.01), 0.99)
         whole = accuracy * (1 - accuracy)
-        summed = groups * spread.paradigms * len(grid.design.counts)
-        added = 2 / (runs * grid.pairs * summed + 4)
+        added = 2 / (runs * grid.pairs * spread.paradigms + 4)
         smoothed = (1 - 2 * added) * accuracy + added
         least = groups * whole if runs == 1 else judgement
         judgement = least + groups * max(smoothed * (1 - smoothed) - whole, 0.0)

@@ -1,4 +1,4 @@
-"""Coverage of the default 95% intervals in 41 designs of studies, by a simulator that shares no code with the analysis.
+"""Coverage of the default 95% intervals in 43 designs of studies, by a simulator that shares no code with the analysis.
 
     python tests/bench/designs.py [--studies N] [--resamples N] [--designs NAME ...] [--processes N] [--csv FILE]
 
@@ -45,6 +45,7 @@ KEYS = ["design", "runs", "quantity", "question", "level", "name"]
 S, L = 0.08, 0.4  # deviations between runs in probits: L is five times S
 LATE = (("p", 0.52, 0.03), ("p", 0.55, 0.02), ("q", 0.5, 0.035), ("q", 0.55, 0.01))
 CEILING = (("p", 0.997, 0.0), ("p", 0.985, 0.001), ("q", 0.9, 0.01), ("q", 0.96, 0.003))
+EARLY = (("p", 0.97, 0.0033), ("p", 0.98, 0.0022), ("q", 0.9, 0.011), ("q", 0.95, 0.0055))
 FALLS4, RISES4 = (0.24, 0.18, 0.12, 0.08), (0.08, 0.12, 0.18, 0.24)
 FALLS6, RISES6 = (0.16, 0.14, 0.12, 0.11, 0.1, 0.08), (0.08, 0.1, 0.11, 0.12, 0.14, 0.16)
 
@@ -90,6 +91,8 @@ DESIGNS = {
     "4x2 ceiling, 10 pairs": IndependentStudies((2,) * 4, pairs=10, paradigms=CEILING),
     "4x5 ceiling, 10 pairs": IndependentStudies((5,) * 4, pairs=10, paradigms=CEILING),
     "4x5 ceiling, 100 pairs": IndependentStudies((5,) * 4, paradigms=CEILING),
+    "4x3 early ceiling, 100 pairs": IndependentStudies((3,) * 4, "early", paradigms=EARLY),
+    "10x5 early ceiling, 100 pairs": IndependentStudies((5,) * 10, "early", paradigms=EARLY),
 }
 
 

@@ -40,7 +40,7 @@ class IndependentStudies:
     """
 
     counts: tuple[int, ...]
-    curve: str = "line"  # line | sigmoid | late
+    curve: str = "line"  # line | sigmoid | late | early
     spread: tuple[float, ...] = (0.12,)
     gains: tuple[float, float] = (1.0, 0.5)
     text: float = 0.5
@@ -86,6 +86,8 @@ class IndependentStudies:
         at = (self.x - self.x[0]) / DOUBLINGS
         if self.curve == "late":
             at = at**3
+        elif self.curve == "early":
+            at = 1 - (1 - at) ** 8
         elif self.curve == "sigmoid":
             rise = ndtr(6 * (at - 0.5))
             at = (rise - rise[0]) / (rise[-1] - rise[0])

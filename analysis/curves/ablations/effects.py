@@ -105,14 +105,12 @@ def independent(first: Array, second: Array, designs: tuple[Design, Design], uni
     c, d = (contrast_of(design, slope)[2] for design in designs)
     x, y = a.errors, b.errors
     of_pairs = pair_variance(c @ first - d @ second, units.bounds, units.weights) - x.chance - y.chance
-    of_runs, in_both = np.stack([x.runs**2, y.runs**2]), np.stack([x.in_both, y.in_both])
-    of_all, free = np.stack([*in_both, np.maximum(of_pairs, 0)]), np.stack([x.degrees, y.degrees, units.pair_degrees])
-    degrees, degrees_both = (
-        satterthwaite(variances, free[: len(variances)], DEGREES_CORRECTION) for variances in (of_runs, of_all)
-    )
+    variances = np.stack([x.runs**2, y.runs**2, np.maximum(of_pairs, 0)])
+    free = np.stack([x.degrees, y.degrees, units.pair_degrees])
+    degrees, degrees_both = (satterthwaite(variances[:n], free[:n], DEGREES_CORRECTION) for n in (2, 3))
     errors = Errors(
-        np.sqrt(of_runs.sum(axis=0)), degrees, np.sqrt(of_all.sum(axis=0)), degrees_both,
-        x.chance + y.chance, x.floor + y.floor, x.text + y.text, in_both.sum(axis=0),
+        np.sqrt(variances[:2].sum(axis=0)), degrees, np.sqrt(variances.sum(axis=0)), degrees_both,
+        x.chance + y.chance, x.floor + y.floor, x.text + y.text,
     )  # fmt: skip
     notes = dict.fromkeys(filter(None, (a.note, b.note)))
     return Estimate(a.value - b.value, errors, f"{a.method}, {INDEPENDENT}", "; ".join(notes))

@@ -10,9 +10,9 @@ from scipy.stats import t as student
 
 from analysis.config import CurvesConfig
 from analysis.curves.ablations.effects import Estimate, Matched, contrast_of, degrees_correction, estimate
-from analysis.curves.intervals import Interval, run_terms, single_judgements
+from analysis.curves.intervals import Interval, judgement_floor, run_terms
 from analysis.curves.units import Units, paradigm_accuracies
-from analysis.curves.variance import Array, weighted_squares
+from analysis.curves.variance import Array
 from analysis.curves.words_to_people import fieller
 
 CHANCE = 0.5
@@ -39,7 +39,7 @@ def chance(units: Units) -> Baseline:
 def untrained_baseline(outcome: Array, units: Units) -> Baseline:
     """Return the mean of (R, P) outcomes of untrained models; of one model, with the variance of its judgements."""
     y = paradigm_accuracies(outcome, units.bounds) @ units.weights
-    least = weighted_squares(single_judgements(outcome, units)[0], units.weights) / len(y)
+    least = judgement_floor(outcome, np.full(len(y), 1 / len(y)), np.zeros(len(y), dtype=np.intp), units)
     between = y.var(axis=0, ddof=1) / len(y) if len(y) > 1 else 0 * least
     models = "an untrained model" if len(y) == 1 else f"{len(y)} untrained models"
     return Baseline(y.mean(axis=0), np.maximum(between, least), models)

@@ -113,7 +113,7 @@ def clustered_variance(values: Array, bounds: Numbers, units: Units, related: Se
 def with_words(errors: Errors, values: Array, units: Units, related: Sequence[Related]) -> tuple[Array, Array]:
     """Return the (U,) errors over new runs, pairs and words, and their degrees; `values` (P,): what pairs add."""
     variance, free = clustered_variance(values, units.bounds, units, related)
-    both, degrees = with_pairs(errors.in_both, errors.degrees, variance - errors.chance, free)
+    both, degrees = with_pairs(errors.runs**2, errors.degrees, variance - errors.chance, free)
     return np.sqrt(both), degrees
 
 

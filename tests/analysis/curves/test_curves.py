@@ -178,8 +178,8 @@ def test_pair_difficulty_that_is_the_same_at_each_size_adds_no_variance_to_the_s
     judged = judged_from([0.5] * 5 + [0.7] * 5, sizes, list(range(5)) * 2, pairs=10)
     row = overall(fit_curves(judged, CONFIG))
     assert row["method"] == Interval.BOOTSTRAP
-    # Runs do not differ: left is the chance of one judgement at either end, as beside fifty of them at each size.
-    smooth = [(50 * m + 1) / 52 * (50 * (1 - m) + 1) / 52 - m * (1 - m) for m in (0.5, 0.7)]
+    # Runs do not differ: left is the chance of two judgements at either end, as beside fifty of them at each size.
+    smooth = [(50 * m + 2) / 54 * (50 * (1 - m) + 2) / 54 - m * (1 - m) for m in (0.5, 0.7)]
     # An estimate of that variance lies below chi2(.05) / f of it in one of 20 studies, f being four to eight.
     chance = np.maximum(smooth, 0).sum() / 50
     least, most = sorted(student.ppf(0.975, f) * np.sqrt(chance * chi2.ppf(0.05, f) / f) for f in (4, 8))

@@ -336,7 +336,7 @@ def test_the_committed_coverage_is_near_95_percent_in_every_design():
 
 
 def test_single_judgements_of_differences_add_one_loss_and_one_gain():
-    """Where no run changes, one difference of -1 and one of 1 join the n of 0 (Agresti and Caffo 2000)."""
+    """Where no run changes, one difference of -1 and one of 1 join the n of 0 (Bonett and Price 2012)."""
     units = simulated_judgements(pairs=10).units
     outcome = np.zeros((2, 40))
     added = 1 / (2 * 10 + 2)
@@ -359,12 +359,31 @@ def test_limits_are_no_closer_than_chance_in_judgements_makes_plausible(confiden
     low, high, *_ = slope_limits(fit, config)
     # At equal spread (2.25 + .25 + .25 + 2.25)^2 / (2.25^2 + .25^2 + .25^2 + 2.25^2) degrees of freedom.
     degrees = 25 / 10.25
-    added = 0.5 / (2 * 10 + 1)  # of 20 judgements of a paradigm at each of four sizes, and a quarter of four more
+    added = 2 / (2 * 10 + 4)  # of 20 judgements of a paradigm at a size, and four more: 22 of 24 right
     of_paradigm = added * (1 - added) / 10 * (fit.design.contrast**2).sum()
     np.testing.assert_allclose(fit.errors.floor[3:], of_paradigm)
+    shared = 0.5 / (2 * 10 + 1)  # overall, a mean of four paradigms, each has a quarter of the four
+    np.testing.assert_allclose(fit.errors.floor[0], shared * (1 - shared) / 10 / 4 * (fit.design.contrast**2).sum())
     least = fit.errors.floor * chi2.ppf(0.05, degrees) / degrees
     half = student.ppf(0.5 + confidence / 2, degrees) * np.sqrt(least)
     np.testing.assert_allclose([high - fit.line.slope, fit.line.slope - low], [half, half], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("seeds", "sizes", "pairs"), [(3, 4, 100), (5, 10, 1000)])
+def test_limits_hold_where_two_judgements_are_wrong_and_all_at_one_size(seeds, sizes, pairs):
+    """A curve at its ceiling from the second size on: chance, divided among sizes, would cover 83 to 86%."""
+    cell = simulated_judgements(seeds=seeds, sizes=sizes, pairs=pairs, paradigms=((0.99, 0.0),))
+    rng = np.random.default_rng(1)
+    wrong = 2 / (seeds * pairs)  # expected share, at the smallest size
+    truth = -wrong * cell.design.contrast[cell.design.size == 0].sum()
+    held = []
+    for _ in range(300):
+        outcome = np.ones((seeds * sizes, pairs), np.float32)
+        outcome[cell.design.size == 0] -= rng.uniform(size=(seeds, pairs)) < wrong
+        fit = fit_group("g", outcome, cell.design, cell.units, "t")
+        low, high, *_ = slope_limits(fit, CurvesConfig("lp", "t", 0.95, 100, 1))
+        held.append(low[-1] <= truth <= high[-1])
+    assert np.mean(held) > 0.93
 
 
 def test_one_of_twenty_estimates_is_raised():
