@@ -307,12 +307,6 @@ def judgement_floor(outcome: Array, c: Array, size: Numbers, units: Units) -> Ar
     return np.asarray((of_paradigm * units.weights.T**2).sum(axis=1))
 
 
-def floored(variance: Array, degrees: Array, floor: Array, confidence: float) -> Array:
-    """Raise (U,) variances until Student's limits are no closer than the normal limits of a variance `floor`."""
-    ratio = norm.ppf(0.5 + confidence / 2) / student.ppf(0.5 + confidence / 2, degrees)
-    return np.asarray(np.maximum(variance, floor * ratio**2))
-
-
 def with_pairs(runs: Array, degrees: Array, pairs: Array, free: Array) -> tuple[Array, Array]:
     """Add the (U,) variances over runs, of `degrees`, and over pairs, of `free`; return the sum and its degrees."""
     both = np.stack([runs, np.maximum(pairs, 0)])

@@ -27,7 +27,7 @@ from analysis.curves.acquisition.sizes import Bands, size_means
 from analysis.curves.acquisition.spread import FEW_UNITS, Spread, moderated, squared_correlation
 from analysis.curves.designs import sample_digests
 from analysis.curves.groups import GroupFit
-from analysis.curves.intervals import Interval, floored, hidden_variance, run_terms
+from analysis.curves.intervals import Interval, hidden_variance, judgement_floor, plausible, run_terms
 from analysis.curves.p_values import holm, two_sided
 from analysis.curves.variance import Array, Numbers
 
@@ -129,14 +129,15 @@ class Pairwise:
         apart = y[:, self.first] - y[:, self.second]
         terms = run_terms(Interval.T_SIZES, part, weights)
         spread = self.spread
-        binomial, floor = weights**2 @ spread.binomial[rows], weights**2 @ spread.floors[rows]
+        binomial = weights**2 @ spread.binomial[rows]
+        floor = judgement_floor(self.fit.outcome, c, self.fit.design.size, self.fit.units)
         scale = binomial[self.first] + binomial[self.second]
         variance, degrees = terms.variance(apart), terms.degrees(apart)
         free = float(degrees.max())
         if len(apart.T) >= FEW_UNITS and 0 < free < np.inf:
             variance, common = moderated(variance / scale, free, self.shared)
             variance, degrees = variance * scale, np.full(len(scale), common)
-        variance = floored(variance, degrees, floor[self.first] + floor[self.second], confidence)
+        variance = plausible(variance, degrees, floor[self.first] + floor[self.second])
         variance = variance + hidden_variance(part, weights, apart)
         difference = weights @ apart
         apart_surely = holm(two_sided(difference, np.sqrt(variance), degrees)) < 1 - confidence

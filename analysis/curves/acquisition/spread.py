@@ -18,8 +18,9 @@ from scipy.special import digamma, polygamma
 from analysis.curves.groups import GroupFit
 from analysis.curves.intervals import (
     Interval,
-    floored,
     hidden_variance,
+    judgement_floor,
+    plausible,
     run_terms,
     single_judgements,
 )
@@ -29,7 +30,6 @@ from analysis.curves.variance import (
     judgement_variance,
     pair_variance,
     satterthwaite,
-    weighted_squares,
 )
 
 FEW_UNITS = 4  # units of a level below which each keeps its own spread
@@ -58,13 +58,6 @@ class Spread:
         residual, free = y - means[design.size], int((design.counts - 1).sum())
         levels = self.fit.units.table["level"].to_numpy()
         return {level: squared_correlation(residual[:, levels == level], free) for level in np.unique(levels)}
-
-    @cached_property
-    def floors(self) -> Array:
-        """(R, U) least variance of a run's accuracy by chance in single judgements, that of the run's size."""
-        design, units = self.fit.design, self.fit.units
-        of_sizes = [single_judgements(self.fit.outcome[design.size == s], units)[0] for s in range(len(design.counts))]
-        return np.stack([weighted_squares(of, units.weights) for of in of_sizes])[design.size]
 
     @cached_property
     def _largest(self) -> tuple[Array, Array]:
@@ -109,7 +102,8 @@ class Spread:
         terms = run_terms(Interval.T_SIZES, part, weights)
         scale = weights**2 @ self.binomial[rows]
         own, degrees = self._moderated(terms.variance(y), terms.degrees(y), scale)
-        return floored(own, degrees, c**2 @ self.floors, 0.95) + hidden_variance(part, weights, y), degrees
+        floor = judgement_floor(fit.outcome, c, fit.design.size, fit.units)
+        return plausible(own, degrees, floor) + hidden_variance(part, weights, y), degrees
 
     def _with_pairs(self, c: Array, variance: Array, degrees: Array) -> tuple[Array, Array]:
         """Add the variance over pairs to that over runs, chance in single judgements, which both hold, counted once."""
