@@ -8,11 +8,12 @@ from scipy.stats import nct
 from scipy.stats import t as student
 from statsmodels.stats.power import TTestPower
 
-from analysis.curves.intervals import Interval
+from analysis.curves.intervals import Interval, judgement_floor
 from analysis.plan.config import ABLATION, DIFFERENCE, PEOPLE, SLOPE
 from analysis.plan.grids import Grid
-from analysis.plan.power import Spread, power_of
+from analysis.plan.power import Spread, floor_of, power_of
 from analysis.simulation.spreads import Trend
+from tests.support.simulated_judgements import SimulatedJudgements
 
 RUNS = Spread(Trend(0.02**2), judgement=1e-9, paradigms=10, accuracy=0.7, x=17.0)
 
@@ -117,3 +118,15 @@ def test_words_to_people_are_known_better_with_more_seeds():
     half = 1.96 * 0.01 / 0.03
     assert power(PEOPLE, 2 ** (half * 0.8), grid(5, 10), exact).power < 0.01
     assert power(PEOPLE, 2 ** (half * 1.2), grid(5, 10), exact).power > 0.95
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_the_least_variance_is_that_of_the_analysis(seeds):
+    """Near a ceiling, where the judgements that are added decide: 98 of 100 pairs right in each of four paradigms."""
+    of = grid(seeds=seeds)
+    units = SimulatedJudgements(seeds, 4, pairs=100).units
+    outcome = np.tile(np.arange(400) % 100 >= 2, (4 * seeds, 1)).astype(float)
+    expected = judgement_floor(outcome, of.design.contrast, of.design.size, units)[0]
+    spread = Spread(Trend(0.0), judgement=0.0, paradigms=4, accuracy=0.98, x=17.0)
+    assert floor_of(SLOPE, of, spread, of.design.contrast) == pytest.approx(expected)
+    assert floor_of(DIFFERENCE, of, spread, of.design.contrast) == pytest.approx(2 * expected)
