@@ -28,7 +28,7 @@ from analysis.curves.hierarchical.fit import Hierarchical, check_sampler, fit_hi
 from analysis.curves.robustness.faulty import faulty_changes
 from analysis.curves.units import units_of
 from analysis.exhibits.sentences.ablations import ablation_findings
-from analysis.exhibits.sentences.curves import extent, warnings
+from analysis.exhibits.sentences.curves import extent, slope_notes, warnings
 from analysis.exhibits.sentences.findings import comparisons, correlation, findings
 from analysis.exhibits.sentences.hierarchical import hierarchical_findings
 from analysis.exhibits.tables.curves import context_changes, curve_tables, write_curve_tables
@@ -231,7 +231,7 @@ class Analysis:
             print_text(self.console, f"{finding.subject}: {finding.full}")
         slopes = terminal_table(table, heading, self.config.analysis.confidence)
         print_table(self.console, slopes, ("rank", "R2"))
-        self._print_notes(sorted({f"{group}: {note}." for group, note in table[["group", "note"]].to_numpy() if note}))
+        self._print_notes(slope_notes(table))
 
     def _models(self, label: str, section: Section | None) -> TableSection | None:
         """Tabulate models without a place on a curve, if any, beside the curves of `section` at their largest sizes."""

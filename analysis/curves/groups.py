@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from analysis.config import CurvesConfig
-from analysis.curves.designs import Design, design_of, sizes_of_few, slope_weights
+from analysis.curves.designs import Design, design_of, shares_text, sizes_of_few, slope_weights
 from analysis.curves.intervals import (
     Errors,
     Interval,
@@ -36,6 +36,9 @@ from analysis.study.judgements import Judgements
 from pairscale.sizes import readable_size
 
 LINE_POINTS = 17  # of a fitted line with its band: the edges of a band are curves
+FEW_JUDGEMENTS = 5  # the rule of five: below it the distribution of a count is far from normal
+FEW = f"fewer than {FEW_JUDGEMENTS} judgements are wrong, or right, at every size"
+LONE = "one run at a size, beside sizes of several"
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,27 @@ def fitted_slopes(judged: Judgements, units: Units, config: CurvesConfig) -> lis
     ]
 
 
+def conservative(fit: GroupFit) -> npt.NDArray[np.str_]:
+    """Say why (U,) limits are conservative: hold the truth in 95% of studies or more, not in about 95%; "" if not.
+
+    Where samples overlap, and where a size has one run, runs do not show all of the variance, and limits assume the
+    most that it can be. Where nearly all is right, limits that hold the truth in 95% of studies hold it in nearly all
+    (docs/benchmarks.md).
+    """
+    design, units, count = fit.design, fit.units, len(fit.line.slope)
+    several = int((design.counts > 1).sum())
+    if fit.method == Interval.NONE:
+        return np.full(count, "")
+    if reason := shares_text(design) or (LONE if fit.method == Interval.T_HC2 and several > 1 else ""):
+        return np.full(count, reason)
+    if units.differences:
+        return np.full(count, "")
+    judgements = design.counts[:, None] * np.where(units.weights > 0, units.pairs[:, None], 0).sum(axis=0)
+    means = np.stack([fit.y[design.size == s].mean(axis=0) for s in range(len(judgements))])
+    few = np.minimum(means, 1 - means) < (FEW_JUDGEMENTS - 1e-6) / judgements
+    return np.where(few.all(axis=0), FEW, "")
+
+
 def slope_columns(fit: GroupFit, config: CurvesConfig, new_pairs: Array | None) -> pd.DataFrame:
     """Return the table of `fitted_slopes` for one group; `new_pairs` as for `slope_limits`."""
     design, line = fit.design, fit.line
@@ -157,6 +181,7 @@ def slope_columns(fit: GroupFit, config: CurvesConfig, new_pairs: Array | None) 
         group=fit.group, runs=len(design.x), sizes=sizes, slope=line.slope, intercept=line.intercept,
         r2=line.r2, low=limits[0], high=limits[1], low_new_pairs=limits[2], high_new_pairs=limits[3],
         method=method.value, lack_of_fit=lack_of_fit(fit.method, fit.y, design, floor), note=fit.note,
+        conservative=conservative(fit),
         rank=np.nan, rank_low=np.nan, rank_high=np.nan,
     )  # fmt: skip
     phenomena = (table["level"] == "phenomenon").to_numpy()

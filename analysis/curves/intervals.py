@@ -15,7 +15,7 @@ from scipy.stats import chi2, norm
 from scipy.stats import f as f_distribution
 from scipy.stats import t as student
 
-from analysis.curves.designs import OVERLAP_LIMIT, SAME_TEXT, Design, most_shared, same_text, slope_weights
+from analysis.curves.designs import SAME_TEXT, Design, same_text, shares_text, slope_weights
 from analysis.curves.units import Units
 from analysis.curves.variance import (
     Array,
@@ -61,8 +61,8 @@ def interval_method(design: Design, requested: str) -> tuple[Interval, str]:
         return Interval.NONE, reason
     counts, note = design.counts, ""
     fewest, seeds = int(counts.min()), len(np.unique(design.seed))
-    if (shared := most_shared(design)) > OVERLAP_LIMIT:
-        note = f"samples of a size share up to {shared:.0%} of their text: limits widened for new text"
+    if reason := shares_text(design):
+        note = f"{reason}: limits widened for new text, and conservative"
     if requested == "bootstrap" or (requested == "auto" and fewest >= BOOTSTRAP_RUNS):
         return Interval.BOOTSTRAP, note
     if design.nested and fewest > 1:

@@ -99,11 +99,10 @@ def _slopes(section: Section, report: Report) -> Exhibit:
             " Published: Warstadt et al. 2020, section 6.3, models of the same architecture on 1/8M to 64M words of "
             "Wikipedia; they may differ from ours in size, text and range of sizes."
         )
-    notes = sorted({f"{row['group']}: {row['note']}." for row in table.to_dict("records") if row["note"]})
     return Exhibit(
         "slopes",
         "Differences" if name != "slope" else "Slopes",
-        " ".join([about, *notes]).strip(),
+        " ".join([about, *sentences.slope_notes(table)]).strip(),
         takeaways=[(finding.subject, finding.text) for finding in section.correlations or section.findings],
         definitions=_definitions(section, report, name),
         **_table(section, report, "phenomenon", table),
@@ -114,7 +113,7 @@ def _paradigms(section: Section, report: Report) -> Exhibit:
     table = slope_table(section.curves, level="paradigm")
     table = table[table["level"] == "paradigm"].assign(rank=float("nan"))
     what = "Slopes" if slope_name(table) == "slope" else "Differences"
-    about = "The same for each paradigm, a set of pairs made alike."
+    about = " ".join(["The same for each paradigm, a set of pairs made alike.", *sentences.conservative_notes(table)])
     takeaways = [
         (str(group), _directions(rows, report.confidence))
         for group, rows in table.groupby("group", sort=False)
@@ -204,11 +203,11 @@ def _definitions(section: Section, report: Report, slope: str) -> dict[str, str]
         "Onset": f"{section.judged.unit.capitalize()} from which on the lower bound of accuracy exceeds the baseline "
         "(methods).",
     }
-    columns = {
-        name.capitalize() for name in _table(section, report, "phenomenon", slope_table(section.curves))["table"]
-    }
+    table = slope_table(section.curves)
+    columns = {name.capitalize() for name in _table(section, report, "phenomenon", table)["table"]}
     known = {interval, "16k, 1M and so on", "New pairs too"}
-    return {term: text for term, text in definitions.items() if term in columns | known}
+    shown = {term: text for term, text in definitions.items() if term in columns | known}
+    return shown | sentences.conservative_meaning(table, report.confidence)
 
 
 def _levels(section: Section) -> Exhibit:

@@ -26,17 +26,22 @@ from tests.bench.designs import (
 from tests.support.independent_studies import ALIKE, TWO_VALUED, UNRELATED, IndependentStudies
 
 
-@pytest.mark.parametrize("name", ["4x2 line", "4x5 same texts", "5,5,5,3 nested", "10x5 overlap up to 77%"])
+@pytest.mark.parametrize(
+    "name", ["4x2 line", "4x5 same texts", "5,5,5,3 nested", "10x5 overlap up to 77%", "4x5 ceiling, 10 pairs"]
+)
 def test_limits_are_those_of_the_tables(name):
     study = DESIGNS[name].draw(np.random.default_rng(1))
     judged = judgements_of(study)
-    _, limits = Limits(judged).of(outcome_of(study), CONFIG)
+    _, limits, conservatives = Limits(judged).of(outcome_of(study), CONFIG)
     tables = {"slope": fitted_slopes(judged, units_of(judged.pairs), CONFIG)[0][1]}
     tables["difference"] = compare_slopes(judged, CONFIG)
     assert tables["difference"]["paired"].all() == (name == "4x5 same texts")
     for (quantity, question), ends in limits.items():
         for column, of in zip(QUESTIONS[question], ends, strict=True):
             np.testing.assert_allclose(of, tables[quantity][column], rtol=1e-9, atol=1e-12)
+    for quantity, of in conservatives.items():
+        assert (of == (tables[quantity]["conservative"] != "")).all()
+        assert of.any() == ("overlap" in name or "ceiling" in name)
 
 
 def test_judgements_are_those_of_a_published_table(tmp_path):

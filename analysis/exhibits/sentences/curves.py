@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from analysis.curves.designs import OVERLAP_LIMIT, SAME_TEXT, design_of
+from analysis.curves.groups import FEW
 from analysis.exhibits.tables.slopes import architecture
 from analysis.exhibits.tables.text import accuracy_text, title
 from analysis.study.collect import OF_TEXT, PIECES
@@ -99,6 +100,34 @@ def in_text(name: str) -> str:
     """Return a phenomenon's name within a sentence: "island effects", but "NPI licensing"."""
     text = title(name)
     return text if text[:2].isupper() and text[:2].isalpha() else text[:1].lower() + text[1:]
+
+
+def slope_notes(table: pd.DataFrame) -> list[str]:
+    """Return the notes on the curves of a `slope_table`, and those of `conservative_notes`."""
+    notes = sorted({f"{group}: {note}." for group, note in table[["group", "note"]].to_numpy() if note})
+    return [*notes, *conservative_notes(table)]
+
+
+def conservative_notes(table: pd.DataFrame, curve: str = "group") -> list[str]:
+    """Name the limits that are conservative because few judgements differ; what all of a curve's are is in its note.
+
+    `table`: a `slope_table`, or rows of compare_slopes; the column `curve` names the curves.
+    """
+    few = table[table["conservative"] == FEW] if "conservative" in table else table.iloc[:0]
+    notes = []
+    for name, of in few.groupby(curve, sort=False):
+        names = [in_text(unit) for unit in of["name"]]
+        named = joined(names) if len(names) <= MOST_NAMED else f"{len(of)} of {(table[curve] == name).sum()}"
+        notes.append(f"{name}: limits of {named} are conservative: {FEW}.")
+    return notes
+
+
+def conservative_meaning(table: pd.DataFrame, confidence: float) -> dict[str, str]:
+    """Return what conservative limits are, where some of a `slope_table` or of compare_slopes are conservative."""
+    if "conservative" not in table or (table["conservative"] == "").all():
+        return {}
+    level = f"{confidence:.0%}"
+    return {"Conservative": f"Limits that hold the truth in {level} of studies or more, where others do in {level}."}
 
 
 def left_out(problems: pd.DataFrame, where: str) -> list[str]:
