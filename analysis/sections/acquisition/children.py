@@ -155,7 +155,7 @@ class Children:
             means = weights @ of.surprisal
             if len(at) > 2:
                 found = learnt(at, means, of.chance)
-                where = np.exp2(found.x)
+                where = np.exp2(found.x).round(3)
                 column = f"{of.name}, {unit}"
                 table[column] = where
                 texts[column] = [_amount(*cell) for cell in zip(where, found.early, found.late, strict=True)]
