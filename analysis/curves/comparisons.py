@@ -13,8 +13,9 @@ import pandas as pd
 
 from analysis.config import CurvesConfig
 from analysis.curves.designs import Design, design_of, sample_digests, sizes_of
-from analysis.curves.groups import GroupFit, conservative, fit_group
+from analysis.curves.groups import GroupFit, cautions, fit_group
 from analysis.curves.intervals import (
+    NOTHING_VARIES,
     Interval,
     at_least,
     contrast_variance,
@@ -41,7 +42,7 @@ P_VALUES = {"p": "p_holm", "p_new_pairs": "p_new_pairs_holm", "p_tost": "p_equiv
 SLOPE_COLUMNS = [
     "group", "other", "level", "name", "difference", "low", "high", "p", "p_holm", "low_new_pairs", "high_new_pairs",
     "p_new_pairs", "p_new_pairs_holm", "margin", "p_tost", "p_equivalent", "sizes", "from_size", "to_size", "runs",
-    "paired", "pairs", "family", "method", "note", "conservative",
+    "paired", "pairs", "family", "method", "note", "caution",
 ]  # fmt: skip
 POLICY_COLUMNS = [
     "group", "size", "level", "name", "runs", "first", "second", "difference", "low", "high", "p", "p_holm", "note",
@@ -56,7 +57,7 @@ def compare_slopes(judged: Judgements, config: CurvesConfig) -> pd.DataFrame:
     p_new_pairs_holm, margin, p_tost and p_equivalent (two one-sided tests that the difference lies within the margin;
     the second by Holm), sizes (that both have; no others count), from_size, to_size, runs (of both, at these), paired
     (True if runs of one size, seed and text are compared), pairs (of runs), family, method, note (why no test),
-    conservative (groups.conservative, of either slope).
+    caution (groups.cautions, of either slope).
 
     Variances over runs are those of the two slopes (analysis.curves.intervals, by the smallest number of runs that
     either group has at a size). Runs that trained on the same sample with the same seed are one draw: what each adds to
@@ -89,7 +90,7 @@ def compare_groups(judged: Judgements, groups: tuple[str, str], units: Units, co
         lone = [f"{group}: one size only: no slope" for group, of in zip(groups, sizes, strict=True) if len(of) < 2]
         none = dict.fromkeys(["difference", *P_VALUES, "low", "high", "low_new_pairs", "high_new_pairs"], np.nan)
         note = "; ".join(lone) or f"{shared_sizes}: no slopes to compare"
-        return named.assign(**none, paired=False, pairs=0, method=Interval.NONE.value, note=note, conservative="")
+        return named.assign(**none, paired=False, pairs=0, method=Interval.NONE.value, note=note, caution="")
     designs = [design_of(runs.iloc[of]) for of in rows]
     fewest = int(np.argmin([design.counts.min() for design in designs]))
     a, b = fits = [
@@ -103,9 +104,13 @@ def compare_groups(judged: Judgements, groups: tuple[str, str], units: Units, co
     paired = bool((shared >= 0).any())
     draws = [{*_draws(runs.iloc[of])} - {None} for of in rows]
     pairs = len(draws[0] & draws[1]) if paired else 0
-    reasons = conservative(a)
-    reasons = np.where(reasons == "", conservative(b), reasons)
-    return named.assign(**columns, paired=paired, pairs=pairs, method=methods, note=notes, conservative=reasons)
+    reasons = cautions(a)
+    reasons = np.where(reasons == "", cautions(b), reasons)
+    nothing = np.isnan(columns["low"]) & (Interval.NONE not in (a.method, b.method))
+    return named.assign(
+        **columns, paired=paired, pairs=pairs, method=methods, note=np.where(nothing, NOTHING_VARIES, notes),
+        caution=reasons,
+    )  # fmt: skip
 
 
 def same_draws(first: pd.DataFrame, second: pd.DataFrame, fits: Sequence[GroupFit]) -> Numbers:

@@ -11,6 +11,7 @@ import pandas as pd
 from analysis.config import CurvesConfig
 from analysis.curves.designs import Design, design_of, shares_text, sizes_of_few, slope_weights
 from analysis.curves.intervals import (
+    NOTHING_VARIES,
     Errors,
     Interval,
     Line,
@@ -37,6 +38,7 @@ from pairscale.sizes import readable_size
 
 LINE_POINTS = 17  # of a fitted line with its band: the edges of a band are curves
 FEW_JUDGEMENTS = 5  # the rule of five: below it the distribution of a count is far from normal
+ROUGH, CONSERVATIVE = "rough", "conservative"
 FEW = f"fewer than {FEW_JUDGEMENTS} judgements are wrong, or right, at every size"
 LONE = "one run at a size, beside sizes of several"
 
@@ -148,25 +150,31 @@ def fitted_slopes(judged: Judgements, units: Units, config: CurvesConfig) -> lis
     ]
 
 
-def conservative(fit: GroupFit) -> npt.NDArray[np.str_]:
-    """Say why (U,) limits are conservative: hold the truth in 95% of studies or more, not in about 95%; "" if not.
+def cautions(fit: GroupFit) -> npt.NDArray[np.str_]:
+    """Say why (U,) limits do not hold the truth in about as many studies as they say; "" where they do.
 
-    Where samples overlap, and where a size has one run, runs do not show all of the variance, and limits assume the
-    most that it can be. Where nearly all is right, limits that hold the truth in 95% of studies hold it in nearly all
-    (docs/benchmarks.md).
+    Conservative limits hold it in more: where samples overlap, and where a size has one run beside sizes of several,
+    runs do not show all of the variance, and limits assume the most that it can be. Rough ones rest on few judgements
+    that are wrong, or right: they hold it in nearly all studies if accuracy is the same at all sizes, and in fewer than
+    they say in the studies that happen to have so few (docs/benchmarks.md).
     """
-    design, units, count = fit.design, fit.units, len(fit.line.slope)
-    several = int((design.counts > 1).sum())
+    design, units = fit.design, fit.units
+    count, several = len(fit.line.slope), int((design.counts > 1).sum())
+    alone = fit.method == Interval.T_HC2 and several > 1 and several < len(design.counts)
     if fit.method == Interval.NONE:
         return np.full(count, "")
-    if reason := shares_text(design) or (LONE if fit.method == Interval.T_HC2 and several > 1 else ""):
-        return np.full(count, reason)
+    if reason := shares_text(design) or (LONE if alone else ""):
+        return np.full(count, f"{CONSERVATIVE}: {reason}")
     if units.differences:
         return np.full(count, "")
-    judgements = design.counts[:, None] * np.where(units.weights > 0, units.pairs[:, None], 0).sum(axis=0)
-    means = np.stack([fit.y[design.size == s].mean(axis=0) for s in range(len(judgements))])
-    few = np.minimum(means, 1 - means) < (FEW_JUDGEMENTS - 1e-6) / judgements
-    return np.where(few.all(axis=0), FEW, "")
+    right = paradigm_accuracies(fit.outcome, units.bounds)
+    means = np.stack([right[design.size == s].mean(axis=0) for s in range(len(design.counts))])
+    judgements = design.counts[:, None] * np.where(np.isfinite(units.pairs), units.pairs, 0)  # (S, K)
+    members = units.weights > 0
+    fewest = np.minimum((means * judgements) @ members, ((1 - means) * judgements) @ members)
+    known = np.isfinite(units.pairs).astype(int) @ members == members.sum(axis=0)
+    few = known & (fewest < FEW_JUDGEMENTS - 1e-6).all(axis=0)
+    return np.where(few, f"{ROUGH}: {FEW}", "")
 
 
 def slope_columns(fit: GroupFit, config: CurvesConfig, new_pairs: Array | None) -> pd.DataFrame:
@@ -177,11 +185,12 @@ def slope_columns(fit: GroupFit, config: CurvesConfig, new_pairs: Array | None) 
     sizes = len(design.counts)
     contrasts = [np.where(design.size == s, design.weights, 0) for s in range(sizes)]
     floor = np.stack([judgement_floor(fit.outcome, c, design.size, fit.units) for c in contrasts])
+    note = np.where(np.isnan(fit.errors.runs) & (method != Interval.NONE), NOTHING_VARIES, fit.note)
     table = fit.units.table.assign(
         group=fit.group, runs=len(design.x), sizes=sizes, slope=line.slope, intercept=line.intercept,
         r2=line.r2, low=limits[0], high=limits[1], low_new_pairs=limits[2], high_new_pairs=limits[3],
-        method=method.value, lack_of_fit=lack_of_fit(fit.method, fit.y, design, floor), note=fit.note,
-        conservative=conservative(fit),
+        method=method.value, lack_of_fit=lack_of_fit(fit.method, fit.y, design, floor), note=note,
+        caution=cautions(fit),
         rank=np.nan, rank_low=np.nan, rank_high=np.nan,
     )  # fmt: skip
     phenomena = (table["level"] == "phenomenon").to_numpy()

@@ -45,9 +45,11 @@ class Interval(StrEnum):
     NONE = "none"
 
 
+NOTHING_VARIES = "runs do not differ, and the number of pairs is not known: no interval"
 ONE_TRAINING = "checkpoints of one training: a trajectory, without an interval, a test or a rank"
 BOOTSTRAP_RUNS = 5  # runs at each size from which the crossed bootstrap is used
 SIZE_RUNS = 3  # runs at each size from which each size's own spread is used alone
+ROUNDING = 1e-24  # variance of a sum of accuracies below which it is that of floating-point numbers
 LEAST_PLAUSIBLE = 0.05  # quantile of estimates of the variance by single judgements below which one is raised
 CHUNK = 16_000_000  # numbers held at once while pairs are resampled
 
@@ -72,7 +74,7 @@ def interval_method(design: Design, requested: str) -> tuple[Interval, str]:
         where = "one run a size" if alone == len(counts) else f"one run at {alone} of {len(counts)} sizes"
         rests = f"{where}: the interval rests on how straight the curve is"
         if len(counts) - alone > 1:
-            rests += ", and is wide; analysis.least_runs=2 leaves out such sizes"
+            rests += ", and is conservative; analysis.least_runs=2 leaves out such sizes"
         return Interval.T_HC2, _joined(rests, note)
     return (Interval.T_SIZES if fewest >= SIZE_RUNS else Interval.T_CLOSER), note
 
@@ -264,9 +266,11 @@ def plausible(variance: Array, degrees: Array, floor: Array) -> Array:
     """Raise (U,) estimates of a variance, of `degrees`, that are too small for one of at least `floor`.
 
     A few runs that happen to agree show too little, near a ceiling none. Estimates of a variance `floor` lie below
-    floor chi2(.05) / degrees in one of 20 studies: smaller ones are raised to that.
+    floor chi2(.05) / degrees in one of 20 studies: smaller ones are raised to that. NaN where nothing varies but by the
+    rounding of numbers, and no number of pairs gives a floor: limits would have no width.
     """
-    return np.asarray(np.maximum(variance, floor * chi2.ppf(LEAST_PLAUSIBLE, degrees) / degrees))
+    raised = np.maximum(variance, floor * chi2.ppf(LEAST_PLAUSIBLE, degrees) / degrees)
+    return np.where(raised < ROUNDING, np.nan, raised)
 
 
 def single_judgements(outcome: Array, units: Units, summed: Numbers | int = 1) -> tuple[Array, Array]:

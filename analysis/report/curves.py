@@ -113,7 +113,7 @@ def _paradigms(section: Section, report: Report) -> Exhibit:
     table = slope_table(section.curves, level="paradigm")
     table = table[table["level"] == "paradigm"].assign(rank=float("nan"))
     what = "Slopes" if slope_name(table) == "slope" else "Differences"
-    about = " ".join(["The same for each paradigm, a set of pairs made alike.", *sentences.conservative_notes(table)])
+    about = " ".join(["The same for each paradigm, a set of pairs made alike.", *sentences.rough_limits(table)])
     takeaways = [
         (str(group), _directions(rows, report.confidence))
         for group, rows in table.groupby("group", sort=False)
@@ -207,7 +207,7 @@ def _definitions(section: Section, report: Report, slope: str) -> dict[str, str]
     columns = {name.capitalize() for name in _table(section, report, "phenomenon", table)["table"]}
     known = {interval, "16k, 1M and so on", "New pairs too"}
     shown = {term: text for term, text in definitions.items() if term in columns | known}
-    return shown | sentences.conservative_meaning(table, report.confidence)
+    return shown | sentences.cautions_explained(table, report.confidence)
 
 
 def _levels(section: Section) -> Exhibit:

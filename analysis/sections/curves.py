@@ -14,7 +14,7 @@ from analysis.exhibits.exhibit import Cell, Exhibit, existing
 from analysis.exhibits.figures.curves import MARGIN
 from analysis.exhibits.figures.dots import Dots, numbers, reference
 from analysis.exhibits.figures.style import Chart, Frame, signed_axis
-from analysis.exhibits.sentences.curves import conservative_meaning, conservative_notes
+from analysis.exhibits.sentences.curves import cautions_explained, rough_limits
 from analysis.exhibits.tables.text import (
     decimal_text,
     interval_text,
@@ -128,7 +128,7 @@ def _differences(rows: pd.DataFrame, confidence: float) -> Exhibit | None:
         f"Differences between the {what} (accuracy per doubling of the text) of every two curves or, where studies are "
         "compared, of every two curves of different studies, over the sizes that both have."
     )
-    about = " ".join([about, *conservative_notes(rows.assign(pair=pair), "pair")])
+    about = " ".join([about, *rough_limits(rows.assign(pair=pair), "pair")])
     alpha = f"{ALPHA:g}".removeprefix("0")
     definitions = {
         f"{confidence:.0%} interval": "For new samples of text and new initialisations, on these pairs.",
@@ -136,7 +136,7 @@ def _differences(rows: pd.DataFrame, confidence: float) -> Exhibit | None:
         f"below {alpha}.",
         "p (equivalence)": f"Of the test that the {what} differ by at most {rows['margin'].iloc[0]:g} per doubling, "
         "corrected alike; small where they do.",
-        **conservative_meaning(rows, confidence),
+        **cautions_explained(rows, confidence),
     }
     return Exhibit(
         COMPARISONS, heading, about, table, cells={"difference": slope_text}, charts=charts,

@@ -32,15 +32,15 @@ from tests.support.independent_studies import ALIKE, TWO_VALUED, UNRELATED, Inde
 def test_limits_are_those_of_the_tables(name):
     study = DESIGNS[name].draw(np.random.default_rng(1))
     judged = judgements_of(study)
-    _, limits, conservatives = Limits(judged).of(outcome_of(study), CONFIG)
+    _, limits, cautions = Limits(judged).of(outcome_of(study), CONFIG)
     tables = {"slope": fitted_slopes(judged, units_of(judged.pairs), CONFIG)[0][1]}
     tables["difference"] = compare_slopes(judged, CONFIG)
     assert tables["difference"]["paired"].all() == (name == "4x5 same texts")
     for (quantity, question), ends in limits.items():
         for column, of in zip(QUESTIONS[question], ends, strict=True):
             np.testing.assert_allclose(of, tables[quantity][column], rtol=1e-9, atol=1e-12)
-    for quantity, of in conservatives.items():
-        assert (of == (tables[quantity]["conservative"] != "")).all()
+    for quantity, of in cautions.items():
+        assert (of == (tables[quantity]["caution"] != "")).all()
         assert of.any() == ("overlap" in name or "ceiling" in name)
 
 

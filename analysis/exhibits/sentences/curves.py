@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from analysis.curves.designs import OVERLAP_LIMIT, SAME_TEXT, design_of
-from analysis.curves.groups import FEW
+from analysis.curves.groups import CONSERVATIVE, FEW, ROUGH
 from analysis.exhibits.tables.slopes import architecture
 from analysis.exhibits.tables.text import accuracy_text, title
 from analysis.study.collect import OF_TEXT, PIECES
@@ -103,31 +103,44 @@ def in_text(name: str) -> str:
 
 
 def slope_notes(table: pd.DataFrame) -> list[str]:
-    """Return the notes on the curves of a `slope_table`, and those of `conservative_notes`."""
-    notes = sorted({f"{group}: {note}." for group, note in table[["group", "note"]].to_numpy() if note})
-    return [*notes, *conservative_notes(table)]
+    """Return the notes on the curves of a `slope_table`, and those of `rough_limits`."""
+    notes = []
+    for (group, note), of in table[table["note"] != ""].groupby(["group", "note"], sort=True):
+        whole = len(of) == (table["group"] == group).sum()
+        notes.append(f"{group}{'' if whole else f', {_of_units(of, table, group)}'}: {note}.")
+    return [*notes, *rough_limits(table)]
 
 
-def conservative_notes(table: pd.DataFrame, curve: str = "group") -> list[str]:
-    """Name the limits that are conservative because few judgements differ; what all of a curve's are is in its note.
+def rough_limits(table: pd.DataFrame, curve: str = "group") -> list[str]:
+    """Name the limits that rest on few judgements; what all of a curve's limits are is in its note.
 
     `table`: a `slope_table`, or rows of compare_slopes; the column `curve` names the curves.
     """
-    few = table[table["conservative"] == FEW] if "conservative" in table else table.iloc[:0]
-    notes = []
-    for name, of in few.groupby(curve, sort=False):
-        names = [in_text(unit) for unit in of["name"]]
-        named = joined(names) if len(names) <= MOST_NAMED else f"{len(of)} of {(table[curve] == name).sum()}"
-        notes.append(f"{name}: limits of {named} are conservative: {FEW}.")
-    return notes
+    rough = table[table["caution"].str.startswith(ROUGH)] if "caution" in table else table.iloc[:0]
+    return [
+        f"{name}: limits of {_of_units(of, table, name, curve)} are rough: {FEW}."
+        for name, of in rough.groupby(curve, sort=False)
+    ]
 
 
-def conservative_meaning(table: pd.DataFrame, confidence: float) -> dict[str, str]:
-    """Return what conservative limits are, where some of a `slope_table` or of compare_slopes are conservative."""
-    if "conservative" not in table or (table["conservative"] == "").all():
-        return {}
+def _of_units(rows: pd.DataFrame, table: pd.DataFrame, name: Any, curve: str = "group") -> str:
+    """Name the units of a curve's `rows`, or count them: "binding and islands", "5 of 67"."""
+    if len(rows) <= MOST_NAMED:
+        return joined([in_text(unit) for unit in rows["name"]])
+    return f"{len(rows)} of {(table[curve] == name).sum()}"
+
+
+def cautions_explained(table: pd.DataFrame, confidence: float) -> dict[str, str]:
+    """Return what the cautions in a `slope_table` or in rows of compare_slopes mean."""
     level = f"{confidence:.0%}"
-    return {"Conservative": f"Limits that hold the truth in {level} of studies or more, where others do in {level}."}
+    meanings = {
+        CONSERVATIVE: f"Limits that hold the truth in {level} of studies or more, where others do in {level}.",
+        ROUGH: "Limits that rest on few wrong, or right, judgements. Where accuracy is the same at all sizes, they "
+        "hold the truth in nearly all studies; where it changes, studies that happen to have so few hold it in fewer "
+        f"than {level}.",
+    }
+    known = table["caution"] if "caution" in table else pd.Series(dtype=str)
+    return {kind.capitalize(): text for kind, text in meanings.items() if known.str.startswith(kind).any()}
 
 
 def left_out(problems: pd.DataFrame, where: str) -> list[str]:

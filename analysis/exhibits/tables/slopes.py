@@ -60,7 +60,7 @@ def slope_table(curves: Curves, pairs: str = ALL_PAIRS, level: str = "phenomenon
     first = ["group", "level", "name", "paradigms", "n_pairs"]
     last = ["slope", "low", "high", "low_new_pairs", "high_new_pairs", "r2", "lack_of_fit", "rank", "rank_low"]
     last += ["rank_high", "onset", "onset_baseline", "intercept", "method", "published_model", "published_slope"]
-    last = [name for name in [*last, "runs", "sizes", "note", "conservative"] if name in chosen]
+    last = [name for name in [*last, "runs", "sizes", "note", "caution"] if name in chosen]
     table = chosen[first + last].merge(wide, on=["group", "level", "name"], how="left")
     order = pd.DataFrame(
         {"group": pd.factorize(table["group"])[0], "level": table["level"] != "overall", "slope": -table["slope"]}

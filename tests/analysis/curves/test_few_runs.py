@@ -44,7 +44,7 @@ def test_the_line_is_of_the_other_sizes_and_accuracies_are_of_all(judged):
     assert row["slope"] == pytest.approx(np.polyfit(np.log2([1000, 2000, 4000]), means, 1)[0], rel=1e-6)
     assert curves.lines["words"].max() == pytest.approx(4000)
     assert row["high"] - row["low"] < overall(every)["high"] - overall(every)["low"]
-    assert overall(every)["note"].endswith("and is wide; analysis.least_runs=2 leaves out such sizes")
+    assert overall(every)["note"].endswith("and is conservative; analysis.least_runs=2 leaves out such sizes")
 
 
 def test_sentences_name_the_sizes_of_the_line(judged):

@@ -1,0 +1,135 @@
+"""Limits that do not hold the truth in about 95% of studies: of few judgements, of shared text, with a run alone."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis.config import CurvesConfig
+from analysis.curves.comparisons import compare_slopes
+from analysis.curves.groups import CONSERVATIVE, FEW, LONE, ROUGH, fitted_slopes
+from analysis.curves.intervals import NOTHING_VARIES
+from analysis.curves.units import units_of
+from analysis.exhibits.sentences.curves import cautions_explained, rough_limits, slope_notes
+from tests.support.judged_runs import judged_from, judged_groups
+
+CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=50, seed=1)
+FEW_LIMITS = f"{ROUGH}: {FEW}"
+SIZES = [1000, 1000, 2000, 2000, 4000, 4000]
+
+
+def slopes(judged, **of_units):
+    units = replace(units_of(judged.pairs), **of_units)
+    ((_, table),) = fitted_slopes(judged, units, CONFIG)
+    return table
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "reason"),
+    [
+        ([0.98] * 6, FEW_LIMITS),  # of 200 judgements at a size 4 are wrong
+        ([0.02] * 6, FEW_LIMITS),
+        ([1.0] * 6, FEW_LIMITS),
+        ([0.98, 0.97, *[1.0] * 4], ""),  # 5 at one size
+        ([0.98, 0.98, 0.02, 0.02, 0.5, 0.5], ""),
+    ],
+)
+def test_fewer_than_five_wrong_judgements_at_every_size(accuracies, reason):
+    judged = judged_from(accuracies, SIZES, [1, 2] * 3)
+    assert set(slopes(judged)["caution"]) == {reason}
+    assert set(slopes(judged, differences=True)["caution"]) == {""}
+
+
+def test_an_unknown_number_of_pairs_is_not_few():
+    judged = judged_from([1.0, 0.9] * 3, SIZES, [1, 2] * 3, pairs=1)
+    unknown = judged.pairs.drop(columns="pair_id").assign(n_pairs=np.nan)
+    for n_pairs, reason in ((np.nan, ""), (20, FEW_LIMITS)):
+        table = slopes(replace(judged, pairs=unknown.assign(n_pairs=n_pairs), outcome=np.full((6, 1), 0.99)))
+        assert set(table["caution"]) == {reason}
+
+
+def test_runs_that_do_not_show_all_of_the_variance():
+    judged = judged_from([0.5, 0.6, 0.6, 0.7, 0.7, 0.8], SIZES, [1, 2] * 3)
+    shared = slopes(replace(judged, runs=judged.runs.assign(overlap=[0.1, 0.1, 0.3, 0.3, 0.6, 0.6])))
+    assert set(shared["caution"]) == {"conservative: samples of a size share up to 60% of their text"}
+    assert set(shared["note"]) == {
+        "samples of a size share up to 60% of their text: limits widened for new text, and conservative"
+    }
+    alone = judged_from([0.5, 0.6, 0.6, 0.7, 0.8], SIZES[:5], [1, 2, 1, 2, 1])
+    assert set(slopes(alone)["caution"]) == {f"{CONSERVATIVE}: {LONE}"}
+    assert set(slopes(judged_from([0.5, 0.6, 0.8], [1000, 2000, 4000], [1] * 3))["caution"]) == {""}
+    none = slopes(judged_from([1.0, 1.0], [1000, 2000], [1] * 2))
+    assert none["low"].isna().all()
+    assert set(none["caution"]) == {""}
+
+
+def test_a_difference_is_conservative_if_one_of_its_slopes_is():
+    sizes = [1000] * 3 + [2000] * 3 + [4000] * 3
+    judged = judged_groups({"a": ([0.999] * 9, sizes), "b": ([0.7] * 9, sizes), "c": ([0.6] * 9, sizes)})
+    table = compare_slopes(judged, CONFIG)
+    reasons = table.groupby(["group", "other"])["caution"].agg(set).to_dict()
+    assert reasons == {("a", "b"): {FEW_LIMITS}, ("a", "c"): {FEW_LIMITS}, ("b", "c"): {""}}
+    (note,) = rough_limits(table.assign(pair=table["group"] + " − " + table["other"]).iloc[:5], "pair")
+    assert note.startswith("a − b: limits of 5 of 5 are rough")
+
+
+def test_notes_name_a_few_units_and_count_many():
+    table = pd.DataFrame({
+        "group": ["lstm"] * 6 + ["txl"], "note": [""] * 6 + ["nested"],
+        "name": ["overall", "npi_licensing", "island_effects", "binding", "ellipsis", "quantifiers", "overall"],
+        "caution": ["", FEW_LIMITS, FEW_LIMITS, "", "", "", "conservative: it is"],
+    })  # fmt: skip
+    assert slope_notes(table) == [
+        "txl: nested.",
+        f"lstm: limits of NPI licensing and island effects are rough: {FEW}.",
+    ]
+    assert rough_limits(table.assign(caution=FEW_LIMITS))[0].startswith("lstm: limits of 6 of 6 are")
+    assert rough_limits(table.drop(columns="caution")) == []
+
+
+def test_cautions_are_explained_where_they_are_given():
+    table = pd.DataFrame({"caution": [FEW_LIMITS, "", f"{CONSERVATIVE}: {LONE}"]})
+    meanings = cautions_explained(table, 0.9)
+    assert list(meanings) == ["Conservative", "Rough"]
+    assert meanings["Conservative"] == "Limits that hold the truth in 90% of studies or more, where others do in 90%."
+    assert list(cautions_explained(table.iloc[:2], 0.9)) == ["Rough"]
+    assert cautions_explained(table.iloc[1:2], 0.9) == cautions_explained(table[[]], 0.9) == {}
+
+
+def test_wrong_judgements_are_counted_over_paradigms_of_different_numbers():
+    """Of 10 pairs none is wrong, of 1,000 pairs 8 at each size: 8, though their mean accuracy times 2,020 is 4."""
+    pairs = pd.DataFrame({"phenomenon": "p", "paradigm": ["p_1"] * 10 + ["p_2"] * 1000})
+    pairs["pair_id"] = [f"{i}" for i in range(1010)]
+    outcome = np.ones((6, 1010), dtype=np.float32)
+    outcome[:, 10:14] = 0
+    judged = judged_from([1.0] * 6, SIZES, [1, 2] * 3)
+    flat = np.zeros(outcome.shape, dtype=bool)
+    table = slopes(replace(judged, pairs=pairs, outcome=outcome, unk=flat, tie=flat))
+    assert table.set_index("name")["caution"].to_dict() == {"overall": "", "p": "", "p_1": FEW_LIMITS, "p_2": ""}
+
+
+def test_a_difference_from_a_curve_of_lone_runs_has_no_caution():
+    sizes = [1000] * 3 + [2000] * 3 + [4000] * 3
+    judged = judged_groups({"a": ([0.7] * 9, sizes), "b": ([0.6] * 3, [1000, 2000, 4000])})
+    assert set(compare_slopes(judged, CONFIG)["caution"]) == {""}
+
+
+@pytest.mark.parametrize("accuracies", [[1.0] * 6, [0.6, 0.6, 0.7, 0.7, 0.62, 0.62]])
+def test_no_interval_where_nothing_varies_and_the_number_of_pairs_is_not_known(accuracies):
+    """Floating-point numbers made intervals as narrow as 1e-15 of it, all of which lay above 0."""
+    judged = judged_from(accuracies, SIZES, [1, 2] * 3, pairs=1)
+    unknown = judged.pairs.drop(columns="pair_id").assign(n_pairs=np.nan)
+    other = replace(judged, pairs=unknown, outcome=np.array(accuracies)[:, None])
+    table = slopes(other)
+    assert table[["low", "high"]].isna().all(axis=None)
+    assert set(table["note"]) == {NOTHING_VARIES}
+    assert slope_notes(table) == [f"lstm: {NOTHING_VARIES}."]
+    known = slopes(replace(other, pairs=unknown.assign(n_pairs=100)))
+    assert (known["high"] - known["low"] > 0.001).all()
+    twice = pd.concat([judged.runs, judged.runs.assign(group="txl")])
+    twice.index = [f"run{i}" for i in range(12)]
+    both = replace(other, runs=twice.assign(study="s"), outcome=np.concatenate([other.outcome] * 2))
+    differences = compare_slopes(both, CONFIG)
+    assert differences[["low", "p", "p_equivalent"]].isna().all(axis=None)
+    assert set(differences["note"]) == {NOTHING_VARIES}
