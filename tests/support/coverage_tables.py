@@ -118,22 +118,20 @@ def designs_coverage() -> str:
         cells = []
         for kind in kinds:
             part = of[(of["quantity"] == kind[0]) & (of["question"] == kind[1])]
-            mark = (
-                r"\*" if (part["conservative"] >= 0.5).all() else r"(\*)" if (part["conservative"] >= 0.5).any() else ""
-            )
+            mark = r"\*" if (part["caution"] >= 0.5).all() else r"(\*)" if (part["caution"] >= 0.5).any() else ""
             cells.append(f"{100 * part['covered'].min():.1f} to {100 * part['covered'].max():.1f} {mark}".strip())
         lines.append(f"| {design} | {' | '.join(cells)} |")
     default = table[~table["design"].str.endswith("least_runs=1")]
-    marked = default["conservative"] >= 0.5
-    plain, wide = default[~marked], default[marked]["covered"]
+    marked = default["caution"] >= 0.5
+    plain, careful = default[~marked], default[marked]["covered_caution"]
     right, studies = (plain["covered"] * plain["studies"]).round(), plain["studies"]
     more, less = plain["covered"] > 0.97, plain["covered"] < 0.93
     surely_more = plain[binom.sf(right - 1, studies, 0.97) < 0.025]
     surely_less = (binom.cdf(right, studies, 0.93) < 0.025).sum()
     text = (
-        f"{table['studies'].min():,} studies a design. Of the {len(default):,} default intervals the report calls "
-        f"{len(wide)} conservative, in half of the studies or more (\\*: all seven units, (\\*): some); they hold the "
-        f"truth in {wide.min():.1%} to {wide.max():.1%}. Of the other {len(plain):,}, "
+        f"{table['studies'].min():,} studies a design. Of the {len(default):,} default intervals {len(careful)} come "
+        "with a caution in half of the studies or more (\\*: of all seven units, (\\*): some); in these studies they "
+        f"hold the truth in {careful.min():.1%} to {careful.max():.1%}. Of the other {len(plain):,}, "
         f"{len(plain) - more.sum() - less.sum():,} hold it in 93 to 97%, {more.sum()} in more (at most "
         f"{plain['covered'].max():.1%}), {less.sum()} in less (at least {plain['covered'].min():.1%}); by more than "
         f"these studies' error {len(surely_more)} in more ({surely_more['design'].str.contains('x2').sum()} with two "
