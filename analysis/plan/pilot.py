@@ -27,6 +27,8 @@ from eval.published import read_published
 from pairscale.errors import ConfigError, RunError
 from pairscale.sizes import parse_size
 
+NOTHING = 1e-20  # a variance of accuracies that is 0 but for rounding
+
 
 @dataclass(frozen=True)
 class Basis:
@@ -80,8 +82,8 @@ def stated(config: AnalysisConfig, x: float) -> Basis:
 def from_pilot(config: AnalysisConfig) -> Basis:
     """Estimate it from the runs of `config.pilot`.
 
-    Raises RunError for a study that cannot be read or has no two runs at any size, ConfigError for an unknown unit or
-    curve, or no two of them where the goal compares two, and as `_scored`.
+    Raises RunError for a study that cannot be read or has no two runs at any size that differ, ConfigError for an
+    unknown unit or curve, or no two of them where the goal compares two, and as `_scored`.
     """
     study = collect(config.paths.runs, str(config.pilot))
     judged = judgements(study, _scored(study, config), config.analysis.method, config.ties)
@@ -98,6 +100,10 @@ def from_pilot(config: AnalysisConfig) -> Basis:
     units = scoped_units(judged.pairs, direct) if config.goal == ABLATION else units_of(judged.pairs)
     unit = only_unit(units, plan.unit)
     spread, about = _of_groups(judged, unit, config)
+    if spread.total.variance < NOTHING:
+        of = "differences between paired runs" if config.goal in (DIFFERENCE, ABLATION) else "accuracies of runs"
+        equal = f"{of} of a size are all the same in plan.unit={plan.unit}"
+        raise RunError(f"pilot={config.pilot}: {equal}: nothing shows how runs differ")
     if plan.gain is not None:
         spread = replace(spread, gain=plan.gain)
     shared = judged.runs[judged.runs["overlap"].fillna(0) > 0]
@@ -248,7 +254,7 @@ def _of_groups(judged: Judgements, units: Units, config: AnalysisConfig) -> tupl
 
 
 def _two(judged: Judgements, groups: list[str], config: AnalysisConfig) -> tuple[str, str | None]:
-    """Return the two curves that are compared; the second is None where the pilot has one."""
+    """Return the two curves that are compared; the second is None where the pilot has one. Raises ConfigError."""
     plan = config.plan
     if config.goal == ABLATION and plan.group is None:
         kinds = comparisons(judged.runs)
@@ -257,6 +263,9 @@ def _two(judged: Judgements, groups: list[str], config: AnalysisConfig) -> tuple
             return chosen[0].group, chosen[0].other
     first = plan.group or groups[0]
     others = [group for group in groups if group != first]
+    if plan.other == first:
+        allowed = ", ".join([*others, "null"])
+        raise ConfigError(f"plan.other={first}: the curve that it is compared with is {first} too; allowed: {allowed}")
     return first, plan.other or (others[0] if others else None)
 
 

@@ -76,6 +76,27 @@ def test_units_and_runs_that_a_pilot_lacks_are_named(folder):
         spread_of(np.zeros((3, len(of.pairs))), design_of(alone), only_unit(units, "overall"))
 
 
+def test_a_curve_is_not_compared_with_itself(folder):
+    words = ["experiment=blimp_small", "pilot=simulated", "effect=0.01", f"paths.runs={folder / 'runs'}"]
+    message = r"plan\.other=lstm_tiny: the curve that it is compared with is lstm_tiny too; allowed: txl_tiny, null"
+    for group in ("lstm_tiny", "null"):  # null: the first curve
+        with pytest.raises(ConfigError, match=message):
+            from_pilot(compose("plan", [*words, "goal=difference", f"plan.group={group}", "plan.other=lstm_tiny"]))
+
+
+@pytest.mark.parametrize(
+    ("goal", "what"), [("slope", "accuracies of runs"), ("difference", "differences between pair")]
+)
+def test_a_pilot_whose_runs_do_not_differ_is_refused(tmp_path, goal, what):
+    for folder in SimulatedStudy(pairs=10, sizes=("125k", "250k"), seeds=(1, 2)).write(tmp_path):
+        if folder.path.name.endswith("-s2"):
+            first = folder.path.with_name(folder.path.name.replace("-s2", "-s1"))
+            shutil.copytree(first / "scores", folder.path / "scores", dirs_exist_ok=True)
+    words = ["experiment=blimp_small", "pilot=simulated", "effect=0.01", f"paths.runs={tmp_path}", f"goal={goal}"]
+    with pytest.raises(RunError, match=f"pilot=simulated: {what}.* of a size are all the same in plan.unit=overall: "):
+        from_pilot(compose("plan", words))
+
+
 def test_a_pilot_on_some_of_the_pairs_is_read_and_of_several_the_planned_ones(tmp_path):
     SimulatedStudy(pairs=10, sizes=("125k", "250k"), seeds=(1, 2)).write(tmp_path)
 
