@@ -21,6 +21,7 @@ from rich.console import Console
 from analysis.config import AnalysisConfig
 from analysis.curves.ablations.matching import CONTROL, NONE, REMOVE
 from analysis.curves.designs import OVERLAP_LIMIT
+from analysis.exhibits.sentences.curves import plural
 from analysis.plan.check import Check, lines_of
 from analysis.plan.config import ABLATION, DIFFERENCE, PEOPLE, SLOPE, check_goal
 from analysis.plan.grids import Cost, Grid, candidates, cost_of, pareto
@@ -242,12 +243,18 @@ def _of_pilot(config: AnalysisConfig, basis: Basis) -> str:
     of, total = basis.spread, basis.spread.total
     change = f"x{math.exp(total.slope / 2):.2f} with each doubling" if total.slope else "the same at all sizes"
     change = "that of each size by itself" if total.shape else change
+    at = plural(round(2**total.x), "word")
+    chance = f", of which chance in single judgements gives {math.sqrt(of.chance):.4f}"
+    if of.chance > total.variance:
+        where = " at this size" if total.slope or total.shape else ""
+        chance = f"; chance in single judgements alone would give {math.sqrt(of.chance):.4f}"
+        chance += f", so the pilot shows no further spread between runs{where}"
     factor = math.sqrt(total.upper(config.plan.upper))
     return (
         f"Pilot: {config.pilot}, {basis.about}. Standard deviation between runs {math.sqrt(total.variance):.4f} at "
-        f"{2**total.x:,.0f} words, {change} (changes count if a likelihood-ratio test shows them at 5%), of "
-        f"which chance in single judgements gives {math.sqrt(of.chance):.4f}; {total.degrees:.0f} degrees of freedom: "
-        f"its upper limit ({config.plan.upper:.0%}, one-sided) is x{factor:.2f}. {of.paradigms} paradigms."
+        f"{at}, {change} (changes count if a likelihood-ratio test shows them at 5%){chance}; "
+        f"{total.degrees:.0f} degrees of freedom: its upper limit ({config.plan.upper:.0%}, one-sided) is x{factor:.2f}"
+        f". {of.paradigms} paradigms."
     )
 
 

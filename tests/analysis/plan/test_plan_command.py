@@ -275,6 +275,16 @@ def test_grids_whose_accuracies_would_leave_the_scale_are_left_out(folder):
     assert {*table["training sizes"]} == {"125k to 500k (3)"}
 
 
+def test_chance_that_exceeds_the_spread_between_runs_is_no_part_of_it(tmp_path):
+    SimulatedStudy(name="few", models=("lstm_tiny",), sizes=("125k",), pairs=2).write(tmp_path / "runs")
+    words = ("experiment=blimp_small", "effect=0.01", "pilot=few", "plan.simulations=0", "plan.seeds=[3]")
+    done = plan(tmp_path, *words)
+    assert done.returncode == 0, done.stderr
+    text = " ".join(done.stdout.split())
+    assert re.search(r"at 125,000 words, the same at all sizes \(.*?\); chance in single judgements alone would", text)
+    assert ", so the pilot shows no further spread between runs; 1" in text
+
+
 @pytest.mark.slow
 def test_no_grid_suffices(folder):
     done = plan(folder, "experiment=blimp_small", "effect=0.0001", "spread=0.05", *QUICK)
