@@ -14,6 +14,7 @@ from analysis.curves.designs import Design, design_of, is_trajectory, same_text,
 from analysis.curves.units import Units, paradigm_accuracies, units_of
 from analysis.curves.variance import Array
 from analysis.curves.words_to_people import people_accuracy, published_people
+from analysis.exhibits.sentences.curves import plural
 from analysis.measures.ablations import direct_paradigms
 from analysis.measures.accuracies import OVERALL
 from analysis.plan.config import ABLATION, DIFFERENCE, PEOPLE
@@ -73,8 +74,8 @@ def stated(config: AnalysisConfig, x: float) -> Basis:
     between = " of a difference between two models" if groups != 1 else ""
     about = (
         f"Stated: runs of a size have a standard deviation of {spread:g} (accuracy), apart from chance in single "
-        f"judgements; {paradigms} paradigms, accuracy {plan.accuracy:g} at the smallest size. Variance{between} "
-        f"{spread**2 * groups:.3g}. Nothing says how sure these numbers are."
+        f"judgements; {plural(paradigms, 'paradigm')}, accuracy {plan.accuracy:g} at the smallest size. "
+        f"Variance{between} {spread**2 * groups:.3g}. Nothing says how sure these numbers are."
     )
     return Basis(of, about, {})
 

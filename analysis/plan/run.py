@@ -120,7 +120,7 @@ class Experiment:
         named = axes.get("sample.size", [])
         least = 1 if config.goal == ABLATION else LEAST_SIZES
         if len(named) < least:
-            has = f"has {len(named)} sizes" if named else "has no axis of sizes"
+            has = f"has {plural(len(named), 'size')}" if named else "has no axis of sizes"
             raise ConfigError(f"experiment={name}: {has} (sample.size); goal={config.goal} needs at least {least}")
         rest = [one for one in given if not one.startswith("seed=")]
         runs = {run_id(of): of for _, of in expected_points(name, [*rest, "seed=1"])}
@@ -212,7 +212,8 @@ def _possible(goal: str, effect: float, grids: Sequence[Grid], spread: Spread) -
     first = next(filter(None, reasons), "")
     if not possible:
         raise ConfigError(f"goal={goal}, effect={effect}: {first}; must lie between 0 and 1")
-    number = f"{len(grids) - len(possible)} of {len(grids)} grids are left out"
+    less = len(grids) - len(possible)
+    number = f"{less} of {len(grids)} grids {'is' if less == 1 else 'are'} left out"
     return possible, [f"{number}: {first}, outside 0 to 1."] if first else []
 
 
@@ -253,8 +254,8 @@ def _of_pilot(config: AnalysisConfig, basis: Basis) -> str:
     return (
         f"Pilot: {config.pilot}, {basis.about}. Standard deviation between runs {math.sqrt(total.variance):.4f} at "
         f"{at}, {change} (changes count if a likelihood-ratio test shows them at 5%){chance}; "
-        f"{total.degrees:.0f} degrees of freedom: its upper limit ({config.plan.upper:.0%}, one-sided) is x{factor:.2f}"
-        f". {of.paradigms} paradigms."
+        f"{plural(round(total.degrees), 'degree')} of freedom: its upper limit ({config.plan.upper:.0%}, one-sided) is "
+        f"x{factor:.2f}. {plural(of.paradigms, 'paradigm')}."
     )
 
 

@@ -129,7 +129,9 @@ def test_a_pilot_on_some_of_the_pairs_is_read_and_of_several_the_planned_ones(tm
 )
 def test_a_stated_unit_has_the_paradigms_that_are_published(words, paradigms):
     config = compose("plan", ["experiment=blimp_small", "effect=0.01", "spread=0.01", *words])
-    assert stated(config, 17.0).spread.paradigms == paradigms
+    basis = stated(config, 17.0)
+    assert basis.spread.paradigms == paradigms
+    assert f"judgements; {paradigms} paradigm{'s' if paradigms > 1 else ''}, accuracy" in basis.about
 
 
 def test_people_are_as_accurate_in_a_stated_phenomenon_as_in_its_paradigms():
@@ -275,14 +277,15 @@ def test_grids_whose_accuracies_would_leave_the_scale_are_left_out(folder):
     assert {*table["training sizes"]} == {"125k to 500k (3)"}
 
 
-def test_chance_that_exceeds_the_spread_between_runs_is_no_part_of_it(tmp_path):
+def test_chance_that_exceeds_the_spread_between_runs_is_no_part_of_it_and_one_degree_is_singular(tmp_path):
     SimulatedStudy(name="few", models=("lstm_tiny",), sizes=("125k",), pairs=2).write(tmp_path / "runs")
     words = ("experiment=blimp_small", "effect=0.01", "pilot=few", "plan.simulations=0", "plan.seeds=[3]")
     done = plan(tmp_path, *words)
     assert done.returncode == 0, done.stderr
     text = " ".join(done.stdout.split())
     assert re.search(r"at 125,000 words, the same at all sizes \(.*?\); chance in single judgements alone would", text)
-    assert ", so the pilot shows no further spread between runs; 1" in text
+    assert ", so the pilot shows no further spread between runs; 1 degree of freedom: its" in text
+    assert "6 paradigms." in text
 
 
 @pytest.mark.slow
@@ -306,7 +309,7 @@ def test_no_grid_suffices(folder):
             "effect=1.0: with goal=people",
         ),
         (["effect=0.01", "spread=0.01"], "experiment=null: name the experiment"),
-        (["experiment=blimp_small", "effect=0.01", "spread=0.01", "sample.size=1M"], "has 1 sizes"),
+        (["experiment=blimp_small", "effect=0.01", "spread=0.01", "sample.size=1M"], "has 1 size (sample.size)"),
         (["experiment=blimp_small", "effect=0.01", "pilot=alone"], "pilot=alone: no two runs at any size of"),
         (["experiment=blimp_small", "effect=0.01", "pilot=nowhere"], "nowhere"),
         (["experiment=blimp_small", "effect=0.01", "pilot=simulated", "plan.group=x"], "plan.group=x: no such curve"),
