@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from analysis.config import CurvesConfig
-from analysis.curves.designs import Design, design_of, shares_text, sizes_of_few, slope_weights
+from analysis.curves.designs import Design, design_of, is_trajectory, shares_text, sizes_of_few, slope_weights
 from analysis.curves.intervals import (
     NOTHING_VARIES,
     Errors,
@@ -101,12 +101,23 @@ def with_least_runs(judged: Judgements, least: int) -> Judgements:
 
 
 def few_notes(runs: pd.DataFrame, least: int) -> list[str]:
-    """Say which sizes no line is fitted to."""
-    return [
+    """Say which sizes no line is fitted to, and which groups keep sizes of fewer runs than `least`.
+
+    Where sizes of one run are kept, the note on the interval says so (`interval_method`).
+    """
+    few = sizes_of_few(runs, least)
+    notes = [
         f"{group}: {'one run' if least == 2 else f'fewer than {least} runs'} at {named(sizes)}: shown, but no part of "
         f"its slope (analysis.least_runs={least})."
-        for group, sizes in sizes_of_few(runs, least).items()
+        for group, sizes in few.items()
     ]
+    for group, part in runs.groupby("group", sort=False):
+        counts = part["size"].value_counts()
+        if least > 2 and group not in few and len(counts) > 1 and counts.min() < least and not is_trajectory(part):
+            notes.append(
+                f"{group}: analysis.least_runs={least} would leave fewer than two sizes, so no size is left out."
+            )
+    return notes
 
 
 def named(sizes: Sequence[str]) -> str:

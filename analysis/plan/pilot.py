@@ -11,9 +11,11 @@ import pandas as pd
 from analysis.config import AnalysisConfig
 from analysis.curves.ablations.matching import DIRECT, REST, SAME, TREATMENT_CONTROL, comparisons, paired, scoped_units
 from analysis.curves.designs import Design, design_of, is_trajectory, same_text, slope_weights
+from analysis.curves.intervals import ROUNDING
 from analysis.curves.units import Units, paradigm_accuracies, units_of
 from analysis.curves.variance import Array
 from analysis.curves.words_to_people import people_accuracy, published_people
+from analysis.exhibits.sentences.curves import plural
 from analysis.measures.ablations import direct_paradigms
 from analysis.measures.accuracies import OVERALL
 from analysis.plan.config import ABLATION, DIFFERENCE, PEOPLE
@@ -71,8 +73,8 @@ def stated(config: AnalysisConfig, x: float) -> Basis:
     between = " of a difference between two models" if groups != 1 else ""
     about = (
         f"Stated: runs of a size have a standard deviation of {spread:g} (accuracy), apart from chance in single "
-        f"judgements; {paradigms} paradigms, accuracy {plan.accuracy:g} at the smallest size. Variance{between} "
-        f"{spread**2 * groups:.3g}. Nothing says how sure these numbers are."
+        f"judgements; {plural(paradigms, 'paradigm')}, accuracy {plan.accuracy:g} at the smallest size. "
+        f"Variance{between} {spread**2 * groups:.3g}. Nothing says how sure these numbers are."
     )
     return Basis(of, about, {})
 
@@ -80,8 +82,8 @@ def stated(config: AnalysisConfig, x: float) -> Basis:
 def from_pilot(config: AnalysisConfig) -> Basis:
     """Estimate it from the runs of `config.pilot`.
 
-    Raises RunError for a study that cannot be read or has no two runs at any size, ConfigError for an unknown unit or
-    curve, or no two of them where the goal compares two, and as `_scored`.
+    Raises RunError for a study that cannot be read or has no two runs at any size that differ, ConfigError for an
+    unknown unit or curve, or no two of them where the goal compares two, and as `_scored`.
     """
     study = collect(config.paths.runs, str(config.pilot))
     judged = judgements(study, _scored(study, config), config.analysis.method, config.ties)
@@ -98,6 +100,10 @@ def from_pilot(config: AnalysisConfig) -> Basis:
     units = scoped_units(judged.pairs, direct) if config.goal == ABLATION else units_of(judged.pairs)
     unit = only_unit(units, plan.unit)
     spread, about = _of_groups(judged, unit, config)
+    if spread.total.variance < ROUNDING:
+        of = "differences between paired runs" if config.goal in (DIFFERENCE, ABLATION) else "accuracies of runs"
+        equal = f"{of} of a size are all the same in plan.unit={plan.unit}"
+        raise RunError(f"pilot={config.pilot}: {equal}: nothing shows how runs differ")
     if plan.gain is not None:
         spread = replace(spread, gain=plan.gain)
     shared = judged.runs[judged.runs["overlap"].fillna(0) > 0]
@@ -248,7 +254,7 @@ def _of_groups(judged: Judgements, units: Units, config: AnalysisConfig) -> tupl
 
 
 def _two(judged: Judgements, groups: list[str], config: AnalysisConfig) -> tuple[str, str | None]:
-    """Return the two curves that are compared; the second is None where the pilot has one."""
+    """Return the two curves that are compared; the second is None where the pilot has one. Raises ConfigError."""
     plan = config.plan
     if config.goal == ABLATION and plan.group is None:
         kinds = comparisons(judged.runs)
@@ -257,6 +263,9 @@ def _two(judged: Judgements, groups: list[str], config: AnalysisConfig) -> tuple
             return chosen[0].group, chosen[0].other
     first = plan.group or groups[0]
     others = [group for group in groups if group != first]
+    if plan.other == first:
+        allowed = ", ".join([*others, "null"])
+        raise ConfigError(f"plan.other={first}: the curve that it is compared with is {first} too; allowed: {allowed}")
     return first, plan.other or (others[0] if others else None)
 
 

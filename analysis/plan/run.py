@@ -21,6 +21,7 @@ from rich.console import Console
 from analysis.config import AnalysisConfig
 from analysis.curves.ablations.matching import CONTROL, NONE, REMOVE
 from analysis.curves.designs import OVERLAP_LIMIT
+from analysis.exhibits.sentences.curves import plural
 from analysis.plan.check import Check, lines_of
 from analysis.plan.config import ABLATION, DIFFERENCE, PEOPLE, SLOPE, check_goal
 from analysis.plan.grids import Cost, Grid, candidates, cost_of, pareto
@@ -119,7 +120,7 @@ class Experiment:
         named = axes.get("sample.size", [])
         least = 1 if config.goal == ABLATION else LEAST_SIZES
         if len(named) < least:
-            has = f"has {len(named)} sizes" if named else "has no axis of sizes"
+            has = f"has {plural(len(named), 'size')}" if named else "has no axis of sizes"
             raise ConfigError(f"experiment={name}: {has} (sample.size); goal={config.goal} needs at least {least}")
         rest = [one for one in given if not one.startswith("seed=")]
         runs = {run_id(of): of for _, of in expected_points(name, [*rest, "seed=1"])}
@@ -211,7 +212,8 @@ def _possible(goal: str, effect: float, grids: Sequence[Grid], spread: Spread) -
     first = next(filter(None, reasons), "")
     if not possible:
         raise ConfigError(f"goal={goal}, effect={effect}: {first}; must lie between 0 and 1")
-    number = f"{len(grids) - len(possible)} of {len(grids)} grids are left out"
+    less = len(grids) - len(possible)
+    number = f"{less} of {len(grids)} grids {'is' if less == 1 else 'are'} left out"
     return possible, [f"{number}: {first}, outside 0 to 1."] if first else []
 
 
@@ -242,12 +244,18 @@ def _of_pilot(config: AnalysisConfig, basis: Basis) -> str:
     of, total = basis.spread, basis.spread.total
     change = f"x{math.exp(total.slope / 2):.2f} with each doubling" if total.slope else "the same at all sizes"
     change = "that of each size by itself" if total.shape else change
+    at = plural(round(2**total.x), "word")
+    chance = f", of which chance in single judgements gives {math.sqrt(of.chance):.4f}"
+    if of.chance > total.variance:
+        where = " at this size" if total.slope or total.shape else ""
+        chance = f"; chance in single judgements alone would give {math.sqrt(of.chance):.4f}"
+        chance += f", so the pilot shows no further spread between runs{where}"
     factor = math.sqrt(total.upper(config.plan.upper))
     return (
         f"Pilot: {config.pilot}, {basis.about}. Standard deviation between runs {math.sqrt(total.variance):.4f} at "
-        f"{2**total.x:,.0f} words, {change} (changes count if a likelihood-ratio test shows them at 5%), of "
-        f"which chance in single judgements gives {math.sqrt(of.chance):.4f}; {total.degrees:.0f} degrees of freedom: "
-        f"its upper limit ({config.plan.upper:.0%}, one-sided) is x{factor:.2f}. {of.paradigms} paradigms."
+        f"{at}, {change} (changes count if a likelihood-ratio test shows them at 5%){chance}; "
+        f"{plural(round(total.degrees), 'degree')} of freedom: its upper limit ({config.plan.upper:.0%}, one-sided) is "
+        f"x{factor:.2f}. {plural(of.paradigms, 'paradigm')}."
     )
 
 

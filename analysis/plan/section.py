@@ -127,7 +127,7 @@ def plan_section(plan: Plan) -> TableSection:
         file="plan",
         kind=PLAN,
         extent=f"Planned for: {plan.sought}, in {plan.power:.0%} of studies, with {plan.confidence:.0%} intervals. "
-        f"{len(plan.grids)} grids are compared.",
+        f"{plural(len(plan.grids), 'grid')} {'is' if len(plan.grids) == 1 else 'are'} compared.",
         warnings=list(plan.notes),
         exhibits=[grids_exhibit(plan)],
         methods=methods(plan),

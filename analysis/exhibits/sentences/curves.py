@@ -23,6 +23,7 @@ UNK_LIMIT = 0.05
 TIE_LIMIT = 0.01
 FEW_PAIRS = 20  # pairs of a benchmark or phenomenon below which a warning stands before the findings
 MOST_NAMED = 4  # curves that the lead of a page names
+MOST_SEEDS = 10  # that the extent of a study lists
 TIE_COUNTS = {"wrong": "counts as wrong", "half": "counts half", "right": "counts as right"}
 
 
@@ -52,7 +53,7 @@ def span(first: str, last: str, unit: str) -> str:
 
 
 def extent(runs: pd.DataFrame) -> str:
-    """Describe the runs: "16 runs: 2 curves, 4 sizes from 125k to 1M words, seeds 1 and 2"."""
+    """Describe the runs: "16 runs: 2 curves, 4 sizes from 125k to 1M words, seeds 1 and 2"; many seeds are counted."""
     unit = unit_of(runs)
     sizes = runs.groupby("size")["sample_words"].mean().sort_values().index
     groups = plural(runs["group"].nunique(), "curve")
@@ -60,8 +61,10 @@ def extent(runs: pd.DataFrame) -> str:
         over = f"{plural(len(sizes), 'size')} from {span(sizes[0], sizes[-1], unit)}"
     else:
         over = f"one size, {sized(sizes[0], unit)}"
-    seeds = joined([str(seed) for seed in sorted(runs["seed"].unique())])
-    return f"{plural(len(runs), 'run')}: {groups}, {over}, seed{'s' if runs['seed'].nunique() > 1 else ''} {seeds}"
+    seeds = [str(seed) for seed in sorted(runs["seed"].unique())]
+    listed = f"seed{'s' if len(seeds) > 1 else ''} {joined(seeds)}"
+    named = listed if len(seeds) <= MOST_SEEDS else plural(len(seeds), "seed")
+    return f"{plural(len(runs), 'run')}: {groups}, {over}, {named}"
 
 
 def lead(judged: Judgements) -> str:

@@ -33,6 +33,19 @@ def test_sizes_of_fewer_runs_than_are_asked_for(judged):
     assert few_notes(judged.runs, 1) == []
 
 
+def test_a_number_that_would_leave_no_line_is_said_to_leave_out_nothing(judged):
+    kept = ["a: analysis.least_runs=9 would leave fewer than two sizes, so no size is left out."]
+    assert few_notes(judged.runs, 9) == kept
+    assert few_notes(judged.runs.assign(training="one"), 9) == []  # checkpoints
+    assert few_notes(judged.runs[:3], 9) == []  # one size has no line
+    alone = judged.runs.drop_duplicates("size")
+    assert few_notes(alone, 9) == kept
+    assert few_notes(alone, 2) == []  # the note on the interval: one run a size
+    assert fit_curves(with_least_runs(judged.of_runs([*alone.index]), 2), CONFIG).slopes["note"].unique().tolist() == [
+        "one run a size: the interval rests on how straight the curve is"
+    ]
+
+
 def test_the_line_is_of_the_other_sizes_and_accuracies_are_of_all(judged):
     every = fit_curves(judged, CONFIG)
     curves = fit_curves(with_least_runs(judged, 2), CONFIG, shown=judged)

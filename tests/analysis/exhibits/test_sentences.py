@@ -119,6 +119,14 @@ def test_warnings_name_sizes_with_their_unit():
     assert (sized("16k", "words"), sized("4k sentences", "words")) == ("16k words", "4k sentences")
 
 
+def test_many_seeds_are_counted():
+    one = simulated_judgements().runs.iloc[:1]
+    runs = pd.concat([one.assign(seed=seed) for seed in range(1, 12)])
+    assert extent(runs) == "11 runs: 1 curve, one size, 16k words, 11 seeds"
+    assert extent(runs[:10]).endswith("16k words, seeds 1, 2, 3, 4, 5, 6, 7, 8, 9 and 10")
+    assert extent(one).endswith("16k words, seed 1")
+
+
 def test_lists_of_names_within_a_sentence():
     assert joined(["a", "b", "c"]) == "a, b and c"
     assert (in_text("npi_licensing"), in_text("island_effects")) == ("NPI licensing", "island effects")

@@ -76,6 +76,27 @@ def test_units_and_runs_that_a_pilot_lacks_are_named(folder):
         spread_of(np.zeros((3, len(of.pairs))), design_of(alone), only_unit(units, "overall"))
 
 
+def test_a_curve_is_not_compared_with_itself(folder):
+    words = ["experiment=blimp_small", "pilot=simulated", "effect=0.01", f"paths.runs={folder / 'runs'}"]
+    message = r"plan\.other=lstm_tiny: the curve that it is compared with is lstm_tiny too; allowed: txl_tiny, null"
+    for group in ("lstm_tiny", "null"):  # null: the first curve
+        with pytest.raises(ConfigError, match=message):
+            from_pilot(compose("plan", [*words, "goal=difference", f"plan.group={group}", "plan.other=lstm_tiny"]))
+
+
+@pytest.mark.parametrize(
+    ("goal", "what"), [("slope", "accuracies of runs"), ("difference", "differences between pair")]
+)
+def test_a_pilot_whose_runs_do_not_differ_is_refused(tmp_path, goal, what):
+    for folder in SimulatedStudy(pairs=10, sizes=("125k", "250k"), seeds=(1, 2)).write(tmp_path):
+        if folder.path.name.endswith("-s2"):
+            first = folder.path.with_name(folder.path.name.replace("-s2", "-s1"))
+            shutil.copytree(first / "scores", folder.path / "scores", dirs_exist_ok=True)
+    words = ["experiment=blimp_small", "pilot=simulated", "effect=0.01", f"paths.runs={tmp_path}", f"goal={goal}"]
+    with pytest.raises(RunError, match=f"pilot=simulated: {what}.* of a size are all the same in plan.unit=overall: "):
+        from_pilot(compose("plan", words))
+
+
 def test_a_pilot_on_some_of_the_pairs_is_read_and_of_several_the_planned_ones(tmp_path):
     SimulatedStudy(pairs=10, sizes=("125k", "250k"), seeds=(1, 2)).write(tmp_path)
 
@@ -108,7 +129,9 @@ def test_a_pilot_on_some_of_the_pairs_is_read_and_of_several_the_planned_ones(tm
 )
 def test_a_stated_unit_has_the_paradigms_that_are_published(words, paradigms):
     config = compose("plan", ["experiment=blimp_small", "effect=0.01", "spread=0.01", *words])
-    assert stated(config, 17.0).spread.paradigms == paradigms
+    basis = stated(config, 17.0)
+    assert basis.spread.paradigms == paradigms
+    assert f"judgements; {paradigms} paradigm{'s' if paradigms > 1 else ''}, accuracy" in basis.about
 
 
 def test_people_are_as_accurate_in_a_stated_phenomenon_as_in_its_paradigms():
@@ -254,6 +277,17 @@ def test_grids_whose_accuracies_would_leave_the_scale_are_left_out(folder):
     assert {*table["training sizes"]} == {"125k to 500k (3)"}
 
 
+def test_chance_that_exceeds_the_spread_between_runs_is_no_part_of_it_and_one_degree_is_singular(tmp_path):
+    SimulatedStudy(name="few", models=("lstm_tiny",), sizes=("125k",), pairs=2).write(tmp_path / "runs")
+    words = ("experiment=blimp_small", "effect=0.01", "pilot=few", "plan.simulations=0", "plan.seeds=[3]")
+    done = plan(tmp_path, *words)
+    assert done.returncode == 0, done.stderr
+    text = " ".join(done.stdout.split())
+    assert re.search(r"at 125,000 words, the same at all sizes \(.*?\); chance in single judgements alone would", text)
+    assert ", so the pilot shows no further spread between runs; 1 degree of freedom: its" in text
+    assert "6 paradigms." in text
+
+
 @pytest.mark.slow
 def test_no_grid_suffices(folder):
     done = plan(folder, "experiment=blimp_small", "effect=0.0001", "spread=0.05", *QUICK)
@@ -275,7 +309,7 @@ def test_no_grid_suffices(folder):
             "effect=1.0: with goal=people",
         ),
         (["effect=0.01", "spread=0.01"], "experiment=null: name the experiment"),
-        (["experiment=blimp_small", "effect=0.01", "spread=0.01", "sample.size=1M"], "has 1 sizes"),
+        (["experiment=blimp_small", "effect=0.01", "spread=0.01", "sample.size=1M"], "has 1 size (sample.size)"),
         (["experiment=blimp_small", "effect=0.01", "pilot=alone"], "pilot=alone: no two runs at any size of"),
         (["experiment=blimp_small", "effect=0.01", "pilot=nowhere"], "nowhere"),
         (["experiment=blimp_small", "effect=0.01", "pilot=simulated", "plan.group=x"], "plan.group=x: no such curve"),
