@@ -20,7 +20,7 @@ from scipy.stats import t as student
 from analysis.config import CurvesConfig
 from analysis.curves.designs import SAME_TEXT, design_of, sizes_of
 from analysis.curves.groups import fitted_lines, fitted_slopes, rows_of
-from analysis.curves.intervals import single_judgements
+from analysis.curves.intervals import ROUNDING, single_judgements
 from analysis.curves.units import Units, paradigm_accuracies, units_of
 from analysis.curves.variance import Array, Numbers, weighted_squares
 from analysis.study.baselines import baseline_rows
@@ -71,8 +71,8 @@ def spread_limits(
     `y` (R, U) accuracies; `size` (R,) numbers 0..S-1. Wilson's limits with Student's quantile, of as many trials as
     give the mean its variance (Korn and Graubard 1998; Dean and Pagano 2015); at the ends of the scale they keep a
     width, given `per_trial` (S, U) of chance in single judgements (`inverse_trials`). Each size has its own spread and
-    degrees of freedom; NaN limits at a size of one run, and of runs on the same text. `overlap` (R,): adds the variance
-    by shared text.
+    degrees of freedom; NaN limits at a size of one run, of runs on the same text, and where nothing varies. `overlap`
+    (R,): adds the variance by shared text.
     """
     counts = np.bincount(size)
     means = np.stack([y[size == s].mean(axis=0) for s in range(len(counts))])
@@ -88,7 +88,7 @@ def spread_limits(
     square = np.asarray(student.ppf(0.5 + confidence / 2, degrees) ** 2 * by_runs)
     if per_trial is not None:  # chance in single judgements is known: the normal quantile
         square = np.maximum(square, norm.ppf(0.5 + confidence / 2) ** 2 * per_trial)
-    return means, *wilson_limits(means, square)
+    return means, *wilson_limits(means, np.where(square < ROUNDING, np.nan, square))
 
 
 def wilson_limits(mean: Array, square: Array) -> tuple[Array, Array]:

@@ -8,6 +8,7 @@ import pytest
 
 from analysis.config import CurvesConfig
 from analysis.curves.comparisons import compare_slopes
+from analysis.curves.fit import fit_curves
 from analysis.curves.groups import CONSERVATIVE, FEW, LONE, ROUGH, fitted_slopes
 from analysis.curves.intervals import NOTHING_VARIES
 from analysis.curves.units import units_of
@@ -121,6 +122,8 @@ def test_no_interval_where_nothing_varies_and_the_number_of_pairs_is_not_known(a
     judged = judged_from(accuracies, SIZES, [1, 2] * 3, pairs=1)
     unknown = judged.pairs.drop(columns="pair_id").assign(n_pairs=np.nan)
     other = replace(judged, pairs=unknown, outcome=np.array(accuracies)[:, None])
+    bands = fit_curves(other, CONFIG).accuracies
+    assert bands[["low", "high"]].isna().all(axis=None)
     table = slopes(other)
     assert table[["low", "high"]].isna().all(axis=None)
     assert set(table["note"]) == {NOTHING_VARIES}
