@@ -13,7 +13,7 @@ from analysis.published import published_file
 from analysis.study.collect import PROBLEMS, UNSCORED, UNTRAINED, Study, by_group, with_problems
 from analysis.study.judgements import Judgements, Scores, judged_by, sized
 from analysis.study.sources.config import OWN, RUNS, SHARED, WORDS, ResultsConfig
-from analysis.study.sources.sizes import size_texts
+from analysis.study.sources.sizes import check_names, size_texts
 from eval.config import is_of_pairs
 from pairscale.errors import ConfigError, InputError, first_few
 from pairscale.files import sha256_json
@@ -75,6 +75,7 @@ def study_of(name: str, outcomes: Outcomes, config: AnalysisConfig) -> Study:
         raise ConfigError(f"results.benchmark={label}: names items, not pairs, here; give another name")
     rows, notes = _with_phenomena(outcomes), list(outcomes.notes)
     _check(rows, outcomes)
+    check_names(settings, set(rows["size"]), outcomes.origin)
     runs = _runs(rows, name, settings)
     rows = rows.assign(run=pd.MultiIndex.from_frame(rows[[*RUN]]).map(dict(zip(_keys(runs), runs.index, strict=True))))
     problems = pd.DataFrame(outcomes.problems, columns=list(PROBLEMS))

@@ -4,9 +4,9 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from analysis.study.sources.config import GROUPS, ResultsConfig
-from pairscale.errors import MAX_SEED, ConfigError, InputError
-from pairscale.sizes import format_size, parse_size
+from analysis.study.sources.config import GROUPS, ResultsConfig, size_name, size_number
+from pairscale.errors import MAX_SEED, ConfigError, InputError, first_few
+from pairscale.sizes import format_size
 
 SECONDS = 1.0  # time limit of a pattern for one text
 # Steps of revisions (EleutherAI's, and many others), and words seen of a BabyLM challenge's revisions.
@@ -21,17 +21,13 @@ def size_of(cell: Any, settings: ResultsConfig, where: str) -> float:
     are.
     """
     text = str(cell).strip()
-    text = str((settings.sizes or {}).get(text, text))
-    try:
-        number = float(text)
-    except ValueError:
-        try:
-            number = float(parse_size(text))
-        except ConfigError:
-            raise InputError(
-                f"{where}: size is {text[:60]!r}, must be a number such as 125k, 1/8M or 300000; "
-                "results.sizes={NAME:SIZE,...} gives sizes of names"
-            ) from None
+    text = named_size(text, settings) or text
+    number = size_number(text)
+    if number is None:
+        raise InputError(
+            f"{where}: size is {text[:60]!r}, must be a number such as 125k, 1/8M or 300000; "
+            "results.sizes={NAME:SIZE,...} gives sizes of names"
+        )
     if not 0 <= number < 1e18:
         raise InputError(f"{where}: size is {text[:60]}, must be 0 or more")
     scaled = number * settings.scale
@@ -42,6 +38,20 @@ def size_of(cell: Any, settings: ResultsConfig, where: str) -> float:
             f"{where}: {of}: must be 1 or more, or 0; results.scale=1000000 where sizes count millions of {unit}"
         )
     return round(scaled)
+
+
+def named_size(name: str, settings: ResultsConfig) -> str | None:
+    """Return the size that `results.sizes` gives a name; None if it gives none."""
+    sizes: dict[str, str] = settings.sizes or {}
+    return sizes.get(size_name(name))
+
+
+def check_names(settings: ResultsConfig, sizes: Collection[float], origin: str) -> None:
+    """Raise InputError for a name in `results.sizes` whose size no run has."""
+    unused = [name for name in settings.sizes or {} if size_of(name, settings, "results.sizes") not in sizes]
+    if unused:
+        there = first_few([size_text(size, settings.unit.replace("_", " ")) for size in sorted(sizes)], 5)
+        raise InputError(f"results.sizes: no size in {origin} is named {first_few(unused)}; sizes there: {there}")
 
 
 def fixed_size(settings: ResultsConfig) -> float | None:

@@ -211,6 +211,14 @@ def test_columns_have_any_names_and_sizes_any_names(tmp_path):
     assert read(tmp_path, fixed, "results.size=2M")[1].runs["sample_words"].tolist() == [2_000_000]
 
 
+def test_names_of_sizes_may_be_numbers(tmp_path):
+    table = rows().assign(size=lambda of: of["size"].map({"125k": "1", "500k": "2.0", "2M": "0.5"}))
+    _, judged = read(tmp_path, table, "results.sizes={1.0:125k,2:500k,.5:2M}")
+    assert sorted(judged.runs["sample_words"].unique()) == sorted(SIZES.values())
+    with pytest.raises(InputError, match=r"no size in the table results\.csv is named 3, S; sizes there: 125k, 500k"):
+        read(tmp_path, table, "results.sizes={1:125k,2:500k,.5:2M,3:8M,S:4M}")
+
+
 def test_phenomena_of_blimp_are_the_published_ones(tmp_path):
     table = rows(paradigms=("adjunct_island", "wh_island")).drop(columns="phenomenon")
     assert set(read(tmp_path, table, "results.benchmark=blimp")[1].pairs["phenomenon"]) == {"island_effects"}
@@ -303,6 +311,7 @@ def test_wrong_tables_are_told_in_one_line(tmp_path, change, overrides, message)
         (["source=tabel"], r"source=tabel: must be one of babylm, files, lm_eval, table, wandb"),
         (["source=table", "results.unit=pages"], r"results\.unit=pages: must be one of characters, sentences, steps"),
         (["source=table", "results.pattern='(?P<sise>.)'"], r"results\.pattern=.*: must have named groups, of"),
+        (["source=table", "results.sizes={S:1M,M:big}"], r"results\.sizes: M is 'big', must be a size such as 125k"),
         (["source=table", "columns.model=[]"], r"columns\.model=\[\]: must be a column, or a list of columns"),
     ],
 )  # fmt: skip
