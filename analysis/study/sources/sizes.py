@@ -28,12 +28,12 @@ def size_of(cell: Any, settings: ResultsConfig, where: str) -> float:
             f"{where}: size is {text[:60]!r}, must be a number such as 125k, 1/8M or 300000; "
             "results.sizes={NAME:SIZE,...} gives sizes of names"
         )
-    if not 0 <= number < 1e18:
-        raise InputError(f"{where}: size is {text[:60]}, must be 0 or more")
     scaled = number * settings.scale
+    of = f"size is {text[:60]}" + (f", {scaled:g} by results.scale" if settings.scale != 1 else "")
+    if not 0 <= scaled < 1e18:
+        raise InputError(f"{where}: {of}, must be 0 or more and below 1e18")
     if 0 < scaled < 1:
         unit = settings.unit.replace("_", " ")
-        of = f"size is {text[:60]}" + (f", {scaled:g} by results.scale" if settings.scale != 1 else "")
         raise InputError(
             f"{where}: {of}: must be 1 or more, or 0; results.scale=1000000 where sizes count millions of {unit}"
         )

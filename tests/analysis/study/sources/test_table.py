@@ -279,6 +279,7 @@ def test_whether_a_paradigm_tests_what_is_removed_is_told_in_several_ways(tmp_pa
         ({"size": "0.5"}, [], r"line 2: size is 0\.5: must be 1 or more, or 0; results\.scale=1000000 where"),
         ({"size": "0.5"}, ["results.scale=.001"], r"line 2: size is 0\.5, 0\.0005 by results\.scale: must be 1 or"),
         ({"size": "-5"}, [], r"line 2: size is -5, must be 0 or more"),
+        ({"size": "7"}, ["results.scale=1e20"], r"line 2: size is 7, 7e\+20 by results\.scale, must be .* below 1e18"),
         ({"seed": "one"}, [], r"line 2: seed is 'one', must be a whole number from 0 \(seed\)"),
         ({"seed": ""}, [], r"line 2: seed is '', must be a whole number from 0 \(seed\)"),
         ({"n": "10.5"}, [], r"line 2: n is '10\.5', must be a whole number from 1 \(n\)"),
