@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from analysis.study.sources.config import GROUPS, ResultsConfig, size_name, size_number
+from analysis.study.sources.config import GROUPS, SEEN_UNITS, ResultsConfig, size_name, size_number
 from pairscale.errors import MAX_SEED, ConfigError, InputError, first_few
 from pairscale.sizes import format_size
 
@@ -80,6 +80,22 @@ def parts_of(text: str, settings: ResultsConfig) -> dict[str, str]:
         return {}
     found: Mapping[str, str | None] = match.groupdict()
     return {name: value for name in GROUPS if (value := found.get(name))}
+
+
+def pattern_size(parts: Mapping[str, str], settings: ResultsConfig, file: Path) -> float | None:
+    """Return the size of `parts_of` a file, None if it has none.
+
+    Raises ConfigError for one of a usual name in a unit of texts: it is a checkpoint's, not that of a training text.
+    """
+    if "size" not in parts:
+        return None
+    if settings.pattern is None and not settings.seen:
+        raise ConfigError(
+            f"{file}: {parts['size']} in its path or revision is a checkpoint's, but results.unit={settings.unit} is "
+            f"of training texts; give results.unit={'|'.join(SEEN_UNITS)}, or results.pattern='...' with (?P<size>...) "
+            "that finds the size of the text"
+        )
+    return size_of(parts["size"], settings, str(file))
 
 
 def seed_of(parts: Mapping[str, str], file: Path) -> int:
