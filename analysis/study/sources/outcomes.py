@@ -84,7 +84,7 @@ def study_of(name: str, outcomes: Outcomes, config: AnalysisConfig) -> Study:
     rows = rows[~rows["run"].isin(untrained)]
     rows, incomplete, of_paradigms = _complete(rows, settings.missing)
     problems = with_problems(problems, incomplete, UNSCORED, f"lacks paradigms that other runs of {label} have")
-    rows, of_pairs = _same_pairs(rows) if outcomes.of_pairs else (rows, [])
+    rows, of_pairs = _same_pairs(rows) if outcomes.of_pairs else (rows, _of_numbers(rows))
     runs = runs[runs.index.isin(rows["run"])]
     notes = [*notes, *_of_source(outcomes, runs, settings), *of_paradigms, *of_pairs]
     study = Study(name, by_group(runs), problems, notes)
@@ -109,9 +109,11 @@ def outcome_judgements(study: Study, label: str, method: str, ties: str) -> Judg
     if (first["pair"] != "").all():
         pairs = first[["pair", "paradigm", "phenomenon"]].rename(columns={"pair": "pair_id"})
     else:
-        counts = np.min([table["n"].to_numpy(dtype=np.float64) for table in tables], axis=0)
-        known = bool(np.isfinite(counts).all())
-        pairs = first[["paradigm", "phenomenon"]].assign(n_pairs=counts.astype(np.int64) if known else np.nan)
+        counts = np.stack([table["n"].to_numpy(dtype=np.float64) for table in tables])
+        # The harmonic mean has the variance that chance gives to a mean over runs.
+        mean = np.maximum(counts.min(axis=0), np.floor(1 / (1 / counts).mean(axis=0)))
+        known = bool(np.isfinite(mean).all())
+        pairs = first[["paradigm", "phenomenon"]].assign(n_pairs=mean.astype(np.int64) if known else np.nan)
     outcome = np.stack([table["accuracy"].to_numpy(dtype=np.float64) for table in tables])
     none = np.zeros(outcome.shape)
     digest = sha256_json(pairs.fillna(0).to_dict("list"))
@@ -228,6 +230,19 @@ def _same_pairs(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     if lost:
         raise InputError(f"no pair of {first_few(sorted(lost))} is in all runs; are the ids those of the same pairs?")
     return kept, [f"Left out, as some run lacks them: {left:,} of {len(shared):,} pairs."]
+
+
+def _of_numbers(rows: pd.DataFrame) -> list[str]:
+    """Note paradigms of other numbers of pairs in some runs."""
+    numbers = rows.groupby("paradigm")["n"].agg(["min", "max"])
+    differ = numbers[numbers["min"] < numbers["max"]]
+    if differ.empty:
+        return []
+    return [
+        f"Runs have different numbers of pairs, from {differ['min'].min():,.0f} to {differ['max'].max():,.0f}, of "
+        f"{first_few([str(name) for name in differ.index], MOST_NAMED)} ({len(differ)} of {len(numbers)} paradigms): "
+        "chance in judgements is that of their harmonic mean."
+    ]
 
 
 def _of_source(outcomes: Outcomes, runs: pd.DataFrame, settings: ResultsConfig) -> list[str]:

@@ -131,6 +131,15 @@ def test_without_their_number_pairs_add_no_variance(tmp_path):
     assert fit_curves(read(tmp_path, at_the_top)[1], CONFIG).accuracies["low"].eq(1).all()
 
 
+def test_few_pairs_of_one_run_do_not_stand_for_all(tmp_path):
+    table = rows().assign(n=lambda of: np.where(of.index == 0, 2, 200))
+    study, judged = read(tmp_path, table)
+    assert judged.pairs["n_pairs"].tolist() == [11, 200, 200]  # 6 / (1 / 2 + 5 / 200) = 11.4
+    note = "Runs have different numbers of pairs, from 2 to 200, of x (1 of 3 paradigms): chance"
+    assert any(of.startswith(note) for of in study.notes)
+    assert not any("different numbers" in of for of in read(tmp_path, rows())[0].notes)
+
+
 def test_texts_of_runs_of_a_size(tmp_path):
     table = rows(seeds=(1, 2, 3))
     notes = {text: read(tmp_path, table, f"results.text={text}")[0].notes for text in ("null", "own", "shared")}
