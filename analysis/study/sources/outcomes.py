@@ -13,7 +13,8 @@ from analysis.published import published_file
 from analysis.study.collect import PROBLEMS, UNSCORED, UNTRAINED, Study, by_group, with_problems
 from analysis.study.judgements import Judgements, Scores, judged_by, sized
 from analysis.study.sources.config import OWN, RUNS, SHARED, WORDS, ResultsConfig
-from analysis.study.sources.sizes import check_names, size_texts
+from analysis.study.sources.sizes import check_sizes, size_texts
+from eval.benchmarks.cells import shown
 from eval.config import is_of_pairs
 from pairscale.errors import ConfigError, InputError, first_few
 from pairscale.files import sha256_json
@@ -73,9 +74,10 @@ def study_of(name: str, outcomes: Outcomes, config: AnalysisConfig) -> Study:
     label, settings = outcomes.benchmark, config.results
     if not is_of_pairs(label):
         raise ConfigError(f"results.benchmark={label}: names items, not pairs, here; give another name")
+    _check_names(outcomes.rows)
     rows, notes = _with_phenomena(outcomes), list(outcomes.notes)
     _check(rows, outcomes)
-    check_names(settings, set(rows["size"]), outcomes.origin)
+    check_sizes(settings, set(rows["size"]), outcomes.origin)
     runs = _runs(rows, name, settings)
     rows = rows.assign(run=pd.MultiIndex.from_frame(rows[[*RUN]]).map(dict(zip(_keys(runs), runs.index, strict=True))))
     problems = pd.DataFrame(outcomes.problems, columns=list(PROBLEMS))
@@ -124,6 +126,18 @@ def outcome_judgements(study: Study, label: str, method: str, ties: str) -> Judg
     )
     judged.origin = next(iter(scores.values()))[name]["origin"]
     return judged
+
+
+def check_printable(name: str, where: str, column: str) -> None:
+    """Raise InputError for a name that a terminal or a figure cannot show."""
+    if not name.isprintable():
+        raise InputError(f"{where}: {column} is {shown(name)}, must consist of printable characters")
+
+
+def _check_names(rows: pd.DataFrame) -> None:
+    for column in ("model", "removed", "paradigm", "phenomenon"):
+        for name, where in rows.drop_duplicates(column)[[column, "place"]].itertuples(index=False):
+            check_printable(name, where, column)
 
 
 def _with_phenomena(outcomes: Outcomes) -> pd.DataFrame:

@@ -46,7 +46,7 @@ def named_size(name: str, settings: ResultsConfig) -> str | None:
     return sizes.get(size_name(name))
 
 
-def check_names(settings: ResultsConfig, sizes: Collection[float], origin: str) -> None:
+def check_sizes(settings: ResultsConfig, sizes: Collection[float], origin: str) -> None:
     """Raise InputError for a name in `results.sizes` whose size no run has."""
     unused = [name for name in settings.sizes or {} if size_of(name, settings, "results.sizes") not in sizes]
     if unused:

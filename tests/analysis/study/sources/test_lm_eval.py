@@ -137,6 +137,12 @@ def test_tasks_of_another_benchmark_are_no_paradigms(tmp_path):
     assert judged.outcome.tolist() == [[0.5]]
 
 
+def test_names_are_printable(tmp_path):
+    write_results(tmp_path / "a", "main", TASKS, model="me/a\x1b[31m")
+    with pytest.raises(InputError, match=r"blimp_adjunct_island: model is 'a\\x1b\[31m', must consist of printable"):
+        read(tmp_path, "results.size=1M")
+
+
 @pytest.mark.parametrize("unit", ["words", "sentences"])
 def test_a_step_is_no_size_of_a_text(tmp_path, unit):
     write_results(tmp_path / "a", "step1000", TASKS)

@@ -293,6 +293,10 @@ def test_whether_a_paradigm_tests_what_is_removed_is_told_in_several_ways(tmp_pa
         ({"seed": ""}, [], r"line 2: seed is '', must be a whole number from 0 \(seed\)"),
         ({"n": "10.5"}, [], r"line 2: n is '10\.5', must be a whole number from 1 \(n\)"),
         ({"n": ""}, [], r"line 2: n is empty, but other rows have one; results\.n=NUMBER is that of rows without"),
+        ({"paradigm": "a\x1b[31m"}, [], r"line 2: paradigm is 'a\\x1b\[31m', must consist of printable characters"),
+        ({"phenomenon": "a\ufffe"}, [], r"line 2: phenomenon is 'a\\ufffe', must consist of printable characters"),
+        ({"model": "a\nb"}, [], r"line 2: model is 'a\\nb', must consist of printable characters"),
+        ({"model": "a\tb"}, [], r"line 2: model is 'a\\tb', must consist of printable characters"),
         ({"paradigm": ""}, [], r"line 2: paradigm is empty, must name the paradigm"),
         ({"drop": "seed"}, [], r"line 5: a second row of model a, size 125000, seed 1, paradigm x \(first: .*line 2\); "
          r"what tells them apart is named by columns\.model, columns\.size and columns\.seed"),
