@@ -181,8 +181,11 @@ def _accuracy(
     cell = cells[column]
     if name == "correct":
         value = _TRUTH.get(str(cell).strip().lower(), read_cell_number(cell))
-        if value is None or not 0 <= value <= 1:
-            raise InputError(f"{where}: {column} is {shown(cell)}, must be true, false, yes, no, 1, 0, or .5 for a tie")
+        if value is None or value not in (0, 0.5, 1):
+            raise InputError(
+                f"{where}: {column} is {shown(cell)}, must be true, false, yes, no, 1, 0, or .5 for a tie of one pair; "
+                f"a share of several is columns.accuracy={column}"
+            )
         return value
     value = read_cell_number(cell)
     if value is None or np.isnan(value):

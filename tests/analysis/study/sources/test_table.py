@@ -99,6 +99,16 @@ def test_rows_of_pairs_give_judgements_of_pairs(tmp_path):
     assert counted.outcome[0] == pytest.approx(means["1k", 1].to_numpy())
 
 
+def test_a_share_of_pairs_is_not_of_one_pair(tmp_path):
+    table = rows().rename(columns={"accuracy": "correct"})
+    for cell in ("0.513", "2", "", "nan", "maybe"):
+        with pytest.raises(InputError, match=r"line 2: correct is .*, must be .* share .* columns\.accuracy=correct"):
+            read(tmp_path, table.assign(correct=cell))
+    assert read(tmp_path, table, "columns.accuracy=correct")[1].n_pairs == 600
+    _, judged = read(tmp_path, table.assign(correct=[0, 0.5, 1] * 6))
+    assert judged.outcome.tolist() == [[0, 0.5, 1]] * 6
+
+
 def test_what_a_table_lacks_is_told_and_left_out(tmp_path):
     table = rows(seeds=(1,)).drop(columns=["seed", "n", "phenomenon"])
     _, judged = read(tmp_path, table)
