@@ -188,6 +188,13 @@ def test_checkpoints_that_lie_close_have_labels_of_their_own(tmp_path):
     assert judged.runs.index.tolist() == ["a-1k-steps-1", "a-10k-steps-1", "a-10.003k-steps-1"]
 
 
+def test_seeds_that_each_have_sizes_of_their_own_are_not_missed(tmp_path):
+    table = rows(seeds=(1, 2, 3)).assign(size=lambda of: of["size"].map(SIZES) + 37 * of["seed"])
+    assert not any("no scored run" in note for note in read(tmp_path, table)[1].notes)
+    some = rows(seeds=(1, 2, 3)).query("size != '2M' or seed == 1")
+    assert "a: no scored run at 2M words with seeds 2, 3." in read(tmp_path, some)[1].notes
+
+
 def test_size_0_has_no_place(tmp_path):
     table = rows(seeds=(1,)).assign(size=lambda of: of["size"].replace("125k", "0"))
     study, judged = read(tmp_path, table, "results.unit=steps")
