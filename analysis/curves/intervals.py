@@ -45,7 +45,7 @@ class Interval(StrEnum):
     NONE = "none"
 
 
-ONE_TRAINING = "checkpoints of one training: a trajectory, without an interval, a test or a rank"
+ONE_TRAINING = "checkpoints of one training depend on each other: a trajectory, without an interval, a test or a rank"
 BOOTSTRAP_RUNS = 5  # runs at each size from which the crossed bootstrap is used
 SIZE_RUNS = 3  # runs at each size from which each size's own spread is used alone
 LEAST_PLAUSIBLE = 0.05  # quantile of estimates of the variance by single judgements below which one is raised

@@ -11,7 +11,7 @@ import pandas as pd
 from analysis.config import AnalysisConfig
 from analysis.published import published_file
 from analysis.study.collect import PROBLEMS, UNSCORED, UNTRAINED, Study, by_group, with_problems
-from analysis.study.judgements import Judgements, Scores, judged_by, sized
+from analysis.study.judgements import Judgements, Scores, judged_by
 from analysis.study.sources.config import OWN, RUNS, SHARED, WORDS, ResultsConfig
 from analysis.study.sources.sizes import check_sizes, size_texts
 from eval.benchmarks.cells import shown
@@ -26,10 +26,11 @@ BLIMP = "blimp"
 MOST_NAMED = 4  # paradigms that a note names
 LEAST_WORDS = 2000  # of a largest size: below it, sizes may count thousands or millions of words
 _CHECKPOINTS = (
-    "The points of a curve are checkpoints of one training, by {}, repeats included. They depend on each other, so a "
-    "curve has no interval, test or rank: only several trainings would show what another initialisation or another "
-    "order of the text changes."
+    "The points of a curve are checkpoints of {}, by {}, repeats included. Those of one training depend on each other, "
+    "so a curve has no interval, test or rank: {}."
 )
+_ONE_TRAINING = "only several trainings would show what another initialisation or another order of the text changes"
+_TRAININGS = "intervals over trainings are not computed"
 _TEXTS = {
     None: "Nothing says whether runs of one size were trained on the same text. If they were, intervals are over new "
     "initialisations only: results.text=shared leaves them out, results.text=own says that each run has a sample.",
@@ -279,10 +280,18 @@ def _of_source(outcomes: Outcomes, runs: pd.DataFrame, settings: ResultsConfig) 
     if "seed" in outcomes.lacking:
         notes.append("No seeds are given: one run a size, so nothing shows how far runs of a size lie apart.")
     if settings.seen:
-        notes.append(_CHECKPOINTS.format(sized("", settings.unit.replace("_", " ")).strip()))
+        notes.append(_of_checkpoints(runs, settings.unit.replace("_", " ")))
     elif several:
         notes += [note for note in (_TEXTS[settings.text],) if note]
     return notes
+
+
+def _of_checkpoints(runs: pd.DataFrame, unit: str) -> str:
+    trainings = runs.groupby("group")["training"].nunique()
+    if trainings.max() == 1:
+        return _CHECKPOINTS.format("one training", unit, _ONE_TRAINING)
+    most = "" if trainings.nunique() == 1 else "up to "
+    return _CHECKPOINTS.format(f"{most}{trainings.max()} trainings", unit, _TRAININGS)
 
 
 def with_number(rows: pd.DataFrame, number: int | None) -> tuple[pd.DataFrame, bool]:

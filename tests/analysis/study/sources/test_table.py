@@ -181,6 +181,16 @@ def test_units_are_stated_and_checkpoints_are_a_trajectory(tmp_path, unit, text,
     assert (set(fit_curves(judged, CONFIG).slopes["method"]) == {Interval.NONE}) == seen
 
 
+def test_checkpoints_of_several_trainings_are_not_called_those_of_one(tmp_path):
+    table = pd.concat([rows(seeds=(1, 2, 3)), rows(seeds=(1,), models=("b",))])
+    study, _ = read(tmp_path, table, "results.unit=steps")
+    (note,) = (note for note in study.notes if "checkpoints" in note)
+    assert note.startswith("The points of a curve are checkpoints of up to 3 trainings, by steps, repeats included.")
+    assert note.endswith("no interval, test or rank: intervals over trainings are not computed.")
+    study, _ = read(tmp_path, rows(seeds=(1, 2)), "results.unit=words_seen")
+    assert any("checkpoints of 2 trainings, by words seen," in note for note in study.notes)
+
+
 def test_checkpoints_that_lie_close_have_labels_of_their_own(tmp_path):
     table = rows(seeds=(1,)).assign(size=lambda of: of["size"].replace({"125k": 1000, "500k": 10_000, "2M": 10_003}))
     _, judged = read(tmp_path, table, "results.unit=steps")
