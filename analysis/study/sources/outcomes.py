@@ -160,6 +160,13 @@ def _with_phenomena(outcomes: Outcomes) -> pd.DataFrame:
 
 
 def _check(rows: pd.DataFrame, outcomes: Outcomes) -> None:
+    taken = rows[rows["phenomenon"].str.lower() == "overall"]
+    if len(taken):
+        row = taken.iloc[0]
+        raise InputError(
+            f"{row['place']}: the phenomenon (of paradigm {row['paradigm']}) is {row['phenomenon']!r}, which names the "
+            "mean over all phenomena; must have another name"
+        )
     keys = [*RUN, "paradigm", "pair"]
     twice = rows[rows.duplicated(keys)]
     if len(twice):

@@ -324,6 +324,8 @@ def test_whether_a_paradigm_tests_what_is_removed_is_told_in_several_ways(tmp_pa
         ({"phenomenon": "a\ufffe"}, [], r"line 2: phenomenon is 'a\\ufffe', must consist of printable characters"),
         ({"model": "a\nb"}, [], r"line 2: model is 'a\\nb', must consist of printable characters"),
         ({"model": "a\tb"}, [], r"line 2: model is 'a\\tb', must consist of printable characters"),
+        ({"paradigm": "v", "phenomenon": "Overall"}, [], r"2: .* \(of paradigm v\) is 'Overall', which names"),
+        ({"paradigm": "overall", "phenomenon": ""}, [], r"2: .* \(of paradigm overall\) is 'overall', which names"),
         ({"paradigm": ""}, [], r"line 2: paradigm is empty, must name the paradigm"),
         ({"drop": "seed"}, [], r"line 5: a second row of model a, size 125000, seed 1, paradigm x \(first: .*line 2\); "
          r"what tells them apart is named by columns\.model, columns\.size and columns\.seed"),
