@@ -46,7 +46,7 @@ class Interval(StrEnum):
 
 
 NOTHING_VARIES = "runs do not differ, and the number of pairs is not known: no interval"
-ONE_TRAINING = "checkpoints of one training: a trajectory, without an interval, a test or a rank"
+ONE_TRAINING = "checkpoints of one training depend on each other: a trajectory, without an interval, a test or a rank"
 BOOTSTRAP_RUNS = 5  # runs at each size from which the crossed bootstrap is used
 SIZE_RUNS = 3  # runs at each size from which each size's own spread is used alone
 ROUNDING = 1e-24  # variance of a sum of accuracies below which it is that of floating-point numbers

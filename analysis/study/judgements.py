@@ -384,7 +384,7 @@ def _some(runs: Sequence[Any]) -> str:
 
 
 def uneven(runs: pd.DataFrame) -> list[str]:
-    """Note each group without some of its seeds at a size."""
+    """Note each group without some of its seeds at a size, unless every size has one run."""
     notes, unit = [], unit_of(runs)
     for group, part in runs.groupby("group", sort=True):
         seeds = set(part["seed"])
@@ -393,6 +393,6 @@ def uneven(runs: pd.DataFrame) -> list[str]:
             if absent := sorted(seeds - set(at_size["seed"])):
                 plural = "s" if len(absent) > 1 else ""
                 missing.append(f"{sized(str(size), unit)} with seed{plural} {', '.join(map(str, absent))}")
-        if missing:
+        if missing and part["size"].duplicated().any():
             notes.append(f"{group}: no scored run at {'; at '.join(missing)}.")
     return notes

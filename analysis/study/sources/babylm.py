@@ -22,7 +22,7 @@ from analysis.study.sources.config import ResultsConfig
 from analysis.study.sources.json_files import read_lines, read_object
 from analysis.study.sources.outcomes import BLIMP, COLUMNS, Outcomes, outcome_judgements, study_of
 from analysis.study.sources.paths import given_paths, study_name
-from analysis.study.sources.sizes import fixed_size, parts_of, seed_of, size_of
+from analysis.study.sources.sizes import fixed_size, named_size, parts_of, pattern_size, seed_of, size_of
 from analysis.study.sources.source import source
 from pairscale.errors import ConfigError, InputError, first_few
 
@@ -101,12 +101,13 @@ def _run(file: Path, settings: ResultsConfig) -> dict[str, Any]:
     place = _folder(file)
     model, revision = (file.parts[place - 2 : place]) if place is not None else (file.name.partition(".")[0], "")
     parts = parts_of(file.as_posix(), settings)
-    fixed = fixed_size(settings)
-    named = (settings.sizes or {}).get(revision) or parts.get("size")
-    if fixed is None and named is None:
+    size = fixed_size(settings)
+    if size is None and named_size(revision, settings):
+        size = size_of(revision, settings, str(file))
+    size = pattern_size(parts, settings, file) if size is None else size
+    if size is None:
         said = f"revision {revision} says no size" if revision else "nothing says its size"
         raise InputError(f"{file}: {said}; give results.sizes={{{revision or 'NAME'}:SIZE}} or results.size=SIZE")
-    size = fixed if fixed is not None else size_of(named, settings, str(file))
     return {"model": parts.get("model") or model, "removed": "", "size": size, "seed": seed_of(parts, file)}
 
 

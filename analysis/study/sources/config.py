@@ -1,9 +1,11 @@
 """Schemas of `columns` and `results`: how others' published numbers are read."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from pairscale.errors import ConfigError, check_above, check_choice, check_name
+from pairscale.sizes import parse_size
 
 WORDS, CHARACTERS, SENTENCES = "words", "characters", "sentences"
 TOKENS, WORDS_SEEN, STEPS = "tokens", "words_seen", "steps"
@@ -59,10 +61,8 @@ class ResultsConfig:
     def __post_init__(self) -> None:
         check_choice("results.unit", self.unit, (*TEXT_UNITS, *SEEN_UNITS))
         check_choice("results.missing", self.missing, (PARADIGMS, RUNS))
-        if self.sizes is not None and not isinstance(self.sizes, dict):
-            raise ConfigError(
-                f"results.sizes={self.sizes}: must be names and their sizes, such as {{small:1M,all:100M}}"
-            )
+        if self.sizes is not None:
+            self.sizes = _checked_sizes(self.sizes)
         check_above("results.scale", self.scale, 0)
         check_above("results.n", self.n, 0)
         if self.text is not None:
@@ -76,6 +76,36 @@ class ResultsConfig:
     def seen(self) -> bool:
         """True if sizes are checkpoints of one training."""
         return self.unit in SEEN_UNITS
+
+
+def size_name(name: Any) -> str:
+    """Return a name of a size as text: 1, 1.0, "1" and "1.0", as YAML and tables write one name, are "1"."""
+    try:
+        return repr(float(name)).removesuffix(".0")
+    except ValueError:
+        return str(name).strip()
+
+
+def size_number(text: str) -> float | None:
+    """Return the number of 1000000, 1e6, 125k or 1/8M; None of other text."""
+    try:
+        return float(text)
+    except ValueError:
+        try:
+            return float(parse_size(text))
+        except ConfigError:
+            return None
+
+
+def _checked_sizes(sizes: Any) -> dict[str, str]:
+    """Return `results.sizes` by `size_name`. Raises ConfigError for other values, and for one that is no size."""
+    if not isinstance(sizes, dict):
+        raise ConfigError(f"results.sizes={sizes}: must be names and their sizes, such as {{small:1M,all:100M}}")
+    for name, size in sizes.items():
+        number = size_number(str(size))
+        if number is None or not 0 <= number < math.inf:
+            raise ConfigError(f"results.sizes: {name} is {str(size)[:60]!r}, must be a size such as 125k or 300000")
+    return {size_name(name): str(size) for name, size in sizes.items()}
 
 
 def _check_pattern(pattern: str) -> None:

@@ -35,7 +35,7 @@ from analysis.study.sources.outcomes import (
     with_number,
 )
 from analysis.study.sources.paths import given_paths, study_name
-from analysis.study.sources.sizes import fixed_size, parts_of, seed_of, size_of, size_text
+from analysis.study.sources.sizes import fixed_size, parts_of, pattern_size, seed_of, size_text
 from analysis.study.sources.source import source
 from eval.benchmarks.cells import shown
 from pairscale.errors import InputError, first_few
@@ -203,13 +203,13 @@ def _run(file: Path, data: Mapping[str, Any], settings: ResultsConfig) -> tuple[
     parts = parts_of(f"{file.as_posix()} {written}", settings)
     found = _PATH.search(written)
     named = data.get("model_name") or (found[1] if found else None) or file.parent.name
-    size = fixed_size(settings)
-    if size is None and "size" not in parts:
+    fixed = fixed_size(settings)
+    size = pattern_size(parts, settings, file) if fixed is None else fixed
+    if size is None:
         raise InputError(
             f"{file}: no size in its path or model_args ({written[:60]}); give results.size=SIZE, or "
             "results.pattern='(?P<size>...)'"
         )
-    size = size_of(parts["size"], settings, str(file)) if size is None else size
     path = Path(str(named))
     run = {"model": parts.get("model") or path.name, "removed": "", "size": size, "seed": seed_of(parts, file)}
     return run, "" if "model" in parts else str(path)

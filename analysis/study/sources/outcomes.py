@@ -11,9 +11,10 @@ import pandas as pd
 from analysis.config import AnalysisConfig
 from analysis.published import published_file
 from analysis.study.collect import PROBLEMS, UNSCORED, UNTRAINED, Study, by_group, with_problems
-from analysis.study.judgements import Judgements, Scores, judged_by, sized
+from analysis.study.judgements import Judgements, Scores, judged_by
 from analysis.study.sources.config import OWN, RUNS, SHARED, WORDS, ResultsConfig
-from analysis.study.sources.sizes import size_texts
+from analysis.study.sources.sizes import check_sizes, size_texts
+from eval.benchmarks.cells import shown
 from eval.config import is_of_pairs
 from pairscale.errors import ConfigError, InputError, first_few
 from pairscale.files import sha256_json
@@ -25,10 +26,11 @@ BLIMP = "blimp"
 MOST_NAMED = 4  # paradigms that a note names
 LEAST_WORDS = 2000  # of a largest size: below it, sizes may count thousands or millions of words
 _CHECKPOINTS = (
-    "The points of a curve are checkpoints of one training, by {}, repeats included. They depend on each other, so a "
-    "curve has no interval, test or rank: only several trainings would show what another initialisation or another "
-    "order of the text changes."
+    "The points of a curve are checkpoints of {}, by {}, repeats included. Those of one training depend on each other, "
+    "so a curve has no interval, test or rank: {}."
 )
+_ONE_TRAINING = "only several trainings would show what another initialisation or another order of the text changes"
+_TRAININGS = "intervals over trainings are not computed"
 _TEXTS = {
     None: "Nothing says whether runs of one size were trained on the same text. If they were, intervals are over new "
     "initialisations only: results.text=shared leaves them out, results.text=own says that each run has a sample.",
@@ -73,8 +75,10 @@ def study_of(name: str, outcomes: Outcomes, config: AnalysisConfig) -> Study:
     label, settings = outcomes.benchmark, config.results
     if not is_of_pairs(label):
         raise ConfigError(f"results.benchmark={label}: names items, not pairs, here; give another name")
+    _check_names(outcomes.rows)
     rows, notes = _with_phenomena(outcomes), list(outcomes.notes)
     _check(rows, outcomes)
+    check_sizes(settings, set(rows["size"]), outcomes.origin)
     runs = _runs(rows, name, settings)
     rows = rows.assign(run=pd.MultiIndex.from_frame(rows[[*RUN]]).map(dict(zip(_keys(runs), runs.index, strict=True))))
     problems = pd.DataFrame(outcomes.problems, columns=list(PROBLEMS))
@@ -83,7 +87,7 @@ def study_of(name: str, outcomes: Outcomes, config: AnalysisConfig) -> Study:
     rows = rows[~rows["run"].isin(untrained)]
     rows, incomplete, of_paradigms = _complete(rows, settings.missing)
     problems = with_problems(problems, incomplete, UNSCORED, f"lacks paradigms that other runs of {label} have")
-    rows, of_pairs = _same_pairs(rows) if outcomes.of_pairs else (rows, [])
+    rows, of_pairs = _same_pairs(rows) if outcomes.of_pairs else (rows, _of_numbers(rows))
     runs = runs[runs.index.isin(rows["run"])]
     notes = [*notes, *_of_source(outcomes, runs, settings), *of_paradigms, *of_pairs]
     study = Study(name, by_group(runs), problems, notes)
@@ -108,9 +112,11 @@ def outcome_judgements(study: Study, label: str, method: str, ties: str) -> Judg
     if (first["pair"] != "").all():
         pairs = first[["pair", "paradigm", "phenomenon"]].rename(columns={"pair": "pair_id"})
     else:
-        counts = np.min([table["n"].to_numpy(dtype=np.float64) for table in tables], axis=0)
-        known = bool(np.isfinite(counts).all())
-        pairs = first[["paradigm", "phenomenon"]].assign(n_pairs=counts.astype(np.int64) if known else np.nan)
+        counts = np.stack([table["n"].to_numpy(dtype=np.float64) for table in tables])
+        # The harmonic mean has the variance that chance gives to a mean over runs.
+        mean = np.maximum(counts.min(axis=0), np.floor(1 / (1 / counts).mean(axis=0)))
+        known = bool(np.isfinite(mean).all())
+        pairs = first[["paradigm", "phenomenon"]].assign(n_pairs=mean.astype(np.int64) if known else np.nan)
     outcome = np.stack([table["accuracy"].to_numpy(dtype=np.float64) for table in tables])
     none = np.zeros(outcome.shape)
     digest = sha256_json(pairs.fillna(0).to_dict("list"))
@@ -121,6 +127,18 @@ def outcome_judgements(study: Study, label: str, method: str, ties: str) -> Judg
     )
     judged.origin = next(iter(scores.values()))[name]["origin"]
     return judged
+
+
+def check_printable(name: str, where: str, column: str) -> None:
+    """Raise InputError for a name that a terminal or a figure cannot show."""
+    if not name.isprintable():
+        raise InputError(f"{where}: {column} is {shown(name)}, must consist of printable characters")
+
+
+def _check_names(rows: pd.DataFrame) -> None:
+    for column in ("model", "removed", "paradigm", "phenomenon"):
+        for name, where in rows.drop_duplicates(column)[[column, "place"]].itertuples(index=False):
+            check_printable(name, where, column)
 
 
 def _with_phenomena(outcomes: Outcomes) -> pd.DataFrame:
@@ -142,6 +160,13 @@ def _with_phenomena(outcomes: Outcomes) -> pd.DataFrame:
 
 
 def _check(rows: pd.DataFrame, outcomes: Outcomes) -> None:
+    taken = rows[rows["phenomenon"].str.lower() == "overall"]
+    if len(taken):
+        row = taken.iloc[0]
+        raise InputError(
+            f"{row['place']}: the phenomenon (of paradigm {row['paradigm']}) is {row['phenomenon']!r}, which names the "
+            "mean over all phenomena; must have another name"
+        )
     keys = [*RUN, "paradigm", "pair"]
     twice = rows[rows.duplicated(keys)]
     if len(twice):
@@ -229,6 +254,19 @@ def _same_pairs(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     return kept, [f"Left out, as some run lacks them: {left:,} of {len(shared):,} pairs."]
 
 
+def _of_numbers(rows: pd.DataFrame) -> list[str]:
+    """Note paradigms of other numbers of pairs in some runs."""
+    numbers = rows.groupby("paradigm")["n"].agg(["min", "max"])
+    differ = numbers[numbers["min"] < numbers["max"]]
+    if differ.empty:
+        return []
+    return [
+        f"Runs have different numbers of pairs, from {differ['min'].min():,.0f} to {differ['max'].max():,.0f}, of "
+        f"{first_few([str(name) for name in differ.index], MOST_NAMED)} ({len(differ)} of {len(numbers)} paradigms): "
+        "chance in judgements is that of their harmonic mean."
+    ]
+
+
 def _of_source(outcomes: Outcomes, runs: pd.DataFrame, settings: ResultsConfig) -> list[str]:
     """Say what a source lacks, and what that leaves out."""
     notes = [f"Not our numbers: read from {outcomes.origin}."]
@@ -249,10 +287,18 @@ def _of_source(outcomes: Outcomes, runs: pd.DataFrame, settings: ResultsConfig) 
     if "seed" in outcomes.lacking:
         notes.append("No seeds are given: one run a size, so nothing shows how far runs of a size lie apart.")
     if settings.seen:
-        notes.append(_CHECKPOINTS.format(sized("", settings.unit.replace("_", " ")).strip()))
+        notes.append(_of_checkpoints(runs, settings.unit.replace("_", " ")))
     elif several:
         notes += [note for note in (_TEXTS[settings.text],) if note]
     return notes
+
+
+def _of_checkpoints(runs: pd.DataFrame, unit: str) -> str:
+    trainings = runs.groupby("group")["training"].nunique()
+    if trainings.max() == 1:
+        return _CHECKPOINTS.format("one training", unit, _ONE_TRAINING)
+    most = "" if trainings.nunique() == 1 else "up to "
+    return _CHECKPOINTS.format(f"{most}{trainings.max()} trainings", unit, _TRAININGS)
 
 
 def with_number(rows: pd.DataFrame, number: int | None) -> tuple[pd.DataFrame, bool]:

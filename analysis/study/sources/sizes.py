@@ -4,9 +4,9 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from analysis.study.sources.config import GROUPS, ResultsConfig
-from pairscale.errors import MAX_SEED, ConfigError, InputError
-from pairscale.sizes import format_size, parse_size
+from analysis.study.sources.config import GROUPS, SEEN_UNITS, ResultsConfig, size_name, size_number
+from pairscale.errors import MAX_SEED, ConfigError, InputError, first_few
+from pairscale.sizes import format_size
 
 SECONDS = 1.0  # time limit of a pattern for one text
 # Steps of revisions (EleutherAI's, and many others), and words seen of a BabyLM challenge's revisions.
@@ -21,27 +21,37 @@ def size_of(cell: Any, settings: ResultsConfig, where: str) -> float:
     are.
     """
     text = str(cell).strip()
-    text = str((settings.sizes or {}).get(text, text))
-    try:
-        number = float(text)
-    except ValueError:
-        try:
-            number = float(parse_size(text))
-        except ConfigError:
-            raise InputError(
-                f"{where}: size is {text[:60]!r}, must be a number such as 125k, 1/8M or 300000; "
-                "results.sizes={NAME:SIZE,...} gives sizes of names"
-            ) from None
-    if not 0 <= number < 1e18:
-        raise InputError(f"{where}: size is {text[:60]}, must be 0 or more")
+    text = named_size(text, settings) or text
+    number = size_number(text)
+    if number is None:
+        raise InputError(
+            f"{where}: size is {text[:60]!r}, must be a number such as 125k, 1/8M or 300000; "
+            "results.sizes={NAME:SIZE,...} gives sizes of names"
+        )
     scaled = number * settings.scale
+    of = f"size is {text[:60]}" + (f", {scaled:g} by results.scale" if settings.scale != 1 else "")
+    if not 0 <= scaled < 1e18:
+        raise InputError(f"{where}: {of}, must be 0 or more and below 1e18")
     if 0 < scaled < 1:
         unit = settings.unit.replace("_", " ")
-        of = f"size is {text[:60]}" + (f", {scaled:g} by results.scale" if settings.scale != 1 else "")
         raise InputError(
             f"{where}: {of}: must be 1 or more, or 0; results.scale=1000000 where sizes count millions of {unit}"
         )
     return round(scaled)
+
+
+def named_size(name: str, settings: ResultsConfig) -> str | None:
+    """Return the size that `results.sizes` gives a name; None if it gives none."""
+    sizes: dict[str, str] = settings.sizes or {}
+    return sizes.get(size_name(name))
+
+
+def check_sizes(settings: ResultsConfig, sizes: Collection[float], origin: str) -> None:
+    """Raise InputError for a name in `results.sizes` whose size no run has."""
+    unused = [name for name in settings.sizes or {} if size_of(name, settings, "results.sizes") not in sizes]
+    if unused:
+        there = first_few([size_text(size, settings.unit.replace("_", " ")) for size in sorted(sizes)], 5)
+        raise InputError(f"results.sizes: no size in {origin} is named {first_few(unused)}; sizes there: {there}")
 
 
 def fixed_size(settings: ResultsConfig) -> float | None:
@@ -70,6 +80,22 @@ def parts_of(text: str, settings: ResultsConfig) -> dict[str, str]:
         return {}
     found: Mapping[str, str | None] = match.groupdict()
     return {name: value for name in GROUPS if (value := found.get(name))}
+
+
+def pattern_size(parts: Mapping[str, str], settings: ResultsConfig, file: Path) -> float | None:
+    """Return the size of `parts_of` a file, None if it has none.
+
+    Raises ConfigError for one of a usual name in a unit of texts: it is a checkpoint's, not that of a training text.
+    """
+    if "size" not in parts:
+        return None
+    if settings.pattern is None and not settings.seen:
+        raise ConfigError(
+            f"{file}: {parts['size']} in its path or revision is a checkpoint's, but results.unit={settings.unit} is "
+            f"of training texts; give results.unit={'|'.join(SEEN_UNITS)}, or results.pattern='...' with (?P<size>...) "
+            "that finds the size of the text"
+        )
+    return size_of(parts["size"], settings, str(file))
 
 
 def seed_of(parts: Mapping[str, str], file: Path) -> int:

@@ -17,6 +17,7 @@ from analysis.study.sources.outcomes import (
     COLUMNS,
     RUN,
     Outcomes,
+    check_printable,
     outcome_judgements,
     read_cell_number,
     study_of,
@@ -149,8 +150,10 @@ def _row(
     """Return one row of outcomes.COLUMNS."""
 
     def text(name: str) -> str:
-        parts = [str("" if cells[column] is None else cells[column]).strip() for column in places.get(name, ())]
-        return ", ".join(part for part in parts if part)
+        parts = {column: str("" if cells[column] is None else cells[column]).strip() for column in places.get(name, ())}
+        for column, part in parts.items():
+            check_printable(part, where, column)
+        return ", ".join(filter(None, parts.values()))
 
     for name in ("model", "paradigm"):
         if name in places and not text(name):
@@ -178,8 +181,11 @@ def _accuracy(
     cell = cells[column]
     if name == "correct":
         value = _TRUTH.get(str(cell).strip().lower(), read_cell_number(cell))
-        if value is None or not 0 <= value <= 1:
-            raise InputError(f"{where}: {column} is {shown(cell)}, must be true, false, yes, no, 1, 0, or .5 for a tie")
+        if value is None or value not in (0, 0.5, 1):
+            raise InputError(
+                f"{where}: {column} is {shown(cell)}, must be true, false, yes, no, 1, 0, or .5 for a tie of one pair; "
+                f"a share of several is columns.accuracy={column}"
+            )
         return value
     value = read_cell_number(cell)
     if value is None or np.isnan(value):

@@ -108,7 +108,15 @@ def test_predictions_of_two_runs_of_one_name_are_told_apart_by_a_pattern(tmp_pat
         path.mkdir(parents=True)
         (path / "predictions.json").write_text(json.dumps(predictions(wh_island=["g h"])))
     with pytest.raises(InputError, match=r"a second row of model my-model.* named by results\.pattern, with"):
+        read(tmp_path / "results", pairs, "results.unit=words_seen")
+
+
+def test_a_checkpoint_is_no_size_of_a_text(tmp_path, pairs):
+    write(tmp_path, "chck_1M", predictions(wh_island=["g h"]))
+    with pytest.raises(ConfigError, match=r"1M in its path or revision is a checkpoint's.* results\.unit=tokens\|"):
         read(tmp_path / "results", pairs)
+    _, judged = read(tmp_path / "results", pairs, "results.sizes={chck_1M:10M}")
+    assert judged.runs["sample_words"].tolist() == [10_000_000]
 
 
 def test_a_seed_that_is_no_number_is_told(tmp_path, pairs):

@@ -60,12 +60,12 @@ def test_results_of_version_4_are_accuracies_of_paradigms(tmp_path):
 def test_samples_are_judgements_of_pairs(tmp_path):
     for step in (1000, 2000):
         write_results(tmp_path / f"s{step}", f"step{step}", TASKS, samples=True)
-    _, judged = read(tmp_path)
+    _, judged = read(tmp_path, "results.unit=steps")
     assert not judged.of_paradigms
     assert judged.outcome.tolist() == [[1, 0, 1, 1, 0, 1]] * 2
     assert set(judged.pairs["phenomenon"]) == {"islands"}
     (tmp_path / "s2000" / f"samples_blimp_wh_island_{DATE}.jsonl").unlink()
-    _, counted = read(tmp_path)
+    _, counted = read(tmp_path, "results.unit=steps")
     assert counted.pairs["n_pairs"].tolist() == [4, 2]
     assert counted.outcome.tolist() == [[0.75, 0.5]] * 2
 
@@ -88,7 +88,7 @@ def test_tasks_of_a_run_may_be_in_several_files(tmp_path):
     for step in (1000, 2000):
         for day, (task, of) in enumerate(TASKS.items(), start=1):
             write_results(tmp_path / f"s{step}", f"step{step}", {task: of}, stamp=f"2026-01-0{day}T03-04-05.6")
-    study, judged = read(tmp_path)
+    study, judged = read(tmp_path, "results.unit=steps")
     assert judged.pairs["paradigm"].tolist() == ["adjunct_island", "wh_island"]
     assert judged.outcome.tolist() == [[0.75, 0.5]] * 2
     assert not any("Two results" in note for note in study.notes)
@@ -98,7 +98,9 @@ def test_tasks_of_a_run_may_be_in_several_files(tmp_path):
     data = {"results": {"blimp": {"acc": 0.9}}, "config": {"model_args": "pretrained=EleutherAI/pythia-70m"}}
     (tmp_path / "s1000" / "all_step1000.json").write_text(json.dumps(data))
     (tmp_path / "s1000" / "all.json").unlink()
-    assert read(tmp_path)[1].outcome.tolist() == [[0.75, 0.5]] * 2  # the mean over all tasks is none of them
+    assert (
+        read(tmp_path, "results.unit=steps")[1].outcome.tolist() == [[0.75, 0.5]] * 2
+    )  # the mean over all tasks is none of them
 
 
 @pytest.mark.parametrize(("dated", "expected"), [({}, 0.25), ({"date": 1.0}, 0.75)])
@@ -120,7 +122,7 @@ def test_two_models_of_one_name_are_no_run(tmp_path):
         write_results(tmp_path / f"run-s{seed}", "step1000", TASKS, model=f"/scratch/run-s{seed}/final")
     message = r"run-s2/results.*: /scratch/run-s2/final would be one run with /scratch/run-s1/final .*results\.pattern="
     with pytest.raises(InputError, match=message):
-        read(tmp_path)
+        read(tmp_path, "results.unit=steps")
     _, judged = read(tmp_path, r"results.pattern='run-s(?P<seed>\d)/final.*step(?P<size>\d+)'")
     assert judged.runs["seed"].tolist() == [1, 2]
 
@@ -129,10 +131,26 @@ def test_tasks_of_another_benchmark_are_no_paradigms(tmp_path):
     others = {"blimp_nl": [1.0], "blimp_nl__adverbs": [1.0], "blimp_nl__adverbs__place": [1.0, 0.0]}
     groups = {"blimp_nl": ["blimp_nl__adverbs"], "blimp_nl__adverbs": ["blimp_nl__adverbs__place"]}
     write_results(tmp_path / "m", "step1000", TASKS | others, group_subtasks=groups)
-    assert read(tmp_path)[1].pairs["paradigm"].tolist() == ["adjunct_island", "wh_island"]
-    _, judged = read(tmp_path, "results.benchmark=blimp_nl")
+    assert read(tmp_path, "results.unit=steps")[1].pairs["paradigm"].tolist() == ["adjunct_island", "wh_island"]
+    _, judged = read(tmp_path, "results.unit=steps", "results.benchmark=blimp_nl")
     assert judged.pairs["paradigm"].tolist() == ["adverbs__place"]
     assert judged.outcome.tolist() == [[0.5]]
+
+
+def test_names_are_printable(tmp_path):
+    write_results(tmp_path / "a", "main", TASKS, model="me/a\x1b[31m")
+    with pytest.raises(InputError, match=r"blimp_adjunct_island: model is 'a\\x1b\[31m', must consist of printable"):
+        read(tmp_path, "results.size=1M")
+
+
+@pytest.mark.parametrize("unit", ["words", "sentences"])
+def test_a_step_is_no_size_of_a_text(tmp_path, unit):
+    write_results(tmp_path / "a", "step1000", TASKS)
+    message = rf"1000 in its path or revision is a checkpoint's, but results\.unit={unit} is of training texts; give "
+    with pytest.raises(ConfigError, match=message + r"results\.unit=tokens\|words_seen\|steps"):
+        read(tmp_path, f"results.unit={unit}")
+    for said in ("results.size=1k", r"results.pattern='step(?P<size>\d+)'"):
+        assert read(tmp_path, f"results.unit={unit}", said)[1].runs["sample_words"].tolist() == [1000]
 
 
 @pytest.mark.parametrize(

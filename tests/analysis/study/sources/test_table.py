@@ -99,6 +99,16 @@ def test_rows_of_pairs_give_judgements_of_pairs(tmp_path):
     assert counted.outcome[0] == pytest.approx(means["1k", 1].to_numpy())
 
 
+def test_a_share_of_pairs_is_not_of_one_pair(tmp_path):
+    table = rows().rename(columns={"accuracy": "correct"})
+    for cell in ("0.513", "2", "", "nan", "maybe"):
+        with pytest.raises(InputError, match=r"line 2: correct is .*, must be .* share .* columns\.accuracy=correct"):
+            read(tmp_path, table.assign(correct=cell))
+    assert read(tmp_path, table, "columns.accuracy=correct")[1].n_pairs == 600
+    _, judged = read(tmp_path, table.assign(correct=[0, 0.5, 1] * 6))
+    assert judged.outcome.tolist() == [[0, 0.5, 1]] * 6
+
+
 def test_what_a_table_lacks_is_told_and_left_out(tmp_path):
     table = rows(seeds=(1,)).drop(columns=["seed", "n", "phenomenon"])
     _, judged = read(tmp_path, table)
@@ -129,6 +139,15 @@ def test_without_their_number_pairs_add_no_variance(tmp_path):
     assert (limits[0][:, 1] - limits[0][:, 0] >= limits[1][:, 1] - limits[1][:, 0] - 1e-12).all()
     at_the_top = table.assign(accuracy=1.0).drop(columns="n")
     assert fit_curves(read(tmp_path, at_the_top)[1], CONFIG).accuracies["low"].eq(1).all()
+
+
+def test_few_pairs_of_one_run_do_not_stand_for_all(tmp_path):
+    table = rows().assign(n=lambda of: np.where(of.index == 0, 2, 200))
+    study, judged = read(tmp_path, table)
+    assert judged.pairs["n_pairs"].tolist() == [11, 200, 200]  # 6 / (1 / 2 + 5 / 200) = 11.4
+    note = "Runs have different numbers of pairs, from 2 to 200, of x (1 of 3 paradigms): chance"
+    assert any(of.startswith(note) for of in study.notes)
+    assert not any("different numbers" in of for of in read(tmp_path, rows())[0].notes)
 
 
 def test_texts_of_runs_of_a_size(tmp_path):
@@ -162,11 +181,28 @@ def test_units_are_stated_and_checkpoints_are_a_trajectory(tmp_path, unit, text,
     assert (set(fit_curves(judged, CONFIG).slopes["method"]) == {Interval.NONE}) == seen
 
 
+def test_checkpoints_of_several_trainings_are_not_called_those_of_one(tmp_path):
+    table = pd.concat([rows(seeds=(1, 2, 3)), rows(seeds=(1,), models=("b",))])
+    study, _ = read(tmp_path, table, "results.unit=steps")
+    (note,) = (note for note in study.notes if "checkpoints" in note)
+    assert note.startswith("The points of a curve are checkpoints of up to 3 trainings, by steps, repeats included.")
+    assert note.endswith("no interval, test or rank: intervals over trainings are not computed.")
+    study, _ = read(tmp_path, rows(seeds=(1, 2)), "results.unit=words_seen")
+    assert any("checkpoints of 2 trainings, by words seen," in note for note in study.notes)
+
+
 def test_checkpoints_that_lie_close_have_labels_of_their_own(tmp_path):
     table = rows(seeds=(1,)).assign(size=lambda of: of["size"].replace({"125k": 1000, "500k": 10_000, "2M": 10_003}))
     _, judged = read(tmp_path, table, "results.unit=steps")
     assert judged.runs["size"].tolist() == ["1k steps", "10k steps", "10.003k steps"]
     assert judged.runs.index.tolist() == ["a-1k-steps-1", "a-10k-steps-1", "a-10.003k-steps-1"]
+
+
+def test_seeds_that_each_have_sizes_of_their_own_are_not_missed(tmp_path):
+    table = rows(seeds=(1, 2, 3)).assign(size=lambda of: of["size"].map(SIZES) + 37 * of["seed"])
+    assert not any("no scored run" in note for note in read(tmp_path, table)[1].notes)
+    some = rows(seeds=(1, 2, 3)).query("size != '2M' or seed == 1")
+    assert "a: no scored run at 2M words with seeds 2, 3." in read(tmp_path, some)[1].notes
 
 
 def test_size_0_has_no_place(tmp_path):
@@ -209,6 +245,14 @@ def test_columns_have_any_names_and_sizes_any_names(tmp_path):
     assert judged.outcome[0, 0] == pytest.approx(table["score"][0] / 100)
     fixed = rows(seeds=(1,)).query("size == '2M'").drop(columns="size")
     assert read(tmp_path, fixed, "results.size=2M")[1].runs["sample_words"].tolist() == [2_000_000]
+
+
+def test_names_of_sizes_may_be_numbers(tmp_path):
+    table = rows().assign(size=lambda of: of["size"].map({"125k": "1", "500k": "2.0", "2M": "0.5"}))
+    _, judged = read(tmp_path, table, "results.sizes={1.0:125k,2:500k,.5:2M}")
+    assert sorted(judged.runs["sample_words"].unique()) == sorted(SIZES.values())
+    with pytest.raises(InputError, match=r"no size in the table results\.csv is named 3, S; sizes there: 125k, 500k"):
+        read(tmp_path, table, "results.sizes={1:125k,2:500k,.5:2M,3:8M,S:4M}")
 
 
 def test_phenomena_of_blimp_are_the_published_ones(tmp_path):
@@ -271,10 +315,17 @@ def test_whether_a_paradigm_tests_what_is_removed_is_told_in_several_ways(tmp_pa
         ({"size": "0.5"}, [], r"line 2: size is 0\.5: must be 1 or more, or 0; results\.scale=1000000 where"),
         ({"size": "0.5"}, ["results.scale=.001"], r"line 2: size is 0\.5, 0\.0005 by results\.scale: must be 1 or"),
         ({"size": "-5"}, [], r"line 2: size is -5, must be 0 or more"),
+        ({"size": "7"}, ["results.scale=1e20"], r"line 2: size is 7, 7e\+20 by results\.scale, must be .* below 1e18"),
         ({"seed": "one"}, [], r"line 2: seed is 'one', must be a whole number from 0 \(seed\)"),
         ({"seed": ""}, [], r"line 2: seed is '', must be a whole number from 0 \(seed\)"),
         ({"n": "10.5"}, [], r"line 2: n is '10\.5', must be a whole number from 1 \(n\)"),
         ({"n": ""}, [], r"line 2: n is empty, but other rows have one; results\.n=NUMBER is that of rows without"),
+        ({"paradigm": "a\x1b[31m"}, [], r"line 2: paradigm is 'a\\x1b\[31m', must consist of printable characters"),
+        ({"phenomenon": "a\ufffe"}, [], r"line 2: phenomenon is 'a\\ufffe', must consist of printable characters"),
+        ({"model": "a\nb"}, [], r"line 2: model is 'a\\nb', must consist of printable characters"),
+        ({"model": "a\tb"}, [], r"line 2: model is 'a\\tb', must consist of printable characters"),
+        ({"paradigm": "v", "phenomenon": "Overall"}, [], r"2: .* \(of paradigm v\) is 'Overall', which names"),
+        ({"paradigm": "overall", "phenomenon": ""}, [], r"2: .* \(of paradigm overall\) is 'overall', which names"),
         ({"paradigm": ""}, [], r"line 2: paradigm is empty, must name the paradigm"),
         ({"drop": "seed"}, [], r"line 5: a second row of model a, size 125000, seed 1, paradigm x \(first: .*line 2\); "
          r"what tells them apart is named by columns\.model, columns\.size and columns\.seed"),
@@ -303,6 +354,7 @@ def test_wrong_tables_are_told_in_one_line(tmp_path, change, overrides, message)
         (["source=tabel"], r"source=tabel: must be one of babylm, files, lm_eval, table, wandb"),
         (["source=table", "results.unit=pages"], r"results\.unit=pages: must be one of characters, sentences, steps"),
         (["source=table", "results.pattern='(?P<sise>.)'"], r"results\.pattern=.*: must have named groups, of"),
+        (["source=table", "results.sizes={S:1M,M:big}"], r"results\.sizes: M is 'big', must be a size such as 125k"),
         (["source=table", "columns.model=[]"], r"columns\.model=\[\]: must be a column, or a list of columns"),
     ],
 )  # fmt: skip
