@@ -80,10 +80,11 @@ class ResultsConfig:
 
 def size_name(name: Any) -> str:
     """Return a name of a size as text: 1, 1.0, "1" and "1.0", as YAML and tables write one name, are "1"."""
+    text = str(name).strip()
     try:
-        return repr(float(name)).removesuffix(".0")
+        return repr(float(text)).removesuffix(".0")
     except ValueError:
-        return str(name).strip()
+        return text
 
 
 def size_number(text: str) -> float | None:
