@@ -286,7 +286,7 @@ def _of_source(outcomes: Outcomes, runs: pd.DataFrame, settings: ResultsConfig) 
     several = runs.groupby(["group", "size"]).size().max() > 1
     if "seed" in outcomes.lacking:
         notes.append("No seeds are given: one run a size, so nothing shows how far runs of a size lie apart.")
-    if settings.seen:
+    if settings.seen and runs.duplicated(["group", "training"]).any():
         notes.append(_of_checkpoints(runs, settings.unit.replace("_", " ")))
     elif several:
         notes += [note for note in (_TEXTS[settings.text],) if note]

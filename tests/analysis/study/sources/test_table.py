@@ -193,6 +193,18 @@ def test_checkpoints_of_several_trainings_are_not_called_those_of_one(tmp_path):
     assert any("checkpoints of 2 trainings, by words seen," in note for note in study.notes)
 
 
+def test_one_checkpoint_a_training_makes_no_trajectory(tmp_path):
+    """Seed 1 ends at one size, seed 2 at another, and so on: trainings apart, which a line is fitted to."""
+    table = rows(seeds=(1, 2, 3, 4))
+    sizes = sorted(table["size"].unique())
+    table = table[
+        [sizes.index(size) == seed % len(sizes) for size, seed in zip(table["size"], table["seed"], strict=True)]
+    ]
+    study, judged = read(tmp_path, table, "results.unit=tokens")
+    assert not any("checkpoints" in note for note in study.notes)
+    assert fit_curves(judged, CONFIG).slopes["low"].notna().any()
+
+
 def test_checkpoints_that_lie_close_have_labels_of_their_own(tmp_path):
     table = rows(seeds=(1,)).assign(size=lambda of: of["size"].replace({"125k": 1000, "500k": 10_000, "2M": 10_003}))
     _, judged = read(tmp_path, table, "results.unit=steps")
