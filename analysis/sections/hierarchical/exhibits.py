@@ -110,6 +110,9 @@ def slopes_exhibit(of: Hierarchical, unit: str, confidence: float) -> Exhibit:
         ],
         definitions={
             "Credible interval": f"Holds the slope with this probability, given the model: {QUESTION}.",
+            "Spreads": "The model expects runs of all sizes to differ about as much, or evenly more or less with size. "
+            "Where the runs of one size, of few, differ several times as much, its intervals are too narrow, and the "
+            "default ones are to be used.",
             "P(rises)": "The probability that the slope is above 0.",
             "Beside the default": "Another direction: only one of both holds 0, or they lie on different sides of it.",
         },
