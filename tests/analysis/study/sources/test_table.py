@@ -196,10 +196,7 @@ def test_checkpoints_of_several_trainings_are_not_called_those_of_one(tmp_path):
 def test_one_checkpoint_a_training_makes_no_trajectory(tmp_path):
     """Seed 1 ends at one size, seed 2 at another, and so on: trainings apart, which a line is fitted to."""
     table = rows(seeds=(1, 2, 3, 4))
-    sizes = sorted(table["size"].unique())
-    table = table[
-        [sizes.index(size) == seed % len(sizes) for size, seed in zip(table["size"], table["seed"], strict=True)]
-    ]
+    table = table[table["size"].map([*SIZES].index) == table["seed"] % len(SIZES)]
     study, judged = read(tmp_path, table, "results.unit=tokens")
     assert not any("checkpoints" in note for note in study.notes)
     assert fit_curves(judged, CONFIG).slopes["low"].notna().any()
