@@ -106,7 +106,7 @@ def compare_groups(judged: Judgements, groups: tuple[str, str], units: Units, co
     pairs = len(draws[0] & draws[1]) if paired else 0
     reasons = cautions(a)
     reasons = np.where(reasons == "", cautions(b), reasons)
-    nothing = np.isnan(columns["low"]) & (Interval.NONE not in (a.method, b.method))
+    nothing = np.isnan(columns["low"]) & (a.errors.floor + b.errors.floor == 0)
     return named.assign(
         **columns, paired=paired, pairs=pairs, method=methods, note=np.where(nothing, NOTHING_VARIES, notes),
         caution=reasons,

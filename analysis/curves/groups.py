@@ -172,11 +172,10 @@ def cautions(fit: GroupFit) -> npt.NDArray[np.str_]:
     design, units = fit.design, fit.units
     count, several = len(fit.line.slope), int((design.counts > 1).sum())
     alone = fit.method == Interval.T_HC2 and several > 1 and several < len(design.counts)
-    if fit.method == Interval.NONE:
-        return np.full(count, "")
+    none = np.isnan(fit.errors.runs)
     if reason := shares_text(design) or (LONE if alone else ""):
-        return np.full(count, f"{CONSERVATIVE}: {reason}")
-    if units.differences:
+        return np.where(none, "", f"{CONSERVATIVE}: {reason}")
+    if units.differences or none.all():
         return np.full(count, "")
     right = paradigm_accuracies(fit.outcome, units.bounds)
     means = np.stack([right[design.size == s].mean(axis=0) for s in range(len(design.counts))])
@@ -185,7 +184,7 @@ def cautions(fit: GroupFit) -> npt.NDArray[np.str_]:
     fewest = np.minimum((means * judgements) @ members, ((1 - means) * judgements) @ members)
     known = np.isfinite(units.pairs).astype(int) @ members == members.sum(axis=0)
     few = known & (fewest < FEW_JUDGEMENTS - 1e-6).all(axis=0)
-    return np.where(few, f"{ROUGH}: {FEW}", "")
+    return np.where(few & ~none, f"{ROUGH}: {FEW}", "")
 
 
 def slope_columns(fit: GroupFit, config: CurvesConfig, new_pairs: Array | None) -> pd.DataFrame:
@@ -196,7 +195,7 @@ def slope_columns(fit: GroupFit, config: CurvesConfig, new_pairs: Array | None) 
     sizes = len(design.counts)
     contrasts = [np.where(design.size == s, design.weights, 0) for s in range(sizes)]
     floor = np.stack([judgement_floor(fit.outcome, c, design.size, fit.units) for c in contrasts])
-    note = np.where(np.isnan(fit.errors.runs) & (method != Interval.NONE), NOTHING_VARIES, fit.note)
+    note = np.where(np.isnan(fit.errors.runs) & (fit.errors.floor == 0), NOTHING_VARIES, fit.note)
     table = fit.units.table.assign(
         group=fit.group, runs=len(design.x), sizes=sizes, slope=line.slope, intercept=line.intercept,
         r2=line.r2, low=limits[0], high=limits[1], low_new_pairs=limits[2], high_new_pairs=limits[3],

@@ -22,7 +22,7 @@ from pairscale.sizes import readable_size
 UNK_LIMIT = 0.05
 TIE_LIMIT = 0.01
 FEW_PAIRS = 20  # pairs of a benchmark or phenomenon below which a warning stands before the findings
-MOST_NAMED = 4  # curves that the lead of a page names
+MOST_NAMED = 4  # curves, or units of a curve, that a sentence names
 MOST_SEEDS = 10  # that the extent of a study lists
 TIE_COUNTS = {"wrong": "counts as wrong", "half": "counts half", "right": "counts as right"}
 

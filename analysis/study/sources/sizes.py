@@ -17,11 +17,14 @@ _TEXT_UNITS = ("words", "characters")  # of which a size's text has no name
 def size_of(cell: Any, settings: ResultsConfig, where: str) -> float:
     """Return the size that a cell holds, or that `results.sizes` gives its text, times `results.scale`; 0 is allowed.
 
-    Raises InputError, naming `where`, for less than 1 and for text that is no size: 1000000, 1e6, 125k, 1/8M and 0.5M
-    are.
+    Raises InputError, naming `where`, for less than 1, for text that is no size (1000000, 1e6, 125k, 1/8M and 0.5M
+    are), and for a number without a name beside numbers that have one.
     """
-    text = str(cell).strip()
-    text = named_size(text, settings) or text
+    given = str(cell).strip()
+    named = named_size(given, settings)
+    if named is None and any(size_number(name) is not None for name in settings.sizes or {}):
+        raise InputError(f"{where}: size is {given[:60]!r}, which results.sizes does not name, though it names numbers")
+    text = named or given
     number = size_number(text)
     if number is None:
         raise InputError(

@@ -264,6 +264,8 @@ def test_names_of_sizes_may_be_numbers(tmp_path):
     assert sorted(judged.runs["sample_words"].unique()) == sorted(SIZES.values())
     with pytest.raises(InputError, match=r"no size in the table results\.csv is named 3, S; sizes there: 125k, 500k"):
         read(tmp_path, table, "results.sizes={1:125k,2:500k,.5:2M,3:8M,S:4M}")
+    with pytest.raises(InputError, match=r"size is '0\.5', which results\.sizes does not name"):
+        read(tmp_path, table, "results.sizes={1:125k,2:500k}")
 
 
 def test_phenomena_of_blimp_are_the_published_ones(tmp_path):
