@@ -17,13 +17,11 @@ help:  ## this list
 
 PIP := $(BIN)/python -m pip install --quiet -c constraints.txt
 
-# Debian 12's pip, 23.0, finds fsspec[http] in conflict with the version of it that constraints.txt gives once it is installed.
 # torch comes first and alone, so that a build of it that pip is pointed to is kept. On a machine without a GPU that saves
 # some 4 GB: PIP_EXTRA_INDEX_URL set to the index of CPU wheels that pytorch.org gives under "Get started", then make venv.
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("pairscale needs Python 3.11 or newer: make PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) "pip>=23.2"
 	$(PIP) torch==2.13.0
 	$(PIP) -e ".[dev]"
 	touch $@
