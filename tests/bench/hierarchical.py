@@ -1,7 +1,7 @@
 """The hierarchical model beside the default: coverage, widths, time, memory, effective draws and divergences.
 
     python tests/bench/hierarchical.py [--grids N] [--models N] [--studies N] [--designs NAME ...] [--processes N]
-        [--csv FILE]
+        [--together N] [--csv FILE]
 
 Studies are those of tests/support/simulated_judgements.py: `--grids` published ones (ten sizes from 125k to 64M words,
 five seeds, BLiMP's 67 paradigms of 1,000 pairs in its 12 phenomena, whose levels and gains each grid draws anew), and
@@ -17,6 +17,7 @@ import resource
 import sys
 import time
 import zlib
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -33,7 +34,7 @@ from analysis.config import CurvesConfig
 from analysis.curves.comparisons import slope_difference
 from analysis.curves.groups import fit_group, slope_limits
 from analysis.curves.hierarchical.checks import diagnose
-from analysis.curves.hierarchical.counts import counts_of, without_lone_runs
+from analysis.curves.hierarchical.counts import Counts, counts_of, without_lone_runs
 from analysis.curves.hierarchical.posterior import Posterior, difference_rows, slope_rows
 from analysis.curves.hierarchical.sampling import Sampling
 from analysis.curves.units import Units, units_of
@@ -114,44 +115,67 @@ def judged_of(cell: SimulatedJudgements, outcomes: list[np.ndarray]) -> Judgemen
     return Judgements("b", "lp", "d", {}, runs, pairs, outcome, none, none, pd.DataFrame())
 
 
-def sampled(judged: Judgements, sampling: Sampling) -> Posterior:
-    counts = counts_of(without_lone_runs(judged)[0])
-    assert not isinstance(counts, str), counts
-    *_, (_, posterior) = sampling.sample(counts)
-    assert posterior is not None
-    return posterior
+@dataclass(frozen=True)
+class Study:
+    """A simulated study of models of a design: of each model, outcomes and accuracies expected over new runs."""
+
+    number: int
+    cell: SimulatedJudgements
+    draws: list[tuple[np.ndarray, np.ndarray]]
+
+    @property
+    def counts(self) -> Counts:
+        counts = counts_of(without_lone_runs(judged_of(self.cell, [outcome for outcome, _ in self.draws]))[0])
+        assert not isinstance(counts, str), counts
+        return counts
+
+    def rows(self, posterior: Posterior) -> pd.DataFrame:
+        """Return a row for each quantity and unit, with both intervals."""
+        slopes, differences = (of(posterior, CONFIG.confidence) for of in (slope_rows, difference_rows))
+        sizes = np.unique(np.array(posterior.counts.size, dtype=int))  # those left out are of one run
+        runs = np.isin(self.cell.design.size, sizes)
+        design, units = self.cell.design.of(runs), self.cell.units
+        fits = [fit_group("one", of[runs], design, units, CONFIG.interval) for of, _ in self.draws]
+        apart = np.full(design.cluster.max() + 1, -1)
+        truths = [slope_of(self.cell.at[sizes], expected[sizes], units) for _, expected in self.draws]
+        limits = [slope_limits(fit, CONFIG)[:2] for fit in fits]
+        for (fit, truth), (other, less) in combinations(zip(fits, truths, strict=True), 2):
+            of_both = slope_difference(fit, other, CONFIG, apart)
+            limits.append([of_both["low"], of_both["high"]])
+            truths.append(truth - less)
+        low, high = np.concatenate(limits, axis=1)
+        quality = diagnose(posterior, slopes, differences)
+        table = pd.concat([slopes.assign(quantity="slope"), differences.assign(quantity="difference")])
+        return table[["quantity", "level", "name", "group", "low", "high"]].assign(
+            truth=np.concatenate(truths), default_low=low, default_high=high,
+            divergences=posterior.divergences, r_hat=quality.r_hat, effective=quality.effective,
+            refused=quality.refused != "", draws=posterior.number, steps=posterior.steps, number=self.number,
+        )  # fmt: skip
 
 
-def simulate(number: int, name: str, models: int, sampling: Sampling) -> pd.DataFrame:
-    """Return a row for each quantity and unit of a simulated study of models of a design, with both intervals."""
+def drawn(number: int, name: str, models: int) -> Study:
     rng = np.random.default_rng([1, zlib.crc32(named(name, models).encode()), number])
     cell = DESIGNS.get(name) or grid(rng, small=name == SMALL)
     pairs = cell.draw_pairs(rng)
-    draws = [(half_as_steep(cell) if model % 2 else cell).draw(rng, pairs) for model in range(models)]
+    of_models = [half_as_steep(cell) if model % 2 else cell for model in range(models)]
+    return Study(number, cell, [model.draw(rng, pairs) for model in of_models])
+
+
+def simulate(numbers: Sequence[int], name: str, models: int, sampling: Sampling) -> list[pd.DataFrame]:
+    """Return the rows of simulated studies of a design; several are sampled together."""
+    studies = [drawn(number, name, models) for number in numbers]
     started, cpu = time.perf_counter(), time.process_time()
-    posterior = sampled(judged_of(cell, [outcome for outcome, _ in draws]), sampling)
-    slopes, differences = (rows(posterior, CONFIG.confidence) for rows in (slope_rows, difference_rows))
-    seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
-    sizes = np.unique(np.array(posterior.counts.size, dtype=int))  # those left out are of one run
-    runs = np.isin(cell.design.size, sizes)
-    design = cell.design.of(runs)
-    fits = [fit_group("one", of[runs], design, cell.units, CONFIG.interval) for of, _ in draws]
-    apart = np.full(design.cluster.max() + 1, -1)
-    truths = [slope_of(cell.at[sizes], expected[sizes], cell.units) for _, expected in draws]
-    limits = [slope_limits(fit, CONFIG)[:2] for fit in fits]
-    for (fit, truth), (other, less) in combinations(zip(fits, truths, strict=True), 2):
-        of_both = slope_difference(fit, other, CONFIG, apart)
-        limits.append([of_both["low"], of_both["high"]])
-        truths.append(truth - less)
-    low, high = np.concatenate(limits, axis=1)
-    quality = diagnose(posterior, slopes, differences)
-    table = pd.concat([slopes.assign(quantity="slope"), differences.assign(quantity="difference")], ignore_index=True)
-    return table[["quantity", "level", "name", "group", "low", "high"]].assign(
-        truth=np.concatenate(truths), default_low=low, default_high=high,
-        seconds=seconds, cpu=cpu, divergences=posterior.divergences, r_hat=quality.r_hat, effective=quality.effective,
-        refused=quality.refused != "", draws=posterior.number, steps=posterior.steps, number=number,
-        peak=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
-    )  # fmt: skip
+    if len(studies) > 1:
+        posteriors = sampling.sample_together([study.counts for study in studies])
+    else:
+        *_, (_, posterior) = sampling.sample(studies[0].counts)
+        assert posterior is not None
+        posteriors = [posterior]
+    cost = {
+        "seconds": (time.perf_counter() - started) / len(studies), "cpu": (time.process_time() - cpu) / len(studies),
+        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, "together": len(studies),
+    }  # fmt: skip
+    return [study.rows(posterior).assign(**cost) for study, posterior in zip(studies, posteriors, strict=True)]
 
 
 def summary(name: str, studies: list[pd.DataFrame]) -> pd.DataFrame:
@@ -173,7 +197,7 @@ def summary(name: str, studies: list[pd.DataFrame]) -> pd.DataFrame:
             "most_r_hat": one["r_hat"].max(),
             "divergences": one["divergences"].sum(), "refused": one["refused"].sum(),
             "median_seconds": one["seconds"].median(), "median_cpu_seconds": one["cpu"].median(),
-            "peak_gib": one["peak"].max(),
+            "peak_gib": one["peak"].max(), "together": one["together"].max(),
         })  # fmt: skip
     return pd.DataFrame(rows).round(
         {"covered": 4, "worst": 3, "default_covered": 4, "default_worst": 3, "width": 5, "default_width": 5,
@@ -191,6 +215,7 @@ def main() -> None:
     parser.add_argument("--warmup", type=int, default=300)
     parser.add_argument("--draws", type=int, default=300)
     parser.add_argument("--processes", type=int, default=1, help="studies at a time, with one thread each if several")
+    parser.add_argument("--together", type=int, default=1, help="studies of a design that a process samples at once")
     parser.add_argument("--csv", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     threads = 2 if arguments.processes == 1 else 1
@@ -202,8 +227,9 @@ def main() -> None:
     with ProcessPoolExecutor(arguments.processes, get_context("spawn")) as pool:
         for name, number in work:
             studies: list[pd.DataFrame] = []
-            for study in pool.map(partial(simulate, name=name, models=models, sampling=sampling), range(number)):
-                studies.append(study)
+            of_process = [range(first, number)[: arguments.together] for first in range(0, number, arguments.together)]
+            for some in pool.map(partial(simulate, name=name, models=models, sampling=sampling), of_process):
+                studies.extend(some)
                 write_designs(arguments.csv, part := summary(named(name, models), studies), NAMES)
             print(part.to_string(), flush=True)
 

@@ -73,6 +73,33 @@ class Sampling:
         }
         yield 0, _posterior(counts, draws, time.perf_counter() - started)
 
+    def sample_together(self, of_studies: list[Counts]) -> list[Posterior]:
+        """Return the posteriors of studies of one design, their chains side by side in one thread.
+
+        Draws are those of as many `sample`, but for rounding. The compiler takes a minute, and a study a fifth of the
+        time that it takes alone.
+        """
+        started = time.perf_counter()
+        values = jax.tree.map(lambda *leaves: np.stack(leaves), *map(values_of, of_studies))
+        warmup, kernel = self._blocks(self.warmup) * BLOCK, _Program().kernel
+        keys = jax.random.split(jax.random.PRNGKey(self.seed), self.chains)
+        start = jax.jit(jax.vmap(lambda of_study: kernel.init(keys, warmup, None, (of_study,), {})))
+        state = jax.tree.map(lambda leaf: leaf.reshape(-1, 1, *leaf.shape[2:]), jax.device_get(start(values)))
+        of_chains = jax.tree.map(lambda leaf: np.repeat(leaf, self.chains, axis=0), values)
+        advance = jax.jit(jax.vmap(partial(_advance, kernel))).lower(state, of_chains).compile()
+        blocks: list[dict[str, Array]] = []
+        for block in range(warmup // BLOCK + self._blocks(self.draws)):
+            state, drawn = jax.device_get(advance(state, of_chains))
+            if block * BLOCK >= warmup:
+                blocks.append(drawn)
+        draws = {name: np.concatenate([drawn[name] for drawn in blocks], axis=1) for name in blocks[0]}
+        draws = {name: value.reshape(-1, self.chains, *value.shape[1:]) for name, value in draws.items()}
+        seconds = (time.perf_counter() - started) / len(of_studies)
+        return [
+            _posterior(counts, {name: value[study] for name, value in draws.items()}, seconds)
+            for study, counts in enumerate(of_studies)
+        ]
+
 
 class _Program:
     """A sampler, and its compiled code, of models of one structure."""

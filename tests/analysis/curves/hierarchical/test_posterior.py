@@ -231,6 +231,18 @@ def test_the_sampler_agrees_with_least_squares_and_shrinks_paradigms(judged):
     assert isinstance(predictive_rows(posterior, 0.95, np.random.default_rng(1)), pd.DataFrame)
 
 
+@pytest.mark.slow
+def test_studies_sampled_together_have_the_posteriors_of_those_sampled_alone(judged):
+    both = [counts_of(judged_of(CELL, [judged.outcome[:8]])), counts_of(judged_of(CELL, [judged.outcome[8:]]))]
+    sampling = Sampling(2, 200, 200, seed=3)
+    for counts, together in zip(both, sampling.sample_together(both), strict=True):
+        *_, (_, alone) = sampling.sample(counts)
+        of, expected = slope_rows(together, 0.95), slope_rows(alone, 0.95)
+        width = expected["high"] - expected["low"]
+        np.testing.assert_allclose(of["slope"], expected["slope"], atol=0.15 * width.mean())
+        np.testing.assert_allclose(of["high"] - of["low"], width, rtol=0.35)
+
+
 def test_simulated_runs_have_text_in_common_where_those_of_the_study_do():
     """Within a size they differ by what is their own; over replicates by all of it."""
     cell, share = SimulatedJudgements(5, 2, pairs=2000, overlap=0.8), 0.8
