@@ -149,7 +149,8 @@ class Study:
         return table[["quantity", "level", "name", "group", "low", "high"]].assign(
             truth=np.concatenate(truths), default_low=low, default_high=high,
             divergences=posterior.divergences, r_hat=quality.r_hat, effective=quality.effective,
-            refused=quality.refused != "", draws=posterior.number, steps=posterior.steps, number=self.number,
+            refused=quality.refused != "", caution=slopes["caution"].ne("").any(),
+            draws=posterior.number, steps=posterior.steps, number=self.number,
         )  # fmt: skip
 
 
@@ -197,7 +198,7 @@ def summary(name: str, studies: list[pd.DataFrame]) -> pd.DataFrame:
             "most_r_hat": one["r_hat"].max(),
             "divergences": one["divergences"].sum(), "refused": one["refused"].sum(),
             "median_seconds": one["seconds"].median(), "median_cpu_seconds": one["cpu"].median(),
-            "peak_gib": one["peak"].max(), "together": one["together"].max(),
+            "peak_gib": one["peak"].max(), "together": one["together"].max(), "caution": one["caution"].all(),
         })  # fmt: skip
     return pd.DataFrame(rows).round(
         {"covered": 4, "worst": 3, "default_covered": 4, "default_worst": 3, "width": 5, "default_width": 5,

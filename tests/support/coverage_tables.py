@@ -160,20 +160,22 @@ def hierarchical_coverage() -> str:
     table = pd.read_csv(RESULTS / "hierarchical_coverage.csv")
     levels = ["overall", "phenomenon", "paradigm"]
     lines = [
-        f"| studies | {' | '.join(levels)} | width | effective | divergences | refused | CPU s |",
-        f"| --- |{' ---: |' * (len(levels) + 5)}",
+        f"| studies | {' | '.join(levels)} | few runs | width | effective | divergences | refused | CPU s |",
+        f"| --- |{' ---: |' * len(levels)} --- |{' ---: |' * 5}",
     ]
     for (design, quantity), of in table.groupby(["design", "quantity"], sort=False):
         by, one = of.set_index("level"), of.iloc[0]
         what = "" if quantity == "slope" else f": {quantity}s"
         cells = [f"{by.loc[level, 'covered']:.1%} ({by.loc[level, 'default_covered']:.1%})" for level in levels]
         cells += [
+            "caution" if one["caution"] else "",
             f"{(of['width'] / of['default_width']).mean():.2f}", f"{one['least_effective']:.0f}", one["divergences"],
             one["refused"], f"{one['median_cpu_seconds']:.0f}",
         ]  # fmt: skip
         lines.append(f"| {one['studies']} of {design}{what} | {' | '.join(map(str, cells))} |")
     text = (
-        "In brackets: the default intervals. width: of the default's, mean over levels. effective: the fewest "
+        "In brackets: the default intervals. few runs: the report cautions. width: of the default's, mean over levels. "
+        "effective: the fewest "
         f"effective draws that a slope has of {table['draws'].max():,}. divergences: in all. Up to "
         f"{table['peak_gib'].max():.1f} GiB."
     )

@@ -23,6 +23,7 @@ from analysis.study.judgements import Judgements
 CELL, RUN, IN_PHENOMENON = 0.15, 0.12, 0.02
 KINDS = {"level": 0.7, "slope": 0.07, "curve": 0.03, "bend": 0.005}
 LEAST_SHARE = 0.01  # of text in common: a smaller one is none
+LEAST_RUNS = 5  # of a size whose intervals hold the truth also where its runs differ several times as much as others
 MOST_ALIKE = 4.0  # judgements of pairs as different as can be expected: a pair counts at most as so many
 
 
@@ -53,6 +54,17 @@ class Counts:
         """Return how many sizes some rows (of L) are, and the smallest and the largest."""
         of = rows[np.argsort(self.words[rows])]
         return {"sizes": len(of), "from_size": self.size[of[0]], "to_size": self.size[of[-1]]}
+
+    def caution(self, rows: Numbers) -> str:
+        """Say at which sizes, of some rows (of L), few runs show how much runs differ; "" if at none.
+
+        The model takes it to be as much as elsewhere, or evenly more or less with size. Where it is several times as
+        much, intervals hold the truth less often than they say (docs/benchmarks.md).
+        """
+        rows = rows[np.argsort(self.words[rows], kind="stable")]
+        few = dict.fromkeys(self.size[row] for row in rows if self.of[:, row].sum() < LEAST_RUNS)
+        every = len(few) == len({self.size[row] for row in rows})
+        return f"fewer than {LEAST_RUNS} runs at {'all sizes' if every else named(list(few))}" if few else ""
 
     @cached_property
     def doublings(self) -> Array:

@@ -68,7 +68,7 @@ def slope_sentence(rows: pd.DataFrame, ranks: pd.DataFrame, unit: str, confidenc
     rate = _interval(whole["slope"], whole["low"], whole["high"], confidence)
     over = span(whole["from_size"], whole["to_size"], unit)
     text = f"accuracy {verb} over {over}" if verb else f"the runs do not show whether accuracy changes over {over}"
-    text += f", {rate}."
+    text += f", {rate}.{_assumption(whole)}"
     phenomena = rows[rows["level"] == "phenomenon"]
     if len(phenomena) < 2:
         return text
@@ -85,6 +85,14 @@ def slope_sentence(rows: pd.DataFrame, ranks: pd.DataFrame, unit: str, confidenc
         if by in first and first[by]["probability"] >= SURE:
             text += f" {in_text(first[by]['name']).capitalize()} is {what} with probability {_share(first[by])}."
     return text
+
+
+def _assumption(row: pd.Series) -> str:
+    if not row["caution"]:
+        return ""
+    return (
+        f" This takes runs to differ as much at all sizes, or evenly more or less, which {row['caution']} hardly show."
+    )
 
 
 def _share(row: pd.Series) -> str:
@@ -128,9 +136,9 @@ def difference_sentence(row: pd.Series, unit: str, confidence: float) -> str:
         difference, low, high = -difference, -high, -low
     rate, over = _interval(difference, low, high, confidence), span(row["from_size"], row["to_size"], unit)
     if not verb:
-        return f"it is open whether their slopes differ over {over}, {rate}."
+        return f"it is open whether their slopes differ over {over}, {rate}.{_assumption(row)}"
     steeper, other = (row["group"], row["other"]) if verb == "rises" else (row["other"], row["group"])
-    return f"the slope of {steeper} is above that of {other} over {over}, {rate}."
+    return f"the slope of {steeper} is above that of {other} over {over}, {rate}.{_assumption(row)}"
 
 
 def predictive_sentence(rows: pd.DataFrame, quantity: str, confidence: float) -> str:

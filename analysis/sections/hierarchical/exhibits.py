@@ -73,6 +73,7 @@ def slopes_exhibit(of: Hierarchical, unit: str, confidence: float) -> Exhibit:
     table = pd.DataFrame({"curve": rows["group"], **_unit(rows), "sizes": _sizes(rows)}).assign(
         slope=rows["slope"], low=rows["low"], high=rows["high"], rises=rows["rises"], default=rows["default"],
         default_low=rows["default_low"], default_high=rows["default_high"], beside=rows["beside"],
+        **_cautions(rows),
     )  # fmt: skip
     charts: dict[str, Callable[..., Chart]] = {}
     for number, (group, part) in enumerate(rows.groupby("group", sort=False)):
@@ -93,7 +94,8 @@ def slopes_exhibit(of: Hierarchical, unit: str, confidence: float) -> Exhibit:
         "drawn to those of their phenomenon and phenomena to each other, the more the less they vary; and the default "
         "slopes of the same sizes.",
         table,
-        cells={"slope": slope_text, "default": slope_text, "rises": probability_text, "beside": as_it_is},
+        cells={"slope": slope_text, "default": slope_text, "rises": probability_text, "beside": as_it_is,
+               "caution": as_it_is},
         heads={"rises": "P(rises)", "beside": "beside the default"},
         intervals={
             f"{confidence:.0%} credible interval": ("slope", "low", "high"),
@@ -110,15 +112,28 @@ def slopes_exhibit(of: Hierarchical, unit: str, confidence: float) -> Exhibit:
         ],
         definitions={
             "Credible interval": f"Holds the slope with this probability, given the model: {QUESTION}.",
-            "Spreads": "The model expects runs of all sizes to differ about as much, or evenly more or less with size. "
-            "Where the runs of one size, of few, differ several times as much, its intervals are too narrow, and the "
-            "default ones are to be used.",
+            **cautions_explained(rows),
             "P(rises)": "The probability that the slope is above 0.",
             "Beside the default": "Another direction: only one of both holds 0, or they lie on different sides of it.",
         },
         filtered=True,
         optional=["P(rises)"],
     )  # fmt: skip
+
+
+def _cautions(rows: pd.DataFrame) -> dict[str, pd.Series]:
+    """Return the column of cautions, if rows of slopes, or of differences, have any."""
+    return {"caution": rows["caution"]} if rows["caution"].any() else {}
+
+
+def cautions_explained(rows: pd.DataFrame) -> dict[str, str]:
+    """Return what cautions in rows of slopes, or of differences, mean."""
+    meaning = (
+        "The model expects runs of all sizes to differ about as much, or evenly more or less with size, which few runs "
+        "hardly show. Where those of one size differ several times as much, its intervals hold the truth less often "
+        "than they say: the default intervals are for such studies."
+    )
+    return {"Caution": meaning} if rows["caution"].any() else {}
 
 
 def rank_summary(ranks: pd.DataFrame, confidence: float) -> pd.DataFrame:
@@ -182,20 +197,24 @@ def differences_exhibit(of: Hierarchical, unit: str, confidence: float) -> Exhib
     table = pd.DataFrame({
         "phenomenon": rows["name"], "slope of": pair, "sizes": _sizes(rows), "difference": rows["difference"],
         "low": rows["low"], "high": rows["high"], "steeper": rows["steeper"],
+        **_cautions(rows),
     })  # fmt: skip
     return Exhibit(
         "hierarchical-differences",
         "Differences of slopes in the hierarchical model",
         "Accuracy per doubling over the sizes that both curves have.",
         table,
-        cells={"difference": signed_text, "steeper": probability_text},
+        cells={"difference": signed_text, "steeper": probability_text, "caution": as_it_is},
         heads={"steeper": "P(the first is steeper)"},
         intervals={f"{confidence:.0%} credible interval": ("difference", "low", "high")},
         takeaways=[
             (f"{row['group']} and {row['other']}", difference_sentence(row, unit, confidence))
             for _, row in rows[rows["level"] == "overall"].iterrows()
         ],
-        definitions={"Credible interval": "Runs of both count as independent, also those on the same text."},
+        definitions={
+            "Credible interval": "Runs of both count as independent, also those on the same text.",
+            **cautions_explained(rows),
+        },
     )  # fmt: skip
 
 

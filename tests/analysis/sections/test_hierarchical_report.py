@@ -13,7 +13,13 @@ from analysis.curves.hierarchical.fit import OTHER, Hierarchical, beside_default
 from analysis.curves.hierarchical.posterior import difference_rows, rank_rows, slope_rows
 from analysis.exhibits.figures.style import finished
 from analysis.exhibits.sentences.hierarchical import beside_sentence, hierarchical_findings, sampler_sentence
-from analysis.sections.hierarchical.exhibits import hierarchical, predictive_exhibit, rank_summary
+from analysis.sections.hierarchical.exhibits import (
+    differences_exhibit,
+    hierarchical,
+    predictive_exhibit,
+    rank_summary,
+    slopes_exhibit,
+)
 from analysis.sections.section import Section
 from tests.support.known_posterior import judgements, known_posterior
 from tests.support.simulated_section import report_of
@@ -44,6 +50,19 @@ def test_exhibits_have_tables_figures_and_sentences(section, tmp_path):
         exhibit.write(tmp_path)
     assert len(exhibits["hierarchical-slopes"].charts) == 4  # of both models: phenomena and paradigms
     assert "credible" in exhibits["hierarchical-slopes"].takeaways[0][1]
+
+
+def test_few_runs_are_a_caution_in_table_and_sentences(section):
+    of = section.hierarchical
+    for exhibit in (slopes_exhibit(of, "words", 0.95), differences_exhibit(of, "words", 0.95)):
+        assert set(exhibit.table["caution"]) == {"fewer than 5 runs at all sizes"}
+        assert "which few runs hardly show" in exhibit.definitions["Caution"]
+        assert "evenly more or less, which fewer than 5 runs at all sizes hardly show." in exhibit.takeaways[0][1]
+    several = replace(of, slopes=of.slopes.assign(caution=""), differences=of.differences.assign(caution=""))
+    for exhibit in (slopes_exhibit(several, "words", 0.95), differences_exhibit(several, "words", 0.95)):
+        assert "caution" not in exhibit.table
+        assert "Caution" not in exhibit.definitions
+        assert "hardly show" not in exhibit.takeaways[0][1]
 
 
 def test_runs_that_are_left_out_are_not_beside_simulated_ones(section):

@@ -1,5 +1,7 @@
 """What the hierarchical model is given: counts, contrasts, and chance among pairs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -112,6 +114,21 @@ def test_the_only_run_of_a_size_is_left_out_where_two_sizes_have_several():
     np.testing.assert_array_equal(kept.outcome, judged.outcome[rows])
     assert counts_of(kept).right.shape == (len(kept.runs), 2)
     assert without_lone_runs(kept) == (kept, [])
+
+
+@pytest.mark.parametrize(
+    ("seeds", "caution"),
+    [
+        ((5, 5, 5, 5), ""),
+        ((5, 5, 4, 2), "fewer than 5 runs at 1M, 8M"),
+        ((1, 1, 1, 1), "fewer than 5 runs at all sizes"),
+    ],
+)
+def test_sizes_of_few_runs_are_a_caution(seeds, caution):
+    cell = SimulatedJudgements(seeds, 4)
+    counts = counts_of(judged_of(cell, [cell.draw(np.random.default_rng(1))[0]]))
+    counts = replace(counts, size=["15k", "125k", "1M", "8M"])
+    assert counts.caution(np.array([3, 1, 0, 2])) == caution
 
 
 def test_checkpoints_of_one_training_are_left_out_as_groups():
