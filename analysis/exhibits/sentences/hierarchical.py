@@ -68,10 +68,10 @@ def slope_sentence(rows: pd.DataFrame, ranks: pd.DataFrame, unit: str, confidenc
     rate = _interval(whole["slope"], whole["low"], whole["high"], confidence)
     over = span(whole["from_size"], whole["to_size"], unit)
     text = f"accuracy {verb} over {over}" if verb else f"the runs do not show whether accuracy changes over {over}"
-    text += f", {rate}.{_assumption(whole)}"
+    text += f", {rate}."
     phenomena = rows[rows["level"] == "phenomenon"]
     if len(phenomena) < 2:
-        return text
+        return text + _assumption(whole)
     parts = []
     for verb in ("rises", "falls"):
         names = [row["name"] for _, row in phenomena.iterrows() if direction(row["low"], row["high"]) == verb]
@@ -84,15 +84,13 @@ def slope_sentence(rows: pd.DataFrame, ranks: pd.DataFrame, unit: str, confidenc
     for by, what in (("slope", "the steepest"), ("acquisition", "acquired first")):
         if by in first and first[by]["probability"] >= SURE:
             text += f" {in_text(first[by]['name']).capitalize()} is {what} with probability {_share(first[by])}."
-    return text
+    return text + _assumption(whole)
 
 
 def _assumption(row: pd.Series) -> str:
     if not row["caution"]:
         return ""
-    return (
-        f" This takes runs to differ as much at all sizes, or evenly more or less, which {row['caution']} hardly show."
-    )
+    return f" This takes runs to differ alike at all sizes, or evenly more or less, which {row['caution']} hardly show."
 
 
 def _share(row: pd.Series) -> str:
