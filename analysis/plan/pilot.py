@@ -257,8 +257,14 @@ def _two(judged: Judgements, groups: list[str], config: AnalysisConfig) -> tuple
     """Return the two curves that are compared; the second is None where the pilot has one. Raises ConfigError."""
     plan = config.plan
     if config.goal == ABLATION and plan.group is None:
-        kinds = comparisons(judged.runs)
+        every = comparisons(judged.runs)
+        kinds = [of for of in every if plan.other in (None, of.other)]
         chosen = [of for of in kinds if of.kind == TREATMENT_CONTROL] or kinds
+        if every and not chosen:
+            raise ConfigError(
+                f"plan.other={plan.other}: no treatment of pilot={config.pilot} is compared with this curve; "
+                f"allowed: {'; '.join(dict.fromkeys(of.other for of in every))}; null"
+            )
         if chosen:
             return chosen[0].group, chosen[0].other
     first = plan.group or groups[0]

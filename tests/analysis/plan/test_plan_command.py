@@ -18,6 +18,7 @@ from analysis.study.judgements import judgements
 from eval.sweeps import expected_points
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, RunError
+from tests.support.ablation_study import BOTH, write_ablations
 from tests.support.commands import run_command
 from tests.support.simulated_study import SimulatedStudy
 
@@ -82,6 +83,17 @@ def test_a_curve_is_not_compared_with_itself(folder):
     for group in ("lstm_tiny", "null"):  # null: the first curve
         with pytest.raises(ConfigError, match=message):
             from_pilot(compose("plan", [*words, "goal=difference", f"plan.group={group}", "plan.other=lstm_tiny"]))
+
+
+def test_what_an_ablation_is_compared_with_may_be_named(tmp_path):
+    write_ablations(tmp_path, BOTH[:3], sizes=("125k", "250k"))
+    words = ["experiment=ablation_small", "pilot=ablations", "effect=0.1", f"paths.runs={tmp_path}", "goal=ablation"]
+    control, full = "llama_tiny, control of first", "llama_tiny, full text"
+    for other, expected in (("null", control), (f"'{control}'", control), (f"'{full}'", full)):
+        about = from_pilot(compose("plan", [*words, f"plan.other={other}"])).about
+        assert f"(llama_tiny, first removed less {expected}, of one size and seed)" in about
+    with pytest.raises(ConfigError, match=rf"is compared with this curve; allowed: {control}; {full}; null"):
+        from_pilot(compose("plan", [*words, "plan.other='llama_tiny, first removed'"]))
 
 
 @pytest.mark.parametrize(
