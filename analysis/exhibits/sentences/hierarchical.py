@@ -90,7 +90,8 @@ def slope_sentence(rows: pd.DataFrame, ranks: pd.DataFrame, unit: str, confidenc
 def _assumption(row: pd.Series) -> str:
     if not row["caution"]:
         return ""
-    return f" This takes runs to differ alike at all sizes, or evenly more or less, which {row['caution']} hardly show."
+    assumption = "This assumes that runs differ alike at all sizes, or evenly more or less"
+    return f" {assumption}, which {row['caution']} hardly show."
 
 
 def _share(row: pd.Series) -> str:
