@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 Array = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -184,5 +184,5 @@ def matched_threshold(scores: Array, good: Bools) -> float:
 def limits(statistic: Statistic, scale: Scale, confidence: float) -> tuple[Array, Array]:
     """Return the limits (R,) for new sentences: Student's on the scale; NaN where the variance is not known."""
     mapped = statistic.mapped(scale)
-    half = student.ppf(0.5 + confidence / 2, statistic.influence.shape[1] - 1) * np.sqrt(mapped.variance)
+    half = stdtrit(statistic.influence.shape[1] - 1, 0.5 + confidence / 2) * np.sqrt(mapped.variance)
     return scale.back(mapped.value - half), scale.back(mapped.value + half)

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import torch
 from omegaconf import OmegaConf
 
 from pairscale.console import say
@@ -13,7 +12,7 @@ from train.import_checkpoint.contents import Contents, read_contents
 from train.import_checkpoint.lstm import read_lstm
 from train.import_checkpoint.transformer_xl import read_txl
 from train.import_checkpoint.vocabulary import read_vocabulary
-from train.models.build import build_model
+from train.models.build import build_model, without_weights
 from train.models.config import ImportedConfig
 from train.runs.export import save_model
 from train.runs.folder import DONE, RunFolder
@@ -48,7 +47,7 @@ def import_run(config: RunConfig) -> RunFolder:
     read = read_lstm if importer == LSTM else read_txl
     imported = read(contents, model, vocabulary)
     tokenizer = vocabulary.tokenizer(model)
-    with torch.device("meta"):  # the weights are replaced at once, so none are drawn
+    with without_weights():  # they are replaced at once
         built = build_model(imported.config, len(tokenizer))
     built.load_state_dict(imported.weights, assign=True)
     parameters = sum(parameter.numel() for parameter in built.parameters())

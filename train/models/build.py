@@ -1,9 +1,13 @@
 """Building the model that a configuration describes."""
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
+from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from pairscale.errors import ConfigError
 from train.models.base import LanguageModel
@@ -31,9 +35,30 @@ def check_memory(config: ModelConfig, vocabulary: int) -> None:
         )
 
 
+class _Undrawn(TorchFunctionMode):
+    """Leaves tensors as they are where weights would be drawn: on the meta device, that imports torch._dynamo."""
+
+    def __torch_function__(
+        self, function: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        values = kwargs or {}
+        if function in (torch.Tensor.normal_, torch.Tensor.uniform_):
+            return args[0]
+        if getattr(function, "__module__", "") == "torch.nn.init":
+            return values["tensor"]
+        return function(*args, **values)
+
+
+@contextmanager
+def without_weights() -> Iterator[None]:
+    """Models that are built within are on the meta device: their weights have shapes and no values."""
+    with torch.device("meta"), _Undrawn():
+        yield
+
+
 def check_context(config: ModelConfig, recipe: RecipeConfig, vocabulary: int) -> None:
     """Raise ConfigError if a step has more tokens of a text than the model reads."""
-    with torch.device("meta"):
+    with without_weights():
         positions = build_model(config, vocabulary).positions
     if positions is not None and recipe.bptt > positions:
         name = "context" if hasattr(recipe, "context") else "bptt"
@@ -45,5 +70,5 @@ def check_context(config: ModelConfig, recipe: RecipeConfig, vocabulary: int) ->
 
 def parameter_count(config: ModelConfig, vocabulary: int) -> int:
     """Return the number of trainable weights, tied ones counted once, without allocating them."""
-    with torch.device("meta"):
+    with without_weights():
         return sum(parameter.numel() for parameter in build_model(config, vocabulary).parameters())

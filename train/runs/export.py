@@ -24,7 +24,7 @@ from pairscale.errors import RunError
 from pairscale.files import sha256_file, write_bytes, write_json
 from pairscale.schema import Count, Digest, Positive, checked, read_json
 from train.models.base import LanguageModel
-from train.models.build import build_model
+from train.models.build import build_model, without_weights
 from train.models.config import ModelConfig, architectures, kind_of
 from train.runs.folder import AGAIN, RunFolder
 
@@ -137,7 +137,7 @@ def described_model(
         AGAIN,
         root="$.config",
     )
-    with torch.device("meta"):  # the weights are replaced at once, so none are drawn
+    with without_weights():  # they are replaced at once
         model = build_model(config, description["vocabulary"])
     if any(buffer.is_meta for buffer in model.buffers()):  # which no file of weights has
         model = build_model(config, description["vocabulary"])
