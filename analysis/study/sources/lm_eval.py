@@ -80,9 +80,10 @@ def from_lm_eval(config: AnalysisConfig) -> list[Study]:
 
 
 def _joined(results: Sequence[Results], benchmark: str, unit: str) -> tuple[pd.DataFrame, list[str]]:
-    """Return the rows of all files, of a task that a run has in several those of the latest, and notes on the others.
+    """Return the rows of all files, of a task that a run has in several those of the latest, and notes.
 
-    The group of all tasks counts only in runs of which nothing else is known: it is a mean over them.
+    Notes are on the other files, and on models that are one curve. The group of all tasks counts only in runs of which
+    nothing else is known: it is a mean over them.
     """
     by_date = sorted(results, key=lambda one: one.written)
     _check_models(by_date)
@@ -91,7 +92,7 @@ def _joined(results: Sequence[Results], benchmark: str, unit: str) -> tuple[pd.D
     table = table[task | ~task.groupby([table[name] for name in RUN]).transform("any")]
     latest = table.groupby([*RUN, "paradigm"])["file"].transform("max")
     again = table.assign(latest=latest)[table["file"] < latest].drop_duplicates(["file", "latest"])
-    notes = []
+    notes = _curve_notes(by_date)
     for row in again.itertuples(index=False):
         older, later = by_date[cast(int, row.file)], by_date[cast(int, row.latest)]
         how = "by date" if later.written > older.written else "by path, as no date tells"
@@ -113,6 +114,19 @@ def _check_models(results: Sequence[Results]) -> None:
                 f"{one.rows['model'].iloc[0]} at one size; results.pattern='...' with (?P<model>...) or (?P<seed>...), "
                 "and (?P<size>...), tells them apart"
             )
+
+
+def _curve_notes(results: Sequence[Results]) -> list[str]:
+    """Say which models, in full, are one curve as their last names are alike."""
+    full: dict[str, set[str]] = {}
+    for one in results:
+        full.setdefault(str(one.rows["model"].iloc[0]), set()).add(one.named)
+    return [
+        f"{first_few(sorted(named))} are one curve, {model}; results.pattern='...' with (?P<model>...) and "
+        "(?P<size>...) tells them apart."
+        for model, named in full.items()
+        if len(named) > 1
+    ]
 
 
 def _short(file: Path) -> str:

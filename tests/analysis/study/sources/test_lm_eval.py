@@ -127,6 +127,19 @@ def test_two_models_of_one_name_are_no_run(tmp_path):
     assert judged.runs["seed"].tolist() == [1, 2]
 
 
+def test_models_of_one_name_at_different_sizes_are_one_curve_and_a_note(tmp_path):
+    for number, owner in enumerate(["ours", "theirs"], 1):
+        write_results(tmp_path / owner, f"step{number}000", TASKS, model=f"{owner}/gpt2")
+    study, judged = read(tmp_path, "results.unit=steps")
+    assert any(note.startswith("ours/gpt2, theirs/gpt2 are one curve, gpt2; results.pattern=") for note in study.notes)
+    assert set(judged.runs["model"]) == {"gpt2"}
+    study, judged = read(
+        tmp_path, "results.unit=steps", r"results.pattern='(?P<model>ours|theirs)/gpt2.*step(?P<size>\d+)'"
+    )
+    assert not any("one curve" in note for note in study.notes)
+    assert set(judged.runs["model"]) == {"ours", "theirs"}
+
+
 def test_tasks_of_another_benchmark_are_no_paradigms(tmp_path):
     others = {"blimp_nl": [1.0], "blimp_nl__adverbs": [1.0], "blimp_nl__adverbs__place": [1.0, 0.0]}
     groups = {"blimp_nl": ["blimp_nl__adverbs"], "blimp_nl__adverbs": ["blimp_nl__adverbs__place"]}
