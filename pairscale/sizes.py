@@ -31,8 +31,9 @@ def format_size(number: int) -> str:
 
 
 def readable_size(size: str) -> str:
-    """Return a size as people read it: "31250" -> "31,250"; "125k" and "4k sentences" stay as they are."""
+    """Return a size as people read it: "31250" -> "31,250", "1 words" -> "1 word"; "4k sentences" stays as it is."""
     number, space, unit = size.partition(" ")
+    unit = unit.removesuffix("s") if number == "1" else unit
     return f"{int(number):,}{space}{unit}" if number.isdecimal() else size
 
 

@@ -318,7 +318,8 @@ def test_a_new_option_at_its_default_does_not_change_run_ids():
 
 
 @pytest.mark.parametrize(
-    ("size", "shown"), [("31250", "31,250"), ("125k", "125k"), ("31250 words", "31,250 words"), ("500", "500")]
+    ("size", "shown"),
+    [("31250", "31,250"), ("125k", "125k"), ("31250 words", "31,250 words"), ("1 steps", "1 step"), ("1", "1")],
 )
 def test_sizes_are_written_readably(size, shown):
     assert readable_size(size) == shown
