@@ -18,7 +18,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import statsmodels.api as sm
+from statsmodels.genmod.families import Binomial
+from statsmodels.genmod.generalized_linear_model import GLM
+from statsmodels.tools.tools import add_constant
 
 from analysis.measures.reading.times import number_or_nan
 from eval.benchmarks.cells import sentence_of
@@ -126,7 +128,7 @@ def half_age(ages: np.ndarray, shares: np.ndarray) -> float:
     clipped = np.clip(shares, 0.005, 0.995)  # all or none of the children: their logit is not known
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # shares that a step fits perfectly: the age is known all the same
-        fit = sm.GLM(clipped, sm.add_constant(ages - centre), family=sm.families.Binomial()).fit()
+        fit = GLM(clipped, add_constant(ages - centre), family=Binomial()).fit()
     constant, slope = fit.params
     at = centre - constant / slope if slope > 0 else np.nan
     return float(at) if ages.min() <= at <= ages.max() else np.nan
