@@ -220,7 +220,7 @@ def _from_lines(
             note.append(fit.note)
         elif fitted >= accuracy[u] and (bounded[u] or above[u]):
             status = REACHED
-            if not bounded[u]:
+            if not (bounded[u] and slope[u] > 0):
                 reach, limits = math.nan, [math.nan, math.nan]
         elif fitted >= accuracy[u]:  # neither the level nor the slope is known well enough
             status, limits = UNBOUNDED, [math.nan, math.inf]
@@ -262,7 +262,7 @@ def _from_shape(fit: Fit, people: float, error: float, confidence: float, depend
         low, high = profile_limits(fit, people, error, confidence)
         if fitted >= people:
             status = REACHED
-        elif math.isinf(low):
+        elif low == math.inf:  # -inf: no text is too short
             status = NEVER
             note.append("the ceiling lies below people")
         else:

@@ -17,7 +17,7 @@ from analysis.study.judgements import Judgements
 from pairscale.errors import InputError
 from pairscale.machine import available_cores
 
-PACKAGE = "numpyro"
+PACKAGES = ("numpyro", "arviz-stats")
 SAME, OTHER, APART = "", "another direction", "no value in common"  # an interval beside the default one
 
 
@@ -41,13 +41,14 @@ class Hierarchical:
 
 def check_sampler() -> None:
     """Raise InputError if the sampler is not installed."""
-    try:
-        version(PACKAGE)
-    except PackageNotFoundError:
-        raise InputError(
-            f'analysis.model=hierarchical: needs {PACKAGE}, which is not installed; pip install "pairscale[bayes]", '
-            "or analysis.model=default"
-        ) from None
+    for package in PACKAGES:
+        try:
+            version(package)
+        except PackageNotFoundError:
+            raise InputError(
+                f"analysis.model=hierarchical: needs {package}, which is not installed; pip install "
+                '"pairscale[bayes]", or analysis.model=default'
+            ) from None
 
 
 def iterations(config: CurvesConfig) -> int:

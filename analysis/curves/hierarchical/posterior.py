@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
+from arviz_stats.base.array import array_stats
 from scipy.stats import rankdata
 
 from analysis.curves.designs import slope_weights
 from analysis.curves.hierarchical.counts import Counts
 from analysis.curves.variance import Array, Numbers
 
+TAILS = (0.05, 0.95)  # quantiles beyond which effective draws are those of a tail
 SLOPES, ACQUISITION = "slope", "acquisition"  # what units are ranked by
 _EXTENT = ["sizes", "from_size", "to_size"]  # Counts.extent
 SLOPE_COLUMNS = [
@@ -65,16 +67,21 @@ class Posterior:
 
 
 def diagnosed(draws: Array) -> tuple[Array, Array]:
-    """Return split R-hat and the effective number of draws of (chains, draws, ...) values, each (...).
+    """Return R-hat and the effective number of draws of (chains, draws, ...) values, each (...).
 
-    Gelman et al. 2013, section 11.4; Geyer 1992.
+    R-hat is rank-normalised: the larger one of the values and of their distances from the median. Effective draws are
+    the fewer of the bulk and of both tails (Vehtari et al. 2021, sections 4.1 to 4.3).
     """
     values = np.asarray(draws, dtype=np.float64)
-    flat = np.isclose(values.std(axis=(0, 1)), 0)
+    arviz: Any = array_stats  # its functions have no types
+    axes = {"chain_axis": 0, "draw_axis": 1}
     with np.errstate(invalid="ignore", divide="ignore"):
-        rhat, effective = np.asarray(split_gelman_rubin(values)), np.asarray(effective_sample_size(values))
+        r_hat = arviz.rhat(values, **axes, method="rank")
+        bulk = arviz.ess(values, **axes, method="bulk")
+        tails = arviz.ess(values, **axes, method="tail", prob=TAILS)
+    flat = np.isclose(values.std(axis=(0, 1)), 0)
     number = values.shape[0] * values.shape[1]
-    return np.asarray(np.where(flat, 1.0, rhat)), np.asarray(np.where(flat, number, effective))
+    return np.asarray(np.where(flat, 1.0, r_hat)), np.asarray(np.where(flat, number, np.minimum(bulk, tails)))
 
 
 def limits(draws: Array, confidence: float) -> tuple[Array, Array]:

@@ -269,8 +269,8 @@ def sampler_exhibit(of: Diagnosis) -> Exhibit:
         table,
         takeaways=[("", sampler_sentence(of))],
         definitions={
-            "R-hat": "1 where chains agree (Gelman et al. 2013, section 11.4).",
-            "Effective draws": "Independent draws that would know as much (Geyer 1992).",
+            "R-hat": "1 where chains agree in place and in spread, by ranks (Vehtari et al. 2021).",
+            "Effective draws": "Independent draws that would know as much: of the middle or a tail, the fewest.",
             "Divergences": "Trajectories that the sampler lost: it may have missed a part of the posterior.",
         },
     )

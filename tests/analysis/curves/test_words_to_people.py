@@ -249,6 +249,20 @@ def test_a_shape_with_a_ceiling_below_people_gives_never():
     assert table["status"]["line"] == ESTIMATED
 
 
+def test_people_so_uncertain_that_any_text_may_reach_them_are_not_called_never():
+    words, doublings = doubled_words(8)
+    accuracies = 0.81 + 0.05 * expit(1.2 * (doublings - 3.5)) + np.tile([0.001, -0.001], 8)
+    row = words_to_people(judged_once(accuracies, words), CONFIG, people_at(0.862, 0.0457)).iloc[-1]
+    assert row["fit"] == "sigmoid"
+    assert (row["status"], row["text"], row["low"], row["high"], row["note"]) == (UNBOUNDED, "unbounded", 0, np.inf, "")
+
+
+def test_a_falling_line_above_people_has_no_limits_of_where_it_reaches_them():
+    row = words_to_people(judged_once(1.45 - RISING, WORDS), CONFIG, people_at(0.5)).iloc[0]
+    assert (row["status"], row["text"]) == (REACHED, "reached")
+    assert row[["words", "low", "high"]].isna().all()
+
+
 @pytest.mark.parametrize("accuracy", [0.5, 1.0])
 def test_no_shape_is_better_than_a_line_through_every_run(accuracy):
     """All judgements right, or half of them, at six sizes: AICc compares rounding errors, and shows no spread."""

@@ -16,6 +16,7 @@ from analysis.curves.hierarchical.fit import APART, OTHER, SAME, beside_default,
 from analysis.curves.hierarchical.posterior import (
     Posterior,
     acquired_at,
+    diagnosed,
     difference_rows,
     rank_probabilities,
     rank_rows,
@@ -50,6 +51,19 @@ def test_slopes_are_those_of_lines_through_sizes(posterior):
     assert first.loc["paradigm_3", ["rank", "rank_low", "rank_high"]].tolist() == [1, 1, 1]
     assert first["r_hat"].max() < 1.02
     assert first["effective"].min() > 500
+
+
+def test_chains_of_different_spread_do_not_agree():
+    rng = np.random.default_rng(1)
+    same = rng.normal(size=(4, 500, 2))
+    wide = same * np.array([3.0, 1.0, 1.0, 1.0])[:, None, None]
+    shifted = same + np.array([0.5, 0.0, 0.0, 0.0])[:, None, None]
+    for draws, agree in ((same, True), (wide, False), (shifted, False), (np.full((4, 500, 2), 0.3), True)):
+        r_hat, effective = diagnosed(draws)
+        assert ((r_hat < 1.01) == agree).all()
+        assert ((effective > 1000) == agree).all()
+    walk = np.repeat(rng.normal(size=(4, 50, 1)), 10, axis=1)  # each draw ten times
+    assert 100 < diagnosed(walk)[1][0] < 400
 
 
 def test_differences_of_slopes(posterior):
@@ -131,7 +145,7 @@ def test_intervals_beside_the_default(judged):
 
 def test_a_missing_extra_is_one_line(monkeypatch):
     check_sampler()
-    monkeypatch.setattr("analysis.curves.hierarchical.fit.PACKAGE", "no-such-sampler")
+    monkeypatch.setattr("analysis.curves.hierarchical.fit.PACKAGES", ("numpyro", "no-such-sampler"))
     with pytest.raises(InputError, match=r'needs no-such-sampler.*pip install "pairscale\[bayes\]"'):
         check_sampler()
 
