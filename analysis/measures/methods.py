@@ -6,7 +6,7 @@ files run by run; the rest works on the counts.
 Columns of counts by paradigm: run, method, repeat (template or trial; "" for a method without either), paradigm, pairs,
 right (sum of outcomes), ties, decided and chose_a (judgements of an A/B prompt that are no ties, and those for A),
 difference (mean over pairs of the tokens of the good sentence less those of the bad one, NaN if unknown).
-By difference: run, method, repeat, difference, pairs, right.
+By difference: run, method, repeat, difference, pairs, right, squares (sum of squared outcomes: ties may count half).
 
 Differences of methods are paired by runs and pairs. Their variance is that over runs plus that over pairs within
 paradigms minus chance in single judgements, which both hold (analysis/curves/variance.py).
@@ -58,7 +58,7 @@ _KEY = ["paradigm", "pair_id"]
 _RUN = ["run", "method"]
 _JUDGED = [*_KEY, "template", "trial", "good", "bad", "order"]
 _BY_PARADIGM = [*_RUN, "repeat", "paradigm", "pairs", "right", "ties", "decided", "chose_a", "difference"]
-_BY_DIFFERENCE = [*_RUN, "repeat", "difference", "pairs", "right"]
+_BY_DIFFERENCE = [*_RUN, "repeat", "difference", "pairs", "right", "squares"]
 
 
 def score_files(study: Study, label: str) -> pd.DataFrame:
@@ -92,7 +92,8 @@ def count_judgements(
             else:
                 rows = rows.join(lengths, on=_KEY, how="left")
                 by = rows.drop_nulls("difference").group_by(*_RUN, "repeat", "difference", maintain_order=True)
-                by_difference.append(by.agg(pairs=pl.len(), right=pl.col("outcome").sum()))
+                squares = (pl.col("outcome") ** 2).sum()
+                by_difference.append(by.agg(pairs=pl.len(), right=pl.col("outcome").sum(), squares=squares))
             by = rows.group_by(*_RUN, "repeat", "paradigm", maintain_order=True)
             sums = pl.col("ties", "decided", "chose_a").sum()
             difference = pl.col("difference").mean()
@@ -300,11 +301,12 @@ def length_bias(by_difference: pd.DataFrame) -> pd.DataFrame:
 
 
 def _point_biserial(counts: pd.DataFrame) -> float:
-    """Return Pearson's r of outcomes (0, 1) and differences from their counts, which no library reads."""
-    x, n, right = (counts[name].to_numpy(dtype=np.float64) for name in ("difference", "pairs", "right"))
+    """Return Pearson's r of outcomes and differences from their counts, which no library reads."""
+    names = ("difference", "pairs", "right", "squares")
+    x, n, right, squares = (counts[name].to_numpy(dtype=np.float64) for name in names)
     mean_x, mean_y = n @ x / n.sum(), right.sum() / n.sum()
     covariance = right @ x / n.sum() - mean_x * mean_y
-    variances = (n @ (x - mean_x) ** 2 / n.sum()) * mean_y * (1 - mean_y)
+    variances = (n @ (x - mean_x) ** 2 / n.sum()) * (squares.sum() / n.sum() - mean_y**2)
     return float(covariance / np.sqrt(variances)) if variances > 0 else float("nan")
 
 

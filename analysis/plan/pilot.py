@@ -293,13 +293,16 @@ def spread_of(outcome: Array, design: Design, units: Units, pilot: str = "") -> 
     means = np.asarray([y[design.size == s].mean() for s in range(len(design.counts))])
     gain = float(slope_weights(x, np.ones((1, len(x))))[0] @ means) if len(x) > 1 else 0.0
     of_unit = weights > 0
+    total = trend(variances[:, 0], degrees, x)
+    if design.nested:  # other sizes of the same seeds may add next to nothing
+        total = replace(total, degrees=float(degrees.max()))
     return Spread(
-        total=trend(variances[:, 0], degrees, x),
+        total=total,
         judgement=float(squares[of_unit].mean()),
         paradigms=int(of_unit.sum()),
         accuracy=float(means.mean() - gain * (x.mean() - x[0])),
         x=float(x[0]),
         gain=gain,
         chance=chance,
-        seed_share=seed_share(y[:, 0], design),
+        seed_share=seed_share(y[:, 0], design, np.maximum(total.at(x) - chance, 0)),
     )

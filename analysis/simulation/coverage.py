@@ -25,7 +25,7 @@ from analysis.curves.intervals import Interval, fit_lines
 from analysis.curves.p_values import ALPHA
 from analysis.curves.units import Units, paradigm_accuracies, units_of
 from analysis.curves.variance import Array
-from analysis.simulation.spreads import between_runs, judgement_squares, seed_share, trend
+from analysis.simulation.spreads import between_runs, common_share, judgement_squares, seed_share, trend
 from analysis.simulation.studies import SimulatedRuns, pair_deviation, sensitivity
 from analysis.study.judgements import Judgements
 
@@ -101,24 +101,24 @@ def runs_like(outcome: Array, design: Design, units: Units, curved: npt.NDArray[
     level = expected.mean(axis=0)
     pair_sd = pair_deviation(level, float(squares.mean()))
     overall = units.weights[:, 0]
-    common, own = np.zeros(len(x)), np.zeros(len(x))
+    common, own, whole = (np.zeros(len(x)) for _ in range(3))
     if (design.counts > 1).any():
         chance = squares / pairs
         of_paradigms, degrees = between_runs(y, design, chance)
         of_overall, _ = between_runs(y @ overall[:, None], design, overall**2 @ chance)
         slope = sensitivity(expected, pair_sd)
-        whole = trend(of_overall[:, 0], degrees, x).at(x) - float(overall**2 @ chance)
+        whole = np.maximum(trend(of_overall[:, 0], degrees, x).at(x) - float(overall**2 @ chance), 0)
         each = trend(of_paradigms.mean(axis=1), degrees, x).at(x) - float(chance.mean())
         total = np.maximum(each, 0) / (slope**2).mean(axis=1)
         apart = (slope**2) @ overall**2
         joint = (slope @ overall) ** 2
         common = np.maximum(whole - total * apart, 0) / np.maximum(joint - apart, 1e-12)
-        common = np.where(joint - apart > 1e-9, common, np.maximum(whole, 0) / joint)
+        common = np.where(joint - apart > 1e-9, common, whole / joint)
         own = np.maximum(total - common, 0)
     return SimulatedRuns(
         design, units, expected, np.sqrt(common), np.sqrt(own), pair_sd,
         pair_slope_deviation(outcome, design, units, squares) / float(sensitivity(level, pair_sd).mean()),
-        seed_share(y @ overall, design),
+        seed_share(y @ overall, design, whole),
     )  # fmt: skip
 
 
@@ -142,19 +142,23 @@ def draws_of(runs: pd.DataFrame) -> npt.NDArray[np.intp]:
 
 
 def correlation(judged: Judgements, units: Units) -> float:
-    """Return the correlation over runs of the overall accuracies of two curves' runs on one sample with one seed."""
-    keys, y = draws_of(judged.runs), paradigm_accuracies(judged.outcome, units.bounds) @ units.weights[:, 0]
-    table = pd.DataFrame(
-        {"key": keys, "group": judged.runs["group"].to_numpy(), "size": judged.runs["size"].to_numpy()}
-    )
-    table["value"] = y - pd.Series(y).groupby([table["group"], table["size"]]).transform("mean")
-    wide = table[table["key"] >= 0].pivot_table(index="key", columns="group", values="value")
-    products, squares = [], []
-    for a, b in combinations(wide.columns, 2):
-        both = wide[[a, b]].dropna()
-        products.append(float((both[a] * both[b]).sum()))
-        squares.append(float(np.sqrt((both[a] ** 2).sum() * (both[b] ** 2).sum())))
-    return float(np.clip(sum(products) / sum(squares), 0, 0.95)) if sum(squares) > 0 else 0.0
+    """Return the share of their variance that two curves' runs on one sample with one seed have in common.
+
+    The variance is that of the overall accuracy, without chance in single judgements.
+    """
+    overall, variance = units.weights[:, 0], np.zeros(len(judged.runs))
+    y = paradigm_accuracies(judged.outcome, units.bounds) @ overall
+    for group in judged.runs["group"].unique():
+        rows = rows_of(judged, group)
+        design = design_of(judged.runs.iloc[rows])
+        squares = judgement_squares(judged.outcome[rows].astype(np.float64), design, units)
+        chance = float(overall**2 @ (squares / units.pairs))
+        between, degrees = between_runs(y[rows][:, None], design, chance)
+        if (degrees > 0).any():
+            x = np.asarray([design.x[design.size == s].mean() for s in range(len(design.counts))])
+            variance[rows] = np.maximum(trend(between[:, 0], degrees, x).at(design.x) - chance, 0)
+    cell = np.asarray(judged.runs.groupby(["group", "size"]).ngroup(), dtype=np.intp)
+    return common_share(y, cell, draws_of(judged.runs), variance)
 
 
 def simulated_coverage(
@@ -238,9 +242,15 @@ def coverage_table(results: Sequence[Mapping[Key, tuple[Array, Array, Array]]], 
                 "curve": curve, "quantity": quantity, "question": question, "level": level,
                 "name": units.table["name"][u], "interval": interval, "studies": len(values),
                 "none": 1 - known[u] / len(values), "covered": covered[u],
-                "standard_error": np.sqrt(covered[u] * (1 - covered[u]) / max(known[u], 1)),
+                "standard_error": _error(covered[u], known[u]),
             })  # fmt: skip
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _error(share: float, studies: int) -> float:
+    """Return the standard error of a share, above 0 also if none or all have it (Agresti and Coull 1998)."""
+    more = (share * studies + 2) / (studies + 4)
+    return float(np.sqrt(more * (1 - more) / (studies + 4)))
 
 
 def can_be_simulated(judged: Judgements) -> str:

@@ -108,15 +108,29 @@ def judgement_squares(outcome: Array, design: Design, units: Units) -> Array:
     return np.asarray(np.where(degrees > 0, squares / np.maximum(degrees, 1), accuracy * (1 - accuracy)))
 
 
-def seed_share(y: Array, design: Design) -> float:
-    """Return the correlation of runs of one seed, of different sizes, where samples are nested; else 0."""
-    if not design.nested:
-        return 0.0
-    means = np.asarray([y[design.size == s].mean() for s in range(len(design.counts))])
-    known = design.counts[design.size] > 1
-    residual = (y - means[design.size])[known]
-    seed: Numbers = design.seed[known]
-    same = (seed[:, None] == seed) & ~np.eye(len(seed), dtype=bool)
-    products = np.outer(residual, residual)[same]
-    variance = float((residual**2).mean())
-    return float(np.clip(products.mean() / variance, 0, 1)) if len(products) and variance > 0 else 0.0
+def common_share(y: Array, cell: Numbers, key: Numbers, variance: Array) -> float:
+    """Return the share of their variance that runs of different cells have in common if they have one key.
+
+    Each (R,): y: accuracies; cell: numbers of what has a mean of its own, such as a size; key: of what is shared, such
+    as a seed (below 0: nothing); variance: between runs of the cell, without chance in single judgements, as chance is
+    not shared. Products of deviations from the means of two cells of n and m runs, of which k have a key of the other,
+    are 1 - 1/n - 1/m + k/nm times as large as those from their expectations; their sum is set against what it would be
+    if all variance were shared.
+    """
+    runs = np.bincount(cell)
+    members = np.zeros((len(runs), int(max(key.max(), 0)) + 1))
+    np.add.at(members, (cell[key >= 0], key[key >= 0]), 1)
+    kept = 1 - np.add.outer(1 / runs[cell], 1 / runs[cell])
+    kept = kept + (members @ members.T)[np.ix_(cell, cell)] / np.outer(runs[cell], runs[cell])
+    residual, deviation = y - (np.bincount(cell, y) / runs)[cell], np.sqrt(np.maximum(variance, 0))
+    pairs = (key[:, None] == key) & (key >= 0) & (cell[:, None] != cell)
+    whole = float((np.outer(deviation, deviation) * kept)[pairs].sum())
+    return float(np.clip(np.outer(residual, residual)[pairs].sum() / whole, 0, 1)) if whole > 0 else 0.0
+
+
+def seed_share(y: Array, design: Design, variance: Array) -> float:
+    """Return the `common_share` of runs of one seed, of different sizes, where samples are nested; else 0.
+
+    y: (R,). variance: (S,).
+    """
+    return common_share(y, design.size, design.seed, variance[design.size]) if design.nested else 0.0

@@ -73,6 +73,17 @@ def rows_of(study, run, method):
     return rows
 
 
+def test_the_bias_with_ties_that_count_half_is_pearsons(study):
+    files, run = score_files(study, "blimp"), study.runs.index[0]
+    rows = rows_of(study, run, "ab_prompt")
+    rows["right"] += tied(rows["good"], rows["bad"]) / 2
+    assert 0.5 in set(rows["right"])
+    r = [stats.pearsonr(part["right"], part["difference"]).statistic for _, part in rows.groupby("repeat")]
+    _, by_difference = count_judgements(files, "half")
+    bias = length_bias(by_difference).set_index(["run", "method"]).loc[(run, "ab_prompt")]
+    assert bias["r"] == pytest.approx(np.mean(r))
+
+
 @pytest.mark.parametrize("method", ["lp", "ab_prompt", "vote_p"])
 def test_counts_and_accuracies_equal_pandas_on_the_same_rows(study, method):
     by_paradigm, by_difference = count_judgements(score_files(study, "blimp"), "wrong")

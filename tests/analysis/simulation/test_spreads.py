@@ -10,7 +10,7 @@ from statsmodels.stats.anova import anova_lm
 
 from analysis.curves.designs import Design
 from analysis.curves.units import paradigm_accuracies, units_of
-from analysis.simulation.spreads import between_runs, judgement_squares, trend
+from analysis.simulation.spreads import between_runs, common_share, judgement_squares, seed_share, trend
 from analysis.simulation.studies import SimulatedRuns, judgement_share, pair_deviation, sensitivity
 
 
@@ -104,3 +104,33 @@ def test_runs_of_a_seed_and_of_the_same_text_go_together():
     effects = SimulatedRuns(shared, units(5, 1), *plain).draw_effects(np.random.default_rng(2))
     assert np.ptp(effects[300:, 0]) < 1e-12
     assert effects[:300, 0].std() == pytest.approx(np.sqrt(0.75), rel=0.1)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
+def test_the_share_of_a_seed_is_that_of_the_variance_without_chance(share):
+    """Spreads that fall with the size, chance as large as them, and seeds that the largest size lacks."""
+    counts, deviation = (5, 5, 2), np.array([0.04, 0.02, 0.01])
+    of, rng, shares = design(counts, nested=True), np.random.default_rng(5), []
+    for _ in range(600):
+        effects = np.sqrt(share) * rng.normal(size=5)[of.seed] + np.sqrt(1 - share) * rng.normal(size=len(of.x))
+        y = 0.7 + deviation[of.size] * effects + 0.02 * rng.normal(size=len(of.x))
+        products, whole = [], []
+        for i, j in zip(*np.triu_indices(len(y), 1), strict=True):
+            if of.seed[i] == of.seed[j] and of.size[i] != of.size[j]:
+                a, b = (y[k] - y[of.size == of.size[k]].mean() for k in (i, j))
+                n, m = counts[of.size[i]], counts[of.size[j]]
+                products.append(a * b)
+                whole.append(deviation[of.size[i]] * deviation[of.size[j]] * (1 - 1 / n - 1 / m + min(n, m) / (n * m)))
+        by_hand = sum(products) / sum(whole)
+        assert seed_share(y, of, deviation**2) == pytest.approx(np.clip(by_hand, 0, 1))
+        shares.append(by_hand)
+    assert np.mean(shares) == pytest.approx(share, abs=4 * np.std(shares) / np.sqrt(600))
+
+
+def test_runs_without_a_key_share_nothing():
+    y, cell = np.array([0.5, 0.7, 0.6, 0.8]), np.array([0, 0, 1, 1])
+    variance = np.full(4, y[:2].var(ddof=1))
+    assert common_share(y, cell, np.array([0, 1, 0, 1]), variance) == pytest.approx(1)
+    assert common_share(y, cell, np.array([0, 1, 1, 0]), variance) == 0  # the other way round
+    assert common_share(y, cell, np.array([-1, -1, -1, -1]), variance) == 0
+    assert common_share(y, cell, np.array([0, 1, 0, 1]), np.zeros(4)) == 0
