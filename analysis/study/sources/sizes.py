@@ -9,8 +9,9 @@ from pairscale.errors import MAX_SEED, ConfigError, InputError, first_few
 from pairscale.sizes import format_size
 
 SECONDS = 1.0  # time limit of a pattern for one text
-# Steps of revisions (EleutherAI's, and many others), and words seen of a BabyLM challenge's revisions.
-USUAL_PATTERN = r"(?:^|[^a-z])(?:step[-_]?(?P<size>\d+)|chck_(?P<size>\d+[kM]?))(?![\dkM])"
+# Steps of revisions (EleutherAI's, and many others), and words seen of a BabyLM challenge's revisions. A size is all of
+# 1.5M, 1B and 1,000: what `size_of` cannot read is an error then, and is not cut short to a number that it begins with.
+USUAL_PATTERN = r"(?:^|[^a-z])(?:step[-_]?|chck_)(?P<size>\d++(?:[.,]\d++)*+[^\W_]*+)"
 _TEXT_UNITS = ("words", "characters")  # of which a size's text has no name
 
 

@@ -111,6 +111,12 @@ def test_predictions_of_two_runs_of_one_name_are_told_apart_by_a_pattern(tmp_pat
         read(tmp_path / "results", pairs, "results.unit=words_seen")
 
 
+def test_a_revision_may_be_of_part_of_a_million_words(tmp_path, pairs):
+    write(tmp_path, "chck_1.5M", predictions(wh_island=["g h"]))
+    _, judged = read(tmp_path / "results", pairs, "results.unit=words_seen")
+    assert judged.runs["sample_words"].tolist() == [1_500_000]
+
+
 def test_a_checkpoint_is_no_size_of_a_text(tmp_path, pairs):
     write(tmp_path, "chck_1M", predictions(wh_island=["g h"]))
     with pytest.raises(ConfigError, match=r"1M in its path or revision is a checkpoint's.* results\.unit=tokens\|"):

@@ -167,6 +167,31 @@ def test_a_step_is_no_size_of_a_text(tmp_path, unit):
 
 
 @pytest.mark.parametrize(
+    ("revision", "size"),
+    [
+        ("step1000", 1000),
+        ("step-1000-b", 1000),
+        ("step1.5k", 1500),
+        ("chck_10M", 10**7),
+        ("chck_0.5M", 500_000),
+        ("step2e3", 2000),
+    ],
+)
+def test_a_revision_says_its_size(tmp_path, revision, size):
+    write_results(tmp_path / "a", revision, TASKS)
+    assert read(tmp_path, "results.unit=words_seen")[1].runs["sample_words"].tolist() == [size]
+
+
+@pytest.mark.parametrize(("revision", "text"), [("chck_1B", "1B"), ("step10K", "10K"), ("chck_10m", "10m")])
+def test_a_size_that_cannot_be_read_is_not_cut_short(tmp_path, revision, text):
+    write_results(tmp_path / "a", revision, TASKS)
+    with pytest.raises(InputError, match=rf"size is '{text}', must be a number such as 125k.* results\.sizes="):
+        read(tmp_path, "results.unit=words_seen")
+    _, judged = read(tmp_path, "results.unit=words_seen", f"results.sizes={{{text}:1000M}}")
+    assert judged.runs["sample_words"].tolist() == [10**9]
+
+
+@pytest.mark.parametrize(
     ("text", "overrides", "message"),
     [
         ("{", [], r"x\.json: no JSON"),
