@@ -100,7 +100,7 @@ def _run(file: Path, settings: ResultsConfig) -> dict[str, Any]:
     """Return model, removed, size and seed of a file. Raises InputError without a size."""
     place = _folder(file)
     model, revision = (file.parts[place - 2 : place]) if place is not None else (file.name.partition(".")[0], "")
-    parts = parts_of(file.as_posix(), settings)
+    parts = parts_of(file.as_posix(), settings, (revision,))
     size = fixed_size(settings)
     if size is None and named_size(revision, settings):
         size = size_of(revision, settings, str(file))

@@ -42,6 +42,7 @@ from pairscale.errors import InputError, first_few
 
 _DATE = re.compile(r"_(\d{4}-\d\d-\d\dT[\d.:-]+)$")  # of file names
 _PATH = re.compile(r"(?:pretrained|model|path)=([^,]+)")  # in model_args
+_REVISION = re.compile(r"revision=([^,]+)")
 
 
 @dataclass(frozen=True)
@@ -214,7 +215,9 @@ def _run(file: Path, data: Mapping[str, Any], settings: ResultsConfig) -> tuple[
         if isinstance(arguments, dict)
         else str(arguments or "")
     )
-    parts = parts_of(f"{file.as_posix()} {written}", settings)
+    revision = _REVISION.search(written)
+    # A folder such as step2_eval/ is named for many reasons, model_args by what was loaded.
+    parts = parts_of(f"{file.as_posix()} {written}", settings, (revision[1] if revision else "", written))
     found = _PATH.search(written)
     named = data.get("model_name") or (found[1] if found else None) or file.parent.name
     fixed = fixed_size(settings)

@@ -117,6 +117,12 @@ def test_a_revision_may_be_of_part_of_a_million_words(tmp_path, pairs):
     assert judged.runs["sample_words"].tolist() == [1_500_000]
 
 
+def test_a_revision_says_more_than_a_folder_above_it(tmp_path, pairs):
+    write(tmp_path / "step2_eval", "chck_10M", predictions(wh_island=["g h"]))
+    _, judged = read(tmp_path / "step2_eval", pairs, "results.unit=words_seen")
+    assert judged.runs["sample_words"].tolist() == [10**7]
+
+
 def test_a_checkpoint_is_no_size_of_a_text(tmp_path, pairs):
     write(tmp_path, "chck_1M", predictions(wh_island=["g h"]))
     with pytest.raises(ConfigError, match=r"1M in its path or revision is a checkpoint's.* results\.unit=tokens\|"):

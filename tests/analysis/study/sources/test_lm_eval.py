@@ -182,6 +182,16 @@ def test_a_revision_says_its_size(tmp_path, revision, size):
     assert read(tmp_path, "results.unit=words_seen")[1].runs["sample_words"].tolist() == [size]
 
 
+@pytest.mark.parametrize("model", ["EleutherAI/pythia-70m", "/models/step3/pythia-70m"])
+def test_a_revision_says_more_than_a_folder(tmp_path, model):
+    for step in (1000, 2000):
+        write_results(tmp_path / "step2_eval" / str(step), f"step{step}", TASKS, model=model)
+    path = tmp_path / "step2_eval"
+    assert read(path, "results.unit=steps")[1].runs["sample_words"].tolist() == [1000, 2000]
+    _, judged = read(path, "results.unit=steps", r"results.pattern='step(?P<size>\d+)'")  # the user's own, leftmost
+    assert judged.runs["sample_words"].tolist() == [2]
+
+
 @pytest.mark.parametrize(("revision", "text"), [("chck_1B", "1B"), ("step10K", "10K"), ("chck_10m", "10m")])
 def test_a_size_that_cannot_be_read_is_not_cut_short(tmp_path, revision, text):
     write_results(tmp_path / "a", revision, TASKS)
