@@ -49,12 +49,14 @@ _REVISION = re.compile(r"revision=([^,]+)")
 class Results:
     """One file of results: its rows (outcomes.COLUMNS), and when it was written (-inf: not known).
 
-    named: the model in full, such as EleutherAI/pythia-70m; "" where `results.pattern` names it.
+    named: the model in full, such as EleutherAI/pythia-70m; "" where `results.pattern` names it. seeded: True if that
+    finds a seed.
     """
 
     file: Path
     rows: pd.DataFrame
     named: str
+    seeded: bool
     written: float
 
 
@@ -74,10 +76,14 @@ def from_lm_eval(config: AnalysisConfig) -> list[Study]:
     if (table["pair"] == "").any():
         table = _counted(table)
     table, known = with_number(table, config.results.n)
-    lacking = tuple(name for name, absent in (("seed", table["seed"].nunique() == 1), ("n", not known)) if absent)
+    seeds: dict[str, bool] = {}
+    for one in results:
+        model = str(one.rows["model"].iloc[0])
+        seeds[model] = seeds.get(model, False) or one.seeded
     name = study_name(config.study, files[0], config.path)
     origin = f"results of lm-evaluation-harness ({config.results.metric})"
-    return [study_of(name, Outcomes(table, benchmark, config.results.metric, origin, lacking, notes), config)]
+    outcomes = Outcomes(table, benchmark, config.results.metric, origin, seeds, known, notes)
+    return [study_of(name, outcomes, config)]
 
 
 def _joined(results: Sequence[Results], benchmark: str, unit: str) -> tuple[pd.DataFrame, list[str]]:
@@ -146,7 +152,7 @@ def read_results(file: Path, benchmark: str, settings: ResultsConfig) -> Results
     paradigms = _paradigms(data, benchmark)
     if not paradigms:
         return None
-    run, named = _run(file, data, settings)
+    run, named, seeded = _run(file, data, settings)
     rows: list[dict[str, Any]] = []
     for task, paradigm in paradigms.items():
         shared = {**run, "paradigm": paradigm, "phenomenon": "", "tests": False}
@@ -159,7 +165,7 @@ def read_results(file: Path, benchmark: str, settings: ResultsConfig) -> Results
                 "pair": "", "place": place, "accuracy": _accuracy(tasks[task], settings.metric, place),
                 "n": _number(data, task),
             })  # fmt: skip
-    return Results(file, pd.DataFrame(rows)[[*COLUMNS]], named, _written(file, data))
+    return Results(file, pd.DataFrame(rows)[[*COLUMNS]], named, seeded, _written(file, data))
 
 
 def _paradigms(data: Mapping[str, Any], benchmark: str) -> dict[str, str]:
@@ -206,8 +212,8 @@ def _written(file: Path, data: Mapping[str, Any]) -> float:
         return float("-inf")
 
 
-def _run(file: Path, data: Mapping[str, Any], settings: ResultsConfig) -> tuple[dict[str, Any], str]:
-    """Return model, removed, size and seed of a file of results, and its model in full (Results.named)."""
+def _run(file: Path, data: Mapping[str, Any], settings: ResultsConfig) -> tuple[dict[str, Any], str, bool]:
+    """Return model, removed, size and seed of a file of results; `named` and `seeded` of Results."""
     config = data.get("config") if isinstance(data.get("config"), dict) else {}
     arguments = (config or {}).get("model_args")
     written = (
@@ -229,7 +235,7 @@ def _run(file: Path, data: Mapping[str, Any], settings: ResultsConfig) -> tuple[
         )
     path = Path(str(named))
     run = {"model": parts.get("model") or path.name, "removed": "", "size": size, "seed": seed_of(parts, file)}
-    return run, "" if "model" in parts else str(path)
+    return run, "" if "model" in parts else str(path), "seed" in parts
 
 
 def _samples(file: Path, task: str) -> Path | None:

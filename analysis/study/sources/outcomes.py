@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -46,15 +47,16 @@ class Outcomes:
     rows: COLUMNS, a row for each run and paradigm, or pair: model, removed ("" of the full text), size (units), seed,
     paradigm, phenomenon, pair ("" where a row is a paradigm), accuracy (0 to 1), n (pairs; NaN: not known), tests (True
     where the paradigm tests what is removed), place (file and line). benchmark: its name. method: what accuracies are
-    called. origin: where they come from, in words. lacking: what the source does not say: seed, n. told_apart_by: the
-    settings that tell runs apart.
+    called. origin: where they come from, in words. seeds: if a seed is given, by file or by model. n_known: False if
+    nothing says of how many pairs accuracies are. told_apart_by: the settings that tell runs apart.
     """
 
     rows: pd.DataFrame
     benchmark: str
     method: str
     origin: str
-    lacking: tuple[str, ...] = ()
+    seeds: Mapping[str, bool] = field(default_factory=dict)
+    n_known: bool = True
     notes: list[str] = field(default_factory=list)
     problems: list[dict[str, str]] = field(default_factory=list)
     told_apart_by: str = "results.pattern, with (?P<model>...), (?P<size>...) or (?P<seed>...)"
@@ -275,7 +277,7 @@ def _of_source(outcomes: Outcomes, runs: pd.DataFrame, settings: ResultsConfig) 
             "Accuracies of paradigms are known, not judgements of pairs: there are no intervals over new pairs, and no "
             "mixed model."
         )
-    if "n" in outcomes.lacking:
+    if not outcomes.n_known:
         notes.append(
             "Of how many pairs an accuracy is a mean is not known: chance in single judgements is in no band or "
             "interval."
@@ -284,13 +286,25 @@ def _of_source(outcomes: Outcomes, runs: pd.DataFrame, settings: ResultsConfig) 
     if settings.unit == WORDS and settings.scale == 1 and largest < LEAST_WORDS:
         notes.append(f"The largest size is {largest:.0f} words: results.scale=1000000 if sizes count millions.")
     several = runs.groupby(["group", "size"]).size().max() > 1
-    if "seed" in outcomes.lacking:
-        notes.append("No seeds are given: one run a size, so nothing shows how far runs of a size lie apart.")
+    notes += _of_seeds(outcomes.seeds)
     if settings.seen and runs.duplicated(["group", "training"]).any():
         notes.append(_of_checkpoints(runs, settings.unit.replace("_", " ")))
     elif several:
         notes += [note for note in (_TEXTS[settings.text],) if note]
     return notes
+
+
+def _of_seeds(seeds: Mapping[str, bool]) -> list[str]:
+    """Note which files or models have no seeds."""
+    without = [name for name, given in seeds.items() if not given]
+    if not without:
+        return []
+    if len(without) == len(seeds):
+        return ["No seeds are given: one run a size, so nothing shows how far runs of a size lie apart."]
+    return [
+        f"No seeds are given for {first_few(without, MOST_NAMED)}: one run a size there, and nothing shows how far "
+        "runs like it lie apart."
+    ]
 
 
 def _of_checkpoints(runs: pd.DataFrame, unit: str) -> str:

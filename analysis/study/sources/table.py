@@ -59,13 +59,14 @@ def from_table(config: AnalysisConfig) -> list[Study]:
     files = given_paths(config.path, "table", ENDINGS)
     parts = [read_outcomes(file, config.columns, config.results) for file in files]
     rows = pd.concat([rows for rows, _ in parts], ignore_index=True)
-    lacking = tuple(name for name in ("seed", "n") if any(name in of for _, of in parts))
+    seeds = {str(file): "seed" not in of for file, (_, of) in zip(files, parts, strict=True)}
+    n_known = not any("n" in of for _, of in parts)
     name = study_name(config.study, files[0], config.path)
     benchmark = config.results.benchmark or UNNAMED
     origin = "the table " + " and ".join(file.name for file in files[:3]) + (" and others" if len(files) > 3 else "")
-    outcomes = Outcomes(rows, benchmark, METHOD, origin, lacking)
-    names = "columns.model, columns.size and columns.seed" if "seed" in lacking else "columns.model and columns.size"
-    outcomes.told_apart_by = names
+    outcomes = Outcomes(rows, benchmark, METHOD, origin, seeds, n_known)
+    names = "columns.model, columns.size and columns.seed"
+    outcomes.told_apart_by = "columns.model and columns.size" if all(seeds.values()) else names
     return [study_of(name, outcomes, config)]
 
 

@@ -192,6 +192,21 @@ def test_a_revision_says_more_than_a_folder(tmp_path, model):
     assert judged.runs["sample_words"].tolist() == [2]
 
 
+def test_models_without_seeds_are_named(tmp_path):
+    def notes(pattern=r"(?P<model>[ab])-\d+(-seed(?P<seed>\d+))?/"):
+        study, _ = read(tmp_path, "results.unit=words", f"results.pattern='{pattern}.*step(?P<size>\\d+)'")
+        return [note for note in study.notes if note.startswith("No seeds are given")]
+
+    for number, name in enumerate(["a-1-seed42", "a-2-seed42"], 1):
+        write_results(tmp_path / name, f"step{number}000", TASKS)
+    assert notes() == []  # one seed is a seed
+    assert notes(r"(?P<model>[ab])-")[0].startswith("No seeds are given: one run a size,")
+    for number in (1, 2):
+        write_results(tmp_path / f"b-{number}", f"step{number}000", TASKS)
+    (note,) = notes()
+    assert note.startswith("No seeds are given for b: one run a size there")
+
+
 @pytest.mark.parametrize(("revision", "text"), [("chck_1B", "1B"), ("step10K", "10K"), ("chck_10m", "10m")])
 def test_a_size_that_cannot_be_read_is_not_cut_short(tmp_path, revision, text):
     write_results(tmp_path / "a", revision, TASKS)
