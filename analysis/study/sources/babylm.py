@@ -27,11 +27,12 @@ from analysis.study.sources.source import source
 from pairscale.errors import ConfigError, InputError, first_few
 
 METHOD = "prediction"
+_UNREAD = ("results.full", "results.metric", "results.n", "results.percent")
 _FOLDERS = ("zero_shot", "finetune")  # below MODEL/REVISION
 _ENDINGS = ("predictions.json", "predictions.json.gz", "preds.json", "preds.json.gz")
 
 
-@source("babylm", judge=outcome_judgements, keys=("path", "results"))
+@source("babylm", judge=outcome_judgements, keys=("path", "results"), unread=_UNREAD)
 def from_babylm(config: AnalysisConfig) -> list[Study]:
     """Read the study of the predictions at `config.path`.
 

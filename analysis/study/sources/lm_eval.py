@@ -40,6 +40,7 @@ from analysis.study.sources.source import source
 from eval.benchmarks.cells import shown
 from pairscale.errors import InputError, first_few
 
+_UNREAD = ("results.full", "results.pairs", "results.percent")
 _DATE = re.compile(r"_(\d{4}-\d\d-\d\dT[\d.:-]+)$")  # of file names
 _PATH = re.compile(r"(?:pretrained|model|path)=([^,]+)")  # in model_args
 _REVISION = re.compile(r"revision=([^,]+)")
@@ -60,7 +61,7 @@ class Results:
     written: float
 
 
-@source("lm_eval", judge=outcome_judgements, keys=("path", "results"))
+@source("lm_eval", judge=outcome_judgements, keys=("path", "results"), unread=_UNREAD)
 def from_lm_eval(config: AnalysisConfig) -> list[Study]:
     """Read the study of the results at `config.path`. Raises ConfigError without a path, InputError for other files."""
     files = given_paths(config.path, "lm_eval", (".json",))

@@ -46,11 +46,12 @@ USUAL = {
 }
 _TRUTH = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
 METHOD = "accuracy"
+_UNREAD = ("results.metric", "results.pairs", "results.pattern")
 UNNAMED = "minimal_pairs"  # the benchmark of a table that nobody names
 ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet", ".csv.gz", ".tsv.gz", ".jsonl.gz")
 
 
-@source("table", judge=outcome_judgements, keys=("path", "columns", "results"))
+@source("table", judge=outcome_judgements, keys=("path", "columns", "results"), unread=_UNREAD)
 def from_table(config: AnalysisConfig) -> list[Study]:
     """Read the study of the tables of `config.path`.
 
@@ -89,6 +90,8 @@ def read_outcomes(file: Path, columns: OutcomeColumns, settings: ResultsConfig) 
     if "model" not in places:
         table["model"] = table["model_of_file"]
     table = table[[*COLUMNS]]
+    if settings.percent:
+        _check_percent(table, "correct" in places)
     lacking = [] if "seed" in places else ["seed"]
     if "correct" in places and "pair_id" not in places:
         table = _counted(table)
@@ -100,6 +103,18 @@ def read_outcomes(file: Path, columns: OutcomeColumns, settings: ResultsConfig) 
         )
     table, known = with_number(table, settings.n)
     return table, lacking if known else [*lacking, "n"]
+
+
+def _check_percent(table: pd.DataFrame, of_pairs: bool) -> None:
+    """Raise InputError where results.percent=true is said of rows of pairs, or of accuracies from 0 to 1."""
+    if of_pairs:
+        raise InputError(f"{table['place'].iloc[0]}: results.percent=true, but a row is a pair, without an accuracy")
+    row = table[table["accuracy"] == table["accuracy"].max()].iloc[0]
+    if 0 < row["accuracy"] <= 0.01:
+        raise InputError(
+            f"{row['place']}: the largest accuracy is {100 * row['accuracy']:g} with results.percent=true: must be per "
+            "cent; leave it out where accuracies are from 0 to 1"
+        )
 
 
 def _delimiter(file: Path) -> str:
@@ -127,6 +142,11 @@ def _places(
         if columns.correct and columns.accuracy:
             raise InputError(f"{where}: columns.accuracy and columns.correct: a row is of a paradigm or of a pair")
         places.pop("accuracy" if columns.correct else "correct")
+    if settings.size is not None and "size" in places:
+        raise InputError(
+            f"{where}: results.size={settings.size}, but column '{places['size'][0]}' holds sizes; "
+            "columns.size='' leaves that column out"
+        )
     needed = ["paradigm", "correct" if "correct" in places or columns.correct else "accuracy"]
     needed += ["size"] if settings.size is None else []
     for name in needed:
@@ -164,7 +184,7 @@ def _row(
     pair = text("pair_id") if "correct" in places else ""
     return {
         "model": text("model"), "removed": removed,
-        "size": size_of(cells[places["size"][0]], settings, where) if fixed is None or "size" in places else fixed,
+        "size": size_of(cells[places["size"][0]], settings, where) if fixed is None else fixed,
         "seed": _whole(cells, places, "seed", where, least=0) if "seed" in places else 1,
         "paradigm": text("paradigm"), "phenomenon": text("phenomenon"), "pair": pair,
         "accuracy": _accuracy(cells, places, settings, where),

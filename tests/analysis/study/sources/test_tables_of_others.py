@@ -1,7 +1,10 @@
 """What tables of others hold that would be read wrong, or told in a hint that leads nowhere."""
 
-from analysis.study.sources.source import sources
+import pytest
+
+from analysis.study.sources.source import requested_source, sources
 from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, InputError
 
 HEADER = "model,size,seed,paradigm,accuracy,n"
 
@@ -35,3 +38,42 @@ def test_files_without_seeds_are_named(tmp_path):
     assert note.startswith(f"No seeds are given for {tmp_path / 'fb.csv'}: one run a size there")
     notes = study_of(tmp_path, fb=without("seed", table)).notes
     assert any(note.startswith("No seeds are given: one run a size,") for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("source", "value", "others"),
+    [
+        ("lm_eval", "results.percent=true", "table"),
+        ("babylm", "results.percent=true", "table"),
+        ("babylm", "results.n=1000", "lm_eval|table"),
+        ("table", "results.metric=acc_norm", "lm_eval"),
+        ("table", "results.pairs=blimp", "babylm"),
+        ("lm_eval", "results.pairs=blimp", "babylm"),
+    ],
+)
+def test_values_that_a_source_does_not_read_are_refused(source, value, others):
+    with pytest.raises(ConfigError) as error:
+        requested_source(compose("analysis", [f"source={source}", "path=x", value]))
+    assert str(error.value) == f"{value}: of source={others}, but source={source}"
+
+
+def test_a_size_of_all_rows_beside_a_column_of_sizes_is_refused(tmp_path):
+    message = r"line 2: results\.size=10M, but column 'size' holds sizes; columns\.size='' leaves that column out$"
+    with pytest.raises(InputError, match=message):
+        study_of(tmp_path, "results.size=10M", t=lines(sizes=("1M",)))
+    study = study_of(tmp_path, "results.size=10M", "columns.size=''", t=lines(sizes=("1M",)))
+    assert set(study.runs["sample_words"]) == {10_000_000}
+
+
+def test_shares_are_not_per_cent(tmp_path):
+    table = lines()
+    table[3] = table[3].replace("0.6", "0.97")
+    message = (
+        r"t\.csv: line 5: the largest accuracy is 0\.97 with results\.percent=true: must be per cent; leave it out"
+    )
+    with pytest.raises(InputError, match=message):
+        study_of(tmp_path, "results.percent=true", t=table)
+    study_of(tmp_path, "results.percent=true", t=[row.replace("0.6", "0") for row in table if "0.97" not in row])
+    pairs = "model,size,seed,paradigm,correct\na,1M,1,x,1\na,10M,1,x,0"
+    with pytest.raises(InputError, match=r"line 2: results\.percent=true, but a row is a pair, without an accuracy"):
+        study_of(tmp_path, "results.percent=true", t=pairs)
