@@ -129,6 +129,8 @@ class _Pairs:
     def judged(self, paradigm: str, said: Sequence[str], run: Mapping[str, Any], file: Path) -> pd.DataFrame:
         """Return rows (outcomes.COLUMNS) of a run's predictions of one paradigm."""
         pairs = self._of(paradigm, file)
+        if not said:
+            raise InputError(f"{file}: {paradigm}: its list of predictions is empty, must have one for each pair")
         if len(pairs) == len(said):
             judged = [(place, self._right(pair, one, f"{file}: {paradigm}, prediction {place}"))
                       for place, (pair, one) in enumerate(zip(pairs, said, strict=True))]  # fmt: skip
@@ -182,6 +184,8 @@ class _Pairs:
                 )
             if len(found[one]) == 1:
                 place, right = found[one][0]
+                if place in judged:
+                    raise InputError(f"{file}: {paradigm}: two predictions of pair {pairs[place]['pair']}, must be one")
                 judged[place] = right
         if len(judged) < len(said):
             self.notes.append(
