@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,7 @@ from analysis.study.sources.paths import given_paths, study_name
 from analysis.study.sources.sizes import fixed_size, size_of
 from analysis.study.sources.source import source
 from eval.benchmarks.cells import shown
-from eval.benchmarks.files import file_rows, format_of, text_lines
+from eval.benchmarks.files import csv_records, file_rows, format_of, text_lines
 from pairscale.errors import InputError
 
 # The names that columns go by; the others are found under our own.
@@ -46,6 +48,9 @@ USUAL = {
 }
 _TRUTH = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
 METHOD = "accuracy"
+_DELIMITERS = ",;\t"  # of CSV
+_FIRST_ROWS = 20
+_SEPARATOR = re.compile(r"sep=([,;\t|])")  # as Excel writes it
 _UNREAD = ("results.metric", "results.pairs", "results.pattern")
 UNNAMED = "minimal_pairs"  # the benchmark of a table that nobody names
 ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet", ".csv.gz", ".tsv.gz", ".jsonl.gz")
@@ -118,9 +123,25 @@ def _check_percent(table: pd.DataFrame, of_pairs: bool) -> None:
 
 
 def _delimiter(file: Path) -> str:
-    """Return what separates the cells of a CSV file: semicolons or tabs where its header has no comma."""
+    """Return what separates the cells of a CSV file: what its first line sep=; says, or what makes a table of it.
+
+    That is the one that splits the header and the first rows into as many cells, of several that into most: a name such
+    as "accuracy (0,1)" has a comma too. Without one it is that of the header, whose reader tells what is wrong.
+    """
     header = next((line for _, line in text_lines(file) if line.strip()), "")
-    return next((one for one in ",;\t" if one in header), ",")
+    if named := _SEPARATOR.fullmatch(header):
+        return named[1]
+    return max(_DELIMITERS, key=lambda one: (_width(file, one), one in header))
+
+
+def _width(file: Path, delimiter: str) -> int:
+    """Return how many cells each of the first rows has; 0 if that differs, or is one."""
+    try:
+        rows = list(islice((cells for _, cells in csv_records(file, delimiter) if cells), _FIRST_ROWS))
+    except InputError:
+        return 0
+    widths = set(map(len, rows))
+    return widths.pop() if len(widths) == 1 and widths != {1} else 0
 
 
 def _places(

@@ -77,3 +77,25 @@ def test_shares_are_not_per_cent(tmp_path):
     pairs = "model,size,seed,paradigm,correct\na,1M,1,x,1\na,10M,1,x,0"
     with pytest.raises(InputError, match=r"line 2: results\.percent=true, but a row is a pair, without an accuracy"):
         study_of(tmp_path, "results.percent=true", t=pairs)
+
+
+def test_stray_quotes_have_no_hint_of_another_command(tmp_path):
+    with pytest.raises(InputError, match=r"line 2: not CSV .* quotes in a quoted cell are written twice$"):
+        study_of(tmp_path, t=f'{HEADER}\na,1M,1,"wh "isl",.5,10')
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_a_comma_in_a_name_is_no_delimiter(tmp_path, separator):
+    text = "\n".join([HEADER.replace("accuracy", "accuracy (0.1)"), *lines()])
+    text = text.replace(",", separator).replace("(0.1)", "(0,1)")
+    study = study_of(tmp_path, "columns.accuracy='accuracy (0,1)'", t=text)
+    assert len(study.runs) == 4
+
+
+@pytest.mark.parametrize("separator", [",", ";", "|"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_the_delimiter_that_excel_writes_is_read(tmp_path, mark, separator):
+    text = "\n".join([f"{mark}sep=,", HEADER, *lines()]).replace(",", separator)
+    assert len(study_of(tmp_path, t=text).runs) == 4
+    with pytest.raises(InputError, match=r"line 3: size is 'big', must be a number"):
+        study_of(tmp_path, t=text.replace("1M", "big"))
