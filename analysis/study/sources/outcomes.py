@@ -78,7 +78,9 @@ def study_of(name: str, outcomes: Outcomes, config: AnalysisConfig) -> Study:
     if not is_of_pairs(label):
         raise ConfigError(f"results.benchmark={label}: names items, not pairs, here; give another name")
     _check_names(outcomes.rows)
+    _check_spelling(outcomes.rows, "paradigm")
     rows, notes = _with_phenomena(outcomes), list(outcomes.notes)
+    _check_spelling(rows, "phenomenon")
     _check(rows, outcomes)
     check_sizes(settings, set(rows["size"]), outcomes.origin)
     runs = _runs(rows, name, settings)
@@ -141,6 +143,17 @@ def _check_names(rows: pd.DataFrame) -> None:
     for column in ("model", "removed", "paradigm", "phenomenon"):
         for name, where in rows.drop_duplicates(column)[[column, "place"]].itertuples(index=False):
             check_printable(name, where, column)
+
+
+def _check_spelling(rows: pd.DataFrame, column: str) -> None:
+    """Raise InputError for two names that are read as one: island_effects, Island effects."""
+    first: dict[str, tuple[str, str]] = {}
+    for name, where in rows.drop_duplicates(column)[[column, "place"]].itertuples(index=False):
+        other, there = first.setdefault(" ".join(name.replace("_", " ").casefold().split()), (name, where))
+        if other != name:
+            raise InputError(
+                f"{where}: {column} is {name!r}, but {other!r} at {there}; one {column} must be written in one way"
+            )
 
 
 def _with_phenomena(outcomes: Outcomes) -> pd.DataFrame:
@@ -220,18 +233,19 @@ def _complete(rows: pd.DataFrame, missing: str) -> tuple[pd.DataFrame, list[str]
     lacking = of_run[of_run != everything]
     if lacking.empty:
         return rows, [], []
+    shared = frozenset.intersection(*of_run)
     if missing == RUNS:
         if len(lacking) == len(of_run):
-            raise InputError(
-                f"every run lacks some of the {len(everything)} paradigms; results.missing=paradigms leaves those out"
-            )
+            hint = "; results.missing=paradigms leaves those out" if shared else ", and none is in all runs"
+            raise InputError(f"every run lacks some of the {len(everything)} paradigms{hint}")
         return rows[~rows["run"].isin(lacking.index)], [str(run) for run in lacking.index], []
-    shared = frozenset.intersection(*of_run)
     if not shared:
         fewest = str(of_run.map(len).idxmin())
+        leaves = len(lacking) < len(of_run)
+        hint = "results.missing=runs leaves runs out instead" if leaves else "no run has all; runs must share paradigms"
         raise InputError(
             f"no paradigm is in all of the {len(of_run)} runs ({fewest} has {len(of_run[fewest])} of "
-            f"{len(everything)}); results.missing=runs leaves runs out instead"
+            f"{len(everything)}); {hint}"
         )
     left = sorted(everything - shared)
     note = (

@@ -99,3 +99,34 @@ def test_the_delimiter_that_excel_writes_is_read(tmp_path, mark, separator):
     assert len(study_of(tmp_path, t=text).runs) == 4
     with pytest.raises(InputError, match=r"line 3: size is 'big', must be a number"):
         study_of(tmp_path, t=text.replace("1M", "big"))
+
+
+def test_paradigms_in_another_case_are_refused(tmp_path):
+    table = [*lines(seeds=(1,), paradigms=("wh_x",)), *lines(seeds=(2,), paradigms=("WH_X",))]
+    for missing in ("paradigms", "runs"):
+        with pytest.raises(InputError) as error:
+            study_of(tmp_path, f"results.missing={missing}", t=table)
+        place = f"{tmp_path / 't.csv'}: line"
+        assert str(error.value) == (
+            f"{place} 4: paradigm is 'WH_X', but 'wh_x' at {place} 2; one paradigm must be written in one way"
+        )
+
+
+def test_hints_on_paradigms_that_runs_lack_do_not_lead_to_each_other(tmp_path):
+    apart = [*lines(seeds=(1,), paradigms=("x",)), *lines(seeds=(2,), paradigms=("y",))]
+    for missing in ("paradigms", "runs"):
+        with pytest.raises(InputError, match=r"no paradigm is in all|every run lacks some") as error:
+            study_of(tmp_path, f"results.missing={missing}", t=apart)
+        assert "results.missing" not in str(error.value)
+    whole = [*apart, *lines("b")]
+    with pytest.raises(InputError, match=r"results\.missing=runs leaves runs out instead"):
+        study_of(tmp_path, t=whole)
+    assert set(study_of(tmp_path, "results.missing=runs", t=whole).runs["model"]) == {"b"}
+
+
+def test_two_spellings_of_a_phenomenon_are_refused(tmp_path):
+    rows = lines(seeds=(1,))
+    table = [f"{row},{'island_effects' if ',x,' in row else 'Island  effects'}" for row in rows]
+    message = r"line 3: phenomenon is 'Island  effects', but 'island_effects' at .*line 2; one phenomenon must be"
+    with pytest.raises(InputError, match=message):
+        study_of(tmp_path, t="\n".join([f"{HEADER},phenomenon", *table]))
