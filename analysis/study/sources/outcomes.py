@@ -332,11 +332,16 @@ def _of_checkpoints(runs: pd.DataFrame, unit: str) -> str:
 def with_number(rows: pd.DataFrame, number: int | None) -> tuple[pd.DataFrame, bool]:
     """Return rows with `number` pairs where they do not say how many, and if all of them are known.
 
-    If not, none counts: a mean over paradigms needs all of them.
+    Raises InputError where only some are: a mean over paradigms needs all of them.
     """
     n = rows["n"] if number is None else rows["n"].fillna(float(number))
-    known = bool(n.notna().all())
-    return rows.assign(n=n if known else np.nan), known
+    unknown = n.isna()
+    if unknown.any() and not unknown.all():
+        raise InputError(
+            f"{rows.loc[unknown, 'place'].iloc[0]}: no number of pairs (n), but others have one "
+            f"({rows.loc[~unknown, 'place'].iloc[0]}); results.n=NUMBER is that of those without"
+        )
+    return rows.assign(n=n), not unknown.any()
 
 
 def read_cell_number(cell: Any) -> float | None:

@@ -64,9 +64,8 @@ def from_table(config: AnalysisConfig) -> list[Study]:
     """
     files = given_paths(config.path, "table", ENDINGS)
     parts = [read_outcomes(file, config.columns, config.results) for file in files]
-    rows = pd.concat([rows for rows, _ in parts], ignore_index=True)
-    seeds = {str(file): "seed" not in of for file, (_, of) in zip(files, parts, strict=True)}
-    n_known = not any("n" in of for _, of in parts)
+    rows, n_known = with_number(pd.concat([rows for rows, _ in parts], ignore_index=True), config.results.n)
+    seeds = {str(file): seeded for file, (_, seeded) in zip(files, parts, strict=True)}
     name = study_name(config.study, files[0], config.path)
     benchmark = config.results.benchmark or UNNAMED
     origin = "the table " + " and ".join(file.name for file in files[:3]) + (" and others" if len(files) > 3 else "")
@@ -76,8 +75,8 @@ def from_table(config: AnalysisConfig) -> list[Study]:
     return [study_of(name, outcomes, config)]
 
 
-def read_outcomes(file: Path, columns: OutcomeColumns, settings: ResultsConfig) -> tuple[pd.DataFrame, list[str]]:
-    """Return the rows of a table (outcomes.COLUMNS), and what it lacks: seed, n.
+def read_outcomes(file: Path, columns: OutcomeColumns, settings: ResultsConfig) -> tuple[pd.DataFrame, bool]:
+    """Return the rows of a table (outcomes.COLUMNS), and if it has seeds.
 
     Rows of single pairs without ids are counted: one row for each run and paradigm. Raises InputError.
     """
@@ -97,17 +96,9 @@ def read_outcomes(file: Path, columns: OutcomeColumns, settings: ResultsConfig) 
     table = table[[*COLUMNS]]
     if settings.percent:
         _check_percent(table, "correct" in places)
-    lacking = [] if "seed" in places else ["seed"]
     if "correct" in places and "pair_id" not in places:
         table = _counted(table)
-    unknown = table["n"].isna()
-    if settings.n is None and unknown.any() and not unknown.all():
-        raise InputError(
-            f"{table.loc[unknown, 'place'].iloc[0]}: {places['n'][0]} is empty, but other rows have one; "
-            "results.n=NUMBER is that of rows without"
-        )
-    table, known = with_number(table, settings.n)
-    return table, lacking if known else [*lacking, "n"]
+    return table, "seed" in places
 
 
 def _check_percent(table: pd.DataFrame, of_pairs: bool) -> None:

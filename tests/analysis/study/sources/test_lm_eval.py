@@ -84,6 +84,16 @@ def test_results_of_version_3_have_no_numbers_of_pairs(tmp_path):
     assert read(tmp_path, PATTERN, "results.n=1000")[1].n_pairs == 1000
 
 
+def test_results_without_numbers_of_pairs_beside_others_are_refused(tmp_path):
+    write_results(tmp_path / "new", "step1000", TASKS)
+    write_results(tmp_path / "old", "step2000", TASKS, **{"n-samples": {}})
+    with pytest.raises(
+        InputError, match=r"old/results_.*: no number of pairs \(n\), but others .*new/results_.*results\.n="
+    ):
+        read(tmp_path, "results.unit=steps")
+    assert read(tmp_path, "results.unit=steps", "results.n=4")[1].n_pairs is not None
+
+
 def test_tasks_of_a_run_may_be_in_several_files(tmp_path):
     for step in (1000, 2000):
         for day, (task, of) in enumerate(TASKS.items(), start=1):

@@ -130,3 +130,13 @@ def test_two_spellings_of_a_phenomenon_are_refused(tmp_path):
     message = r"line 3: phenomenon is 'Island  effects', but 'island_effects' at .*line 2; one phenomenon must be"
     with pytest.raises(InputError, match=message):
         study_of(tmp_path, t="\n".join([f"{HEADER},phenomenon", *table]))
+
+
+def test_a_file_without_numbers_of_pairs_beside_one_with_them_is_refused(tmp_path):
+    tables = {"fa": lines(), "fb": without("n", "\n".join([HEADER, *lines("b")]))}
+    with pytest.raises(
+        InputError, match=r"fb\.csv: line 2: no number of pairs \(n\), but others have one .*fa\.csv.*results"
+    ):
+        study_of(tmp_path, **tables)
+    notes = study_of(tmp_path, "results.n=50", **tables).notes
+    assert any(note.startswith("Runs have different numbers of pairs, from 50 to 100") for note in notes)
