@@ -48,12 +48,14 @@ def tables(config: BenchmarkConfig, pattern: str | None = None) -> Iterator[Tabl
         return
     for file in local_files(config, pattern):
         name, ending = format_of(file)
-        rows = file_rows(file, config.delimiter, config.quotes, config.header)
+        rows = file_rows(file, config.delimiter, config.quotes, config.header, "benchmark.quotes=false")
         yield Table(name, str(file), rows, ending != ".jsonl")
 
 
-def file_rows(file: Path, delimiter: str | None = None, quotes: bool = True, header: bool = True) -> Iterator[Row]:
-    """Yield the rows of a file of one of FORMATS. Raises as `tables`."""
+def file_rows(
+    file: Path, delimiter: str | None = None, quotes: bool = True, header: bool = True, unquoted: str | None = None
+) -> Iterator[Row]:
+    """Yield the rows of a file of one of FORMATS; `unquoted` as of `csv_records`. Raises as `tables`."""
     _, ending = format_of(file)
     match ending:
         case ".jsonl":
@@ -61,7 +63,7 @@ def file_rows(file: Path, delimiter: str | None = None, quotes: bool = True, hea
         case ".parquet":
             rows = _parquet(file)
         case _:
-            rows = _separated(file, delimiter or DELIMITERS[ending], quotes, header)
+            rows = _separated(file, delimiter or DELIMITERS[ending], quotes, header, unquoted)
     return _some(rows, str(file))
 
 
@@ -175,12 +177,17 @@ def _json_object(line: str, where: str) -> dict[str, Any]:
     return row
 
 
-def csv_records(file: Path, delimiter: str = ",", quotes: bool = True) -> Iterator[tuple[int, list[str]]]:
+def csv_records(
+    file: Path, delimiter: str = ",", quotes: bool = True, unquoted: str | None = None
+) -> Iterator[tuple[int, list[str]]]:
     """Yield the line on which each record of a CSV file begins, and its cells: none for an empty line.
 
-    A quoted cell may hold ends of lines, read as line feeds. Raises InputError as `text_lines`, and for open quotes.
+    A quoted cell may hold ends of lines, read as line feeds. A first line sep=; by which Excel names the delimiter is
+    empty. unquoted: the setting, of those who have one, that takes all quotes as text, for the error. Raises InputError
+    as `text_lines`, and for open quotes.
     """
-    lines = (f"{line}\n" for _, line in text_lines(file))
+    named = (1, f"sep={delimiter}")
+    lines = ("\n" if line == named else f"{line[1]}\n" for line in text_lines(file))
     reader = csv.reader(
         lines, strict=True, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
     )
@@ -192,17 +199,17 @@ def csv_records(file: Path, delimiter: str = ",", quotes: bool = True) -> Iterat
             return
         except csv.Error as error:
             reason = str(error).replace("\t", "tab")
+            hint = f"; {unquoted} takes all quotes as text" if unquoted else ""
             raise InputError(
-                f"{file}: line {number}: not CSV ({reason}); quotes in a quoted cell are written twice; "
-                f"benchmark.quotes=false takes all quotes as text"
+                f"{file}: line {number}: not CSV ({reason}); quotes in a quoted cell are written twice{hint}"
             ) from None
         yield number, cells
 
 
-def _separated(file: Path, delimiter: str, quotes: bool, named: bool) -> Iterator[Row]:
+def _separated(file: Path, delimiter: str, quotes: bool, named: bool, unquoted: str | None) -> Iterator[Row]:
     """Yield rows of a CSV or TSV file. Its first row names the columns; if they are not `named`: 0, 1, ..."""
     header: list[str] | None = None
-    for number, cells in csv_records(file, delimiter, quotes):
+    for number, cells in csv_records(file, delimiter, quotes, unquoted):
         if not cells:
             continue
         where = f"{file}: line {number}"

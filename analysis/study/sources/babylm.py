@@ -27,11 +27,12 @@ from analysis.study.sources.source import source
 from pairscale.errors import ConfigError, InputError, first_few
 
 METHOD = "prediction"
+_UNREAD = ("results.full", "results.metric", "results.n", "results.percent")
 _FOLDERS = ("zero_shot", "finetune")  # below MODEL/REVISION
 _ENDINGS = ("predictions.json", "predictions.json.gz", "preds.json", "preds.json.gz")
 
 
-@source("babylm", judge=outcome_judgements, keys=("path", "results"))
+@source("babylm", judge=outcome_judgements, keys=("path", "results"), unread=_UNREAD)
 def from_babylm(config: AnalysisConfig) -> list[Study]:
     """Read the study of the predictions at `config.path`.
 
@@ -49,24 +50,25 @@ def from_babylm(config: AnalysisConfig) -> list[Study]:
     benchmark = config.results.benchmark or BLIMP
     pairs = _Pairs(folder)
     parts, problems = [], []
+    seeds: dict[str, bool] = {}
     for file in files:
         of = _predictions(file, benchmark)
         if of is None or not any(pairs.has(paradigm) for paradigm in of):
             continue  # of another task
         try:
-            run = _run(file, config.results)
+            run, seeded = _run(file, config.results)
         except InputError as error:
             problems.append({"run": str(file), "status": "unplaced", "reason": str(error)})
             continue
+        seeds[run["model"]] = seeds.get(run["model"], False) or seeded
         parts += [pairs.judged(paradigm, said, run, file) for paradigm, said in of.items()]
     if not parts:
         reasons = "; ".join(problem["reason"] for problem in problems[:1])
         raise InputError(reasons or f"{first_few([str(file) for file in files], 1)}: no predictions of {benchmark}")
     rows = pd.concat(parts, ignore_index=True)[[*COLUMNS]]
-    lacking = () if rows["seed"].nunique() > 1 else ("seed",)
     name = study_name(config.study, files[0], config.path)
     origin = "predictions of the BabyLM pipeline"
-    outcomes = Outcomes(rows, benchmark, METHOD, origin, lacking, pairs.notes, problems)
+    outcomes = Outcomes(rows, benchmark, METHOD, origin, seeds, notes=pairs.notes, problems=problems)
     return [study_of(name, outcomes, config)]
 
 
@@ -96,11 +98,11 @@ def _folder(file: Path) -> int | None:
     return places[-1] if places else None
 
 
-def _run(file: Path, settings: ResultsConfig) -> dict[str, Any]:
-    """Return model, removed, size and seed of a file. Raises InputError without a size."""
+def _run(file: Path, settings: ResultsConfig) -> tuple[dict[str, Any], bool]:
+    """Return model, removed, size and seed of a file, and if the seed is given. Raises InputError without a size."""
     place = _folder(file)
     model, revision = (file.parts[place - 2 : place]) if place is not None else (file.name.partition(".")[0], "")
-    parts = parts_of(file.as_posix(), settings)
+    parts = parts_of(file.as_posix(), settings, (revision,))
     size = fixed_size(settings)
     if size is None and named_size(revision, settings):
         size = size_of(revision, settings, str(file))
@@ -108,7 +110,8 @@ def _run(file: Path, settings: ResultsConfig) -> dict[str, Any]:
     if size is None:
         said = f"revision {revision} says no size" if revision else "nothing says its size"
         raise InputError(f"{file}: {said}; give results.sizes={{{revision or 'NAME'}:SIZE}} or results.size=SIZE")
-    return {"model": parts.get("model") or model, "removed": "", "size": size, "seed": seed_of(parts, file)}
+    run = {"model": parts.get("model") or model, "removed": "", "size": size, "seed": seed_of(parts, file)}
+    return run, "seed" in parts
 
 
 class _Pairs:
@@ -126,6 +129,8 @@ class _Pairs:
     def judged(self, paradigm: str, said: Sequence[str], run: Mapping[str, Any], file: Path) -> pd.DataFrame:
         """Return rows (outcomes.COLUMNS) of a run's predictions of one paradigm."""
         pairs = self._of(paradigm, file)
+        if not said:
+            raise InputError(f"{file}: {paradigm}: its list of predictions is empty, must have one for each pair")
         if len(pairs) == len(said):
             judged = [(place, self._right(pair, one, f"{file}: {paradigm}, prediction {place}"))
                       for place, (pair, one) in enumerate(zip(pairs, said, strict=True))]  # fmt: skip
@@ -179,6 +184,8 @@ class _Pairs:
                 )
             if len(found[one]) == 1:
                 place, right = found[one][0]
+                if place in judged:
+                    raise InputError(f"{file}: {paradigm}: two predictions of pair {pairs[place]['pair']}, must be one")
                 judged[place] = right
         if len(judged) < len(said):
             self.notes.append(

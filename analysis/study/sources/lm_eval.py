@@ -40,24 +40,28 @@ from analysis.study.sources.source import source
 from eval.benchmarks.cells import shown
 from pairscale.errors import InputError, first_few
 
+_UNREAD = ("results.full", "results.pairs", "results.percent")
 _DATE = re.compile(r"_(\d{4}-\d\d-\d\dT[\d.:-]+)$")  # of file names
 _PATH = re.compile(r"(?:pretrained|model|path)=([^,]+)")  # in model_args
+_REVISION = re.compile(r"revision=([^,]+)")
 
 
 @dataclass(frozen=True)
 class Results:
     """One file of results: its rows (outcomes.COLUMNS), and when it was written (-inf: not known).
 
-    named: the model in full, such as EleutherAI/pythia-70m; "" where `results.pattern` names it.
+    named: the model in full, such as EleutherAI/pythia-70m; "" where `results.pattern` names it. seeded: True if that
+    finds a seed.
     """
 
     file: Path
     rows: pd.DataFrame
     named: str
+    seeded: bool
     written: float
 
 
-@source("lm_eval", judge=outcome_judgements, keys=("path", "results"))
+@source("lm_eval", judge=outcome_judgements, keys=("path", "results"), unread=_UNREAD)
 def from_lm_eval(config: AnalysisConfig) -> list[Study]:
     """Read the study of the results at `config.path`. Raises ConfigError without a path, InputError for other files."""
     files = given_paths(config.path, "lm_eval", (".json",))
@@ -73,10 +77,14 @@ def from_lm_eval(config: AnalysisConfig) -> list[Study]:
     if (table["pair"] == "").any():
         table = _counted(table)
     table, known = with_number(table, config.results.n)
-    lacking = tuple(name for name, absent in (("seed", table["seed"].nunique() == 1), ("n", not known)) if absent)
+    seeds: dict[str, bool] = {}
+    for one in results:
+        model = str(one.rows["model"].iloc[0])
+        seeds[model] = seeds.get(model, False) or one.seeded
     name = study_name(config.study, files[0], config.path)
     origin = f"results of lm-evaluation-harness ({config.results.metric})"
-    return [study_of(name, Outcomes(table, benchmark, config.results.metric, origin, lacking, notes), config)]
+    outcomes = Outcomes(table, benchmark, config.results.metric, origin, seeds, known, notes)
+    return [study_of(name, outcomes, config)]
 
 
 def _joined(results: Sequence[Results], benchmark: str, unit: str) -> tuple[pd.DataFrame, list[str]]:
@@ -145,7 +153,7 @@ def read_results(file: Path, benchmark: str, settings: ResultsConfig) -> Results
     paradigms = _paradigms(data, benchmark)
     if not paradigms:
         return None
-    run, named = _run(file, data, settings)
+    run, named, seeded = _run(file, data, settings)
     rows: list[dict[str, Any]] = []
     for task, paradigm in paradigms.items():
         shared = {**run, "paradigm": paradigm, "phenomenon": "", "tests": False}
@@ -158,7 +166,7 @@ def read_results(file: Path, benchmark: str, settings: ResultsConfig) -> Results
                 "pair": "", "place": place, "accuracy": _accuracy(tasks[task], settings.metric, place),
                 "n": _number(data, task),
             })  # fmt: skip
-    return Results(file, pd.DataFrame(rows)[[*COLUMNS]], named, _written(file, data))
+    return Results(file, pd.DataFrame(rows)[[*COLUMNS]], named, seeded, _written(file, data))
 
 
 def _paradigms(data: Mapping[str, Any], benchmark: str) -> dict[str, str]:
@@ -205,8 +213,8 @@ def _written(file: Path, data: Mapping[str, Any]) -> float:
         return float("-inf")
 
 
-def _run(file: Path, data: Mapping[str, Any], settings: ResultsConfig) -> tuple[dict[str, Any], str]:
-    """Return model, removed, size and seed of a file of results, and its model in full (Results.named)."""
+def _run(file: Path, data: Mapping[str, Any], settings: ResultsConfig) -> tuple[dict[str, Any], str, bool]:
+    """Return model, removed, size and seed of a file of results; `named` and `seeded` of Results."""
     config = data.get("config") if isinstance(data.get("config"), dict) else {}
     arguments = (config or {}).get("model_args")
     written = (
@@ -214,7 +222,9 @@ def _run(file: Path, data: Mapping[str, Any], settings: ResultsConfig) -> tuple[
         if isinstance(arguments, dict)
         else str(arguments or "")
     )
-    parts = parts_of(f"{file.as_posix()} {written}", settings)
+    revision = _REVISION.search(written)
+    # A folder such as step2_eval/ is named for many reasons, model_args by what was loaded.
+    parts = parts_of(f"{file.as_posix()} {written}", settings, (revision[1] if revision else "", written))
     found = _PATH.search(written)
     named = data.get("model_name") or (found[1] if found else None) or file.parent.name
     fixed = fixed_size(settings)
@@ -226,7 +236,7 @@ def _run(file: Path, data: Mapping[str, Any], settings: ResultsConfig) -> tuple[
         )
     path = Path(str(named))
     run = {"model": parts.get("model") or path.name, "removed": "", "size": size, "seed": seed_of(parts, file)}
-    return run, "" if "model" in parts else str(path)
+    return run, "" if "model" in parts else str(path), "seed" in parts
 
 
 def _samples(file: Path, task: str) -> Path | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -46,15 +47,16 @@ class Outcomes:
     rows: COLUMNS, a row for each run and paradigm, or pair: model, removed ("" of the full text), size (units), seed,
     paradigm, phenomenon, pair ("" where a row is a paradigm), accuracy (0 to 1), n (pairs; NaN: not known), tests (True
     where the paradigm tests what is removed), place (file and line). benchmark: its name. method: what accuracies are
-    called. origin: where they come from, in words. lacking: what the source does not say: seed, n. told_apart_by: the
-    settings that tell runs apart.
+    called. origin: where they come from, in words. seeds: if a seed is given, by file or by model. n_known: False if
+    nothing says of how many pairs accuracies are. told_apart_by: the settings that tell runs apart.
     """
 
     rows: pd.DataFrame
     benchmark: str
     method: str
     origin: str
-    lacking: tuple[str, ...] = ()
+    seeds: Mapping[str, bool] = field(default_factory=dict)
+    n_known: bool = True
     notes: list[str] = field(default_factory=list)
     problems: list[dict[str, str]] = field(default_factory=list)
     told_apart_by: str = "results.pattern, with (?P<model>...), (?P<size>...) or (?P<seed>...)"
@@ -76,7 +78,9 @@ def study_of(name: str, outcomes: Outcomes, config: AnalysisConfig) -> Study:
     if not is_of_pairs(label):
         raise ConfigError(f"results.benchmark={label}: names items, not pairs, here; give another name")
     _check_names(outcomes.rows)
+    _check_spelling(outcomes.rows, "paradigm")
     rows, notes = _with_phenomena(outcomes), list(outcomes.notes)
+    _check_spelling(rows, "phenomenon")
     _check(rows, outcomes)
     check_sizes(settings, set(rows["size"]), outcomes.origin)
     runs = _runs(rows, name, settings)
@@ -139,6 +143,17 @@ def _check_names(rows: pd.DataFrame) -> None:
     for column in ("model", "removed", "paradigm", "phenomenon"):
         for name, where in rows.drop_duplicates(column)[[column, "place"]].itertuples(index=False):
             check_printable(name, where, column)
+
+
+def _check_spelling(rows: pd.DataFrame, column: str) -> None:
+    """Raise InputError for two names that are read as one: island_effects, Island effects."""
+    first: dict[str, tuple[str, str]] = {}
+    for name, where in rows.drop_duplicates(column)[[column, "place"]].itertuples(index=False):
+        other, there = first.setdefault(" ".join(name.replace("_", " ").casefold().split()), (name, where))
+        if other != name:
+            raise InputError(
+                f"{where}: {column} is {name!r}, but {other!r} at {there}; one {column} must be written in one way"
+            )
 
 
 def _with_phenomena(outcomes: Outcomes) -> pd.DataFrame:
@@ -218,18 +233,19 @@ def _complete(rows: pd.DataFrame, missing: str) -> tuple[pd.DataFrame, list[str]
     lacking = of_run[of_run != everything]
     if lacking.empty:
         return rows, [], []
+    shared = frozenset.intersection(*of_run)
     if missing == RUNS:
         if len(lacking) == len(of_run):
-            raise InputError(
-                f"every run lacks some of the {len(everything)} paradigms; results.missing=paradigms leaves those out"
-            )
+            hint = "; results.missing=paradigms leaves those out" if shared else ", and none is in all runs"
+            raise InputError(f"every run lacks some of the {len(everything)} paradigms{hint}")
         return rows[~rows["run"].isin(lacking.index)], [str(run) for run in lacking.index], []
-    shared = frozenset.intersection(*of_run)
     if not shared:
         fewest = str(of_run.map(len).idxmin())
+        leaves = len(lacking) < len(of_run)
+        hint = "results.missing=runs leaves runs out instead" if leaves else "no run has all; runs must share paradigms"
         raise InputError(
             f"no paradigm is in all of the {len(of_run)} runs ({fewest} has {len(of_run[fewest])} of "
-            f"{len(everything)}); results.missing=runs leaves runs out instead"
+            f"{len(everything)}); {hint}"
         )
     left = sorted(everything - shared)
     note = (
@@ -275,7 +291,7 @@ def _of_source(outcomes: Outcomes, runs: pd.DataFrame, settings: ResultsConfig) 
             "Accuracies of paradigms are known, not judgements of pairs: there are no intervals over new pairs, and no "
             "mixed model."
         )
-    if "n" in outcomes.lacking:
+    if not outcomes.n_known:
         notes.append(
             "Of how many pairs an accuracy is a mean is not known: chance in single judgements is in no band or "
             "interval."
@@ -284,13 +300,25 @@ def _of_source(outcomes: Outcomes, runs: pd.DataFrame, settings: ResultsConfig) 
     if settings.unit == WORDS and settings.scale == 1 and largest < LEAST_WORDS:
         notes.append(f"The largest size is {largest:.0f} words: results.scale=1000000 if sizes count millions.")
     several = runs.groupby(["group", "size"]).size().max() > 1
-    if "seed" in outcomes.lacking:
-        notes.append("No seeds are given: one run a size, so nothing shows how far runs of a size lie apart.")
+    notes += _of_seeds(outcomes.seeds)
     if settings.seen and runs.duplicated(["group", "training"]).any():
         notes.append(_of_checkpoints(runs, settings.unit.replace("_", " ")))
     elif several:
         notes += [note for note in (_TEXTS[settings.text],) if note]
     return notes
+
+
+def _of_seeds(seeds: Mapping[str, bool]) -> list[str]:
+    """Note which files or models have no seeds."""
+    without = [name for name, given in seeds.items() if not given]
+    if not without:
+        return []
+    if len(without) == len(seeds):
+        return ["No seeds are given: one run a size, so nothing shows how far runs of a size lie apart."]
+    return [
+        f"No seeds are given for {first_few(without, MOST_NAMED)}: one run a size there, and nothing shows how far "
+        "runs like it lie apart."
+    ]
 
 
 def _of_checkpoints(runs: pd.DataFrame, unit: str) -> str:
@@ -304,11 +332,16 @@ def _of_checkpoints(runs: pd.DataFrame, unit: str) -> str:
 def with_number(rows: pd.DataFrame, number: int | None) -> tuple[pd.DataFrame, bool]:
     """Return rows with `number` pairs where they do not say how many, and if all of them are known.
 
-    If not, none counts: a mean over paradigms needs all of them.
+    Raises InputError where only some are: a mean over paradigms needs all of them.
     """
     n = rows["n"] if number is None else rows["n"].fillna(float(number))
-    known = bool(n.notna().all())
-    return rows.assign(n=n if known else np.nan), known
+    unknown = n.isna()
+    if unknown.any() and not unknown.all():
+        raise InputError(
+            f"{rows.loc[unknown, 'place'].iloc[0]}: no number of pairs (n), but others have one "
+            f"({rows.loc[~unknown, 'place'].iloc[0]}); results.n=NUMBER is that of those without"
+        )
+    return rows.assign(n=n), not unknown.any()
 
 
 def read_cell_number(cell: Any) -> float | None:

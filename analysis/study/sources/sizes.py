@@ -1,6 +1,6 @@
 """Sizes and seeds of others' runs: of cells, of names that a configuration explains, of paths and revisions."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +9,9 @@ from pairscale.errors import MAX_SEED, ConfigError, InputError, first_few
 from pairscale.sizes import format_size
 
 SECONDS = 1.0  # time limit of a pattern for one text
-# Steps of revisions (EleutherAI's, and many others), and words seen of a BabyLM challenge's revisions.
-USUAL_PATTERN = r"(?:^|[^a-z])(?:step[-_]?(?P<size>\d+)|chck_(?P<size>\d+[kM]?))(?![\dkM])"
+# Steps of revisions (EleutherAI's, and many others), and words seen of a BabyLM challenge's revisions. A size is all of
+# 1.5M, 1B and 1,000: what `size_of` cannot read is an error then, and is not cut short to a number that it begins with.
+USUAL_PATTERN = r"(?:^|[^a-z])(?:step[-_]?|chck_)(?P<size>\d++(?:[.,]\d++)*+[^\W_]*+)"
 _TEXT_UNITS = ("words", "characters")  # of which a size's text has no name
 
 
@@ -67,14 +68,20 @@ def fixed_size(settings: ResultsConfig) -> float | None:
         raise ConfigError(str(error)) from None
 
 
-def parts_of(text: str, settings: ResultsConfig) -> dict[str, str]:
+def parts_of(text: str, settings: ResultsConfig, first: Sequence[str] = ()) -> dict[str, str]:
     """Return what `results.pattern` finds in a text: model, size and seed, those that it names.
 
+    first: parts of the text that say the size of a run better than the rest of it, where the pattern is the usual one.
     Raises ConfigError if it takes more than SECONDS.
     """
+    if settings.pattern is not None:
+        return _found(settings.pattern, text)
+    return next(filter(None, (_found(USUAL_PATTERN, part) for part in (*first, text))), {})
+
+
+def _found(pattern: str, text: str) -> dict[str, str]:
     import regex  # slow to import, and most sources have none
 
-    pattern = settings.pattern or USUAL_PATTERN
     try:
         match = regex.search(pattern, text, timeout=SECONDS)
     except TimeoutError:

@@ -31,23 +31,33 @@ _OF_SOURCES = ("project", "path", "columns", "results")  # keys of the configura
 
 @dataclass(frozen=True)
 class Source:
-    """Where studies come from. collect: several are put side by side. keys: of the configuration that it reads."""
+    """Where studies come from. collect: several are put side by side. keys: of the configuration that it reads.
+
+    unread: values below a key that it does not read all the same, such as results.metric.
+    """
 
     collect: Collect
     judge: Judge
     keys: tuple[str, ...]
+    unread: tuple[str, ...] = ()
+
+    def reads(self, name: str) -> bool:
+        """True if it reads a value such as path or results.n."""
+        return name.partition(".")[0] in self.keys and name not in self.unread
 
 
 _SOURCES: dict[str, Source] = {}
 
 
-def source(name: str, judge: Judge, keys: tuple[str, ...] = ()) -> Callable[[Collect], Collect]:
+def source(
+    name: str, judge: Judge, keys: tuple[str, ...] = (), unread: tuple[str, ...] = ()
+) -> Callable[[Collect], Collect]:
     """Register a function that collects studies as the source `name`. Raises ValueError for a name in use."""
 
     def register(collect: Collect) -> Collect:
         if name in _SOURCES and _SOURCES[name].collect.__module__ != collect.__module__:
             raise ValueError(f"source {name}: registered by {_SOURCES[name].collect.__module__} already")
-        _SOURCES[name] = Source(collect, judge, keys)
+        _SOURCES[name] = Source(collect, judge, keys, unread)
         return collect
 
     return register
@@ -66,10 +76,11 @@ def requested_source(config: Any) -> Source:
     """
     check_choice("source", config.source, sources())
     found = sources()[config.source]
-    for key in _OF_SOURCES:
-        if key not in found.keys and (values := overrides(config, (key,))):
-            reading = "|".join(sorted(name for name, of in sources().items() if key in of.keys))
-            raise ConfigError(f"{values[0]}: of source={reading}, but source={config.source}")
+    for value in overrides(config, _OF_SOURCES):
+        name = value.partition("=")[0]
+        if not found.reads(name):
+            reading = "|".join(sorted(other for other, of in sources().items() if of.reads(name)))
+            raise ConfigError(f"{value}: of source={reading}, but source={config.source}")
     return found
 
 

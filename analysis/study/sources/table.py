@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,7 @@ from analysis.study.sources.paths import given_paths, study_name
 from analysis.study.sources.sizes import fixed_size, size_of
 from analysis.study.sources.source import source
 from eval.benchmarks.cells import shown
-from eval.benchmarks.files import file_rows, format_of, text_lines
+from eval.benchmarks.files import csv_records, file_rows, format_of, text_lines
 from pairscale.errors import InputError
 
 # The names that columns go by; the others are found under our own.
@@ -46,11 +48,15 @@ USUAL = {
 }
 _TRUTH = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
 METHOD = "accuracy"
+_DELIMITERS = ",;\t"  # of CSV
+_FIRST_ROWS = 20
+_SEPARATOR = re.compile(r"sep=([,;\t|])")  # as Excel writes it
+_UNREAD = ("results.metric", "results.pairs", "results.pattern")
 UNNAMED = "minimal_pairs"  # the benchmark of a table that nobody names
 ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet", ".csv.gz", ".tsv.gz", ".jsonl.gz")
 
 
-@source("table", judge=outcome_judgements, keys=("path", "columns", "results"))
+@source("table", judge=outcome_judgements, keys=("path", "columns", "results"), unread=_UNREAD)
 def from_table(config: AnalysisConfig) -> list[Study]:
     """Read the study of the tables of `config.path`.
 
@@ -58,19 +64,19 @@ def from_table(config: AnalysisConfig) -> list[Study]:
     """
     files = given_paths(config.path, "table", ENDINGS)
     parts = [read_outcomes(file, config.columns, config.results) for file in files]
-    rows = pd.concat([rows for rows, _ in parts], ignore_index=True)
-    lacking = tuple(name for name in ("seed", "n") if any(name in of for _, of in parts))
+    rows, n_known = with_number(pd.concat([rows for rows, _ in parts], ignore_index=True), config.results.n)
+    seeds = {str(file): seeded for file, (_, seeded) in zip(files, parts, strict=True)}
     name = study_name(config.study, files[0], config.path)
     benchmark = config.results.benchmark or UNNAMED
     origin = "the table " + " and ".join(file.name for file in files[:3]) + (" and others" if len(files) > 3 else "")
-    outcomes = Outcomes(rows, benchmark, METHOD, origin, lacking)
-    names = "columns.model, columns.size and columns.seed" if "seed" in lacking else "columns.model and columns.size"
-    outcomes.told_apart_by = names
+    outcomes = Outcomes(rows, benchmark, METHOD, origin, seeds, n_known)
+    names = "columns.model, columns.size and columns.seed"
+    outcomes.told_apart_by = "columns.model and columns.size" if all(seeds.values()) else names
     return [study_of(name, outcomes, config)]
 
 
-def read_outcomes(file: Path, columns: OutcomeColumns, settings: ResultsConfig) -> tuple[pd.DataFrame, list[str]]:
-    """Return the rows of a table (outcomes.COLUMNS), and what it lacks: seed, n.
+def read_outcomes(file: Path, columns: OutcomeColumns, settings: ResultsConfig) -> tuple[pd.DataFrame, bool]:
+    """Return the rows of a table (outcomes.COLUMNS), and if it has seeds.
 
     Rows of single pairs without ids are counted: one row for each run and paradigm. Raises InputError.
     """
@@ -88,23 +94,45 @@ def read_outcomes(file: Path, columns: OutcomeColumns, settings: ResultsConfig) 
     if "model" not in places:
         table["model"] = table["model_of_file"]
     table = table[[*COLUMNS]]
-    lacking = [] if "seed" in places else ["seed"]
+    if settings.percent:
+        _check_percent(table, "correct" in places)
     if "correct" in places and "pair_id" not in places:
         table = _counted(table)
-    unknown = table["n"].isna()
-    if settings.n is None and unknown.any() and not unknown.all():
+    return table, "seed" in places
+
+
+def _check_percent(table: pd.DataFrame, of_pairs: bool) -> None:
+    """Raise InputError where results.percent=true is said of rows of pairs, or of accuracies from 0 to 1."""
+    if of_pairs:
+        raise InputError(f"{table['place'].iloc[0]}: results.percent=true, but a row is a pair, without an accuracy")
+    row = table[table["accuracy"] == table["accuracy"].max()].iloc[0]
+    if 0 < row["accuracy"] <= 0.01:
         raise InputError(
-            f"{table.loc[unknown, 'place'].iloc[0]}: {places['n'][0]} is empty, but other rows have one; "
-            "results.n=NUMBER is that of rows without"
+            f"{row['place']}: the largest accuracy is {100 * row['accuracy']:g} with results.percent=true: must be per "
+            "cent; leave it out where accuracies are from 0 to 1"
         )
-    table, known = with_number(table, settings.n)
-    return table, lacking if known else [*lacking, "n"]
 
 
 def _delimiter(file: Path) -> str:
-    """Return what separates the cells of a CSV file: semicolons or tabs where its header has no comma."""
+    """Return what separates the cells of a CSV file: what its first line sep=; says, or what makes a table of it.
+
+    That is the one that splits the header and the first rows into as many cells, of several that into most: a name such
+    as "accuracy (0,1)" has a comma too. Without one it is that of the header, whose reader tells what is wrong.
+    """
     header = next((line for _, line in text_lines(file) if line.strip()), "")
-    return next((one for one in ",;\t" if one in header), ",")
+    if named := _SEPARATOR.fullmatch(header):
+        return named[1]
+    return max(_DELIMITERS, key=lambda one: (_width(file, one), one in header))
+
+
+def _width(file: Path, delimiter: str) -> int:
+    """Return how many cells each of the first rows has; 0 if that differs, or is one."""
+    try:
+        rows = list(islice((cells for _, cells in csv_records(file, delimiter) if cells), _FIRST_ROWS))
+    except InputError:
+        return 0
+    widths = set(map(len, rows))
+    return widths.pop() if len(widths) == 1 and widths != {1} else 0
 
 
 def _places(
@@ -126,6 +154,11 @@ def _places(
         if columns.correct and columns.accuracy:
             raise InputError(f"{where}: columns.accuracy and columns.correct: a row is of a paradigm or of a pair")
         places.pop("accuracy" if columns.correct else "correct")
+    if settings.size is not None and "size" in places:
+        raise InputError(
+            f"{where}: results.size={settings.size}, but column '{places['size'][0]}' holds sizes; "
+            "columns.size='' leaves that column out"
+        )
     needed = ["paradigm", "correct" if "correct" in places or columns.correct else "accuracy"]
     needed += ["size"] if settings.size is None else []
     for name in needed:
@@ -163,7 +196,7 @@ def _row(
     pair = text("pair_id") if "correct" in places else ""
     return {
         "model": text("model"), "removed": removed,
-        "size": size_of(cells[places["size"][0]], settings, where) if fixed is None or "size" in places else fixed,
+        "size": size_of(cells[places["size"][0]], settings, where) if fixed is None else fixed,
         "seed": _whole(cells, places, "seed", where, least=0) if "seed" in places else 1,
         "paradigm": text("paradigm"), "phenomenon": text("phenomenon"), "pair": pair,
         "accuracy": _accuracy(cells, places, settings, where),

@@ -90,6 +90,9 @@ def test_sentences_of_several_pairs_are_left_out(tmp_path, pairs):
         (predictions(wh_island=["x y"]), ["results.size=1M"], "not one of the two sentences of the pair in"),
         (predictions(wh_island=["x", "y"]), ["results.size=1M"], "2 predictions of other pairs than the 1 in"),
         (predictions(wh_island=["g h"], other=["x"]), ["results.size=1M"], "results.pairs has no other.jsonl"),
+        (predictions(wh_island=["g h"], adjunct_island=[]), ["results.size=1M"], "adjunct_island: its list of"),
+        (predictions(adjunct_island=["a b", "b a"]), ["results.size=1M"], "two predictions of pair 0, must be one"),
+        (predictions(adjunct_island=["d c", "d c"]), ["results.size=1M"], "two predictions of pair 1, must be one"),
         (predictions(other=["x"]), ["results.size=1M"], "no predictions of blimp"),
         (predictions(wh_island=["g h"]), [], "nothing says its size; give results.sizes="),
         ({"wh_island": {"predictions": [{"pred": 1}]}}, ["results.size=1M"], "must have a sentence as its 'pred'"),
@@ -109,6 +112,18 @@ def test_predictions_of_two_runs_of_one_name_are_told_apart_by_a_pattern(tmp_pat
         (path / "predictions.json").write_text(json.dumps(predictions(wh_island=["g h"])))
     with pytest.raises(InputError, match=r"a second row of model my-model.* named by results\.pattern, with"):
         read(tmp_path / "results", pairs, "results.unit=words_seen")
+
+
+def test_a_revision_may_be_of_part_of_a_million_words(tmp_path, pairs):
+    write(tmp_path, "chck_1.5M", predictions(wh_island=["g h"]))
+    _, judged = read(tmp_path / "results", pairs, "results.unit=words_seen")
+    assert judged.runs["sample_words"].tolist() == [1_500_000]
+
+
+def test_a_revision_says_more_than_a_folder_above_it(tmp_path, pairs):
+    write(tmp_path / "step2_eval", "chck_10M", predictions(wh_island=["g h"]))
+    _, judged = read(tmp_path / "step2_eval", pairs, "results.unit=words_seen")
+    assert judged.runs["sample_words"].tolist() == [10**7]
 
 
 def test_a_checkpoint_is_no_size_of_a_text(tmp_path, pairs):

@@ -84,6 +84,16 @@ def test_results_of_version_3_have_no_numbers_of_pairs(tmp_path):
     assert read(tmp_path, PATTERN, "results.n=1000")[1].n_pairs == 1000
 
 
+def test_results_without_numbers_of_pairs_beside_others_are_refused(tmp_path):
+    write_results(tmp_path / "new", "step1000", TASKS)
+    write_results(tmp_path / "old", "step2000", TASKS, **{"n-samples": {}})
+    with pytest.raises(
+        InputError, match=r"old/results_.*: no number of pairs \(n\), but others .*new/results_.*results\.n="
+    ):
+        read(tmp_path, "results.unit=steps")
+    assert read(tmp_path, "results.unit=steps", "results.n=4")[1].n_pairs is not None
+
+
 def test_tasks_of_a_run_may_be_in_several_files(tmp_path):
     for step in (1000, 2000):
         for day, (task, of) in enumerate(TASKS.items(), start=1):
@@ -164,6 +174,56 @@ def test_a_step_is_no_size_of_a_text(tmp_path, unit):
         read(tmp_path, f"results.unit={unit}")
     for said in ("results.size=1k", r"results.pattern='step(?P<size>\d+)'"):
         assert read(tmp_path, f"results.unit={unit}", said)[1].runs["sample_words"].tolist() == [1000]
+
+
+@pytest.mark.parametrize(
+    ("revision", "size"),
+    [
+        ("step1000", 1000),
+        ("step-1000-b", 1000),
+        ("step1.5k", 1500),
+        ("chck_10M", 10**7),
+        ("chck_0.5M", 500_000),
+        ("step2e3", 2000),
+    ],
+)
+def test_a_revision_says_its_size(tmp_path, revision, size):
+    write_results(tmp_path / "a", revision, TASKS)
+    assert read(tmp_path, "results.unit=words_seen")[1].runs["sample_words"].tolist() == [size]
+
+
+@pytest.mark.parametrize("model", ["EleutherAI/pythia-70m", "/models/step3/pythia-70m"])
+def test_a_revision_says_more_than_a_folder(tmp_path, model):
+    for step in (1000, 2000):
+        write_results(tmp_path / "step2_eval" / str(step), f"step{step}", TASKS, model=model)
+    path = tmp_path / "step2_eval"
+    assert read(path, "results.unit=steps")[1].runs["sample_words"].tolist() == [1000, 2000]
+    _, judged = read(path, "results.unit=steps", r"results.pattern='step(?P<size>\d+)'")  # the user's own, leftmost
+    assert judged.runs["sample_words"].tolist() == [2]
+
+
+def test_models_without_seeds_are_named(tmp_path):
+    def notes(pattern=r"(?P<model>[ab])-\d+(-seed(?P<seed>\d+))?/"):
+        study, _ = read(tmp_path, "results.unit=words", f"results.pattern='{pattern}.*step(?P<size>\\d+)'")
+        return [note for note in study.notes if note.startswith("No seeds are given")]
+
+    for number, name in enumerate(["a-1-seed42", "a-2-seed42"], 1):
+        write_results(tmp_path / name, f"step{number}000", TASKS)
+    assert notes() == []  # one seed is a seed
+    assert notes(r"(?P<model>[ab])-")[0].startswith("No seeds are given: one run a size,")
+    for number in (1, 2):
+        write_results(tmp_path / f"b-{number}", f"step{number}000", TASKS)
+    (note,) = notes()
+    assert note.startswith("No seeds are given for b: one run a size there")
+
+
+@pytest.mark.parametrize(("revision", "text"), [("chck_1B", "1B"), ("step10K", "10K"), ("chck_10m", "10m")])
+def test_a_size_that_cannot_be_read_is_not_cut_short(tmp_path, revision, text):
+    write_results(tmp_path / "a", revision, TASKS)
+    with pytest.raises(InputError, match=rf"size is '{text}', must be a number such as 125k.* results\.sizes="):
+        read(tmp_path, "results.unit=words_seen")
+    _, judged = read(tmp_path, "results.unit=words_seen", f"results.sizes={{{text}:1000M}}")
+    assert judged.runs["sample_words"].tolist() == [10**9]
 
 
 @pytest.mark.parametrize(

@@ -332,7 +332,7 @@ def test_whether_a_paradigm_tests_what_is_removed_is_told_in_several_ways(tmp_pa
         ({"seed": "one"}, [], r"line 2: seed is 'one', must be a whole number from 0 \(seed\)"),
         ({"seed": ""}, [], r"line 2: seed is '', must be a whole number from 0 \(seed\)"),
         ({"n": "10.5"}, [], r"line 2: n is '10\.5', must be a whole number from 1 \(n\)"),
-        ({"n": ""}, [], r"line 2: n is empty, but other rows have one; results\.n=NUMBER is that of rows without"),
+        ({"n": ""}, [], r"line 2: no number of pairs \(n\), but others have one .*line 3.*results\.n=NUMBER is that"),
         ({"paradigm": "a\x1b[31m"}, [], r"line 2: paradigm is 'a\\x1b\[31m', must consist of printable characters"),
         ({"phenomenon": "a\ufffe"}, [], r"line 2: phenomenon is 'a\\ufffe', must consist of printable characters"),
         ({"model": "a\nb"}, [], r"line 2: model is 'a\\nb', must consist of printable characters"),
