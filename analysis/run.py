@@ -52,6 +52,7 @@ from analysis.study.collect import Study
 from analysis.study.combine import combine, common_labels
 from analysis.study.faulty import without_faulty
 from analysis.study.judgements import Judgements, labels_of, no_such_scores
+from analysis.study.names import set_apart
 from analysis.study.sources.source import FILES, WANDB, requested_source, sources
 from eval.config import is_of_pairs
 from eval.published import read_published
@@ -79,6 +80,7 @@ def analyse(config: AnalysisConfig) -> None:
     studies = source.collect(config)
     study, names = studies[0] if len(studies) == 1 else combine(studies), [study.name for study in studies]
     check_curves(study)
+    study = set_apart(study)
     chosen = any(override.partition("=")[0] == "benchmark" for override in HydraConfig.get().overrides.task)
     labels, notes = common_labels(study, names, config.benchmark.name if chosen else None)
     analysis = Analysis(study, config, Console(), Console(stderr=True, highlight=False), benchmark_names(labels))

@@ -220,13 +220,14 @@ def _levels(section: Section) -> Exhibit:
     theirs = section.published.pivot(index=["level", "name"], columns="model", values="accuracy")
     beside = BESIDE.get(section.label.partition("+")[0], {}) | ({PEOPLE: PEOPLE} if section.respondents else {})
     columns = sorted((model for model in beside if model in theirs), key=lambda model: model == PEOPLE)
-    both = ours.join(theirs[columns])
-    order = both[ours.columns].mean(axis=1).sort_values(ascending=False).index
-    both = both.loc[sorted(order, key=lambda key: key[0] != OVERALL)]
+    order = ours.mean(axis=1).sort_values(ascending=False).index
     people = section.respondents.label if section.respondents else "published"
     at_sizes = {group: f"{group} at {sized(sizes[group], section.judged.unit)}" for group in ours.columns}
     names = {name: f"{beside[name]} ({people if name == PEOPLE else 'published'})" for name in columns}
-    table = both.rename(columns=at_sizes | names).reset_index().drop(columns="level")
+    # Renamed before they are joined: the study may have a model of a published one's name.
+    both = ours.rename(columns=at_sizes).join(theirs[columns].rename(columns=names))
+    both = both.loc[sorted(order, key=lambda key: key[0] != OVERALL)]
+    table = both.reset_index().drop(columns="level")
     table = table.rename(columns={"name": "phenomenon"}).rename_axis(columns=None)
     others = sentences.beside(columns, section.respondents is not None)
     overall = [f"{text}: {accuracy_text(table[text].iloc[0])}" for text in at_sizes.values()]
