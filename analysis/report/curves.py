@@ -98,6 +98,11 @@ def _slopes(section: Section, report: Report) -> Exhibit:
         about += (
             " Published: Warstadt et al. 2020, section 6.3, models of the same architecture on 1/8M to 64M words of "
             "Wikipedia; they may differ from ours in size, text and range of sizes."
+            + (
+                " They are over all paradigms of a phenomenon, of which the study has a part."
+                if section.is_part
+                else ""
+            )
         )
     return Exhibit(
         "slopes",
@@ -231,11 +236,14 @@ def _levels(section: Section) -> Exhibit:
     table = table.rename(columns={"name": "phenomenon"}).rename_axis(columns=None)
     others = sentences.beside(columns, section.respondents is not None)
     overall = [f"{text}: {accuracy_text(table[text].iloc[0])}" for text in at_sizes.values()]
-    overall += [f"people: {accuracy_text(table[names[PEOPLE]].iloc[0])}"] if PEOPLE in names else []
+    known = PEOPLE in names and bool(table[names[PEOPLE]].notna().iloc[0])
+    overall += [f"people: {accuracy_text(table[names[PEOPLE]].iloc[0])}"] if known else []
+    about = f"Means over the runs at each curve's largest size{f', beside {others}' if others else ''}."
+    about += section.others_on_more if columns else ""
     return Exhibit(
         "levels",
         "Accuracy at the largest size",
-        f"Means over the runs at each curve's largest size{f', beside {others}' if others else ''}.",
+        about,
         table,
         takeaways=[("Overall", f"{'; '.join(overall)}.")],
     )

@@ -28,6 +28,7 @@ def overview_exhibit(section: Section, confidence: float) -> Exhibit:
     about += marks_text(curves, confidence, OVERALL)
     if levels:
         about += " Level lines: accuracies of others, published unless they are people who were asked here."
+        about += section.others_on_more
     charts = {"0": partial(overview_chart, curves, levels, unit=judged.unit)}
     return Exhibit("overview", "Overall accuracy", about, charts=charts, columns=1)
 
@@ -63,6 +64,7 @@ def phenomena_exhibit(section: Section, confidence: float) -> Exhibit | None:
         + marks_text(curves, confidence, "phenomenon")
     )
     draw = partial(curves_together, curves, unit=judged.unit)
+    about += section.others_on_more if len(people) else ""
     known = dict(zip(people["name"], people["accuracy"], strict=True))
     exhibit = curves_exhibit("together", "Phenomena", about, curves, draw, known, overall=False)
     return exhibit if exhibit.charts else None
