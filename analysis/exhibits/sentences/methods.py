@@ -13,7 +13,8 @@ from analysis.curves.words_to_people import published_people
 from analysis.exhibits.sentences.curves import FEW_PAIRS, TIE_COUNTS, TIE_LIMIT, UNK_LIMIT, joined, plural
 from analysis.exhibits.tables.text import accuracy_text
 from analysis.study.judgements import Judgements
-from eval.scores.names import benchmark_name
+from eval.published import number_of_paradigms
+from eval.scores.names import benchmark_has, benchmark_name
 
 _OVER = (
     "Each pair is judged with {0}: all accuracies are means over {0}, and a pair is one unit wherever pairs are "
@@ -23,20 +24,28 @@ _OVER = (
 
 def judging(judged: Judgements, ties: str) -> list[str]:
     """Describe how scores became judgements and accuracies, for a paper."""
-    paradigms = judged.pairs["paradigm"].nunique()
     if judged.origin:
         return [
             f"Accuracies are those of {judged.origin}: what counts as right, and what ties and unknown words count as, "
-            f"is its authors' choice. {benchmark_name(judged.label)} has {judged.pairs_text} in "
-            f"{plural(paradigms, 'paradigm')}; accuracies of phenomena and of the whole are means over paradigms."
+            f"is its authors' choice. {_extent(judged)}; "
+            f"accuracies of phenomena and of the whole are means over paradigms."
         ]
     return [
         f"A pair counts as right if the {judged.method_names} score of its good sentence is above that of its bad "
-        f"one; a tie {TIE_COUNTS[ties]}. {benchmark_name(judged.label)} has {judged.pairs_text} in "
-        f"{plural(paradigms, 'paradigm')}; accuracies of phenomena and of the whole are means over paradigms.",
+        f"one; a tie {TIE_COUNTS[ties]}. {_extent(judged)}; "
+        f"accuracies of phenomena and of the whole are means over paradigms.",
         *([_OVER.format(judged.over)] if judged.over else []),
         *_policies(judged),
     ]
+
+
+def _extent(judged: Judgements) -> str:
+    """Say how many pairs and paradigms were scored, and of how many, where the study has a part of a benchmark."""
+    number, total = judged.pairs["paradigm"].nunique(), number_of_paradigms(judged.label.partition("+")[0])
+    if total is not None and number < total:
+        part = f"The study's part of {benchmark_name(judged.label)} has {judged.pairs_text}"
+        return f"{part} in {number} of {total} paradigms"
+    return f"{benchmark_has(judged.label)} {judged.pairs_text} in {plural(number, 'paradigm')}"
 
 
 def methods(judged: Judgements, curves: Curves, config: CurvesConfig, ties: str) -> list[str]:

@@ -1,6 +1,7 @@
 """Warnings about what could cause a result (<unk>, ties, sizes, missing runs), and the methods paragraph."""
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,8 +11,10 @@ from rich.console import Console
 from analysis.config import CurvesConfig
 from analysis.curves.fit import fit_curves
 from analysis.exhibits.sentences.curves import extent, in_text, joined, ruled_out, warnings
-from analysis.exhibits.sentences.methods import methods
+from analysis.exhibits.sentences.methods import judging, methods
 from analysis.exhibits.tables.slopes import slope_table, terminal_table
+from analysis.papers.exhibits import paradigms_exhibit
+from analysis.published import published_file
 from analysis.study.collect import PROBLEMS
 from analysis.study.judgements import Judgements, sized
 from tests.support.slopes_by_hand import curve
@@ -92,7 +95,7 @@ def test_few_pairs_are_warned_of():
     """Three pairs gave slopes of -.25 with limits of -1.79 and +1.29."""
     judged = simulated_judgements()
     three = judged.select(np.arange(PAIRS) < 3)
-    assert warnings(three, "wrong")[0].startswith("Too few pairs for conclusions: Generated pairs has 3 pairs.")
+    assert warnings(three, "wrong")[0].startswith("Too few pairs for conclusions: Generated pairs have 3 pairs.")
     judged.pairs["phenomenon"] = np.where(np.arange(PAIRS) < 19, "npi_licensing", "binding")
     assert warnings(judged, "wrong")[0].startswith(
         "Too few pairs for conclusions: fewer than 20 in NPI licensing (19). Accuracy over so few"
@@ -244,3 +247,22 @@ def test_runs_on_the_same_text_get_no_sentence_about_wider_intervals():
     (text,) = warnings(study({"lstm": [3] * 4}, overlap=0.7), "wrong")
     assert "(70% at 8k words)" in text
     assert "widened" in text
+
+
+@pytest.mark.parametrize(
+    ("label", "said"),
+    [
+        ("blimp", "The study's part of BLiMP has 100 pairs in 1 of 67 paradigms; accuracies"),
+        ("minimal_pairs", " Minimal pairs have 100 pairs in 1 paradigm; accuracies"),
+        ("toy", " Toy English has 100 pairs in 1 paradigm; accuracies"),
+    ],
+)
+def test_the_methods_say_what_part_of_a_benchmark_was_scored(label, said):
+    judged = replace(simulated_judgements(), label=label)
+    assert said in judging(judged, "wrong")[0]
+
+
+def test_one_paradigm_is_in_the_singular():
+    accuracies = pd.DataFrame([("paradigm", "passive_1", "a", 0.4)], columns=["level", "name", "model", "accuracy"])
+    exhibit = paradigms_exhibit("table4", "", "", accuracies, published_file("blimp_paradigms"))
+    assert exhibit.takeaways == [("", "Below chance, of 1 paradigm: a in 1.")]
