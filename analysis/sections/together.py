@@ -7,8 +7,9 @@ import pandas as pd
 
 from analysis.curves.fit import ALL_PAIRS, Curves
 from analysis.exhibits.exhibit import Exhibit
-from analysis.exhibits.figures.curves import Level, banded_lines, curves_together, overview_chart
+from analysis.exhibits.figures.curves import Level, curves_together, overview_chart
 from analysis.exhibits.figures.style import MOST_BANDS, Chart, amount_of
+from analysis.exhibits.tables.slopes import banded_lines
 from analysis.measures.accuracies import OVERALL, PEOPLE
 from analysis.sections.pretrained_models import published_beside
 from analysis.sections.section import Report, Section, contributes

@@ -11,6 +11,7 @@ from analysis.curves.intervals import Interval
 from analysis.curves.p_values import ALPHA
 from analysis.curves.words_to_people import published_people
 from analysis.exhibits.sentences.curves import FEW_PAIRS, TIE_COUNTS, TIE_LIMIT, UNK_LIMIT, joined, plural
+from analysis.exhibits.tables.slopes import banded_lines
 from analysis.exhibits.tables.text import accuracy_text
 from analysis.study.judgements import Judgements
 from eval.published import number_of_paradigms
@@ -98,19 +99,28 @@ def _lines(judged: Judgements, whole: pd.DataFrame) -> list[str]:
 
 
 def _bands(curves: Curves, whole: pd.DataFrame, designs: Mapping[str, Design]) -> list[str]:
-    """Describe the bands around the means of sizes, and the onset read from them."""
+    """Describe the bands of the figures, the limits of the means of sizes, and the onset read from them."""
     counts = {count for design in designs.values() for count in design.counts}
+    text = []
+    if banded_lines(curves)["low"].notna().any():
+        text.append(
+            "Bands are Student's limits of the fitted line at each point, for new runs on these pairs, with the "
+            "standard error and degrees of freedom of that point, estimated as the slope's are."
+        )
     if max(counts) < 2:
-        return ["No size has two runs, so none has a band, and no curve an onset."]
+        return [*text, "No size has two runs, so no mean of a size has limits of its own, and no curve an onset."]
     lone = "; a size with one run has none" if 1 in counts else ""
-    two = ", so that two runs give a wide band" if 2 in counts else ""
-    text = [
-        "Bands are Wilson's limits, with Student's quantile, of the mean over new runs for these pairs: the variance "
-        f"is that of the runs of the size itself, and at least that of chance in single judgements{two}{lone}."
-    ]
+    two = ", so that two runs give wide limits" if 2 in counts else ""
+    unfitted = set(curves.accuracies["group"]) - set(curves.lines["group"])
+    drawn = ", the bands of curves without a fitted line," if unfitted else ""
+    text.append(
+        f"Limits of the mean of a size{drawn} are Wilson's, with Student's quantile, over new runs for these pairs: "
+        f"the variance is that of the runs of the size itself, and at least that of chance in single "
+        f"judgements{two}{lone}."
+    )
     if whole["slope"].notna().any():
         text.append(
-            f"Onset is the smallest size from which on the lower bounds of these bands exceed {_baselines(curves)}, "
+            f"Onset is the smallest size from which on the lower limits of these means exceed {_baselines(curves)}, "
             "for curves that rise; an onset at the smallest size studied may lie below it."
         )
     return text
