@@ -34,6 +34,7 @@ from analysis.exhibits.sentences.hierarchical import hierarchical_findings
 from analysis.exhibits.tables.curves import context_changes, curve_tables, write_curve_tables
 from analysis.exhibits.tables.slopes import slope_table, terminal_table, with_published
 from analysis.measures.ablations import direct_paradigms
+from analysis.measures.accuracies import on_paradigms
 from analysis.papers.papers import reproduce
 from analysis.papers.reproduction import FOLDER, print_reproduction, write_reproduction
 from analysis.report.report import write_report
@@ -43,7 +44,7 @@ from analysis.sections.answers.diagnostics import diagnostic_section
 from analysis.sections.answers.ratings import ratings_section
 from analysis.sections.answers.syntaxgym import suites_section
 from analysis.sections.people import people_of, read_people
-from analysis.sections.pretrained_models import Judge, curves_beside, models_section, published_beside
+from analysis.sections.pretrained_models import Judge, curves_beside, models_section, phenomena_of, published_beside
 from analysis.sections.reading_times import reading_sections
 from analysis.sections.section import Report, Section, TableSection, fill
 from analysis.simulation.coverage import can_be_simulated, coverage_table, simulated_coverage
@@ -52,6 +53,7 @@ from analysis.study.collect import Study
 from analysis.study.combine import combine, common_labels
 from analysis.study.faulty import without_faulty
 from analysis.study.judgements import Judgements, labels_of, no_such_scores
+from analysis.study.names import set_apart
 from analysis.study.sources.source import FILES, WANDB, requested_source, sources
 from eval.config import is_of_pairs
 from eval.published import read_published
@@ -79,6 +81,7 @@ def analyse(config: AnalysisConfig) -> None:
     studies = source.collect(config)
     study, names = studies[0] if len(studies) == 1 else combine(studies), [study.name for study in studies]
     check_curves(study)
+    study = set_apart(study)
     chosen = any(override.partition("=")[0] == "benchmark" for override in HydraConfig.get().overrides.task)
     labels, notes = common_labels(study, names, config.benchmark.name if chosen else None)
     analysis = Analysis(study, config, Console(), Console(stderr=True, highlight=False), benchmark_names(labels))
@@ -155,7 +158,7 @@ class Analysis:
             baselines = baseline_judgements(self.study, judged, self.judge, self.config.ties)
             curves = fit_curves(fitted, config, baselines, judged)
         curves.slopes = with_published(curves.slopes, judged.runs, benchmark)
-        published = read_published(benchmark)
+        published = on_paradigms(read_published(benchmark), phenomena_of(judged))
         people = people_of(sheets, self.study, judged, self.config) if sheets else None
         if people:
             published = people.beside(published)

@@ -10,7 +10,7 @@ from analysis.curves.fit import CHANCE
 from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.figures.accuracies import axis_start, condition_chart, gap_chart, matrix_chart
 from analysis.exhibits.figures.style import Chart, Frame
-from analysis.exhibits.sentences.curves import joined
+from analysis.exhibits.sentences.curves import joined, plural
 from analysis.exhibits.sentences.takeaways import values
 from analysis.exhibits.tables.text import as_it_is, count, signed_text, yes
 from analysis.measures.accuracies import (
@@ -32,7 +32,7 @@ def paradigms_exhibit(name: str, heading: str, about: str, accuracies: pd.DataFr
     table = paradigm_table(accuracies, known)
     models = table.columns.difference(["field", "phenomenon", "paradigm", "one_prefix", "two_prefix"], sort=False)
     below = joined([f"{model} in {int((table[model] < CHANCE).sum())}" for model in models])
-    takeaways = [("", f"Below chance, of {len(table)} paradigms: {below}.")]
+    takeaways = [("", f"Below chance, of {plural(len(table), 'paradigm')}: {below}.")]
     return Exhibit(name, heading, about, table, cells={"one_prefix": yes, "two_prefix": yes}, takeaways=takeaways)
 
 

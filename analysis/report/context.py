@@ -33,6 +33,7 @@ from analysis.sections.section import (
 from analysis.study.combine import SEPARATOR
 from analysis.study.sources.source import overrides, sources
 from eval.scores.names import benchmark_names
+from pairscale.command.line import readable
 from pairscale.sizes import written
 
 OVERVIEW = "overview"  # name of the exhibit on the first screen
@@ -129,7 +130,7 @@ def _studies(report: Report, folder: Path) -> list[dict[str, Any]]:
             "name": name,
             "extent": sentences.extent(table[table["study"] == name]),
             "report": (folder.parent / name / "report.html").exists(),
-            "command": f"python -m analysis study={shlex.quote(name)}",
+            "command": shlex.join(["python", "-m", "analysis", readable(f"study={name}")]),
         }
         for name in names
     ]
@@ -145,4 +146,4 @@ def analysis_command(report: Report) -> str:
     paths = [path for path in paths if path not in ("paths.runs=runs", "paths.reports=reports")]
     form = [] if config.format == "html" else [f"format={config.format}"]
     words = [f"study={report.study.name}", *form, *source, *options(config), *chosen, f"ties={config.ties}", *paths]
-    return shlex.join(["python", "-m", "analysis", *words])
+    return shlex.join(["python", "-m", "analysis", *map(readable, words)])

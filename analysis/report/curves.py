@@ -98,6 +98,11 @@ def _slopes(section: Section, report: Report) -> Exhibit:
         about += (
             " Published: Warstadt et al. 2020, section 6.3, models of the same architecture on 1/8M to 64M words of "
             "Wikipedia; they may differ from ours in size, text and range of sizes."
+            + (
+                " They are over all paradigms of a phenomenon, of which the study has a part."
+                if section.is_part
+                else ""
+            )
         )
     return Exhibit(
         "slopes",
@@ -220,21 +225,25 @@ def _levels(section: Section) -> Exhibit:
     theirs = section.published.pivot(index=["level", "name"], columns="model", values="accuracy")
     beside = BESIDE.get(section.label.partition("+")[0], {}) | ({PEOPLE: PEOPLE} if section.respondents else {})
     columns = sorted((model for model in beside if model in theirs), key=lambda model: model == PEOPLE)
-    both = ours.join(theirs[columns])
-    order = both[ours.columns].mean(axis=1).sort_values(ascending=False).index
-    both = both.loc[sorted(order, key=lambda key: key[0] != OVERALL)]
+    order = ours.mean(axis=1).sort_values(ascending=False).index
     people = section.respondents.label if section.respondents else "published"
     at_sizes = {group: f"{group} at {sized(sizes[group], section.judged.unit)}" for group in ours.columns}
     names = {name: f"{beside[name]} ({people if name == PEOPLE else 'published'})" for name in columns}
-    table = both.rename(columns=at_sizes | names).reset_index().drop(columns="level")
+    # Renamed before they are joined: the study may have a model of a published one's name.
+    both = ours.rename(columns=at_sizes).join(theirs[columns].rename(columns=names))
+    both = both.loc[sorted(order, key=lambda key: key[0] != OVERALL)]
+    table = both.reset_index().drop(columns="level")
     table = table.rename(columns={"name": "phenomenon"}).rename_axis(columns=None)
     others = sentences.beside(columns, section.respondents is not None)
     overall = [f"{text}: {accuracy_text(table[text].iloc[0])}" for text in at_sizes.values()]
-    overall += [f"people: {accuracy_text(table[names[PEOPLE]].iloc[0])}"] if PEOPLE in names else []
+    known = PEOPLE in names and bool(table[names[PEOPLE]].notna().iloc[0])
+    overall += [f"people: {accuracy_text(table[names[PEOPLE]].iloc[0])}"] if known else []
+    about = f"Means over the runs at each curve's largest size{f', beside {others}' if others else ''}."
+    about += section.others_on_more if columns else ""
     return Exhibit(
         "levels",
         "Accuracy at the largest size",
-        f"Means over the runs at each curve's largest size{f', beside {others}' if others else ''}.",
+        about,
         table,
         takeaways=[("Overall", f"{'; '.join(overall)}.")],
     )

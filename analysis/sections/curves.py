@@ -42,7 +42,8 @@ def curves(section: Section, report: Report) -> list[Exhibit]:
 
 
 def _curves(section: Section, report: Report) -> list[Exhibit]:
-    return curve_exhibits(section.tables, report.confidence, section.respondents.label if section.respondents else "")
+    people = section.respondents.label if section.respondents else ""
+    return curve_exhibits(section.tables, report.confidence, people, section.others_on_more)
 
 
 @contributes(100)
@@ -65,11 +66,16 @@ def coverage(section: Section, report: Report) -> list[Exhibit | None]:
     return [coverage_exhibit(parts, report.confidence)]
 
 
-def curve_exhibits(tables: Mapping[str, pd.DataFrame], confidence: float, people: str = "") -> list[Exhibit]:
-    """Return the exhibits of `curve_tables`, of this confidence; `people`: who they are, unless the published ones."""
+def curve_exhibits(
+    tables: Mapping[str, pd.DataFrame], confidence: float, people: str = "", others: str = ""
+) -> list[Exhibit]:
+    """Return the exhibits of `curve_tables`, of this confidence.
+
+    `people`: who they are, unless the published ones; `others`: Section.others_on_more.
+    """
     intervals = f"{confidence:.0%} intervals"
     makers: dict[str, Callable[[pd.DataFrame], Exhibit | None]] = {
-        "words-to-people": partial(_people, intervals=intervals, people=people),
+        "words-to-people": partial(_people, intervals=intervals, people=people, others="" if people else others),
         "slope-differences": partial(_differences, confidence=confidence),
         "shapes": _shapes,
         "averaged-shapes": partial(_averaged, confidence=confidence),
@@ -82,7 +88,7 @@ def _named(rows: pd.DataFrame) -> pd.Series:
     return rows["name"].where(rows["level"] != "overall", "overall")
 
 
-def _people(rows: pd.DataFrame, intervals: str, people: str) -> Exhibit | None:
+def _people(rows: pd.DataFrame, intervals: str, people: str, others: str) -> Exhibit | None:
     rows = rows[rows["people"].notna() & rows["last_accuracy"].notna()]  # a curve of one size has none
     if rows.empty:
         return None
@@ -94,7 +100,7 @@ def _people(rows: pd.DataFrame, intervals: str, people: str) -> Exhibit | None:
     )  # fmt: skip
     about = (
         "The amount of text at which accuracy would reach that of people if the fitted curve continued; nothing here "
-        "shows that it does." + (f" People: {people}." if people else "")
+        "shows that it does." + (f" People: {people}." if people else others)
     )
     definitions = {
         intervals: "By Fieller's theorem (for shapes other than a line, by profile likelihood), with the sampling "

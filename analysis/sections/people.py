@@ -19,6 +19,7 @@ from eval.config import is_of_pairs
 from eval.questionnaire.agreement import agreement
 from eval.questionnaire.answers import Counted, Sheet, counted, read_sheets
 from eval.scores.files import ITEMS_FILE, read_items, read_metadata
+from pairscale.command.line import readable
 from pairscale.errors import ConfigError, InputError
 
 
@@ -167,6 +168,8 @@ def options(config: AnalysisConfig) -> list[str]:
     if not config.people:
         return []
     assert config.questionnaire is not None
-    paths = config.people[0] if len(config.people) == 1 else f"[{','.join(config.people)}]"
+    paths = config.people[0]
+    if len(config.people) > 1:
+        paths = f"[{','.join(readable(f'people={one}').removeprefix('people=') for one in config.people)}]"
     rules = ("max_failed_checks", "native_only", "threshold")
     return [f"people={paths}", *(f"questionnaire.{name}={getattr(config.questionnaire, name)}" for name in rules)]

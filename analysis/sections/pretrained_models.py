@@ -52,7 +52,7 @@ def models_section(
     table = pd.concat([accuracies(judged, confidence) for judged in by_method.values()], ignore_index=True)
     table["entry"] = table["model"] if table["method"].nunique() == 1 else table["model"] + ", " + table["method"]
     shown = by_method.get(config.method, next(iter(by_method.values())))
-    phenomena = {name: of for judged in by_method.values() for name, of in _phenomena(judged).items()}
+    phenomena = {name: of for judged in by_method.values() for name, of in phenomena_of(judged).items()}
     others = comparable(beside, label, phenomena)
     more = [] if shown.of_paradigms else score_exhibits(models, shown, ties, models.runs, config.method_margin)
     notes = dict.fromkeys(note for judged in by_method.values() for note in judged.notes)
@@ -62,7 +62,7 @@ def models_section(
         kind=MODELS,
         extent=f"{plural(len(models.runs), 'pretrained model')}, trained on text of unknown size and on no learning "
         f"curve; {benchmark_name(label)}, {shown.pairs_text} in "
-        f"{plural(len(_phenomena(shown)), 'paradigm')}.",
+        f"{plural(len(phenomena_of(shown)), 'paradigm')}.",
         warnings=[*left_out(models.problems, "tables"), *notes],
         exhibits=[*_exhibits(table, others, phenomena, confidence), *map(_of_models, more)],
         methods=methods(by_method, table, ties, confidence),
@@ -132,7 +132,8 @@ def accuracies(judged: Judgements, confidence: float) -> pd.DataFrame:
     return result.merge(free.rename(columns={"accuracy": "without <unk>"}), on=keys, how="left")
 
 
-def _phenomena(judged: Judgements) -> dict[str, str]:
+def phenomena_of(judged: Judgements) -> dict[str, str]:
+    """Return the phenomenon of each paradigm that was judged."""
     named = judged.pairs.drop_duplicates("paradigm")
     return dict(zip(named["paradigm"], named["phenomenon"], strict=True))
 

@@ -19,6 +19,7 @@ from analysis.sections.people import People
 from analysis.study.collect import Study
 from analysis.study.judgements import Judgements
 from analysis.study.sources.source import FILES
+from eval.published import number_of_paradigms
 from pairscale.plugins import load_members
 
 CURVES = "Learning curves on minimal pairs"  # headings of the page
@@ -76,6 +77,25 @@ class Section:
         """Overall accuracy of people, or None."""
         rows = self.published[(self.published["model"] == PEOPLE) & (self.published["level"] == OVERALL)]
         return float(rows["accuracy"].iloc[0]) if len(rows) else None
+
+    @property
+    def is_part(self) -> bool:
+        """True if the benchmark is known to have more paradigms than the study."""
+        total = number_of_paradigms(self.label.partition("+")[0])
+        return total is not None and self.judged.pairs["paradigm"].nunique() < total
+
+    @property
+    def others_on_more(self) -> str:
+        """Say that published accuracies are of more paradigms than the study's, where they are not by paradigm."""
+        theirs = self.published[self.published["model"] != PEOPLE] if self.respondents else self.published
+        by_paradigm = set(theirs.loc[theirs["level"] == "paradigm", "name"])
+        if theirs.empty or not self.is_part or (by_paradigm and by_paradigm <= set(self.judged.pairs["paradigm"])):
+            return ""
+        total = number_of_paradigms(self.label.partition("+")[0])
+        return (
+            f" Published accuracies are of all {total} paradigms of the benchmark, and not comparable with the study's "
+            "accuracies, which are of a part of them."
+        )
 
 
 @dataclass(frozen=True)

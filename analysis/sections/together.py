@@ -7,8 +7,9 @@ import pandas as pd
 
 from analysis.curves.fit import ALL_PAIRS, Curves
 from analysis.exhibits.exhibit import Exhibit
-from analysis.exhibits.figures.curves import Level, banded_lines, curves_together, overview_chart
+from analysis.exhibits.figures.curves import Level, curves_together, overview_chart
 from analysis.exhibits.figures.style import MOST_BANDS, Chart, amount_of
+from analysis.exhibits.tables.slopes import banded_lines
 from analysis.measures.accuracies import OVERALL, PEOPLE
 from analysis.sections.pretrained_models import published_beside
 from analysis.sections.section import Report, Section, contributes
@@ -28,6 +29,7 @@ def overview_exhibit(section: Section, confidence: float) -> Exhibit:
     about += marks_text(curves, confidence, OVERALL)
     if levels:
         about += " Level lines: accuracies of others, published unless they are people who were asked here."
+        about += section.others_on_more
     charts = {"0": partial(overview_chart, curves, levels, unit=judged.unit)}
     return Exhibit("overview", "Overall accuracy", about, charts=charts, columns=1)
 
@@ -63,6 +65,7 @@ def phenomena_exhibit(section: Section, confidence: float) -> Exhibit | None:
         + marks_text(curves, confidence, "phenomenon")
     )
     draw = partial(curves_together, curves, unit=judged.unit)
+    about += section.others_on_more if len(people) else ""
     known = dict(zip(people["name"], people["accuracy"], strict=True))
     exhibit = curves_exhibit("together", "Phenomena", about, curves, draw, known, overall=False)
     return exhibit if exhibit.charts else None

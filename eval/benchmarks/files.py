@@ -221,7 +221,8 @@ def _separated(file: Path, delimiter: str, quotes: bool, named: bool, unquoted: 
             if twice:
                 raise InputError(f"{where}: two columns named {twice[0]}")
         elif len(cells) != len(header):
-            raise InputError(f"{where}: {len(cells)} cells, must be {len(header)} ({', '.join(header)})")
+            found = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
+            raise InputError(f"{where}: {found}, must be {len(header)} ({', '.join(header)})")
         else:
             yield Row(where, dict(zip(header, cells, strict=True)))
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 COLUMNS = ("level", "name", "model", "accuracy")
+_BY_PHENOMENON = {"climp": 16}  # paradigms of benchmarks whose accuracies are published by phenomenon alone
 
 
 def read_published(benchmark: str, columns: Sequence[str] = COLUMNS) -> pd.DataFrame:
@@ -19,3 +20,9 @@ def read_published(benchmark: str, columns: Sequence[str] = COLUMNS) -> pd.DataF
     if not path.exists():
         return pd.DataFrame(columns=list(columns)).astype({"accuracy": float})
     return pd.read_csv(path)[list(columns)]
+
+
+def number_of_paradigms(benchmark: str) -> int | None:
+    """Return how many paradigms a benchmark has that published accuracies are of; None where it is not known."""
+    by_paradigm = read_published(benchmark).query("level == 'paradigm'")["name"].nunique()
+    return by_paradigm or _BY_PHENOMENON.get(benchmark)

@@ -68,6 +68,12 @@ def benchmark_names(labels: Iterable[str]) -> dict[str, str]:
     return {label: benchmark_name(label, routine=short.count(name) > 1) for label, name in names.items()}
 
 
+def benchmark_has(label: str) -> str:
+    """Begin a sentence on what a benchmark has: "BLiMP has", "Minimal pairs have"."""
+    name = benchmark_name(label)
+    return f"{name[:1].upper()}{name[1:]} have" if name.partition(",")[0].endswith("pairs") else f"{name} has"
+
+
 def pairs_text(counts: Sequence[int]) -> str:
     """Describe the pairs of each paradigm: "41 paradigms × 100 pairs", or "5 paradigms, 5,218 pairs" if unequal."""
     paradigms = f"{len(counts)} paradigm" + ("" if len(counts) == 1 else "s")

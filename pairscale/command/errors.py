@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from hydra.errors import HydraException
+from hydra.errors import HydraException, OverrideParseException
 from omegaconf.errors import OmegaConfBaseException
 
 from pairscale import ROOT, as_typed
-from pairscale.command.line import own_folders
+from pairscale.command.line import own_folders, with_quotes_hint
 from pairscale.errors import ConfigError, NoCorpus, PairscaleError
 from pairscale.files import REFUSED
 from pairscale.live import close_views
@@ -46,6 +46,8 @@ def describe(error: BaseException) -> str | None:
             return "a number has more than 4,300 digits; no key takes such a large one"
         if isinstance(cause, ValueError) and "Config group override must be a string" in str(cause):
             return "GROUP=null: a group takes the name of a file in conf/GROUP; leave it out, or write ~GROUP for none"
+        if isinstance(cause, OverrideParseException) and (hint := with_quotes_hint(cause.override)):
+            return hint
         # Hydra and OmegaConf leave some causes in the context alone.
         follows = isinstance(cause, (HydraException, OmegaConfBaseException))
         cause = cause.__cause__ or (cause.__context__ if follows else None)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Quote, QuotedString
+from hydra.errors import HydraException
 from omegaconf import DictConfig
 
 from pairscale.errors import ConfigError
@@ -17,6 +18,7 @@ FLAGS = SWEEP | WITH_VALUE | {"-h", "--help", "--info", "-i", "--resolve", "--ru
 SEARCH_PATH = "hydra.searchpath"
 CONFIG_DIR = {"--config-dir", "-cd"}
 OPEN = ("model.config.",)  # keys of dictionaries that take more than what a YAML file names (conf/model/gpt2.yaml)
+_COMPOUND = re.compile(r"[\[{'\"]|\w+\(|.*\$\{")  # a list, a dictionary, a call, an interpolation, or quotes already
 _DRY_RUN = re.compile(r"\+*dry_run=(true|yes|on|y|1)", re.IGNORECASE)
 
 
@@ -81,6 +83,33 @@ def as_written(words: Sequence[str]) -> list[str]:
     rest = [word for word in words if word not in own]
     at = next((number for number, word in enumerate(rest) if "=" in word), len(rest))
     return [*rest[:at], *flags, *rest[at:]]
+
+
+def readable(override: str) -> str:
+    """Return an override with its value in quotes where Hydra would not read it as one value, else as it is.
+
+    Hydra reads only letters of ASCII without quotes, takes a,b for a sweep, and a=b and a(b) for mistakes.
+    """
+    key, equals, value = override.partition("=")
+    if not equals or _COMPOUND.match(value) or _is_one_value(override):
+        return override
+    within = f"{key}={QuotedString(value, Quote.single).with_quotes()}"
+    return within if _is_one_value(within) else override
+
+
+def _is_one_value(override: str) -> bool:
+    try:
+        return not OverridesParser.create().parse_override(override).is_sweep_override()
+    except HydraException:
+        return False
+
+
+def with_quotes_hint(override: str) -> str:
+    """Say how to quote an override that Hydra cannot read, for the shell too; "" where quotes would not help."""
+    if (within := readable(override)) == override:
+        return ""
+    typed = shlex.quote(within) if re.search(r'["$`\\!]', within) else f'"{within}"'
+    return f"{override}: a value with such characters has to be in quotes, within those of the shell: {typed}"
 
 
 def overrides_of(words: Sequence[str]) -> list[str]:

@@ -9,15 +9,16 @@ from contextlib import suppress
 
 import hydra
 import pytest
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 
 from corpora.prepare import prepare
 from pairscale import BY_SCRIPT, MODULES, ROOT, environment, started_by
 from pairscale.command.compose import compose, composed, registered
-from pairscale.command.errors import outcome
+from pairscale.command.errors import describe, outcome
 from pairscale.command.help import show_help
-from pairscale.command.line import is_dry_sweep, words_for_hydra
+from pairscale.command.line import is_dry_sweep, readable, words_for_hydra
 from pairscale.command.main import NEED_ARGUMENTS, main
 from pairscale.errors import NoCorpus, RunError
 from train.estimate import estimate
@@ -182,6 +183,36 @@ def test_an_unknown_flag_is_a_message_of_one_line(ended, words, message):
     assert (begun, code) == ([], 2)
     assert re.search(message, err)
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "value", ["données.csv", "ünï", "my table (v2).csv", "a=b.csv", "r,1.csv", "x&y", "it's é", 'é "x"', "é\\", "$é"]
+)
+def test_a_value_that_hydra_cannot_read_is_quoted_and_the_hint_says_how(value):
+    parse = OverridesParser.create().parse_override
+    assert parse(readable(f"path={value}")).value() == value
+    if "," in value:  # a sweep, no mistake
+        return
+    with pytest.raises(HydraException) as raised:
+        OverridesParser.create().parse_overrides([f"path={value}"])
+    line = describe(raised.value)
+    assert line.startswith(f"path={value}: a value with such characters has to be in quotes")
+    (typed,) = shlex.split(line.partition("of the shell: ")[2])
+    assert parse(typed).value() == value
+
+
+@pytest.mark.parametrize(
+    "word", ["study=a", "seed=1", "path=my table.csv", "path=/a/b-c.csv", "analysis.figure={width:6.9in,height:null}",
+             "path='données.csv'", "a=[b,c]", "a=null", "a="]
+)  # fmt: skip
+def test_a_value_that_hydra_reads_stays_as_it_is(word):
+    assert readable(word) == word
+
+
+def test_a_wrong_list_is_no_matter_of_quotes():
+    with pytest.raises(HydraException) as raised:
+        OverridesParser.create().parse_overrides(["seed=[1,2"])
+    assert "quotes" not in describe(raised.value)
 
 
 def test_flags_may_come_after_overrides():

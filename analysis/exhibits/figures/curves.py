@@ -31,7 +31,7 @@ from analysis.exhibits.figures.style import (
     size_axis,
     style,
 )
-from analysis.exhibits.tables.slopes import two_sizes_noted
+from analysis.exhibits.tables.slopes import banded_lines, two_sizes_noted
 from analysis.exhibits.tables.text import title
 
 OVERALL = "Overall"
@@ -40,7 +40,6 @@ SMALL_HEIGHT = 170  # of one of many
 SHORT_NAMES = 16  # characters: names that stand at the ends of lines on a phone, too; in place of others is a legend
 NARROW = 300  # pixels of a panel on a phone, or beside its names
 SLOPE = "Accuracy gained per doubling of the text"  # the title of an axis
-LEAST_SIZES = 3  # of a curve with a band: those of two sizes are hourglasses far wider than what was measured
 MARGIN = alt.Scale(padding=8)  # pixels between the outermost marks and the names beside the axis
 
 
@@ -59,13 +58,6 @@ def accuracy_domain(curves: Curves, people: Iterable[float] = ()) -> tuple[float
     return accuracy_limits(
         shown[0]["accuracy"], shown[1][["accuracy", "low", "high"]], pd.Series([*people], dtype=float)
     )
-
-
-def banded_lines(curves: Curves) -> pd.DataFrame:
-    """Return Curves.lines, with bands (low, high) of curves of LEAST_SIZES or more alone."""
-    sizes = curves.lines["group"].map(curves.accuracies.groupby("group")["words"].nunique())
-    limits = ["low", "high"]
-    return curves.lines.assign(**curves.lines[limits].where(sizes >= LEAST_SIZES))
 
 
 def overview_chart(curves: Curves, levels: Sequence[Level] = (), *, unit: str = "words", frame: Frame = PAGE) -> Chart:

@@ -14,7 +14,7 @@ from analysis.exhibits.tables.slopes import architecture
 from analysis.exhibits.tables.text import accuracy_text, title
 from analysis.study.collect import OF_TEXT, PIECES
 from analysis.study.judgements import Judgements, sized, uneven, unit_of
-from eval.scores.names import benchmark_name, pairs_text
+from eval.scores.names import benchmark_has, benchmark_name, pairs_text
 from pairscale.sizes import readable_size
 
 # Shares of pairs, at any size of any curve, from which a warning stands before the findings. Most slopes are about .01
@@ -253,7 +253,7 @@ def _few_pairs(judged: Judgements) -> list[str]:
     if few.empty:
         return []
     if judged.n_pairs < FEW_PAIRS:
-        where = f"{benchmark_name(judged.label)} has {judged.pairs_text}"
+        where = f"{benchmark_has(judged.label)} {judged.pairs_text}"
     else:
         named = [f"{in_text(str(name))} ({number:.0f})" for name, number in few.head(MOST_NAMED).items()]
         named += [f"{len(few) - MOST_NAMED} more"] if len(few) > MOST_NAMED else []

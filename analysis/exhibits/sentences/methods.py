@@ -11,9 +11,11 @@ from analysis.curves.intervals import Interval
 from analysis.curves.p_values import ALPHA
 from analysis.curves.words_to_people import published_people
 from analysis.exhibits.sentences.curves import FEW_PAIRS, TIE_COUNTS, TIE_LIMIT, UNK_LIMIT, joined, plural
+from analysis.exhibits.tables.slopes import banded_lines
 from analysis.exhibits.tables.text import accuracy_text
 from analysis.study.judgements import Judgements
-from eval.scores.names import benchmark_name
+from eval.published import number_of_paradigms
+from eval.scores.names import benchmark_has, benchmark_name
 
 _OVER = (
     "Each pair is judged with {0}: all accuracies are means over {0}, and a pair is one unit wherever pairs are "
@@ -23,20 +25,28 @@ _OVER = (
 
 def judging(judged: Judgements, ties: str) -> list[str]:
     """Describe how scores became judgements and accuracies, for a paper."""
-    paradigms = judged.pairs["paradigm"].nunique()
     if judged.origin:
         return [
             f"Accuracies are those of {judged.origin}: what counts as right, and what ties and unknown words count as, "
-            f"is its authors' choice. {benchmark_name(judged.label)} has {judged.pairs_text} in "
-            f"{plural(paradigms, 'paradigm')}; accuracies of phenomena and of the whole are means over paradigms."
+            f"is its authors' choice. {_extent(judged)}; "
+            f"accuracies of phenomena and of the whole are means over paradigms."
         ]
     return [
         f"A pair counts as right if the {judged.method_names} score of its good sentence is above that of its bad "
-        f"one; a tie {TIE_COUNTS[ties]}. {benchmark_name(judged.label)} has {judged.pairs_text} in "
-        f"{plural(paradigms, 'paradigm')}; accuracies of phenomena and of the whole are means over paradigms.",
+        f"one; a tie {TIE_COUNTS[ties]}. {_extent(judged)}; "
+        f"accuracies of phenomena and of the whole are means over paradigms.",
         *([_OVER.format(judged.over)] if judged.over else []),
         *_policies(judged),
     ]
+
+
+def _extent(judged: Judgements) -> str:
+    """Say how many pairs and paradigms were scored, and of how many, where the study has a part of a benchmark."""
+    number, total = judged.pairs["paradigm"].nunique(), number_of_paradigms(judged.label.partition("+")[0])
+    if total is not None and number < total:
+        part = f"The study's part of {benchmark_name(judged.label)} has {judged.pairs_text}"
+        return f"{part} in {number} of {total} paradigms"
+    return f"{benchmark_has(judged.label)} {judged.pairs_text} in {plural(number, 'paradigm')}"
 
 
 def methods(judged: Judgements, curves: Curves, config: CurvesConfig, ties: str) -> list[str]:
@@ -89,19 +99,28 @@ def _lines(judged: Judgements, whole: pd.DataFrame) -> list[str]:
 
 
 def _bands(curves: Curves, whole: pd.DataFrame, designs: Mapping[str, Design]) -> list[str]:
-    """Describe the bands around the means of sizes, and the onset read from them."""
+    """Describe the bands of the figures, the limits of the means of sizes, and the onset read from them."""
     counts = {count for design in designs.values() for count in design.counts}
+    text = []
+    if banded_lines(curves)["low"].notna().any():
+        text.append(
+            "Bands are Student's limits of the fitted line at each point, for new runs on these pairs, with the "
+            "standard error and degrees of freedom of that point, estimated as the slope's are."
+        )
     if max(counts) < 2:
-        return ["No size has two runs, so none has a band, and no curve an onset."]
+        return [*text, "No size has two runs, so no mean of a size has limits of its own, and no curve an onset."]
     lone = "; a size with one run has none" if 1 in counts else ""
-    two = ", so that two runs give a wide band" if 2 in counts else ""
-    text = [
-        "Bands are Wilson's limits, with Student's quantile, of the mean over new runs for these pairs: the variance "
-        f"is that of the runs of the size itself, and at least that of chance in single judgements{two}{lone}."
-    ]
+    two = ", so that two runs give wide limits" if 2 in counts else ""
+    unfitted = set(curves.accuracies["group"]) - set(curves.lines["group"])
+    drawn = ", the bands of curves without a fitted line," if unfitted else ""
+    text.append(
+        f"Limits of the mean of a size{drawn} are Wilson's, with Student's quantile, over new runs for these pairs: "
+        f"the variance is that of the runs of the size itself, and at least that of chance in single "
+        f"judgements{two}{lone}."
+    )
     if whole["slope"].notna().any():
         text.append(
-            f"Onset is the smallest size from which on the lower bounds of these bands exceed {_baselines(curves)}, "
+            f"Onset is the smallest size from which on the lower limits of these means exceed {_baselines(curves)}, "
             "for curves that rise; an onset at the smallest size studied may lie below it."
         )
     return text

@@ -24,6 +24,7 @@ from pairscale.files import write_text
 
 _ARCHITECTURES = {"lstm": "LSTM", "txl": "Transformer-XL"}  # published models, by the first part of a model's name
 MIN_WIDTH = 24  # characters of the column that names phenomena and groups
+LEAST_SIZES = 3  # of a curve with a band: those of two sizes are hourglasses far wider than what was measured
 TWO_SIZES = "two sizes: a difference, not a curve"
 
 
@@ -43,6 +44,13 @@ def with_published(slopes: pd.DataFrame, runs: pd.DataFrame, benchmark: str) -> 
     columns = ["published_model", "phenomenon", "published_slope"]
     published = published[columns].rename(columns={"phenomenon": "level_name"})
     return named.merge(published, on=["published_model", "level_name"], how="left").drop(columns="level_name")
+
+
+def banded_lines(curves: Curves) -> pd.DataFrame:
+    """Return Curves.lines, with bands (low, high) of curves of LEAST_SIZES or more alone."""
+    sizes = curves.lines["group"].map(curves.accuracies.groupby("group")["words"].nunique())
+    limits = ["low", "high"]
+    return curves.lines.assign(**curves.lines[limits].where(sizes >= LEAST_SIZES))
 
 
 def slope_table(curves: Curves, pairs: str = ALL_PAIRS, level: str = "phenomenon") -> pd.DataFrame:

@@ -52,7 +52,10 @@ def slope_text(value: float, dash: str = DASH, digits: int = MOST_DIGITS) -> str
 
 
 def interval_text(low: float, high: float, dash: str = DASH, digits: int = MOST_DIGITS) -> str:
-    """Format the limits of a slope: [+.0201, +.0234]."""
+    """Format the limits of a slope: [+.0201, +.0234]; [.0000, .0000] where neither has a digit to carry a sign."""
+    if low == low and round(low, digits) == round(high, digits) == 0:
+        zero = f"{0:.{digits}f}".removeprefix("0")
+        return f"[{zero}, {zero}]"
     return dash if math.isnan(low) else f"[{slope_text(low, digits=digits)}, {slope_text(high, digits=digits)}]"
 
 

@@ -1,6 +1,8 @@
 """Warnings about what could cause a result (<unk>, ties, sizes, missing runs), and the methods paragraph."""
 
 import io
+import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,9 +11,13 @@ from rich.console import Console
 
 from analysis.config import CurvesConfig
 from analysis.curves.fit import fit_curves
+from analysis.exhibits.figures.curves import overview_chart
 from analysis.exhibits.sentences.curves import extent, in_text, joined, ruled_out, warnings
-from analysis.exhibits.sentences.methods import methods
+from analysis.exhibits.sentences.methods import judging, methods
 from analysis.exhibits.tables.slopes import slope_table, terminal_table
+from analysis.papers.exhibits import paradigms_exhibit
+from analysis.published import published_file
+from analysis.sections.together import marks_text
 from analysis.study.collect import PROBLEMS
 from analysis.study.judgements import Judgements, sized
 from tests.support.slopes_by_hand import curve
@@ -92,7 +98,7 @@ def test_few_pairs_are_warned_of():
     """Three pairs gave slopes of -.25 with limits of -1.79 and +1.29."""
     judged = simulated_judgements()
     three = judged.select(np.arange(PAIRS) < 3)
-    assert warnings(three, "wrong")[0].startswith("Too few pairs for conclusions: Generated pairs has 3 pairs.")
+    assert warnings(three, "wrong")[0].startswith("Too few pairs for conclusions: Generated pairs have 3 pairs.")
     judged.pairs["phenomenon"] = np.where(np.arange(PAIRS) < 19, "npi_licensing", "binding")
     assert warnings(judged, "wrong")[0].startswith(
         "Too few pairs for conclusions: fewer than 20 in NPI licensing (19). Accuracy over so few"
@@ -185,7 +191,8 @@ BENT = "errors include the distance of a bent curve from its line"
     [
         ([2] * 4, {}, ["each the closer of two, as some size has two runs: with HC3 errors", WHY], ["HC2", BENT]),
         ([3] * 4, {}, ["each size has the spread of its own runs", WHY, FITTED], ["HC2", "HC3", BENT, "resamples"]),
-        ([1] * 4, {}, ["HC2 errors", "as some size has one run", "none has a band"], ["HC3", "lack of fit", "Bands"]),
+        ([1] * 4, {}, ["HC2 errors", "as some size has one run", "Bands are Student's", "no mean of a size has limits"],
+         ["HC3", "lack of fit", "Wilson"]),
         ([5] * 4, {}, ["They are from a crossed bootstrap (50 resamples, seed 1). Runs are drawn"],
          ["t intervals", WHY]),
         ([3] * 4, {"nested": True}, ["t intervals over seeds", "samples are nested"], ["HC2", "HC3", BENT]),
@@ -244,3 +251,42 @@ def test_runs_on_the_same_text_get_no_sentence_about_wider_intervals():
     (text,) = warnings(study({"lstm": [3] * 4}, overlap=0.7), "wrong")
     assert "(70% at 8k words)" in text
     assert "widened" in text
+
+
+@pytest.mark.parametrize(
+    ("label", "said"),
+    [
+        ("blimp", "The study's part of BLiMP has 100 pairs in 1 of 67 paradigms; accuracies"),
+        ("minimal_pairs", " Minimal pairs have 100 pairs in 1 paradigm; accuracies"),
+        ("toy", " Toy English has 100 pairs in 1 paradigm; accuracies"),
+    ],
+)
+def test_the_methods_say_what_part_of_a_benchmark_was_scored(label, said):
+    judged = replace(simulated_judgements(), label=label)
+    assert said in judging(judged, "wrong")[0]
+
+
+def test_one_paradigm_is_in_the_singular():
+    accuracies = pd.DataFrame([("paradigm", "passive_1", "a", 0.4)], columns=["level", "name", "model", "accuracy"])
+    exhibit = paradigms_exhibit("table4", "", "", accuracies, published_file("blimp_paradigms"))
+    assert exhibit.takeaways == [("", "Below chance, of 1 paradigm: a in 1.")]
+
+
+@pytest.mark.parametrize(("seeds", "sizes"), [(1, 3), (2, 3), (2, 2)])
+def test_methods_caption_and_figure_agree_on_bands(seeds, sizes):
+    cells = [("lstm", f"{16 * 2**number}k") for number in range(sizes)]
+    judged = simulated_judgements(cells=cells)
+    rows = (judged.runs["seed"] <= seeds).to_numpy()
+    rng = np.random.default_rng(1)
+    outcome = (rng.uniform(size=judged.outcome.shape) < 0.7).astype(float)
+    parts = {name: getattr(judged, name)[rows] for name in ("tie", "unk")}
+    judged = replace(judged, runs=judged.runs[rows], outcome=outcome[rows], **parts)
+    config = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=50, seed=1)
+    curves = fit_curves(judged, config)
+    text = " ".join(methods(judged, curves, config, "wrong"))
+    drawn = '"mark": {"type": "area"' in json.dumps(overview_chart(curves).to_dict())
+    assert drawn == (sizes > 2)
+    assert ("95% bands for new runs" in marks_text(curves, 0.95, "overall")) == drawn
+    assert ("Bands are Student's limits of the fitted line" in text) == drawn
+    assert ("No size has two runs, so no mean of a size has limits" in text) == (seeds == 1)
+    assert "none has a band" not in text

@@ -137,6 +137,8 @@ def test_numbers_are_written_as_in_papers():
     assert interval_text(-0.001, 0.02) == "[-.0010, +.0200]"
     assert interval_text(-0.0011, 0.0194, digits=3) == "[-.001, +.019]"
     assert interval_text(NAN, NAN) == "–"
+    assert interval_text(-1e-17, 1e-17) == interval_text(0.0, 0.0) == "[.0000, .0000]"
+    assert interval_text(-0.00001, 0.0002) == "[-.0000, +.0002]"  # the sign says that 0 lies within
 
 
 def test_each_row_has_the_digits_of_its_own_interval():

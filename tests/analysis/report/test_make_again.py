@@ -6,8 +6,11 @@ import shlex
 import shutil
 
 import pytest
+from hydra.core.override_parser.overrides_parser import OverridesParser
 
+from analysis.report.context import analysis_command
 from tests.support.commands import run_command
+from tests.support.simulated_section import report_of, section_of
 
 TINY = [
     "study=again", "model=lstm_tiny", "model.embedding=16", "model.hidden=16", "corpus=toy", "corpus.words=30000",
@@ -38,3 +41,17 @@ def test_what_the_page_prints_makes_it_again(tmp_path):
     assert before
     assert {path.name: path.read_bytes() for path in report.glob("*-slopes*.csv")} == before
     assert (report / "report.html").read_text(encoding="utf-8").count("<section") == page.count("<section")
+
+
+@pytest.mark.parametrize("name", ["données", "my study (2)", "a"])
+def test_the_printed_command_is_one_that_hydra_reads(tmp_path, name):
+    section = section_of(tmp_path)
+    report = report_of(section, name=name)
+    report.config.paths.reports = "résultats"
+    report.config.people = ["a.csv", "réponses,2.csv"]
+    words = shlex.split(analysis_command(report))[3:]
+    read = {one.key_or_group: one.value() for one in OverridesParser.create().parse_overrides(words)}
+    assert read["study"] == name
+    assert read["paths.reports"] == "résultats"
+    assert read["people"] == ["a.csv", "réponses,2.csv"]
+    assert read["analysis.figure"] == {"width": "6.9in", "height": None, "font_size": "8pt"}

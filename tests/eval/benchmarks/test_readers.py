@@ -192,6 +192,7 @@ BAD_FILES = {
         "a.csv", CSV + b'"A\ncat.","A\ncats.",2\nA cow.,A cows.\n', r"a\.csv: line 6: 2 cells, must be 3 \(good, bad"
     ),
     "too many cells": ("a.csv", CSV + b"A cat, too.,A cats.,2\n", r"a\.csv: line 3: 4 cells, must be 3"),
+    "too few cells": ("a.csv", CSV + b"A cat\n", r"a\.csv: line 3: 1 cell, must be 3 \(good, bad, n\)"),
     "a column twice": ("a.csv", b"good,bad,good\na,b,c\n", r"a\.csv: line 1: two columns named good"),
     "an empty file": ("a.csv", b"", r"a\.csv: holds no rows"),
     "only a header": ("a.csv", b"good,bad\n", r"a\.csv: holds no rows"),
