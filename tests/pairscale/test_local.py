@@ -129,7 +129,7 @@ def test_runs_that_wait_do_not_begin_after_an_interrupt(sweep, monkeypatch):
     begun = []
     monkeypatch.setattr(Board, "begin", lambda self, run, state: begun.append(run))
     launcher = ["hydra/launcher=local", "hydra.launcher.jobs=1"]
-    code, _ = sweep("kill -INT $PPID; sleep 0.2; exit 130", "train", *TOY, "seed=1,2,3", *launcher)
+    code, _ = sweep("kill -INT $PPID; sleep 1; exit 130", "train", *TOY, "seed=1,2,3", *launcher)
     assert (code, begun) == (130, [0])
 
 
