@@ -277,11 +277,12 @@ def single_judgements(outcome: Array, units: Units, summed: Numbers | int = 1) -
     """Return the least variance of a run's accuracy by chance in single judgements, and its smoothed mean, each (K,).
 
     `outcome` (n, P) of the n runs of a size. For these pairs: in each paradigm the variance of a pair's outcomes over
-    runs, or over pairs with one run, as of independent judgements (0 if judgements of single pairs are not known). As
-    that is about 0 where all are alike, two further judgements at either end of the scale are added to the variance of
-    single judgements and to the mean (Agresti and Coull 1998; one at either end for differences of outcomes, Bonett and
-    Price 2012). For a mean of m paradigms they are divided among these (Price and Bonett 2004): `summed`, m, may be
-    (U, 1) for means of U units; the results are (U, K) then.
+    runs, or over pairs with one run, as of independent judgements. Where judgements of single pairs are not known, that
+    of a binomial, as if pairs were alike, which is more; 0 where their number is not known either. As it is about 0
+    where all are alike, two further judgements at either end of the scale are added to the variance of single
+    judgements and to the mean (Agresti and Coull 1998; one at either end for differences of outcomes, Bonett and Price
+    2012). For a mean of m paradigms they are divided among these (Price and Bonett 2004): `summed`, m, may be (U, 1)
+    for means of U units; the results are (U, K) then.
     """
     starts, rows = units.bounds[:-1], np.diff(units.bounds)
     outcome = np.asarray(outcome, dtype=np.float64)
@@ -292,7 +293,7 @@ def single_judgements(outcome: Array, units: Units, summed: Numbers | int = 1) -
     smoothed = (1 - 2 * added) * mean + added * (1 + low)
     whole = square - mean**2
     grown = (1 - 2 * added) * square + added * (1 + low**2) - smoothed**2
-    within = np.zeros(len(mean)) if not units.rows_are_pairs else whole
+    within = whole
     if units.rows_are_pairs and len(outcome) > 1:
         within = np.add.reduceat(outcome.var(axis=0, ddof=1), starts) / rows
     return (within + np.maximum(grown - whole, 0)) / units.pairs, smoothed

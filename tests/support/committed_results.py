@@ -9,9 +9,8 @@ The tables of blimp_small, of the study of families and of blimp_long are those 
 score files, which are gone. When the intervals of two runs a size changed, `again` computed those of blimp_small and
 blimp_long from points.csv, with runs of one size and seed as runs on one sample, as manifests showed; what needs
 judgements of single pairs (intervals over new pairs) is left out, and the lack-of-fit test stays as it was. Chance in
-single judgements is then taken to be at least what none that is wrong would show: limits are as in a report, but those
-of argument structure for the LSTM of blimp_long may be up to a tenth too close. In the study of families
-(six of 78 rows) limits stand on the higher floor that slopes had before, and are too wide.
+single judgements is then that of binomials: limits are as in a report, or wider. In the study of families (six of 78
+rows) limits stand on the higher floor that slopes had before, and are too wide.
 """
 
 from __future__ import annotations
