@@ -88,6 +88,8 @@ def study_of(name: str, outcomes: Outcomes, config: AnalysisConfig) -> Study:
     problems = pd.DataFrame(outcomes.problems, columns=list(PROBLEMS))
     untrained = list(runs.index[runs["sample_words"] == 0])
     problems = with_problems(problems, untrained, UNTRAINED, "size 0 has no place on a logarithmic axis")
+    if len(untrained) == len(runs):
+        raise InputError(f"{rows['place'].iloc[0]}: size 0, as all are: curves need sizes above 0")
     rows = rows[~rows["run"].isin(untrained)]
     rows, incomplete, of_paradigms = _complete(rows, settings.missing)
     problems = with_problems(problems, incomplete, UNSCORED, f"lacks paradigms that other runs of {label} have")

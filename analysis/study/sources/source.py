@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 FILES, WANDB = "files", "wandb"
 Collect = Callable[[Any], "list[Study]"]  # from an analysis.config.AnalysisConfig
 Judge = Callable[["Study", str, str, str], "Judgements"]  # of (study, label, method, ties), as study.judgements
-_PLAIN = re.compile(r"[\w./+:@-]+")
+_PLAIN = re.compile(r"[\w./+:@-]+", re.ASCII)  # what Hydra reads without quotes
 _OF_SOURCES = ("project", "path", "columns", "results")  # keys of the configuration that not all sources read
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from analysis.study.sources.source import requested_source, sources
+from analysis.study.sources.source import overrides, requested_source, sources
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError
 
@@ -140,3 +140,15 @@ def test_a_file_without_numbers_of_pairs_beside_one_with_them_is_refused(tmp_pat
         study_of(tmp_path, **tables)
     notes = study_of(tmp_path, "results.n=50", **tables).notes
     assert any(note.startswith("Runs have different numbers of pairs, from 50 to 100") for note in notes)
+
+
+def test_a_table_without_a_size_above_0_is_told_in_one_line(tmp_path):
+    with pytest.raises(InputError, match=r"a\.csv: line 2: size 0, as all are"):
+        study_of(tmp_path, a=lines(sizes=("0",)))
+
+
+def test_letters_that_hydra_does_not_read_are_quoted_in_printed_commands():
+    config = compose("analysis", ["source=table", "path=['é.csv',b.csv]"])
+    printed = overrides(config, ("path",))
+    assert printed == ["path=['é.csv',b.csv]"]
+    assert compose("analysis", ["source=table", *printed]) == config
