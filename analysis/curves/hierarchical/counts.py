@@ -22,6 +22,8 @@ from analysis.study.judgements import Judgements
 # where centred effects mix badly.
 CELL, RUN, IN_PHENOMENON = 0.15, 0.12, 0.02
 KINDS = {"level": 0.7, "slope": 0.07, "curve": 0.03, "bend": 0.005}
+SHARED = ("level", "slope")  # of which models differ from what all have in common, by less than paradigms do:
+OF_MODELS = 0.25
 LEAST_SHARE = 0.01  # of text in common: a smaller one is none
 LEAST_RUNS = 5  # of a size whose intervals hold the truth also where its runs differ several times as much as others
 MOST_ALIKE = 4.0  # judgements of pairs as different as can be expected: a pair counts at most as so many
@@ -123,7 +125,7 @@ class Counts:
         in_phenomenon = (1 / (1 / phenomenon + IN_PHENOMENON**2)).mean(axis=1, keepdims=True)
         parts = {"paradigm": cell.mean(axis=1, keepdims=True), "phenomenon": in_phenomenon}
         coefficients = {
-            f"{part}_{kind}": _centred((columns**2).T @ (self.of.T @ information), KINDS[kind])
+            f"{part}_{kind}": _centred((columns**2).T @ (self.of.T @ information), KINDS[kind] * self._apart(kind))
             for part, information in parts.items()
             for kind, columns in self.basis.items()
         }
@@ -133,6 +135,9 @@ class Counts:
             "run_in_phenomenon": _centred(phenomenon.mean(axis=1, keepdims=True), IN_PHENOMENON),
             **coefficients,
         }
+
+    def _apart(self, kind: str) -> float:
+        return OF_MODELS if kind in SHARED and len(self.groups) > 1 else 1.0
 
 
 def _centred(information: Array, deviation: float) -> Array:

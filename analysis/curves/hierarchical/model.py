@@ -19,7 +19,7 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 
-from analysis.curves.hierarchical.counts import Counts
+from analysis.curves.hierarchical.counts import SHARED, Counts
 
 # Medians of log-normal priors (deviation 1 of the logarithm) of spreads, in logits; slope: a doubling.
 SPREADS = {
@@ -116,13 +116,13 @@ def _pooled(values: Values, part: str, columns: int) -> Any:
         name, median, count = f"{part}_{kind}", SPREADS[part][kind], basis.shape[1]
         if not count:
             continue
-        location = jnp.zeros((count, columns))
-        if count > 1 and kind in ("level", "slope"):
+        location, centring = jnp.zeros((count, columns)), values["centring"][name]
+        if count > 1 and kind in SHARED:
             shared_spread = _positive(f"{name}_spread_shared", median)
-            shared = _partly_centred(f"{name}_shared", jnp.zeros(columns), shared_spread, 0.8)
+            shared = _partly_centred(f"{name}_shared", jnp.zeros(columns), shared_spread, centring.mean())
             location, median = jnp.broadcast_to(shared, location.shape), median / 2
         spread = _positive(f"{name}_spread", median)
-        curves = curves + basis @ _partly_centred(name, location, spread, values["centring"][name])
+        curves = curves + basis @ _partly_centred(name, location, spread, centring)
     return curves
 
 
