@@ -34,7 +34,6 @@ from analysis.exhibits.sentences.hierarchical import hierarchical_findings
 from analysis.exhibits.tables.curves import context_changes, curve_tables, write_curve_tables
 from analysis.exhibits.tables.slopes import slope_table, terminal_table, with_published
 from analysis.measures.ablations import direct_paradigms
-from analysis.measures.accuracies import on_paradigms
 from analysis.papers.papers import reproduce
 from analysis.papers.reproduction import FOLDER, print_reproduction, write_reproduction
 from analysis.report.report import write_report
@@ -56,7 +55,7 @@ from analysis.study.judgements import Judgements, labels_of, no_such_scores
 from analysis.study.names import set_apart
 from analysis.study.sources.source import FILES, WANDB, requested_source, sources
 from eval.config import is_of_pairs
-from eval.published import read_published
+from eval.published import on_paradigms, read_published
 from eval.questionnaire.answers import Sheet
 from eval.ratings.config import is_ratings
 from eval.scores.names import benchmark_names

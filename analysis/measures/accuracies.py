@@ -12,8 +12,8 @@ import pandas as pd
 from scipy.stats import pearsonr
 
 from analysis.curves.fit import ALL_PAIRS, Curves
+from eval.published import OVERALL
 
-OVERALL = "overall"
 PEOPLE = "people"
 Conditions = Mapping[str, Sequence[str]]  # condition -> the paradigms whose mean it is; the first is the plain one
 
@@ -58,19 +58,6 @@ def wide(accuracies: pd.DataFrame, level: str) -> pd.DataFrame:
     rows = accuracies[accuracies["level"] == level]
     table = rows.pivot(index="name", columns="model", values="accuracy")
     return table.reindex(index=list(dict.fromkeys(rows["name"])), columns=list(dict.fromkeys(rows["model"])))
-
-
-def means_of_paradigms(accuracies: pd.DataFrame, phenomena: Mapping[str, str]) -> pd.DataFrame:
-    """Return the rows of level paradigm, and their means over phenomena and overall.
-
-    `phenomena`: paradigm -> phenomenon. Raises KeyError for a paradigm without one.
-    """
-    rows = accuracies.loc[accuracies["level"] == "paradigm", ["level", "name", "model", "accuracy"]]
-    named = rows.assign(phenomenon=[phenomena[name] for name in rows["name"]])
-    of_phenomena = named.groupby(["phenomenon", "model"], sort=False)["accuracy"].mean().reset_index()
-    of_phenomena = of_phenomena.rename(columns={"phenomenon": "name"}).assign(level="phenomenon")
-    whole = rows.groupby("model", sort=False)["accuracy"].mean().reset_index().assign(name=OVERALL, level=OVERALL)
-    return pd.concat([rows, of_phenomena, whole], ignore_index=True)[["level", "name", "model", "accuracy"]]
 
 
 def at_largest_size(curves: Curves) -> pd.DataFrame:
@@ -178,24 +165,3 @@ def against(rows: pd.DataFrame, field: str) -> pd.DataFrame:
     table = table[rows[field].unique()].rename_axis(None, axis=1).reset_index()
     table = rows[keys].drop_duplicates().merge(table, on=keys)
     return table[table[rows[field].unique()].notna().sum(axis=1) > 1].reset_index(drop=True)
-
-
-def on_paradigms(published: pd.DataFrame, phenomena: Mapping[str, str]) -> pd.DataFrame:
-    """Return published accuracies on the paradigms of a study (`phenomena`: paradigm -> phenomenon), means over them.
-
-    Means over other paradigms than the study's would not compare with its own. A phenomenon, or the whole, has a row
-    only where all of its paradigms are published. Rows of a model stay as they are if the study has all of its
-    paradigms, and if it has none of them: accuracies that are known by phenomenon alone (Section.others_on_more).
-    """
-    parts = []
-    for _, rows in published.groupby("model", sort=False):
-        known = set(rows.loc[rows["level"] == "paradigm", "name"])
-        if known == set(phenomena) or known.isdisjoint(phenomena):
-            parts.append(rows)
-            continue
-        there = rows[(rows["level"] == "paradigm") & rows["name"].isin(phenomena)]
-        means = means_of_paradigms(there, phenomena)
-        lacking = {of for name, of in phenomena.items() if name not in known}
-        lacking |= {OVERALL} if lacking else set()
-        parts.append(means[(means["level"] == "paradigm") | ~means["name"].isin(lacking)])
-    return pd.concat(parts, ignore_index=True)[[*published.columns]] if parts else published

@@ -14,7 +14,6 @@ from analysis.exhibits.sentences.curves import joined, plural
 from analysis.exhibits.sentences.takeaways import values
 from analysis.exhibits.tables.text import as_it_is, count, signed_text, yes
 from analysis.measures.accuracies import (
-    OVERALL,
     PEOPLE,
     Conditions,
     against,
@@ -25,6 +24,7 @@ from analysis.measures.accuracies import (
     paradigm_table,
     wide,
 )
+from eval.published import OVERALL
 
 
 def paradigms_exhibit(name: str, heading: str, about: str, accuracies: pd.DataFrame, known: pd.DataFrame) -> Exhibit:

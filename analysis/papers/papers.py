@@ -11,7 +11,7 @@ from analysis.exhibits.figures.accuracies import matrix_chart
 from analysis.exhibits.figures.curves import perplexity_chart
 from analysis.exhibits.figures.style import Chart, Frame
 from analysis.exhibits.tables.text import count, decimal_text, slope_text
-from analysis.measures.accuracies import ADJECTIVE, ATTRACTOR, OVERALL, PEOPLE, REGULARITY, phenomenon_table
+from analysis.measures.accuracies import ADJECTIVE, ATTRACTOR, PEOPLE, REGULARITY, phenomenon_table
 from analysis.papers.exhibits import (
     conditions_exhibit,
     correlation_exhibit,
@@ -31,7 +31,7 @@ from analysis.papers.statements import (
 )
 from analysis.papers.syntaxgym import syntaxgym_exhibits, syntaxgym_measures
 from analysis.published import published_file
-from eval.published import read_published
+from eval.published import OVERALL, read_published
 
 _SENTENCES = ("0.4M", "2M", "21.5M")  # sizes of Xiang et al. 2021, in sentences
 _TITLES = {"blimp": "BLiMP", "climp": "CLiMP"}

@@ -14,7 +14,6 @@ from analysis.curves.variance import Array
 from analysis.measures.accuracies import (
     ADJECTIVE,
     ATTRACTOR,
-    OVERALL,
     PEOPLE,
     REGULARITY,
     against,
@@ -26,6 +25,7 @@ from analysis.measures.accuracies import (
     wide,
 )
 from analysis.published import published_file
+from eval.published import OVERALL
 
 NEURAL = ("LSTM", "TXL", "GPT-2")  # of Warstadt et al. 2020; the fourth model is the 5-gram
 COLUMNS = ["place", "statement", "relation", "value", "tolerance", "ours", "agrees", "chosen", "note"]

@@ -17,7 +17,6 @@ from analysis.curves.variance import Array
 from analysis.curves.words_to_people import people_accuracy, published_people
 from analysis.exhibits.sentences.curves import plural
 from analysis.measures.ablations import direct_paradigms
-from analysis.measures.accuracies import OVERALL
 from analysis.plan.config import ABLATION, DIFFERENCE, PEOPLE
 from analysis.plan.power import Spread
 from analysis.published import published_file
@@ -25,7 +24,7 @@ from analysis.simulation.spreads import Trend, between_runs, judgement_squares, 
 from analysis.study.collect import Study, collect
 from analysis.study.judgements import Judgements, judgements, score_labels
 from analysis.study.sources.outcomes import BLIMP
-from eval.published import read_published
+from eval.published import OVERALL, read_published
 from pairscale.errors import ConfigError, RunError
 from pairscale.sizes import parse_size
 

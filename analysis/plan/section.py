@@ -35,8 +35,8 @@ class Simulated:
         share = self.found / self.studies
         agrees = low <= self.predicted <= high
         return (
-            f"{self.studies:,} simulated studies of this very grid, analysed as a study is: {share:.1%} find it (95% "
-            f"interval {low:.1%} to {high:.1%}); predicted were {self.predicted:.1%}"
+            f"{plural(self.studies, 'simulated study')} of this very grid, analysed as a study is: {share:.1%} find it "
+            f"(95% interval {low:.1%} to {high:.1%}); predicted were {self.predicted:.1%}"
             + ("." if agrees else ", which lies outside: trust the simulation.")
         )
 

@@ -15,9 +15,10 @@ from analysis.exhibits.sentences import curves as sentences
 from analysis.exhibits.sentences.findings import UNCORRECTED
 from analysis.exhibits.tables.slopes import slope_name, slope_table
 from analysis.exhibits.tables.text import DASH, accuracy_text, p_text, rank_text, slope_text
-from analysis.measures.accuracies import OVERALL, PEOPLE
+from analysis.measures.accuracies import PEOPLE
 from analysis.sections.section import Report, Section
 from analysis.study.judgements import sized
+from eval.published import OVERALL
 from eval.scores.table import BESIDE
 from pairscale.sizes import format_size, readable_size
 

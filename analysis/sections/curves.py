@@ -14,7 +14,7 @@ from analysis.exhibits.exhibit import Cell, Exhibit, existing
 from analysis.exhibits.figures.curves import MARGIN
 from analysis.exhibits.figures.dots import Dots, numbers, reference
 from analysis.exhibits.figures.style import Chart, Frame, signed_axis
-from analysis.exhibits.sentences.curves import cautions_explained, rough_limits
+from analysis.exhibits.sentences.curves import cautions_explained, plural, rough_limits
 from analysis.exhibits.tables.text import (
     decimal_text,
     interval_text,
@@ -324,9 +324,9 @@ def coverage_exhibit(studied: Iterable[tuple[pd.DataFrame, pd.DataFrame]], confi
     error = float(rows["standard_error"].max())
     table = rows[["design", "quantity", "question", "interval", "covered"]]
     about = (
-        f"Share of {rows['studies'].min():,} simulated studies for each design (standard error at most {error:.1%}) "
-        "whose 95% interval contained the truth, overall, for designs with as many runs at each size, and the same "
-        "interval, as here."
+        f"Share of {plural(int(rows['studies'].min()), 'simulated study')} for each design (standard error at most "
+        f"{error:.1%}) whose 95% interval contained the truth, overall, for designs with as many runs at each size, "
+        "and the same interval, as here."
     )
     slopes = rows.loc[(rows["quantity"] == "slope") & (rows["question"] == "these pairs"), "covered"]
     covered = f"{slopes.min():.1%} to {slopes.max():.1%}"
@@ -360,7 +360,7 @@ def own_coverage_exhibit(rows: pd.DataFrame, confidence: float) -> Exhibit:
     return Exhibit(
         "coverage",
         "How often these intervals hold",
-        f"Share of {studies:,} simulated studies like this one, with its sizes, runs, spreads and pairs, whose "
+        f"Share of {plural(studies, 'simulated study')} like this one, with its sizes, runs, spreads and pairs, whose "
         f"{confidence:.0%} interval held the truth: overall, and in the phenomenon in which it held least often.",
         table,
         cells={"held": per_cent_text, "standard error": per_cent_text},

@@ -19,11 +19,12 @@ from analysis.exhibits.sentences.curves import in_text, joined, left_out, plural
 from analysis.exhibits.sentences.findings import Finding
 from analysis.exhibits.sentences.methods import judging
 from analysis.exhibits.tables.text import accuracy_text, per_cent_text
-from analysis.measures.accuracies import OVERALL, PEOPLE, at_largest_size, means_of_paradigms, phenomenon_table, wide
+from analysis.measures.accuracies import PEOPLE, at_largest_size, phenomenon_table, wide
 from analysis.sections.methods import score_exhibits
 from analysis.sections.section import MODELS, TableSection
 from analysis.study.collect import UNSCORED, Study, with_problems
 from analysis.study.judgements import Judgements, methods_of, one_digest
+from eval.published import OVERALL, means_of_paradigms
 from eval.scores.accuracy import stratified_trials
 from eval.scores.names import benchmark_name
 from eval.scores.table import BESIDE

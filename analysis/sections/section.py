@@ -14,12 +14,12 @@ from analysis.curves.fit import Curves
 from analysis.curves.hierarchical.fit import Hierarchical
 from analysis.exhibits.exhibit import Exhibit, existing
 from analysis.exhibits.sentences.findings import Finding
-from analysis.measures.accuracies import OVERALL, PEOPLE
+from analysis.measures.accuracies import PEOPLE
 from analysis.sections.people import People
 from analysis.study.collect import Study
 from analysis.study.judgements import Judgements
 from analysis.study.sources.source import FILES
-from eval.published import number_of_paradigms
+from eval.published import OVERALL, number_of_paradigms
 from pairscale.plugins import load_members
 
 CURVES = "Learning curves on minimal pairs"  # headings of the page

@@ -10,10 +10,11 @@ from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.figures.curves import Level, curves_together, overview_chart
 from analysis.exhibits.figures.style import MOST_BANDS, Chart, amount_of
 from analysis.exhibits.tables.slopes import banded_lines
-from analysis.measures.accuracies import OVERALL, PEOPLE
+from analysis.measures.accuracies import PEOPLE
 from analysis.sections.pretrained_models import published_beside
 from analysis.sections.section import Report, Section, contributes
 from analysis.study.judgements import Judgements
+from eval.published import OVERALL
 from eval.scores.names import benchmark_name
 
 

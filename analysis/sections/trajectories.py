@@ -21,11 +21,11 @@ from analysis.exhibits.figures.curves import learning_curves
 from analysis.exhibits.figures.style import MOST_TICKS, SIZE_LABEL, Chart, Frame, size_axis
 from analysis.exhibits.sentences.curves import plural
 from analysis.exhibits.tables.text import count
-from analysis.measures.accuracies import means_of_paradigms
 from analysis.measures.methods import count_judgements
 from analysis.sections.section import Report, Section, contributes
 from analysis.study.collect import Study
 from analysis.study.judgements import Judgements
+from eval.published import means_of_paradigms
 from eval.scores.files import read_metadata
 from pairscale.errors import RunError
 from pairscale.sizes import written

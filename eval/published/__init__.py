@@ -1,10 +1,11 @@
 """Published accuracies, to stand beside ours and never to be mixed with them (sources and licences: NOTICE)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
 
+OVERALL = "overall"
 COLUMNS = ("level", "name", "model", "accuracy")
 _BY_PHENOMENON = {"climp": 16}  # paradigms of benchmarks whose accuracies are published by phenomenon alone
 
@@ -26,3 +27,37 @@ def number_of_paradigms(benchmark: str) -> int | None:
     """Return how many paradigms a benchmark has that published accuracies are of; None where it is not known."""
     by_paradigm = read_published(benchmark).query("level == 'paradigm'")["name"].nunique()
     return by_paradigm or _BY_PHENOMENON.get(benchmark)
+
+
+def on_paradigms(published: pd.DataFrame, phenomena: Mapping[str, str]) -> pd.DataFrame:
+    """Return published accuracies on the paradigms of a study (`phenomena`: paradigm -> phenomenon), means over them.
+
+    Means over other paradigms than the study's would not compare with its own. A phenomenon, or the whole, has a row
+    only where all of its paradigms are published. Rows of a model stay as they are if the study has all of its
+    paradigms, and if it has none of them: accuracies that are known by phenomenon alone.
+    """
+    parts = []
+    for _, rows in published.groupby("model", sort=False):
+        known = set(rows.loc[rows["level"] == "paradigm", "name"])
+        if known == set(phenomena) or known.isdisjoint(phenomena):
+            parts.append(rows)
+            continue
+        there = rows[(rows["level"] == "paradigm") & rows["name"].isin(phenomena)]
+        means = means_of_paradigms(there, phenomena)
+        lacking = {of for name, of in phenomena.items() if name not in known}
+        lacking |= {OVERALL} if lacking else set()
+        parts.append(means[(means["level"] == "paradigm") | ~means["name"].isin(lacking)])
+    return pd.concat(parts, ignore_index=True)[[*published.columns]] if parts else published
+
+
+def means_of_paradigms(accuracies: pd.DataFrame, phenomena: Mapping[str, str]) -> pd.DataFrame:
+    """Return the rows of level paradigm, and their means over phenomena and overall.
+
+    `phenomena`: paradigm -> phenomenon. Raises KeyError for a paradigm without one.
+    """
+    rows = accuracies.loc[accuracies["level"] == "paradigm", ["level", "name", "model", "accuracy"]]
+    named = rows.assign(phenomenon=[phenomena[name] for name in rows["name"]])
+    of_phenomena = named.groupby(["phenomenon", "model"], sort=False)["accuracy"].mean().reset_index()
+    of_phenomena = of_phenomena.rename(columns={"phenomenon": "name"}).assign(level="phenomenon")
+    whole = rows.groupby("model", sort=False)["accuracy"].mean().reset_index().assign(name=OVERALL, level=OVERALL)
+    return pd.concat([rows, of_phenomena, whole], ignore_index=True)[["level", "name", "model", "accuracy"]]

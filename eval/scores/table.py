@@ -1,13 +1,14 @@
 """Accuracies in the terminal: ours with intervals, and the published ones beside them."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 from rich.table import Table
 from rich.text import Text
 
-from eval.published import read_published
+from eval.published import number_of_paradigms, on_paradigms, read_published
 from eval.scores.accuracy import accuracies, best_template, by_repeat, repeats_text, share_of_a, unk_free, unscored
 from eval.scores.files import with_phenomena
 from pairscale.tables import filled_table, plain_table
@@ -48,14 +49,15 @@ def accuracy_table(
     spread = repeats.std(axis=1, ddof=1).to_dict() if repeats.shape[1] > 1 else {}
     best = best_template(scores, repeats)
     of_best = repeats[best].to_dict() if best else {}
-    published = read_published(benchmark).to_dict("records")
-    theirs = {(row["level"], row["name"], row["model"]): float(row["accuracy"]) for row in published}
+    phenomena = scores.drop_duplicates("paradigm").set_index("paradigm")["phenomenon"].to_dict()
+    published = on_paradigms(read_published(benchmark), phenomena)
+    theirs = {(row["level"], row["name"], row["model"]): float(row["accuracy"]) for row in published.to_dict("records")}
     beside = BESIDE.get(benchmark, {}) if width >= WIDTH else {}
     paradigms = sum(row["level"] == "paradigm" for row in ours)
     caption = _caption(scores, paradigms, best, ties)
     if beside:
-        names = ", ".join(heading.replace("\n", " ") for heading in beside.values())
-        caption = Text(f"{caption.plain}\n{names}: published accuracies, beside this model's")
+        names, of = ", ".join(beside.values()).replace("\n", " "), _of_paradigms(published, benchmark, phenomena)
+        caption = Text(f"{caption.plain}\n{names}: published accuracies, {of}")
     table = plain_table(title, caption)
     table.add_column("phenomenon", no_wrap=True)
     measures = ["accuracy", "±", *(["best"] if best else [])] if spread else ["accuracy", "95%"]
@@ -111,6 +113,14 @@ def trajectory_table(title: str, rows: list[dict[str, Any]]) -> Table:
 def percent(share: float | None) -> str:
     """Return a share in per cent with one digit; "" for None and NaN."""
     return "" if share is None or math.isnan(share) else f"{100 * share:.1f}"
+
+
+def _of_paradigms(published: pd.DataFrame, benchmark: str, phenomena: Mapping[str, str]) -> str:
+    """Say which paradigms published accuracies are of (eval.published.on_paradigms)."""
+    total, by_paradigm = number_of_paradigms(benchmark), set(published.loc[published["level"] == "paradigm", "name"])
+    if total is None or len(phenomena) == total or (by_paradigm and by_paradigm <= set(phenomena)):
+        return "beside this model's, of the same paradigms"
+    return f"of all {total} paradigms and not comparable with this model's, which are of a part"
 
 
 def _caption(scores: pd.DataFrame, paradigms: int, best: str | None, ties: str) -> Text:

@@ -201,7 +201,17 @@ def test_the_table_shows_accuracies_intervals_ties_and_published_numbers(configu
     near = cells["subject_verb_agreement"]
     assert (near[0], near[1], near[3:6]) == ("3", "33.3", ["50.0", "2", "1"])
     assert (cells["overall"][1], cells["overall"][7]) == ("66.7", "69.8")
-    assert str(table.caption).endswith("people, LSTM, TXL, 5-gram, GPT-2: published accuracies, beside this model's")
+    assert str(table.caption).endswith(
+        "people, LSTM, TXL, 5-gram, GPT-2: published accuracies, of all 67 paradigms and not comparable with this "
+        "model's, which are of a part"
+    )
+    of_blimp = {"far": "wh_island", "near": "adjunct_island"}
+    part = items.assign(paradigm=items["paradigm"].map(of_blimp), phenomenon="island_effects")
+    table = accuracy_table("a run", "blimp", rows.assign(paradigm=rows["paradigm"].map(of_blimp)), part, "wrong")
+    assert [list(column.cells) for column in table.columns][-4:] == [
+        [of, of] for of in ("57.0", "42.0", "52.0", "84.2")
+    ]
+    assert str(table.caption).endswith("beside this model's, of the same paradigms")
     narrow = accuracy_table("a run", "blimp", rows.assign(good=[None, 1.0, 1, 1]), items, "wrong", width=80)
     assert len(narrow.columns) == 7
     assert "published" not in str(narrow.caption)

@@ -15,9 +15,9 @@ from analysis.config import FigureConfig
 from analysis.exhibits.figures.curves import Level, curves_together, learning_curves, overview_chart
 from analysis.exhibits.figures.files import DPI, PER_INCH, figure
 from analysis.exhibits.figures.style import Chart, finished, schema_version
-from analysis.measures.accuracies import OVERALL, PEOPLE
+from analysis.measures.accuracies import PEOPLE
 from analysis.sections.pretrained_models import published_beside
-from eval.published import read_published
+from eval.published import OVERALL, read_published
 from pairscale.files import write_bytes, write_text
 from tests.bench.charts import coverage_chart, speed_chart
 from tests.support import ROOT

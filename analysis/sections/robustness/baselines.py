@@ -8,10 +8,10 @@ from analysis.curves.units import paradigm_accuracies, units_of
 from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.sentences.curves import in_text
 from analysis.exhibits.tables.text import accuracy_text
-from analysis.measures.accuracies import OVERALL
 from analysis.sections.section import Report, Section, contributes
 from analysis.study.baselines import baseline_rows
 from analysis.study.collect import UNTRAINED
+from eval.published import OVERALL
 
 COLUMNS = ["phenomenon", "curve", "baseline", "text", "runs", "accuracy", "low", "high", "curve's accuracy"]
 

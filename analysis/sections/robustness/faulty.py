@@ -7,8 +7,8 @@ from analysis.config import COUNT
 from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.sentences.curves import in_text
 from analysis.exhibits.tables.text import count, slope_text
-from analysis.measures.accuracies import OVERALL
 from analysis.sections.section import Report, Section, contributes
+from eval.published import OVERALL
 
 
 def faulty_sentence(rows: pd.DataFrame) -> str:

@@ -334,8 +334,11 @@ def _of_checkpoints(runs: pd.DataFrame, unit: str) -> str:
 def with_number(rows: pd.DataFrame, number: int | None) -> tuple[pd.DataFrame, bool]:
     """Return rows with `number` pairs where they do not say how many, and if all of them are known.
 
-    Raises InputError where only some are: a mean over paradigms needs all of them.
+    Raises InputError where only some are: a mean over paradigms needs all of them. Raises ConfigError for a `number`
+    where all rows say how many.
     """
+    if number is not None and rows["n"].notna().all():
+        raise ConfigError(f"results.n={number}: every row says how many pairs it is of; leave results.n out")
     n = rows["n"] if number is None else rows["n"].fillna(float(number))
     unknown = n.isna()
     if unknown.any() and not unknown.all():

@@ -3,11 +3,10 @@
 import pandas as pd
 import pytest
 
-from analysis.measures.accuracies import on_paradigms
 from analysis.report.curves import _levels
 from analysis.sections.section import Section
 from analysis.sections.together import overview_exhibit, phenomena_exhibit
-from eval.published import number_of_paradigms, read_published
+from eval.published import number_of_paradigms, on_paradigms, read_published
 from tests.support.simulated_section import section_of
 
 PHENOMENA = {"wh_island": "island_effects", "adjunct_island": "island_effects", "passive_1": "argument_structure"}

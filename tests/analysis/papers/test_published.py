@@ -18,7 +18,6 @@ from analysis.measures.accuracies import (
     correlations,
     gaps,
     losses,
-    means_of_paradigms,
     paradigm_table,
     phenomenon_table,
     pooled_loss,
@@ -34,7 +33,7 @@ from analysis.papers.statements import (
     climp_measures,
 )
 from analysis.published import published_file
-from eval.published import read_published
+from eval.published import means_of_paradigms, read_published
 from tests.support.browser import OpenPage
 from tests.support.commands import run_command
 
