@@ -179,12 +179,20 @@ def cautions(fit: GroupFit) -> npt.NDArray[np.str_]:
         return np.full(count, "")
     right = paradigm_accuracies(fit.outcome, units.bounds)
     means = np.stack([right[design.size == s].mean(axis=0) for s in range(len(design.counts))])
-    judgements = design.counts[:, None] * np.where(np.isfinite(units.pairs), units.pairs, 0)  # (S, K)
+    known = np.isfinite(units.pairs)
+    judgements = np.outer(design.counts, np.where(known, units.pairs, 0.0))
     members = units.weights > 0
-    fewest = np.minimum((means * judgements) @ members, ((1 - means) * judgements) @ members)
-    known = np.isfinite(units.pairs).astype(int) @ members == members.sum(axis=0)
-    few = known & (fewest < FEW_JUDGEMENTS - 1e-6).all(axis=0)
+    few = few_judgements(means * judgements, judgements, members) & ~(~known @ members)
     return np.where(few & ~none, f"{ROUGH}: {FEW}", "")
+
+
+def few_judgements(right: Array, judgements: Array, members: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Return (U,) whether fewer than FEW_JUDGEMENTS of (S, K) judgements are wrong, or right, at every size.
+
+    right: how many are right, of each paradigm. members: (K, U), which paradigms are of which unit.
+    """
+    fewest = np.minimum(right @ members, (judgements - right) @ members)
+    return np.asarray((fewest < FEW_JUDGEMENTS - 1e-6).all(axis=0))
 
 
 def slope_columns(fit: GroupFit, config: CurvesConfig, new_pairs: Array | None) -> pd.DataFrame:

@@ -49,7 +49,8 @@ def accuracy_table(
     spread = repeats.std(axis=1, ddof=1).to_dict() if repeats.shape[1] > 1 else {}
     best = best_template(scores, repeats)
     of_best = repeats[best].to_dict() if best else {}
-    phenomena = scores.drop_duplicates("paradigm").set_index("paradigm")["phenomenon"].to_dict()
+    of_paradigms = scores.drop_duplicates("paradigm")
+    phenomena: dict[str, str] = dict(zip(of_paradigms["paradigm"], of_paradigms["phenomenon"], strict=True))
     published = on_paradigms(read_published(benchmark), phenomena)
     theirs = {(row["level"], row["name"], row["model"]): float(row["accuracy"]) for row in published.to_dict("records")}
     beside = BESIDE.get(benchmark, {}) if width >= WIDTH else {}

@@ -149,7 +149,7 @@ class Study:
         return table[["quantity", "level", "name", "group", "low", "high"]].assign(
             truth=np.concatenate(truths), default_low=low, default_high=high,
             divergences=posterior.divergences, r_hat=quality.r_hat, effective=quality.effective,
-            refused=quality.refused != "", caution=slopes["caution"].ne("").any(),
+            refused=quality.refused != "", caution=slopes["caution"].str.contains("runs").any(),
             draws=posterior.number, steps=posterior.steps, number=self.number,
         )  # fmt: skip
 

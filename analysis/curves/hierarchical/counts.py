@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import null_space
 
 from analysis.curves.designs import Design, design_of, same_text, sizes_of_few
-from analysis.curves.groups import named, rows_of, without_sizes
+from analysis.curves.groups import FEW, few_judgements, named, rows_of, without_sizes
 from analysis.curves.intervals import ONE_TRAINING
 from analysis.curves.units import Units, units_of
 from analysis.curves.variance import Array, Numbers
@@ -57,12 +57,23 @@ class Counts:
         of = rows[np.argsort(self.words[rows])]
         return {"sizes": len(of), "from_size": self.size[of[0]], "to_size": self.size[of[-1]]}
 
-    def caution(self, rows: Numbers) -> str:
-        """Say at which sizes, of some rows (of L), few runs show how much runs differ; "" if at none.
+    def cautions(self, *curves: Numbers) -> list[str]:
+        """Say of U units, on one curve (rows of L) or two, why intervals may not hold the truth as often as they say.
 
-        The model takes it to be as much as elsewhere, or evenly more or less with size. Where it is several times as
-        much, intervals hold the truth less often than they say (docs/benchmarks.md).
+
+        Some sizes have few runs: how much these differ the model takes to be as much as elsewhere, or evenly more or
+        less with size, and where it is several times as much, intervals hold the truth less often. FEW: a unit with few
+        judgements that are wrong, or right, is mostly drawn to others. "": neither (docs/benchmarks.md).
         """
+        right, judged = self.right / self.alike, self.pairs / self.alike
+        few = np.any([
+            few_judgements(self.of[:, rows].T @ right, self.of[:, rows].T @ judged, self.units.weights > 0)
+            for rows in curves
+        ], axis=0)  # fmt: skip
+        runs = self._few_runs(np.concatenate(curves))
+        return ["; ".join(filter(None, [runs, FEW if of_unit else ""])) for of_unit in few]
+
+    def _few_runs(self, rows: Numbers) -> str:
         rows = rows[np.argsort(self.words[rows], kind="stable")]
         few = dict.fromkeys(self.size[row] for row in rows if self.of[:, row].sum() < LEAST_RUNS)
         every = len(few) == len({self.size[row] for row in rows})

@@ -96,7 +96,7 @@ def slope_rows(posterior: Posterior, confidence: float) -> pd.DataFrame:
 
     slope: posterior mean, accuracy a doubling over new runs, for these pairs, of the line through the accuracies
     expected at the sizes. rises: probability that it is above 0. rank: 1 is the steepest phenomenon, or paradigm, of
-    its group; its mean, and the ends of its interval. caution: Counts.caution.
+    its group; its mean, and the ends of its interval. caution: Counts.cautions.
     """
     parts = []
     for group in posterior.counts.groups:
@@ -107,7 +107,7 @@ def slope_rows(posterior: Posterior, confidence: float) -> pd.DataFrame:
             group=group, **posterior.counts.extent(posterior.rows(group)),
             slope=draws.mean(axis=(0, 1)), low=low, high=high,
             rises=(draws > 0).mean(axis=(0, 1)), r_hat=r_hat, effective=effective,
-            caution=posterior.counts.caution(posterior.rows(group)), rank=np.nan, rank_low=np.nan, rank_high=np.nan,
+            caution=posterior.counts.cautions(posterior.rows(group)), rank=np.nan, rank_low=np.nan, rank_high=np.nan,
         )  # fmt: skip
         for level in ("phenomenon", "paradigm"):
             of = (table["level"] == level).to_numpy()
@@ -139,7 +139,7 @@ def difference_rows(posterior: Posterior, confidence: float) -> pd.DataFrame:
         parts.append(counts.units.table.assign(
             group=first, other=second, difference=draws.mean(axis=(0, 1)), low=low, high=high, **counts.extent(of),
             steeper=(draws > 0).mean(axis=(0, 1)), r_hat=r_hat, effective=effective,
-            caution=counts.caution(np.concatenate([of, against])),
+            caution=counts.cautions(of, against),
         )[DIFFERENCE_COLUMNS])  # fmt: skip
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=DIFFERENCE_COLUMNS)
 

@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from analysis.curves.groups import FEW
 from analysis.curves.hierarchical.diagnosis import Diagnosis
 from analysis.curves.hierarchical.fit import APART, SAME, Hierarchical
 from analysis.exhibits.sentences.acquisition import named
@@ -88,10 +89,12 @@ def slope_sentence(rows: pd.DataFrame, ranks: pd.DataFrame, unit: str, confidenc
 
 
 def _assumption(row: pd.Series) -> str:
-    if not row["caution"]:
-        return ""
-    assumption = "This assumes that runs differ alike at all sizes, or evenly more or less"
-    return f" {assumption}, which {row['caution']} hardly show."
+    reasons = row["caution"].split("; ") if row["caution"] else []
+    text = "".join(
+        f" This assumes that runs differ alike at all sizes, or evenly more or less, which {reason} hardly show."
+        for reason in reasons if reason != FEW
+    )  # fmt: skip
+    return text + (f" {FEW.capitalize()}, so this rests on what the model expects." if FEW in reasons else "")
 
 
 def _share(row: pd.Series) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.curves.fit import ALL_PAIRS
+from analysis.curves.groups import FEW
 from analysis.curves.hierarchical.diagnosis import Diagnosis
 from analysis.curves.hierarchical.fit import Hierarchical
 from analysis.exhibits.exhibit import Exhibit
@@ -133,7 +134,13 @@ def cautions_explained(rows: pd.DataFrame) -> dict[str, str]:
         "hardly show. Where those of one size differ several times as much, its intervals hold the truth less often "
         "than they say: the default intervals are for such studies."
     )
-    return {"Caution": meaning} if rows["caution"].any() else {}
+    drawn = (
+        "A unit with few wrong, or right, judgements is drawn to the others, and its interval is mostly what the model "
+        "expects. Near a ceiling such intervals held the truth in more studies than they say."
+    )
+    few = rows["caution"].str.contains(FEW, regex=False)
+    runs = rows["caution"].str.replace(FEW, "").ne("")
+    return ({"Few runs": meaning} if runs.any() else {}) | ({"Few judgements": drawn} if few.any() else {})
 
 
 def rank_summary(ranks: pd.DataFrame, confidence: float) -> pd.DataFrame:

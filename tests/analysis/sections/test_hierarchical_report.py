@@ -8,6 +8,7 @@ import pytest
 
 from analysis.config import CurvesConfig
 from analysis.curves.fit import fit_curves
+from analysis.curves.groups import FEW
 from analysis.curves.hierarchical.checks import diagnose, predictive_rows
 from analysis.curves.hierarchical.fit import OTHER, Hierarchical, beside_default
 from analysis.curves.hierarchical.posterior import difference_rows, rank_rows, slope_rows
@@ -56,13 +57,24 @@ def test_few_runs_are_a_caution_in_table_and_sentences(section):
     of = section.hierarchical
     for exhibit in (slopes_exhibit(of, "words", 0.95), differences_exhibit(of, "words", 0.95)):
         assert set(exhibit.table["caution"]) == {"fewer than 5 runs at all sizes"}
-        assert "which few runs hardly show" in exhibit.definitions["Caution"]
+        assert "which few runs hardly show" in exhibit.definitions["Few runs"]
         assert "evenly more or less, which fewer than 5 runs at all sizes hardly show." in exhibit.takeaways[0][1]
     several = replace(of, slopes=of.slopes.assign(caution=""), differences=of.differences.assign(caution=""))
     for exhibit in (slopes_exhibit(several, "words", 0.95), differences_exhibit(several, "words", 0.95)):
         assert "caution" not in exhibit.table
-        assert "Caution" not in exhibit.definitions
+        assert not {"Few runs", "Few judgements"} & set(exhibit.definitions)
         assert "hardly show" not in exhibit.takeaways[0][1]
+
+
+def test_few_judgements_are_a_caution_in_table_and_sentences(section):
+    of = section.hierarchical
+    few = replace(of, slopes=of.slopes.assign(caution=FEW), differences=of.differences.assign(caution=FEW))
+    for exhibit in (slopes_exhibit(few, "words", 0.95), differences_exhibit(few, "words", 0.95)):
+        assert "drawn to the others" in exhibit.definitions["Few judgements"]
+        assert "Few runs" not in exhibit.definitions
+        assert exhibit.takeaways[0][1].endswith(
+            " Fewer than 5 judgements are wrong, or right, at every size, so this rests on what the model expects."
+        )
 
 
 def test_runs_that_are_left_out_are_not_beside_simulated_ones(section):

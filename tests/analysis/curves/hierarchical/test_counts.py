@@ -3,8 +3,10 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from analysis.curves.groups import FEW
 from analysis.curves.hierarchical.counts import chance_among_pairs, counts_of, without_lone_runs
 from analysis.curves.units import units_of
 from tests.bench.hierarchical import judged_of
@@ -128,7 +130,22 @@ def test_sizes_of_few_runs_are_a_caution(seeds, caution):
     cell = SimulatedJudgements(seeds, 4)
     counts = counts_of(judged_of(cell, [cell.draw(np.random.default_rng(1))[0]]))
     counts = replace(counts, size=["15k", "125k", "1M", "8M"])
-    assert counts.caution(np.array([3, 1, 0, 2])) == caution
+    assert counts.cautions(np.array([3, 1, 0, 2])) == [caution] * 7
+
+
+def test_units_with_few_wrong_judgements_are_a_caution():
+    """Of ten pairs, one run of each size judges one wrong in p and five in q."""
+    wrong = np.zeros((8, 2, 10), dtype=bool)
+    wrong[::2, 0, 0] = wrong[::2, 1, :5] = True
+    judged = judged_groups({"a": (np.ones(8), np.repeat([1000, 2000, 4000, 8000], 2))})
+    outcome = 1 - wrong.reshape(8, 20).astype(float)
+    pairs = pd.DataFrame({"phenomenon": "x", "paradigm": np.repeat(["p", "q"], 10), "pair_id": [*map(str, range(20))]})
+    none = np.zeros(outcome.shape, dtype=bool)
+    counts = counts_of(replace(judged, outcome=outcome, tie=none, unk=none, pairs=pairs))
+    few = "fewer than 5 runs at all sizes"
+    names = dict(zip(counts.units.table["name"], counts.cautions(np.arange(4)), strict=True))
+    assert names == {"overall": few, "x": few, "p": f"{few}; {FEW}", "q": few}
+    assert counts.cautions(np.arange(2), np.arange(2, 4)) == list(names.values())
 
 
 def test_checkpoints_of_one_training_are_left_out_as_groups():
