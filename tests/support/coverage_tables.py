@@ -174,7 +174,7 @@ def hierarchical_coverage() -> str:
         ]  # fmt: skip
         lines.append(f"| {one['studies']} of {design}{what} | {' | '.join(map(str, cells))} |")
     text = (
-        "In brackets: the default intervals. few runs: the report cautions. width: of the default's, mean over levels. "
+        "In brackets: the default intervals. few runs: all intervals have a caution. width: of the default's, mean over levels. "
         "effective: the fewest "
         f"effective draws that a slope has of {table['draws'].max():,}. divergences: in all. Up to "
         f"{table['peak_gib'].max():.1f} GiB."
