@@ -16,6 +16,7 @@ from pairscale.errors import ConfigError, check_above, check_between, check_choi
 
 INTERVALS = ("auto", "bootstrap", "t")
 COUNT, LEAVE_OUT = FAULTY = ("count", "leave_out")
+CAUTIONED = ("keep", LEAVE_OUT)
 DEFAULT, HIERARCHICAL = "default", "hierarchical"  # analysis.model
 
 
@@ -81,6 +82,7 @@ class CurvesConfig:
     ablation_margin: float = 0.02  # accuracy: differences of ablations within it are called equivalent
     acquisition_margin: float = 0.1  # accuracy above the baseline from which a paradigm counts as acquired
     faulty_pairs: str = COUNT  # pairs that are known to be faulty: counted, as published, or left out
+    cautioned_limits: str = "keep"  # limits with a caution: kept, or left out
     least_runs: int = 2  # sizes of fewer runs are shown, but no part of lines
     new_words: bool = False  # intervals for new words too: pairs that share words are clustered by them
     children: str | None = None  # a file: words and the age at which children know them
@@ -100,6 +102,7 @@ class CurvesConfig:
         check_between("analysis.least_runs", self.least_runs, 1, 10**6)
         check_choice("analysis.interval", self.interval, INTERVALS)
         check_choice("analysis.faulty_pairs", self.faulty_pairs, FAULTY)
+        check_choice("analysis.cautioned_limits", self.cautioned_limits, CAUTIONED)
         if not 0 < self.confidence < 1:
             raise ConfigError(f"analysis.confidence={self.confidence}: must lie between 0 and 1")
         check_between("analysis.resamples", self.resamples, 1, 10**6)

@@ -13,7 +13,7 @@ import pandas as pd
 
 from analysis.config import CurvesConfig
 from analysis.curves.designs import Design, design_of, sample_digests, sizes_of
-from analysis.curves.groups import GroupFit, cautions, fit_group
+from analysis.curves.groups import GroupFit, cautions, cautions_left, fit_group
 from analysis.curves.intervals import (
     NOTHING_VARIES,
     Interval,
@@ -107,9 +107,12 @@ def compare_groups(judged: Judgements, groups: tuple[str, str], units: Units, co
     reasons = cautions(a)
     reasons = np.where(reasons == "", cautions(b), reasons)
     nothing = np.isnan(columns["low"]) & (a.errors.floor + b.errors.floor == 0)
+    caution, left_out = cautions_left(reasons, config)
+    difference = columns.pop("difference")
+    columns = {name: np.where(left_out == "", of, np.nan) for name, of in columns.items()}
     return named.assign(
-        **columns, paired=paired, pairs=pairs, method=methods, note=np.where(nothing, NOTHING_VARIES, notes),
-        caution=reasons,
+        difference=difference, **columns, paired=paired, pairs=pairs, method=methods,
+        note=np.where(left_out != "", left_out, np.where(nothing, NOTHING_VARIES, notes)), caution=caution,
     )  # fmt: skip
 
 

@@ -141,7 +141,7 @@ def _fit(
     for fit, table in fitted_slopes(judged, units, config):
         group = fit.group
         sizes = sizes_of(judged.runs[judged.runs["group"] == group])
-        of_group = fitted_lines(fit, config.confidence).assign(group=group, pairs=name)
+        of_group = fitted_lines(fit, config.confidence, table["low"].notna().to_numpy()).assign(group=group, pairs=name)
         lines.append(of_group.loc[of_group["level"] != "paradigm", [*LINE_COLUMNS]])
         of_sizes, of_runs = _accuracies(shown, group, units, config.confidence)
         level, baseline = onset_baseline(group, units, baselines)

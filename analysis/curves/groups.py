@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from analysis.config import CurvesConfig
+from analysis.config import LEAVE_OUT, CurvesConfig
 from analysis.curves.designs import Design, design_of, is_trajectory, shares_text, sizes_of_few, slope_weights
 from analysis.curves.intervals import (
     NOTHING_VARIES,
@@ -186,6 +186,19 @@ def cautions(fit: GroupFit) -> npt.NDArray[np.str_]:
     return np.where(few & ~none, f"{ROUGH}: {FEW}", "")
 
 
+def cautions_left(
+    reasons: npt.NDArray[np.str_], config: CurvesConfig
+) -> tuple[npt.NDArray[np.str_], npt.NDArray[np.str_]]:
+    """Return the (U,) cautions that stand beside limits, and why other limits are left out; "" for neither.
+
+    reasons: of `cautions`. Limits with one are kept or left out, by analysis.cautioned_limits.
+    """
+    none = np.full(len(reasons), "")
+    if config.cautioned_limits != LEAVE_OUT:
+        return reasons, none
+    return none, np.where(reasons == "", "", np.char.add("no interval, as limits would be ", reasons))
+
+
 def few_judgements(right: Array, judgements: Array, members: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     """Return (U,) whether fewer than FEW_JUDGEMENTS of (S, K) judgements are wrong, or right, at every size.
 
@@ -204,11 +217,13 @@ def slope_columns(fit: GroupFit, config: CurvesConfig, new_pairs: Array | None) 
     contrasts = [np.where(design.size == s, design.weights, 0) for s in range(sizes)]
     floor = np.stack([judgement_floor(fit.outcome, c, design.size, fit.units) for c in contrasts])
     note = np.where(np.isnan(fit.errors.runs) & (fit.errors.floor == 0), NOTHING_VARIES, fit.note)
+    caution, left_out = cautions_left(cautions(fit), config)
+    limits = [np.where(left_out != "", np.nan, of) for of in limits]
     table = fit.units.table.assign(
         group=fit.group, runs=len(design.x), sizes=sizes, slope=line.slope, intercept=line.intercept,
         r2=line.r2, low=limits[0], high=limits[1], low_new_pairs=limits[2], high_new_pairs=limits[3],
-        method=method.value, lack_of_fit=lack_of_fit(fit.method, fit.y, design, floor), note=note,
-        caution=cautions(fit),
+        method=method.value, lack_of_fit=lack_of_fit(fit.method, fit.y, design, floor),
+        note=np.where(left_out == "", note, left_out), caution=caution,
         rank=np.nan, rank_low=np.nan, rank_high=np.nan,
     )  # fmt: skip
     phenomena = (table["level"] == "phenomenon").to_numpy()
@@ -217,16 +232,17 @@ def slope_columns(fit: GroupFit, config: CurvesConfig, new_pairs: Array | None) 
         if fit.method != Interval.NONE:
             ends = rank_limits(fit, phenomena, config.confidence)
             table.loc[phenomena, ["rank_low", "rank_high"]] = ends.T.astype(float)
+            table.loc[phenomena & (left_out != ""), ["rank_low", "rank_high"]] = np.nan
     return table
 
 
-def fitted_lines(fit: GroupFit, confidence: float) -> pd.DataFrame:
+def fitted_lines(fit: GroupFit, confidence: float, known: npt.NDArray[np.bool_]) -> pd.DataFrame:
     """Return points of the lines of a group, from its smallest to its largest size: LINE_POINTS rows a unit.
 
     Columns: those of the unit, words, accuracy, low, high: pointwise limits of the expected accuracy over new runs, for
     these pairs. They are Student's limits with the standard error and degrees of freedom of that point, estimated as
     those of the slope (`contrast_variance`), also where the limits of the slope come from a bootstrap. Limits end at 0
-    and 1; NaN where the slope has none. No rows for a single size.
+    and 1; NaN where the slope has none (`known`: (U,) whether it has). No rows for a single size.
     """
     design, line = fit.design, fit.line
     if len(design.counts) < 2:
@@ -238,7 +254,7 @@ def fitted_lines(fit: GroupFit, confidence: float) -> pd.DataFrame:
         if fit.method != Interval.NONE:
             c = design.mean_weights + (x - design.centre) * design.contrast
             variance, degrees, *_ = contrast_variance(fit.method, c, fit.y, fit.outcome, design, fit.units)
-            low, high = t_limits(accuracy, np.sqrt(variance), degrees, confidence)
+            low, high = t_limits(accuracy, np.where(known, np.sqrt(variance), np.nan), degrees, confidence)
         limits = {"low": np.clip(low, 0, 1), "high": np.clip(high, 0, 1)}
         parts.append(fit.units.table.assign(words=2.0**x, accuracy=accuracy, **limits))
     return pd.concat(parts, ignore_index=True)

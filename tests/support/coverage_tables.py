@@ -1,5 +1,6 @@
 """Blocks of docs/: how often intervals hold the truth of simulated studies, and the power of planned grids."""
 
+import numpy as np
 import pandas as pd
 from scipy.stats import binom
 
@@ -124,21 +125,38 @@ def designs_coverage() -> str:
     default = table[~table["design"].str.endswith("least_runs=1")]
     marked = default["caution"] >= 0.5
     plain, careful = default[~marked], default[marked]["covered_caution"]
-    right, studies = (plain["covered"] * plain["studies"]).round(), plain["studies"]
-    more, less = plain["covered"] > 0.97, plain["covered"] < 0.93
-    surely_more = plain[binom.sf(right - 1, studies, 0.97) < 0.025]
-    surely_less = (binom.cdf(right, studies, 0.93) < 0.025).sum()
+    with_caution = default["caution"] * default["covered_caution"].fillna(0)
+    without = default.assign(
+        studies=(default["studies"] * (1 - default["caution"])).round(),
+        covered=(default["covered"] - with_caution) / (1 - default["caution"]).replace(0, np.nan),
+    )
+    kept = without[default["caution"] <= 0.9]
     text = (
         f"{table['studies'].min():,} studies a design. Of the {len(default):,} default intervals {len(careful)} come "
         "with a caution in half of the studies or more (\\*: of all seven units, (\\*): some); in these studies they "
         f"hold the truth in {careful.min():.1%} to {careful.max():.1%}. Of the other {len(plain):,}, "
-        f"{len(plain) - more.sum() - less.sum():,} hold it in 93 to 97%, {more.sum()} in more (at most "
-        f"{plain['covered'].max():.1%}), {less.sum()} in less (at least {plain['covered'].min():.1%}); by more than "
-        f"these studies' error {len(surely_more)} in more ({surely_more['design'].str.contains('x2').sum()} with two "
-        f"runs a size), {surely_less} in less. Each cell has the lowest and the highest of seven units: overall, two "
-        "phenomena, four paradigms."
+        f"{_within(plain)}. Each cell has the lowest and the highest of seven units: overall, two phenomena, four "
+        "paradigms."
     )
-    return "\n".join([*lines, "", wrapped(text)])
+    left_out = (
+        f"With `analysis.cautioned_limits=leave_out`, {len(default) - len(kept)} intervals are left out in more than "
+        f"nine of ten studies. Of the other {len(kept):,}, where they are given, {_within(kept)}."
+    )
+    return "\n".join([*lines, "", wrapped(text), "", wrapped(left_out)])
+
+
+def _within(rows: pd.DataFrame) -> str:
+    """Say how many intervals hold the truth in 93 to 97% of `studies`, in more and in less; `covered`: the shares."""
+    right, studies = (rows["covered"] * rows["studies"]).round(), rows["studies"]
+    more, less = rows["covered"] > 0.97, rows["covered"] < 0.93
+    surely_more = rows[binom.sf(right - 1, studies, 0.97) < 0.025]
+    surely_less = (binom.cdf(right, studies, 0.93) < 0.025).sum()
+    return (
+        f"{len(rows) - more.sum() - less.sum():,} hold it in 93 to 97%, {more.sum()} in more (at most "
+        f"{rows['covered'].max():.1%}), {less.sum()} in less (at least {rows['covered'].min():.1%}); by more than "
+        f"these studies' error {len(surely_more)} in more ({surely_more['design'].str.contains('x2').sum()} with two "
+        f"runs a size), {surely_less} in less"
+    )
 
 
 def lone_runs() -> str:
@@ -174,10 +192,9 @@ def hierarchical_coverage() -> str:
         ]  # fmt: skip
         lines.append(f"| {one['studies']} of {design}{what} | {' | '.join(map(str, cells))} |")
     text = (
-        "In brackets: the default intervals. few runs: all intervals have a caution. width: of the default's, mean over levels. "
-        "effective: the fewest "
-        f"effective draws that a slope has of {table['draws'].max():,}. divergences: in all. Up to "
-        f"{table['peak_gib'].max():.1f} GiB."
+        "In brackets: the default intervals. few runs: all intervals have a caution. width: of the default's, mean "
+        "over levels. effective: the fewest effective draws that a slope has of "
+        f"{table['draws'].max():,}. divergences: in all. Up to {table['peak_gib'].max():.1f} GiB."
     )
     return "\n".join([*lines, "", wrapped(text)])
 

@@ -181,17 +181,23 @@ def _by_direction(phenomena: pd.DataFrame, verbs: tuple[str, str], interval: str
     rising, falling = known[known["low"] > 0], known[known["high"] < 0]
     flat = known.drop(rising.index).drop(falling.index)
     by = f" (by {interval}s, {UNCORRECTED})."
+    unknown = phenomena[phenomena["low"].isna()]
+    without = (
+        f"{plural(len(unknown), 'phenomenon')} {'has' if len(unknown) == 1 else 'have'} no interval{_named(unknown)}."
+    )
+    more = [without] if len(unknown) else []
     directed = [(verb, rows) for verb, rows in zip(verbs, (rising, falling), strict=True) if len(rows)]
     if not directed:
-        which = "the one phenomenon" if len(known) == 1 else f"any of the {plural(len(known), 'phenomenon')}"
-        return [f"{_not_shown(flat['runs'].max(), 'change')} in {which}{_named(flat)}{by}"]
+        which = f"any of the {plural(len(known), 'phenomenon')}" if len(known) > 1 else "the one phenomenon"
+        which += " with an interval" if more else ""
+        return [f"{_not_shown(flat['runs'].max(), 'change')} in {which}{_named(flat)}{by}", *more]
     (verb, rows), *other = directed
     parts = [f"Accuracy {verb} in {len(rows)} of {plural(len(known), 'phenomenon')}{_named(rows)}"]
     parts += [f"it {verb} in {len(rows)}{_named(rows)}" for verb, rows in other]
     if len(flat):
         others = "one" if len(flat) == 1 else len(flat)
         parts.append(f"in the other {others}{_named(flat)}, {_not_shown(flat['runs'].max(), 'change')}")
-    return [f"{'; '.join(parts)}{by}"]
+    return [f"{'; '.join(parts)}{by}", *more]
 
 
 def _named(rows: pd.DataFrame) -> str:

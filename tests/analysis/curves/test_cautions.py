@@ -65,6 +65,26 @@ def test_runs_that_do_not_show_all_of_the_variance():
     assert set(none["caution"]) == {""}
 
 
+def test_limits_with_a_caution_are_left_out_on_request():
+    sizes = [1000] * 3 + [2000] * 3 + [4000] * 3
+    judged = judged_groups({"a": ([0.999] * 9, sizes), "b": ([0.68, 0.7, 0.72] * 3, sizes)})
+    leave_out = replace(CONFIG, cautioned_limits="leave_out")
+    kept, left = (fit_curves(judged, config) for config in (CONFIG, leave_out))
+    few, whole = left.slopes[left.slopes["group"] == "a"], left.slopes[left.slopes["group"] == "b"]
+    assert set(few["note"]) == {f"no interval, as limits would be {FEW_LIMITS}"}
+    assert few[["low", "high", "low_new_pairs", "high_new_pairs", "rank_low"]].isna().all(axis=None)
+    assert kept.slopes.loc[kept.slopes["group"] == "a", "low"].notna().all()
+    assert (few["slope"] == kept.slopes.loc[few.index, "slope"]).all()
+    assert set(left.slopes["caution"]) == {""}
+    pd.testing.assert_frame_equal(whole, kept.slopes.loc[whole.index])
+    bands = left.lines.groupby("group")["low"].agg(lambda low: low.isna().all())
+    assert bands.to_dict() == {"a": True, "b": False}
+    differences = compare_slopes(judged, leave_out)
+    assert differences[["low", "high", "p", "p_holm", "p_tost", "low_new_pairs"]].isna().all(axis=None)
+    assert differences["difference"].notna().all()
+    assert rough_limits(left.slopes.assign(group="a")) == []
+
+
 def test_a_difference_is_conservative_if_one_of_its_slopes_is():
     sizes = [1000] * 3 + [2000] * 3 + [4000] * 3
     judged = judged_groups({"a": ([0.999] * 9, sizes), "b": ([0.7] * 9, sizes), "c": ([0.6] * 9, sizes)})

@@ -68,6 +68,9 @@ def test_without_a_direction_no_count_of_0_is_stated():
     assert "8 runs do not show a change in any of the 2 phenomena (agreement and licensing) (by 95% intervals" in text
     one = sentences(curve(EIGHT | {"agreement": (0.0, -0.1, 0.1)}))["lstm"]
     assert "8 runs do not show a change in the one phenomenon (agreement) (by" in one
+    left = sentences(curve(EIGHT | {"agreement": (0.0, -0.1, 0.1), "licensing": (0.0, np.nan, np.nan)}))["lstm"]
+    assert "not show a change in the one phenomenon with an interval (agreement) (by" in left
+    assert "comparisons). 1 phenomenon has no interval (licensing)." in left
     falls = sentences(curve(EIGHT | flat | {"binding": (-0.2, -0.3, -0.1)}))["lstm"]
     assert "Accuracy falls in 1 of 3 phenomena (binding); in the other 2 (agreement and licensing), 8 runs do" in falls
 
