@@ -182,10 +182,8 @@ def _by_direction(phenomena: pd.DataFrame, verbs: tuple[str, str], interval: str
     flat = known.drop(rising.index).drop(falling.index)
     by = f" (by {interval}s, {UNCORRECTED})."
     unknown = phenomena[phenomena["low"].isna()]
-    without = (
-        f"{plural(len(unknown), 'phenomenon')} {'has' if len(unknown) == 1 else 'have'} no interval{_named(unknown)}."
-    )
-    more = [without] if len(unknown) else []
+    have = "has" if len(unknown) == 1 else "have"
+    more = [f"{plural(len(unknown), 'phenomenon')} {have} no interval{_named(unknown)}."] if len(unknown) else []
     directed = [(verb, rows) for verb, rows in zip(verbs, (rising, falling), strict=True) if len(rows)]
     if not directed:
         which = f"any of the {plural(len(known), 'phenomenon')}" if len(known) > 1 else "the one phenomenon"
