@@ -17,13 +17,14 @@ from analysis.curves.units import Units, units_of
 from analysis.curves.variance import Array, Numbers
 from analysis.study.judgements import Judgements
 
-# Deviations in logits that centring is chosen for, not priors: of cells, of runs, of runs in phenomena; of the parts of
-# a paradigm's curve, slope a doubling. Small ones of curves and bends centre them little: their spread may be near 0,
-# where centred effects mix badly.
+# Deviations in logits that centring is chosen for, not priors: of cells, unless runs show theirs; of runs, of runs in
+# phenomena; of the parts of a paradigm's curve, slope a doubling. Small ones of curves and bends centre them little:
+# their spread may be near 0, where centred effects mix badly.
 CELL, RUN, IN_PHENOMENON = 0.15, 0.12, 0.02
 KINDS = {"level": 0.7, "slope": 0.07, "curve": 0.03, "bend": 0.005}
 SHARED = ("level", "slope")  # of which models differ from what all have in common, by less than paradigms do:
 OF_MODELS = 0.25
+LEAST_CELL = 0.02
 LEAST_SHARE = 0.01  # of text in common: a smaller one is none
 LEAST_RUNS = 5  # of a size whose intervals hold the truth also where its runs differ several times as much as others
 MOST_ALIKE = 4.0  # judgements of pairs as different as can be expected: a pair counts at most as so many
@@ -131,7 +132,8 @@ class Counts:
         """
         share = (self.right + 1) / (self.pairs + 2)
         judged = self.pairs * share * (1 - share)
-        cell = 1 / (1 / judged + CELL**2)
+        apart = self._cell_deviations(np.log(share / (1 - share)), 1 / judged)
+        cell = 1 / (1 / judged + apart**2)
         phenomenon = cell @ self.members
         in_phenomenon = (1 / (1 / phenomenon + IN_PHENOMENON**2)).mean(axis=1, keepdims=True)
         parts = {"paradigm": cell.mean(axis=1, keepdims=True), "phenomenon": in_phenomenon}
@@ -141,18 +143,31 @@ class Counts:
             for kind, columns in self.basis.items()
         }
         return {
-            "cell": _centred(judged, CELL),
+            "cell": _centred(judged, apart),
             "run": _centred(cell.sum(axis=1, keepdims=True), RUN),
             "run_in_phenomenon": _centred(phenomenon.mean(axis=1, keepdims=True), IN_PHENOMENON),
             **coefficients,
         }
 
+    def _cell_deviations(self, logits: Array, chance: Array) -> Array:
+        """Return how far (R, K) logits of runs of a size lie apart in each paradigm, (K,): deviations.
+
+        Without what a run has in all paradigms, and without the variance by `chance`. The usual one counts as one more
+        degree of freedom, and is all that there is where sizes have one run.
+        """
+        runs = self.of.sum(axis=0)
+        cell = logits - logits.mean(axis=1, keepdims=True)
+        apart = cell - self.of @ ((self.of.T @ cell) / runs[:, None])
+        by_chance = chance * (1 - 1 / (self.of @ runs))[:, None]
+        variance = ((apart**2 - by_chance).sum(axis=0) + CELL**2) / ((runs - 1).sum() + 1)
+        return np.asarray(np.sqrt(np.maximum(variance, LEAST_CELL**2)))
+
     def _apart(self, kind: str) -> float:
         return OF_MODELS if kind in SHARED and len(self.groups) > 1 else 1.0
 
 
-def _centred(information: Array, deviation: float) -> Array:
-    return np.asarray(information / (information + deviation**-2))
+def _centred(information: Array, deviation: Array | float) -> Array:
+    return np.asarray(information / (information + np.asarray(deviation) ** -2))
 
 
 def chance_among_pairs(outcome: Array, designs: list[tuple[Numbers, Design]], units: Units) -> Array:

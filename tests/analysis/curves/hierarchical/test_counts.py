@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import expit
 
 from analysis.curves.groups import FEW
 from analysis.curves.hierarchical.counts import chance_among_pairs, counts_of, without_lone_runs
@@ -28,6 +29,24 @@ def test_counts_are_sums_over_pairs(counts):
     np.testing.assert_allclose((counts.right / counts.alike)[:8], outcome.reshape(8, 4, 10).sum(axis=2))
     assert (counts.pairs[0] / counts.alike == 10).all()
     assert counts.groups == ["model 0", "model 1"]
+
+
+def test_cells_are_centred_by_how_far_runs_lie_apart_in_their_paradigm():
+    """Runs of a size that differ by .2 and by .6 logits: with many pairs, deviations of .1 and .3 times root 2."""
+    sizes = np.repeat([1000, 2000, 4000, 8000], 2)
+    apart = np.tile([-1.0, 1.0], 4)[:, None] * [0.1, 0.3, -0.1, -0.3]
+    judged = judged_groups({"a": (np.ones(8), sizes)})
+    names = pd.DataFrame({"phenomenon": "x", "paradigm": list("pqrs"), "n_pairs": 10**9})
+    none = np.zeros((8, 4), dtype=bool)
+    counts = counts_of(replace(judged, outcome=expit(apart), tie=none, unk=none, pairs=names))
+    right = counts.right[0] * (1 - counts.right[0] / counts.pairs[0])
+    of_data = np.sqrt((4 * 2 * np.array([0.1, 0.3, 0.1, 0.3]) ** 2 + 0.15**2) / 5)  # runs' mean over paradigms is 0
+    np.testing.assert_allclose(counts.centring["cell"][0], right / (right + of_data**-2), rtol=1e-6)
+    alone = counts_of(replace(judged_groups({"a": (np.ones(3), sizes[[0, 2, 4]])}), outcome=expit(apart[:3]),
+                              tie=none[:3], unk=none[:3], pairs=names.assign(n_pairs=100)))  # fmt: skip
+    judged_of = alone.right * (1 - (alone.right + 1) / 102)
+    share = alone.centring["cell"] / (1 - alone.centring["cell"])  # information x deviation squared
+    np.testing.assert_allclose(share / 0.15**2, judged_of, rtol=0.02)
 
 
 def test_lines_curves_and_bends_are_orthogonal_in_each_group(counts):
