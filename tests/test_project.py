@@ -149,6 +149,7 @@ def test_modules_of_configuration_and_files_load_no_torch(module):
     assert_not_loaded(module, "torch")
 
 
+@pytest.mark.slow
 def test_the_analysis_loads_no_torch():
     ours = [module for module in modules() if module.startswith("analysis.") and not module.endswith("__main__")]
     assert_not_loaded(", ".join(ours), "torch")

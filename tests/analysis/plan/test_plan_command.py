@@ -238,6 +238,7 @@ def test_stated_numbers_and_overrides_reach_the_grid(folder):
     assert "upper" not in table
 
 
+@pytest.mark.slow
 def test_conditions_are_planned_and_the_full_text_is_trained_once_for_both_filters(folder):
     words = ("experiment=ablation_small", "effect=0.02", "spread=0.01", "goal=ablation", "plan.simulations=0")
     done = plan(folder, *words, *QUICK[1:])
@@ -267,6 +268,7 @@ def test_an_ablation_has_a_treatment_and_what_it_is_compared_with(words, refused
         check_curves("experiment=ablation_small", "difference", runs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rate", "unknown"), [("rate={lstm_tny:20000,txl_tiny:9000}", True), ("rate=20000", False)])
 def test_models_without_a_rate_are_named(folder, rate, unknown):
     words = ("experiment=blimp_small", "effect=0.02", "spread=0.01", "plan.simulations=0", *QUICK[1:])
@@ -277,6 +279,7 @@ def test_models_without_a_rate_are_named(folder, rate, unknown):
     assert ("hours" not in table or table["hours"].isna().all()) == unknown
 
 
+@pytest.mark.slow
 def test_grids_whose_accuracies_would_leave_the_scale_are_left_out(folder):
     words = ("experiment=blimp_small", "effect=0.12", "spread=0.01", "plan.simulations=0", *QUICK[1:])
     done = plan(folder, *words)

@@ -160,6 +160,7 @@ def test_a_pickle_within_a_valid_model_or_vocabulary_is_not_executed(tmp_path, o
     assert not (tmp_path / "touched").exists()
 
 
+@pytest.mark.slow
 def test_the_command_refuses_a_pickle_in_one_line(tmp_path):
     save({"w": Evil(os.system, f"touch {tmp_path}/touched")}, tmp_path / "model.pt")
     overrides = [f"model.checkpoint={tmp_path}/model.pt", f"paths.runs={tmp_path}/runs"]

@@ -336,6 +336,7 @@ def test_a_server_that_refuses_counts_as_answering(tmp_path):
     assert not answers(url)
 
 
+@pytest.mark.slow
 def test_online_tracking_without_a_key_is_a_message_of_one_line(tmp_path):
     done = run_command("train", *overrides(tmp_path, "logger.mode=online"))
     assert done.returncode == 2, done.stderr
