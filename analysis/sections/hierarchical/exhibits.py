@@ -118,7 +118,7 @@ def slopes_exhibit(of: Hierarchical, unit: str, confidence: float) -> Exhibit:
             "Beside the default": "Another direction: only one of both holds 0, or they lie on different sides of it.",
         },
         filtered=True,
-        optional=["P(rises)", "caution"],
+        optional=["P(rises)"],
     )  # fmt: skip
 
 
@@ -214,7 +214,6 @@ def differences_exhibit(of: Hierarchical, unit: str, confidence: float) -> Exhib
         cells={"difference": signed_text, "steeper": probability_text, "caution": as_it_is},
         heads={"steeper": "P(the first is steeper)"},
         intervals={f"{confidence:.0%} credible interval": ("difference", "low", "high")},
-        optional=["caution"],
         takeaways=[
             (f"{row['group']} and {row['other']}", difference_sentence(row, unit, confidence))
             for _, row in rows[rows["level"] == "overall"].iterrows()

@@ -57,6 +57,7 @@ def test_few_runs_are_a_caution_in_table_and_sentences(section):
     of = section.hierarchical
     for exhibit in (slopes_exhibit(of, "words", 0.95), differences_exhibit(of, "words", 0.95)):
         assert set(exhibit.table["caution"]) == {"fewer than 5 runs at all sizes"}
+        assert "caution" not in exhibit.optional, "it is never hidden"
         assert "which few runs hardly show" in exhibit.definitions["Few runs"]
         assert "evenly more or less, which fewer than 5 runs at all sizes hardly show." in exhibit.takeaways[0][1]
     several = replace(of, slopes=of.slopes.assign(caution=""), differences=of.differences.assign(caution=""))
