@@ -22,9 +22,9 @@ from analysis.study.judgements import Judgements
 # their spread may be near 0, where centred effects mix badly.
 CELL, RUN, IN_PHENOMENON = 0.15, 0.12, 0.02
 KINDS = {"level": 0.7, "slope": 0.07, "curve": 0.03, "bend": 0.005}
-SHARED = ("level", "slope")  # of which models differ from what all have in common, by less than paradigms do:
+SHARED = ("level", "slope")  # what models have in common; each of them differs from it by a share of KINDS:
 OF_MODELS = 0.25
-LEAST_CELL = 0.02
+LEAST_CELL = 0.02  # the least that runs show: chance may explain all of their deviation
 LEAST_SHARE = 0.01  # of text in common: a smaller one is none
 LEAST_RUNS = 5  # of a size whose intervals hold the truth also where its runs differ several times as much as others
 MOST_ALIKE = 4.0  # judgements of pairs as different as can be expected: a pair counts at most as so many
@@ -60,7 +60,6 @@ class Counts:
 
     def cautions(self, *curves: Numbers) -> list[str]:
         """Say of U units, on one curve (rows of L) or two, why intervals may not hold the truth as often as they say.
-
 
         Some sizes have few runs: how much these differ the model takes to be as much as elsewhere, or evenly more or
         less with size, and where it is several times as much, intervals hold the truth less often. FEW: a unit with few

@@ -10,7 +10,9 @@ import pandas as pd
 import pytest
 
 from analysis.config import FigureConfig
+from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.sentences.curves import warnings
+from analysis.exhibits.tables.text import as_it_is
 from analysis.report.report import write_report
 from analysis.study.collect import collect
 from analysis.study.judgements import judgements
@@ -121,6 +123,16 @@ def test_the_report_needs_no_network(report):
     policy = [attributes["content"] for _, attributes in page.tags if "http-equiv" in attributes]
     assert policy[0].startswith("default-src 'none'")
     assert "vegaEmbed" in page.scripts[2]
+
+
+def test_a_column_that_is_hidden_at_first_is_so_from_head_to_foot(tmp_path):
+    table = pd.DataFrame({"curve": ["a", "b"], "share": [0.5, 0.25], "caution": ["few runs", ""]})
+    section = section_of(tmp_path / "runs")
+    cells = dict.fromkeys(("curve", "caution"), as_it_is)
+    section.exhibits = [Exhibit("hidden", "Hidden", "About.", table, cells=cells, optional=["share", "caution"])]
+    text = write_report(tmp_path / "report", report_of(section, commands=[])).read_text(encoding="utf-8")
+    (body,) = re.findall(r'id="blimp-hidden-table">(.*?)</table>', text, flags=re.DOTALL)
+    assert len(re.findall(r'<t[hd][^>]* class="[^"]*optional"', body)) == 2 * 3
 
 
 def test_text_from_data_is_escaped(tmp_path):
