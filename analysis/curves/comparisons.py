@@ -9,11 +9,12 @@ from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from analysis.config import CurvesConfig
 from analysis.curves.designs import Design, design_of, sample_digests, sizes_of
-from analysis.curves.groups import GroupFit, cautions, cautions_left, fit_group
+from analysis.curves.groups import ROUGH, GroupFit, cautions, cautions_left, fit_group
 from analysis.curves.intervals import (
     NOTHING_VARIES,
     Interval,
@@ -104,16 +105,20 @@ def compare_groups(judged: Judgements, groups: tuple[str, str], units: Units, co
     paired = bool((shared >= 0).any())
     draws = [{*_draws(runs.iloc[of])} - {None} for of in rows]
     pairs = len(draws[0] & draws[1]) if paired else 0
-    reasons = cautions(a)
-    reasons = np.where(reasons == "", cautions(b), reasons)
     nothing = np.isnan(columns["low"]) & (a.errors.floor + b.errors.floor == 0)
-    caution, left_out = cautions_left(reasons, config)
+    caution, left_out = cautions_left(difference_cautions(a, b), config)
     difference = columns.pop("difference")
     columns = {name: np.where(left_out == "", of, np.nan) for name, of in columns.items()}
     return named.assign(
         difference=difference, **columns, paired=paired, pairs=pairs, method=methods,
         note=np.where(left_out != "", left_out, np.where(nothing, NOTHING_VARIES, notes)), caution=caution,
     )  # fmt: skip
+
+
+def difference_cautions(a: GroupFit, b: GroupFit) -> npt.NDArray[np.str_]:
+    """Return the (U,) cautions on the limits of differences: those of either slope, rough ones before others."""
+    first, second = cautions(a), cautions(b)
+    return np.where((first == "") | np.char.startswith(second, ROUGH), second, first)
 
 
 def same_draws(first: pd.DataFrame, second: pd.DataFrame, fits: Sequence[GroupFit]) -> Numbers:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from analysis.config import LEAVE_OUT, CurvesConfig
+from analysis.config import CONSERVATIVE, KEEP, LEAVE_OUT, CurvesConfig
 from analysis.curves.designs import Design, design_of, is_trajectory, shares_text, sizes_of_few, slope_weights
 from analysis.curves.intervals import (
     NOTHING_VARIES,
@@ -38,7 +38,9 @@ from pairscale.sizes import readable_size
 
 LINE_POINTS = 17  # of a fitted line with its band: the edges of a band are curves
 FEW_JUDGEMENTS = 5  # the rule of five: below it the distribution of a count is far from normal
-ROUGH, CONSERVATIVE = "rough", "conservative"
+ROUGH = "rough"
+NO_INTERVAL = "no interval, as "
+HOW_TO_KEEP = "analysis.cautioned_limits=keep gives them"
 FEW = f"fewer than {FEW_JUDGEMENTS} judgements are wrong, or right, at every size"
 LONE = "one run at a size, beside sizes of several"
 
@@ -167,23 +169,25 @@ def cautions(fit: GroupFit) -> npt.NDArray[np.str_]:
     Conservative limits hold it in more: where samples overlap, and where a size has one run beside sizes of several,
     runs do not show all of the variance, and limits assume the most that it can be. Rough ones rest on few judgements
     that are wrong, or right: they hold it in nearly all studies if accuracy is the same at all sizes, and in fewer than
-    they say in the studies that happen to have so few (docs/benchmarks.md).
+    they say in the studies that happen to have so few (docs/benchmarks.md). Rough counts for more than conservative.
     """
+    several, none = int((fit.design.counts > 1).sum()), np.isnan(fit.errors.runs)
+    alone = fit.method == Interval.T_HC2 and several > 1 and several < len(fit.design.counts)
+    reason = shares_text(fit.design) or (LONE if alone else "")
+    wide = f"{CONSERVATIVE}: {reason}" if reason else ""
+    few = np.zeros(len(none), dtype=bool) if fit.units.differences or none.all() else _few_at_all_sizes(fit)
+    return np.where(none, "", np.where(few, f"{ROUGH}: {FEW}", wide))
+
+
+def _few_at_all_sizes(fit: GroupFit) -> npt.NDArray[np.bool_]:
+    """Return (U,) whether few judgements are wrong, or right; False where their number is not known."""
     design, units = fit.design, fit.units
-    count, several = len(fit.line.slope), int((design.counts > 1).sum())
-    alone = fit.method == Interval.T_HC2 and several > 1 and several < len(design.counts)
-    none = np.isnan(fit.errors.runs)
-    if reason := shares_text(design) or (LONE if alone else ""):
-        return np.where(none, "", f"{CONSERVATIVE}: {reason}")
-    if units.differences or none.all():
-        return np.full(count, "")
     right = paradigm_accuracies(fit.outcome, units.bounds)
     means = np.stack([right[design.size == s].mean(axis=0) for s in range(len(design.counts))])
     known = np.isfinite(units.pairs)
     judgements = np.outer(design.counts, np.where(known, units.pairs, 0.0))
     members = units.weights > 0
-    few = few_judgements(means * judgements, judgements, members) & ~(~known @ members)
-    return np.where(few & ~none, f"{ROUGH}: {FEW}", "")
+    return np.asarray(few_judgements(means * judgements, judgements, members) & ~(~known @ members))
 
 
 def cautions_left(
@@ -191,12 +195,12 @@ def cautions_left(
 ) -> tuple[npt.NDArray[np.str_], npt.NDArray[np.str_]]:
     """Return the (U,) cautions that stand beside limits, and why other limits are left out; "" for neither.
 
-    reasons: of `cautions`. Limits with one are kept or left out, by analysis.cautioned_limits.
+    reasons: of `cautions`. analysis.cautioned_limits: limits with one are kept, left out, or kept if conservative.
     """
-    none = np.full(len(reasons), "")
-    if config.cautioned_limits != LEAVE_OUT:
-        return reasons, none
-    return none, np.where(reasons == "", "", np.char.add("no interval, as limits would be ", reasons))
+    rough = np.char.startswith(reasons, ROUGH)
+    left = {KEEP: np.zeros_like(rough), CONSERVATIVE: rough, LEAVE_OUT: reasons != ""}[config.cautioned_limits]
+    why = np.char.add(np.char.add(f"{NO_INTERVAL}limits would be ", reasons), f" ({HOW_TO_KEEP})")
+    return np.where(left, "", reasons), np.where(left, why, "")
 
 
 def few_judgements(right: Array, judgements: Array, members: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:

@@ -26,9 +26,9 @@ from rich.console import Console
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from analysis.config import CurvesConfig
-from analysis.curves.comparisons import same_draws, slope_difference
+from analysis.curves.comparisons import difference_cautions, same_draws, slope_difference
 from analysis.curves.designs import design_of
-from analysis.curves.groups import cautions, fit_group, rows_of, slope_limits, with_least_runs
+from analysis.curves.groups import cautions, cautions_left, fit_group, rows_of, slope_limits, with_least_runs
 from analysis.curves.intervals import Interval, resampled_accuracies
 from analysis.curves.units import units_of
 from analysis.study.judgements import Judgements
@@ -147,8 +147,8 @@ class Limits:
     def of(
         self, outcome: np.ndarray, config: CurvesConfig
     ) -> tuple[str, dict[Key, tuple[np.ndarray, np.ndarray]], dict[str, np.ndarray]]:
-        """Return the interval of model a's slopes, low and high of every quantity, and which of them come with
-        a caution, (U,) each; outcome (2R, P).
+        """Return the interval of model a's slopes, low and high of every quantity, and the cautions on them, (U,)
+        each; outcome (2R, P). Limits that the default leaves out are there.
         """
         a, b = fits = [
             fit_group(model, outcome[rows], design, self.units, config.interval)
@@ -163,13 +163,13 @@ class Limits:
         limits = {("slope", question): (slope[2 * i], slope[2 * i + 1]) for i, question in enumerate(QUESTIONS)}
         for question, (low, high) in QUESTIONS.items():
             limits["difference", question] = (difference[low], difference[high])
-        marked = [cautions(fit) != "" for fit in fits]
-        return a.method, limits, {"slope": marked[0], "difference": marked[0] | marked[1]}
+        return a.method, limits, {"slope": cautions(a), "difference": difference_cautions(a, b)}
 
 
 def simulate(name: str, studies: int, config: CurvesConfig = CONFIG, seed: int = 1) -> pd.DataFrame:
     """Return KEYS, interval, studies, covered (of those with limits), none (share without), caution (share of studies
-    whose report has a caution on them), covered_caution (of these studies), standard_error, width (median).
+    whose report has limits with a caution), covered_left_out (of the limits that the default leaves out, as they would
+    be rough), standard_error, width (median).
     """
     cell, least = DESIGNS[name.removesuffix(EVERY_SIZE)], 1 if name.endswith(EVERY_SIZE) else 2
     rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
@@ -178,35 +178,36 @@ def simulate(name: str, studies: int, config: CurvesConfig = CONFIG, seed: int =
     rows = every.runs.index.get_indexer(judged.runs.index)
     analysis = Limits(judged)
     units = list(analysis.units.table[["level", "name"]].itertuples(index=False, name=None))
-    covered, width, caution = defaultdict(list), defaultdict(list), defaultdict(list)
+    covered, width, reasons = defaultdict(list), defaultdict(list), defaultdict(list)
     for _ in range(studies):
         study = cell.draw(rng)
         truths = {
             (quantity, question): of for (quantity, model, question), of in study.truths(least).items() if model != "b"
         }
         outcome = outcome_of(study)[rows]
-        method, limits, marks = analysis.of(outcome, replace(config, seed=int(rng.integers(2**32))))
+        method, limits, on_limits = analysis.of(outcome, replace(config, seed=int(rng.integers(2**32))))
         for key, (low, high) in limits.items():
             truth = np.array([truths[key][unit] for unit in units])
             covered[key].append(np.where(np.isfinite(low), (low <= truth) & (truth <= high), np.nan))
             width[key].append(high - low)
-            caution[key].append(marks[key[0]])
+            reasons[key].append(on_limits[key[0]])
     runs, rows = ",".join(map(str, cell.counts)), []
     for key in covered:
-        held, wide, careful = (np.stack(by[key]) for by in (covered, width, caution))  # (studies, U)
+        held, wide, of = (np.stack(by[key]) for by in (covered, width, reasons))  # (studies, U)
+        kept, left_out = (text != "" for text in cautions_left(of, config))
         for u, unit in enumerate(units):
-            known = ~np.isnan(held[:, u])
+            known = ~np.isnan(held[:, u]) & ~left_out[:, u]
             share = held[known, u].mean() if known.any() else np.nan
             rows.append({
                 **dict(zip(KEYS, (name, runs, *key, *unit), strict=True)), "interval": str(method), "studies": studies,
                 "covered": share, "none": 1 - known.mean(),
-                "caution": careful[:, u].mean(),
-                "covered_caution": held[known & careful[:, u], u].mean() if (known & careful[:, u]).any() else np.nan,
+                "caution": kept[:, u].mean(),
+                "covered_left_out": held[left_out[:, u], u].mean() if left_out[:, u].any() else np.nan,
                 "standard_error": np.sqrt(share * (1 - share) / max(known.sum(), 1)),
                 "width": np.median(wide[known, u]) if known.any() else np.nan,
             })  # fmt: skip
     return pd.DataFrame(rows).round(
-        {"covered": 4, "none": 4, "caution": 3, "covered_caution": 4, "standard_error": 4, "width": 5}
+        {"covered": 4, "none": 4, "caution": 3, "covered_left_out": 4, "standard_error": 4, "width": 5}
     )
 
 

@@ -1,12 +1,13 @@
 """Blocks of docs/: how often intervals hold the truth of simulated studies, and the power of planned grids."""
 
-import numpy as np
 import pandas as pd
 from scipy.stats import binom
 
 from analysis.curves.ablations.effects import FEW_DIFFERING
 from tests.support import wrapped
 from tests.support.committed_results import RESULTS
+
+MOST_WITHOUT = 0.9  # share of studies without limits, above which the others are too few to tell
 
 ERROR_RATES = ["false alarm", "equivalence"]
 # Columns of the table of `slopes_coverage`: quantities and questions of coverage.csv.
@@ -119,35 +120,35 @@ def designs_coverage() -> str:
         cells = []
         for kind in kinds:
             part = of[(of["quantity"] == kind[0]) & (of["question"] == kind[1])]
-            mark = r"\*" if (part["caution"] >= 0.5).all() else r"(\*)" if (part["caution"] >= 0.5).any() else ""
-            cells.append(f"{100 * part['covered'].min():.1f} to {100 * part['covered'].max():.1f} {mark}".strip())
+            given = part[part["none"] <= MOST_WITHOUT]
+            ends = "" if given.empty else f"{100 * given['covered'].min():.1f} to {100 * given['covered'].max():.1f}"
+            without = len(part) - len(given)
+            marks = [r"\*" if part["caution"].any() else "", f"({without} without)" if without else ""]
+            cells.append(" ".join(filter(None, [ends, *marks])))
         lines.append(f"| {design} | {' | '.join(cells)} |")
     default = table[~table["design"].str.endswith("least_runs=1")]
-    marked = default["caution"] >= 0.5
-    plain, careful = default[~marked], default[marked]["covered_caution"]
-    with_caution = default["caution"] * default["covered_caution"].fillna(0)
-    without = default.assign(
-        studies=(default["studies"] * (1 - default["caution"])).round(),
-        covered=(default["covered"] - with_caution) / (1 - default["caution"]).replace(0, np.nan),
-    )
-    kept = without[default["caution"] <= 0.9]
+    given = default[default["none"] <= MOST_WITHOUT]
+    wide, plain = (of for _, of in given.groupby(given["caution"] == 0))
+    rough = default["covered_left_out"][default["none"] >= 0.05]
     text = (
-        f"{table['studies'].min():,} studies a design. Of the {len(default):,} default intervals {len(careful)} come "
-        "with a caution in half of the studies or more (\\*: of all seven units, (\\*): some); in these studies they "
-        f"hold the truth in {careful.min():.1%} to {careful.max():.1%}. Of the other {len(plain):,}, "
-        f"{_within(plain)}. Each cell has the lowest and the highest of seven units: overall, two phenomena, four "
-        "paradigms."
+        f"{table['studies'].min():,} studies a design; each cell has the lowest and the highest of seven units: "
+        f"overall, two phenomena, four paradigms. Of the {len(default):,} default intervals "
+        f'{len(default) - len(given)} are left out, with the reason, in more than nine of ten studies ("without"). '
+        f"{len(wide)} have the caution that they are conservative (\\*), and hold the truth in "
+        f"{wide['covered'].min():.1%} to {wide['covered'].max():.1%}. Of the other {len(plain):,}, where they are "
+        f"given, {_within(plain)}."
     )
     left_out = (
-        f"With `analysis.cautioned_limits=leave_out`, {len(default) - len(kept)} intervals are left out in more than "
-        f"nine of ten studies. Of the other {len(kept):,}, where they are given, {_within(kept)}."
+        "The rough limits that are left out in one of 20 studies or more would have held the truth in "
+        f"{rough.min():.0%} to {rough.max():.0%} of these."
     )
     return "\n".join([*lines, "", wrapped(text), "", wrapped(left_out)])
 
 
 def _within(rows: pd.DataFrame) -> str:
-    """Say how many intervals hold the truth in 93 to 97% of `studies`, in more and in less; `covered`: the shares."""
-    right, studies = (rows["covered"] * rows["studies"]).round(), rows["studies"]
+    """Say how many intervals hold the truth in 93 to 97% of the studies that have them, in more and in less."""
+    studies = (rows["studies"] * (1 - rows["none"])).round()
+    right = (rows["covered"] * studies).round()
     more, less = rows["covered"] > 0.97, rows["covered"] < 0.93
     surely_more = rows[binom.sf(right - 1, studies, 0.97) < 0.025]
     surely_less = (binom.cdf(right, studies, 0.93) < 0.025).sum()

@@ -8,8 +8,9 @@ from typing import Any
 import numpy.typing as npt
 import pandas as pd
 
+from analysis.config import CONSERVATIVE
 from analysis.curves.designs import OVERLAP_LIMIT, SAME_TEXT, design_of
-from analysis.curves.groups import CONSERVATIVE, FEW, ROUGH
+from analysis.curves.groups import FEW, ROUGH
 from analysis.exhibits.tables.slopes import architecture
 from analysis.exhibits.tables.text import accuracy_text, title
 from analysis.study.collect import OF_TEXT, PIECES

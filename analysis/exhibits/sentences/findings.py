@@ -12,6 +12,7 @@ import pandas as pd
 from scipy.stats import pearsonr
 
 from analysis.curves.fit import ALL_PAIRS, UNK_FREE, Curves
+from analysis.curves.groups import NO_INTERVAL
 from analysis.curves.p_values import ALPHA
 from analysis.exhibits.sentences.curves import in_text, joined, plural, span
 from analysis.exhibits.tables.text import accuracy_text, direction, interval_text, slope_text, supported_digits
@@ -164,7 +165,7 @@ def _not_shown(runs: float, change: str) -> str:
 
 
 def _reason(whole: pd.Series) -> str:
-    return f" ({whole['note']})" if whole["note"] else ""
+    return f" ({whole['note'].removeprefix(NO_INTERVAL)})" if whole["note"] else ""
 
 
 def _numbers(value: float, low: float, high: float) -> tuple[str, str]:

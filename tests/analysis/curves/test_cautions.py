@@ -6,16 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.config import CurvesConfig
+from analysis.config import CAUTIONED, CONSERVATIVE, KEEP, LEAVE_OUT, CurvesConfig
 from analysis.curves.comparisons import compare_slopes
 from analysis.curves.fit import fit_curves
-from analysis.curves.groups import CONSERVATIVE, FEW, LONE, ROUGH, fitted_slopes
+from analysis.curves.groups import FEW, HOW_TO_KEEP, LONE, ROUGH, fitted_slopes
 from analysis.curves.intervals import NOTHING_VARIES
 from analysis.curves.units import units_of
 from analysis.exhibits.sentences.curves import cautions_explained, rough_limits, slope_notes
 from tests.support.judged_runs import judged_from, judged_groups
 
-CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=50, seed=1)
+CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=50, seed=1, cautioned_limits=KEEP)
 FEW_LIMITS = f"{ROUGH}: {FEW}"
 SIZES = [1000, 1000, 2000, 2000, 4000, 4000]
 
@@ -65,13 +65,33 @@ def test_runs_that_do_not_show_all_of_the_variance():
     assert set(none["caution"]) == {""}
 
 
-def test_limits_with_a_caution_are_left_out_on_request():
+@pytest.mark.parametrize("choice", CAUTIONED)
+def test_which_limits_with_a_caution_are_left_out(choice):
+    """Samples of a share most of their text; b is near its ceiling, and so is c, whose samples do, too."""
+    sizes = [1000] * 3 + [2000] * 3 + [4000] * 3
+    mixed = ([0.68, 0.7, 0.72] * 3, sizes)
+    judged = judged_groups({"a": mixed, "b": ([0.999] * 9, sizes), "c": ([0.999] * 9, sizes), "d": mixed})
+    shared = judged.runs["group"].isin(["a", "c"])
+    judged = replace(judged, runs=judged.runs.assign(overlap=np.where(shared, 0.6, 0)))
+    config = replace(CONFIG, cautioned_limits=choice)
+    left = {CONSERVATIVE: {"b", "c"}, KEEP: set(), LEAVE_OUT: {"a", "b", "c"}}[choice]
+    curves, differences = fit_curves(judged, config).slopes, compare_slopes(judged, config)
+    assert set(curves.loc[curves["low"].isna(), "group"]) == left
+    assert set(curves.loc[curves["caution"] != "", "group"]) == {"a", "b", "c"} - left
+    rough = differences["caution"].str.startswith(ROUGH)
+    for row in differences.assign(rough=rough).itertuples():
+        of = {row.group, row.other}
+        assert np.isnan(row.low) == bool(of & left)
+        assert row.rough == (choice == KEEP and bool(of & {"b", "c"}))
+
+
+def test_limits_that_are_left_out():
     sizes = [1000] * 3 + [2000] * 3 + [4000] * 3
     judged = judged_groups({"a": ([0.999] * 9, sizes), "b": ([0.68, 0.7, 0.72] * 3, sizes)})
-    leave_out = replace(CONFIG, cautioned_limits="leave_out")
+    leave_out = replace(CONFIG, cautioned_limits=CONSERVATIVE)
     kept, left = (fit_curves(judged, config) for config in (CONFIG, leave_out))
     few, whole = left.slopes[left.slopes["group"] == "a"], left.slopes[left.slopes["group"] == "b"]
-    assert set(few["note"]) == {f"no interval, as limits would be {FEW_LIMITS}"}
+    assert set(few["note"]) == {f"no interval, as limits would be {FEW_LIMITS} ({HOW_TO_KEEP})"}
     assert few[["low", "high", "low_new_pairs", "high_new_pairs", "rank_low"]].isna().all(axis=None)
     assert kept.slopes.loc[kept.slopes["group"] == "a", "low"].notna().all()
     assert (few["slope"] == kept.slopes.loc[few.index, "slope"]).all()
