@@ -39,7 +39,7 @@ class Interval(StrEnum):
     RUN_BOOTSTRAP = "bootstrap over runs"  # the same, where judgements of single pairs are not known
     T_SIZES = "t interval, spread of each size"
     T_SEEDS = "t interval on slopes of seeds"
-    T_CLOSER = "t interval, HC3 or spread of each size"
+    T_BENT = "t interval, HC3 or, of bent curves, spread of each size"
     T_HC3 = "t interval, HC3 errors"
     T_HC2 = "t interval, HC2 errors"
     NONE = "none"
@@ -76,7 +76,7 @@ def interval_method(design: Design, requested: str) -> tuple[Interval, str]:
         if len(counts) - alone > 1:
             rests += ", and is conservative; analysis.least_runs=2 leaves out such sizes"
         return Interval.T_HC2, _joined(rests, note)
-    return (Interval.T_SIZES if fewest >= SIZE_RUNS else Interval.T_CLOSER), note
+    return (Interval.T_SIZES if fewest >= SIZE_RUNS else Interval.T_BENT), note
 
 
 def mean_method(design: Design) -> tuple[Interval, str]:
@@ -121,12 +121,12 @@ def run_terms(method: Interval, design: Design, contrast: Array) -> RunTerms:
 
     T_SIZES and the bootstrap: residuals from the means of the sizes, each size with its own spread; T_SEEDS too, with
     seeds as clusters (CR2). T_HC3 and T_HC2: residuals from the line, which include the curve's distance from it.
-    T_CLOSER: those of T_HC3 and of T_SIZES, of which the closer count. Either are too wide where the other are not:
-    where the curve bends, or where one size of two runs has most of the variance, and with it one degree of freedom.
+    T_BENT: those of T_HC3, or of T_SIZES where the curves of a study bend, with degrees of freedom of all of its units:
+    of two runs a size, one unit hardly shows which of the two is right, or how few degrees the second has.
     """
-    if method == Interval.T_CLOSER:
-        own = run_terms(Interval.T_SIZES, design, contrast)
-        return replace(run_terms(Interval.T_HC3, design, contrast), second=own)
+    if method == Interval.T_BENT:
+        own = replace(run_terms(Interval.T_SIZES, design, contrast), together=True)
+        return replace(run_terms(Interval.T_HC3, design, contrast), second=own, together=True)
     x, size = design.x, design.size
     if method in (Interval.T_HC3, Interval.T_HC2):
         model = np.stack([np.ones(len(x)), x - x.mean()], axis=1)

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import t as student
 
 Array = npt.NDArray[np.floating]
 Numbers = npt.NDArray[np.intp]
+MOST_BENT = 1.2  # errors about a line over those of sizes, from which a curve counts as bent
 
 
 def cluster_weights(c: Array, size: Numbers, cluster: Numbers) -> Array:
@@ -30,19 +30,20 @@ class RunTerms:
     """Contributions of clusters of runs to a contrast c @ y: their squares add up to its variance over new runs.
 
     weights: (J, R), so that weights @ y are the contributions, small-sample correction included. stratum: (J,), of each
-    cluster; each stratum has a spread of its own. second: other terms of the same contrast; for each y those count
-    whose 95% limits are closer.
+    cluster; each stratum has a spread of its own. second: terms of the same contrast that count in place of these where
+    those of the line (these) show a bend: where their errors are more than MOST_BENT times those of the second.
+    together: whether the columns of y are units of one study, for which that and degrees of freedom are decided as one.
     """
 
     weights: Array
     stratum: Numbers
     second: RunTerms | None = None
+    together: bool = False
 
     def variance(self, y: Array) -> Array:
         """Return the (U,) variance of c @ y; y (R, U)."""
-        if self.second is None:
-            return np.asarray(((self.weights @ y) ** 2).sum(axis=0))
-        return np.where(self._closer(y), replace(self, second=None).variance(y), self.second.variance(y))
+        own = np.asarray(((self.weights @ y) ** 2).sum(axis=0))
+        return own if self.second is None else np.where(self._bent(y), self.second.variance(y), own)
 
     def correlation(self, other: RunTerms, a: Array, b: Array) -> Array:
         """Return the (U,) correlation of c @ a and d @ b, each (R, U); `other`: the terms of d by the same clusters.
@@ -54,15 +55,17 @@ class RunTerms:
         own = np.asarray(together / np.where(spread > 0, spread, np.inf))
         if self.second is None or other.second is None:
             return own
-        return np.where(other._closer(b), own, self.second.correlation(other.second, a, b))
+        return np.where(other._bent(b), self.second.correlation(other.second, a, b), own)
 
-    def _closer(self, y: Array) -> npt.NDArray[np.bool_]:
-        """True where the limits of these terms are closer than those of the second; (U,)."""
-        halves = []
-        for terms in (replace(self, second=None), self.second):
-            assert terms is not None
-            halves.append(student.ppf(0.975, terms.degrees(y)) * np.sqrt(terms.variance(y)))
-        return np.asarray(halves[0] <= halves[1])
+    def _bent(self, y: Array) -> npt.NDArray[np.bool_]:
+        """True where the second terms count; (U,)."""
+        assert self.second is not None
+        line, own = replace(self, second=None).variance(y), self.second.variance(y)
+        known = (line > 0) & (own > 0)
+        apart = np.log(np.where(known, line, 1) / np.where(known, own, 1)) / 2
+        if self.together and known.any():
+            apart = np.full(len(known), apart[known].mean())
+        return np.asarray(apart > np.log(MOST_BENT))
 
     def degrees(self, y: Array, correction: float = 0) -> Array:
         """Return the (U,) degrees of freedom of the variance; y (R, U), `correction` as in `satterthwaite`.
@@ -70,10 +73,13 @@ class RunTerms:
         Within a stratum those of Bell and McCaffrey 2002 for runs of equal spread (Imbens and Kolesar 2016, equation
         11): (sum of eigenvalues)^2 / sum of their squares of weights @ weights.T. Strata are added by Satterthwaite, to
         no more than equal spread would give: a stratum of two degrees or fewer often has an estimate near 0.
+
+        Of two runs a size, the share of each stratum in the variance is hardly known from one unit. `together`, without
+        second terms: it is that of all units, each weighted by the inverse of its standard error (docs/benchmarks.md).
         """
         if self.second is not None:
-            own = replace(self, second=None).degrees(y, correction)
-            return np.where(self._closer(y), own, self.second.degrees(y, correction))
+            own = replace(self, second=None, together=False).degrees(y, correction)
+            return np.where(self._bent(y), self.second.degrees(y, correction), own)
         squares = (self.weights @ y) ** 2
         variances, expected, free = [], [], []
         for s in np.unique(self.stratum):
@@ -86,7 +92,12 @@ class RunTerms:
             free.append(np.trace(products) ** 2 / (products**2).sum())
         degrees = np.asarray(free)[:, None]
         most = satterthwaite(np.asarray(expected)[:, None], degrees)
-        return np.asarray(np.minimum(satterthwaite(np.stack(variances), degrees, correction), most))
+        of_strata = np.stack(variances)
+        if self.together:
+            whole = np.sqrt(of_strata.sum(axis=0))
+            of_strata = np.divide(of_strata, whole, out=np.zeros_like(of_strata), where=whole > 0).sum(axis=1)[:, None]
+        own = np.minimum(satterthwaite(of_strata, degrees, correction), most)
+        return np.asarray(np.broadcast_to(own, (y.shape[1],)))
 
     @property
     def of_residuals(self) -> Array:
@@ -107,7 +118,7 @@ class RunTerms:
         joined = {int(apart[j]): int(self.stratum[shared[j]]) for j in range(others) if shared[j] >= 0}
         strata = np.asarray([joined.get(int(s), int(s)) for s in apart])
         second = None if self.second is None or other.second is None else self.second.minus(other.second, shared)
-        return RunTerms(weights, np.append(self.stratum, strata), second)
+        return RunTerms(weights, np.append(self.stratum, strata), second, self.together and other.together)
 
 
 def robust_terms(

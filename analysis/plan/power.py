@@ -104,7 +104,7 @@ def power_of(goal: str, effect: float, grid: Grid, spread: Spread, interval: str
     if method == Interval.NONE:
         return Power(np.nan, np.nan, np.nan, method.value, note)
     covariance = spread.covariance(grid)
-    terms = run_terms(method, grid.design, c)
+    terms = replace(run_terms(method, grid.design, c), together=False)  # errors are of studies, not of units
     normal = np.random.default_rng(0).normal(size=(len(c), DRAWS))
     errors = _root(covariance) @ normal
     deviation = float(np.sqrt(c @ covariance @ c))

@@ -1,4 +1,4 @@
-"""Coverage of the default 95% intervals in 43 designs of studies, by a simulator that shares no code with the analysis.
+"""Coverage of the default 95% intervals in 46 designs of studies, by a simulator that shares no code with the analysis.
 
     python tests/bench/designs.py [--studies N] [--resamples N] [--designs NAME ...] [--processes N] [--csv FILE]
 
@@ -75,6 +75,9 @@ DESIGNS = {
     "4x2 line, x5 at the largest": IndependentStudies((2,) * 4, spread=(S, S, S, L)),
     "4x2 line, x5 at both ends": IndependentStudies((2,) * 4, spread=(L, S, S, L)),
     "4x2 same texts, no difference": IndependentStudies((2,) * 4, gains=(1.0, 1.0), same_texts=True),
+    "4x2 line, x5 at the largest in q": IndependentStudies((2,) * 4, spread=(*[(S,) * 4] * 3, (S, S, L, L))),
+    "10x2 line": IndependentStudies((2,) * 10),
+    "10x2 late, x5 at the largest": IndependentStudies((2,) * 10, "late", (*[S] * 9, L), paradigms=LATE),
     "5,5,5,1 line, x5 at the largest": IndependentStudies((5, 5, 5, 1), spread=(S, S, S, L)),
     "1,5,5,5 line, x5 at the smallest": IndependentStudies((1, 5, 5, 5), spread=(L, S, S, S)),
     "5,5,5,1 line": IndependentStudies((5, 5, 5, 1)),

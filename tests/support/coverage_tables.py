@@ -174,6 +174,36 @@ def lone_runs() -> str:
     return "\n".join(lines)
 
 
+def two_runs() -> str:
+    """Return how often limits hold the truth with two runs a size, by how their errors are estimated."""
+    table = pd.read_csv(RESULTS / "two_runs.csv")
+    names = {
+        "in use": "in use", "HC3": "errors about the line (HC3)", "own degrees": "spread of each size, own degrees",
+        "pooled degrees": "spread of each size, pooled degrees", "closer": "for each unit the closer of HC3 and own",
+    }  # fmt: skip
+    design = ["sizes", "paradigms", "spread", "among", "curve"]
+    widths = table.pivot(index=design, columns="interval", values="width")
+    relative = widths.div(widths["in use"], axis=0)
+    lines = [
+        "| limits | spreads as in all paradigms | in every second one | width, line | little bent | late |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for name, text in names.items():
+        of = table[table["interval"] == name].groupby("among")
+        ends = [
+            f"{100 * low:.1f} to {100 * high:.1f}" for low, high in zip(of["low"].min(), of["high"].max(), strict=True)
+        ]
+        by_curve = relative[name].groupby("curve").mean()
+        cells = [*ends, *(f"{by_curve[curve]:.2f}" for curve in ("line", "little", "late"))]
+        lines.append(f"| {text} | {' | '.join(cells)} |")
+    designs = len(widths)
+    text = (
+        f"Per cent of {table['studies'].max():,} studies of each of {designs} designs, the lowest and the highest unit "
+        "and design; widths are medians over those in use, means over designs."
+    )
+    return "\n".join([*lines, "", wrapped(text)])
+
+
 def hierarchical_coverage() -> str:
     """Return how often intervals of the hierarchical model and default ones hold the truth, and how it sampled."""
     table = pd.read_csv(RESULTS / "hierarchical_coverage.csv")
@@ -222,6 +252,7 @@ COVERAGE_BLOCKS = {
     "coverage of reading times": reading_coverage,
     "coverage of designs": designs_coverage,
     "lone runs": lone_runs,
+    "two runs": two_runs,
     "coverage of new words": lexical_coverage,
     "coverage of the hierarchical model": hierarchical_coverage,
     "power of planned grids": planned_power,

@@ -31,17 +31,17 @@ class IndependentStudies:
     """Studies of one design.
 
     counts: runs of each size. gains: the two models' gains as multiples of those of `paradigms`. spread: deviation of
-    what a run adds (probits), at all sizes or at each. text: share of that variance that is the text's, not the
-    initialisation's. effects: distribution of what a run adds. same_texts: run i of a size has the same sample in both
-    models. nested: a seed's smaller samples are the beginnings of its larger ones, where a block has the same effect at
-    all sizes. overlap: share of the text that two samples of the largest size have in common, half at half the size;
-    blocks: their effects at different sizes are alike, or unrelated. paradigms: phenomenon, accuracy at the smallest
-    size, gain per doubling (of other curves: a ninth of the whole gain).
+    what a run adds (probits), at all sizes, at each, or at each in each paradigm. text: share of that variance that is
+    the text's, not the initialisation's. effects: distribution of what a run adds. same_texts: run i of a size has the
+    same sample in both models. nested: a seed's smaller samples are the beginnings of its larger ones, where a block
+    has the same effect at all sizes. overlap: share of the text that two samples of the largest size have in common,
+    half at half the size; blocks: their effects at different sizes are alike, or unrelated. paradigms: phenomenon,
+    accuracy at the smallest size, gain per doubling (of other curves: a ninth of the whole gain).
     """
 
     counts: tuple[int, ...]
     curve: str = "line"  # line | sigmoid | late | early
-    spread: tuple[float, ...] = (0.12,)
+    spread: tuple[float, ...] | tuple[tuple[float, ...], ...] = (0.12,)
     gains: tuple[float, float] = (1.0, 0.5)
     text: float = 0.5
     effects: str = NORMAL
@@ -73,8 +73,9 @@ class IndependentStudies:
 
     @cached_property
     def deviation(self) -> np.ndarray:
-        """(S,) deviation of what a run adds."""
-        return np.broadcast_to(np.asarray(self.spread, dtype=float), len(self.counts))
+        """(S, K) deviation of what a run adds."""
+        spread = np.asarray(self.spread, dtype=float)
+        return np.broadcast_to(spread if spread.ndim == 2 else spread[:, None], (len(self.counts), len(self.paradigms)))
 
     @cached_property
     def shares(self) -> np.ndarray:
@@ -100,13 +101,13 @@ class IndependentStudies:
         of_pairs = self.pair_sd**2 + (self.pair_slope_sd * (self.x - self.x.mean())) ** 2
         levels = np.empty((2, len(self.x), len(self.paradigms)))
         for m, s, k in np.ndindex(levels.shape):
-            accuracy, variance, deviation = self.expected(m)[s, k], of_pairs[s], self.deviation[s]
+            accuracy, variance, deviation = self.expected(m)[s, k], of_pairs[s], self.deviation[s, k]
             levels[m, s, k] = brentq(
                 lambda level, a=accuracy, v=variance, d=deviation: self.probability(level, v, d) - a, -12, 12
             )
         return levels
 
-    def probability(self, level: np.ndarray | float, variance: float, deviation: float) -> np.ndarray:
+    def probability(self, level: np.ndarray | float, variance: float, deviation: np.ndarray | float) -> np.ndarray:
         """Return P(correct) over new runs, and over what else adds a normal variable of some variance to the level."""
         if self.effects == NORMAL:
             return np.asarray(ndtr(level / np.sqrt(1 + variance + deviation**2)))
@@ -149,7 +150,7 @@ class IndependentStudies:
         if self.effects == TWO_VALUED:
             effects = own  # a sum of two such variables would have more values
         mixed = np.sqrt(0.5) * (effects[..., :1] + effects[..., 1:])
-        return np.asarray(self.deviation[self.size][:, None] * mixed)
+        return np.asarray(self.deviation[self.size] * mixed)
 
     def _values(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         return rng.standard_normal(shape) if self.effects == NORMAL else rng.choice((-1.0, 1.0), shape)
@@ -180,7 +181,10 @@ class IndependentStudies:
         of_size = pair + change * (self.x - self.x.mean())[:, None, None]  # (S, K, P)
         levels = self.levels[..., None] + of_size  # (2, S, K, P)
         true = np.stack([
-            np.stack([self.probability(levels[m, s], 0.0, self.deviation[s]).mean(axis=-1) for s in range(len(self.x))])
+            np.stack([
+                self.probability(levels[m, s], 0.0, deviation[:, None]).mean(axis=-1)
+                for s, deviation in enumerate(self.deviation)
+            ])
             for m in range(2)
         ])  # fmt: skip
         p = ndtr(levels[:, self.size] + self.run_effects(rng)[..., None])

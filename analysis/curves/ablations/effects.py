@@ -81,7 +81,7 @@ def contrast_of(design: Design, slope: bool = False) -> tuple[Interval, str, Arr
     Each size has its own spread from two runs on: HC3 takes how differences bend over sizes for spread.
     """
     method, note = interval_method(design, "t") if slope else mean_method(design)
-    method = Interval.T_SIZES if method == Interval.T_CLOSER else method
+    method = Interval.T_SIZES if method == Interval.T_BENT else method
     return method, note, design.contrast if slope else design.mean_weights
 
 

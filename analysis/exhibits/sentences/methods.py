@@ -148,9 +148,10 @@ _T_INTERVALS = {  # by whether samples are nested
     (Interval.T_SIZES, False): (
         "t intervals in which each size has the spread of its own runs (degrees of freedom by Satterthwaite)"
     ),
-    (Interval.T_CLOSER, False): (
-        "t intervals, each the closer of two, as some size has two runs: with HC3 errors about the line (degrees of "
-        "freedom of Bell and McCaffrey 2002), or with the spread of each size's own runs (Satterthwaite)"
+    (Interval.T_BENT, False): (
+        "t intervals with HC3 errors about the line (degrees of freedom of Bell and McCaffrey 2002) or, where curves "
+        "bend, with the spread of each size's own runs (Satterthwaite, of all paradigms together), as some size has "
+        "two runs"
     ),
     (Interval.T_HC2, False): (
         "t intervals with HC2 errors (degrees of freedom of Bell and McCaffrey 2002), as some size has one run"

@@ -44,7 +44,7 @@ def slope(of_clusters: Array, design: Design, over_sizes: bool) -> Estimate:
     `over_sizes`), which differs between the runs of a size, errors are those of residuals (HC3).
     """
     method, _ = interval_method(design, "t")
-    if over_sizes and method == Interval.T_CLOSER:
+    if over_sizes and method == Interval.T_BENT:
         method = Interval.T_SIZES
     elif not over_sizes and method != Interval.NONE:
         method = Interval.T_HC3 if (design.counts > 1).any() else Interval.T_HC2

@@ -1,15 +1,17 @@
 """Confidence bands of accuracies at a size, and the onsets that rest on them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import norm, t
 from statsmodels.stats.proportion import proportion_confint
 
-from analysis.config import CurvesConfig
+from analysis.config import KEEP, CurvesConfig
 from analysis.curves.fit import fit_curves, onset, spread_limits
 from analysis.curves.intervals import Interval
-from tests.support.closer_errors import closer
 from tests.support.judged_runs import judged_from, overall
+from tests.support.slope_errors import by_bend
 
 CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=400, seed=1)
 
@@ -60,7 +62,8 @@ def test_bands_at_the_ceiling_have_a_width():
     last = curves.accuracies.query("level == 'overall' and size == '4000'").iloc[0]
     low, high = proportion_confint(20, 20, 0.05, "wilson")
     np.testing.assert_allclose([last["low"], last["high"]], [low, high])
-    whole = overall(fit_curves(judged_from(np.ones(6), sizes, [1, 2] * 3, pairs=10), CONFIG))
+    keep = replace(CONFIG, cautioned_limits=KEEP)
+    whole = overall(fit_curves(judged_from(np.ones(6), sizes, [1, 2] * 3, pairs=10), keep))
     assert whole["low"] < 0 < whole["high"]  # nor a slope at the ceiling
 
 
@@ -86,15 +89,15 @@ def test_an_onset_needs_a_rising_curve_above_its_baseline():
     assert overall(fit_curves(rising, CONFIG, untrained))["onset_baseline"] == "chance"
 
 
-def test_bands_of_lines_have_the_closer_errors():
+def test_bands_of_lines_have_the_errors_of_each_place():
     """Two runs a size: errors of the line at each place by statsmodels, Student's limits."""
     sizes = np.repeat([1000, 2000, 4000, 8000], 2)
     accuracies = [0.5, 0.56, 0.58, 0.5, 0.62, 0.7, 0.7, 0.76]
     curves = fit_curves(judged_from(accuracies, sizes, [1, 2] * 4, pairs=1000), CONFIG)
     lines = curves.lines.query("level == 'overall'")
-    assert (curves.slopes["method"] == Interval.T_CLOSER.value).all()
+    assert (curves.slopes["method"] == Interval.T_BENT.value).all()
     assert (lines["words"].min(), lines["words"].max()) == pytest.approx((1000, 8000))
-    expected = np.array([closer(sizes, accuracies, at=np.log2(words)) for words in lines["words"]])
+    expected = np.concatenate([by_bend(sizes, [accuracies], at=np.log2(words)) for words in lines["words"]])
     half = t.ppf(0.975, expected[:, 2]) * expected[:, 1]
     np.testing.assert_allclose(lines["accuracy"], expected[:, 0])
     np.testing.assert_allclose(lines["high"], np.minimum(expected[:, 0] + half, 1))

@@ -206,7 +206,7 @@ def test_each_kind_of_curve_has_its_status_and_text(accuracies, people, status, 
     assert row["text"].startswith(text)
     assert list(row.index) == COLUMNS
     if status == ESTIMATED:
-        # Runs lie on the line, and HC3 limits are closer. By hand, of sizes at -3, -1, 1 and 3 with two runs each, .01
+        # Runs lie on the line, and HC3 limits count. By hand, of sizes at -3, -1, 1 and 3 with two runs each, .01
         # above and below the line: a residual counts (1 - h)^-2 times, which leaves mean and slope uncorrelated.
         c = np.repeat([-3.0, -1, 1, 3], 2)
         h = 1 / 8 + c**2 / 40

@@ -103,7 +103,7 @@ def test_the_effect_of_context_is_a_section():
 def test_coverage_is_shown_only_for_simulated_designs():
     sizes = np.repeat([1000, 2000, 4000, 8000], 2)
     runs = pd.DataFrame({"group": "g", "size": sizes, "sample_words": sizes, "seed": [1, 2] * 4, "nested": False})
-    slopes = pd.DataFrame({"group": ["g"], "method": [Interval.T_CLOSER]})
+    slopes = pd.DataFrame({"group": ["g"], "method": [Interval.T_BENT]})
     shown = coverage_exhibit([(runs, slopes)], 0.95).table
     assert set(coverage_for(runs, slopes)["runs"]) == {"2,2,2,2"}
     assert {"slope", "difference of slopes", "lack of fit"} <= set(shown["quantity"])
@@ -122,8 +122,8 @@ def test_coverage_is_that_of_the_intervals_shown():
     assert coverage_exhibit([(runs, slopes)], 0.8) is None
     assert coverage_exhibit([(runs, slopes.assign(method=Interval.T_SIZES))], 0.95) is None
     two = runs[runs["seed"] < 2]
-    both = [(runs, slopes), (two, slopes.assign(method=Interval.T_CLOSER))]
-    assert {Interval.BOOTSTRAP, Interval.T_CLOSER} <= set(coverage_exhibit(both, 0.95).table["interval"])
+    both = [(runs, slopes), (two, slopes.assign(method=Interval.T_BENT))]
+    assert {Interval.BOOTSTRAP, Interval.T_BENT} <= set(coverage_exhibit(both, 0.95).table["interval"])
 
 
 def test_only_policies_that_differ_in_context_are_compared(tmp_path):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import statsmodels.api as sm
-from scipy.stats import t as student
 
 
 def own_spreads(words, accuracies, at=None):
@@ -20,8 +19,16 @@ def own_spreads(words, accuracies, at=None):
     test = sm.OLS(accuracies, dummies).fit(cov_type="HC2").t_test(contrast)
     spread = np.array([accuracies[words == size].var(ddof=1) for size in sizes])
     parts, equal = contrast**2 * spread / counts, contrast**2 / counts
-    degrees, most = (of.sum() ** 2 / (of**2 / (counts - 1)).sum() for of in (parts, equal))
-    return test.effect[0], test.sd[0, 0], min(degrees, most)
+    return test.effect[0], test.sd[0, 0], pooled_degrees([parts], equal, counts - 1)
+
+
+def pooled_degrees(parts, equal, free):
+    """Return degrees of freedom of all units of a study together; `parts`: for each the variances that sizes add.
+
+    Parts count by the inverse of their unit's standard error. `equal`: parts at equal spreads; `free`: of each size.
+    """
+    together = sum(np.asarray(of) / np.sqrt(np.sum(of)) for of in parts)
+    return min(of.sum() ** 2 / (of**2 / free).sum() for of in (together, np.asarray(equal)))
 
 
 def hc3(words, accuracies, at=None):
@@ -40,7 +47,10 @@ def hc3(words, accuracies, at=None):
     return wanted @ fit.params, error, np.trace(form) ** 2 / np.trace(form @ form)
 
 
-def closer(words, accuracies, at=None):
-    """Return the one of the two whose 95% limits are closer."""
-    both = [own_spreads(words, accuracies, at), hc3(words, accuracies, at)]
-    return min(both, key=lambda one: one[1] * student.ppf(0.975, one[2]))
+def by_bend(words, units, at=None):
+    """Return estimate, error and degrees of each unit's accuracies, (U, 3): HC3's, or where curves bend own spreads.
+
+    They bend where errors about the line are on (geometric) average more than 1.2 times those of sizes' own spreads.
+    """
+    line, own = (np.array([method(words, of, at) for of in units]) for method in (hc3, own_spreads))
+    return line if np.log(line[:, 1] / own[:, 1]).mean() <= np.log(1.2) else own
