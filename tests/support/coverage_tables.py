@@ -185,7 +185,7 @@ def two_runs() -> str:
     widths = table.pivot(index=design, columns="interval", values="width")
     relative = widths.div(widths["in use"], axis=0)
     lines = [
-        "| limits | spreads as in all paradigms | in every second one | width, line | little bent | late |",
+        "| limits | spreads the same in all paradigms | in every second one | width, line | bent a little | late |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     for name, text in names.items():
