@@ -101,7 +101,7 @@ def compare_groups(judged: Judgements, groups: tuple[str, str], units: Units, co
     shared = same_draws(runs.iloc[rows[0]], runs.iloc[rows[1]], fits)
     columns = slope_difference(a, b, config, shared)
     notes = "; ".join(f"{fit.group}: {fit.note}" for fit in fits if fit.note)
-    methods = " / ".join(dict.fromkeys(fit.method for fit in fits))
+    methods = " / ".join(dict.fromkeys(fit.method.rule for fit in fits))
     paired = bool((shared >= 0).any())
     draws = [{*_draws(runs.iloc[of])} - {None} for of in rows]
     pairs = len(draws[0] & draws[1]) if paired else 0
@@ -152,6 +152,9 @@ def slope_difference(a: GroupFit, b: GroupFit, config: CurvesConfig, shared: Num
         none = np.full(len(difference), np.nan)
         return columns | dict.fromkeys([*P_VALUES, "low", "high", "low_new_pairs", "high_new_pairs"], none)
     both_y = np.concatenate([a.y, b.y])
+    methods = {a.method, b.method}
+    if methods == {Interval.T_HC3, Interval.T_POOLED}:  # the curves of one group bend
+        a, b = (replace(fit, method=Interval.T_POOLED) for fit in (a, b))
     of_a, of_b = (run_terms(fit.method, fit.design, fit.design.contrast) for fit in (a, b))
     terms = of_a.minus(of_b, shared)
     floor = a.errors.floor + b.errors.floor
@@ -252,6 +255,7 @@ def mean_error(design: Design, weights: Array, change: Array, units: Units) -> t
     if method == Interval.NONE:
         none = np.full(units.weights.shape[1], np.nan)
         return none, none, note
+    method = Interval.T_POOLED if method == Interval.T_BENT else method  # how a mean bends does not matter
     y = paradigm_accuracies(change, units.bounds) @ units.weights
     variance, degrees, *_ = contrast_variance(method, weights, y, change, design, units)
     return np.sqrt(variance), degrees, note

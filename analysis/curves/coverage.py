@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.curves.designs import OVERLAP_LIMIT, design_of
+from analysis.curves.intervals import Interval
 
 FILE = Path(__file__).parents[1] / "results" / "coverage.csv"
 DESIGN = ["design", "runs", "samples", "pairs"]  # columns that name a design: runs of each size, from the smallest
@@ -26,7 +27,7 @@ def coverage_for(runs: pd.DataFrame, slopes: pd.DataFrame) -> pd.DataFrame:
     """
     with (files("analysis") / "results" / "coverage.csv").open(encoding="utf-8") as file:
         table = pd.read_csv(file, dtype={"runs": str})
-    methods = slopes.drop_duplicates("group").set_index("group")["method"]
+    methods = slopes.drop_duplicates("group").set_index("group")["method"].map(lambda name: Interval(name).rule)
     studied = set()
     for group, of_group in runs.groupby("group", sort=False):
         design = design_of(of_group)

@@ -24,6 +24,7 @@ from analysis.curves.intervals import (
     interval_method,
     judgement_floor,
     lack_of_fit,
+    of_curves,
     plausible,
     resampled_accuracies,
     resampled_runs,
@@ -71,6 +72,7 @@ def fit_group(
     method, note = interval_method(design, interval)
     if by is not None and Interval.NONE not in (method, other := interval_method(by, interval)[0]):
         method = other
+    method = of_curves(method, design, y)
     line = fit_lines(design.x, y, design.weights)
     errors = contrast_errors(method, design.contrast, y, outcome, design, units)
     return GroupFit(group, outcome, design, units, method, note, y, line, errors)

@@ -5,6 +5,8 @@ shows how often intervals cover the truth. Regressions of statsmodels and bootst
 and know no floor, no CR2 and no crossed factors.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
@@ -39,16 +41,23 @@ class Interval(StrEnum):
     RUN_BOOTSTRAP = "bootstrap over runs"  # the same, where judgements of single pairs are not known
     T_SIZES = "t interval, spread of each size"
     T_SEEDS = "t interval on slopes of seeds"
-    T_BENT = "t interval, HC3 or, of bent curves, spread of each size"
+    T_BENT = "t interval, HC3 or, of bent curves, spread of each size"  # the next or the one after it: `of_curves`
     T_HC3 = "t interval, HC3 errors"
+    T_POOLED = "t interval, spread of each size, pooled degrees of freedom"
     T_HC2 = "t interval, HC2 errors"
     NONE = "none"
+
+    @property
+    def rule(self) -> Interval:
+        """The interval that a design alone chooses (`interval_method`)."""
+        return Interval.T_BENT if self in (Interval.T_HC3, Interval.T_POOLED) else self
 
 
 NOTHING_VARIES = "runs do not differ, and the number of pairs is not known: no interval"
 ONE_TRAINING = "checkpoints of one training depend on each other: a trajectory, without an interval, a test or a rank"
 BOOTSTRAP_RUNS = 5  # runs at each size from which the crossed bootstrap is used
 SIZE_RUNS = 3  # runs at each size from which each size's own spread is used alone
+MOST_BENT = 1.2  # errors about a line over those of sizes, from which curves of two runs a size count as bent
 ROUNDING = 1e-24  # variance of a sum of accuracies below which it is that of floating-point numbers
 LEAST_PLAUSIBLE = 0.05  # quantile of estimates of the variance by single judgements below which one is raised
 CHUNK = 16_000_000  # numbers held at once while pairs are resampled
@@ -121,12 +130,8 @@ def run_terms(method: Interval, design: Design, contrast: Array) -> RunTerms:
 
     T_SIZES and the bootstrap: residuals from the means of the sizes, each size with its own spread; T_SEEDS too, with
     seeds as clusters (CR2). T_HC3 and T_HC2: residuals from the line, which include the curve's distance from it.
-    T_BENT: those of T_HC3, or of T_SIZES where the curves of a study bend, with degrees of freedom of all of its units:
-    of two runs a size, one unit hardly shows which of the two is right, or how few degrees the second has.
+    T_POOLED: those of T_SIZES, but degrees of freedom are of all units of a study together (`RunTerms.degrees`).
     """
-    if method == Interval.T_BENT:
-        own = replace(run_terms(Interval.T_SIZES, design, contrast), together=True)
-        return replace(run_terms(Interval.T_HC3, design, contrast), second=own, together=True)
     x, size = design.x, design.size
     if method in (Interval.T_HC3, Interval.T_HC2):
         model = np.stack([np.ones(len(x)), x - x.mean()], axis=1)
@@ -134,7 +139,24 @@ def run_terms(method: Interval, design: Design, contrast: Array) -> RunTerms:
     else:
         model = (size[:, None] == np.arange(size.max() + 1)).astype(np.float64)
         stratum = design.stratum
-    return robust_terms(contrast, model, design.weights, design.cluster, stratum, method == Interval.T_HC3)
+    terms = robust_terms(contrast, model, design.weights, design.cluster, stratum, method == Interval.T_HC3)
+    return replace(terms, pooled=method == Interval.T_POOLED)
+
+
+def of_curves(method: Interval, design: Design, y: Array) -> Interval:
+    """Return the interval of a study's slopes; y (R, U) of all of its units. Another than T_BENT stays as it is.
+
+    Of two runs a size one unit hardly shows how far its runs lie apart. Errors about the line (HC3) rest on all runs,
+    but take a bend of the curve for spread: each size's own spread counts where, summed over units, errors about the
+    line are more than MOST_BENT times as large. By construction they are with two sizes or three.
+    """
+    if method != Interval.T_BENT:
+        return method
+    line, own = (
+        float(np.sqrt(run_terms(of, design, design.contrast).variance(y)).sum())
+        for of in (Interval.T_HC3, Interval.T_POOLED)
+    )
+    return Interval.T_HC3 if line <= MOST_BENT * own else Interval.T_POOLED
 
 
 def resampled_runs(strata: Numbers, resamples: int, rng: np.random.Generator) -> Array:
@@ -320,7 +342,7 @@ def with_pairs(runs: Array, degrees: Array, pairs: Array, free: Array) -> tuple[
 
 def run_limits(line: Line, y: Array, design: Design, confidence: float) -> tuple[Array, Array]:
     """Return the limits over new runs of the slopes of any (R, U) y, without the floor of accuracies."""
-    method, _ = interval_method(design, "t")
+    method = of_curves(interval_method(design, "t")[0], design, y)
     if method == Interval.NONE:
         none = np.full(y.shape[1], np.nan)
         return none, none

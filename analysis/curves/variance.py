@@ -7,14 +7,13 @@ estimates it, and is subtracted once (Searle, Casella and McCulloch 1992, sectio
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.floating]
 Numbers = npt.NDArray[np.intp]
-MOST_BENT = 1.2  # errors about a line over those of sizes, from which a curve counts as bent
 
 
 def cluster_weights(c: Array, size: Numbers, cluster: Numbers) -> Array:
@@ -30,42 +29,26 @@ class RunTerms:
     """Contributions of clusters of runs to a contrast c @ y: their squares add up to its variance over new runs.
 
     weights: (J, R), so that weights @ y are the contributions, small-sample correction included. stratum: (J,), of each
-    cluster; each stratum has a spread of its own. second: terms of the same contrast that count in place of these where
-    those of the line (these) show a bend: where their errors are more than MOST_BENT times those of the second.
-    together: whether the columns of y are units of one study, for which that and degrees of freedom are decided as one.
+    cluster; each stratum has a spread of its own. pooled: whether the columns of y are units of one study, whose
+    degrees of freedom are estimated together (`degrees`).
     """
 
     weights: Array
     stratum: Numbers
-    second: RunTerms | None = None
-    together: bool = False
+    pooled: bool = False
 
     def variance(self, y: Array) -> Array:
         """Return the (U,) variance of c @ y; y (R, U)."""
-        own = np.asarray(((self.weights @ y) ** 2).sum(axis=0))
-        return own if self.second is None else np.where(self._bent(y), self.second.variance(y), own)
+        return np.asarray(((self.weights @ y) ** 2).sum(axis=0))
 
     def correlation(self, other: RunTerms, a: Array, b: Array) -> Array:
         """Return the (U,) correlation of c @ a and d @ b, each (R, U); `other`: the terms of d by the same clusters.
 
-        0 where one does not vary. Of two terms those that count for d @ b.
+        0 where one does not vary.
         """
         together = ((self.weights @ a) * (other.weights @ b)).sum(axis=0)
         spread = np.sqrt(((self.weights @ a) ** 2).sum(axis=0) * ((other.weights @ b) ** 2).sum(axis=0))
-        own = np.asarray(together / np.where(spread > 0, spread, np.inf))
-        if self.second is None or other.second is None:
-            return own
-        return np.where(other._bent(b), self.second.correlation(other.second, a, b), own)
-
-    def _bent(self, y: Array) -> npt.NDArray[np.bool_]:
-        """True where the second terms count; (U,)."""
-        assert self.second is not None
-        line, own = replace(self, second=None).variance(y), self.second.variance(y)
-        known = (line > 0) & (own > 0)
-        apart = np.log(np.where(known, line, 1) / np.where(known, own, 1)) / 2
-        if self.together and known.any():
-            apart = np.full(len(known), apart[known].mean())
-        return np.asarray(apart > np.log(MOST_BENT))
+        return np.asarray(together / np.where(spread > 0, spread, np.inf))
 
     def degrees(self, y: Array, correction: float = 0) -> Array:
         """Return the (U,) degrees of freedom of the variance; y (R, U), `correction` as in `satterthwaite`.
@@ -74,12 +57,9 @@ class RunTerms:
         11): (sum of eigenvalues)^2 / sum of their squares of weights @ weights.T. Strata are added by Satterthwaite, to
         no more than equal spread would give: a stratum of two degrees or fewer often has an estimate near 0.
 
-        Of two runs a size, the share of each stratum in the variance is hardly known from one unit. `together`, without
-        second terms: it is that of all units, each weighted by the inverse of its standard error (docs/benchmarks.md).
+        Of two runs a size, the share of each stratum in the variance is hardly known from one unit. `pooled`: it is
+        that of all units, each weighted by the inverse of its standard error (docs/benchmarks.md).
         """
-        if self.second is not None:
-            own = replace(self, second=None, together=False).degrees(y, correction)
-            return np.where(self._bent(y), self.second.degrees(y, correction), own)
         squares = (self.weights @ y) ** 2
         variances, expected, free = [], [], []
         for s in np.unique(self.stratum):
@@ -93,16 +73,11 @@ class RunTerms:
         degrees = np.asarray(free)[:, None]
         most = satterthwaite(np.asarray(expected)[:, None], degrees)
         of_strata = np.stack(variances)
-        if self.together:
-            whole = np.sqrt(of_strata.sum(axis=0))
-            of_strata = np.divide(of_strata, whole, out=np.zeros_like(of_strata), where=whole > 0).sum(axis=1)[:, None]
+        if self.pooled:
+            error = np.sqrt(of_strata.sum(axis=0))
+            of_strata = np.divide(of_strata, error, out=np.zeros_like(of_strata), where=error > 0).sum(axis=1)[:, None]
         own = np.minimum(satterthwaite(of_strata, degrees, correction), most)
         return np.asarray(np.broadcast_to(own, (y.shape[1],)))
-
-    @property
-    def of_residuals(self) -> Array:
-        """(J, R) weights of all contributions, of the second terms, too."""
-        return self.weights if self.second is None else np.concatenate([self.weights, self.second.weights])
 
     def minus(self, other: RunTerms, shared: Numbers) -> RunTerms:
         """Return the terms of the difference of two groups' contrasts, those of this group first.
@@ -117,8 +92,7 @@ class RunTerms:
         apart = other.stratum + self.stratum.max() + 1
         joined = {int(apart[j]): int(self.stratum[shared[j]]) for j in range(others) if shared[j] >= 0}
         strata = np.asarray([joined.get(int(s), int(s)) for s in apart])
-        second = None if self.second is None or other.second is None else self.second.minus(other.second, shared)
-        return RunTerms(weights, np.append(self.stratum, strata), second, self.together and other.together)
+        return RunTerms(weights, np.append(self.stratum, strata), self.pooled and other.pooled)
 
 
 def robust_terms(

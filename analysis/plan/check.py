@@ -17,6 +17,7 @@ from analysis.curves.units import Units, units_of
 from analysis.curves.variance import Array
 from analysis.curves.words_to_people import line_reaches, slope_quantile
 from analysis.plan.config import ABLATION, DIFFERENCE, PEOPLE, SLOPE
+from analysis.plan.errors import COMMON, MOST_UNITS
 from analysis.plan.grids import Grid
 from analysis.plan.power import Spread
 from analysis.simulation.studies import SimulatedRuns, pair_deviation, sensitivity
@@ -40,7 +41,11 @@ def lines_of(goal: str, effect: float, grid: Grid, spread: Spread) -> Array:
 
 @dataclass(frozen=True)
 class Check:
-    """Simulated studies of a grid. All pairs are of one paradigm, as a mean over equal paradigms is one over pairs."""
+    """Simulated studies of a grid.
+
+    All pairs are of one paradigm, as a mean over equal paradigms is one over pairs; of several with two runs a size,
+    whose units the analysis judges together (analysis/plan/errors.py).
+    """
 
     goal: str
     effect: float
@@ -50,8 +55,15 @@ class Check:
 
     @cached_property
     def units(self) -> Units:
-        pairs = [str(i) for i in range(self.spread.paradigms * self.grid.pairs)]
-        return units_of(pd.DataFrame({"phenomenon": "all", "paradigm": "all", "pair_id": pairs}))
+        pairs = np.arange(self.spread.paradigms * self.grid.pairs)
+        paradigms = np.sort(pairs % self.paradigms).astype(str)
+        return units_of(pd.DataFrame({"phenomenon": "all", "paradigm": paradigms, "pair_id": pairs.astype(str)}))
+
+    @cached_property
+    def paradigms(self) -> int:
+        """How many are simulated."""
+        together = self.grid.seeds == 2 and not self.grid.nested and self.goal != ABLATION
+        return min(self.spread.paradigms, MOST_UNITS) if together else 1
 
     @cached_property
     def groups(self) -> list[SimulatedRuns]:
@@ -63,12 +75,15 @@ class Check:
         lines = lines_of(self.goal, self.effect, self.grid, self.spread)
         closest = min(CLOSEST, (1 - float(np.ptp(lines))) / 2)
         lines = lines + np.clip(0, closest - lines.min(), 1 - closest - lines.max())
-        x, share, nothing = np.asarray(self.grid.x), 1 / len(lines), np.zeros(len(self.grid.x))
+        x, share = np.asarray(self.grid.x), 1 / len(lines)
         pair_sd = pair_deviation(lines.ravel(), share * self.spread.judgement)
         run_sd = np.sqrt(share * self.spread.run_variance(x))
+        alike = COMMON if self.paradigms > 1 else 1.0
+        common, own = np.sqrt(np.array([alike, 1 - alike]) / (alike + (1 - alike) / self.paradigms))
         return [
             SimulatedRuns(
-                self.grid.design, self.units, line[:, None], run_sd / sensitivity(line, pair_sd), nothing, pair_sd,
+                self.grid.design, self.units, np.tile(line[:, None], self.paradigms),
+                common * run_sd / sensitivity(line, pair_sd), own * run_sd / sensitivity(line, pair_sd), pair_sd,
                 seed_share=self.spread.seed_share,
             )
             for line in lines

@@ -18,10 +18,11 @@ from scipy.stats import t as student
 
 from analysis.curves.ablations.effects import contrast_of, degrees_correction
 from analysis.curves.designs import Design
-from analysis.curves.intervals import Interval, interval_method, plausible, run_terms
-from analysis.curves.variance import Array, RunTerms
+from analysis.curves.intervals import Interval, interval_method, plausible
+from analysis.curves.variance import Array
 from analysis.curves.words_to_people import fieller
 from analysis.plan.config import ABLATION, DIFFERENCE, PEOPLE
+from analysis.plan.errors import Errors
 from analysis.plan.grids import Grid
 from analysis.simulation.spreads import Trend
 
@@ -104,18 +105,16 @@ def power_of(goal: str, effect: float, grid: Grid, spread: Spread, interval: str
     if method == Interval.NONE:
         return Power(np.nan, np.nan, np.nan, method.value, note)
     covariance = spread.covariance(grid)
-    terms = replace(run_terms(method, grid.design, c), together=False)  # errors are of studies, not of units
-    normal = np.random.default_rng(0).normal(size=(len(c), DRAWS))
-    errors = _root(covariance) @ normal
+    errors = Errors.drawn(grid.design, method, covariance, spread.paradigms, DRAWS)
     deviation = float(np.sqrt(c @ covariance @ c))
-    degrees = terms.degrees(errors, degrees_correction(grid.design) if goal == ABLATION else 0)
+    degrees = errors.degrees(c, degrees_correction(grid.design) if goal == ABLATION else 0)
     floor = floor_of(goal, grid, spread, c)
     if goal == PEOPLE:
-        power = _near_people(effect, grid, spread, terms, errors, (degrees, floor), confidence)
+        power = _near_people(effect, grid, spread, errors, (degrees, floor), confidence)
     else:
-        half = half_width(terms.variance(errors), degrees, floor, confidence)
-        shift, rest = _given_residuals(terms, c, covariance)
-        mean = shift @ errors
+        half = half_width(errors.variance(c), degrees, floor, confidence)
+        shift, rest = _given_residuals(errors.residuals(c), c, covariance)
+        mean = shift @ errors.values
         power = float((ndtr((abs(effect) + mean - half) / rest) + ndtr((-abs(effect) - mean - half) / rest)).mean())
     return Power(power, deviation, float(np.median(degrees)), method.value, note)
 
@@ -148,18 +147,13 @@ def floor_of(goal: str, grid: Grid, spread: Spread, c: Array) -> float:
     return float((c**2).sum() * judgement / (spread.paradigms * grid.pairs))
 
 
-def _root(covariance: Array) -> Array:
-    """Return a square root of a covariance, which may be singular."""
-    values, vectors = np.linalg.eigh(covariance)
-    return np.asarray(vectors * np.sqrt(np.maximum(values, 0)))
-
-
-def _given_residuals(terms: RunTerms, c: Array, covariance: Array) -> tuple[Array, float]:
+def _given_residuals(weights: Array, c: Array, covariance: Array) -> tuple[Array, float]:
     """Return (R,) weights of errors, the mean of c @ errors given the residuals, and its deviation then.
+
+    weights: (J, R), those of the residuals.
 
     The mean is 0 where the estimate and the residuals are independent, as with residuals from the means of sizes.
     """
-    weights = terms.of_residuals
     of_residuals = weights @ covariance @ weights.T
     gain = c @ covariance @ weights.T @ np.linalg.pinv(of_residuals, rcond=1e-10, hermitian=True)
     rest = float(c @ covariance @ c - gain @ of_residuals @ gain)
@@ -167,22 +161,20 @@ def _given_residuals(terms: RunTerms, c: Array, covariance: Array) -> tuple[Arra
 
 
 def _near_people(
-    factor: float, grid: Grid, spread: Spread, terms: RunTerms, errors: Array, of_slope: tuple[Array, float],
-    confidence: float,
-) -> float:  # fmt: skip
+    factor: float, grid: Grid, spread: Spread, errors: Errors, of_slope: tuple[Array, float], confidence: float
+) -> float:
     """Return how often Fieller's limits of the words to people are within a factor of their estimate."""
     design, (degrees, floor) = grid.design, of_slope
-    mean_terms = run_terms(chosen_interval("slope", design, "t")[0], design, design.mean_weights)
     ratio = float((design.mean_weights**2).sum() / (design.contrast**2).sum())
     quantile = np.asarray(student.ppf(0.5 + confidence / 2, degrees))
-    slope_variance, mean_variance = terms.variance(errors), mean_terms.variance(errors)
-    correlation = mean_terms.correlation(terms, errors, errors)
+    slope_variance, mean_variance = errors.variance(design.contrast), errors.variance(design.mean_weights)
+    correlation = errors.correlation(design.mean_weights, design.contrast)
     slope_variance = plausible(slope_variance, degrees, np.asarray(floor))
     mean_variance = plausible(mean_variance, degrees, np.asarray(ratio * floor))
     rng = np.random.default_rng(1)
-    people = spread.people + spread.people_error * rng.normal(size=errors.shape[1])
-    slope = spread.gain + design.contrast @ errors
-    level = spread.accuracy + spread.gain * (design.centre - spread.x) + design.mean_weights @ errors
+    people = spread.people + spread.people_error * rng.normal(size=DRAWS)
+    slope = spread.gain + design.contrast @ errors.values
+    level = spread.accuracy + spread.gain * (design.centre - spread.x) + design.mean_weights @ errors.values
     covariance = -correlation * np.sqrt(slope_variance * mean_variance)
     variances = (np.asarray(spread.people_error**2 + mean_variance), np.asarray(slope_variance), covariance)
     low, high, bounded = fieller(people - level, slope, variances, quantile)

@@ -179,7 +179,7 @@ def _limits(
     """Yield the limits of one simulated study with their truths."""
     units = like.units
     for fit, table in fitted_slopes(study, units, config):
-        runs, method = like.groups[fit.group], str(table["method"].iloc[0])
+        runs, method = like.groups[fit.group], Interval(table["method"].iloc[0]).rule.value
         for question, suffix, truth in ((THESE, "", expected[fit.group]), (NEW, "_new_pairs", runs.expected)):
             if len(runs.at) > 1:
                 low, high = (table[f"{end}{suffix}"].to_numpy() for end in ("low", "high"))

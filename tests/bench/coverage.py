@@ -136,8 +136,8 @@ def slopes(draw: Draw) -> Iterator[Limits]:
         generator = np.random.default_rng([config.seed, 0])
         resampled = resampled_accuracies(draw.outcome, draw.units.bounds, config.resamples, generator)
     limits = slope_limits(fit, config, resampled)
-    yield Limits("slope", THESE, fit.method, limits[0], limits[1], truth)
-    yield Limits("slope", NEW, fit.method, limits[2], limits[3], cell.slope_new_pairs)
+    yield Limits("slope", THESE, fit.method.rule, limits[0], limits[1], truth)
+    yield Limits("slope", NEW, fit.method.rule, limits[2], limits[3], cell.slope_new_pairs)
     for method in {Interval.T_SIZES, Interval.T_HC3, Interval.T_HC2} - {fit.method}:
         if (cell.design.counts > 1).all() or method == Interval.T_HC3:
             terms = run_terms(method, cell.design, cell.design.contrast)
@@ -174,9 +174,9 @@ def differences(draw: Draw) -> Iterator[Limits]:
         fit, outcome, expected = draw.another_study(other, runs)
         limits = slope_difference(draw.fit, fit, draw.config, pairing)
         truth = cell.slope_of(draw.expected) - cell.slope_of(expected)
-        yield Limits(name, THESE, fit.method, limits["low"], limits["high"], truth)
+        yield Limits(name, THESE, fit.method.rule, limits["low"], limits["high"], truth)
         truth = cell.slope_new_pairs - other.slope_new_pairs
-        yield Limits(name, NEW, fit.method, limits["low_new_pairs"], limits["high_new_pairs"], truth)
+        yield Limits(name, NEW, fit.method.rule, limits["low_new_pairs"], limits["high_new_pairs"], truth)
     for runs in OTHER_RUNS.get(draw.design, []):
         yield unequal_runs(draw, replace(cell, seeds=runs))
     if not design.nested and not cell.overlap:
@@ -186,7 +186,7 @@ def differences(draw: Draw) -> Iterator[Limits]:
         change = fit_group("change", outcome - draw.outcome, design, units, draw.config.interval)
         ends = t_limits(change.line.slope, change.errors.runs, change.errors.degrees, draw.config.confidence)
         truth = cell.slope_of(expected) - cell.slope_of(draw.expected)
-        yield Limits("matched slopes", THESE, change.method, *ends, truth)
+        yield Limits("matched slopes", THESE, change.method.rule, *ends, truth)
 
 
 def unequal_runs(draw: Draw, other: SimulatedJudgements) -> Limits:
@@ -200,7 +200,7 @@ def unequal_runs(draw: Draw, other: SimulatedJudgements) -> Limits:
     limits = slope_difference(first, second, draw.config, apart)
     truth = draw.cell.slope_of(draw.expected) - other.slope_of(expected)
     name = f"difference, same model of {counts_text(other.design.counts)} runs"
-    return Limits(name, THESE, second.method, limits["low"], limits["high"], truth)
+    return Limits(name, THESE, second.method.rule, limits["low"], limits["high"], truth)
 
 
 def bands(draw: Draw) -> Iterator[Limits]:

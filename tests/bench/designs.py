@@ -166,7 +166,7 @@ class Limits:
         limits = {("slope", question): (slope[2 * i], slope[2 * i + 1]) for i, question in enumerate(QUESTIONS)}
         for question, (low, high) in QUESTIONS.items():
             limits["difference", question] = (difference[low], difference[high])
-        return a.method, limits, {"slope": cautions(a), "difference": difference_cautions(a, b)}
+        return a.method.rule, limits, {"slope": cautions(a), "difference": difference_cautions(a, b)}
 
 
 def simulate(name: str, studies: int, config: CurvesConfig = CONFIG, seed: int = 1) -> pd.DataFrame:

@@ -13,7 +13,6 @@ of each unit's spreads or of those of all units; for each unit the closer of the
 import argparse
 import sys
 from collections import defaultdict
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from scipy.stats import t as student
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from analysis.curves.designs import Design
-from analysis.curves.intervals import Interval, run_terms
+from analysis.curves.intervals import Interval, of_curves, run_terms
 from analysis.curves.variance import RunTerms
 from pairscale.files import write_text
 
@@ -42,11 +41,8 @@ def design_of(sizes: int) -> Design:
 
 
 def terms_of(design: Design) -> dict[str, RunTerms]:
-    own = run_terms(Interval.T_SIZES, design, design.contrast)
-    return {
-        IN_USE: run_terms(Interval.T_BENT, design, design.contrast),
-        LINE: run_terms(Interval.T_HC3, design, design.contrast), OWN: own, POOLED: replace(own, together=True),
-    }  # fmt: skip
+    methods = {LINE: Interval.T_HC3, OWN: Interval.T_SIZES, POOLED: Interval.T_POOLED}
+    return {name: run_terms(method, design, design.contrast) for name, method in methods.items()}
 
 
 def simulate(design: Design, deviation: np.ndarray, bend: float, studies: int) -> pd.DataFrame:
@@ -62,6 +58,7 @@ def simulate(design: Design, deviation: np.ndarray, bend: float, studies: int) -
         half = {
             name: student.ppf(0.5 + LEVEL / 2, of.degrees(y)) * np.sqrt(of.variance(y)) for name, of in terms.items()
         }
+        half[IN_USE] = half[LINE if of_curves(Interval.T_BENT, design, y) == Interval.T_HC3 else POOLED]
         half[CLOSER] = np.minimum(half[OWN], half[LINE])
         for name, limits in half.items():
             held[name].append(np.abs(design.contrast @ y - truth) <= limits)

@@ -47,10 +47,10 @@ def hc3(words, accuracies, at=None):
     return wanted @ fit.params, error, np.trace(form) ** 2 / np.trace(form @ form)
 
 
-def by_bend(words, units, at=None):
-    """Return estimate, error and degrees of each unit's accuracies, (U, 3): HC3's, or where curves bend own spreads.
+def by_bend(words, units):
+    """Return the function that gives the errors of a study: HC3's, or where its curves bend those of sizes' own spreads.
 
-    They bend where errors about the line are on (geometric) average more than 1.2 times those of sizes' own spreads.
+    They bend where errors about the line, summed over units, are more than 1.2 times those of own spreads.
     """
-    line, own = (np.array([method(words, of, at) for of in units]) for method in (hc3, own_spreads))
-    return line if np.log(line[:, 1] / own[:, 1]).mean() <= np.log(1.2) else own
+    line, own = (sum(method(words, of)[1] for of in units) for method in (hc3, own_spreads))
+    return hc3 if line <= 1.2 * own else own_spreads

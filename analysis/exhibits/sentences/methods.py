@@ -7,7 +7,7 @@ import pandas as pd
 from analysis.config import CurvesConfig
 from analysis.curves.designs import Design, design_of
 from analysis.curves.fit import ALL_PAIRS, CHANCE_BASELINE, UNK_FREE, Curves
-from analysis.curves.intervals import Interval
+from analysis.curves.intervals import MOST_BENT, Interval
 from analysis.curves.p_values import ALPHA
 from analysis.curves.words_to_people import published_people
 from analysis.exhibits.sentences.curves import FEW_PAIRS, TIE_COUNTS, TIE_LIMIT, UNK_LIMIT, joined, plural
@@ -148,10 +148,14 @@ _T_INTERVALS = {  # by whether samples are nested
     (Interval.T_SIZES, False): (
         "t intervals in which each size has the spread of its own runs (degrees of freedom by Satterthwaite)"
     ),
-    (Interval.T_BENT, False): (
-        "t intervals with HC3 errors about the line (degrees of freedom of Bell and McCaffrey 2002) or, where curves "
-        "bend, with the spread of each size's own runs (Satterthwaite, of all paradigms together), as some size has "
-        "two runs"
+    (Interval.T_HC3, False): (
+        "t intervals with HC3 errors about the line (degrees of freedom of Bell and McCaffrey 2002), as some size has "
+        f"two runs and errors about the line are at most {MOST_BENT} times those of sizes' own spreads"
+    ),
+    (Interval.T_POOLED, False): (
+        "t intervals in which each size has the spread of its own runs (degrees of freedom by Satterthwaite, from the "
+        f"spreads of all paradigms together), as some size has two runs and errors about the line are over {MOST_BENT} "
+        "times as large"
     ),
     (Interval.T_HC2, False): (
         "t intervals with HC2 errors (degrees of freedom of Bell and McCaffrey 2002), as some size has one run"

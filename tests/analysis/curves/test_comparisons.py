@@ -62,24 +62,24 @@ def test_two_nested_sizes_give_welchs_test_of_the_seeds_differences():
 @pytest.mark.parametrize("bend", [0.0, 0.3])
 def test_two_lines_of_two_runs_a_size_are_compared(bend):
     """Variances by statsmodels added, degrees of freedom by Satterthwaite; of bent curves those of all units."""
-    sizes = np.repeat(1000 * 2 ** np.arange(6), 2)
-    spread = np.tile([-0.06, 0.06], 6) * np.repeat([1, 0.5, 0.8, 0.7, 0.9, 0.6], 2)
-    bent = 0.4 + 0.05 * np.log2(sizes / 1000) + spread + bend * (sizes == 32000)
+    sizes = np.repeat(1000 * 2 ** np.arange(8), 2)
+    spread = np.tile([-0.06, 0.06], 8) * np.repeat([1, 0.5, 0.8, 0.7, 0.9, 0.6, 0.8, 0.7], 2)
+    bent = 0.4 + 0.04 * np.log2(sizes / 1000) + spread + bend * (sizes == 32000)
     judged = judged_groups({"a": (bent, sizes), "b": (0.5 + spread[::-1] / 3, sizes)})
     row = overall_difference(judged)
     assert row["method"] == Interval.T_BENT
-    means = [judged.outcome[of].mean(axis=1, dtype=float) for of in (slice(0, 12), slice(12, 24))]
+    means = [judged.outcome[of].mean(axis=1, dtype=float) for of in (slice(0, 16), slice(16, 32))]
     method = own_spreads if bend else hc3
     (a, error_a, free_a), (b, error_b, free_b) = (method(sizes, y) for y in means)
     error = np.hypot(error_a, error_b)
     # Each size of each group adds s^2 / 2 times the square of its weight in the slope, with one degree.
-    paradigms = judged.outcome.reshape(24, 2, -1).mean(axis=2, dtype=float).T
+    paradigms = judged.outcome.reshape(32, 2, -1).mean(axis=2, dtype=float).T
     units = [paradigms.mean(axis=0), *paradigms, *paradigms]
-    equal = np.tile((np.arange(6) - 2.5) ** 2 / 17.5**2, 2)
-    parts = [equal * y.reshape(12, 2).var(axis=1, ddof=1) / 2 for y in units]
+    equal = np.tile((np.arange(8) - 3.5) ** 2 / 42**2, 2)
+    parts = [equal * y.reshape(16, 2).var(axis=1, ddof=1) / 2 for y in units]
     degrees = error**4 / (error_a**4 / free_a + error_b**4 / free_b)
     if bend:
-        degrees = pooled_degrees(parts, equal, np.ones(12))
+        degrees = pooled_degrees(parts, equal, np.ones(16))
     half = student.ppf(0.975, degrees) * error
     assert row["difference"] == pytest.approx(a - b)
     expected = [a - b - half, a - b + half, 2 * student.sf(abs(a - b) / error, degrees)]

@@ -115,7 +115,7 @@ def test_with_three_runs_a_size_slopes_use_each_sizes_spread(runs):
 def test_with_two_runs_a_size_errors_are_about_the_line_or_of_a_bent_curve_those_of_sizes(runs, more, by):
     sizes, seeds, accuracies = noisy_runs(runs, more)
     row = overall(fit_curves(judged_from(accuracies, sizes, seeds), CONFIG))
-    assert row["method"] == Interval.T_BENT
+    assert row["method"] == (Interval.T_POOLED if more else Interval.T_HC3)
     apart = hc3(sizes, accuracies)[1] / own_spreads(sizes, accuracies)[1]
     assert apart > 1.25 if more else apart < 1.15
     np.testing.assert_allclose(row[["slope", "low", "high"]].astype(float), limits_by(by, sizes, accuracies), rtol=1e-6)
@@ -126,7 +126,7 @@ def test_with_two_runs_a_size_degrees_of_bent_curves_are_of_all_units_together()
     sizes = np.repeat([1000, 2000, 4000], [2, 3, 2])
     judged = judged_groups({"a": ([0.5, 0.6, 0.1, 0.12, 0.11, 0.7, 0.9], sizes)}, pairs=400)
     table = fit_curves(judged, CONFIG).slopes
-    assert set(table["method"]) == {Interval.T_BENT}
+    assert set(table["method"]) == {Interval.T_POOLED}
     paradigms = judged.outcome.reshape(7, 2, 400).mean(axis=2, dtype=float).T
     units = [paradigms.mean(axis=0), *paradigms, *paradigms]
     parts = np.array([[y[sizes == size].var(ddof=1) / 8 for size in (1000, 4000)] for y in units])
@@ -265,7 +265,7 @@ def test_the_same_seed_gives_the_same_numbers():
         ([1000, 2000, 4000], [1, 1, 1], Interval.T_HC2, "one run a size"),
         ([1000, 1000, 2000, 4000], [1, 2, 1, 1], Interval.T_HC2, "one run at 2 of 3 sizes"),
         ([1000, 1000, 2000], [1, 2, 1], Interval.NONE, "one run at one of two sizes"),
-        ([1000, 1000, 2000, 2000], [1, 2, 1, 2], Interval.T_BENT, ""),
+        ([1000, 1000, 2000, 2000], [1, 2, 1, 2], Interval.T_POOLED, ""),
     ],
 )
 def test_few_runs_limit_the_interval_method_and_get_a_note(sizes, seeds, method, note):

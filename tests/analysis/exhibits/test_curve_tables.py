@@ -122,7 +122,7 @@ def test_coverage_is_that_of_the_intervals_shown():
     assert coverage_exhibit([(runs, slopes)], 0.8) is None
     assert coverage_exhibit([(runs, slopes.assign(method=Interval.T_SIZES))], 0.95) is None
     two = runs[runs["seed"] < 2]
-    both = [(runs, slopes), (two, slopes.assign(method=Interval.T_BENT))]
+    both = [(runs, slopes), (two, slopes.assign(method=Interval.T_POOLED))]
     assert {Interval.BOOTSTRAP, Interval.T_BENT} <= set(coverage_exhibit(both, 0.95).table["interval"])
 
 

@@ -60,7 +60,7 @@ def test_slopes_are_those_of_the_accuracies(tmp_path, name):
     by_hand = np.polyfit(np.log2([SIZES[size] for size, _ in whole.index]), whole, 1)[0]
     assert curves.loc["overall", "slope"] == pytest.approx(by_hand)
     assert curves["low_new_pairs"].isna().all()
-    assert curves.loc["overall", "method"] == Interval.T_BENT
+    assert curves.loc["overall", "method"] == Interval.T_POOLED
     assert study.name == "results"
 
 

@@ -92,7 +92,7 @@ def test_curves_from_w_and_b_equal_those_of_the_files(tracked_study, ties):
     assert judged.policies == expected.policies
     assert judged.share(judged.unk) == pytest.approx(expected.unk.mean(axis=1))
     curves = fit_curves(judged, CONFIG)
-    assert set(curves.slopes["method"]) == {Interval.T_BENT}
+    assert set(curves.slopes["method"]) == {Interval.T_POOLED}
     assert set(curves.slopes["pairs"]) == {ALL_PAIRS}
     assert_same_for_these_pairs(curves, fit_curves(of_paradigms(expected), CONFIG))
 
