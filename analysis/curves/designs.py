@@ -146,3 +146,25 @@ def sample_digests(runs: pd.DataFrame) -> list[str | None]:
         for manifest in (runs["manifest"] if "manifest" in runs else [None] * len(runs))
     ]
     return [str(sample["digest"]) if sample.get("digest") else None for sample in samples]
+
+
+@dataclass(frozen=True)
+class Line:
+    """Least-squares lines through (R,) x and (R, U) y; each field is (U,)."""
+
+    slope: Array
+    intercept: Array
+    r2: Array  # NaN where x has two values or fewer, or where y does not vary
+
+
+def fit_lines(x: Array, y: Array, weights: Array | None = None) -> Line:
+    """Fit each column of `y` on `x` by weighted least squares; `weights` (R,), None: equal. All NaN for a single x."""
+    weights = np.ones(len(x)) if weights is None else weights
+    c = slope_weights(x, weights[None])[0]
+    share = weights / weights.sum()
+    slope = c @ y
+    intercept = share @ y - slope * (share @ x)
+    residual = share @ (y - intercept - np.outer(x, slope)) ** 2
+    total = share @ (y - share @ y) ** 2
+    r2 = 1 - residual / np.where(total > 1e-24, total, np.nan)
+    return Line(slope, intercept, r2 if len(np.unique(x)) > 2 else np.full(y.shape[1], np.nan))

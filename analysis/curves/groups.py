@@ -9,17 +9,24 @@ import numpy.typing as npt
 import pandas as pd
 
 from analysis.config import CONSERVATIVE, KEEP, LEAVE_OUT, CurvesConfig
-from analysis.curves.designs import Design, design_of, is_trajectory, shares_text, sizes_of_few, slope_weights
+from analysis.curves.designs import (
+    Design,
+    Line,
+    design_of,
+    fit_lines,
+    is_trajectory,
+    shares_text,
+    sizes_of_few,
+    slope_weights,
+)
 from analysis.curves.intervals import (
     NOTHING_VARIES,
     Errors,
     Interval,
-    Line,
     at_least,
     bootstrap_limits,
     contrast_errors,
     contrast_variance,
-    fit_lines,
     hidden_variance,
     interval_method,
     judgement_floor,
@@ -201,7 +208,7 @@ def cautions_left(
     """
     rough = np.char.startswith(reasons, ROUGH)
     left = {KEEP: np.zeros_like(rough), CONSERVATIVE: rough, LEAVE_OUT: reasons != ""}[config.cautioned_limits]
-    why = np.char.add(np.char.add(f"{NO_INTERVAL}limits would be ", reasons), f" ({HOW_TO_KEEP})")
+    why = np.char.add(np.char.add(f"{NO_INTERVAL}limits would be ", reasons), f"; {HOW_TO_KEEP}")
     return np.where(left, "", reasons), np.where(left, why, "")
 
 
@@ -224,11 +231,12 @@ def slope_columns(fit: GroupFit, config: CurvesConfig, new_pairs: Array | None) 
     floor = np.stack([judgement_floor(fit.outcome, c, design.size, fit.units) for c in contrasts])
     note = np.where(np.isnan(fit.errors.runs) & (fit.errors.floor == 0), NOTHING_VARIES, fit.note)
     caution, left_out = cautions_left(cautions(fit), config)
+    bent = np.where(left_out == "", lack_of_fit(fit.method, fit.y, design, floor), np.nan)
     limits = [np.where(left_out != "", np.nan, of) for of in limits]
     table = fit.units.table.assign(
         group=fit.group, runs=len(design.x), sizes=sizes, slope=line.slope, intercept=line.intercept,
         r2=line.r2, low=limits[0], high=limits[1], low_new_pairs=limits[2], high_new_pairs=limits[3],
-        method=method.value, lack_of_fit=lack_of_fit(fit.method, fit.y, design, floor),
+        method=method.value, lack_of_fit=bent,
         note=np.where(left_out == "", note, left_out), caution=caution,
         rank=np.nan, rank_low=np.nan, rank_high=np.nan,
     )  # fmt: skip
@@ -236,7 +244,7 @@ def slope_columns(fit: GroupFit, config: CurvesConfig, new_pairs: Array | None) 
     if sizes > 2 and not design.trajectory:
         table.loc[phenomena, "rank"] = table.loc[phenomena, "slope"].rank(ascending=False, method="min")
         if fit.method != Interval.NONE:
-            ends = rank_limits(fit, phenomena, config.confidence)
+            ends = rank_limits(fit, phenomena, config.confidence, left_out == "")
             table.loc[phenomena, ["rank_low", "rank_high"]] = ends.T.astype(float)
             table.loc[phenomena & (left_out != ""), ["rank_low", "rank_high"]] = np.nan
     return table
@@ -266,16 +274,20 @@ def fitted_lines(fit: GroupFit, confidence: float, known: npt.NDArray[np.bool_])
     return pd.concat(parts, ignore_index=True)
 
 
-def rank_limits(fit: GroupFit, units: npt.NDArray[np.bool_], confidence: float) -> Numbers:
+def rank_limits(
+    fit: GroupFit, units: npt.NDArray[np.bool_], confidence: float, known: npt.NDArray[np.bool_] | None = None
+) -> Numbers:
     """Return simultaneous limits of the ranks of slopes, (2, units); 1 is the steepest. `units`: a (U,) mask.
 
     Every two slopes are compared, paired by run, p values corrected by Holm's method. A slope's least rank is 1 more
     than the number of significantly steeper slopes; its greatest is the number of slopes less the shallower ones
-    (Mogstad, Romano, Shaikh and Wilhelm 2024, section 3; Klein, Wright and Wieczorek 2020).
+    (Mogstad, Romano, Shaikh and Wilhelm 2024, section 3; Klein, Wright and Wieczorek 2020). `known`: (U,) whether a
+    slope has limits; others are compared with none, and may have any rank.
     """
     slope, floor, y, design = fit.line.slope[units], fit.errors.floor[units], fit.y[:, units], fit.design
     count = len(slope)
-    first, second = np.array(list(combinations(range(count), 2)), dtype=np.intp).reshape(-1, 2).T
+    compared = np.arange(count) if known is None else np.flatnonzero(known[units])
+    first, second = np.array(list(combinations(compared, 2)), dtype=np.intp).reshape(-1, 2).T
     difference, apart = slope[first] - slope[second], y[:, first] - y[:, second]
     terms = run_terms(fit.method, design, design.contrast)
     degrees = terms.degrees(apart)

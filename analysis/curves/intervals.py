@@ -17,7 +17,7 @@ from scipy.stats import chi2, norm
 from scipy.stats import f as f_distribution
 from scipy.stats import t as student
 
-from analysis.curves.designs import SAME_TEXT, Design, same_text, shares_text, slope_weights
+from analysis.curves.designs import SAME_TEXT, Design, Line, same_text, shares_text
 from analysis.curves.units import Units
 from analysis.curves.variance import (
     Array,
@@ -189,28 +189,6 @@ def resampled_accuracies(
             counts = np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float32)
             means[first : first + rows, :, k] = counts @ judged / n
     return means
-
-
-@dataclass(frozen=True)
-class Line:
-    """Least-squares lines through (R,) x and (R, U) y; each field is (U,)."""
-
-    slope: Array
-    intercept: Array
-    r2: Array  # NaN where x has two values or fewer, or where y does not vary
-
-
-def fit_lines(x: Array, y: Array, weights: Array | None = None) -> Line:
-    """Fit each column of `y` on `x` by weighted least squares; `weights` (R,), None: equal. All NaN for a single x."""
-    weights = np.ones(len(x)) if weights is None else weights
-    c = slope_weights(x, weights[None])[0]
-    share = weights / weights.sum()
-    slope = c @ y
-    intercept = share @ y - slope * (share @ x)
-    residual = share @ (y - intercept - np.outer(x, slope)) ** 2
-    total = share @ (y - share @ y) ** 2
-    r2 = 1 - residual / np.where(total > 1e-24, total, np.nan)
-    return Line(slope, intercept, r2 if len(np.unique(x)) > 2 else np.full(y.shape[1], np.nan))
 
 
 def t_limits(estimate: Array, error: Array, degrees: Array, confidence: float) -> tuple[Array, Array]:

@@ -17,9 +17,8 @@ from scipy.optimize import least_squares
 from scipy.special import expit, logit
 from statsmodels.tools import eval_measures
 
-from analysis.curves.designs import Design
+from analysis.curves.designs import Design, fit_lines
 from analysis.curves.groups import fit_groups
-from analysis.curves.intervals import fit_lines
 from analysis.curves.units import units_of
 from analysis.curves.variance import Array
 from analysis.study.judgements import Judgements

@@ -17,7 +17,7 @@ from scipy.stats import t as student
 
 from analysis.config import CurvesConfig
 from analysis.curves.designs import shares_text
-from analysis.curves.groups import GroupFit, fit_groups, slope_limits
+from analysis.curves.groups import GroupFit, cautions, cautions_left, fit_groups, slope_limits
 from analysis.curves.intervals import Interval, contrast_variance, run_terms
 from analysis.curves.shapes import LINE, MIN_SIZES, Fit, fit_shape, preferred, shapes_for
 from analysis.curves.units import units_of
@@ -171,11 +171,11 @@ def words_to_people(judged: Judgements, config: CurvesConfig, people: pd.DataFra
     known = {(row["level"], row["name"]): (row["accuracy"], row["error"]) for row in rows_of_people}
     rows = []
     for fit in fit_groups(judged, units, config.interval):
-        design = fit.design
+        design, (_, left_out) = fit.design, cautions_left(cautions(fit), config)
         has_shapes = len(design.counts) >= MIN_SIZES and not design.trajectory
-        for u, row in _from_lines(fit, known, config).items():
+        for u, row in _from_lines(fit, known, config, left_out).items():
             rows.append({"group": fit.group, **row})
-            if not has_shapes:
+            if not has_shapes or left_out[u]:
                 continue
             at, error = row["people"], row["people_error"]
             dependent = "those of a seed share their text" if design.nested else shares_text(design)
@@ -188,9 +188,12 @@ def words_to_people(judged: Judgements, config: CurvesConfig, people: pd.DataFra
 
 
 def _from_lines(
-    fit: GroupFit, known: dict[tuple[str, str], tuple[float, float]], config: CurvesConfig
+    fit: GroupFit,
+    known: dict[tuple[str, str], tuple[float, float]],
+    config: CurvesConfig,
+    left_out: npt.NDArray[np.str_],
 ) -> dict[int, dict[str, Any]]:
-    """Return the rows of the line, by the number of the unit."""
+    """Return the rows of the line, by the number of the unit; left_out: why slopes have no limits (`cautions_left`)."""
     x, last, slope = fit.design.x, fit.design.last, fit.line.slope
     keys = [(unit["level"], unit["name"]) for unit in fit.units.table.to_dict("records")]
     accuracy, error = (np.array([known.get(key, (math.nan, math.nan))[i] for key in keys]) for i in (0, 1))
@@ -215,9 +218,9 @@ def _from_lines(
                 [math.nan, math.nan],
                 ["two sizes: no curve to continue"],
             )
-        elif math.isnan(fit.errors.runs[u]):
+        elif math.isnan(fit.errors.runs[u]) or left_out[u]:
             status, limits = REACHED if fitted >= accuracy[u] else NO_ESTIMATE, [math.nan, math.nan]
-            note.append(fit.note)
+            note.append(str(left_out[u]) or fit.note)
         elif fitted >= accuracy[u] and (bounded[u] or above[u]):
             status = REACHED
             if not (bounded[u] and slope[u] > 0):

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from analysis.curves.designs import design_of
-from analysis.curves.intervals import fit_lines, run_limits
+from analysis.curves.designs import design_of, fit_lines
+from analysis.curves.intervals import run_limits
 
 
 def perplexity_curves(runs: pd.DataFrame, confidence: float) -> pd.DataFrame:

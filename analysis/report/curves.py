@@ -119,7 +119,13 @@ def _paradigms(section: Section, report: Report) -> Exhibit:
     table = slope_table(section.curves, level="paradigm")
     table = table[table["level"] == "paradigm"].assign(rank=float("nan"))
     what = "Slopes" if slope_name(table) == "slope" else "Differences"
-    about = " ".join(["The same for each paradigm, a set of pairs made alike.", *sentences.rough_limits(table)])
+    about = " ".join(
+        [
+            "The same for each paradigm, a set of pairs made alike.",
+            *sentences.rough_limits(table),
+            *sentences.without_limits(table),
+        ]
+    )
     takeaways = [
         (str(group), _directions(rows, report.confidence))
         for group, rows in table.groupby("group", sort=False)
@@ -131,13 +137,12 @@ def _paradigms(section: Section, report: Report) -> Exhibit:
 
 def _directions(rows: pd.DataFrame, confidence: float) -> str:
     """Count the paradigms that rise and fall; `rows`: of one curve in a `slope_table`."""
+    known = rows[rows["low"].notna()]
     rise, fall = int((rows["low"] > 0).sum()), int((rows["high"] < 0).sum())
+    of = sentences.plural(len(known), "paradigm") + (" with an interval" if len(known) < len(rows) else "")
     two = slope_name(rows) != "slope"
     up, down = ("is higher at the larger size", "lower") if two else ("rises", "falls")
-    return (
-        f"accuracy {up} in {rise} of {sentences.plural(len(rows), 'paradigm')} and {down} in {fall} "
-        f"(by {confidence:.0%} intervals, {UNCORRECTED})."
-    )
+    return f"accuracy {up} in {rise} of {of} and {down} in {fall} (by {confidence:.0%} intervals, {UNCORRECTED})."
 
 
 def _extremes(section: Section) -> list[tuple[str, str]]:

@@ -14,7 +14,7 @@ from analysis.exhibits.exhibit import Cell, Exhibit, existing
 from analysis.exhibits.figures.curves import MARGIN
 from analysis.exhibits.figures.dots import Dots, numbers, reference
 from analysis.exhibits.figures.style import Chart, Frame, signed_axis
-from analysis.exhibits.sentences.curves import cautions_explained, plural, rough_limits
+from analysis.exhibits.sentences.curves import cautions_explained, plural, rough_limits, without_limits
 from analysis.exhibits.tables.text import (
     decimal_text,
     interval_text,
@@ -134,7 +134,8 @@ def _differences(rows: pd.DataFrame, confidence: float) -> Exhibit | None:
         f"Differences between the {what} (accuracy per doubling of the text) of every two curves or, where studies are "
         "compared, of every two curves of different studies, over the sizes that both have."
     )
-    about = " ".join([about, *rough_limits(rows.assign(pair=pair), "pair")])
+    named = rows.assign(pair=pair)
+    about = " ".join([about, *rough_limits(named, "pair"), *without_limits(named, "pair")])
     alpha = f"{ALPHA:g}".removeprefix("0")
     definitions = {
         f"{confidence:.0%} interval": "For new samples of text and new initialisations, on these pairs.",

@@ -18,10 +18,10 @@ import pandas as pd
 
 from analysis.config import CurvesConfig
 from analysis.curves.comparisons import compare_groups
-from analysis.curves.designs import Design, design_of, is_trajectory, sample_digests, sizes_of, slope_weights
+from analysis.curves.designs import Design, design_of, fit_lines, is_trajectory, sample_digests, sizes_of, slope_weights
 from analysis.curves.fit import inverse_trials, spread_limits
 from analysis.curves.groups import GroupFit, fitted_slopes, rows_of
-from analysis.curves.intervals import Interval, fit_lines
+from analysis.curves.intervals import Interval
 from analysis.curves.p_values import ALPHA
 from analysis.curves.units import Units, paradigm_accuracies, units_of
 from analysis.curves.variance import Array

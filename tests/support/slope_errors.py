@@ -48,7 +48,7 @@ def hc3(words, accuracies, at=None):
 
 
 def by_bend(words, units):
-    """Return the function that gives the errors of a study: HC3's, or where its curves bend those of sizes' own spreads.
+    """Return the function of a study's errors: HC3's, or where its curves bend those of sizes' own spreads.
 
     They bend where errors about the line, summed over units, are more than 1.2 times those of own spreads.
     """

@@ -3,9 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from analysis.curves.designs import design_of
+from analysis.curves.designs import design_of, fit_lines
 from analysis.curves.groups import rows_of
-from analysis.curves.intervals import fit_lines
 from analysis.curves.units import paradigm_accuracies, units_of
 from analysis.study.faulty import faulty_mask
 from analysis.study.judgements import Judgements

@@ -30,7 +30,7 @@ from scipy.stats import t as student
 from analysis.config import CurvesConfig
 from analysis.curves.ablations.effects import estimate
 from analysis.curves.fit import wilson_limits
-from analysis.curves.groups import fit_groups
+from analysis.curves.groups import cautions, cautions_left, fit_groups
 from analysis.curves.intervals import Errors, at_least, t_limits, with_pairs
 from analysis.curves.units import Units, units_of
 from analysis.curves.variance import Array, Numbers, pair_variance, satterthwaite, weighted_squares
@@ -129,6 +129,7 @@ def new_word_table(judged: Judgements, related: Sequence[Related], config: Curve
         largest, outcome = estimate(fit.outcome[at], fit.design.of(at), units), fit.outcome.astype(np.float64)
         these = t_limits(fit.line.slope, fit.errors.runs, fit.errors.degrees, config.confidence)
         columns: dict[str, Array] = {}
+        _, left_out = cautions_left(cautions(fit), config)
         for prefix, value, errors, values in (
             ("", largest.value, largest.errors, outcome[at].mean(axis=0)),
             ("slope_", fit.line.slope, fit.errors, fit.design.contrast @ outcome),
@@ -138,7 +139,8 @@ def new_word_table(judged: Judgements, related: Sequence[Related], config: Curve
             pairs = limits(value, errors.both, errors.degrees_both, config.confidence)
             pairs = at_least(pairs, these) if prefix else pairs
             further = at_least(limits(value, *new, config.confidence), pairs)
-            for what, (low, high) in (("pairs", pairs), ("words", further)):
+            for what, ends in (("pairs", pairs), ("words", further)):
+                low, high = (np.where(left_out != "", np.nan, end) for end in ends) if prefix else ends
                 columns |= {f"{prefix}low_{what}": low, f"{prefix}high_{what}": high}
             columns[f"{prefix}ratio"] = new[0] / np.where(errors.both > 0, errors.both, np.nan)
         table = units.table.assign(group=fit.group, accuracy=largest.value, slope=fit.line.slope, **columns)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from analysis.config import CONSERVATIVE
 from analysis.curves.designs import OVERLAP_LIMIT, SAME_TEXT, design_of
-from analysis.curves.groups import FEW, ROUGH
+from analysis.curves.groups import FEW, NO_INTERVAL, ROUGH
 from analysis.exhibits.tables.slopes import architecture
 from analysis.exhibits.tables.text import accuracy_text, title
 from analysis.study.collect import OF_TEXT, PIECES
@@ -124,6 +124,15 @@ def rough_limits(table: pd.DataFrame, curve: str = "group") -> list[str]:
     return [
         f"{name}: limits of {_of_units(of, table, name, curve)} are rough: {FEW}."
         for name, of in rough.groupby(curve, sort=False)
+    ]
+
+
+def without_limits(table: pd.DataFrame, curve: str = "group") -> list[str]:
+    """Say which units have no limits although runs give them, and why; arguments as for `rough_limits`."""
+    left_out = table[table["note"].str.startswith(NO_INTERVAL)]
+    return [
+        f"{name}, {_of_units(of, table, name, curve)}: {note}."
+        for (name, note), of in left_out.groupby([curve, "note"], sort=False)
     ]
 
 

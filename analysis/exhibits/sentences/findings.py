@@ -13,6 +13,7 @@ from scipy.stats import pearsonr
 
 from analysis.curves.fit import ALL_PAIRS, UNK_FREE, Curves
 from analysis.curves.groups import NO_INTERVAL
+from analysis.curves.intervals import Interval
 from analysis.curves.p_values import ALPHA
 from analysis.exhibits.sentences.curves import in_text, joined, plural, span
 from analysis.exhibits.tables.text import accuracy_text, direction, interval_text, slope_text, supported_digits
@@ -191,7 +192,8 @@ def _by_direction(phenomena: pd.DataFrame, verbs: tuple[str, str], interval: str
         which += " with an interval" if more else ""
         return [f"{_not_shown(flat['runs'].max(), 'change')} in {which}{_named(flat)}{by}", *more]
     (verb, rows), *other = directed
-    parts = [f"Accuracy {verb} in {len(rows)} of {plural(len(known), 'phenomenon')}{_named(rows)}"]
+    of = plural(len(known), "phenomenon") + (" with an interval" if more else "")
+    parts = [f"Accuracy {verb} in {len(rows)} of {of}{_named(rows)}"]
     parts += [f"it {verb} in {len(rows)}{_named(rows)}" for verb, rows in other]
     if len(flat):
         others = "one" if len(flat) == 1 else len(flat)
@@ -258,7 +260,7 @@ def correlation(slopes: pd.DataFrame, confidence: float) -> list[Finding]:
     `slopes`: Curves.slopes.
     """
     slopes = slopes[(slopes["pairs"] == ALL_PAIRS) & (slopes["level"] == "phenomenon")]
-    phenomena = slopes[(slopes["sizes"] > 2) & slopes["low"].notna()]
+    phenomena = slopes[(slopes["sizes"] > 2) & (slopes["method"] != Interval.NONE)]
     wide = phenomena.pivot(index="name", columns="group", values="slope").dropna()
     if wide.shape[1] != 2 or len(wide) < LEAST_NAMES or not (wide.std() > 0).all():
         return []

@@ -91,7 +91,7 @@ def test_limits_that_are_left_out():
     leave_out = replace(CONFIG, cautioned_limits=CONSERVATIVE)
     kept, left = (fit_curves(judged, config) for config in (CONFIG, leave_out))
     few, whole = left.slopes[left.slopes["group"] == "a"], left.slopes[left.slopes["group"] == "b"]
-    assert set(few["note"]) == {f"no interval, as limits would be {FEW_LIMITS} ({HOW_TO_KEEP})"}
+    assert set(few["note"]) == {f"no interval, as limits would be {FEW_LIMITS}; {HOW_TO_KEEP}"}
     assert few[["low", "high", "low_new_pairs", "high_new_pairs", "rank_low"]].isna().all(axis=None)
     assert kept.slopes.loc[kept.slopes["group"] == "a", "low"].notna().all()
     assert (few["slope"] == kept.slopes.loc[few.index, "slope"]).all()

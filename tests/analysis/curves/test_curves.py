@@ -11,12 +11,11 @@ from scipy.stats import t as student
 from statsmodels.stats.anova import anova_lm
 
 from analysis.config import CurvesConfig
-from analysis.curves.designs import Design, slope_weights
+from analysis.curves.designs import Design, fit_lines, slope_weights
 from analysis.curves.fit import ALL_PAIRS, UNK_FREE, fit_curves
 from analysis.curves.intervals import (
     Interval,
     bootstrap_limits,
-    fit_lines,
     interval_method,
     resampled_accuracies,
     resampled_runs,

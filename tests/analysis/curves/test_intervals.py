@@ -15,12 +15,11 @@ from scipy.stats import t as student
 from statsmodels.stats.anova import anova_lm
 
 from analysis.config import CurvesConfig
-from analysis.curves.designs import Design, slope_weights
+from analysis.curves.designs import Design, fit_lines, slope_weights
 from analysis.curves.groups import fit_group, rank_limits, slope_limits
 from analysis.curves.intervals import (
     Interval,
     at_least,
-    fit_lines,
     plausible,
     resampled_accuracies,
     resampled_runs,
