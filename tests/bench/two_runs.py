@@ -23,7 +23,7 @@ from scipy.stats import t as student
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from analysis.curves.designs import Design
-from analysis.curves.intervals import Interval, of_curves, run_terms
+from analysis.curves.intervals import MOST_BENT, Interval, run_terms
 from analysis.curves.variance import RunTerms
 from pairscale.files import write_text
 
@@ -58,7 +58,8 @@ def simulate(design: Design, deviation: np.ndarray, bend: float, studies: int) -
         half = {
             name: student.ppf(0.5 + LEVEL / 2, of.degrees(y)) * np.sqrt(of.variance(y)) for name, of in terms.items()
         }
-        half[IN_USE] = half[LINE if of_curves(Interval.T_BENT, design, y) == Interval.T_HC3 else POOLED]
+        line, own = (np.sqrt(terms[name].variance(y)).sum() for name in (LINE, POOLED))
+        half[IN_USE] = half[LINE if line <= MOST_BENT * own else POOLED]  # as analysis.curves.intervals.of_curves
         half[CLOSER] = np.minimum(half[OWN], half[LINE])
         for name, limits in half.items():
             held[name].append(np.abs(design.contrast @ y - truth) <= limits)
@@ -87,7 +88,7 @@ def table(studies: int) -> pd.DataFrame:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--studies", type=int, default=4000)
+    parser.add_argument("--studies", type=int, default=2000)
     parser.add_argument("--csv", type=Path, default=FILE)
     arguments = parser.parse_args()
     rows = table(arguments.studies)
