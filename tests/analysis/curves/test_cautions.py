@@ -9,10 +9,11 @@ import pytest
 from analysis.config import CAUTIONED, CONSERVATIVE, KEEP, LEAVE_OUT, CurvesConfig
 from analysis.curves.comparisons import compare_slopes
 from analysis.curves.fit import fit_curves
-from analysis.curves.groups import FEW, HOW_TO_KEEP, LONE, ROUGH, fitted_slopes
+from analysis.curves.groups import FEW, HOW_TO_KEEP, LONE, NO_INTERVAL, ROUGH, fitted_slopes
 from analysis.curves.intervals import NOTHING_VARIES
 from analysis.curves.units import units_of
-from analysis.exhibits.sentences.curves import cautions_explained, rough_limits, slope_notes
+from analysis.curves.words_to_people import words_to_people
+from analysis.exhibits.sentences.curves import cautions_explained, rough_limits, slope_notes, without_limits
 from tests.support.judged_runs import judged_from, judged_groups
 
 CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=50, seed=1, cautioned_limits=KEEP)
@@ -176,3 +177,38 @@ def test_no_interval_where_nothing_varies_and_the_number_of_pairs_is_not_known(a
     differences = compare_slopes(both, CONFIG)
     assert differences[["low", "p", "p_equivalent"]].isna().all(axis=None)
     assert set(differences["note"]) == {NOTHING_VARIES}
+
+
+def test_ranks_and_words_to_people_know_the_limits_that_are_left_out():
+    """p is near its ceiling: q is compared with r alone, and the words at which p reaches people have no limits."""
+    sizes = np.repeat([1000, 2000, 4000], 3)
+    judged = judged_groups({"a": ([0.6] * 9, sizes)})
+    names = [(name, f"{name}_{k}") for name in "pqr" for k in (1, 2)]
+    pairs = pd.DataFrame(
+        [(*name, f"{i}") for name in names for i in range(100)], columns=["phenomenon", "paradigm", "pair_id"]
+    )
+    at = (np.arange(100) + 0.5) / 100
+    q = 0.5 + 0.1 * np.log2(sizes / 1000) + np.tile([-0.02, 0, 0.02], 3)
+    rates = {"p": [1.0] * 9, "q": q, "r": [0.6, 0.62] * 4 + [0.6]}
+    outcome = np.concatenate([at < np.array(rates[name])[:, None] for name, _ in names], axis=1).astype(np.float32)
+    flat = np.zeros(outcome.shape, dtype=bool)
+    judged = replace(judged, pairs=pairs, outcome=outcome, unk=flat, tie=flat)
+    configs = [replace(CONFIG, cautioned_limits=choice) for choice in (CONSERVATIVE, KEEP)]
+    default, keep = (fit_curves(judged, config).slopes.set_index("name") for config in configs)
+    ends = ["rank_low", "rank_high"]
+    assert default.loc["p", ends].isna().all()
+    assert default.loc["q", ends].tolist() == [1, 2]  # p may be steeper
+    assert keep.loc["q", ends].tolist() == [1, 1]
+    assert np.isnan(default.loc["p", "lack_of_fit"])
+    people = pd.DataFrame({"level": "phenomenon", "name": ["p", "q"], "accuracy": 0.9, "error": 0.01})
+    reached = words_to_people(judged, configs[0], people).set_index("name")
+    assert reached.loc["p", "status"] == "reached"
+    assert reached.loc["p", ["low", "high"]].isna().all()
+    assert reached.loc["p", "note"].endswith(HOW_TO_KEEP)
+    assert reached.loc["q", "note"] == ""
+
+
+def test_units_without_limits_are_named_with_the_reason():
+    note = f"{NO_INTERVAL}limits would be {FEW_LIMITS}; {HOW_TO_KEEP}"
+    table = pd.DataFrame({"group": ["a"] * 3 + ["b"], "name": ["p", "q", "r", "p"], "note": [note, "", "nested", note]})
+    assert without_limits(table) == [f"a, P: {note}.", f"b, P: {note}."]
