@@ -36,7 +36,7 @@ test: venv  ## the tests but the slow ones and those on a SLURM
 	$(PYTEST) -n 3 --dist worksteal -m "not slurm and not slow"
 
 test-slow: venv  ## the tests that take five seconds and more: whole commands, kills and resumes, the report in a browser
-	$(PYTEST) -n 3 --dist worksteal -m "slow and not slurm"
+	$(PYTEST) -n 4 --dist worksteal -m "slow and not slurm"  # four, as these often wait
 
 test-slurm: venv  ## the tests on a SLURM of this machine, which mostly wait for its jobs (root; make system)
 	$(PYTEST) -m slurm
