@@ -132,6 +132,7 @@ def run_terms(method: Interval, design: Design, contrast: Array) -> RunTerms:
     seeds as clusters (CR2). T_HC3 and T_HC2: residuals from the line, which include the curve's distance from it.
     T_POOLED: those of T_SIZES, but degrees of freedom are of all units of a study together (`RunTerms.degrees`).
     """
+    assert method != Interval.T_BENT, "of_curves decides"
     x, size = design.x, design.size
     if method in (Interval.T_HC3, Interval.T_HC2):
         model = np.stack([np.ones(len(x)), x - x.mean()], axis=1)
@@ -152,11 +153,13 @@ def of_curves(method: Interval, design: Design, y: Array) -> Interval:
     """
     if method != Interval.T_BENT:
         return method
-    line, own = (
-        float(np.sqrt(run_terms(of, design, design.contrast).variance(y)).sum())
-        for of in (Interval.T_HC3, Interval.T_POOLED)
-    )
-    return Interval.T_HC3 if line <= MOST_BENT * own else Interval.T_POOLED
+    line, own = (run_terms(of, design, design.contrast).variance(y) for of in (Interval.T_HC3, Interval.T_POOLED))
+    return Interval.T_POOLED if bent(line, own) else Interval.T_HC3
+
+
+def bent(line: Array, own: Array) -> npt.NDArray[np.bool_]:
+    """Return (...) whether curves bend; (..., U) variances of slopes about the line, and by sizes' own spreads."""
+    return np.asarray(np.sqrt(line).sum(axis=-1) > MOST_BENT * np.sqrt(own).sum(axis=-1))
 
 
 def resampled_runs(strata: Numbers, resamples: int, rng: np.random.Generator) -> Array:

@@ -56,7 +56,7 @@ class Check:
     @cached_property
     def units(self) -> Units:
         pairs = np.arange(self.spread.paradigms * self.grid.pairs)
-        paradigms = np.sort(pairs % self.paradigms).astype(str)
+        paradigms = np.sort((pairs % self.paradigms).astype(str))  # as units are
         return units_of(pd.DataFrame({"phenomenon": "all", "paradigm": paradigms, "pair_id": pairs.astype(str)}))
 
     @cached_property

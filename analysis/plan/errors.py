@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.curves.designs import Design
-from analysis.curves.intervals import MOST_BENT, Interval, run_terms
+from analysis.curves.intervals import Interval, bent, run_terms
 from analysis.curves.variance import Array, satterthwaite
 
 COMMON = 0.5  # of the variance between runs, what paradigms share: no spread says, and simulated studies have half
@@ -18,7 +18,7 @@ MOST_UNITS = 12  # paradigms that are drawn beside the estimate: more of them te
 
 
 @dataclass(frozen=True)
-class Errors:
+class SimulatedErrors:
     """Errors of runs' accuracies in D studies of a design; method: of its interval.
 
     values: (R, D). units: (R, D, U), those of all units of each study, which decide together with two runs a size
@@ -33,7 +33,7 @@ class Errors:
     @classmethod
     def drawn(
         cls, design: Design, method: Interval, covariance: Array, paradigms: int, draws: int, seed: int = 0
-    ) -> Errors:
+    ) -> SimulatedErrors:
         """Draw normal errors of a mean over `paradigms`, with the (R, R) covariance."""
         rng = np.random.default_rng(seed)
         values, vectors = np.linalg.eigh(covariance)  # which may be singular
@@ -51,10 +51,10 @@ class Errors:
     def bent(self) -> npt.NDArray[np.bool_]:
         """(D,) whether each size's own spread counts, in studies of two runs a size."""
         line, own = (
-            np.sqrt((self._contributions(method, self.design.contrast) ** 2).sum(axis=0)).sum(axis=1)
+            (self._contributions(method, self.design.contrast) ** 2).sum(axis=0)
             for method in (Interval.T_HC3, Interval.T_POOLED)
         )
-        return np.asarray(line > MOST_BENT * own)
+        return bent(line, own)
 
     def variance(self, c: Array) -> Array:
         """Return the (D,) estimates of the variance of c @ values; c (R,)."""

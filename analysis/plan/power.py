@@ -22,7 +22,7 @@ from analysis.curves.intervals import Interval, interval_method, plausible
 from analysis.curves.variance import Array
 from analysis.curves.words_to_people import fieller
 from analysis.plan.config import ABLATION, DIFFERENCE, PEOPLE
-from analysis.plan.errors import Errors
+from analysis.plan.errors import SimulatedErrors
 from analysis.plan.grids import Grid
 from analysis.simulation.spreads import Trend
 
@@ -105,7 +105,7 @@ def power_of(goal: str, effect: float, grid: Grid, spread: Spread, interval: str
     if method == Interval.NONE:
         return Power(np.nan, np.nan, np.nan, method.value, note)
     covariance = spread.covariance(grid)
-    errors = Errors.drawn(grid.design, method, covariance, spread.paradigms, DRAWS)
+    errors = SimulatedErrors.drawn(grid.design, method, covariance, spread.paradigms, DRAWS)
     deviation = float(np.sqrt(c @ covariance @ c))
     degrees = errors.degrees(c, degrees_correction(grid.design) if goal == ABLATION else 0)
     floor = floor_of(goal, grid, spread, c)
@@ -150,9 +150,8 @@ def floor_of(goal: str, grid: Grid, spread: Spread, c: Array) -> float:
 def _given_residuals(weights: Array, c: Array, covariance: Array) -> tuple[Array, float]:
     """Return (R,) weights of errors, the mean of c @ errors given the residuals, and its deviation then.
 
-    weights: (J, R), those of the residuals.
-
-    The mean is 0 where the estimate and the residuals are independent, as with residuals from the means of sizes.
+    weights: (J, R), which give the residuals. The mean is 0 where the estimate and the residuals are independent, as
+    with residuals from the means of sizes.
     """
     of_residuals = weights @ covariance @ weights.T
     gain = c @ covariance @ weights.T @ np.linalg.pinv(of_residuals, rcond=1e-10, hermitian=True)
@@ -161,7 +160,7 @@ def _given_residuals(weights: Array, c: Array, covariance: Array) -> tuple[Array
 
 
 def _near_people(
-    factor: float, grid: Grid, spread: Spread, errors: Errors, of_slope: tuple[Array, float], confidence: float
+    factor: float, grid: Grid, spread: Spread, errors: SimulatedErrors, of_slope: tuple[Array, float], confidence: float
 ) -> float:
     """Return how often Fieller's limits of the words to people are within a factor of their estimate."""
     design, (degrees, floor) = grid.design, of_slope

@@ -23,7 +23,7 @@ from scipy.stats import t as student
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from analysis.curves.designs import Design
-from analysis.curves.intervals import MOST_BENT, Interval, run_terms
+from analysis.curves.intervals import Interval, bent, run_terms
 from analysis.curves.variance import RunTerms
 from pairscale.files import write_text
 
@@ -58,8 +58,7 @@ def simulate(design: Design, deviation: np.ndarray, bend: float, studies: int) -
         half = {
             name: student.ppf(0.5 + LEVEL / 2, of.degrees(y)) * np.sqrt(of.variance(y)) for name, of in terms.items()
         }
-        line, own = (np.sqrt(terms[name].variance(y)).sum() for name in (LINE, POOLED))
-        half[IN_USE] = half[LINE if line <= MOST_BENT * own else POOLED]  # as analysis.curves.intervals.of_curves
+        half[IN_USE] = half[POOLED if bent(terms[LINE].variance(y), terms[POOLED].variance(y)) else LINE]
         half[CLOSER] = np.minimum(half[OWN], half[LINE])
         for name, limits in half.items():
             held[name].append(np.abs(design.contrast @ y - truth) <= limits)

@@ -9,7 +9,7 @@ from analysis.curves.designs import Design
 from analysis.curves.fit import fit_curves
 from analysis.curves.groups import fit_group
 from analysis.curves.intervals import Interval, of_curves, run_terms
-from analysis.plan.errors import Errors
+from analysis.plan.errors import SimulatedErrors
 from tests.support.judged_runs import judged_groups
 from tests.support.simulated_judgements import SimulatedJudgements
 
@@ -65,7 +65,7 @@ def test_the_planner_draws_the_units_that_decide(paradigms):
     """Of many studies, as often as in studies that are simulated and analysed."""
     cell = SimulatedJudgements(2, 5, run_sd=(0.2, 0.2), paradigms=((0.6, 0.02),) * paradigms, pairs=400)
     covariance = 0.02**2 * np.eye(10)
-    errors = Errors.drawn(cell.design, Interval.T_BENT, covariance, paradigms, 4000)
+    errors = SimulatedErrors.drawn(cell.design, Interval.T_BENT, covariance, paradigms, 4000)
     np.testing.assert_allclose(errors.values.var(axis=1), 0.02**2, rtol=0.1)
     rng, bent = np.random.default_rng(1), []
     for _ in range(300):
