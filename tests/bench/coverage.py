@@ -138,8 +138,8 @@ def slopes(draw: Draw) -> Iterator[Limits]:
     limits = slope_limits(fit, config, resampled)
     yield Limits("slope", THESE, fit.method.rule, limits[0], limits[1], truth)
     yield Limits("slope", NEW, fit.method.rule, limits[2], limits[3], cell.slope_new_pairs)
-    for method in {Interval.T_SIZES, Interval.T_HC3, Interval.T_HC2} - {fit.method.rule}:
-        if (cell.design.counts > 1).all() or method == Interval.T_HC3:
+    for method in (Interval.T_SIZES, Interval.T_HC3, Interval.T_HC2):
+        if method != fit.method.rule and ((cell.design.counts > 1).all() or method == Interval.T_HC3):
             terms = run_terms(method, cell.design, cell.design.contrast)
             ends = t_limits(fit.line.slope, np.sqrt(terms.variance(fit.y)), terms.degrees(fit.y), config.confidence)
             yield Limits("slope", THESE, method, *ends, truth, used=False)
