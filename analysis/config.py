@@ -16,7 +16,7 @@ from pairscale.errors import ConfigError, check_above, check_between, check_choi
 
 INTERVALS = ("auto", "bootstrap", "t")
 COUNT, LEAVE_OUT = FAULTY = ("count", "leave_out")
-CONSERVATIVE, KEEP, _ = CAUTIONED = ("conservative", "keep", LEAVE_OUT)
+_, CONSERVATIVE, KEEP = CAUTIONED = (LEAVE_OUT, "conservative", "keep")
 DEFAULT, HIERARCHICAL = "default", "hierarchical"  # analysis.model
 
 
@@ -82,7 +82,7 @@ class CurvesConfig:
     ablation_margin: float = 0.02  # accuracy: differences of ablations within it are called equivalent
     acquisition_margin: float = 0.1  # accuracy above the baseline from which a paradigm counts as acquired
     faulty_pairs: str = COUNT  # pairs that are known to be faulty: counted, as published, or left out
-    cautioned_limits: str = CONSERVATIVE  # limits with a caution: kept if conservative, all kept, or left out
+    cautioned_limits: str = LEAVE_OUT  # limits with a caution: left out, kept if conservative, or all kept
     least_runs: int = 2  # sizes of fewer runs are shown, but no part of lines
     new_words: bool = False  # intervals for new words too: pairs that share words are clustered by them
     children: str | None = None  # a file: words and the age at which children know them

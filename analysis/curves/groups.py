@@ -45,10 +45,10 @@ from analysis.study.judgements import Judgements
 from pairscale.sizes import readable_size
 
 LINE_POINTS = 17  # of a fitted line with its band: the edges of a band are curves
-FEW_JUDGEMENTS = 5  # the rule of five: below it the distribution of a count is far from normal
+FEW_JUDGEMENTS = 10  # the rule of ten: below it the distribution of a count is far from normal
 ROUGH = "rough"
 NO_INTERVAL = "no interval, as "
-HOW_TO_KEEP = "analysis.cautioned_limits=keep gives them"
+HOW_TO_KEEP = "analysis.cautioned_limits={} gives them"
 FEW = f"fewer than {FEW_JUDGEMENTS} judgements are wrong, or right, at every size"
 LONE = "one run at a size, beside sizes of several"
 
@@ -204,11 +204,12 @@ def cautions_left(
 ) -> tuple[npt.NDArray[np.str_], npt.NDArray[np.str_]]:
     """Return the (U,) cautions that stand beside limits, and why other limits are left out; "" for neither.
 
-    reasons: of `cautions`. analysis.cautioned_limits: limits with one are kept, left out, or kept if conservative.
+    reasons: of `cautions`. analysis.cautioned_limits: limits with one are left out, kept if conservative, or kept.
     """
     rough = np.char.startswith(reasons, ROUGH)
-    left = {KEEP: np.zeros_like(rough), CONSERVATIVE: rough, LEAVE_OUT: reasons != ""}[config.cautioned_limits]
-    why = np.char.add(np.char.add(f"{NO_INTERVAL}limits would be ", reasons), f"; {HOW_TO_KEEP}")
+    left = {LEAVE_OUT: reasons != "", CONSERVATIVE: rough, KEEP: np.zeros_like(rough)}[config.cautioned_limits]
+    how = np.where(rough, HOW_TO_KEEP.format(KEEP), HOW_TO_KEEP.format(CONSERVATIVE))
+    why = np.char.add(np.char.add(f"{NO_INTERVAL}limits would be ", reasons), np.char.add("; ", how))
     return np.where(left, "", reasons), np.where(left, why, "")
 
 

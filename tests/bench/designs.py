@@ -5,7 +5,9 @@
 Studies are those of tests/support/independent_studies.py. They are analysed as a user's are: the limits are those that
 stand in slopes.csv and slope-differences.csv of a report. One row for each design, quantity (the slope of model a, and
 the difference of the models), question (these pairs, new pairs too) and unit: overall, both phenomena, four paradigms.
-Designs with sizes of one run are there twice, the second time with analysis.least_runs=1.
+Designs of overlapping samples and of sizes of one run are there twice, the second time with the conservative limits
+that the default leaves out: of the former with analysis.cautioned_limits=conservative, of the latter with
+analysis.least_runs=1, too.
 With 1,000 studies the standard error of a coverage of 95% is .7%. Each design has random numbers of its own. Seven CPU
 minutes.
 """
@@ -25,10 +27,10 @@ from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from analysis.config import CurvesConfig
+from analysis.config import CONSERVATIVE, CurvesConfig
 from analysis.curves.comparisons import difference_cautions, same_draws, slope_difference
 from analysis.curves.designs import design_of
-from analysis.curves.groups import cautions, cautions_left, fit_group, rows_of, slope_limits, with_least_runs
+from analysis.curves.groups import ROUGH, cautions, cautions_left, fit_group, rows_of, slope_limits, with_least_runs
 from analysis.curves.intervals import Interval, resampled_accuracies
 from analysis.curves.units import units_of
 from analysis.study.judgements import Judgements
@@ -99,8 +101,8 @@ DESIGNS = {
 }
 
 
-EVERY_SIZE = ", analysis.least_runs=1"
-NAMES = [*DESIGNS, *(name + EVERY_SIZE for name, cell in DESIGNS.items() if 1 in cell.counts)]
+ASKED = ", conservative limits"  # that a user asks for
+NAMES = [*DESIGNS, *(name + ASKED for name, cell in DESIGNS.items() if 1 in cell.counts or cell.overlap)]
 
 
 def judgements_of(study: Study) -> Judgements:
@@ -171,10 +173,12 @@ class Limits:
 
 def simulate(name: str, studies: int, config: CurvesConfig = CONFIG, seed: int = 1) -> pd.DataFrame:
     """Return KEYS, interval, studies, covered (of those with limits), none (share without), caution (share of studies
-    whose report has limits with a caution), covered_left_out (of the limits that the default leaves out, as they would
-    be rough), standard_error, width (median).
+    whose report has limits with a caution), left_out (the kind of caution for which some are left out), covered_left_out
+    (of these), standard_error, width (median).
     """
-    cell, least = DESIGNS[name.removesuffix(EVERY_SIZE)], 1 if name.endswith(EVERY_SIZE) else 2
+    cell, least = DESIGNS[name.removesuffix(ASKED)], 2
+    if name.endswith(ASKED):
+        least, config = 1, replace(config, cautioned_limits=CONSERVATIVE)
     rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
     every = judgements_of(cell.draw(rng))
     judged = with_least_runs(every, least)
@@ -198,6 +202,7 @@ def simulate(name: str, studies: int, config: CurvesConfig = CONFIG, seed: int =
     for key in covered:
         held, wide, of = (np.stack(by[key]) for by in (covered, width, reasons))  # (studies, U)
         kept, left_out = (text != "" for text in cautions_left(of, config))
+        kinds = np.char.partition(of, ":")[..., 0]
         for u, unit in enumerate(units):
             known = ~np.isnan(held[:, u]) & ~left_out[:, u]
             share = held[known, u].mean() if known.any() else np.nan
@@ -205,6 +210,7 @@ def simulate(name: str, studies: int, config: CurvesConfig = CONFIG, seed: int =
                 **dict(zip(KEYS, (name, runs, *key, *unit), strict=True)), "interval": str(method), "studies": studies,
                 "covered": share, "none": 1 - known.mean(),
                 "caution": kept[:, u].mean(),
+                "left_out": ", ".join(kind for kind in (CONSERVATIVE, ROUGH) if kind in kinds[left_out[:, u], u]),
                 "covered_left_out": held[left_out[:, u], u].mean() if left_out[:, u].any() else np.nan,
                 "standard_error": np.sqrt(share * (1 - share) / max(known.sum(), 1)),
                 "width": np.median(wide[known, u]) if known.any() else np.nan,

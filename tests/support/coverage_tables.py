@@ -3,7 +3,9 @@
 import pandas as pd
 from scipy.stats import binom
 
+from analysis.config import CONSERVATIVE
 from analysis.curves.ablations.effects import FEW_DIFFERING
+from analysis.curves.groups import ROUGH
 from tests.support import wrapped
 from tests.support.committed_results import RESULTS
 
@@ -126,20 +128,21 @@ def designs_coverage() -> str:
             marks = [r"\*" if part["caution"].any() else "", f"({without} without)" if without else ""]
             cells.append(" ".join(filter(None, [ends, *marks])))
         lines.append(f"| {design} | {' | '.join(cells)} |")
-    default = table[~table["design"].str.endswith("least_runs=1")]
+    asked = table["design"].str.endswith(", conservative limits")
+    default, wide = table[~asked], table.loc[asked, "covered"]
     given = default[default["none"] <= MOST_WITHOUT]
-    wide, plain = (of for _, of in given.groupby(given["caution"] == 0))
-    rough = default["covered_left_out"][default["none"] >= 0.05]
+    conservative = (default["left_out"] == CONSERVATIVE).sum()
+    rough = default.loc[(default["left_out"] == ROUGH) & (default["none"] >= 0.05), "covered_left_out"]
     text = (
         f"{table['studies'].min():,} studies a design; each cell has the lowest and the highest of seven units: "
         f"overall, two phenomena, four paradigms. Of the {len(default):,} default intervals "
-        f'{len(default) - len(given)} are left out, with the reason, in more than nine of ten studies ("without"). '
-        f"{len(wide)} have the caution that they are conservative (\\*), and hold the truth in "
-        f"{wide['covered'].min():.1%} to {wide['covered'].max():.1%}. Of the other {len(plain):,}, where they are "
-        f"given, {_within(plain)}."
+        f'{len(default) - len(given)} are left out, with the reason, in more than nine of ten studies ("without"): '
+        f"{conservative} as they would be conservative, the others as they would be rough. Of the other {len(given):,}, "
+        f"where they are given, {_within(given)}."
     )
     left_out = (
-        "The rough limits that are left out in one of 20 studies or more would have held the truth in "
+        f"Conservative limits, where a user asks for them (\\*), hold the truth in {wide.min():.1%} to {wide.max():.1%}. "
+        "The rough limits that are left out in one of 20 studies or more would have held it in "
         f"{rough.min():.0%} to {rough.max():.0%} of these."
     )
     return "\n".join([*lines, "", wrapped(text), "", wrapped(left_out)])

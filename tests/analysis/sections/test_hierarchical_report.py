@@ -74,7 +74,7 @@ def test_few_judgements_are_a_caution_in_table_and_sentences(section):
         assert "drawn to the others" in exhibit.definitions["Few judgements"]
         assert "Few runs" not in exhibit.definitions
         assert exhibit.takeaways[0][1].endswith(
-            " Fewer than 5 judgements are wrong, or right, at every size, so this rests on what the model expects."
+            f" {FEW.capitalize()}, so this rests on what the model expects."
         )
 
 
