@@ -23,13 +23,15 @@ def coverage_for(runs: pd.DataFrame, slopes: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of coverage.csv for intervals in use and designs with the run counts of some group of `runs`.
 
     `runs`: rows of Study.runs; `slopes`: Curves.slopes of them. Interval and samples (nested, overlapping by more than
-    OVERLAP_LIMIT, independent) are the group's. No rows where nothing like this study was simulated.
+    OVERLAP_LIMIT, independent) are the group's. No rows where nothing like this study was simulated, and for groups
+    without limits.
     """
     with (files("analysis") / "results" / "coverage.csv").open(encoding="utf-8") as file:
         table = pd.read_csv(file, dtype={"runs": str})
-    methods = slopes.drop_duplicates("group").set_index("group")["method"].map(lambda name: Interval(name).rule)
+    known = slopes[slopes["low"].notna()].drop_duplicates("group").set_index("group")
+    methods = known["method"].map(lambda name: Interval(name).rule)
     studied = set()
-    for group, of_group in runs.groupby("group", sort=False):
+    for group, of_group in runs[runs["group"].isin(known.index)].groupby("group", sort=False):
         design = design_of(of_group)
         overlaps = design.overlap is not None and bool((design.overlap > OVERLAP_LIMIT).any())
         samples = "nested" if design.nested else "overlapping" if overlaps else "independent"

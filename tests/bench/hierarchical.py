@@ -8,8 +8,10 @@ five seeds, BLiMP's 67 paradigms of 1,000 pairs in its 12 phenomena, whose level
 `--studies` of each design (those of tests/bench/coverage.py, and more with one run a size), or of a small grid (SMALL).
 Intervals of both analyses are of slopes over new runs, for these pairs, of the sizes that the model keeps, and of their
 differences between `--models`, of which every second gains half as much. One row for each design, quantity and level,
-written after each study: covered: of all units of the level together; worst: of the unit with the lowest coverage;
-width: mean.
+written after each study: covered: of the intervals that stand in a report, of all units of the level together; worst:
+of the unit with the lowest coverage; none: share of intervals that are left out by default, for their caution;
+covered_left_out: of these; width: mean, of all; default_covered, default_width: of the default analysis, also of limits
+that it leaves out.
 """
 
 import argparse
@@ -149,7 +151,7 @@ class Study:
         return table[["quantity", "level", "name", "group", "low", "high"]].assign(
             truth=np.concatenate(truths), default_low=low, default_high=high,
             divergences=posterior.divergences, r_hat=quality.r_hat, effective=quality.effective,
-            refused=quality.refused != "", caution=slopes["caution"].str.contains("runs").any(),
+            refused=quality.refused != "", left_out=table["caution"] != "",
             draws=posterior.number, steps=posterior.steps, number=self.number,
         )  # fmt: skip
 
@@ -187,21 +189,23 @@ def summary(name: str, studies: list[pd.DataFrame]) -> pd.DataFrame:
         inside = of["low"].le(of["truth"]) & of["truth"].le(of["high"])
         default = (of["default_low"].le(of["truth"]) & of["truth"].le(of["default_high"])).astype(float)
         default[of["default_low"].isna()] = np.nan
-        one = of.drop_duplicates(["number"])
+        one, left_out = of.drop_duplicates(["number"]), of["left_out"]
+        given = inside[~left_out]
         rows.append({
             "design": name, "quantity": quantity, "level": level,
             "units": len(of) // len(studies), "studies": len(studies),
-            "covered": inside.mean(), "worst": inside.groupby(of["name"]).mean().min(),
+            "covered": given.mean(), "worst": given.groupby(of["name"]).mean().min(),
+            "none": left_out.mean(), "covered_left_out": inside[left_out].mean(),
             "default_covered": default.mean(), "default_worst": default.groupby(of["name"]).mean().min(),
             "width": (of["high"] - of["low"]).mean(), "default_width": (of["default_high"] - of["default_low"]).mean(),
             "draws": int(one["draws"].iloc[0]), "least_effective": one["effective"].min(),
             "most_r_hat": one["r_hat"].max(),
             "divergences": one["divergences"].sum(), "refused": one["refused"].sum(),
             "median_seconds": one["seconds"].median(), "median_cpu_seconds": one["cpu"].median(),
-            "peak_gib": one["peak"].max(), "together": one["together"].max(), "caution": one["caution"].all(),
+            "peak_gib": one["peak"].max(), "together": one["together"].max(),
         })  # fmt: skip
     return pd.DataFrame(rows).round(
-        {"covered": 4, "worst": 3, "default_covered": 4, "default_worst": 3, "width": 5, "default_width": 5,
+        {"covered": 4, "worst": 3, "none": 3, "covered_left_out": 4, "default_covered": 4, "default_worst": 3, "width": 5, "default_width": 5,
          "least_effective": 0, "most_r_hat": 3, "median_seconds": 0, "median_cpu_seconds": 0, "peak_gib": 2}
     )  # fmt: skip
 

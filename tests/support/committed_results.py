@@ -44,9 +44,9 @@ DEMO = "demo"  # has only the source of the output of `make demo`: points.csv, r
 PARADIGM = "distractor_agreement_relational_noun"  # of the pair in minimal-pair.csv
 
 
-def config() -> CurvesConfig:
-    """Return the default settings of the analysis."""
-    return compose("analysis", []).analysis
+def config(study: str = STUDY) -> CurvesConfig:
+    """Return the settings of the analysis of a study: the default ones, but for those of its experiment."""
+    return compose("analysis", [f"experiment={study}"] if study == GPU else []).analysis
 
 
 def judgements_of(study: str = STUDY) -> Judgements:
@@ -77,7 +77,7 @@ def judgements_of(study: str = STUDY) -> Judgements:
 
 def analysed(study: str = STUDY) -> tuple[Curves, pd.DataFrame]:
     """Return the curves, overall and of phenomena, and the differences between the slopes of models."""
-    judgements, settings = judgements_of(study), config()
+    judgements, settings = judgements_of(study), config(study)
     fitted = with_least_runs(judgements, settings.least_runs)
     curves = fit_curves(fitted, settings, shown=judgements)
     slopes = with_published(curves.slopes, judgements.runs, judgements.label)

@@ -212,22 +212,24 @@ def hierarchical_coverage() -> str:
     table = pd.read_csv(RESULTS / "hierarchical_coverage.csv")
     levels = ["overall", "phenomenon", "paradigm"]
     lines = [
-        f"| studies | {' | '.join(levels)} | few runs | width | effective | divergences | refused | CPU s |",
+        f"| studies | {' | '.join(levels)} | left out | width | effective | divergences | refused | CPU s |",
         f"| --- |{' ---: |' * len(levels)} --- |{' ---: |' * 5}",
     ]
     for (design, quantity), of in table.groupby(["design", "quantity"], sort=False):
         by, one = of.set_index("level"), of.iloc[0]
         what = "" if quantity == "slope" else f": {quantity}s"
-        cells = [f"{by.loc[level, 'covered']:.1%} ({by.loc[level, 'default_covered']:.1%})" for level in levels]
+        held = by["covered"].fillna(by["covered_left_out"])
+        cells = [f"{held[level]:.1%} ({by.loc[level, 'default_covered']:.1%})" for level in levels]
         cells += [
-            "caution" if one["caution"] else "",
+            "" if not by["none"].any() else f"{by['none'].min():.0%} to {by['none'].max():.0%}".replace("100% to ", ""),
             f"{(of['width'] / of['default_width']).mean():.2f}", f"{one['least_effective']:.0f}", one["divergences"],
             one["refused"], f"{one['median_cpu_seconds']:.0f}",
         ]  # fmt: skip
         lines.append(f"| {one['studies']} of {design}{what} | {' | '.join(map(str, cells))} |")
     text = (
-        "In brackets: the default intervals. few runs: all intervals have a caution. width: of the default's, mean "
-        "over levels. effective: the fewest effective draws that a slope has of "
+        "In brackets: the default intervals, also those that are left out. left out: share of intervals that are, of the "
+        "levels; where it is 100%, the table has what these would hold. width: of the default's, mean over levels. "
+        "effective: the fewest effective draws that a slope has of "
         f"{table['draws'].max():,}. divergences: in all. Up to {table['peak_gib'].max():.1f} GiB."
     )
     return "\n".join([*lines, "", wrapped(text)])

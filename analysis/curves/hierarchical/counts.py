@@ -27,6 +27,7 @@ OF_MODELS = 0.25
 LEAST_CELL = 0.02  # the least that runs show: chance may explain all of their deviation
 LEAST_SHARE = 0.01  # of text in common: a smaller one is none
 LEAST_RUNS = 5  # of a size whose intervals hold the truth also where its runs differ several times as much as others
+FEW_RUNS = f"fewer than {LEAST_RUNS} runs at "
 MOST_ALIKE = 4.0  # judgements of pairs as different as can be expected: a pair counts at most as so many
 
 
@@ -77,7 +78,7 @@ class Counts:
         rows = rows[np.argsort(self.words[rows], kind="stable")]
         few = dict.fromkeys(self.size[row] for row in rows if self.of[:, row].sum() < LEAST_RUNS)
         every = len(few) == len({self.size[row] for row in rows})
-        return f"fewer than {LEAST_RUNS} runs at {'all sizes' if every else named(list(few))}" if few else ""
+        return FEW_RUNS + ("all sizes" if every else named(list(few))) if few else ""
 
     @cached_property
     def doublings(self) -> Array:

@@ -9,8 +9,9 @@ from importlib.metadata import PackageNotFoundError, version
 import numpy as np
 import pandas as pd
 
-from analysis.config import CurvesConfig
+from analysis.config import KEEP, CurvesConfig
 from analysis.curves.fit import ALL_PAIRS, Curves, fit_curves
+from analysis.curves.groups import HOW_TO_KEEP, NO_INTERVAL
 from analysis.curves.hierarchical.counts import counts_of, without_lone_runs
 from analysis.curves.hierarchical.diagnosis import Diagnosis
 from analysis.study.judgements import Judgements
@@ -18,6 +19,8 @@ from pairscale.errors import InputError
 from pairscale.machine import available_cores
 
 PACKAGES = ("numpyro", "arviz-stats")
+OF_SLOPES = ["low", "high", "rises", "rank", "rank_low", "rank_high"]  # what rests on the width of the posterior
+OF_DIFFERENCES = ["low", "high", "steeper"]
 SAME, OTHER, APART = "", "another direction", "no value in common"  # an interval beside the default one
 
 
@@ -25,10 +28,10 @@ SAME, OTHER, APART = "", "another direction", "no value in common"  # an interva
 class Hierarchical:
     """What the hierarchical model says of a study.
 
-    slopes: posterior.SLOPE_COLUMNS, and of the default analysis of the same runs default, default_low, default_high
-    (for these pairs) and beside (SAME, OTHER: one interval holds 0 or lies on the other side of it, APART).
-    differences: posterior.DIFFERENCE_COLUMNS. ranks: posterior.rank_rows. predictive: checks.predictive_rows.
-    diagnosis: of the sampler. notes: groups and sizes that are left out.
+    slopes: posterior.SLOPE_COLUMNS, note (why it has no interval), and of the default analysis of the same runs default,
+    default_low, default_high (for these pairs) and beside (SAME, OTHER: one interval holds 0 or lies on the other side
+    of it, APART). differences: posterior.DIFFERENCE_COLUMNS and note. ranks: posterior.rank_rows of slopes that have an
+    interval. predictive: checks.predictive_rows. diagnosis: of the sampler. notes: groups and sizes that are left out.
     """
 
     slopes: pd.DataFrame
@@ -83,20 +86,41 @@ def fit_hierarchical(
             yield done, None
             continue
         slopes, differences = slope_rows(posterior, config.confidence), difference_rows(posterior, config.confidence)
+        slopes = without_cautioned(slopes, OF_SLOPES, config)
+        ranks = rank_rows(posterior, config.acquisition_margin)
         rng = np.random.default_rng([config.seed, 2])
         yield done, Hierarchical(
-            beside_default(slopes, curves), differences, rank_rows(posterior, config.acquisition_margin),
-            predictive_rows(posterior, config.confidence, rng), diagnose(posterior, slopes, differences),
-            [*alone, *counts.notes],
+            beside_default(slopes, curves), without_cautioned(differences, OF_DIFFERENCES, config),
+            ranks_of(ranks, slopes), predictive_rows(posterior, config.confidence, rng),
+            diagnose(posterior, slopes, differences), [*alone, *counts.notes],
         )  # fmt: skip
 
 
+def without_cautioned(rows: pd.DataFrame, columns: list[str], config: CurvesConfig) -> pd.DataFrame:
+    """Leave out `columns` of rows with a caution, unless analysis.cautioned_limits=keep.
+
+    The column `note` says why; "" in other rows, which keep their caution.
+    """
+    left_out = rows["caution"].ne("") & (config.cautioned_limits != KEEP)
+    why = f"{NO_INTERVAL}it may hold the truth less, or more, often than it says: " + rows["caution"]
+    note = (why + "; " + HOW_TO_KEEP.format(KEEP)).where(left_out, "")
+    kept = rows[columns].mask(left_out, np.nan, axis=0)
+    return rows.assign(**dict(kept.items()), caution=rows["caution"].mask(left_out, ""), note=note)
+
+
+def ranks_of(ranks: pd.DataFrame, slopes: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of units whose slopes are not left out."""
+    keys = ["group", "level", "name"]
+    kept = pd.MultiIndex.from_frame(slopes.loc[slopes["note"] == "", keys])
+    return ranks[pd.MultiIndex.from_frame(ranks[keys]).isin(kept)].reset_index(drop=True)
+
+
 def beside_default(slopes: pd.DataFrame, curves: Curves) -> pd.DataFrame:
-    """Add the columns default, default_low, default_high and beside; `beside` is SAME where there is no default."""
+    """Add the columns default, default_low, default_high and beside; `beside` is SAME where one is missing."""
     default = curves.slopes[curves.slopes["pairs"] == ALL_PAIRS]
     keys, limits = ["group", "level", "name"], {"slope": "default", "low": "default_low", "high": "default_high"}
     table = slopes.merge(default[[*keys, *limits]].rename(columns=limits), on=keys, how="left", validate="1:1")
-    known = table["default_low"].notna()
+    known = table["default_low"].notna() & table["low"].notna()
     signs = [_sign(table[low], table[high]) for low, high in (("low", "high"), ("default_low", "default_high"))]
     apart = (table["low"] > table["default_high"]) | (table["high"] < table["default_low"])
     other = known & (signs[0] != signs[1])

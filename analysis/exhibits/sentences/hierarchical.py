@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from analysis.curves.groups import FEW
+from analysis.curves.groups import FEW, NO_INTERVAL
 from analysis.curves.hierarchical.diagnosis import Diagnosis
 from analysis.curves.hierarchical.fit import APART, SAME, Hierarchical
 from analysis.exhibits.sentences.acquisition import named
@@ -66,9 +66,10 @@ def slope_sentence(rows: pd.DataFrame, ranks: pd.DataFrame, unit: str, confidenc
     """
     whole = rows[rows["level"] == "overall"].iloc[0]
     verb = direction(whole["low"], whole["high"])
-    rate = _interval(whole["slope"], whole["low"], whole["high"], confidence)
+    rate = _interval(whole["slope"], whole, confidence)
     over = span(whole["from_size"], whole["to_size"], unit)
-    text = f"accuracy {verb} over {over}" if verb else f"the runs do not show whether accuracy changes over {over}"
+    unknown = "it is left open" if whole["note"] else "the runs do not show"
+    text = f"accuracy {verb} over {over}" if verb else f"{unknown} whether accuracy changes over {over}"
     text += f", {rate}."
     phenomena = rows[rows["level"] == "phenomenon"]
     if len(phenomena) < 2:
@@ -80,6 +81,9 @@ def slope_sentence(rows: pd.DataFrame, ranks: pd.DataFrame, unit: str, confidenc
             parts.append(f"{verb} in {plural(len(names), 'phenomenon')} of {len(phenomena)}")
     if parts:
         text += f" It {joined(parts)} (each by its own interval)."
+    without = int(phenomena["low"].isna().sum())
+    if 0 < without < len(phenomena):
+        text += f" {plural(without, 'phenomenon')} {'has' if without == 1 else 'have'} no interval."
     of = ranks[(ranks["group"] == whole["group"]) & (ranks["level"] == "phenomenon") & (ranks["rank"] == 1)]
     first = {by: rows.loc[rows["probability"].idxmax()] for by, rows in of.groupby("by")}
     for by, what in (("slope", "the steepest"), ("acquisition", "acquired first")):
@@ -104,12 +108,14 @@ def _share(row: pd.Series) -> str:
 def beside_sentence(rows: pd.DataFrame) -> str:
     """Say in how many units the credible interval and the default one lead to different statements, and which.
 
-    rows: of one curve in Hierarchical.slopes.
+    rows: of one curve in Hierarchical.slopes; "" where it has no credible intervals.
     """
     phenomena = rows[rows["level"] == "phenomenon"]
     if len(phenomena) and (phenomena["paradigms"] == 1).all():  # the same units again, as in a table by phenomenon
         rows = rows[rows["level"] != "paradigm"]
-    known = rows[rows["default_low"].notna()]
+    if rows["low"].isna().all():
+        return ""
+    known = rows[rows["default_low"].notna() & rows["low"].notna()]
     if known.empty:
         return "The default analysis has no intervals to compare with."
     counted = joined([plural(int((known["level"] == level).sum()), "curve" if level == "overall" else level)
@@ -133,10 +139,10 @@ def beside_sentence(rows: pd.DataFrame) -> str:
 def difference_sentence(row: pd.Series, unit: str, confidence: float) -> str:
     """Compare the overall slopes of two curves over the sizes of both; row: of Hierarchical.differences."""
     verb = direction(row["low"], row["high"])
-    difference, low, high = row["difference"], row["low"], row["high"]
     if verb == "falls":
-        difference, low, high = -difference, -high, -low
-    rate, over = _interval(difference, low, high, confidence), span(row["from_size"], row["to_size"], unit)
+        row = row.copy()
+        row[["difference", "low", "high"]] = -row[["difference", "high", "low"]].to_numpy()
+    rate, over = _interval(row["difference"], row, confidence), span(row["from_size"], row["to_size"], unit)
     if not verb:
         return f"it is open whether their slopes differ over {over}, {rate}.{_assumption(row)}"
     steeper, other = (row["group"], row["other"]) if verb == "rises" else (row["other"], row["group"])
@@ -160,7 +166,9 @@ def predictive_sentence(rows: pd.DataFrame, quantity: str, confidence: float) ->
     )
 
 
-def _interval(value: float, low: float, high: float, confidence: float) -> str:
-    digits = supported_digits(low, high)
-    slope, both = slope_text(value, digits=digits), interval_text(low, high, digits=digits)
+def _interval(value: float, row: pd.Series, confidence: float) -> str:
+    digits = supported_digits(row["low"], row["high"])
+    slope, both = slope_text(value, digits=digits), interval_text(row["low"], row["high"], digits=digits)
+    if row["note"]:
+        return f"{slope} per doubling, without an interval ({row['note'].removeprefix(NO_INTERVAL)})"
     return f"{slope} per doubling ({confidence:.0%} credible interval {both})"

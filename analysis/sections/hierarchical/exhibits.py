@@ -8,10 +8,12 @@ import pandas as pd
 
 from analysis.curves.fit import ALL_PAIRS
 from analysis.curves.groups import FEW
+from analysis.curves.hierarchical.counts import FEW_RUNS
 from analysis.curves.hierarchical.diagnosis import Diagnosis
 from analysis.curves.hierarchical.fit import Hierarchical
 from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.figures.style import Chart
+from analysis.exhibits.sentences.curves import without_limits
 from analysis.exhibits.sentences.hierarchical import (
     beside_sentence,
     difference_sentence,
@@ -74,7 +76,7 @@ def slopes_exhibit(of: Hierarchical, unit: str, confidence: float) -> Exhibit:
     table = pd.DataFrame({"curve": rows["group"], **_unit(rows), "sizes": _sizes(rows)}).assign(
         slope=rows["slope"], low=rows["low"], high=rows["high"], rises=rows["rises"], default=rows["default"],
         default_low=rows["default_low"], default_high=rows["default_high"], beside=rows["beside"],
-        **_cautions(rows),
+        **_remarks(rows),
     )  # fmt: skip
     charts: dict[str, Callable[..., Chart]] = {}
     for number, (group, part) in enumerate(rows.groupby("group", sort=False)):
@@ -93,10 +95,10 @@ def slopes_exhibit(of: Hierarchical, unit: str, confidence: float) -> Exhibit:
         "Slopes in one hierarchical model",
         "Accuracy per doubling of the text in one binomial model of all runs and paradigms, in which paradigms are "
         "drawn to those of their phenomenon and phenomena to each other, the more the less they vary; and the default "
-        "slopes of the same sizes.",
+        + " ".join(["slopes of the same sizes.", *without_limits(rows)]),
         table,
         cells={"slope": slope_text, "default": slope_text, "rises": probability_text, "beside": as_it_is,
-               "caution": as_it_is},
+               "caution": as_it_is, "note": as_it_is},
         heads={"rises": "P(rises)", "beside": "beside the default"},
         intervals={
             f"{confidence:.0%} credible interval": ("slope", "low", "high"),
@@ -110,6 +112,7 @@ def slopes_exhibit(of: Hierarchical, unit: str, confidence: float) -> Exhibit:
                 (str(group), slope_sentence(part, of.ranks, unit, confidence)),
                 (str(group), beside_sentence(part)),
             )
+            if takeaway[1]
         ],
         definitions={
             "Credible interval": f"Holds the slope with this probability, given the model: {QUESTION}.",
@@ -118,17 +121,17 @@ def slopes_exhibit(of: Hierarchical, unit: str, confidence: float) -> Exhibit:
             "Beside the default": "Another direction: only one of both holds 0, or they lie on different sides of it.",
         },
         filtered=True,
-        optional=["P(rises)"],
+        optional=["P(rises)", "note"],
     )  # fmt: skip
 
 
-def _cautions(rows: pd.DataFrame) -> dict[str, pd.Series]:
-    """Return the column of cautions, if rows of slopes, or of differences, have any."""
-    return {"caution": rows["caution"]} if rows["caution"].any() else {}
+def _remarks(rows: pd.DataFrame) -> dict[str, pd.Series]:
+    """Return the columns of cautions and of notes, if rows of slopes, or of differences, have any."""
+    return {name: rows[name] for name in ("caution", "note") if rows[name].any()}
 
 
 def cautions_explained(rows: pd.DataFrame) -> dict[str, str]:
-    """Return what cautions in rows of slopes, or of differences, mean."""
+    """Return what cautions in rows of slopes, or of differences, and reasons for which they have no interval, mean."""
     meaning = (
         "The model expects runs of all sizes to differ about as much, or evenly more or less with size, which few runs "
         "hardly show. Where those of one size differ several times as much, its intervals hold the truth less often "
@@ -138,8 +141,8 @@ def cautions_explained(rows: pd.DataFrame) -> dict[str, str]:
         "A unit with few wrong, or right, judgements is drawn to the others, and its interval is mostly what the model "
         "expects. Near a ceiling such intervals held the truth in more studies than they say."
     )
-    few = rows["caution"].str.contains(FEW, regex=False)
-    runs = rows["caution"].str.replace(FEW, "").ne("")
+    reasons = rows["caution"] + rows["note"]
+    few, runs = (reasons.str.contains(reason, regex=False) for reason in (FEW, FEW_RUNS))
     return ({"Few runs": meaning} if runs.any() else {}) | ({"Few judgements": drawn} if few.any() else {})
 
 
@@ -204,14 +207,17 @@ def differences_exhibit(of: Hierarchical, unit: str, confidence: float) -> Exhib
     table = pd.DataFrame({
         "phenomenon": rows["name"], "slope of": pair, "sizes": _sizes(rows), "difference": rows["difference"],
         "low": rows["low"], "high": rows["high"], "steeper": rows["steeper"],
-        **_cautions(rows),
+        **_remarks(rows),
     })  # fmt: skip
     return Exhibit(
         "hierarchical-differences",
         "Differences of slopes in the hierarchical model",
-        "Accuracy per doubling over the sizes that both curves have.",
+        " ".join([
+            "Accuracy per doubling over the sizes that both curves have.",
+            *without_limits(rows.assign(pair=pair), "pair"),
+        ]),
         table,
-        cells={"difference": signed_text, "steeper": probability_text, "caution": as_it_is},
+        cells={"difference": signed_text, "steeper": probability_text, "caution": as_it_is, "note": as_it_is},
         heads={"steeper": "P(the first is steeper)"},
         intervals={f"{confidence:.0%} credible interval": ("difference", "low", "high")},
         takeaways=[
@@ -222,6 +228,7 @@ def differences_exhibit(of: Hierarchical, unit: str, confidence: float) -> Exhib
             "Credible interval": "Runs of both count as independent, also those on the same text.",
             **cautions_explained(rows),
         },
+        optional=["note"],
     )  # fmt: skip
 
 

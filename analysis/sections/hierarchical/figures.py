@@ -41,7 +41,8 @@ def shrinkage_chart(rows: pd.DataFrame, *, title: str, frame: Frame = PAGE) -> C
 
     rows: name, phenomenon, default, slope, low, high.
     """
-    ends = [float(rows[["default", "low"]].min().min()), float(rows[["default", "high"]].max().max())]
+    both = rows[["default", "slope", "low", "high"]]
+    ends = [float(both.min().min()), float(both.max().max())]
     scale = alt.Scale(domain=ends, nice=True)
     x_axis = signed_axis("Default", frame)
     x = alt.X("default:Q", axis=x_axis, scale=scale)
@@ -55,7 +56,7 @@ def shrinkage_chart(rows: pd.DataFrame, *, title: str, frame: Frame = PAGE) -> C
         .encode(alt.X("at:Q", axis=x_axis, scale=scale), alt.Y("at:Q", axis=axis, scale=scale))
     )
     table = alt.Chart(rows)
-    bars = table.mark_rule(opacity=0.35, color=HUES[0]).encode(
+    bars = alt.Chart(rows[rows["low"].notna()]).mark_rule(opacity=0.35, color=HUES[0]).encode(
         x, alt.Y("low:Q", axis=axis, scale=scale), alt.Y2("high:Q")
     )
     marks = table.mark_point(size=28, filled=True, opacity=0.9, color=HUES[0]).encode(x, y, tooltip=tooltip)

@@ -6,12 +6,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.config import CurvesConfig
+from analysis.config import KEEP, LEAVE_OUT, CurvesConfig
 from analysis.curves.fit import fit_curves
 from analysis.curves.groups import FEW
 from analysis.curves.hierarchical.checks import diagnose, predictive_rows
-from analysis.curves.hierarchical.fit import OTHER, Hierarchical, beside_default
-from analysis.curves.hierarchical.posterior import difference_rows, rank_rows, slope_rows
+from analysis.curves.hierarchical.fit import (
+    OF_DIFFERENCES,
+    OF_SLOPES,
+    OTHER,
+    Hierarchical,
+    beside_default,
+    ranks_of,
+    without_cautioned,
+)
+from analysis.curves.hierarchical.posterior import SLOPE_COLUMNS, difference_rows, rank_rows, slope_rows
 from analysis.exhibits.figures.style import finished
 from analysis.exhibits.sentences.hierarchical import beside_sentence, hierarchical_findings, sampler_sentence
 from analysis.sections.hierarchical.exhibits import (
@@ -25,7 +33,7 @@ from analysis.sections.section import Section
 from tests.support.known_posterior import judgements, known_posterior
 from tests.support.simulated_section import report_of
 
-CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=50, seed=1)
+CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=50, seed=1, cautioned_limits=KEEP)
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +41,8 @@ def section():
     judged = judgements()
     judged.runs["reference"] = "treebank"
     curves, posterior = fit_curves(judged, CONFIG), known_posterior(judged)
-    slopes, differences = slope_rows(posterior, 0.95), difference_rows(posterior, 0.95)
+    slopes = without_cautioned(slope_rows(posterior, 0.95), OF_SLOPES, CONFIG)
+    differences = without_cautioned(difference_rows(posterior, 0.95), OF_DIFFERENCES, CONFIG)
     of = Hierarchical(
         beside_default(slopes, curves), differences, rank_rows(posterior, 0.1),
         predictive_rows(posterior, 0.95, np.random.default_rng(1)), diagnose(posterior, slopes, differences), [],
@@ -76,6 +85,45 @@ def test_few_judgements_are_a_caution_in_table_and_sentences(section):
         assert exhibit.takeaways[0][1].endswith(
             f" {FEW.capitalize()}, so this rests on what the model expects."
         )
+
+
+def test_intervals_with_a_caution_are_left_out_by_default(section):
+    of, config = section.hierarchical, replace(CONFIG, cautioned_limits=LEAVE_OUT)
+    first = of.slopes["caution"].where(of.slopes["group"] == "model 0", "")
+    slopes = beside_default(
+        without_cautioned(of.slopes[SLOPE_COLUMNS].assign(caution=first), OF_SLOPES, config), section.curves
+    )
+    left, kept = slopes[slopes["group"] == "model 0"], slopes[slopes["group"] != "model 0"]
+    assert left[OF_SLOPES].isna().all(axis=None)
+    assert (left["slope"] == of.slopes["slope"].head(len(left))).all()
+    reason = "no interval, as it may hold the truth less, or more, often than it says: fewer than 5 runs at all sizes"
+    assert set(left["note"]) == {f"{reason}; analysis.cautioned_limits=keep gives them"}
+    assert set(slopes["caution"]) == set(left["beside"]) == set(kept["note"]) == {""}
+    pd.testing.assert_frame_equal(kept, of.slopes[of.slopes["group"] != "model 0"].assign(caution=""))
+    ranks = ranks_of(of.ranks, slopes)
+    assert set(ranks["group"]) == {"model 1"}
+    differences = without_cautioned(of.differences, OF_DIFFERENCES, config)
+    fewer = replace(of, slopes=slopes, ranks=ranks, differences=differences)
+    exhibits = {of.name: of for of in hierarchical(replace(section, hierarchical=fewer), report_of(section))}
+    assert list(exhibits) == [f"hierarchical-{of}" for of in ("slopes", "ranks", "differences", "check", "sampler")]
+    slopes_shown, differences_shown = exhibits["hierarchical-slopes"], exhibits["hierarchical-differences"]
+    assert f"model 0, 7 of 7: {reason}" in slopes_shown.about
+    assert f"model 0 − model 1, overall, A and B: {reason}" in differences_shown.about
+    for draw in slopes_shown.charts.values():
+        assert finished(draw())["$schema"]
+    for exhibit in (slopes_shown, differences_shown):
+        assert "which few runs hardly show" in exhibit.definitions["Few runs"]
+    first, *_ = (text for _, text in slopes_shown.takeaways)
+    assert first == (
+        "it is left open whether accuracy changes over 0 to 3 words, +.025 per doubling, without an interval "
+        f"({reason.removeprefix('no interval, as ')}; analysis.cautioned_limits=keep gives them)."
+    )
+    assert len(slopes_shown.takeaways) == 3, "nothing is said of model 0 beside the default"
+    assert "without an interval" in differences_shown.takeaways[0][1]
+    part = of.slopes.assign(note="")
+    part.loc[part["name"] == "a", ["low", "high"]] = np.nan
+    (_, subject, *_) = hierarchical_findings(replace(of, slopes=part), "words", 0.95)
+    assert " 1 phenomenon has no interval." in subject.text
 
 
 def test_runs_that_are_left_out_are_not_beside_simulated_ones(section):
