@@ -1,9 +1,12 @@
 """The simulator of `designs.py` against a large simulation, and its limits against those of a report's tables."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from analysis.config import CONSERVATIVE
 from analysis.curves.comparisons import compare_slopes
 from analysis.curves.fit import fit_curves
 from analysis.curves.groups import cautions_left, fitted_slopes
@@ -32,18 +35,18 @@ from tests.support.independent_studies import ALIKE, TWO_VALUED, UNRELATED, Inde
 )
 def test_limits_are_those_of_the_tables(name):
     study = DESIGNS[name].draw(np.random.default_rng(1))
-    judged = judgements_of(study)
-    _, limits, cautions = Limits(judged).of(outcome_of(study), CONFIG)
-    tables = {"slope": fitted_slopes(judged, units_of(judged.pairs), CONFIG)[0][1]}
-    tables["difference"] = compare_slopes(judged, CONFIG)
+    judged, config = judgements_of(study), replace(CONFIG, cautioned_limits=CONSERVATIVE)
+    _, limits, cautions = Limits(judged).of(outcome_of(study), config)
+    tables = {"slope": fitted_slopes(judged, units_of(judged.pairs), config)[0][1]}
+    tables["difference"] = compare_slopes(judged, config)
     assert tables["difference"]["paired"].all() == (name == "4x5 same texts")
     for (quantity, question), ends in limits.items():
-        _, left_out = cautions_left(cautions[quantity], CONFIG)
+        _, left_out = cautions_left(cautions[quantity], config)
         for column, of in zip(QUESTIONS[question], ends, strict=True):
             given = np.where(left_out == "", of, np.nan)
             np.testing.assert_allclose(given, tables[quantity][column], rtol=1e-9, atol=1e-12)
     for quantity, of in cautions.items():
-        caution, left_out = cautions_left(of, CONFIG)
+        caution, left_out = cautions_left(of, config)
         assert list(caution) == list(tables[quantity]["caution"])
         assert (caution != "").any() == ("overlap" in name)
         assert (left_out != "").any() == ("ceiling" in name)

@@ -1,10 +1,12 @@
 """Sizes of few runs: shown, but not part of lines."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.config import CurvesConfig
+from analysis.config import CONSERVATIVE, CurvesConfig
 from analysis.curves.designs import sizes_of_few
 from analysis.curves.fit import fit_curves
 from analysis.curves.groups import few_notes, with_least_runs
@@ -52,6 +54,9 @@ def test_the_line_is_of_the_other_sizes_and_accuracies_are_of_all(judged):
     pd.testing.assert_frame_equal(curves.accuracies, every.accuracies)
     pd.testing.assert_frame_equal(curves.points, every.points)
     row = overall(curves)
+    assert np.isnan(overall(every)["low"])
+    assert "analysis.cautioned_limits=conservative" in overall(every)["note"]
+    every = fit_curves(judged, replace(CONFIG, cautioned_limits=CONSERVATIVE))
     assert row[["runs", "sizes", "from_size", "to_size"]].tolist() == [9, 3, "1000", "4000"]
     means = judged.outcome.mean(axis=1)[:9].reshape(3, 3).mean(axis=1)
     assert row["slope"] == pytest.approx(np.polyfit(np.log2([1000, 2000, 4000]), means, 1)[0], rel=1e-6)

@@ -103,13 +103,14 @@ def test_the_effect_of_context_is_a_section():
 def test_coverage_is_shown_only_for_simulated_designs():
     sizes = np.repeat([1000, 2000, 4000, 8000], 2)
     runs = pd.DataFrame({"group": "g", "size": sizes, "sample_words": sizes, "seed": [1, 2] * 4, "nested": False})
-    slopes = pd.DataFrame({"group": ["g"], "method": [Interval.T_BENT]})
+    slopes = pd.DataFrame({"group": ["g"], "method": [Interval.T_BENT], "low": 0.1})
     shown = coverage_exhibit([(runs, slopes)], 0.95).table
     assert set(coverage_for(runs, slopes)["runs"]) == {"2,2,2,2"}
     assert {"slope", "difference of slopes", "lack of fit"} <= set(shown["quantity"])
     assert not any("nested" in name for name in shown["design"])
     assert coverage_exhibit([(runs.iloc[:-1], slopes)], 0.95) is None  # nothing like it was simulated
     assert coverage_exhibit([(runs.assign(nested=True), slopes)], 0.95) is None
+    assert coverage_exhibit([(runs, slopes.assign(low=np.nan))], 0.95) is None  # its limits are left out
     assert coverage_exhibit([(runs.assign(overlap=0.7), slopes)], 0.95) is None
 
 
@@ -117,7 +118,7 @@ def test_coverage_is_that_of_the_intervals_shown():
     """Coverage was simulated for the crossed bootstrap at 95%, not for interval=t or another confidence."""
     sizes = np.repeat([1000, 2000, 4000, 8000], 5)
     runs = pd.DataFrame({"group": "g", "size": sizes, "sample_words": sizes, "seed": [*range(5)] * 4, "nested": False})
-    slopes = pd.DataFrame({"group": ["g"], "method": [Interval.BOOTSTRAP]})
+    slopes = pd.DataFrame({"group": ["g"], "method": [Interval.BOOTSTRAP], "low": 0.1})
     assert Interval.BOOTSTRAP in set(coverage_exhibit([(runs, slopes)], 0.95).table["interval"])
     assert coverage_exhibit([(runs, slopes)], 0.8) is None
     assert coverage_exhibit([(runs, slopes.assign(method=Interval.T_SIZES))], 0.95) is None

@@ -153,9 +153,9 @@ def test_sizes_of_few_runs_are_a_caution(seeds, caution):
 
 
 def test_units_with_few_wrong_judgements_are_a_caution():
-    """Of ten pairs, one run of each size judges one wrong in p and five in q."""
+    """Of ten pairs, one run of each size judges one wrong in p and all in q."""
     wrong = np.zeros((8, 2, 10), dtype=bool)
-    wrong[::2, 0, 0] = wrong[::2, 1, :5] = True
+    wrong[::2, 0, 0] = wrong[::2, 1] = True
     judged = judged_groups({"a": (np.ones(8), np.repeat([1000, 2000, 4000, 8000], 2))})
     outcome = 1 - wrong.reshape(8, 20).astype(float)
     pairs = pd.DataFrame({"phenomenon": "x", "paradigm": np.repeat(["p", "q"], 10), "pair_id": [*map(str, range(20))]})
