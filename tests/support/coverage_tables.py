@@ -227,8 +227,8 @@ def hierarchical_coverage() -> str:
         ]  # fmt: skip
         lines.append(f"| {one['studies']} of {design}{what} | {' | '.join(map(str, cells))} |")
     text = (
-        "In brackets: the default intervals, also those that are left out. left out: share of intervals that are, of the "
-        "levels; where it is 100%, the table has what these would hold. width: of the default's, mean over levels. "
+        "In brackets: the default analysis, also where it leaves limits out. left out: share of the model's intervals that "
+        "a report leaves out; at 100% shares are of what these would hold. width: of the default's, mean over levels. "
         "effective: the fewest effective draws that a slope has of "
         f"{table['draws'].max():,}. divergences: in all. Up to {table['peak_gib'].max():.1f} GiB."
     )
