@@ -173,8 +173,8 @@ class Limits:
 
 def simulate(name: str, studies: int, config: CurvesConfig = CONFIG, seed: int = 1) -> pd.DataFrame:
     """Return KEYS, interval, studies, covered (of those with limits), none (share without), caution (share of studies
-    whose report has limits with a caution), left_out (the kind of caution for which some are left out), covered_left_out
-    (of these), standard_error, width (median).
+    whose report has limits with a caution), left_out (kinds of cautions for which limits are left out),
+    covered_left_out (of these), standard_error, width (median).
     """
     cell, least = DESIGNS[name.removesuffix(ASKED)], 2
     if name.endswith(ASKED):

@@ -205,7 +205,8 @@ def summary(name: str, studies: list[pd.DataFrame]) -> pd.DataFrame:
             "peak_gib": one["peak"].max(), "together": one["together"].max(),
         })  # fmt: skip
     return pd.DataFrame(rows).round(
-        {"covered": 4, "worst": 3, "none": 3, "covered_left_out": 4, "default_covered": 4, "default_worst": 3, "width": 5, "default_width": 5,
+        {"covered": 4, "worst": 3, "none": 3, "covered_left_out": 4, "default_covered": 4, "default_worst": 3,
+         "width": 5, "default_width": 5,
          "least_effective": 0, "most_r_hat": 3, "median_seconds": 0, "median_cpu_seconds": 0, "peak_gib": 2}
     )  # fmt: skip
 

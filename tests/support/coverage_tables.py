@@ -137,12 +137,12 @@ def designs_coverage() -> str:
         f"{table['studies'].min():,} studies a design; each cell has the lowest and the highest of seven units: "
         f"overall, two phenomena, four paradigms. Of the {len(default):,} default intervals "
         f'{len(default) - len(given)} are left out, with the reason, in more than nine of ten studies ("without"): '
-        f"{conservative} as they would be conservative, the others as they would be rough. Of the other {len(given):,}, "
-        f"where they are given, {_within(given)}."
+        f"{conservative} as they would be conservative, the others as they would be rough. Of the other "
+        f"{len(given):,}, where they are given, {_within(given)}."
     )
     left_out = (
-        f"Conservative limits, where a user asks for them (\\*), hold the truth in {wide.min():.1%} to {wide.max():.1%}. "
-        "The rough limits that are left out in one of 20 studies or more would have held it in "
+        f"Conservative limits, where a user asks for them (\\*), hold the truth in {wide.min():.1%} to "
+        f"{wide.max():.1%}. The rough limits that are left out in one of 20 studies or more would have held it in "
         f"{rough.min():.0%} to {rough.max():.0%} of these."
     )
     return "\n".join([*lines, "", wrapped(text), "", wrapped(left_out)])
@@ -218,7 +218,7 @@ def hierarchical_coverage() -> str:
     for (design, quantity), of in table.groupby(["design", "quantity"], sort=False):
         by, one = of.set_index("level"), of.iloc[0]
         what = "" if quantity == "slope" else f": {quantity}s"
-        held = by["covered"].fillna(by["covered_left_out"])
+        held = by["covered"].where(by["none"] <= MOST_WITHOUT, by["covered_left_out"])
         cells = [f"{held[level]:.1%} ({by.loc[level, 'default_covered']:.1%})" for level in levels]
         cells += [
             "" if not by["none"].any() else f"{by['none'].min():.0%} to {by['none'].max():.0%}".replace("100% to ", ""),
@@ -227,8 +227,9 @@ def hierarchical_coverage() -> str:
         ]  # fmt: skip
         lines.append(f"| {one['studies']} of {design}{what} | {' | '.join(map(str, cells))} |")
     text = (
-        "In brackets: the default analysis, also where it leaves limits out. left out: share of the model's intervals that "
-        "a report leaves out; at 100% shares are of what these would hold. width: of the default's, mean over levels. "
+        "In brackets: the default analysis, also where it leaves limits out. left out: share of the model's intervals "
+        "that a report leaves out; above 90% the table has what these would hold. width: of the default's, mean over "
+        "levels. "
         "effective: the fewest effective draws that a slope has of "
         f"{table['draws'].max():,}. divergences: in all. Up to {table['peak_gib'].max():.1f} GiB."
     )

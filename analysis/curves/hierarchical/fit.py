@@ -28,10 +28,11 @@ SAME, OTHER, APART = "", "another direction", "no value in common"  # an interva
 class Hierarchical:
     """What the hierarchical model says of a study.
 
-    slopes: posterior.SLOPE_COLUMNS, note (why it has no interval), and of the default analysis of the same runs default,
-    default_low, default_high (for these pairs) and beside (SAME, OTHER: one interval holds 0 or lies on the other side
-    of it, APART). differences: posterior.DIFFERENCE_COLUMNS and note. ranks: posterior.rank_rows of slopes that have an
-    interval. predictive: checks.predictive_rows. diagnosis: of the sampler. notes: groups and sizes that are left out.
+    slopes: posterior.SLOPE_COLUMNS, note (why it has no interval), and of the default analysis of the same runs
+    default, default_low, default_high (for these pairs) and beside (SAME, OTHER: one interval holds 0 or lies on the
+    other side of it, APART). differences: posterior.DIFFERENCE_COLUMNS and note. ranks: posterior.rank_rows of slopes
+    that have an interval. predictive: checks.predictive_rows. diagnosis: of the sampler. notes: groups and sizes that
+    are left out.
     """
 
     slopes: pd.DataFrame
@@ -104,8 +105,8 @@ def without_cautioned(rows: pd.DataFrame, columns: list[str], config: CurvesConf
     left_out = rows["caution"].ne("") & (config.cautioned_limits != KEEP)
     why = f"{NO_INTERVAL}it may hold the truth less, or more, often than it says: " + rows["caution"]
     note = (why + "; " + HOW_TO_KEEP.format(KEEP)).where(left_out, "")
-    kept = rows[columns].mask(left_out, np.nan, axis=0)
-    return rows.assign(**dict(kept.items()), caution=rows["caution"].mask(left_out, ""), note=note)
+    kept = {column: rows[column].mask(left_out) for column in columns}
+    return rows.assign(**kept, caution=rows["caution"].mask(left_out, ""), note=note)
 
 
 def ranks_of(ranks: pd.DataFrame, slopes: pd.DataFrame) -> pd.DataFrame:

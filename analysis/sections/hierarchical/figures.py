@@ -56,8 +56,10 @@ def shrinkage_chart(rows: pd.DataFrame, *, title: str, frame: Frame = PAGE) -> C
         .encode(alt.X("at:Q", axis=x_axis, scale=scale), alt.Y("at:Q", axis=axis, scale=scale))
     )
     table = alt.Chart(rows)
-    bars = alt.Chart(rows[rows["low"].notna()]).mark_rule(opacity=0.35, color=HUES[0]).encode(
-        x, alt.Y("low:Q", axis=axis, scale=scale), alt.Y2("high:Q")
+    bars = (
+        alt.Chart(rows[rows["low"].notna()])
+        .mark_rule(opacity=0.35, color=HUES[0])
+        .encode(x, alt.Y("low:Q", axis=axis, scale=scale), alt.Y2("high:Q"))
     )
     marks = table.mark_point(size=28, filled=True, opacity=0.9, color=HUES[0]).encode(x, y, tooltip=tooltip)
     return alt.layer(line, bars, marks, width=frame.span, height=frame.height_of_curves(260), title=title)

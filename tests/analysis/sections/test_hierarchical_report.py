@@ -82,9 +82,7 @@ def test_few_judgements_are_a_caution_in_table_and_sentences(section):
     for exhibit in (slopes_exhibit(few, "words", 0.95), differences_exhibit(few, "words", 0.95)):
         assert "drawn to the others" in exhibit.definitions["Few judgements"]
         assert "Few runs" not in exhibit.definitions
-        assert exhibit.takeaways[0][1].endswith(
-            f" {FEW.capitalize()}, so this rests on what the model expects."
-        )
+        assert exhibit.takeaways[0][1].endswith(f" {FEW.capitalize()}, so this rests on what the model expects.")
 
 
 def test_intervals_with_a_caution_are_left_out_by_default(section):
