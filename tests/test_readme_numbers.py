@@ -28,7 +28,9 @@ def text(request):
     return request.param.read_text(encoding="utf-8")
 
 
-def test_results_equal_the_committed_tables(text):
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_results_equal_the_committed_tables(page):
+    text = page.read_text(encoding="utf-8")
     assert with_results(text) == text, "python -m tests.support.readme_blocks rewrites them"
 
 

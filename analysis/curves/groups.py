@@ -49,6 +49,7 @@ FEW_JUDGEMENTS = 10  # the rule of ten: below it the distribution of a count is 
 ROUGH = "rough"
 NO_INTERVAL = "no interval, as "
 HOW_TO_KEEP = "analysis.cautioned_limits={} gives them"
+OR_LEAVE_OUT = ", and analysis.least_runs=2 those without such sizes"
 FEW = f"fewer than {FEW_JUDGEMENTS} judgements are wrong, or right, at every size"
 LONE = "one run at a size, beside sizes of several"
 
@@ -209,6 +210,7 @@ def cautions_left(
     rough = np.char.startswith(reasons, ROUGH)
     left = {LEAVE_OUT: reasons != "", CONSERVATIVE: rough, KEEP: np.zeros_like(rough)}[config.cautioned_limits]
     how = np.where(rough, HOW_TO_KEEP.format(KEEP), HOW_TO_KEEP.format(CONSERVATIVE))
+    how = np.where(np.char.endswith(reasons, LONE), np.char.add(how, OR_LEAVE_OUT), how)
     why = np.char.add(np.char.add(f"{NO_INTERVAL}limits would be ", reasons), np.char.add("; ", how))
     return np.where(left, "", reasons), np.where(left, why, "")
 
@@ -231,8 +233,10 @@ def slope_columns(fit: GroupFit, config: CurvesConfig, new_pairs: Array | None) 
     contrasts = [np.where(design.size == s, design.weights, 0) for s in range(sizes)]
     floor = np.stack([judgement_floor(fit.outcome, c, design.size, fit.units) for c in contrasts])
     note = np.where(np.isnan(fit.errors.runs) & (fit.errors.floor == 0), NOTHING_VARIES, fit.note)
-    caution, left_out = cautions_left(cautions(fit), config)
-    bent = np.where(left_out == "", lack_of_fit(fit.method, fit.y, design, floor), np.nan)
+    reasons = cautions(fit)
+    caution, left_out = cautions_left(reasons, config)
+    few = np.char.startswith(reasons, ROUGH) & (left_out != "")
+    bent = np.where(few, np.nan, lack_of_fit(fit.method, fit.y, design, floor))
     limits = [np.where(left_out != "", np.nan, of) for of in limits]
     table = fit.units.table.assign(
         group=fit.group, runs=len(design.x), sizes=sizes, slope=line.slope, intercept=line.intercept,

@@ -172,8 +172,8 @@ class Experiment:
         share = 2 ** (max(self.sizes.values()) + basis.shift) / basis.text
         if share > OVERLAP_LIMIT:
             notes.append(
-                f"Samples of the largest size share up to {min(share, 1):.0%} of their text, which widens limits; the "
-                "plan does not count that."
+                f"Samples of the largest size share up to {min(share, 1):.0%} of their text. Limits are then "
+                "conservative, which the plan does not count, and by default left out (analysis.cautioned_limits)."
             )
         return notes
 

@@ -8,6 +8,7 @@ import altair as alt
 import pandas as pd
 
 from analysis.curves.coverage import coverage_for
+from analysis.curves.groups import NO_INTERVAL
 from analysis.curves.p_values import ALPHA
 from analysis.curves.robustness.averaged_shapes import CEILING, SLOPE
 from analysis.exhibits.exhibit import Cell, Exhibit, existing
@@ -92,7 +93,8 @@ def _people(rows: pd.DataFrame, intervals: str, people: str, others: str) -> Exh
     rows = rows[rows["people"].notna() & rows["last_accuracy"].notna()]  # a curve of one size has none
     if rows.empty:
         return None
-    words = rows["text"] + rows["note"].map(lambda note: f" ({note})" if note else "")
+    notes = rows["note"].str.removeprefix(NO_INTERVAL)
+    words = rows["text"] + notes.map(lambda note: f" ({note})" if note else "")
     whole = rows["level"] == "overall"
     table = pd.DataFrame(
         {"phenomenon": _named(rows), "curve": rows["group"], "people": rows["people"],

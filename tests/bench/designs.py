@@ -8,8 +8,8 @@ the difference of the models), question (these pairs, new pairs too) and unit: o
 Designs of overlapping samples and of sizes of one run are there twice, the second time with the conservative limits
 that the default leaves out: of the former with analysis.cautioned_limits=conservative, of the latter with
 analysis.least_runs=1, too.
-With 1,000 studies the standard error of a coverage of 95% is .7%. Each design has random numbers of its own. Seven CPU
-minutes.
+With 1,000 studies the standard error of a coverage of 95% is .7%. Each design has random numbers of its own. Some 17
+CPU minutes.
 """
 
 import argparse

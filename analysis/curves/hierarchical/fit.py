@@ -19,7 +19,7 @@ from pairscale.errors import InputError
 from pairscale.machine import available_cores
 
 PACKAGES = ("numpyro", "arviz-stats")
-OF_SLOPES = ["low", "high", "rises", "rank", "rank_low", "rank_high"]  # what rests on the width of the posterior
+OF_SLOPES = ["low", "high", "rises"]  # what rests on the width of the posterior
 OF_DIFFERENCES = ["low", "high", "steeper"]
 SAME, OTHER, APART = "", "another direction", "no value in common"  # an interval beside the default one
 
@@ -30,9 +30,9 @@ class Hierarchical:
 
     slopes: posterior.SLOPE_COLUMNS, note (why it has no interval), and of the default analysis of the same runs
     default, default_low, default_high (for these pairs) and beside (SAME, OTHER: one interval holds 0 or lies on the
-    other side of it, APART). differences: posterior.DIFFERENCE_COLUMNS and note. ranks: posterior.rank_rows of slopes
-    that have an interval. predictive: checks.predictive_rows. diagnosis: of the sampler. notes: groups and sizes that
-    are left out.
+    other side of it, APART). differences: posterior.DIFFERENCE_COLUMNS and note. ranks: posterior.rank_rows where all
+    phenomena, or paradigms, have an interval. predictive: checks.predictive_rows. diagnosis: of the sampler. notes:
+    groups and sizes that are left out.
     """
 
     slopes: pd.DataFrame
@@ -87,12 +87,12 @@ def fit_hierarchical(
             yield done, None
             continue
         slopes, differences = slope_rows(posterior, config.confidence), difference_rows(posterior, config.confidence)
-        slopes = without_cautioned(slopes, OF_SLOPES, config)
         ranks = rank_rows(posterior, config.acquisition_margin)
+        ranks, slopes = without_ranks(ranks, without_cautioned(slopes, OF_SLOPES, config))
         rng = np.random.default_rng([config.seed, 2])
         yield done, Hierarchical(
             beside_default(slopes, curves), without_cautioned(differences, OF_DIFFERENCES, config),
-            ranks_of(ranks, slopes), predictive_rows(posterior, config.confidence, rng),
+            ranks, predictive_rows(posterior, config.confidence, rng),
             diagnose(posterior, slopes, differences), [*alone, *counts.notes],
         )  # fmt: skip
 
@@ -103,17 +103,20 @@ def without_cautioned(rows: pd.DataFrame, columns: list[str], config: CurvesConf
     The column `note` says why; "" in other rows, which keep their caution.
     """
     left_out = rows["caution"].ne("") & (config.cautioned_limits != KEEP)
-    why = f"{NO_INTERVAL}it may hold the truth less, or more, often than it says: " + rows["caution"]
+    why = f"{NO_INTERVAL}intervals may hold the truth in fewer, or more, studies than they say: " + rows["caution"]
     note = (why + "; " + HOW_TO_KEEP.format(KEEP)).where(left_out, "")
     kept = {column: rows[column].mask(left_out) for column in columns}
     return rows.assign(**kept, caution=rows["caution"].mask(left_out, ""), note=note)
 
 
-def ranks_of(ranks: pd.DataFrame, slopes: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of units whose slopes are not left out."""
-    keys = ["group", "level", "name"]
-    kept = pd.MultiIndex.from_frame(slopes.loc[slopes["note"] == "", keys])
-    return ranks[pd.MultiIndex.from_frame(ranks[keys]).isin(kept)].reset_index(drop=True)
+def without_ranks(ranks: pd.DataFrame, slopes: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Leave out all ranks of a group's phenomena, or paradigms, of which one has no interval: they rest on it, too."""
+    keys = ["group", "level"]
+    left_out = pd.MultiIndex.from_frame(slopes.loc[slopes["note"] != "", keys].drop_duplicates())
+    no_ranks = pd.MultiIndex.from_frame(slopes[keys]).isin(left_out)
+    kept = {column: slopes[column].mask(no_ranks) for column in ("rank", "rank_low", "rank_high")}
+    rows = ranks[~pd.MultiIndex.from_frame(ranks[keys]).isin(left_out)].reset_index(drop=True)
+    return rows, slopes.assign(**kept)
 
 
 def beside_default(slopes: pd.DataFrame, curves: Curves) -> pd.DataFrame:

@@ -152,8 +152,11 @@ def cautions_explained(table: pd.DataFrame, confidence: float) -> dict[str, str]
         "hold the truth in nearly all studies; where it changes, studies that happen to have so few hold it in fewer "
         f"than {level}.",
     }
-    known = table["caution"] if "caution" in table else pd.Series(dtype=str)
-    return {kind.capitalize(): text for kind, text in meanings.items() if known.str.startswith(kind).any()}
+    cautions, notes = (table.get(name, pd.Series(dtype=str)) for name in ("caution", "note"))
+    return {
+        kind.capitalize(): text for kind, text in meanings.items()
+        if cautions.str.startswith(kind).any() or notes.str.contains(f"limits would be {kind}:", regex=False).any()
+    }  # fmt: skip
 
 
 def left_out(problems: pd.DataFrame, where: str) -> list[str]:

@@ -113,7 +113,7 @@ def _slope(whole: pd.Series, span: str, ends: str, interval: str) -> str:
     rate = f"{slope} per doubling of the text"
     if not limits:
         text = f"overall accuracy: {ends}; {rate} over {span}, without an interval"
-        return f"{text}{_reason(whole)}, so that nothing shows whether it changes."
+        return f"{text}{_reason(whole)}, {_open(whole)}."
     verb = direction(whole["low"], whole["high"])
     if verb:
         text = f"overall accuracy {verb} over {span}: {rate} ({interval} {limits}); {ends}."
@@ -134,8 +134,7 @@ def _difference(whole: pd.Series, doublings: float, ends: str, interval: str) ->
     change, limits = _numbers(*(float(whole[name]) * doublings for name in ("slope", "low", "high")))
     if not limits:
         return (
-            f"overall accuracy: {ends}: a difference of {change} without an interval{_reason(whole)}, so that nothing "
-            "shows whether it changes."
+            f"overall accuracy: {ends}: a difference of {change} without an interval{_reason(whole)}, {_open(whole)}."
         )
     if direction(whole["low"], whole["high"]):
         return f"overall accuracy: {ends}: a difference of {change} ({interval} {limits})."
@@ -163,6 +162,12 @@ def _without_unk(free: pd.DataFrame, doublings: float, per: str, verbs: tuple[st
 
 def _not_shown(runs: float, change: str) -> str:
     return f"{plural(int(runs), 'run')} {'does' if runs == 1 else 'do'} not show a {change}"
+
+
+def _open(whole: pd.Series) -> str:
+    """Say what follows where there is no interval: runs show nothing, or limits that runs give are left out."""
+    left_out = whole["note"].startswith(NO_INTERVAL)
+    return "so it is left open whether it changes" if left_out else "so that nothing shows whether it changes"
 
 
 def _reason(whole: pd.Series) -> str:

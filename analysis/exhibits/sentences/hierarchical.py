@@ -26,7 +26,7 @@ def hierarchical_findings(of: Hierarchical, unit: str, confidence: float) -> lis
     if of.diagnosis.refused:
         return [Finding("hierarchical model", refusal(of.diagnosis))]
     return [
-        Finding("hierarchical model", BESIDE),
+        *([Finding("hierarchical model", BESIDE)] if of.slopes["low"].notna().any() else []),
         *(
             Finding(
                 f"{group}, hierarchical model", slope_sentence(rows, of.ranks, unit, confidence), beside_sentence(rows)
@@ -78,11 +78,11 @@ def slope_sentence(rows: pd.DataFrame, ranks: pd.DataFrame, unit: str, confidenc
     for verb in ("rises", "falls"):
         names = [row["name"] for _, row in phenomena.iterrows() if direction(row["low"], row["high"]) == verb]
         if names:
-            parts.append(f"{verb} in {plural(len(names), 'phenomenon')} of {len(phenomena)}")
+            parts.append(f"{verb} in {plural(len(names), 'phenomenon')} of {phenomena['low'].notna().sum()}")
     if parts:
         text += f" It {joined(parts)} (each by its own interval)."
     without = int(phenomena["low"].isna().sum())
-    if 0 < without < len(phenomena):
+    if without and not whole["note"]:
         text += f" {plural(without, 'phenomenon')} {'has' if without == 1 else 'have'} no interval."
     of = ranks[(ranks["group"] == whole["group"]) & (ranks["level"] == "phenomenon") & (ranks["rank"] == 1)]
     first = {by: rows.loc[rows["probability"].idxmax()] for by, rows in of.groupby("by")}

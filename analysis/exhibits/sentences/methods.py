@@ -7,6 +7,7 @@ import pandas as pd
 from analysis.config import CurvesConfig
 from analysis.curves.designs import Design, design_of
 from analysis.curves.fit import ALL_PAIRS, CHANCE_BASELINE, UNK_FREE, Curves
+from analysis.curves.groups import NO_INTERVAL
 from analysis.curves.intervals import MOST_BENT, Interval
 from analysis.curves.p_values import ALPHA
 from analysis.curves.words_to_people import published_people
@@ -173,13 +174,15 @@ _T_INTERVALS = {  # by whether samples are nested
 
 def _interval_methods(whole: pd.DataFrame, designs: Mapping[str, Design], config: CurvesConfig) -> list[str]:
     """Describe the intervals of slopes; `whole`: rows of Curves.slopes, one a group."""
+    left_out = whole["note"].str.startswith(NO_INTERVAL)
     groups: dict[tuple[str, bool], list[str]] = {}
-    for group, method in whole[["group", "method"]].itertuples(index=False):
+    for group, method in whole.loc[~left_out, ["group", "method"]].itertuples(index=False):
         if method != Interval.NONE:
             groups.setdefault((method, designs[group].nested), []).append(group)
-    without = whole[whole["method"] == Interval.NONE].groupby("note", sort=False)["group"].agg(list)
-    none = "; ".join(f"{joined(names)} ({note})" for note, names in without.items())
-    text = [f"Without an interval: {none}."] if none else []
+    none = whole[left_out | (whole["method"] == Interval.NONE)]
+    without = none["group"].groupby(none["note"].str.removeprefix(NO_INTERVAL), sort=False).agg(list)
+    named = "; ".join(f"{joined(names)} ({note})" for note, names in without.items())
+    text = [f"Without an interval: {named}."] if named else []
     if not groups:
         return text
     about = (

@@ -14,6 +14,7 @@ from analysis.curves.intervals import NOTHING_VARIES
 from analysis.curves.units import units_of
 from analysis.curves.words_to_people import words_to_people
 from analysis.exhibits.sentences.curves import cautions_explained, rough_limits, slope_notes, without_limits
+from pairscale.command.compose import compose
 from tests.support.judged_runs import judged_from, judged_groups
 
 CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=50, seed=1, cautioned_limits=KEEP)
@@ -86,6 +87,24 @@ def test_which_limits_with_a_caution_are_left_out(choice):
         of = {row.group, row.other}
         assert np.isnan(row.low) == bool(of & left)
         assert row.rough == (choice == KEEP and bool(of & {"b", "c"}))
+
+
+def test_experiments_whose_samples_overlap_ask_for_conservative_limits():
+    for experiment in ("blimp_gpu", "blimp_learning_curves", "climp_sizes_local"):
+        of_experiment = [f"experiment={experiment}", "corpus.path=text.txt"]
+        assert compose("analysis", of_experiment).analysis.cautioned_limits == CONSERVATIVE
+        chosen = compose("analysis", [*of_experiment, f"analysis.cautioned_limits={KEEP}"])
+        assert chosen.analysis.cautioned_limits == KEEP
+    assert compose("analysis", ["study=s"]).analysis.cautioned_limits == LEAVE_OUT
+
+
+def test_the_lack_of_fit_is_told_of_conservative_limits_that_are_left_out():
+    sizes = np.repeat([1000, 2000, 4000, 8000], 3)
+    judged = judged_groups({"a": ([0.5, 0.51, 0.52, 0.5, 0.51, 0.52, 0.5, 0.51, 0.52, 0.8, 0.81, 0.82], sizes)})
+    judged = replace(judged, runs=judged.runs.assign(overlap=np.where(sizes == 8000, 0.6, 0)))
+    row = fit_curves(judged, replace(CONFIG, cautioned_limits=LEAVE_OUT)).slopes.iloc[0]
+    assert np.isnan(row["low"])
+    assert row["lack_of_fit"] < 0.05
 
 
 def test_limits_that_are_left_out():

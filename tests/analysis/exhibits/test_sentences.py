@@ -9,10 +9,11 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from analysis.config import CurvesConfig
+from analysis.config import CONSERVATIVE, LEAVE_OUT, CurvesConfig
 from analysis.curves.fit import fit_curves
 from analysis.exhibits.figures.curves import overview_chart
 from analysis.exhibits.sentences.curves import extent, in_text, joined, ruled_out, warnings
+from analysis.exhibits.sentences.findings import findings
 from analysis.exhibits.sentences.methods import judging, methods
 from analysis.exhibits.tables.slopes import slope_table, terminal_table
 from analysis.papers.exhibits import paradigms_exhibit
@@ -172,9 +173,11 @@ def study(counts, *, nested=False, overlap=0.0, training=None, reference="treeba
     return Judgements("generated", "lp", "d", dict.fromkeys(counts, policy), runs, pairs, outcome, flat, flat, problems)
 
 
-def methods_of(judgements, interval="auto"):
+def methods_of(judgements, interval="auto", cautioned=CONSERVATIVE):
     """Return the methods paragraph, in which no sentence occurs twice."""
-    config = CurvesConfig(method="lp", interval=interval, confidence=0.95, resamples=50, seed=1)
+    config = CurvesConfig(
+        method="lp", interval=interval, confidence=0.95, resamples=50, seed=1, cautioned_limits=cautioned
+    )
     text = " ".join(methods(judgements, fit_curves(judgements, config), config, "wrong"))
     sentences = text.split(". ")
     assert len(sentences) == len(set(sentences)), text
@@ -220,6 +223,19 @@ def test_the_methods_paragraph_says_that_the_configuration_chose_the_interval():
     assert "They were chosen over a bootstrap (analysis.interval=t)." in text
     assert WHY not in text
     assert BENT not in text
+
+
+def test_the_methods_paragraph_names_the_curves_whose_limits_are_left_out():
+    judgements = study({"lstm": [5] * 4, "txl": [5, 5, 3, 1]})
+    text = methods_of(judgements, cautioned=LEAVE_OUT)
+    assert (
+        "Without an interval: txl (limits would be conservative: one run at a size, beside sizes of several; " in text
+    )
+    assert "HC2 errors" not in text
+    config = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=50, seed=1)
+    said = {finding.subject: finding.text for finding in findings(fit_curves(judgements, config), "words", 0.95)}
+    assert "so it is left open whether it changes" in said["txl"]
+    assert "left open" not in said["lstm"]
 
 
 def test_the_methods_paragraph_names_the_curves_of_each_interval():

@@ -16,8 +16,8 @@ from analysis.curves.hierarchical.fit import (
     OTHER,
     Hierarchical,
     beside_default,
-    ranks_of,
     without_cautioned,
+    without_ranks,
 )
 from analysis.curves.hierarchical.posterior import SLOPE_COLUMNS, difference_rows, rank_rows, slope_rows
 from analysis.exhibits.figures.style import finished
@@ -94,12 +94,15 @@ def test_intervals_with_a_caution_are_left_out_by_default(section):
     left, kept = slopes[slopes["group"] == "model 0"], slopes[slopes["group"] != "model 0"]
     assert left[OF_SLOPES].isna().all(axis=None)
     assert (left["slope"] == of.slopes["slope"].head(len(left))).all()
-    reason = "no interval, as it may hold the truth less, or more, often than it says: fewer than 5 runs at all sizes"
+    reason = (
+        "no interval, as intervals may hold the truth in fewer, or more, studies than they say: "
+        "fewer than 5 runs at all sizes"
+    )
     assert set(left["note"]) == {f"{reason}; analysis.cautioned_limits=keep gives them"}
     assert set(slopes["caution"]) == set(left["beside"]) == set(kept["note"]) == {""}
     pd.testing.assert_frame_equal(kept, of.slopes[of.slopes["group"] != "model 0"].assign(caution=""))
-    ranks = ranks_of(of.ranks, slopes)
-    assert set(ranks["group"]) == {"model 1"}
+    ranks, without = without_ranks(of.ranks, slopes)
+    assert set(ranks["group"]) == set(without.loc[without["rank"].notna(), "group"]) == {"model 1"}
     differences = without_cautioned(of.differences, OF_DIFFERENCES, config)
     fewer = replace(of, slopes=slopes, ranks=ranks, differences=differences)
     exhibits = {of.name: of for of in hierarchical(replace(section, hierarchical=fewer), report_of(section))}
@@ -120,8 +123,15 @@ def test_intervals_with_a_caution_are_left_out_by_default(section):
     assert "without an interval" in differences_shown.takeaways[0][1]
     part = of.slopes.assign(note="")
     part.loc[part["name"] == "a", ["low", "high"]] = np.nan
-    (_, subject, *_) = hierarchical_findings(replace(of, slopes=part), "words", 0.95)
-    assert " 1 phenomenon has no interval." in subject.text
+    part.loc[part["name"] == "a", "note"] = reason
+    ranks, part = without_ranks(of.ranks, part)
+    assert set(ranks["level"]) == set(part.loc[part["rank"].notna(), "level"]) == {"paradigm"}
+    _, subject, *_ = hierarchical_findings(replace(of, slopes=part, ranks=ranks), "words", 0.95)
+    assert "It rises in 1 phenomenon of 1 (each by its own interval). 1 phenomenon has no interval." in subject.text
+    assert "steepest" not in subject.text
+    assert all("credible" not in finding.text for finding in hierarchical_findings(
+        replace(fewer, slopes=of.slopes.assign(low=np.nan, high=np.nan, note=reason)), "words", 0.95
+    ))  # fmt: skip
 
 
 def test_runs_that_are_left_out_are_not_beside_simulated_ones(section):
