@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from analysis.config import CurvesConfig
 from analysis.curves.ablations.effects import Matched
-from analysis.curves.comparisons import slope_difference
-from analysis.curves.groups import fit_group, slope_limits
+from analysis.curves.comparisons import difference_cautions, slope_difference
+from analysis.curves.groups import cautions, cautions_left, fit_group, slope_limits
 from analysis.curves.units import Units, units_of
 from analysis.curves.variance import Array
 from analysis.curves.words_to_people import line_reaches, slope_quantile
@@ -90,7 +91,10 @@ class Check:
         ]  # fmt: skip
 
     def studies(self, rng: np.random.Generator, count: int) -> Iterator[tuple[int, bool]]:
-        """Yield 1 and whether the effect is found (goal=people: limits within the factor), for each study."""
+        """Yield 1 and whether the effect is found (goal=people: limits within the factor), for each study.
+
+        Limits that a report leaves out find nothing.
+        """
         found = {SLOPE: self._slope, DIFFERENCE: self._difference, ABLATION: self._ablation, PEOPLE: self._people}
         for _ in range(count):
             pairs = self.groups[0].draw_pairs(rng)
@@ -100,13 +104,17 @@ class Check:
     def _slope(self, outcomes: list[Array], rng: np.random.Generator) -> bool:
         fit = fit_group("planned", outcomes[0], self.grid.design, self.units, self.config.interval)
         low, high, *_ = slope_limits(fit, self.config)
-        return bool(low[0] > 0 or high[0] < 0)
+        return self._given(cautions(fit)) and bool(low[0] > 0 or high[0] < 0)
+
+    def _given(self, reasons: npt.NDArray[np.str_]) -> bool:
+        """Return whether a report gives the overall limits (analysis.cautioned_limits); reasons: cautions on them."""
+        return bool(cautions_left(reasons, self.config)[1][0] == "")
 
     def _difference(self, outcomes: list[Array], rng: np.random.Generator) -> bool:
         design = self.grid.design
         a, b = (fit_group("planned", of, design, self.units, self.config.interval) for of in outcomes)
         limits = slope_difference(a, b, self.config, np.arange(design.cluster.max() + 1))
-        return bool(limits["low"][0] > 0 or limits["high"][0] < 0)
+        return self._given(difference_cautions(a, b)) and bool(limits["low"][0] > 0 or limits["high"][0] < 0)
 
     def _ablation(self, outcomes: list[Array], rng: np.random.Generator) -> bool:
         first, second = (of.astype(np.float64) for of in outcomes)
@@ -122,4 +130,4 @@ class Check:
         people = self.spread.people + error * rng.normal()
         at, low, high, bounded = line_reaches(fit, people, error, slope_quantile(fit, self.config))
         within = max(high[0] - at[0], at[0] - low[0]) <= np.log2(self.effect)
-        return bool(fit.line.slope[0] > 0 and bounded[0] and within)
+        return self._given(cautions(fit)) and bool(fit.line.slope[0] > 0 and bounded[0] and within)

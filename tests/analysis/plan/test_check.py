@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from analysis.config import CurvesConfig
+from analysis.config import KEEP, CurvesConfig
 from analysis.plan.check import Check
 from analysis.plan.config import ABLATION, DIFFERENCE, GOALS, PEOPLE, SLOPE
 from analysis.plan.grids import Grid
@@ -26,6 +26,15 @@ def share(check, count=60):
 def test_a_large_effect_is_always_found(goal, effect):
     sure = replace(SPREAD, total=Trend(0.005**2), judgement=0.02, gain=0.08 if goal == PEOPLE else 0.02)
     assert share(Check(goal, effect, replace(GRID, pairs=200), sure, CONFIG), 20) == 1
+
+
+@pytest.mark.parametrize(("goal", "effect"), [(SLOPE, 0.019), (DIFFERENCE, 0.02), (PEOPLE, 1e30)])
+def test_limits_that_a_report_leaves_out_find_nothing(goal, effect):
+    """In some of the studies fewer than ten judgements are wrong at every size."""
+    few = replace(SPREAD, total=Trend(1e-8), accuracy=0.97, judgement=0.02, gain=0.015)
+    grid, keep = replace(GRID, pairs=20, seeds=5), replace(CONFIG, cautioned_limits=KEEP)
+    found = [share(Check(goal, effect, grid, few, config), 40) for config in (CONFIG, keep)]
+    assert found[0] < 0.2 <= found[1]
 
 
 @pytest.mark.parametrize("goal", [SLOPE, DIFFERENCE, ABLATION])
