@@ -34,7 +34,7 @@ def test_limits_that_a_report_leaves_out_find_nothing(goal, effect):
     few = replace(SPREAD, total=Trend(1e-8), accuracy=0.97, judgement=0.02, gain=0.015)
     grid, keep = replace(GRID, pairs=20, seeds=5), replace(CONFIG, cautioned_limits=KEEP)
     found = [share(Check(goal, effect, grid, few, config), 40) for config in (CONFIG, keep)]
-    assert found[0] < 0.2 <= found[1]
+    assert 0 < found[0] <= found[1] - 0.05  # of the same studies
 
 
 @pytest.mark.parametrize("goal", [SLOPE, DIFFERENCE, ABLATION])
