@@ -351,6 +351,11 @@ def coverage_exhibit(studied: Iterable[tuple[pd.DataFrame, pd.DataFrame]], confi
 
 def own_coverage_exhibit(rows: pd.DataFrame, confidence: float) -> Exhibit:
     """Show how often the intervals of this report hold in simulated studies like it; `rows`: of `coverage_table`."""
+    without = rows[(rows["none"] == 1) & (rows["level"] == "overall")].drop_duplicates(["curve", "quantity"])
+    studies, never = (
+        int(rows["studies"].max()),
+        "; ".join(f"{row['quantity']}, {row['curve']}" for _, row in without.iterrows()),
+    )
     rows = rows[rows["none"] < 1].reset_index(drop=True)
     table = pd.DataFrame({
         "curve": rows["curve"], "quantity": rows["quantity"], "question": rows["question"],
@@ -358,16 +363,18 @@ def own_coverage_exhibit(rows: pd.DataFrame, confidence: float) -> Exhibit:
                for level, name in rows[["level", "name"]].itertuples(index=False)],
         "interval": rows["interval"], "held": rows["covered"], "standard error": rows["standard_error"],
     })  # fmt: skip
-    studies, overall = int(rows["studies"].max()), rows[rows["level"] == "overall"]
+    overall = rows[rows["level"] == "overall"]
     held = f"in {overall['covered'].min():.1%} to {overall['covered'].max():.1%} of studies"
     return Exhibit(
         "coverage",
         "How often these intervals hold",
         f"Share of {plural(studies, 'simulated study')} like this one, with its sizes, runs, spreads and pairs, whose "
-        f"{confidence:.0%} interval held the truth: overall, and in the phenomenon in which it held least often.",
+        f"{confidence:.0%} interval held the truth: overall, and in the phenomenon in which it held least often."
+        + f" No study had limits of: {never}."
+        * bool(never),
         table,
         cells={"held": per_cent_text, "standard error": per_cent_text},
-        takeaways=[("", f"Overall, {confidence:.0%} intervals held the truth {held}.")],
+        takeaways=[("", f"Overall, {confidence:.0%} intervals held the truth {held}.")] if len(overall) else [],
         definitions={
             "Simulated studies": "Pairs and runs add to the probit of being right. How far runs and pairs differ is "
             "estimated from this study, so it is known as badly as its runs show it; spreads change with the size only "

@@ -160,7 +160,12 @@ def test_the_exhibit_stands_in_place_of_the_fixed_table(study, tmp_path):
     assert shown.heading == "How often these intervals hold"
     assert shown.rows()[1][3:6] == ["NPI licensing", "t", "91.5%"]
     assert "94.3% to 94.3%" in shown.takeaways[0][1]
-    assert own_coverage_exhibit(section.tables["simulated-coverage"], 0.9).about.count("90%") == 1
+    table = section.tables["simulated-coverage"]
+    assert own_coverage_exhibit(table, 0.9).about.count("90%") == 1
+    left_out = own_coverage_exhibit(table.assign(none=1.0, covered=np.nan), 0.95)
+    assert left_out.about.endswith(" No study had limits of: slope, lstm.")
+    assert left_out.takeaways == left_out.rows() == []
+    assert "No study" not in shown.about
 
 
 def test_studies_that_cannot_be_simulated_say_why(study):
