@@ -352,10 +352,9 @@ def coverage_exhibit(studied: Iterable[tuple[pd.DataFrame, pd.DataFrame]], confi
 def own_coverage_exhibit(rows: pd.DataFrame, confidence: float) -> Exhibit:
     """Show how often the intervals of this report hold in simulated studies like it; `rows`: of `coverage_table`."""
     without = rows[(rows["none"] == 1) & (rows["level"] == "overall")].drop_duplicates(["curve", "quantity"])
-    studies, never = (
-        int(rows["studies"].max()),
-        "; ".join(f"{row['quantity']}, {row['curve']}" for _, row in without.iterrows()),
-    )
+    never = "; ".join(f"{row['quantity']}, {row['curve']}" for _, row in without.iterrows())
+    left_out = f" No study had limits of: {never}." if never else ""
+    studies = int(rows["studies"].max())
     rows = rows[rows["none"] < 1].reset_index(drop=True)
     table = pd.DataFrame({
         "curve": rows["curve"], "quantity": rows["quantity"], "question": rows["question"],
@@ -370,8 +369,7 @@ def own_coverage_exhibit(rows: pd.DataFrame, confidence: float) -> Exhibit:
         "How often these intervals hold",
         f"Share of {plural(studies, 'simulated study')} like this one, with its sizes, runs, spreads and pairs, whose "
         f"{confidence:.0%} interval held the truth: overall, and in the phenomenon in which it held least often."
-        + f" No study had limits of: {never}."
-        * bool(never),
+        + left_out,
         table,
         cells={"held": per_cent_text, "standard error": per_cent_text},
         takeaways=[("", f"Overall, {confidence:.0%} intervals held the truth {held}.")] if len(overall) else [],
