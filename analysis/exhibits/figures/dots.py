@@ -44,7 +44,13 @@ class Dots:
         return marks.encode(x, *self._places, *looks(self.groups, self.group), tooltip=list(tooltip))
 
     def lines(self, start: str, end: str, opacity: float = 1, *, of: pd.DataFrame | None = None) -> Chart:
-        """Return lines from one column's values to another's, such as the limits of intervals; `of`: as for points."""
+        """Return lines from one column's values to another's, such as the limits of intervals; `of`: as for points.
+
+        Nothing where no row has both: the scale of a column without numbers is a warning in a browser's console.
+        """
+        rows = self.table if of is None else of
+        if not rows[[start, end]].notna().all(axis=1).any():
+            return alt.Chart(rows.iloc[:0]).mark_rule().encode(*self._places)
         lines = self._base(of).mark_rule(strokeWidth=1.8, opacity=opacity)
         colour, _ = looks(self.groups, self.group)
         return lines.encode(alt.X(f"{start}:Q"), alt.X2(f"{end}:Q"), *self._places, colour)

@@ -185,6 +185,13 @@ def test_level_axes_of_accuracies_name_chance():
     assert "chance" in axis["labelExpr"]
 
 
+def test_a_chart_without_limits_has_no_scale_of_them(curves):
+    """The browser's console warned of infinite extents of the fields low and high."""
+    for slopes, field in ((curves.slopes, "low"), (curves.slopes.assign(low=np.nan, high=np.nan), None)):
+        rules = layers_of(finished(slope_chart(slopes)), "rule")
+        assert [layer["encoding"].get("x", {}).get("field") for layer in rules] == ["at", field]
+
+
 def test_slope_chart_has_published_slopes_hollow(judged, curves):
     slopes = curves.slopes.assign(published_slope=0.04)
     hollow = layers_of(finished(slope_chart(slopes)), "point")[-1]
