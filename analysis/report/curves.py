@@ -76,16 +76,18 @@ def _curves(section: Section, report: Report) -> Exhibit:
         lines = "Means over the runs of a size"
     elif (section.curves.slopes["sizes"] == 2).all():
         lines, bands = "The differences between two sizes", "Two sizes have none, only an interval of their difference."
+    definitions = {
+        "Lines": f"{lines}; grey: the whole benchmark.",
+        "Marks": "Means over the runs of a size; small ones, of the chosen phenomenon: single runs.",
+    }
+    if section.curves.lines["low"].notna().any():
+        definitions["Band"] = bands
     return Exhibit(
         "curves",
         "Learning curves",
         about,
         takeaways=_extremes(section),
-        definitions={
-            "Lines": f"{lines}; grey: the whole benchmark.",
-            "Marks": "Means over the runs of a size; small ones, of the chosen phenomenon: single runs.",
-            "Band": bands,
-        },
+        definitions=definitions,
     )
 
 
@@ -170,8 +172,10 @@ def _table(section: Section, report: Report, level: str, table: pd.DataFrame) ->
         shown["curve"] = table["group"]
     shown |= {size.removeprefix("accuracy "): table[size] for size in sizes}
     texts: dict[str, list[str]] = {}
+    intervals = {interval: ("low", "high"), NEW_PAIRS: ("low_new_pairs", "high_new_pairs")}
+    intervals = {heading: limits for heading, limits in intervals.items() if table[limits[0]].notna().any()}
     if table["slope"].notna().any():
-        shown |= {slope: table["slope"], **{name: table[name] for name in _LIMITS}}
+        shown |= {slope: table["slope"], **{name: table[name] for limits in intervals.values() for name in limits}}
         if table["r2"].notna().any():
             shown["R²"] = table["r2"]
         if "lack_of_fit" in table and table["lack_of_fit"].notna().any():
@@ -181,17 +185,13 @@ def _table(section: Section, report: Report, level: str, table: pd.DataFrame) ->
         shown["onset"], texts["onset"] = table["onset"], [*map(_size, table["onset"])]
     if "published_slope" in table and table["published_slope"].notna().any():
         shown["published"] = table["published_slope"]
-    intervals = {interval: (slope, "low", "high"), NEW_PAIRS: (slope, "low_new_pairs", "high_new_pairs")}
     return {
         "table": pd.DataFrame(shown),
         "cells": {slope: slope_text, "lack of fit, p": p_text, "published": slope_text},
         "texts": texts,
-        "intervals": intervals if slope in shown else {},
+        "intervals": {heading: (slope, *limits) for heading, limits in intervals.items() if slope in shown},
         "optional": [NEW_PAIRS],
     }
-
-
-_LIMITS = ("low", "high", "low_new_pairs", "high_new_pairs")
 
 
 def _size(words: float) -> str:
@@ -215,9 +215,9 @@ def _definitions(section: Section, report: Report, slope: str) -> dict[str, str]
         "(methods).",
     }
     table = slope_table(section.curves)
-    columns = {name.capitalize() for name in _table(section, report, "phenomenon", table)["table"]}
-    known = {interval, "16k, 1M and so on", "New pairs too"}
-    shown = {term: text for term, text in definitions.items() if term in columns | known}
+    fields = _table(section, report, "phenomenon", table)
+    columns = {name.capitalize() for name in (*fields["table"], *fields["intervals"])} | {"16k, 1M and so on"}
+    shown = {term: text for term, text in definitions.items() if term in columns}
     return shown | sentences.cautions_explained(table, report.confidence)
 
 

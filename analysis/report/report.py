@@ -102,16 +102,17 @@ def _origin(section: Section, report: Report) -> dict[str, str]:
 
 def _caption(section: Section, pairs: str, report: Report) -> str:
     """Return the caption of a table of slopes, for a paper."""
-    methods = sorted(set(section.curves.slopes["method"]))
+    slopes = section.curves.slopes
+    methods = sorted(set(slopes.loc[slopes["low"].notna(), "method"]))
     kinds = [kind for kind in ("t", "bootstrap") if any(kind in re.split(r"\W", method) for method in methods)]
-    of = f" ({joined(kinds)} intervals)" if kinds else ""
+    limits = f", with {report.confidence:.0%} intervals for new runs on these pairs" if methods else ""
+    limits += f" ({joined(kinds)} intervals)" if kinds else ""
     over = section.judged.over
     names = {"lp": "log-probability", "pll": "pseudo-log-likelihood"}
     score = " or ".join(names.get(name, f"{name} score") for name in section.judged.method_names.split(" or "))
     mean = f", on average over {over}" if over else ""
     free = "" if pairs == ALL_PAIRS else " Pairs without unknown words only."
     return (
-        f"Accuracy on {benchmark_name(section.label)} gained per doubling of the training text, with "
-        f"{report.confidence:.0%} intervals for new runs on these pairs{of}. A pair counts as right where the good "
-        f"sentence has the higher {score}{mean}; a tie counts as {report.config.ties}.{free}"
+        f"Accuracy on {benchmark_name(section.label)} gained per doubling of the training text{limits}. A pair counts "
+        f"as right where the good sentence has the higher {score}{mean}; a tie counts as {report.config.ties}.{free}"
     )

@@ -129,7 +129,7 @@ def _differences(rows: pd.DataFrame, confidence: float) -> Exhibit | None:
         {"phenomenon": _named(rows), "slope of": pair, "over": rows["from_size"] + " to " + rows["to_size"],
          "difference": rows["difference"], "low": rows["low"], "high": rows["high"], "p": rows["p"],
          "p (Holm)": rows["p_holm"], "p (equivalence)": rows["p_equivalent"]}
-    )  # fmt: skip
+    ).dropna(axis=1, how="all")  # fmt: skip
     charts = {"slopes": partial(difference_chart, rows.assign(pair=pair))}
     what, heading = ("changes", "Changes compared") if (rows["sizes"] == 2).all() else ("slopes", "Slopes compared")
     about = (
@@ -139,14 +139,14 @@ def _differences(rows: pd.DataFrame, confidence: float) -> Exhibit | None:
     named = rows.assign(pair=pair)
     about = " ".join([about, *rough_limits(named, "pair"), *without_limits(named, "pair")])
     alpha = f"{ALPHA:g}".removeprefix("0")
-    definitions = {
+    tests = {
         f"{confidence:.0%} interval": "For new samples of text and new initialisations, on these pairs.",
         "p (Holm)": "Corrected for all comparisons of phenomena, or of the whole, on this benchmark; filled marks: "
         f"below {alpha}.",
         "p (equivalence)": f"Of the test that the {what} differ by at most {rows['margin'].iloc[0]:g} per doubling, "
         "corrected alike; small where they do.",
-        **cautions_explained(rows, confidence),
     }
+    definitions = (tests if rows["low"].notna().any() else {}) | cautions_explained(rows, confidence)
     return Exhibit(
         COMPARISONS, heading, about, table, cells={"difference": slope_text}, charts=charts,
         confidence=confidence, definitions=definitions,

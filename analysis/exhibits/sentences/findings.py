@@ -284,8 +284,9 @@ def comparisons(differences: pd.DataFrame, slopes: pd.DataFrame, unit: str, conf
 
     `differences`: compare_slopes; `slopes`: Curves.slopes, for the curves that are not straight.
     """
-    rows = differences[(differences["level"] == "overall") & differences["p_holm"].notna()].sort_values("p_holm")
-    number = plural(len(rows), "comparison")
+    rows = differences[differences["level"] == "overall"].sort_values("p_holm")
+    tested = rows["p_holm"].notna()
+    rows, number = rows[tested | rows["note"].str.startswith(NO_INTERVAL)], plural(int(tested.sum()), "comparison")
     whole = slopes[(slopes["pairs"] == ALL_PAIRS) & (slopes["level"] == "overall")]
     bent = set(whole.loc[whole["lack_of_fit"] < ALPHA, "group"])
     sentences = [
@@ -305,8 +306,11 @@ def _compared(row: pd.Series, bent: set[str], number: str, unit: str, interval: 
     its margin: two one-sided tests at 5% go with a 90% interval, and the one shown may reach further.
     """
     difference, limits = _numbers(row["difference"], row["low"], row["high"])
-    holm = f"{p_is(row['p_holm'])} after Holm's correction for {number}"
-    numbers = f"{difference} per doubling ({interval} {limits}; {holm})"
+    numbers = f"{difference} per doubling"
+    if limits:
+        numbers += f" ({interval} {limits}; {p_is(row['p_holm'])} after Holm's correction for {number})"
+    else:
+        numbers += f", without an interval{_reason(row)}"
     sizes = span(row["from_size"], row["to_size"], unit)
     if row["sizes"] == 2:
         over, what = f"from {sizes}, the two sizes that both have", "changes in overall accuracy"
@@ -321,7 +325,7 @@ def _compared(row: pd.Series, bent: set[str], number: str, unit: str, interval: 
             f"(equivalence test, {p_is(row['p_equivalent'])}): {numbers}."
         )
     else:
-        text = f"it is open whether their {what} differ {over}: {numbers}."
+        text = f"it is {'' if limits else 'left '}open whether their {what} differ {over}: {numbers}."
     curved = [group for group in (row["group"], row["other"]) if group in bent]
     if curved and row["sizes"] > 2:
         text += (

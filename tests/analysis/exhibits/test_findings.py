@@ -6,6 +6,7 @@ import pytest
 from scipy.stats import norm
 
 from analysis.curves.fit import Curves
+from analysis.curves.groups import NO_INTERVAL
 from analysis.exhibits.sentences.findings import comparisons, correlation, findings
 from analysis.exhibits.tables.slopes import slope_table
 from analysis.exhibits.tables.text import supported_digits
@@ -213,7 +214,7 @@ def test_a_correlation_of_slopes_has_an_interval():
 def comparison_sentence(bent=(), **values):
     row = {"group": "lstm", "other": "txl", "level": "overall", "name": "overall", "difference": -0.007, "low": -0.012,
            "high": -0.002, "p_holm": 0.01, "sizes": 2, "from_size": "16k", "to_size": "32k", "margin": 0.005,
-           "p_equivalent": 0.4}  # fmt: skip
+           "p_equivalent": 0.4, "note": ""}  # fmt: skip
     slopes = pd.concat([curve(EIGHT, group=group, bent=dict.fromkeys(bent, 0.01))[0] for group in ("lstm", "txl")])
     ((about, text, _),) = comparisons(pd.DataFrame([row | values]), slopes, "words", 0.95)
     assert about == "lstm and txl"
@@ -242,6 +243,14 @@ def test_a_claim_of_equality_agrees_with_the_interval_beside_it():
     alike = {"difference": 0.001, "low": -0.0035, "high": 0.0055, "p_holm": 0.6, "p_equivalent": 0.045}
     assert comparison_sentence(**alike).startswith("it is open whether")
     assert comparison_sentence(low=-0.016, high=0.002).startswith("it is open whether")  # of 99%, say
+
+
+def test_a_comparison_whose_limits_are_left_out_is_left_open():
+    left_out = dict.fromkeys(("low", "high", "p_holm", "p_equivalent"), NAN) | {"note": f"{NO_INTERVAL}few judgements"}
+    assert comparison_sentence(**left_out) == (
+        "it is left open whether their changes in overall accuracy differ from 16k to 32k words, the two sizes that "
+        "both have: -.007 per doubling, without an interval (few judgements)."
+    )
 
 
 def test_a_comparison_says_which_line_is_rejected():

@@ -13,6 +13,7 @@ from analysis.config import FigureConfig
 from analysis.exhibits.exhibit import Exhibit
 from analysis.exhibits.sentences.curves import warnings
 from analysis.exhibits.tables.text import as_it_is
+from analysis.report.curves import curve_items
 from analysis.report.report import write_report
 from analysis.study.collect import collect
 from analysis.study.judgements import judgements
@@ -103,6 +104,24 @@ def test_the_table_of_slopes_is_for_a_column_and_its_caption_in_plain_words(tmp_
         r"runs on these pairs (t intervals). A pair counts as right where the good sentence has the higher "
         "log-probability; a tie counts as wrong."
     )
+
+
+@pytest.mark.slow
+def test_limits_that_no_curve_has_are_not_explained(tmp_path):
+    section = section_of(tmp_path / "runs")
+    explained = {"Band", "95% interval", "New pairs too"}
+
+    def shown():
+        items = curve_items(section, report_of(section))
+        columns = [column["name"].capitalize() for item in items for column in item["columns"]]
+        return {*columns, *(term for item in items for term in item["definitions"])}
+
+    assert explained <= shown()
+    section.curves.slopes[["low", "high", "low_new_pairs", "high_new_pairs"]] = float("nan")
+    section.curves.lines[["low", "high"]] = float("nan")
+    assert not explained & shown()
+    write_report(tmp_path / "report", report_of(section))
+    assert "interval" not in (tmp_path / "report" / "blimp-slopes.tex").read_text()
 
 
 def test_links_within_the_page_lead_to_one_place_each(report):
