@@ -48,8 +48,8 @@ class Curves:
       log2(words) = 0), r2, low, high (these pairs), low_new_pairs, high_new_pairs, method (of the interval),
       lack_of_fit (p value: below .05 the curve is not a line), onset (words), onset_baseline (what it exceeds), rank (1
       = steepest phenomenon of its group), rank_low, rank_high (groups.rank_limits), note, caution (why limits
-      do not hold the truth in about as many studies as they say, groups.cautions; ""). Two sizes are a difference: no
-      r2, lack_of_fit or ranks; checkpoints of one training have no ranks.
+      do not contain the truth in about as many studies as they say, groups.cautions; ""). Two sizes are a difference:
+      no r2, lack_of_fit or ranks; checkpoints of one training have no ranks.
     accuracies: one row per group, pairs, level, name and size, of all sizes: words, runs, accuracy (mean over runs),
       low, high.
     points: one row per run, pairs, level and name: group, size, seed, words, accuracy.

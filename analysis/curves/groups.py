@@ -174,12 +174,13 @@ def fitted_slopes(judged: Judgements, units: Units, config: CurvesConfig) -> lis
 
 
 def cautions(fit: GroupFit) -> npt.NDArray[np.str_]:
-    """Say why (U,) limits do not hold the truth in about as many studies as they say; "" where they do.
+    """Say why (U,) limits do not contain the truth in about as many studies as they say; "" where they do.
 
-    Conservative limits hold it in more: where samples overlap, and where a size has one run beside sizes of several,
+    Conservative limits contain it in more: where samples overlap, and where a size has one run beside sizes of several,
     runs do not show all of the variance, and limits assume the most that it can be. Rough ones rest on few judgements
-    that are wrong, or right: they hold it in nearly all studies if accuracy is the same at all sizes, and in fewer than
-    they say in the studies that happen to have so few (docs/benchmarks.md). Rough counts for more than conservative.
+    that are wrong, or right: they contain it in nearly all studies if accuracy is the same at all sizes, and in fewer
+    than they say in the studies that happen to have so few (docs/benchmarks.md). Rough counts for more than
+    conservative.
     """
     several, none = int((fit.design.counts > 1).sum()), np.isnan(fit.errors.runs)
     alone = fit.method == Interval.T_HC2 and several > 1 and several < len(fit.design.counts)

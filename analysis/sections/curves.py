@@ -339,7 +339,7 @@ def coverage_exhibit(studied: Iterable[tuple[pd.DataFrame, pd.DataFrame]], confi
         about,
         table,
         cells={"covered": per_cent_text},
-        takeaways=[("", f"In simulated studies like this one, {covered} of the slopes' 95% intervals held the truth.")],
+        takeaways=[("", f"In studies simulated like this one, {covered} of 95% intervals contained the true slope.")],
         definitions={
             "Design": "The spread between runs over sizes, and whether accuracies lie on a line. On a bent curve, "
             "limits by HC2 are too wide, as they include the distance from a line.",
@@ -368,11 +368,11 @@ def own_coverage_exhibit(rows: pd.DataFrame, confidence: float) -> Exhibit:
         "coverage",
         "How often these intervals hold",
         f"Share of {plural(studies, 'simulated study')} like this one, with its sizes, runs, spreads and pairs, whose "
-        f"{confidence:.0%} interval held the truth: overall, and in the phenomenon in which it held least often."
+        f"{confidence:.0%} interval contained the truth: overall, and in the phenomenon in which it held least often."
         + left_out,
         table,
         cells={"held": per_cent_text, "standard error": per_cent_text},
-        takeaways=[("", f"Overall, {confidence:.0%} intervals held the truth {held}.")] if len(overall) else [],
+        takeaways=[("", f"Overall, {confidence:.0%} intervals contained the truth {held}.")] if len(overall) else [],
         definitions={
             "Simulated studies": "Pairs and runs add to the probit of being right. How far runs and pairs differ is "
             "estimated from this study, so it is known as badly as its runs show it; spreads change with the size only "

@@ -2,7 +2,7 @@
 
     python tests/bench/ablation_coverage.py [--studies N] [--designs NAME ...] [--processes N] [--csv FILE]
 
-One row for each design, quantity and level. covered: of those with an interval, the share that holds the truth; for
+One row for each design, quantity and level. covered: of those with an interval, the share that contains the truth; for
 "false alarm", the share of matched controls that are found to differ from the full text, which they do not, at 5%; for
 "equivalence", the share that is called equivalent at 5% though the effect is as large as the margin. none: the share
 without an interval. differing: judgements that differ between paired runs, on average over studies. With 1,000 studies

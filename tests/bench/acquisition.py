@@ -3,7 +3,7 @@
     python tests/bench/acquisition.py [--studies N] [--parts turns sizes orders] [--designs NAME ...] [--processes N]
                                       [--csv FILE]
 
-One row for each part, design and quantity. rate: of intervals the share that holds the truth; of shapes the share of
+One row for each part, design and quantity. rate: of intervals the share that contains the truth; of shapes the share of
 units that get the name. "some turn": the share of studies in which any unit gets a turn, which for curves without one
 is the rate of false alarms that Holm's method holds at 5%; "a turn, uncorrected" that of single units; "GAM turns" the
 share of units whose smooth climbs and drops by a point. width: of the interval (median), of amounts of text in

@@ -18,7 +18,7 @@ QUANTITIES = {  # of coverage.csv -> as the chart names them
 
 
 def coverage_chart() -> Chart:
-    """Return how often 95% intervals in use hold the truth, a row a design, with two standard errors of simulation."""
+    """Return how often 95% intervals in use contain the truth, a row a design, with two standard errors."""
     table = pd.read_csv(RESULTS / "coverage.csv").query("used and level == 'overall'").dropna(subset="covered")
     for name, errors in (("percent", 0), ("low", -2), ("high", 2)):
         table[name] = (100 * (table["covered"] + errors * table["standard_error"])).clip(upper=100)

@@ -203,19 +203,19 @@ def unequal_runs(draw: Draw, other: SimulatedJudgements) -> Limits:
     return Limits(name, THESE, second.method.rule, limits["low"], limits["high"], truth)
 
 
-def bands(draw: Draw) -> Iterator[Limits]:
+def accuracies(draw: Draw) -> Iterator[Limits]:
     cell, size = draw.cell, draw.cell.design.size
     per_trial = inverse_trials(draw.outcome, size, draw.units)
     _, low, high = spread_limits(draw.fit.y, size, draw.config.confidence, per_trial, cell.design.overlap)
     truth = draw.expected @ draw.units.weights
     for name, s in (("smallest", 0), ("largest", cell.sizes - 1)):
-        yield Limits(f"band at the {name} size", THESE, "Wilson, Student", low[s], high[s], truth[s])
+        yield Limits(f"accuracy at the {name} size", THESE, "Wilson, Student", low[s], high[s], truth[s])
     level = np.full(len(low[0]), CHANCE)
     words = np.exp2(cell.at)
     onsets = np.nan_to_num(onset(words, low, level), nan=np.inf)
     true = np.nan_to_num(onset(words, truth, level), nan=np.inf)
     misses = np.where(onsets >= true, 0.0, 1.0)  # an onset must not be smaller than the true one
-    yield Limits("onset", THESE, "lower bounds of bands", misses - 0.5, misses + 0.5, np.zeros(len(misses)))
+    yield Limits("onset", THESE, "lower limits of accuracies", misses - 0.5, misses + 0.5, np.zeros(len(misses)))
 
 
 def fits(draw: Draw) -> Iterator[Limits]:
@@ -241,7 +241,7 @@ def words(draw: Draw) -> Iterator[Limits]:
     yield Limits("log2 words to people", THESE, "Fieller", low, high, at, outside=~bounded)
 
 
-QUANTITIES = (slopes, differences, bands, fits, words)
+QUANTITIES = (slopes, differences, accuracies, fits, words)
 
 
 def simulate(name: str, studies: int, config: CurvesConfig = CONFIG, seed: int = 1) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
     python tests/bench/reading_coverage.py [--studies N] [--designs NAME ...] [--processes N] [--csv FILE]
 
-One row for each design and quantity. rate: of intervals the share that holds the truth; of "U-turn" the share of
+One row for each design and quantity. rate: of intervals the share that contains the truth; of "U-turn" the share of
 studies in which one is found, which for curves without a turn is that of false alarms (at most 5% by construction).
 With 1,000 studies, as in the committed table, the standard error of a coverage of 95% is .7%. Studies are those of
 tests/support/simulated_reading.py: times of words with noise that the words of a sentence share, and runs whose

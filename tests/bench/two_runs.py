@@ -1,13 +1,14 @@
-"""How often limits of slopes hold the truth with two runs a size, by how their errors are estimated.
+"""How often limits of slopes contain the truth with two runs a size, by how their errors are estimated.
 
     python tests/bench/two_runs.py [--studies N] [--csv FILE]
 
 Sizes equally far apart in log2 words; runs are independent and normal, half of their variance is the same in all
 paradigms. They vary alike at all sizes, or five times as much at the largest or at both ends, in all paradigms or in
 every second one; the curve is a line, or rises late by ten times the deviation between runs. Units: paradigms and their
-mean. low, high: share of studies whose 95% limits hold the truth, of the unit with the least and with the most; width:
-of the mean unit, median. Intervals: that in use; HC3 about the line; of each size's own spread, with degrees of freedom
-of each unit's spreads or of those of all units; for each unit the closer of the second and the third, in use before.
+mean. low, high: share of studies whose 95% limits contain the truth, of the unit with the least and with the most;
+width: of the mean unit, median. Intervals: that in use; HC3 about the line; of each size's own spread, with degrees of
+freedom of each unit's spreads or of those of all units; for each unit the closer of the second and the third, in use
+before.
 """
 
 import argparse

@@ -40,7 +40,7 @@ def _of_level(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def coverage() -> str:
-    """Return how often intervals hold the truth, and how often shapes get their names."""
+    """Return how often intervals contain the truth, and how often shapes get their names."""
     table = pd.read_csv(FILE)
     lines = [
         "| interval, should hold 95% | designs | lowest | highest | median |",

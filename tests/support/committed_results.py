@@ -98,8 +98,9 @@ def reported(study: str) -> tuple[Curves, pd.DataFrame]:
     keys, known = ["group", "name"], ["low", "high", "rank", "rank_low", "rank_high", "lack_of_fit"]
     table = pd.read_csv(RESULTS / study / "slopes.csv").set_index(keys)
     curves.slopes[known] = table.loc[pd.MultiIndex.from_frame(curves.slopes[keys]), known].to_numpy()
-    sizes = dict.fromkeys(("from_size", "to_size"), str)
-    return curves, pd.read_csv(RESULTS / study / "slope-differences.csv", dtype=sizes)
+    texts = dict.fromkeys(("from_size", "to_size", "note"), str)
+    differences = pd.read_csv(RESULTS / study / "slope-differences.csv", dtype=texts)
+    return curves, differences.fillna({"note": ""})
 
 
 def write() -> None:

@@ -1,4 +1,4 @@
-"""Blocks of docs/: how often intervals hold the truth of simulated studies, and the power of planned grids."""
+"""Blocks of docs/: how often intervals contain the truth of simulated studies, and the power of planned grids."""
 
 import pandas as pd
 from scipy.stats import binom
@@ -18,13 +18,13 @@ SLOPES = {
     "new pairs too": [("slope", "new pairs too")],
     "difference": [("difference of slopes", "these pairs"), ("difference, same model", "these pairs")],
     "same texts": [("difference, same texts", "these pairs")],
-    "bands": [("band at the smallest size", "these pairs"), ("band at the largest size", "these pairs")],
+    "accuracies": [("accuracy at the smallest size", "these pairs"), ("accuracy at the largest size", "these pairs")],
     "lack of fit": [("lack of fit", "these pairs")],
 }
 
 
 def slopes_coverage() -> str:
-    """Return how often intervals hold the truth in each design: the lowest to the highest, overall and a paradigm."""
+    """Return how often intervals contain the truth by design: the lowest to the highest, overall and a paradigm."""
     table = pd.read_csv(RESULTS / "coverage.csv", dtype={"runs": str})
     table = table[table["used"] & (table["none"] < 1)]
     shown = table[table["level"].isin(["overall", "paradigm"])].set_index(["quantity", "question"])
@@ -39,7 +39,7 @@ def slopes_coverage() -> str:
     within = slopes["covered"].between(0.93, 0.97)
     text = (
         f"{table['studies'].min():,} studies a design. Of {len(slopes):,} intervals of slopes and of their "
-        f"differences, at three levels, {within.sum():,} hold the truth in 93 to 97%, "
+        f"differences, at three levels, {within.sum():,} contain the truth in 93 to 97%, "
         f"{(slopes['covered'] > 0.97).sum():,} in more, {(slopes['covered'] < 0.93).sum():,} in less; the lowest of "
         f"all intervals in use in {table['covered'].min():.2%}."
     )
@@ -47,7 +47,7 @@ def slopes_coverage() -> str:
 
 
 def ablation_coverage() -> str:
-    """Return how often intervals of ablations hold the truth, by quantity: the lowest to the highest design."""
+    """Return how often intervals of ablations contain the truth, by quantity: the lowest to the highest design."""
     table = pd.read_csv(RESULTS / "ablation_coverage.csv")
     few = (table["differing"] < FEW_DIFFERING) & ~table["quantity"].isin(ERROR_RATES)
     wide, table = table.loc[few, "covered"], table[~few]
@@ -63,15 +63,15 @@ def ablation_coverage() -> str:
     two = table.loc[(table["design"] == "3x2") & ~table["quantity"].isin(ERROR_RATES), "covered"]
     text = (
         f"{table['design'].nunique()} designs, {table['studies'].max():,} simulated studies each. With two seeds a "
-        f"size intervals hold the truth in {two.min():.1%} to {two.max():.1%}. Not in the rows of "
+        f"size intervals contain the truth in {two.min():.1%} to {two.max():.1%}. Not in the rows of "
         f"95%: quantities of which fewer than {FEW_DIFFERING} judgements differ between paired runs (near the ceiling, "
-        f"with ten pairs a paradigm), whose intervals hold the truth in {wide.min():.1%} to {wide.max():.1%}."
+        f"with ten pairs a paradigm), whose intervals contain the truth in {wide.min():.1%} to {wide.max():.1%}."
     )
     return "\n".join([*lines, "", wrapped(text)])
 
 
 def lexical_coverage() -> str:
-    """Return how often intervals for new pairs and for new words hold the truth for new words, by design."""
+    """Return how often intervals for new pairs and for new words contain the truth for new words, by design."""
     table = pd.read_csv(RESULTS / "lexical_coverage.csv")
     columns = [(of, interval) for of in ("accuracy", "slope") for interval in ("new pairs", "new words")]
     lines = [f"| design | {' | '.join(f'{of}, {interval}' for of, interval in columns)} |"]
@@ -86,7 +86,7 @@ def lexical_coverage() -> str:
 
 
 def reading_coverage() -> str:
-    """Return how often intervals of deltas hold the truth, and how often a U-turn is shown, by design."""
+    """Return how often intervals of deltas contain the truth, and how often a U-turn is shown, by design."""
     table = pd.read_csv(RESULTS / "reading_coverage.csv")
     of_intervals = table[~table["quantity"].str.startswith("U-turn")]
     ordinary = ~of_intervals["design"].str.startswith("surprisal adds")
@@ -111,7 +111,7 @@ def reading_coverage() -> str:
 
 
 def designs_coverage() -> str:
-    """Return how often default intervals hold the truth in each design: the lowest to the highest unit, in per cent."""
+    """Return how often default intervals contain the truth by design: the lowest to the highest unit, in per cent."""
     table = pd.read_csv(RESULTS / "designs_coverage.csv")
     kinds = [(quantity, question) for quantity in ("slope", "difference") for question in table["question"].unique()]
     lines = [
@@ -141,22 +141,22 @@ def designs_coverage() -> str:
         f"{len(given):,}, where they are given, {_within(given)}."
     )
     left_out = (
-        f"Conservative limits, where a user asks for them (\\*), hold the truth in {wide.min():.1%} to "
-        f"{wide.max():.1%}. The rough limits that are left out in one of 20 studies or more would have held it in "
+        f"Conservative limits, where a user asks for them (\\*), contain the truth in {wide.min():.1%} to "
+        f"{wide.max():.1%}. The rough limits that are left out in one of 20 studies or more would have contained it in "
         f"{rough.min():.0%} to {rough.max():.0%} of these."
     )
     return "\n".join([*lines, "", wrapped(text), "", wrapped(left_out)])
 
 
 def _within(rows: pd.DataFrame) -> str:
-    """Say how many intervals hold the truth in 93 to 97% of the studies that have them, in more and in less."""
+    """Say how many intervals contain the truth in 93 to 97% of the studies that have them, in more and in less."""
     studies = (rows["studies"] * (1 - rows["none"])).round()
     right = (rows["covered"] * studies).round()
     more, less = rows["covered"] > 0.97, rows["covered"] < 0.93
     surely_more = rows[binom.sf(right - 1, studies, 0.97) < 0.025]
     surely_less = (binom.cdf(right, studies, 0.93) < 0.025).sum()
     return (
-        f"{len(rows) - more.sum() - less.sum():,} hold it in 93 to 97%, {more.sum()} in more (at most "
+        f"{len(rows) - more.sum() - less.sum():,} contain it in 93 to 97%, {more.sum()} in more (at most "
         f"{rows['covered'].max():.1%}), {less.sum()} in less (at least {rows['covered'].min():.1%}); by more than "
         f"these studies' error {len(surely_more)} in more ({surely_more['design'].str.contains('x2').sum()} with two "
         f"runs a size), {surely_less} in less"
@@ -178,7 +178,7 @@ def lone_runs() -> str:
 
 
 def two_runs() -> str:
-    """Return how often limits hold the truth with two runs a size, by how their errors are estimated."""
+    """Return how often limits contain the truth with two runs a size, by how their errors are estimated."""
     table = pd.read_csv(RESULTS / "two_runs.csv")
     names = {
         "in use": "in use", "HC3": "errors about the line (HC3)", "own degrees": "spread of each size, own degrees",
@@ -208,7 +208,7 @@ def two_runs() -> str:
 
 
 def hierarchical_coverage() -> str:
-    """Return how often intervals of the hierarchical model and default ones hold the truth, and how it sampled."""
+    """Return how often intervals of the hierarchical model and default ones contain the truth, and how it sampled."""
     table = pd.read_csv(RESULTS / "hierarchical_coverage.csv")
     levels = ["overall", "phenomenon", "paradigm"]
     lines = [

@@ -7,8 +7,8 @@ that what both runs share (text, initialisation) drops out. Runs without a partn
 
 A few runs that happen to agree show too little variance, near a ceiling none: estimates are raised to what chance in
 single judgements makes plausible (analysis.curves.intervals.plausible). Where few single judgements differ between
-paired runs, no limits hold exactly 95%: most studies then show the same difference, 0, and limits that hold the truth
-at all hold it in more of them.
+paired runs, no limits cover exactly 95%: most studies then show the same difference, 0, and limits that contain the
+truth at all contain it in more of them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from analysis.study.judgements import Judgements
 DEGREES_CORRECTION = 1  # with three runs a size, normal limits hold 93.0 to 96.0%; uncorrected ones 93.6 to 96.6%
 CORRECTION_OF_TWO_RUNS = 2  # with two, 90.9 to 96.1% (uncorrected ones 94.6 to 98.1%), and the floor holds more
 ALL_SIZES, PER_DOUBLING = "all sizes", "per doubling"  # what a difference is over; else one size
-FEW_DIFFERING = 20  # judgements: with fewer, 95% limits hold the truth in up to 99.6% of studies
+FEW_DIFFERING = 20  # judgements: with fewer, 95% limits contain the truth in up to 99.6% of studies
 LEAST_SIZES = 3  # two sizes are a difference, not a slope
 INDEPENDENT = "independent groups"
 

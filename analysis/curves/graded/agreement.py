@@ -4,7 +4,7 @@ R runs and C units (sentences, or pairs of them), which are crossed: all runs ha
 scale of the statistic (Fisher's z, or logits) a contrast c @ z has three variances. Over new sentences, for these runs:
 that of the contrast of influences. Over new runs, for these sentences: that of the runs within their sizes, each size
 with its own spread, plus what text in common hides. Over both: their sum less the variance of runs x sentences, which
-both hold. tests/bench/ratings_coverage.py shows how often the intervals hold the truth.
+both hold. tests/bench/ratings_coverage.py shows how often the intervals contain the truth.
 """
 
 from dataclasses import dataclass

@@ -26,7 +26,7 @@ SHARED = ("level", "slope")  # what models have in common; each of them differs 
 OF_MODELS = 0.25
 LEAST_CELL = 0.02  # the least that runs show: chance may explain all of their deviation
 LEAST_SHARE = 0.01  # of text in common: a smaller one is none
-LEAST_RUNS = 5  # of a size whose intervals hold the truth also where its runs differ several times as much as others
+LEAST_RUNS = 5  # of a size whose intervals contain the truth also where its runs differ several times as much as others
 FEW_RUNS = f"fewer than {LEAST_RUNS} runs at "
 MOST_ALIKE = 4.0  # judgements of pairs as different as can be expected: a pair counts at most as so many
 
@@ -60,11 +60,11 @@ class Counts:
         return {"sizes": len(of), "from_size": self.size[of[0]], "to_size": self.size[of[-1]]}
 
     def cautions(self, *curves: Numbers) -> list[str]:
-        """Say of U units, on one curve (rows of L) or two, why intervals may not hold the truth as often as they say.
+        """Say of U units, on one curve (rows of L) or two, why intervals may not have their nominal coverage.
 
         Some sizes have few runs: how much these differ the model takes to be as much as elsewhere, or evenly more or
-        less with size, and where it is several times as much, intervals hold the truth less often. FEW: a unit with few
-        judgements that are wrong, or right, is mostly drawn to others. "": neither (docs/benchmarks.md).
+        less with size, and where it is several times as much, intervals contain the truth less often. FEW: a unit with
+        few judgements that are wrong, or right, is mostly drawn to others. "": neither (docs/benchmarks.md).
         """
         right, judged = self.right / self.alike, self.pairs / self.alike
         few = np.any([

@@ -103,7 +103,7 @@ def without_cautioned(rows: pd.DataFrame, columns: list[str], config: CurvesConf
     The column `note` says why; "" in other rows, which keep their caution.
     """
     left_out = rows["caution"].ne("") & (config.cautioned_limits != KEEP)
-    why = f"{NO_INTERVAL}intervals may hold the truth in fewer, or more, studies than they say: " + rows["caution"]
+    why = f"{NO_INTERVAL}intervals may contain the truth in fewer, or more, studies than they say: " + rows["caution"]
     note = (why + "; " + HOW_TO_KEEP.format(KEEP)).where(left_out, "")
     kept = {column: rows[column].mask(left_out) for column in columns}
     return rows.assign(**kept, caution=rows["caution"].mask(left_out, ""), note=note)

@@ -147,10 +147,10 @@ def cautions_explained(table: pd.DataFrame, confidence: float) -> dict[str, str]
     """Return what the cautions in a `slope_table` or in rows of compare_slopes mean."""
     level = f"{confidence:.0%}"
     meanings = {
-        CONSERVATIVE: f"Limits that hold the truth in {level} of studies or more, where others do in {level}.",
+        CONSERVATIVE: f"Limits that contain the truth in {level} of studies or more, where others do in {level}.",
         ROUGH: "Limits that rest on few wrong, or right, judgements. Where accuracy is the same at all sizes, they "
-        "hold the truth in nearly all studies; where it changes, studies that happen to have so few hold it in fewer "
-        f"than {level}.",
+        "contain the truth in nearly all studies; where it changes, studies that happen to have so few contain it in "
+        f"fewer than {level}.",
     }
     cautions, notes = (table.get(name, pd.Series(dtype=str)) for name in ("caution", "note"))
     return {

@@ -134,12 +134,12 @@ def cautions_explained(rows: pd.DataFrame) -> dict[str, str]:
     """Return what cautions in rows of slopes, or of differences, and reasons for which they have no interval, mean."""
     meaning = (
         "The model expects runs of all sizes to differ about as much, or evenly more or less with size, which few runs "
-        "hardly show. Where those of one size differ several times as much, its intervals hold the truth less often "
+        "hardly show. Where those of one size differ several times as much, its intervals contain the truth less often "
         "than they say: the default intervals are for such studies."
     )
     drawn = (
         "A unit with few wrong, or right, judgements is drawn to the others, and its interval is mostly what the model "
-        "expects. Near a ceiling such intervals held the truth in more studies than they say."
+        "expects. Near a ceiling such intervals contained the truth in more studies than they say."
     )
     reasons = rows["caution"] + rows["note"]
     few, runs = (reasons.str.contains(reason, regex=False) for reason in (FEW, FEW_RUNS))

@@ -1,4 +1,4 @@
-"""Limits that do not hold the truth in about 95% of studies: of few judgements, of shared text, with a run alone."""
+"""Limits that do not contain the truth in about 95% of studies: of few judgements, of shared text, with a run alone."""
 
 from dataclasses import replace
 
@@ -155,7 +155,8 @@ def test_cautions_are_explained_where_they_are_given():
     table = pd.DataFrame({"caution": [FEW_LIMITS, "", f"{CONSERVATIVE}: {LONE}"]})
     meanings = cautions_explained(table, 0.9)
     assert list(meanings) == ["Conservative", "Rough"]
-    assert meanings["Conservative"] == "Limits that hold the truth in 90% of studies or more, where others do in 90%."
+    conservative = "Limits that contain the truth in 90% of studies or more, where others do in 90%."
+    assert meanings["Conservative"] == conservative
     assert list(cautions_explained(table.iloc[:2], 0.9)) == ["Rough"]
     assert cautions_explained(table.iloc[1:2], 0.9) == cautions_explained(table[[]], 0.9) == {}
 

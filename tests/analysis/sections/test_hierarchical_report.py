@@ -95,7 +95,7 @@ def test_intervals_with_a_caution_are_left_out_by_default(section):
     assert left[OF_SLOPES].isna().all(axis=None)
     assert (left["slope"] == of.slopes["slope"].head(len(left))).all()
     reason = (
-        "no interval, as intervals may hold the truth in fewer, or more, studies than they say: "
+        "no interval, as intervals may contain the truth in fewer, or more, studies than they say: "
         "fewer than 5 runs at all sizes"
     )
     assert set(left["note"]) == {f"{reason}; analysis.cautioned_limits=keep gives them"}
