@@ -11,6 +11,7 @@ from analysis.curves.designs import OVERLAP_LIMIT, design_of
 from analysis.curves.intervals import Interval
 
 FILE = Path(__file__).parents[1] / "results" / "coverage.csv"
+MOST_WITHOUT = 0.9  # share of studies without limits, above which the others are too few, and too special, to tell
 DESIGN = ["design", "runs", "samples", "pairs"]  # columns that name a design: runs of each size, from the smallest
 
 
@@ -36,7 +37,7 @@ def coverage_for(runs: pd.DataFrame, slopes: pd.DataFrame) -> pd.DataFrame:
         overlaps = design.overlap is not None and bool((design.overlap > OVERLAP_LIMIT).any())
         samples = "nested" if design.nested else "overlapping" if overlaps else "independent"
         studied.add((counts_text(design.counts), samples, methods[group]))
-    used = table["used"] & (table["none"] < 1)
+    used = table["used"] & (table["none"] <= MOST_WITHOUT)
     keys = zip(table["runs"], table["samples"], table["interval"], strict=True)
     alike = used & (table["quantity"] == "slope") & np.array([key in studied for key in keys], dtype=bool)
     covered: pd.DataFrame = table[used & table["design"].isin(table.loc[alike, "design"])]

@@ -11,6 +11,7 @@ from analysis.curves.coverage import coverage_for
 from analysis.curves.groups import NO_INTERVAL
 from analysis.curves.p_values import ALPHA
 from analysis.curves.robustness.averaged_shapes import CEILING, SLOPE
+from analysis.curves.words_to_people import NO_ESTIMATE
 from analysis.exhibits.exhibit import Cell, Exhibit, existing
 from analysis.exhibits.figures.curves import MARGIN
 from analysis.exhibits.figures.dots import Dots, numbers, reference
@@ -112,6 +113,8 @@ def _people(rows: pd.DataFrame, intervals: str, people: str, others: str) -> Exh
         "take the shape as known, and so are too narrow.",
         "Never": "No curve within the limits reaches people.",
     }
+    if (rows["status"] == NO_ESTIMATE).all():
+        definitions = {}
     limits = f" ({intervals.removesuffix('s')} "
     overall = "words to reach people's overall accuracy: " + words[whole].str.replace(
         r" \((?=\d)", limits, n=1, regex=True

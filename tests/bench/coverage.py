@@ -7,7 +7,8 @@ One row for each design, quantity and level; "worst phenomenon" is the phenomeno
 the same whatever other designs are simulated. Studies are those of tests/support/simulated_judgements.py: pairs crossed
 with runs, a spread between runs of any pattern, accuracies expected at the sizes on a line, a sigmoid or a curve that
 rises late (whose slope is that of the line through them, sizes weighted equally). QUANTITIES has a function for each
-quantity, which yields rows; a function added there adds a quantity.
+quantity, which yields rows; a function added there adds a quantity. Limits of slopes and of their differences are those
+of a report that keeps conservative ones: none: share of studies without limits, as where they would be rough.
 """
 
 import argparse
@@ -26,11 +27,11 @@ from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from analysis.config import CurvesConfig
-from analysis.curves.comparisons import slope_difference
+from analysis.config import CONSERVATIVE, CurvesConfig
+from analysis.curves.comparisons import difference_cautions, slope_difference
 from analysis.curves.coverage import DESIGN, FILE, counts_text
 from analysis.curves.fit import CHANCE, inverse_trials, onset, spread_limits
-from analysis.curves.groups import GroupFit, fit_group, slope_limits
+from analysis.curves.groups import GroupFit, cautions, cautions_left, fit_group, slope_limits
 from analysis.curves.intervals import Interval, judgement_floor, lack_of_fit, resampled_accuracies, run_terms, t_limits
 from analysis.curves.words_to_people import line_reaches, slope_quantile
 from tests.support.bench_tables import write_designs
@@ -42,7 +43,9 @@ LEVELS = {"overall": [0], "worst phenomenon": [1, 2], "paradigm": [3]}  # rows o
 KEYS = [*DESIGN, "quantity", "question", "level", "interval", "used"]
 THESE, NEW = "these pairs", "new pairs too"
 SHARED = 0.5  # share of the variance between runs that the same text gives two models
-CONFIG = CurvesConfig(method="lp", interval="auto", confidence=0.95, resamples=300, seed=1)
+CONFIG = CurvesConfig(
+    method="lp", interval="auto", confidence=0.95, resamples=300, seed=1, cautioned_limits=CONSERVATIVE
+)
 LATE = ((0.45, 0.03), (0.5, 0.03), (0.55, 0.02), (0.5, 0.01))
 CEILING = ((0.997, 0.0), (0.99, 0.0005), (0.9, 0.01), (0.98, 0.001))
 
@@ -128,6 +131,12 @@ class Limits:
     outside: np.ndarray | bool = False  # the confidence set is the complement of the interval
 
 
+def given(limits: np.ndarray, reasons: np.ndarray, config: CurvesConfig) -> np.ndarray:
+    """Return the limits that a report has, NaN where it leaves them out; `reasons`: cautions of the units."""
+    _, left_out = cautions_left(reasons, config)
+    return np.where(left_out == "", limits, np.nan)
+
+
 def slopes(draw: Draw) -> Iterator[Limits]:
     cell, fit, config = draw.cell, draw.fit, draw.config
     truth = cell.slope_of(draw.expected)
@@ -135,7 +144,7 @@ def slopes(draw: Draw) -> Iterator[Limits]:
     if fit.method == Interval.BOOTSTRAP:
         generator = np.random.default_rng([config.seed, 0])
         resampled = resampled_accuracies(draw.outcome, draw.units.bounds, config.resamples, generator)
-    limits = slope_limits(fit, config, resampled)
+    limits = [given(of, cautions(fit), config) for of in slope_limits(fit, config, resampled)]
     yield Limits("slope", THESE, fit.method.rule, limits[0], limits[1], truth)
     yield Limits("slope", NEW, fit.method.rule, limits[2], limits[3], cell.slope_new_pairs)
     for method in (Interval.T_SIZES, Interval.T_HC3, Interval.T_HC2):
@@ -172,7 +181,9 @@ def differences(draw: Draw) -> Iterator[Limits]:
         if name == "difference, same texts" and cell.overlap:
             continue
         fit, outcome, expected = draw.another_study(other, runs)
+        reasons = difference_cautions(draw.fit, fit)
         limits = slope_difference(draw.fit, fit, draw.config, pairing)
+        limits = {end: given(of, reasons, draw.config) for end, of in limits.items()}
         truth = cell.slope_of(draw.expected) - cell.slope_of(expected)
         yield Limits(name, THESE, fit.method.rule, limits["low"], limits["high"], truth)
         truth = cell.slope_new_pairs - other.slope_new_pairs

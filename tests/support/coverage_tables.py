@@ -5,11 +5,10 @@ from scipy.stats import binom
 
 from analysis.config import CONSERVATIVE
 from analysis.curves.ablations.effects import FEW_DIFFERING
+from analysis.curves.coverage import MOST_WITHOUT
 from analysis.curves.groups import ROUGH
 from tests.support import wrapped
 from tests.support.committed_results import RESULTS
-
-MOST_WITHOUT = 0.9  # share of studies without limits, above which the others are too few to tell
 
 ERROR_RATES = ["false alarm", "equivalence"]
 # Columns of the table of `slopes_coverage`: quantities and questions of coverage.csv.
@@ -26,7 +25,7 @@ SLOPES = {
 def slopes_coverage() -> str:
     """Return how often intervals contain the truth by design: the lowest to the highest, overall and a paradigm."""
     table = pd.read_csv(RESULTS / "coverage.csv", dtype={"runs": str})
-    table = table[table["used"] & (table["none"] < 1)]
+    table = table[table["used"] & (table["none"] <= MOST_WITHOUT)]
     shown = table[table["level"].isin(["overall", "paradigm"])].set_index(["quantity", "question"])
     lines = [f"| design | {' | '.join(SLOPES)} |", f"| --- |{' ---: |' * len(SLOPES)}"]
     for design, of in shown.groupby("design", sort=False):

@@ -325,7 +325,7 @@ def _shared_text(runs: pd.DataFrame) -> list[str]:
         where = joined([f"{share:.0%} at {sized(size, unit)}" for size, share in shares.items()])
         texts.append(
             f"Samples of one size share much of their text ({where}), so their runs differ less than runs on new text "
-            "would: bands, and any intervals of slopes, are widened accordingly."
+            "would: limits of accuracies, and any of slopes, are widened accordingly."
         )
     if same:
         texts.append(
