@@ -330,9 +330,9 @@ def coverage_exhibit(studied: Iterable[tuple[pd.DataFrame, pd.DataFrame]], confi
     error = float(rows["standard_error"].max())
     table = rows[["design", "quantity", "question", "interval", "covered"]]
     about = (
-        f"Share of {plural(int(rows['studies'].min()), 'simulated study')} for each design (standard error at most "
-        f"{error:.1%}) whose 95% interval contained the truth, overall, for designs with as many runs at each size, "
-        "and the same interval, as here."
+        f"Share of {plural(int(rows['studies'].min()), 'simulated study')} for each design, of those that have limits "
+        f"(standard error at most {error:.1%}), whose 95% interval contained the truth, overall, for designs with as "
+        "many runs at each size, and the same interval, as here."
     )
     slopes = rows.loc[(rows["quantity"] == "slope") & (rows["question"] == "these pairs"), "covered"]
     covered = f"{slopes.min():.1%} to {slopes.max():.1%}"
