@@ -50,7 +50,8 @@ def files(tmp_path_factory):
     """Return the folder of runs, store and analysis tables that tests/support/old_runs.sh wrote."""
     folder = tmp_path_factory.mktemp("old")
     with tarfile.open(ROOT / "tests" / "support" / "old_runs.tar.xz") as archive:
-        archive.extractall(folder, filter="data")
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # Python before 3.11.4 has none
+        archive.extractall(folder)
     return folder
 
 

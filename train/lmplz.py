@@ -95,7 +95,9 @@ def build() -> Path:
         pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
         run_program([*pip, "--no-deps", "--no-binary", "kenlm", "--dest", str(place), "-r", str(requirements)])
         with tarfile.open(place / f"kenlm-{VERSION}.tar.gz") as archive:
-            archive.extractall(place, filter="data")
+            # Not as an argument: Python before 3.11.4, such as Debian 12's, has no filters.
+            archive.extraction_filter = getattr(tarfile, "data_filter", None)
+            archive.extractall(place)
         say("building lmplz and build_binary: a minute or two")
         configure = ["cmake", "-S", f"kenlm-{VERSION}", "-B", "build", "-DCMAKE_BUILD_TYPE=Release"]
         make = ["cmake", "--build", "build", "--parallel", str(os.cpu_count() or 1), "--target", *PROGRAMS]
