@@ -145,6 +145,9 @@ class AnalysisConfig(EvalConfig):
     rate: Any = field(default=None, metadata=NOT_IN_DIGEST)  # words/s of training, or one for each model
     plan: PlanConfig = field(default_factory=PlanConfig, metadata=NOT_IN_DIGEST)
 
+    # analysis.table: accuracies, pairs or runs
+    what: str = field(default="accuracies", metadata=NOT_IN_DIGEST)
+
     # analysis.status: a run, or failed, missing or study, to be removed; yes: without asking
     remove: str | None = field(default=None, metadata=NOT_IN_DIGEST)
     yes: bool = field(default=False, metadata=NOT_IN_DIGEST)

@@ -5,6 +5,9 @@
     python -m tests.support.committed_results again STUDY   the limits of blimp_small or blimp_long, from its points.csv
     python -m tests.support.committed_results STUDY     those of another study, from reports/STUDY
 
+The last two also write accuracies.csv (analysis/table.py): accuracies by paradigm, with their counts. So a study can be
+analysed again when its run folders are gone. Studies that were run earlier have no such file.
+
 The tables of blimp_small, of the study of families and of blimp_long are those that `python -m analysis` made of their
 score files, which are gone. When the intervals of two runs a size changed, `again` computed those of blimp_small and
 blimp_long from points.csv, with runs of one size and seed as runs on one sample, as manifests showed; what needs
@@ -28,6 +31,7 @@ from analysis.curves.groups import with_least_runs
 from analysis.exhibits.tables.slopes import slope_table, with_published
 from analysis.study.collect import PROBLEMS
 from analysis.study.judgements import Judgements
+from analysis.table import accuracies
 from eval.scores.files import read_items, read_scores
 from pairscale.command.compose import compose
 from pairscale.tables import write_csv
@@ -126,12 +130,13 @@ def write_again(study: str) -> None:
 
 
 def copy(study: str, report: Path) -> None:
-    """Copy the tables of a study's report on BLiMP, without single paradigms."""
+    """Copy the tables of a study's report on BLiMP, and write its accuracies by paradigm."""
     for name in ("points", "runs", "slopes", "slope-differences"):
         (source,) = report.glob(f"blimp*-{name}.csv")
         table = pd.read_csv(source)
         (RESULTS / study).mkdir(exist_ok=True)
         write_csv(RESULTS / study / f"{name}.csv", table[table["level"] != "paradigm"] if "level" in table else table)
+    write_csv(RESULTS / study / "accuracies.csv", accuracies(study, benchmark="blimp", method="lp"))
 
 
 def copy_demo(runs: Path = Path("runs/demo"), report: Path = Path("reports/demo")) -> None:
@@ -141,6 +146,7 @@ def copy_demo(runs: Path = Path("runs/demo"), report: Path = Path("reports/demo"
         (source,) = report.glob(f"*-{name}.csv")
         table = pd.read_csv(source)
         write_csv(folder / f"{name}.csv", table[table["level"] != "paradigm"] if name == "points" else table)
+    write_csv(folder / "accuracies.csv", accuracies(DEMO, folder=runs.parent))
     table = pd.read_csv(folder / "runs.csv", index_col="run")
     table = table[(table["model"] == "lstm_demo") & (table["seed"] == 1)].sort_values("sample_words")
     rows = []
