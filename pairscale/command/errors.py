@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from hydra.errors import HydraException, OverrideParseException
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseException, UnsupportedInterpolationType
 
 from pairscale import ROOT, as_typed
 from pairscale.command.line import own_folders, with_quotes_hint
@@ -42,6 +42,12 @@ def describe(error: BaseException) -> str | None:
             return f"{cause.filename}: no folder can be created there; {REFUSED[errno.EROFS]}"
         if isinstance(cause, OmegaConfBaseException) and str(cause).startswith(f"Key '{cause.key}' not in "):
             return _no_such_key(str(cause.full_key), cause.object_type)
+        if isinstance(cause, (InterpolationResolutionError, UnsupportedInterpolationType)):
+            return (
+                f"{cause.full_key}: {str(cause).splitlines()[0]}; ${{name}} in a value stands for the value of the key "
+                f"'name'. For the text ${{name}} itself write \\${{name}}, within single quotes of the shell: "
+                f"'{cause.full_key}=...\\${{name}}...'"
+            )
         if isinstance(cause, ValueError) and "integer string conversion" in str(cause):
             return "a number has more than 4,300 digits; no key takes such a large one"
         if isinstance(cause, ValueError) and "Config group override must be a string" in str(cause):

@@ -5,8 +5,10 @@ import sys
 
 import pytest
 import yaml
+from omegaconf.errors import OmegaConfBaseException
 
 from pairscale.command.compose import compose
+from pairscale.command.errors import describe
 from pairscale.command.sweeps import axes_of
 from pairscale.errors import ConfigError
 from tests.support import ROOT
@@ -67,6 +69,17 @@ def test_a_file_with_a_number_for_a_text_is_refused(tmp_path, name, text, line):
     with pytest.raises(ConfigError, match=r"mine\.yaml") as caught:
         compose("train", ["corpus=toy", f"{group}={option}", f"hydra.searchpath=['file://{tmp_path}']"])
     assert line in str(caught.value)
+
+
+def test_an_unknown_reference_names_its_key_and_the_way_out():
+    words = ["corpus=toy", "study=s"]
+    with pytest.raises(OmegaConfBaseException) as caught:
+        compose("train", [*words, "paths.runs=/tmp/${x}"])
+    message = describe(caught.value)
+    assert message.startswith("paths.runs: ")
+    assert r"\${name}" in message
+    assert compose("train", [*words, r"paths.runs=/tmp/\${x}"]).paths.runs == "/tmp/${x}"
+    assert compose("train", [*words, "paths.runs=/tmp/${study}"]).paths.runs == "/tmp/s"
 
 
 @pytest.mark.slow
