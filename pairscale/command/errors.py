@@ -42,12 +42,6 @@ def describe(error: BaseException) -> str | None:
             return f"{cause.filename}: no folder can be created there; {REFUSED[errno.EROFS]}"
         if isinstance(cause, OmegaConfBaseException) and str(cause).startswith(f"Key '{cause.key}' not in "):
             return _no_such_key(str(cause.full_key), cause.object_type)
-        if isinstance(cause, (InterpolationResolutionError, UnsupportedInterpolationType)):
-            return (
-                f"{cause.full_key}: {str(cause).splitlines()[0]}; ${{name}} in a value stands for the value of the key "
-                f"'name'. For the text ${{name}} itself write \\${{name}}, within single quotes of the shell: "
-                f"'{cause.full_key}=...\\${{name}}...'"
-            )
         if isinstance(cause, ValueError) and "integer string conversion" in str(cause):
             return "a number has more than 4,300 digits; no key takes such a large one"
         if isinstance(cause, ValueError) and "Config group override must be a string" in str(cause):
@@ -57,6 +51,12 @@ def describe(error: BaseException) -> str | None:
         # Hydra and OmegaConf leave some causes in the context alone.
         follows = isinstance(cause, (HydraException, OmegaConfBaseException))
         cause = cause.__cause__ or (cause.__context__ if follows else None)
+    if isinstance(error, (InterpolationResolutionError, UnsupportedInterpolationType)):
+        return (
+            f"{error.full_key}: {str(error).splitlines()[0]}; ${{name}} in a value stands for the value of the key "
+            f"'name'. For the text ${{name}} itself write \\${{name}}, within single quotes of the shell: "
+            f"'{error.full_key}=...\\${{name}}...'"
+        )
     if isinstance(error, (HydraException, OmegaConfBaseException)):
         if missing := _NO_OPTION.search(str(error)):
             group, option = missing["group"], missing["option"]
