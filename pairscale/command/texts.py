@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 import yaml
+from hydra.conf import HydraConf
 from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Quote, QuotedString
@@ -82,7 +83,7 @@ def _texts(schema: Any, prefix: str) -> Iterator[str]:
         yield from _texts(kind, f"{prefix}{part.name}.")
 
 
-def check_files(hydra: DictConfig, folders: list[Path]) -> None:
+def check_files(hydra: DictConfig | HydraConf, folders: list[Path]) -> None:
     """Raise ConfigError for a chosen file of `folders` in which a text key has a number that YAML changes."""
     chosen = {("", str(hydra.job.config_name))}
     for group, options in hydra.runtime.choices.items():
