@@ -11,7 +11,7 @@ from analysis.measures.reading.config import ReadingConfig
 from analysis.plan.config import GOALS, SLOPE, PlanConfig
 from analysis.study.sources.config import OutcomeColumns, ResultsConfig
 from eval.config import EvalConfig
-from pairscale.command.schemas import NOT_IN_DIGEST, store_schemas
+from pairscale.command.schemas import NOT_IN_DIGEST, Texts, store_schemas
 from pairscale.errors import ConfigError, check_above, check_between, check_choice, check_seed
 
 INTERVALS = ("auto", "bootstrap", "t")
@@ -127,7 +127,7 @@ class AnalysisConfig(EvalConfig):
     analysis: CurvesConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)
     source: str = field(default=MISSING, metadata=NOT_IN_DIGEST)  # where the study is read from
     project: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # source=wandb: ENTITY/PROJECT
-    path: Any = field(default=None, metadata=NOT_IN_DIGEST)  # others' numbers: a file, a folder, or a list of them
+    path: Texts = field(default=None, metadata=NOT_IN_DIGEST)  # others' numbers: a file, a folder, or a list of them
     columns: OutcomeColumns = field(default_factory=OutcomeColumns, metadata=NOT_IN_DIGEST)
     results: ResultsConfig = field(default_factory=ResultsConfig, metadata=NOT_IN_DIGEST)
     published: bool = field(default=False, metadata=NOT_IN_DIGEST)  # the papers' own results instead of a study's

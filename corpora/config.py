@@ -3,7 +3,7 @@
 import copy
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Self
 
 from omegaconf import MISSING
 
@@ -11,7 +11,7 @@ from corpora.ablation.config import REPLACE, AblateConfig
 from corpora.annotate.config import ParserConfig
 from corpora.constructions.config import FilterConfig
 from corpora.find.config import FindConfig
-from pairscale.command.schemas import ADDED_LATER, NOT_IN_DIGEST, store_schemas
+from pairscale.command.schemas import ADDED_LATER, NOT_IN_DIGEST, Texts, store_schemas
 from pairscale.errors import ConfigError, NoCorpus, check_between, check_choice, check_name, check_seed
 from pairscale.sizes import format_size, parse_size
 
@@ -54,7 +54,7 @@ class CorpusConfig:
     split: SplitConfig = MISSING  # shares of validation and test
     # A regular expression: samples leave out sentences of the train split that match it (corpora/filters.py).
     filter: str | None = field(default=None, metadata=ADDED_LATER | NOT_IN_TEXT)
-    domains: Any = field(default=None, metadata=ADDED_LATER | NOT_IN_TEXT)  # of samples: a list of names; null: all
+    domains: Texts = field(default=None, metadata=ADDED_LATER | NOT_IN_TEXT)  # of samples: a list of names; null: all
 
     def __post_init__(self) -> None:
         if self.domains is not None:
@@ -98,7 +98,7 @@ class ToyCorpusConfig(CorpusConfig):
 class FilesCorpusConfig(CorpusConfig):
     """Files of the user; their names, without endings, are the domains of the text."""
 
-    path: Any = field(default=MISSING, metadata=NOT_IN_DIGEST)  # a file, a folder, a glob, or a list of them
+    path: Texts = field(default=MISSING, metadata=NOT_IN_DIGEST)  # a file, a folder, a glob, or a list of them
     document_sentences: int | None = None  # cut documents into parts of at most this many sentences
     # true: files of train, dev (or valid) and test are the splits of the text; false: all files are one text.
     published_splits: bool = field(default=True, metadata=ADDED_LATER)

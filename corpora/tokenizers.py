@@ -37,6 +37,8 @@ TOKENIZER_VERSION = 1
 PIECE_KINDS = ("unigram", "bpe")
 WORD_KINDS = ("word", "jieba", "whitespace")
 FIT_SEED = 0  # draws the sentences that SentencePiece is fitted on
+MAX_BYTES = 1 << 16  # of a text that SentencePiece is fitted on; recorded in the model's bytes
+UNKNOWN_SIGN = "▅"  # SentencePiece's own, U+2585
 
 Ids = npt.NDArray[np.uint32]
 
@@ -250,10 +252,11 @@ def _fit_pieces(config: TokenizerConfig, sentences: Iterable[str], count: int) -
     chosen = fitting_sentences(config, count)
     fitted = count if chosen is None else len(chosen)
     message = f"fitting {config.kind}: {config.vocab_size:,} pieces to {fitted:,} sentences"
+    texts = (part for sentence in _chosen(sentences, chosen) for part in _parts(sentence))
     try:
         with ExitStack() as stack:
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=_then(_chosen(sentences, chosen), lambda: stack.enter_context(working(message))),
+                sentence_iterator=_then(texts, lambda: stack.enter_context(working(message))),
                 model_writer=model,
                 model_type=config.kind,
                 vocab_size=config.vocab_size,
@@ -269,13 +272,31 @@ def _fit_pieces(config: TokenizerConfig, sentences: Iterable[str], count: int) -
                 eos_piece=EOS_TEXT,
                 unk_piece=UNK_TEXT,
                 num_threads=1,  # recorded in the model's bytes
-                max_sentence_length=1 << 16,
+                max_sentence_length=MAX_BYTES,
                 minloglevel=2,
             )
     except RuntimeError as error:
         reason = str(error).splitlines()[-1].partition("] ")[2] or str(error)
         raise ConfigError(f"tokenizer.vocab_size={config.vocab_size}: {reason}") from None
     return PieceTokenizer(config, model.getvalue())
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Yield a text in parts that SentencePiece reads: it leaves out, silently, what is too long or has UNKNOWN_SIGN.
+
+    A long text is cut at a space, which leaves its words as they are, or between characters if there is none.
+    """
+    for part in text.split(UNKNOWN_SIGN):
+        if len(part.encode()) <= MAX_BYTES:
+            yield part
+            continue
+        start, most = 0, MAX_BYTES // 4  # a character has up to four bytes
+        while len(part) - start > most:
+            space = part.rfind(" ", start + 1, start + most)
+            end = start + most if space < 0 else space
+            yield part[start:end]
+            start = end if space < 0 else end + 1
+        yield part[start:]
 
 
 def _then(values: Iterable[str], begin: Callable[[], object]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from eval.questionnaire.config import QuestionnaireConfig
 from eval.ratings.config import RatingsConfig, is_ratings
 from eval.surprisal.config import SurprisalConfig
 from eval.syntaxgym.config import SyntaxGymConfig, is_syntaxgym
-from pairscale.command.schemas import NOT_IN_DIGEST, store_schemas
+from pairscale.command.schemas import NOT_IN_DIGEST, Texts, store_schemas
 from pairscale.errors import ConfigError, check_above, check_between, check_choice, check_seed
 from pairscale.files import sha256_json
 from train.config import PRECISIONS, RunConfig
@@ -117,7 +117,7 @@ class MethodConfig:
     prefix_span: str | None = None  # one_prefix, two_prefix: which tokens of the critical words count
     scored: str | None = None  # in_template_*: the whole input, or the target sentence alone
     by_language: dict[str, TemplatesConfig] | None = None  # templates of the project, from conf/template/
-    templates: Any = None  # the user's instead: a list of texts, or a YAML file (eval/methods/templates.py)
+    templates: Texts = None  # the user's instead: a list of texts, or a YAML file (eval/methods/templates.py)
     chat: bool | None = None  # ab_prompt, yes_no: null: where the model's tokenizer has a chat template
     seed: int | None = None  # ab_prompt: of the order; vote_*: of the draws
     trials: int | None = None  # vote_*: how many draws
@@ -245,7 +245,7 @@ class EvalConfig(RunConfig):
     # A pair with two equal scores counts as wrong | half | right.
     ties: str = field(default=MISSING, metadata=NOT_IN_DIGEST)
     questionnaire: QuestionnaireConfig | None = field(default=None, metadata=NOT_IN_DIGEST)
-    people: Any = field(default=None, metadata=NOT_IN_DIGEST)  # a path, or a list of them: answers to questionnaires
+    people: Texts = field(default=None, metadata=NOT_IN_DIGEST)  # a path, or a list of them: answers to questionnaires
     # Of the report: a page, Markdown or a notebook; of an export: huggingface.
     format: str = field(default="html", metadata=NOT_IN_DIGEST)
 

@@ -59,7 +59,7 @@ def points(
     except refused:
         return
     fixed = [line for line in overrides if OverridesParser.create().parse_override(line).get_key_element() not in axes]
-    seeds, sizes = axes.pop("seed", None), axes.pop("sample.size", None)
+    seeds, sizes = axes.pop("seed", None), _values(axes.pop("sample.size", None))
     for values in itertools.product(*axes.values()):
         point = [f"{key}={value}" for key, value in zip(axes, values, strict=True)]
         with suppress(*refused):
@@ -72,6 +72,12 @@ def points(
             for size, seed in itertools.product(sizes or [config.sample.size], seeds or [str(config.seed)]):
                 with suppress(*refused):
                     yield [*point, f"sample.size={size}", f"seed={seed}"], node, _replaced(config, size, seed)
+
+
+def _values(written: Sequence[str] | None) -> list[str] | None:
+    """Return values as they are read, without quotes."""
+    parser = OverridesParser.create()
+    return None if written is None else [str(parser.parse_override(f"value={one}").value()) for one in written]
 
 
 def jobs(loader: ConfigLoader, master: DictConfig, overrides: Sequence[Sequence[str]]) -> list[Job]:

@@ -75,7 +75,7 @@ def parse_json(
     """Return the contents of JSON text from `where` as `schema` declares them; errors as in `read_json`."""
     try:
         if isinstance(text, bytes):
-            text = text.decode()
+            text = text.decode("utf-8-sig")
         data = json.loads(text)
         if _SURROGATE.search(text):
             json.dumps(data, ensure_ascii=False).encode()  # raises UnicodeEncodeError for half a character

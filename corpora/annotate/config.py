@@ -1,11 +1,10 @@
 """The types of the configuration group `parser` (values: conf/parser/)."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from omegaconf import MISSING
 
-from pairscale.command.schemas import store_schemas
+from pairscale.command.schemas import Texts, store_schemas
 from pairscale.errors import check_name
 
 
@@ -45,7 +44,7 @@ class StanzaConfig(ParserConfig):
 class ConlluConfig(ParserConfig):
     """Trees that are there already: the sentences of CoNLL-U files, in order, are those of the text."""
 
-    path: Any = None  # a file, a folder, a glob, or a list of them; null: corpus.path of corpus=conllu
+    path: Texts = None  # a file, a folder, a glob, or a list of them; null: corpus.path of corpus=conllu
 
 
 store_schemas(

@@ -1,11 +1,10 @@
 """The configuration of `python -m corpora.train_parser` (values: conf/train_parser.yaml)."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from omegaconf import MISSING
 
-from pairscale.command.schemas import store_schemas
+from pairscale.command.schemas import Texts, store_schemas
 from pairscale.errors import ConfigError, check_between, check_name, check_seed
 
 
@@ -20,7 +19,7 @@ class StoreConfig:
 class TrainParserConfig:
     """A parser to be trained."""
 
-    treebank: Any = MISSING  # a folder with *-train.conllu, *-dev.conllu and *-test.conllu, or a list of the three
+    treebank: Texts = MISSING  # a folder with *-train.conllu, *-dev.conllu and *-test.conllu, or a list of the three
     name: str | None = None  # of the parser in the store; null: how the training file's begins
     language: str | None = None  # spaCy's code of its tokenizer; null: as that name begins, en of en_ewt-ud
     steps: int = MISSING  # of training

@@ -1,5 +1,6 @@
 """Readers of cells; each raises InputError for other contents, naming the row's place `where` and the `column`."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from pairscale.errors import InputError
@@ -61,3 +62,11 @@ def part_of(cell: Any, where: str, column: str) -> str | None:
     if cell is None or (isinstance(cell, str) and not cell.strip()):
         return None
     return sentence_of(cell, where, column).strip()
+
+
+def blanks_note(sentences: Sequence[str]) -> str | None:
+    """Return a sentence on how many begin or end with white space, which models read; None if none does."""
+    blank = sum(sentence != sentence.strip() for sentence in sentences)
+    return (
+        f"{blank:,} of {len(sentences):,} sentences begin or end with white space, which is scored" if blank else None
+    )

@@ -4,11 +4,12 @@ import difflib
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from omegaconf import MISSING
 
 from eval.benchmarks.forms.form import forms
+from pairscale.command.schemas import Texts
 from pairscale.errors import ConfigError, check_between, check_choice, check_name, check_seed
 from pairscale.files import sha256_json
 
@@ -23,7 +24,7 @@ class ColumnsConfig:
     bad: str | None = None  # the unacceptable sentence
     sentence: str | None = None  # instead of the two: one sentence a row,
     label: str | None = None  # and whether it is the good or the bad one
-    paradigm: Any = None  # a column, or a list of columns whose texts are joined; none: the file's name
+    paradigm: Texts = None  # a column, or a list of columns whose texts are joined; none: the file's name
     phenomenon: str | None = None  # none: the paradigm
     field: str | None = None  # field of grammar: syntax, morphology, ...
     pair_id: str | None = None  # none: the number of the pair in its paradigm, from 0

@@ -4,6 +4,7 @@ import csv
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ import yaml
 
 from corpora.sources.lines import COMPRESSIONS, MAX_LINE, decode_line, opened
 from eval.benchmarks.config import BenchmarkConfig
+from pairscale.console import say
 from pairscale.errors import ConfigError, InputError
 from pairscale.hub import import_datasets
 from pairscale.schema import load_yaml
@@ -207,16 +209,24 @@ def csv_records(
 
 
 def _separated(file: Path, delimiter: str, quotes: bool, named: bool, unquoted: str | None) -> Iterator[Row]:
-    """Yield rows of a CSV or TSV file. Its first row names the columns; if they are not `named`: 0, 1, ..."""
+    """Yield rows of a CSV or TSV file. Its first row names the columns; if they are not `named`: 0, 1, ...
+
+    White space around a cell is removed: a blank after a comma is no part of a sentence. How often that was so is said.
+    """
     header: list[str] | None = None
+    stripped = 0
     for number, cells in csv_records(file, delimiter, quotes, unquoted):
         if not cells:
             continue
         where = f"{file}: line {number}"
+        bare = [cell.strip() for cell in cells]
+        if quotes and any(cell != inside and inside.startswith('"') for cell, inside in zip(cells, bare, strict=True)):
+            raise InputError(f"{where}: a blank stands before a quotation mark, which then quotes nothing; remove it")
+        stripped += sum(cell != inside for cell, inside in zip(cells, bare, strict=True))
         if header is None and not named:
             header = [str(index) for index in range(len(cells))]
         if header is None:
-            header = [name.strip() for name in cells]
+            header = bare
             twice = sorted({name for name in header if name and header.count(name) > 1})
             if twice:
                 raise InputError(f"{where}: two columns named {twice[0]}")
@@ -224,7 +234,15 @@ def _separated(file: Path, delimiter: str, quotes: bool, named: bool, unquoted: 
             found = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
             raise InputError(f"{where}: {found}, must be {len(header)} ({', '.join(header)})")
         else:
-            yield Row(where, dict(zip(header, cells, strict=True)))
+            yield Row(where, dict(zip(header, bare, strict=True)))
+    if stripped:
+        _say_stripped(file, stripped)
+
+
+@cache
+def _say_stripped(file: Path, cells: int) -> None:
+    """Say once how many cells of a file lost white space; a file may be read once for each run."""
+    say(f"{file}: white space around {cells:,} cell{'s' if cells > 1 else ''} removed")
 
 
 def _parquet(file: Path) -> Iterator[Row]:

@@ -1,6 +1,6 @@
 """Benchmarks (files in conf/benchmark/) as tables of minimal pairs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,11 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from eval.benchmarks.cells import blanks_note
 from eval.benchmarks.config import BenchmarkConfig
 from eval.benchmarks.forms.form import FLAGS, GeneratedPairs, PlacedPair, forms
 from eval.benchmarks.known_items import faulty_note, faulty_pairs, unpublished_note
 from eval.scores.files import ITEMS
-from pairscale.errors import InputError
+from pairscale.errors import InputError, first_few
 from pairscale.files import sha256_json
 
 _DTYPES = {name: "boolean" if name in FLAGS else "str" for name in ITEMS.names}
@@ -53,7 +54,8 @@ def load_benchmark(config: BenchmarkConfig) -> Benchmark:
         return Benchmark(config.name, frame, _digest(frame), source.origin, source.unavailable)
     whole = _frame(list(source))
     pairs = _selected(whole, config)
-    notes = [unpublished_note(config.name, whole), faulty_note(config.name, pairs), _same_note(config.name, pairs)]
+    notes = [unpublished_note(config.name, whole), faulty_note(config.name, pairs), *_same_notes(config.name, pairs)]
+    notes.append(blanks_note([*pairs["good"], *pairs["bad"]]))
     return Benchmark(config.name, pairs, _digest(pairs), notes=tuple(filter(None, notes)))
 
 
@@ -80,14 +82,18 @@ def _frame(placed: list[PlacedPair]) -> pd.DataFrame:
     return frame.sort_values("paradigm", kind="stable", ignore_index=True)
 
 
-def _same_note(name: str, pairs: pd.DataFrame) -> str | None:
-    """Return a sentence on pairs of one sentence, white space apart, unless all of them are known to be faulty."""
-    same = pairs["good"].str.split().str.join(" ") == pairs["bad"].str.split().str.join(" ")
-    names = [f"{row.paradigm} {row.pair_id}" for row in pairs[same].itertuples()]
-    if len(names) == (faulty_pairs(name, pairs)["reason"] == "same_sentence").sum():
-        return None
-    some = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-    return f"{len(names)} of {len(pairs):,} pairs are one sentence twice, so every model ties: {some}"
+def _same_notes(name: str, pairs: pd.DataFrame) -> Iterator[str]:
+    """Yield sentences on pairs of one sentence, unless all are known to be faulty, and of one but for white space."""
+    same = pairs["good"] == pairs["bad"]
+    alike = pairs["good"].str.split().str.join(" ") == pairs["bad"].str.split().str.join(" ")
+    if same.any() and same.sum() != (faulty_pairs(name, pairs)["reason"] == "same_sentence").sum():
+        yield f"{same.sum()} of {len(pairs):,} pairs are one sentence twice, so every model ties: {_few(pairs[same])}"
+    if (blank := alike & ~same).any():
+        yield f"{blank.sum()} of {len(pairs):,} pairs differ in white space alone: {_few(pairs[blank])}"
+
+
+def _few(pairs: pd.DataFrame) -> str:
+    return first_few([f"{row.paradigm} {row.pair_id}" for row in pairs.itertuples()], 5)
 
 
 def _selected(pairs: pd.DataFrame, config: BenchmarkConfig) -> pd.DataFrame:

@@ -78,7 +78,7 @@ def agreements(tables: Sequence[pd.DataFrame], known: Bools) -> Iterator[Agreeme
 
 def _of_sentences(name: str, values: Array, rows: pd.DataFrame, units: Numbers, fold: Numbers) -> Iterator[Agreement]:
     items = len(rows)
-    if rows["rating"].notna().all():
+    if _vary(rows):
         ratings = people(rows)
         yield Agreement(name, PEARSON, pearson(values, ratings).by(units), items)
         yield Agreement(name, SPEARMAN, spearman(values, ratings).by(units), items)
@@ -91,15 +91,18 @@ def _of_sentences(name: str, values: Array, rows: pd.DataFrame, units: Numbers, 
     yield Agreement(name, MCC, pearson(called.astype(np.float64), good.astype(np.float64)).by(units), items)
 
 
+def _vary(rows: pd.DataFrame) -> bool:
+    """Return True if all sentences have a rating, and not all the same: nothing correlates with a constant."""
+    return bool(rows["rating"].notna().all() and rows["rating"].nunique() > 1)
+
+
 def _of_pairs(name: str, values: Array, rows: pd.DataFrame) -> Iterator[Agreement]:
     """Yield measures of pairs: the good sentence's score less the bad one's, beside the same of ratings."""
     ordered = rows.sort_values(["pair", "label"], kind="stable").index.to_numpy()
     bad, good = ordered[::2], ordered[1::2]
     differences = values[:, good] - values[:, bad]
     yield Agreement(name, PAIRS, share(differences > 0), len(good))
-    if rows["rating"].notna().all():
-        ratings = people(rows)
-        theirs = ratings[good] - ratings[bad]
+    if _vary(rows) and np.ptp(theirs := people(rows)[good] - people(rows)[bad]):
         yield Agreement(name, PEARSON_PAIRS, pearson(differences, theirs), len(good))
         yield Agreement(name, SPEARMAN_PAIRS, spearman(differences, theirs), len(good))
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from corpora.words import count_characters, count_words
+from eval.benchmarks.cells import blanks_note
 from eval.config import EvalConfig, recorded_policy, score_label
 from eval.diagnostics.run import answer_metadata, compared
 from eval.methods.unigrams import UnigramSource
@@ -71,9 +72,10 @@ class RatingsWork:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return why scores with unigrams are missing, if they are."""
+        """Return sentences on what is missing, and on what is odd about the table."""
         reason = self.unigrams.missing
-        return (f"no norm_lp, slor and morcela, which need unigram probabilities: {reason}",) if reason else ()
+        unigrams = f"no norm_lp, slor and morcela, which need unigram probabilities: {reason}" if reason else None
+        return tuple(filter(None, (unigrams, self.ratings.constant, blanks_note(list(self.ratings.rows["sentence"])))))
 
     def described(self) -> str:
         """Return what would be scored, for dry runs."""
@@ -124,4 +126,6 @@ class RatingsWork:
 
 def _ratings(config: EvalConfig) -> Ratings:
     assert isinstance(config.benchmark, RatingsConfig)
-    return load_ratings(config.benchmark)
+    ratings = load_ratings(config.benchmark)
+    ratings.check()
+    return ratings

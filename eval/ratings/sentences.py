@@ -33,6 +33,24 @@ class Ratings:
     def pairs(self) -> int:
         return int(self.rows["pair"].nunique())
 
+    @property
+    def constant(self) -> str | None:
+        """A sentence on ratings that are all the same, None if they differ or there are none."""
+        values = self.rows["rating"].unique()
+        if len(values) != 1 or math.isnan(values[0]):
+            return None
+        return f"every rating is {values[0]:g}, so nothing can correlate with them"
+
+    def check(self) -> None:
+        """Raise InputError for sentences that no measure of agreement is of."""
+        if len(self.rows) < 3:
+            raise InputError(f"benchmark={self.name}: {len(self.rows)} sentences; agreement needs three or more")
+        if self.rows["label"].nunique() < 2 and (self.constant or self.rows["rating"].isna().any()):
+            raise InputError(
+                f"benchmark={self.name}: {self.constant or 'every sentence has the same label'}; give ratings that "
+                "differ, or labels of good and bad sentences"
+            )
+
 
 def load_ratings(config: RatingsConfig) -> Ratings:
     """Read a table of ratings. Raises InputError, with line, for cells that do not fit, and as `tables`."""

@@ -11,6 +11,7 @@ import pandas as pd
 from eval.benchmarks.cells import name_of, sentence_of
 from eval.benchmarks.files import Row, file_rows, format_of, text_lines
 from eval.surprisal.config import SurprisalConfig
+from eval.surprisal.files import COLUMNS
 from pairscale.errors import InputError
 
 TEXT_ID, NUMBER, WORD = "text_id", "number", "word"  # columns of a result that say which word it is of
@@ -44,9 +45,7 @@ class Text:
         """A row for each word, in order: text_id, number (from 1), word, and the further columns of its row."""
         names, numbers = zip(*self.places, strict=True)
         own = pd.DataFrame({TEXT_ID: names, NUMBER: numbers, WORD: self.words})
-        if not self.rows:
-            return own
-        return pd.concat([own, pd.DataFrame(self.rows).drop(columns=list(own.columns), errors="ignore")], axis=1)
+        return pd.concat([own, pd.DataFrame(self.rows)], axis=1) if self.rows else own
 
 
 _OF_WORDS = ("words", "places", "rows")
@@ -98,7 +97,24 @@ def _of_table(path: Path, config: SurprisalConfig) -> Iterator[Text]:
     for (name, document), group in groupby(rows, key=text):
         of_text = list(group)
         words = [sentence_of(_cell(row, config.word_column), row.where, config.word_column) for row in of_text]
-        yield Text.of(name, [" ".join(word.split()) for word in words], document, [row.cells for row in of_text])
+        further = [_further(row, config) for row in of_text]
+        yield Text.of(name, [" ".join(word.split()) for word in words], document, further)
+
+
+def _further(row: Row, config: SurprisalConfig) -> dict[str, Any]:
+    """Return the cells of a row that a result keeps: a column with the name of one of ours gets "_given" after it."""
+    there = {name for name, column in ((TEXT_ID, config.id_column), (WORD, config.word_column)) if name == column}
+    further = {}
+    for name, cell in row.cells.items():
+        if name in there:
+            continue
+        kept = f"{name}_given" if name in COLUMNS else name
+        if kept != name and kept in row.cells:
+            raise InputError(
+                f"{row.where}: column {name} would be written as {kept}, which is there too; rename one of them"
+            )
+        further[kept] = cell
+    return further
 
 
 def _document(row: Row, config: SurprisalConfig) -> str | None:

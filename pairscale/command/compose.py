@@ -10,6 +10,7 @@ from typing import Any
 import hydra
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
 from hydra.core.object_type import ObjectType
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, OverrideType
@@ -21,6 +22,7 @@ from pairscale.command.errors import FOLDER, check_keys
 from pairscale.command.launchers import local, one_process, slurm  # noqa: F401 (they register themselves)
 from pairscale.command.line import own_folders, with_open_key
 from pairscale.command.rooms import register
+from pairscale.command.texts import check_files, with_texts
 from pairscale.errors import ConfigError, PairscaleError
 
 REFUSALS = (PairscaleError, HydraException, OmegaConfBaseException)  # errors for values of a command line
@@ -28,6 +30,8 @@ REFUSALS = (PairscaleError, HydraException, OmegaConfBaseException)  # errors fo
 
 def to_config(node: DictConfig) -> Any:
     """Return a composed configuration as dataclasses; ConfigError for values missing or out of range, unknown keys."""
+    chosen = node.get("hydra") or HydraConfig.get()
+    check_files(chosen, [FOLDER, *own_folders(chosen.overrides.hydra)])
     node = copy.deepcopy(node)
     with open_dict(node):
         node.pop("hydra", None)
@@ -49,8 +53,8 @@ def registered() -> Iterator[None]:
 
 def composed(command: str, overrides: list[str]) -> DictConfig:
     """Return the node of `python -m <command> <overrides>`, with Hydra's own part. Raises Hydra's errors."""
-    overrides = [with_open_key(override) for override in overrides]
     with registered():
+        overrides = [with_open_key(with_texts(override)) for override in overrides]
         try:
             return _with_values(command, overrides)
         except REFUSALS:  # Hydra's own message, or what only Hydra can read

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from hydra.errors import HydraException, OverrideParseException
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseException, UnsupportedInterpolationType
 
 from pairscale import ROOT, as_typed
 from pairscale.command.line import own_folders, with_quotes_hint
@@ -51,6 +51,12 @@ def describe(error: BaseException) -> str | None:
         # Hydra and OmegaConf leave some causes in the context alone.
         follows = isinstance(cause, (HydraException, OmegaConfBaseException))
         cause = cause.__cause__ or (cause.__context__ if follows else None)
+    if isinstance(error, (InterpolationResolutionError, UnsupportedInterpolationType)):
+        return (
+            f"{error.full_key}: {str(error).splitlines()[0]}; ${{name}} in a value stands for the value of the key "
+            f"'name'. For the text ${{name}} itself write \\${{name}}, within single quotes of the shell: "
+            f"'{error.full_key}=...\\${{name}}...'"
+        )
     if isinstance(error, (HydraException, OmegaConfBaseException)):
         if missing := _NO_OPTION.search(str(error)):
             group, option = missing["group"], missing["option"]

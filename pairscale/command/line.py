@@ -10,6 +10,7 @@ from hydra.core.override_parser.types import Quote, QuotedString
 from hydra.errors import HydraException
 from omegaconf import DictConfig
 
+from pairscale.command.texts import with_texts
 from pairscale.errors import ConfigError
 
 SWEEP = {"-m", "--multirun"}
@@ -35,7 +36,7 @@ def words_for_hydra(words: Sequence[str]) -> list[str]:
     while rest:
         flag, equals, value = (word := rest.pop(0)).partition("=")
         if not word.startswith("-"):
-            overrides.append(with_open_key(word))
+            overrides.append(with_open_key(with_texts(word)))
         elif flag in CONFIG_DIR:
             value = value if equals else rest.pop(0) if rest else ""
             if not Path(value).is_dir() or not value:

@@ -1,10 +1,13 @@
 """Hydra's store of schemas, which the configuration classes of the rooms put themselves into; metadata of fields."""
 
+from typing import Annotated, Any
+
 from hydra.core.config_store import ConfigStore
 
 NOT_IN_DIGEST = {"digest": False}  # a field that cannot change a number: left out of the run's digest
 # A field that is newer than the first runs: left out of the digest at its default, so that older runs keep their ids.
 ADDED_LATER = {"added": True}
+Texts = Annotated[Any, "texts"]  # the type of a field that takes a text or a list of texts: OmegaConf has no such type
 
 
 def store_schemas(group: str | None, **schemas: type) -> None:

@@ -8,6 +8,7 @@ from omegaconf import DictConfig
 
 from pairscale.command.compose import composed, registered
 from pairscale.command.errors import FOLDER, configurations
+from pairscale.command.texts import with_texts
 from pairscale.errors import ConfigError
 
 
@@ -26,6 +27,7 @@ def axes_of(command: str, overrides: list[str]) -> tuple[dict[str, list[str]], D
     """Return a sweep's axes (key -> values), an experiment's first, and the composed node of everything else."""
     with registered():
         parser = OverridesParser.create(GlobalHydra.instance().config_loader())  # which knows what a glob stands for
+        overrides = [with_texts(override) for override in overrides]
     by_key = {parsed.get_key_element(): parsed for parsed in parser.parse_overrides(overrides)}
     fixed = [parsed.input_line for parsed in by_key.values() if not parsed.is_sweep_override()]
     node = composed(command, [str(line) for line in fixed])

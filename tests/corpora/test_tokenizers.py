@@ -165,6 +165,26 @@ def test_the_sentences_for_sentencepiece_are_drawn_reproducibly(kind):
     assert few[0] != fit(kind, sentences, vocab_size=330).model
 
 
+def test_a_long_text_is_fitted_on_as_lines_of_its_words_are():
+    long = " ".join(["vixen", *("the  quick fox", "zebu\tjolt", "狗跑 ran") * 2000])
+    assert len(long.encode()) > 2**16  # SentencePiece leaves out longer texts, silently
+    pieces = long.split(" ")
+    lines = [" ".join(pieces[start : start + 1000]) for start in range(0, len(pieces), 1000)]
+    whole, cut = (fit("bpe", [*texts, "A cat said."], vocab_size=285) for texts in ([long], lines))
+    assert whole.model == cut.model
+    assert set("vixenzebu狗跑") <= set("".join(whole.token(index) for index in range(258, len(whole))))
+
+
+@pytest.mark.parametrize("kind", PIECES)
+@pytest.mark.parametrize("text", ["quiz jam " * 8000, "\U0001f600狗" * 10_000, "quiz ▅ jam"])
+def test_no_text_is_left_out_of_a_fit(kind, text):
+    """SentencePiece leaves out texts of more than 65,536 bytes, and texts with ▅, its sign for what is unknown."""
+    tokenizer = fit(kind, [*SENTENCES, text], vocab_size=312)
+    known = set("".join(tokenizer.token(index) for index in range(258, len(tokenizer))))
+    assert set(text) - {"▅", " "} <= known
+    assert tokenizer.processor.decode(tokenizer.encode(text)) == text
+
+
 @pytest.mark.parametrize("kind", PIECES)
 @pytest.mark.parametrize(("size", "reason"), [(20_000, "too high"), (20, "small"), (None, "need a number")])
 def test_impossible_vocabulary_sizes_raise_one_line_errors(kind, size, reason):

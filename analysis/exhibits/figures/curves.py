@@ -216,7 +216,7 @@ def within_limits(lines: pd.DataFrame) -> pd.DataFrame:
         ]
         cut = [line.iloc[[0]].assign(low=np.nan, high=np.nan, **crossing) for crossing in crossings]
         parts.append(pd.concat([inside, *cut]).sort_values("words"))
-    return pd.concat(parts) if parts else lines
+    return pd.concat(parts, ignore_index=True) if parts else lines
 
 
 @dataclass(frozen=True)

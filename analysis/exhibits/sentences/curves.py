@@ -202,7 +202,8 @@ def ruled_out(judged: Judgements, fitted: Judgements | None = None) -> str:
 
 
 def _at_most(share: float) -> str:
-    return "no pair" if share == 0 else f"at most {max(share, 0.001):.1%} of the pairs"
+    """Say that a share is no larger than a number with a decimal of a percent, which is rounded up."""
+    return "no pair" if share == 0 else f"at most {math.ceil(share * 1000 - 1e-9) / 1000:.1%} of the pairs"
 
 
 def _shares(judged: Judgements, flags: npt.NDArray[Any]) -> pd.Series:

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from pairscale.command.schemas import Texts
 from pairscale.errors import ConfigError, check_above, check_choice, check_name
 from pairscale.sizes import parse_size
 
@@ -20,10 +21,10 @@ GROUPS = ("model", "size", "seed")  # named groups of results.pattern
 class OutcomeColumns:
     """The columns of a table by what they hold; null: a usual name (analysis/study/sources/table.py); "": none."""
 
-    model: Any = None  # a column, or a list of columns whose texts are joined; none: the file's name
+    model: Texts = None  # a column, or a list of columns whose texts are joined; none: the file's name
     size: str | None = None  # of the training text, or how far training was; none: results.size
     seed: str | None = None  # whole numbers; none: one run a size
-    paradigm: Any = None  # a column, or a list of columns whose texts are joined
+    paradigm: Texts = None  # a column, or a list of columns whose texts are joined
     phenomenon: str | None = None  # none: that of BLiMP's paradigm, else the paradigm
     accuracy: str | None = None  # 0 to 1, or per cent with results.percent=true
     n: str | None = None  # how many pairs an accuracy is of

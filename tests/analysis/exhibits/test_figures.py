@@ -1,6 +1,7 @@
 """Figures: their contents, the places of their labels, and their files."""
 
 import colorsys
+import math
 import re
 import struct
 import subprocess
@@ -121,6 +122,21 @@ def test_the_overview_has_all_curves_and_names_every_line(curves):
     assert named == {"lstm_tiny", "txl_tiny", "people", "GPT-2 (paper)"}
     rules = rows_of(specification, layers_of(specification, "rule")[0])
     assert {row["accuracy"] for row in rules} == {0.5, 0.83, 0.886}
+
+
+def test_each_curve_has_one_name_at_its_last_point_within_the_accuracies(curves):
+    shapes = {"lstm_tiny": [0.6, 0.75, 0.9, 1.1], "txl_tiny": [0.6, 0.7, 0.8, 0.9]}  # the first leaves 1 at 2^19.5
+    words = [2.0**exponent for exponent in (17, 18, 19, 20)]
+    rows = [
+        {"group": group, "level": "overall", "name": "overall", "pairs": "all", "phenomenon": "",
+         "words": at, "accuracy": accuracy, "low": np.nan, "high": np.nan}
+        for group, accuracies in shapes.items()
+        for at, accuracy in zip(words, accuracies, strict=True)
+    ]  # fmt: skip
+    specification = finished(overview_chart(replace(curves, lines=pd.DataFrame(rows))))
+    (names,) = layers_of(specification, "text")
+    ends = sorted((row["name"], math.log2(row["words"]), row["accuracy"]) for row in rows_of(specification, names))
+    assert ends == [("lstm_tiny", pytest.approx(19.5), 1.0), ("txl_tiny", 20.0, 0.9)]
 
 
 def test_curves_without_lines_join_their_means(curves):

@@ -73,6 +73,15 @@ def test_what_does_not_explain_a_result_is_ruled_out():
     assert ruled_out(simulated_judgements(0.99, 0.25, cells=cells[:3], problems=problems)) == ""
 
 
+def test_at_most_is_never_less_than_the_share():
+    judged = simulated_judgements(cells=(("lstm", "16k"),))
+    tie = np.zeros((2, 7000))
+    tie[:, :10] = 1  # 0.143%
+    pairs = pd.DataFrame({"pair_id": range(7000), "paradigm": "p", "phenomenon": "f"})
+    judged = replace(judged, pairs=pairs, outcome=np.ones_like(tie), tie=tie, unk=np.zeros_like(tie))
+    assert "at most 0.2% of the pairs are tied" in ruled_out(judged)
+
+
 def test_no_run_is_said_to_be_missing_and_not_to_be():
     """A size that lacks a seed of the others is a warning, and so not ruled out, whether or not a grid names it."""
     judged = simulated_judgements(cells=(("lstm", "16k"), ("lstm", "32k")))

@@ -45,6 +45,17 @@ def contrast(good, bad):
         ("verb_complement_frequency", "每[秒刻]", "an exaggeration that one says"),
         ("binding_gender", "之后正在", "what happens after something, going on now"),
         (
+            "binding_gender",
+            "(质疑|称赞|表扬|批评|责备|提醒|通知|拒绝).*之[前后]",
+            "to doubt that somebody hurt herself",
+        ),
+        ("binding_gender", "(说服|鼓励|帮助|邀请).*之[前后]", "to persuade somebody to protect herself"),
+        (
+            "head_final_clause",
+            "^[^的过]*([^遗]忘|质疑)了|(正在|打算|决定|想)(提醒|问|质疑)",
+            "to forget that one wrote a letter",
+        ),
+        (
             "passive_formal",
             "被(存在|毕业|旅行|休息|道歉)了",
             "存 + 在, and what is said, in jest or in earnest, with 被",

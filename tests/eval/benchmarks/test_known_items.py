@@ -86,9 +86,10 @@ def test_own_pairs_under_the_name_of_a_published_benchmark_are_reported(tmp_path
 
 
 def test_pairs_of_identical_sentences_are_reported(tmp_path):
-    some = "good,bad,paradigm\nA cat sleeps.,A cat  sleeps. ,p\nA cat sleeps.,A cat sleep.,p\n"
-    (note,) = load_benchmark(table(tmp_path, some)).notes
-    assert note == "1 of 2 pairs are one sentence twice, so every model ties: p 0"
+    some = "good,bad,paradigm\nA cat sleeps.,A cat  sleeps. ,p\nA cat sleeps.,A cat sleep.,p\nA dog.,A dog.,p\n"
+    twice, spaced = load_benchmark(table(tmp_path, some)).notes
+    assert twice == "1 of 3 pairs are one sentence twice, so every model ties: p 2"
+    assert spaced == "1 of 3 pairs differ in white space alone: p 0"  # which models read: no word on ties
     with pytest.raises(ConfigError, match=r"columns\.good and \.bad are one column \(good\)"):
         table(tmp_path, some, **{"columns.good": "good", "columns.bad": "good"})
 

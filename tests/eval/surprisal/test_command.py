@@ -45,6 +45,22 @@ def test_each_run_has_a_file_with_a_row_a_word(study, capsys):
         assert folder.name in printed
 
 
+def test_columns_of_the_user_that_have_our_names_are_kept(study):
+    rows = ["text_id,word,surprisal,tokens,zone", "a,The,12.5,x,1", "a,cats,3.25,y,2", "b,sleep,0.5,z,3"]
+    (study / "mine.csv").write_text("\n".join(rows) + "\n")
+    (study / "plain.csv").write_text("text_id,word\na,The\na,cats\nb,sleep\n")
+    for name in ("mine", "plain"):
+        run(configured(study, f"text={study}/{name}.csv"))
+    for plain in (study / "reports/s/surprisal/plain").iterdir():
+        beside = plain.parents[1] / "mine" / plain.name
+        mine, expected = (
+            pd.read_csv(file) if file.suffix == ".csv" else read_surprisals(file)[0] for file in (beside, plain)
+        )
+        pd.testing.assert_frame_equal(mine[list(expected)], expected)
+        given = mine[["surprisal_given", "tokens_given", "zone"]].astype(str)
+        assert given.to_numpy().tolist() == [["12.5", "x", "1"], ["3.25", "y", "2"], ["0.5", "z", "3"]]
+
+
 def test_files_are_made_once_for_a_text_and_a_model(study):
     def times():
         return [path.stat().st_mtime_ns for path in sorted((study / "reports").rglob("*.parquet"))]

@@ -1,0 +1,59 @@
+"""White space around the cells of tables: removed where no format asks for it, and said."""
+
+import pandas as pd
+import pytest
+
+from eval.benchmarks.config import BenchmarkConfig
+from eval.benchmarks.load import load_benchmark
+from eval.ratings.config import RatingColumnsConfig, RatingsConfig
+from eval.ratings.sentences import load_ratings
+from eval.surprisal.config import SurprisalConfig
+from eval.surprisal.texts import read_texts
+from pairscale.errors import InputError
+from pairscale.schema import read_json
+
+
+def load(path):
+    return load_benchmark(BenchmarkConfig(name="own", path=str(path)))
+
+
+@pytest.mark.parametrize(("ending", "mark"), [("csv", ","), ("tsv", "\t")])
+def test_white_space_around_cells_is_removed_and_counted_once(tmp_path, capfd, ending, mark):
+    plain, blank = tmp_path / f"plain.{ending}", tmp_path / f"blank.{ending}"
+    plain.write_text("good,bad\nA cat sleeps.,A cat sleep.\n".replace(",", mark))
+    blank.write_text("\ufeffgood, bad\n A cat sleeps. , A cat sleep.\n".replace(",", mark), encoding="utf-8")
+    expected = load(plain).pairs[["good", "bad"]]
+    assert capfd.readouterr().err == ""
+    for _ in range(2):
+        pd.testing.assert_frame_equal(load(blank).pairs[["good", "bad"]], expected)
+    assert " ".join(capfd.readouterr().err.split()).count(" 3 cells") == 1
+    assert load(blank).notes == ()
+
+
+def test_a_blank_before_a_quotation_mark_raises_an_error(tmp_path):
+    (tmp_path / "a.csv").write_text('good,bad\nA cat sleeps., "A cat sleep."\n')
+    with pytest.raises(InputError, match=r"a\.csv: line 2: a blank stands before a quotation mark"):
+        load(tmp_path / "a.csv")
+
+
+def test_texts_of_json_are_kept_as_they_are_and_their_white_space_is_said(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"good": "A cat sleeps.", "bad": " A cat sleep."}\n')
+    benchmark = load(tmp_path / "a.jsonl")
+    assert benchmark.pairs["bad"].tolist() == [" A cat sleep."]
+    (note,) = benchmark.notes
+    assert note.startswith("1 of 2 sentences begin or end with white space")
+
+
+def test_ratings_and_words_are_read_without_white_space(tmp_path):
+    (tmp_path / "r.csv").write_text("\ufeffsentence , rating\n A cat sleeps. , 3\nA dog., 1\n", encoding="utf-8")
+    columns = RatingColumnsConfig(sentence="sentence", rating="rating")
+    rows = load_ratings(RatingsConfig(name="ratings", path=str(tmp_path / "r.csv"), columns=columns)).rows
+    assert rows[["sentence", "rating"]].to_numpy().tolist() == [["A cat sleeps.", 3.0], ["A dog.", 1.0]]
+    (tmp_path / "w.csv").write_text("\ufefftext_id, word , zone\n a, The , x y \n", encoding="utf-8")
+    (text,) = read_texts(tmp_path / "w.csv", SurprisalConfig())
+    assert text.table.to_dict("records") == [{"text_id": "a", "number": 1, "word": "The", "zone": "x y"}]
+
+
+def test_json_with_a_byte_order_mark_is_read(tmp_path):
+    (tmp_path / "a.json").write_text('\ufeff{"a": 1}', encoding="utf-8")
+    assert read_json(tmp_path / "a.json", dict[str, int], InputError, "") == {"a": 1}
