@@ -49,11 +49,12 @@ def fast_tokenizer(tokenizer: Tokenizer, masked: bool = False) -> PreTrainedToke
     names = {"bos_token": EOS_TEXT, "eos_token": EOS_TEXT, "unk_token": UNK_TEXT, "pad_token": EOS_TEXT}
     if masked:
         names |= {"mask_token": MASK_TEXT, "pad_token": PAD_TEXT, "cls_token": EOS_TEXT, "sep_token": EOS_TEXT}
-        backend.post_processor = TemplateProcessing(
-            single=f"{EOS_TEXT} $A {EOS_TEXT}",
-            pair=f"{EOS_TEXT} $A {EOS_TEXT} $B:1 {EOS_TEXT}:1",
-            special_tokens=[(EOS_TEXT, EOS + SPECIAL_TOKENS)],
-        )
+    after = f" {EOS_TEXT}:0" if masked else ""  # the end of a text: a causal model predicts it
+    backend.post_processor = TemplateProcessing(
+        single=f"{EOS_TEXT} $A{after}",
+        pair=f"{EOS_TEXT} $A {EOS_TEXT} $B:1{after}",
+        special_tokens=[(EOS_TEXT, len(first) + EOS)],
+    )
     special = [AddedToken(text, special=True, normalized=False) for text in [*first, EOS_TEXT, UNK_TEXT]]
     backend.add_special_tokens(special)
     kind: Any = PreTrainedTokenizerFast  # without types

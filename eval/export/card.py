@@ -187,8 +187,7 @@ class Card:
 
 
 _CAUSAL_EXAMPLE = """\
-ids = tokenizer("<a sentence>", add_special_tokens=False)["input_ids"]
-tokens = torch.tensor([[tokenizer.bos_token_id, *ids]])  # a text begins with <eos>
+tokens = tokenizer("<a sentence>", return_tensors="pt")["input_ids"]  # begins with <eos>
 with torch.no_grad():
     logprobs = model(tokens).logits.log_softmax(-1)[0, :-1].gather(-1, tokens[0, 1:, None])
 """

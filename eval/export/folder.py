@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,14 @@ from corpora.tokenizers import Tokenizer
 from eval.export.code.modeling_pairscale import LAYERS, PairscaleConfig, PairscaleForCausalLM
 from eval.export.code.tokenization_pairscale import PairscaleTokenizer
 from pairscale.errors import ConfigError
-from pairscale.files import writing
+from pairscale.files import write_json, writing
 from train.models.config import kind_of
 from train.models.huggingface import HuggingFaceModel
 from train.models.huggingface_config import HuggingFaceConfig
 from train.runs.export import LoadedModel
 
 OWN_KINDS = (*LAYERS, "txl")  # that modeling_pairscale.py has
+NEEDS_CODE = "trust_remote_code=True"  # in place of the unknown word in the file of a tokenizer with code
 _NO_SIZE = {"name", "seed", "initial_sd"}  # of a configuration: what a trained model does not need
 
 
@@ -34,7 +36,7 @@ def write_model(folder: Path, loaded: LoadedModel) -> None:
         model.generation_config.update(do_sample=True, use_cache=isinstance(loaded.model, HuggingFaceModel))
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        tokenizer.save_pretrained(folder)
+        _save_tokenizer(tokenizer, folder)
         model.save_pretrained(folder)
 
 
@@ -77,10 +79,25 @@ def exported_tokenizer(tokenizer: Tokenizer, masked: bool = False) -> Any:
     Unlike `fast_tokenizer` it reads the spelling of a special token in a text as that token: tools write "<eos>" there.
     """
     fast = fast_tokenizer(tokenizer, masked)
-    options = {"tokenizer_object": fast.backend_tokenizer, "padding_side": "right", **fast.special_tokens_map}
+    backend = fast.backend_tokenizer
+    # Without token_type_ids, which transformers 4 returns by default: GPT-2 would add the embeddings of these tokens.
+    names = ["input_ids", "attention_mask"]
+    options = {"tokenizer_object": backend, "padding_side": "right", "model_input_names": names}
+    options |= fast.special_tokens_map
     kind: Any = PreTrainedTokenizerFast  # without types
     if not is_serialisable(tokenizer):
+        # The file alone cuts no words and has no unknown one: read without the code, it fails on a text of several.
+        backend.pre_tokenizer, backend.model.unk_token = None, NEEDS_CODE
         kind = PairscaleTokenizer
         kind.register_for_auto_class()
         kind = partial(kind, words="jieba" if tokenizer.config.kind == "jieba" else "treebank")
     return kind(**options)
+
+
+def _save_tokenizer(tokenizer: Any, folder: Path) -> None:
+    """Write a tokenizer whose class has a name that transformers 4 knows, too; BabyLM's evaluation asks for 4.51."""
+    tokenizer.save_pretrained(folder)
+    file = folder / "tokenizer_config.json"
+    described = json.loads(file.read_text(encoding="utf-8"))
+    if described["tokenizer_class"] == "TokenizersBackend":
+        write_json(file, described | {"tokenizer_class": "PreTrainedTokenizerFast"})

@@ -83,6 +83,15 @@ def test_a_masked_models_text_lies_between_two_symbols(tokenizer, masked, text):
     assert batch["special_tokens_mask"] == [1, *[0] * len(ids), 1]
 
 
+@given(text=texts)
+def test_a_causal_models_text_begins_with_a_symbol(tokenizer, fast, text):
+    ids, offsets = tokenizer.encode_raw(text)
+    batch = fast(text, return_offsets_mapping=True, return_special_tokens_mask=True)
+    assert batch["input_ids"] == [0, *ids]
+    assert batch["offset_mapping"] == [(0, 0), *offsets]
+    assert batch["special_tokens_mask"] == [1, *[0] * len(ids)]
+
+
 @given(text=st.sampled_from([sentence for sentence in TEXT if "<" not in sentence]))
 def test_pieces_of_a_word_share_its_number(tokenizer, masked, text):
     batch = masked(text, return_offsets_mapping=True)
@@ -132,6 +141,6 @@ def test_words_that_python_cuts_leave_a_tokenizer_that_can_be_saved(tokenizer, m
 def test_a_mask_that_is_a_word_already_is_refused():
     config = TokenizerConfig("spaces", "whitespace", None, "train", 1000, 1.0)
     tokenizer = fit_tokenizer(config, ["a <mask> b"], 1)
-    assert fast_tokenizer(tokenizer)("a b")["input_ids"] == tokenizer.encode("a b")
+    assert fast_tokenizer(tokenizer)("a b")["input_ids"] == [0, *tokenizer.encode("a b")]
     with pytest.raises(ConfigError, match=r"tokenizer=spaces: .*<mask>"):
         fast_tokenizer(tokenizer, masked=True)

@@ -5,7 +5,8 @@ split off, the full stop only at the sentence's end), except that words are slic
 rewritten. Chinese words are those of jieba. They need the package `nltk` or `rjieba`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -17,19 +18,29 @@ from transformers import BatchEncoding, PreTrainedTokenizerFast
 class PairscaleTokenizer(PreTrainedTokenizerFast):
     """Words by the value `words` of tokenizer_config.json, treebank or jieba; `<unk>` if not in the vocabulary.
 
-    tokenizer.json holds the vocabulary alone: without this class a text would be cut at white space. A class with an
+    tokenizer.json holds the vocabulary alone: without this class it fails on a text of several words. A class with an
     `__init__` of its own would not be read from that file.
     """
 
     def _encode_plus(self, *arguments: Any, **options: Any) -> BatchEncoding:
+        with self._cutting():
+            return super()._encode_plus(*arguments, **options)
+
+    def _batch_encode_plus(self, *arguments: Any, **options: Any) -> BatchEncoding:
+        with self._cutting():  # of transformers 4, where `_encode_plus` has one text
+            return super()._batch_encode_plus(*arguments, **options)
+
+    @contextmanager
+    def _cutting(self) -> Iterator[None]:
+        """Texts that are encoded within are cut into words, those out of the vocabulary being `<unk>`."""
         self._cut()  # here, as the `tokenizers` library hides the type of an error
         backend = self.backend_tokenizer
-        file_rule = backend.pre_tokenizer
-        backend.pre_tokenizer = PreTokenizer.custom(self)
+        in_file = backend.pre_tokenizer, backend.model.unk_token
+        backend.pre_tokenizer, backend.model.unk_token = PreTokenizer.custom(self), self.unk_token
         try:
-            return super()._encode_plus(*arguments, **options)
+            yield
         finally:
-            backend.pre_tokenizer = file_rule
+            backend.pre_tokenizer, backend.model.unk_token = in_file
 
     def pre_tokenize(self, text: PreTokenizedString) -> None:
         """Cut a text; called by the `tokenizers` library."""

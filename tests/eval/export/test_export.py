@@ -1,8 +1,10 @@
-"""Exported runs: equal log-probabilities, without pairscale and in minicons; folders, cards, uploads and refusals."""
+"""Exported runs: equal log-probabilities, without pairscale too; folders, cards, uploads and refusals."""
 
 import dataclasses
 import hashlib
 import json
+import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -11,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
-from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer, PreTrainedTokenizerFast
 
 from eval.config import PLAIN
 from eval.export.code.modeling_pairscale import PairscaleForCausalLM
@@ -63,8 +65,7 @@ tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
 model = AutoModelForCausalLM.from_pretrained(folder, trust_remote_code=True, dtype=torch.float64).eval()
 sums = []
 for sentence in sentences:
-    ids = [tokenizer.bos_token_id, *tokenizer(sentence)["input_ids"], tokenizer.eos_token_id]
-    tokens = torch.tensor([ids])
+    tokens = torch.tensor([[*tokenizer(sentence)["input_ids"], tokenizer.eos_token_id]])
     with torch.no_grad():
         logprobs = model(tokens).logits.log_softmax(-1)[0, :-1]
     sums.append(logprobs.gather(-1, tokens[0, 1:, None]).sum().item())
@@ -133,22 +134,6 @@ def test_an_export_needs_nothing_of_pairscale(name, tmp_path):
     assert len(result["generated"]) > 2
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("peers")
-@pytest.mark.parametrize("name", ["lstm", "txl"])
-def test_minicons_gives_our_sums_of_an_export(name, tmp_path):
-    from minicons.scorer import IncrementalLMScorer
-
-    loaded = random_model(MODELS[name])
-    write_model(tmp_path, loaded)
-    peer = IncrementalLMScorer(
-        PairscaleForCausalLM.from_pretrained(tmp_path), "cpu", tokenizer=exported_tokenizer(loaded.tokenizer)
-    )
-    theirs = peer.sequence_score(SENTENCES, bos_token=True, reduction=lambda scores: scores.sum(0).item())
-    ours = own_scorer(loaded).score(SENTENCES, dataclasses.replace(PLAIN, score_eos=False))
-    assert theirs == pytest.approx([float(score.logprobs.sum()) for score in ours], abs=1e-4)
-
-
 @pytest.mark.parametrize("kind", ["word", "char", "whitespace", "jieba", "unigram", "bpe"])
 def test_a_saved_tokenizer_has_our_ids(kind, tmp_path):
     tokenizer = random_model(LSTM, kind, vocab_size=283 if kind in ("unigram", "bpe") else None).tokenizer
@@ -159,11 +144,26 @@ def test_a_saved_tokenizer_has_our_ids(kind, tmp_path):
     for text in [*SENTENCES, 'The cat doesn\'t "sleep".', "狗喜欢 the dog."]:
         batch = loaded(text, return_offsets_mapping=True)
         ids, offsets = tokenizer.encode_raw(text)
-        assert batch["input_ids"] == ids
+        assert batch["input_ids"] == [0, *ids]
+        assert loaded(text, add_special_tokens=False)["input_ids"] == ids
         if kind not in ("unigram", "bpe"):  # of the bytes of a character, the library's own offsets
-            assert batch["offset_mapping"] == offsets
+            assert batch["offset_mapping"] == [(0, 0), *offsets]
+    alone = PreTrainedTokenizerFast.from_pretrained(tmp_path)  # the file without the code
     if kind in ("char", "unigram", "bpe"):
-        assert AutoTokenizer.from_pretrained(tmp_path)(TEXT)["input_ids"] == loaded(TEXT)["input_ids"]
+        assert AutoTokenizer.from_pretrained(tmp_path)(TEXT)["input_ids"] == alone(TEXT)["input_ids"]
+        assert alone(TEXT)["input_ids"] == loaded(TEXT)["input_ids"]
+    else:
+        for text in ("The cat sleeps.", "The cat sleeps .", "sleeps."):
+            with pytest.raises(Exception, match="Missing"):  # of no type of its own
+                alone(text)
+
+
+@pytest.mark.parametrize("kind", ["word", "char", "unigram"])
+def test_a_saved_tokenizer_is_described_in_words_of_transformers_4(kind, tmp_path):
+    write_model(tmp_path, random_model(LSTM, kind, vocab_size=283 if kind == "unigram" else None))
+    described = json.loads((tmp_path / "tokenizer_config.json").read_text())
+    assert described["tokenizer_class"] == ("PairscaleTokenizer" if kind == "word" else "PreTrainedTokenizerFast")
+    assert described["model_input_names"] == ["input_ids", "attention_mask"]  # its default has token_type_ids, too
 
 
 @pytest.fixture
@@ -210,6 +210,20 @@ def test_each_run_and_snapshot_is_a_folder_with_a_card(study):
         assert part in card
     assert "1,000,123 words seen" in (folder / "chck_1M" / "README.md").read_text()
     assert yaml.safe_load((folder / "CITATION.cff").read_text())["cff-version"] == "1.2.0"
+
+
+@pytest.mark.slow
+def test_the_example_of_a_card_gives_our_sums(study, tmp_path):
+    (folder,) = export(configured(study))
+    (example,) = re.findall(r"```python\n(.*?)```", (folder / "README.md").read_text(), flags=re.DOTALL)
+    code = example.replace(study.path.name, str(folder)).replace("<a sentence>", SENTENCES[-2])
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}print(float(logprobs.sum()))"],
+        env={**os.environ, "HF_HOME": str(tmp_path / "hub"), "HF_HUB_OFFLINE": "1"}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (ours,) = own_scorer(random_model(LSTM)).score([SENTENCES[-2]], dataclasses.replace(PLAIN, score_eos=False))
+    assert float(done.stdout) == pytest.approx(float(ours.logprobs.sum()), abs=1e-4)
 
 
 class Hub:

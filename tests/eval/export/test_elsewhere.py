@@ -1,0 +1,190 @@
+"""An exported model scores in other tools as its run does here: transformers, minicons, lm-evaluation-harness, BabyLM.
+
+None of them scores `<eos>`, so sums are those under policy.score_eos=false.
+"""
+
+import dataclasses
+from itertools import pairwise
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, PreTrainedTokenizerBase
+
+from eval.config import PLAIN
+from eval.export.code.modeling_pairscale import PairscaleForCausalLM
+from eval.export.folder import OWN_KINDS, exported_tokenizer, write_model
+from eval.scorers.base import Execution
+from eval.scorers.load import trained_scorer
+from tests.support.random_models import LSTM, TXL, random_model
+from train.models.config import GruConfig, RnnConfig, kind_of
+from train.models.huggingface_config import HuggingFaceConfig
+
+SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24,
+         "max_position_embeddings": 66}  # fmt: skip
+GPT2 = {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 64}
+
+
+def network(architecture: str, objective: str, config: dict[str, int]) -> HuggingFaceConfig:
+    return HuggingFaceConfig(name=architecture, architecture=architecture, objective=objective, config=config)
+
+
+CAUSAL = {
+    "lstm": LSTM,
+    "gru": GruConfig(**dataclasses.asdict(LSTM) | {"name": "gru"}),
+    "rnn": RnnConfig(**dataclasses.asdict(LSTM) | {"name": "rnn"}),
+    "txl": TXL,
+    "txl-adaptive": dataclasses.replace(TXL, cutoffs=[4, 8], div_val=2, embedding=8),
+    "gpt2": network("gpt2", "causal", GPT2),
+    "llama": network("llama", "causal", SIZES | {"num_key_value_heads": 2}),
+}
+MASKED = {
+    "bert": network("bert", "mlm", SIZES),
+    "roberta": network("roberta", "mlm", SIZES),
+    "mntp": network("bert", "mntp", SIZES),
+    "gpt_bert": network("bert", "hybrid", SIZES),
+}
+# Each tokenizer with an LSTM and a GPT-2, each other model with words and pieces.
+KINDS = ("word", "whitespace", "char", "jieba", "unigram", "bpe")
+CASES = [
+    *((name, kind) for name in ("lstm", "gpt2", "bert") for kind in KINDS),
+    *((name, kind) for name in CAUSAL | MASKED if name not in ("lstm", "gpt2", "bert") for kind in ("word", "unigram")),
+]
+SENTENCES = [
+    "The cats sleep near a dog.",
+    "The cat sleep near a dog .",
+    'The cat doesn\'t "sleep".',
+    "Who?",
+    "é sleeps",  # begins with a character that is no piece
+    "狗喜欢 the dog.",
+]
+
+
+class Exported:
+    """A model with random weights, exported: as it is read by transformers, and its scores here."""
+
+    def __init__(self, name, kind, folder):
+        self.config = {**CAUSAL, **MASKED}[name]
+        self.loaded = random_model(self.config, kind, vocab_size=283 if kind in ("unigram", "bpe") else None)
+        write_model(folder, self.loaded)
+        self.masked = name in MASKED
+        own = kind_of(self.config) in OWN_KINDS
+        auto = PairscaleForCausalLM if own else AutoModelForMaskedLM if self.masked else AutoModelForCausalLM
+        self.model = auto.from_pretrained(folder).eval()
+        self.tokenizer = type(exported_tokenizer(self.loaded.tokenizer, self.masked)).from_pretrained(folder)
+
+    def scores(self, **policy):
+        scorer = trained_scorer(self.loaded, "m", Execution(256))
+        return [score.logprobs for score in scorer.score(SENTENCES, dataclasses.replace(PLAIN, **policy))]
+
+    def sums(self, **policy):
+        return pytest.approx([float(logprobs.sum()) for logprobs in self.scores(**policy)], abs=1e-4)
+
+
+@pytest.fixture(scope="module", params=CASES, ids="-".join)
+def exported(request, tmp_path_factory) -> Exported:
+    return Exported(*request.param, tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture
+def causal(exported) -> Exported:
+    if exported.masked:
+        pytest.skip("a masked model")
+    return exported
+
+
+@torch.no_grad()
+def test_a_causal_models_sums_in_a_plain_loop(causal):
+    sums, ends = [], []
+    for sentence in SENTENCES:
+        inputs = causal.tokenizer(sentence, return_tensors="pt")
+        (logprobs,), (ids,) = causal.model(**inputs).logits.log_softmax(-1), inputs["input_ids"]
+        sums.append(sum(float(line[token]) for line, token in zip(logprobs, ids[1:], strict=False)))
+        ends.append(sums[-1] + float(logprobs[-1, causal.tokenizer.eos_token_id]))
+    assert sums == causal.sums(score_eos=False)
+    assert ends == causal.sums(score_eos=True)
+
+
+@torch.no_grad()
+def test_a_model_writes_what_it_expects(causal):
+    """The most probable tokens, one after another, by the run's own model."""
+    inputs = causal.tokenizer("The cats sleep", return_tensors="pt")
+    model = causal.loaded.model.eval()
+    tokens = [0, *causal.loaded.tokenizer.encode_raw("The cats sleep")[0]]
+    for _ in range(4):
+        hidden, _ = model(torch.tensor([tokens]), model.initial_state(1))
+        tokens.append(int(model.all_logprobs(hidden[0, -1:]).argmax()))
+        if tokens[-1] == 0:
+            break
+    written = causal.model.generate(**inputs, do_sample=False, max_new_tokens=4, pad_token_id=0)
+    assert written[0].tolist() == tokens
+
+
+@torch.no_grad()
+def test_sums_of_babylms_zero_shot_scorer(exported):
+    """It scores the tokens whose characters end after the sentence's beginning; of a masked model each hidden alone."""
+    tokenizer, sums = exported.tokenizer, []
+    for sentence in SENTENCES:
+        read = tokenizer(text=sentence, return_offsets_mapping=True)
+        ids, scored = read["input_ids"], [at for at, (_, end) in enumerate(read["offset_mapping"]) if end > 0]
+        texts, places = [torch.tensor(ids)] * len(scored), [at - 1 for at in scored]
+        if exported.masked:
+            texts = [torch.tensor([*ids[:at], tokenizer.mask_token_id, *ids[at + 1 :]]) for at in scored]
+            places = [at - exported.config.shift for at in scored]
+        lines = exported.model(
+            input_ids=torch.stack(texts), attention_mask=torch.tensor([read["attention_mask"]] * len(texts))
+        ).logits.log_softmax(-1)
+        sums.append(sum(float(lines[row, places[row], ids[at]]) for row, at in enumerate(scored)))
+    assert sums == exported.sums(**{"pll": "original"} if exported.masked else {"score_eos": False})
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("peers")
+def test_sums_of_minicons(exported, monkeypatch):
+    from minicons.scorer import IncrementalLMScorer, MaskedLMScorer
+
+    # minicons 0.3.39 uses a name that transformers 5 has dropped.
+    monkeypatch.setattr(PreTrainedTokenizerBase, "batch_encode_plus", PreTrainedTokenizerBase.__call__, raising=False)
+    total = {"reduction": lambda scores: scores.sum(0).item()}
+    if not exported.masked:
+        peer = IncrementalLMScorer(exported.model, "cpu", tokenizer=exported.tokenizer)
+        assert peer.sequence_score(SENTENCES, **total) == exported.sums(score_eos=False)
+    elif not exported.config.shift:  # minicons knows no models that predict at another position
+        peer = MaskedLMScorer(exported.model, "cpu", tokenizer=exported.tokenizer)
+        assert peer.sequence_score(SENTENCES, **total) == exported.sums(pll="original")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("peers")
+def test_sums_of_lm_evaluation_harness(causal):
+    from lm_eval.api.instance import Instance
+    from lm_eval.models.huggingface import HFLM
+
+    peer = HFLM(pretrained=causal.model, tokenizer=causal.tokenizer, batch_size=4, device="cpu")
+
+    def sums(*texts):
+        requests = [Instance("loglikelihood", {}, text, index) for index, text in enumerate(texts)]
+        return [value for value, _ in peer.loglikelihood(requests, disable_tqdm=True)]
+
+    whole = sums(*(("", sentence) for sentence in SENTENCES))
+    assert whole == causal.sums(score_eos=False)
+    # A sentence in two parts, as in tasks with a context: the same tokens, where no piece lies on both sides.
+    first, rest = "The cats sleep", " near a dog."
+    assert sum(sums(("", first), (first, rest))) == pytest.approx(whole[0], abs=1e-4)
+    # Its perplexities put a begin symbol before the tokenizer's own, unless that is turned off.
+    peer = HFLM(pretrained=causal.model, tokenizer=causal.tokenizer, batch_size=4, device="cpu", add_bos_token=False)
+    requests = [Instance("loglikelihood_rolling", {}, (text,), index) for index, text in enumerate(SENTENCES)]
+    assert peer.loglikelihood_rolling(requests, disable_tqdm=True) == causal.sums(score_eos=False)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_text_begins_as_its_model_was_trained(kind, tmp_path):
+    causal, masked = (Exported(name, kind, tmp_path / name).tokenizer for name in ("lstm", "bert"))
+    for first, second in pairwise(SENTENCES):
+        one, two = ([2 + index for index in causal(text, add_special_tokens=False)["input_ids"]]
+                    for text in (first, second))  # fmt: skip
+        assert [2 + index for index in causal(first)["input_ids"]] == [2, *one]
+        assert [2 + index for index in causal(first, second)["input_ids"]] == [2, *one, 2, *two]
+        assert masked(first)["input_ids"] == [2, *one, 2]
+        assert masked(first, second)["input_ids"] == [2, *one, 2, *two, 2]
+    # No ids of kinds of texts: GPT-2 adds the embeddings of words of these numbers.
+    assert set(causal("Who?")) == set(masked("Who?")) == {"input_ids", "attention_mask"}
