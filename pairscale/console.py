@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # rich is imported where something is printed, so that --help and silent commands start sooner
     from rich.console import Console
+
+
+def replace_unprintable() -> None:
+    """Print "?" for characters that the encoding of standard output or error lacks, where Python would raise."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # others, such as a notebook's, have no encoding
+            stream.reconfigure(errors="replace")
 
 
 def print_text(console: Console, text: str, label: str = "", style: str = "") -> None:

@@ -38,7 +38,7 @@ def _control_groups(controller: str) -> list[Path]:
     roots = {"": CGROUP, controller: CGROUP / controller}
     groups = [*roots.values()]
     try:
-        lines = PROC_CGROUP.read_text().splitlines()
+        lines = PROC_CGROUP.read_text(errors="surrogateescape").splitlines()  # which name folders
     except OSError:
         lines = []
     for _, controllers, path in (line.split(":", 2) for line in lines if line.count(":") >= 2):

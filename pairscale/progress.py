@@ -215,7 +215,7 @@ def run_shown(title: str, show: bool = True) -> Iterator[bool]:
 def _write(path: Path) -> None:
     temporary = path.with_suffix(".tmp")
     try:
-        temporary.write_text(json.dumps({"state": asdict(state_now()), "result": asdict(_process.result)}))
+        temporary.write_text(json.dumps({"state": asdict(state_now()), "result": asdict(_process.result)}), "utf-8")
         temporary.replace(path)
     except OSError:  # a full disk: the run itself says so where it matters; here only the display stands still
         return
@@ -224,7 +224,7 @@ def _write(path: Path) -> None:
 def read_progress(path: Path) -> tuple[State, Result]:
     """Return what a process that was started with PROGRESS_FILE is doing, and its result so far."""
     try:
-        content = json.loads(path.read_text())
+        content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:  # it has just been started
         return State("starting"), Result()
     return State(**content["state"]), Result(**content["result"])

@@ -164,6 +164,7 @@ if __name__ == "__main__":
 
     shape = argparse.RawDescriptionHelpFormatter
     program = as_typed("python -m train.lmplz")
-    argparse.ArgumentParser(prog=program, description=as_typed(__doc__ or ""), formatter_class=shape).parse_args()
+    parser = argparse.ArgumentParser(prog=program, description=as_typed(__doc__ or ""), formatter_class=shape)
     with one_line_errors("pairscale lmplz"):
+        parser.parse_args()
         main()

@@ -18,6 +18,7 @@ from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseExceptio
 
 from pairscale import ROOT, as_typed
 from pairscale.command.line import own_folders, with_quotes_hint
+from pairscale.console import replace_unprintable
 from pairscale.errors import ConfigError, NoCorpus, PairscaleError
 from pairscale.files import REFUSED
 from pairscale.live import close_views
@@ -101,6 +102,7 @@ def outcome(error: BaseException) -> tuple[str, int]:
 @contextmanager
 def one_line_errors(command: str) -> Iterator[None]:
     """Exit with one line on stderr, as `main.main` does, for a command without a configuration."""
+    replace_unprintable()
     try:
         yield
     except KeyboardInterrupt:

@@ -22,6 +22,7 @@ from pairscale.command.errors import FOLDER, outcome
 from pairscale.command.help import asks_for_help, show_help
 from pairscale.command.line import is_dry_sweep, is_sweep, overrides_of, words_for_hydra
 from pairscale.command.rooms import register, runs
+from pairscale.console import replace_unprintable
 from pairscale.errors import PairscaleError
 from pairscale.live import close_views
 
@@ -35,6 +36,7 @@ def main(command: str, run: Callable[[Any], None], finish: Callable[[], None] = 
     a fault of the program (one line, with the file that holds its traceback); 130 for an interrupt; those of signals
     are in train/loop/preemption.py. A failing run does not stop a sweep; the exit code reports it.
     """
+    replace_unprintable()
     arguments = sys.argv[1:]
     if asks_for_help(arguments) or (not arguments and command in NEED_ARGUMENTS):
         show_help(command)

@@ -65,7 +65,9 @@ def offline_runs(root: Path) -> dict[str, OfflineRun]:
 
 def _join(runs: dict[str, OfflineRun], folder: Path) -> None:
     log = records(folder)
-    about = next(record["run"] for record in log if record["type"] == "run")
+    about = next((record["run"] for record in log if record["type"] == "run"), None)
+    if about is None:
+        return  # of a W&B process that was killed before it had written anything
     run = runs.setdefault(
         about["run_id"],
         OfflineRun(

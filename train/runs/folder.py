@@ -9,6 +9,7 @@
         snapshots/           the weights at chosen words seen, for trajectories (train/loop/snapshots.py)
         model.safetensors, model.json, tokenizer/   everything that scoring needs (model.kenlm: of an n-gram model)
         scores/<benchmark>/  score files (eval/scores/files.py)
+        tracking.log         tracebacks of trackers that failed (train/trackers/tracker.py)
 
 Imports no torch, so that the analysis can read run folders.
 """

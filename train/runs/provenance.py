@@ -18,7 +18,9 @@ DIFFERENCE_LIMIT = 100_000  # characters of `git diff`
 def _git(*arguments: str) -> str | None:
     command = ["git", "-C", str(Path(__file__).parent), *arguments]
     try:
-        result = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+        result = subprocess.run(
+            command, capture_output=True, encoding="utf-8", errors="replace", timeout=20, check=True
+        )
     except (OSError, subprocess.SubprocessError):
         return None  # no git, or an installed package
     return result.stdout

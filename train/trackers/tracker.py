@@ -9,16 +9,19 @@ Each method of Tracker does nothing unless a subclass overrides it: a tracker ta
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from omegaconf import MISSING
 
 from pairscale.command.schemas import store_schemas
-from pairscale.errors import check_choice
+from pairscale.console import say
+from pairscale.errors import PairscaleError, check_choice
 from pairscale.plugins import load_members
 
 if TYPE_CHECKING:
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
 MODES = ("online", "offline", "disabled")
 ARTIFACTS = ("model", "checkpoint")  # what scoring needs, once a run is done; each checkpoint as it is written
+LOST_LOG = "tracking.log"  # in the folder of a job: the traceback of the error that ended its tracking
 
 
 @dataclass
@@ -59,12 +63,15 @@ class Job:
 
 
 class Tracker:
-    """Tracking of one job, from construction to `finish`. Constructing the same job again continues it."""
+    """Tracking of one job, from construction to `finish`. Constructing the same job again continues it.
+
+    Methods may raise anything: `tracked` reports the first error, and the job goes on without its tracker.
+    """
 
     words_seen = -1.0  # x of the last point that the service has
 
     def __init__(self, logger: LoggerConfig, job: Job):
-        """Begin or continue a job. Raises RunError in one line if the service cannot be reached."""
+        """Begin or continue a job. Raises PairscaleError if the user must change the configuration first."""
         self.logger = logger
         self.job = job
 
@@ -121,10 +128,70 @@ def takes_results(name: str) -> bool:
     return chosen.summarise is not Tracker.summarise or chosen.table is not Tracker.table
 
 
+class _Expendable(Tracker):
+    """The tracker of a job as `tracked` yields it: its first error is reported and ends tracking, but not the job."""
+
+    def __init__(self, logger: LoggerConfig, job: Job):
+        """Begin or continue a job. Raises the tracker's PairscaleError."""
+        super().__init__(logger, job)
+        self._active = Tracker(logger, job)
+        self._lost = False
+        try:
+            self._active = trackers()[logger.name](logger, job)
+        except PairscaleError:
+            raise
+        except Exception as error:
+            self._report(error)
+
+    def _call(self, method: str, *arguments: Any) -> None:
+        if self._lost and method != "finish":  # which frees what a tracker that is lost still holds
+            return
+        try:
+            getattr(self._active, method)(*arguments)
+        except Exception as error:
+            if not self._lost:
+                self._report(error)
+
+    def _report(self, error: Exception) -> None:
+        """Print one line, and write the traceback to the folder of the job, or print it too if that fails."""
+        self._lost = True
+        path, lines = self.job.folder / LOST_LOG, "".join(traceback.format_exception(error))
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        ended = f"logger={self.logger.name}: tracking has ended ({reason}), and the work goes on without it"
+        try:
+            self.job.folder.mkdir(parents=True, exist_ok=True)
+            with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(f"{datetime.now(UTC).isoformat(timespec='seconds')} {self.job.kind}\n{lines}\n")
+            say(f"{ended}; the traceback is in {path}")
+        except OSError as unwritten:
+            say(f"{ended}; {path} cannot be written ({unwritten}), so here is the traceback:\n{lines}")
+
+    def log(self, values: Mapping[str, float]) -> None:
+        self._call("log", values)
+
+    def summarise(self, values: Mapping[str, Any]) -> None:
+        self._call("summarise", values)
+
+    def table(self, name: str, table: pd.DataFrame) -> None:
+        self._call("table", name, table)
+
+    def image(self, name: str, path: Path) -> None:
+        self._call("image", name, path)
+
+    def artifact(self, name: str, kind: str, paths: Iterable[Path]) -> None:
+        self._call("artifact", name, kind, paths)
+
+    def finish(self, failed: bool) -> None:
+        self._call("finish", failed)
+
+
 @contextmanager
 def tracked(logger: LoggerConfig, job: Job) -> Iterator[Tracker]:
-    """Yield the tracker of `job`, which fails if the block raises. Raises as the tracker's constructor."""
-    active = trackers()[logger.name](logger, job)
+    """Yield the tracker of `job`, which is told if the block raises. An error of the tracker does not end the block.
+
+    Raises PairscaleError, before the block begins, if the tracker needs another configuration.
+    """
+    active = _Expendable(logger, job)
     try:
         yield active
     except BaseException:  # Ctrl-C and signals included

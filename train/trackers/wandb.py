@@ -1,13 +1,15 @@
 """Weights & Biases (logger=wandb). Imports wandb only when it is used.
 
-    job        id in W&B             contents
-    train      <run id>              configuration, curves over words seen, sizes and speeds
-    eval       <run id>-eval         accuracies, and the record that `python -m analysis source=wandb` reads
-    analysis   <study>-analysis      learning curves and slopes
+    job        name in W&B    contents
+    train      <run id>       configuration, curves over words seen, sizes and speeds
+    eval       <run id>       accuracies, and the record that `python -m analysis source=wandb` reads
+    analysis   <study>        learning curves and slopes
 
 The study is their group. Scoring has W&B runs of its own: a W&B run has one job type and is written by one process, and
-models that come trained have no other. An id is the same each time, so a job that is resumed resumes its W&B run;
-offline, it gets another folder of the same id, which `wandb sync` joins.
+models that come trained have no other. The id of a W&B run is that of its study, name and kind of job, so a job that is
+resumed resumes its W&B run; offline, it gets another folder of the same id, which `wandb sync` joins.
+
+W&B writes through a process of its own (wandb-core). SLURM's signals reach it, too, and it ends before we do.
 """
 
 from __future__ import annotations
@@ -24,11 +26,13 @@ from urllib.parse import urlsplit
 
 from pairscale.console import say
 from pairscale.errors import RunError
+from pairscale.files import sha256_json
 from train.trackers.tracker import Job, LoggerConfig, Tracker, tracker
 
 if TYPE_CHECKING:
     import pandas as pd
 
+MAX_NAME = 128  # characters of an id, or of the name of an artifact
 NETWORK_SECONDS = 5  # how long W&B may take to answer before tracking goes offline
 SWEEP_VARIABLES = ("WANDB_SWEEP_ID", "WANDB_SWEEP_PARAM_PATH", "WANDB_RUN_ID")  # what `wandb agent` sets
 
@@ -38,7 +42,10 @@ class WandbTracker(Tracker):
     """One open W&B run, which writes to `wandb` in the folder of its job."""
 
     def __init__(self, logger: LoggerConfig, job: Job):
-        """Open the run. Raises RunError if logger.mode=online and W&B cannot be reached."""
+        """Open the run.
+
+        Raises RunError if W&B refuses a value or a key, and with logger.mode=online if it cannot be reached.
+        """
         super().__init__(logger, job)
         job.folder.mkdir(parents=True, exist_ok=True)
         with contextlib.ExitStack() as stack:
@@ -49,7 +56,7 @@ class WandbTracker(Tracker):
                 self.run = wandb.init(
                     project=logger.project,
                     entity=logger.entity,
-                    id=_name(job.name if job.kind == "train" else f"{job.name}-{job.kind}"),
+                    id=_unique_name(job.study, job.name, job.kind),
                     name=job.name,
                     group=job.study,
                     job_type=job.kind,
@@ -61,7 +68,11 @@ class WandbTracker(Tracker):
                     # Its lines would appear within our progress display, and what we print needs no copy.
                     settings=wandb.Settings(silent=True, console="off"),
                 )
-            except Exception as error:  # its own errors and some of libraries: none is a fault of this program
+            except Exception as error:
+                _leave_dead_service()
+                refused = isinstance(error, (wandb.errors.UsageError, wandb.errors.AuthenticationError, ValueError))
+                if not refused and not (logger.mode == "online" and isinstance(error, wandb.errors.CommError)):
+                    raise  # W&B is lost, which stops no run
                 reason = " ".join(str(error).split()) or type(error).__name__
                 raise RunError(f"logger=wandb: {reason}; logger.mode=offline tracks without a network") from None
             if job.kind == "train":
@@ -92,7 +103,7 @@ class WandbTracker(Tracker):
         """Keep files and folders as an artifact; offline they are copied until they are synced."""
         import wandb
 
-        artifact = wandb.Artifact(_name(name), kind)
+        artifact = wandb.Artifact(_unique_name(self.job.study, name), kind)
         for path in paths:
             for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
                 artifact.add_file(str(file), name=str(file.relative_to(path.parent)))
@@ -100,7 +111,11 @@ class WandbTracker(Tracker):
 
     def finish(self, failed: bool) -> None:
         with self._environment:
-            self.run.finish(exit_code=int(failed))
+            try:
+                self.run.finish(exit_code=int(failed))
+            except Exception:
+                _leave_dead_service()
+                raise
         if self.run.settings.mode == "offline" and not failed:
             say(f"tracked offline; to send it: wandb sync {Path(self.run.dir).parent}")
 
@@ -120,8 +135,16 @@ def _environment(job: Job) -> Iterator[None]:
         if hidden:
             import wandb
 
-            wandb.teardown()  # it keeps the variables that it has read
             os.environ.update(hidden)
+            wandb.teardown()  # it keeps the variables that it has read
+
+
+def _leave_dead_service() -> None:
+    """Part from W&B's process, which may have died, so that the next job of this process starts another one."""
+    import wandb
+
+    with contextlib.suppress(Exception, SystemExit):  # the dead answer nothing, and their exit code is none of ours
+        wandb.teardown()
 
 
 _answers: dict[str, bool] = {}  # base URL -> True if W&B answered this process
@@ -185,9 +208,11 @@ def answers(url: str) -> bool:
     return answered.wait(NETWORK_SECONDS)
 
 
-def _name(text: str) -> str:
-    """Return text as an id of W&B or the name of an artifact."""
-    return re.sub(r"[^\w.-]+", "_", text, flags=re.ASCII)
+def _unique_name(*parts: str | None) -> str:
+    """Return parts as an id of W&B or the name of an artifact, with a digest, so that no other parts give the same."""
+    digest = sha256_json(parts)[:8]
+    text = re.sub(r"[^\w.-]+", "_", "-".join(dict.fromkeys(filter(None, parts))), flags=re.ASCII)
+    return f"{text[: MAX_NAME - len(digest) - 1]}-{digest}"
 
 
 def _plain(cell: Any) -> Any:

@@ -70,7 +70,7 @@ class Slots:
 
     def environment(self, slot: int) -> dict[str, str]:
         """Return the environment of a run in slot 0, 1 ... count - 1."""
-        variables = environment() | {"OMP_NUM_THREADS": str(self.threads)}
+        variables = environment() | {"OMP_NUM_THREADS": str(self.threads), "PYTHONIOENCODING": "utf-8"}  # of its log
         if self.gpus:
             variables["CUDA_VISIBLE_DEVICES"] = self.gpus[slot % len(self.gpus)]
         return variables
@@ -255,7 +255,9 @@ def _visible_gpus() -> list[str]:
     if "CUDA_VISIBLE_DEVICES" in os.environ:
         return [name for name in os.environ["CUDA_VISIBLE_DEVICES"].split(",") if name and name != "-1"]
     try:
-        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=30, check=True).stdout
+        listed = subprocess.run(
+            ["nvidia-smi", "-L"], capture_output=True, encoding="utf-8", errors="replace", timeout=30, check=True
+        ).stdout
     except (OSError, subprocess.SubprocessError):
         return []
     return [str(number) for number, line in enumerate(line for line in listed.splitlines() if line.startswith("GPU "))]

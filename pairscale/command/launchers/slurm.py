@@ -35,7 +35,7 @@ class SlurmLauncher(submitit_launcher.SlurmLauncher):  # type: ignore[misc]  # p
         values = dict(self.params)
         # Since SLURM 22.05 srun takes one CPU by default, whatever the number for sbatch.
         cpus = f"export SRUN_CPUS_PER_TASK={values['cpus_per_task'] or 1}"
-        values["setup"] = [cpus, *(values["setup"] or [])]
+        values["setup"] = [cpus, "export PYTHONIOENCODING=utf-8", *(values["setup"] or [])]
         executor = submitit.AutoExecutor(
             cluster="slurm", folder=values.pop("submitit_folder"), slurm_max_num_timeout=values.pop("max_num_timeout")
         )

@@ -163,3 +163,17 @@ def test_the_reason_of_a_failed_job_is_the_last_line_of_its_traceback():
     )
     assert _reason(Exception(failed)) == "ValueError: no"
     assert _reason(Exception("Job 3 (task: 0) with path x\nhas not produced any output")).startswith("Job 3")
+
+
+def test_a_difference_that_is_not_utf_8_is_recorded_with_replacements(tmp_path, monkeypatch):
+    (tmp_path / "train").mkdir()
+    (tmp_path / "train" / "a.py").write_bytes(b"# caf\xe9\n")
+    commands = (
+        ["init", "-q"],
+        ["-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "m", "--allow-empty"],
+        ["add", "."],
+    )
+    for command in commands:
+        subprocess.run(["git", *command], cwd=tmp_path, check=True)
+    monkeypatch.setattr("train.runs.provenance.__file__", str(tmp_path / "train" / "provenance.py"))
+    assert "+# caf\ufffd" in git_state.__wrapped__()["difference"]

@@ -231,7 +231,7 @@ def test_the_command_rebuilds_and_tracks_curves(tracked_study, tmp_path, monkeyp
     report = tmp_path / "simulated+wandb"
     assert "source=wandb project=someone/pairscale" in (report / "report.html").read_text()
     (run,) = offline_runs(tmp_path).values()
-    assert (run.id, run.group, run.job_type) == ("simulated-analysis", "simulated", "analysis")
+    assert (run.name, run.group, run.job_type) == ("simulated", "simulated", "analysis")
     columns, rows = run.table("slopes/blimp")
     study = collect_tracked("simulated", tracked, PROJECT)
     table = slope_table(fit_curves(tracked_judgements(study, "blimp", "lp", "wrong"), compose("analysis", []).analysis))

@@ -1,0 +1,261 @@
+"""Trackers that fail: the job goes on with the same numbers and exit code, and the first error is reported once."""
+
+import errno
+import os
+import signal
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from eval.run import score_run
+from pairscale.command.compose import compose
+from pairscale.errors import START_AGAIN, ConfigError
+from tests.support import ROOT
+from tests.support.commands import Command, run_command
+from tests.support.offline_wandb import hide_account, offline_runs
+from tests.support.slurm_cluster import wait_until
+from train.run import train_run
+from train.runs.folder import RunFolder
+from train.trackers import tracker as trackers
+from train.trackers.tracker import Job, LoggerConfig, Tracker, tracked
+
+SMALL = [
+    "corpus=toy", "corpus.words=60000", "tokenizer=word", "sample.size=8k", "model=lstm_tiny", "model.embedding=16",
+    "model.hidden=16", "recipe.validation_words=500", "recipe.budget.epochs=3", "trainer.threads=1",
+    "trainer.accelerator=cpu", "trainer.progress=false", "benchmark=toy", "benchmark.per_paradigm=4", "method=[lp]",
+    "study=s",
+]  # fmt: skip
+METHODS = {
+    "log": ({"words_seen": 1.0},),
+    "summarise": ({"a": 1},),
+    "table": ("t", pd.DataFrame({"a": [1]})),
+    "image": ("i", Path("i.png")),
+    "artifact": ("m", "model", [Path("m")]),
+}
+
+
+@pytest.fixture(autouse=True)
+def _no_account(monkeypatch, tmp_path):
+    hide_account(monkeypatch, tmp_path)
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """Register a tracker whose methods named in `failing.on` raise ConnectionResetError; return its class."""
+
+    class Failing(Tracker):
+        on: tuple[str, ...] = ()
+        called: list[str] = []  # noqa: RUF012
+
+        def __init__(self, logger, job):
+            super().__init__(logger, job)
+            self.does("start")
+
+        def does(self, name):
+            self.called.append(name)
+            if name in self.on:
+                raise ConnectionResetError(f"lost\nat {name}")
+
+    for name in (*METHODS, "finish"):
+        setattr(Failing, name, lambda self, *_, name=name, **__: self.does(name))
+    monkeypatch.setitem(trackers._TRACKERS, "failing", Failing)
+    return Failing
+
+
+def use(folder, error=None):
+    """Call each method of a tracker twice in its block, which then raises `error`."""
+    with tracked(LoggerConfig(name="failing"), Job("train", "a-run", "s", folder, {})) as tracker:
+        for _ in range(2):
+            for name, arguments in METHODS.items():
+                getattr(tracker, name)(*arguments)
+        if error is not None:
+            raise error
+
+
+@pytest.mark.parametrize("method", ["start", *METHODS, "finish"])
+def test_the_first_error_is_reported_once_and_the_tracker_is_only_finished(failing, tmp_path, capsys, method):
+    failing.on = (method, "finish")
+    use(tmp_path / "new")
+    all_calls = ["start", *METHODS, *METHODS, "finish"]
+    expected = all_calls[: all_calls.index(method) + 1]
+    assert failing.called == (expected if method in ("start", "finish") else [*expected, "finish"])
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "logger=failing" in line
+    assert f"ConnectionResetError: lost at {method}" in line
+    log = (tmp_path / "new" / "tracking.log").read_text()
+    assert log.count("Traceback") == 1
+    assert f"lost\nat {method}" in log
+
+
+@pytest.mark.parametrize("error", [SystemExit(START_AGAIN), KeyboardInterrupt(), ConfigError("no")])
+def test_a_lost_tracker_does_not_hide_how_its_job_ends(failing, tmp_path, error):
+    failing.on = ("log", "finish")
+    with pytest.raises(type(error)) as raised:
+        use(tmp_path, error)
+    assert raised.value is error
+
+
+def test_a_tracker_may_refuse_its_configuration(failing, tmp_path):
+    failing.does = lambda self, name: (_ for _ in ()).throw(ConfigError("no key"))
+    with pytest.raises(ConfigError, match="no key"):
+        use(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_traceback_is_printed_where_it_cannot_be_written(failing, tmp_path, capsys):
+    failing.on = ("log",)
+    (tmp_path / "tracking.log").mkdir()
+    use(tmp_path)
+    printed = capsys.readouterr().err
+    assert printed.count("tracking has ended") == printed.count("Traceback") == 1
+
+
+def overrides(folder, logger):
+    paths = [f"paths.{name}={folder}/{name}" for name in ("store", "runs", "reports")]
+    return [*SMALL, *paths, f"paths.store={folder.parent}/store", f"logger={logger}"]
+
+
+def assert_same_run(left: RunFolder, right: RunFolder) -> None:
+    assert left.read_manifest()["status"] == right.read_manifest()["status"] == "done"
+    assert left.weights.read_bytes() == right.weights.read_bytes()
+    assert left.metrics.read_bytes() == right.metrics.read_bytes()
+
+
+def kill_service() -> None:
+    """Kill the W&B process of this process, and wait for its end."""
+    import wandb
+
+    service = wandb.setup().ensure_service()._proc
+    service._process.kill()
+    service.join()
+
+
+@pytest.mark.slow
+def test_a_run_whose_w_and_b_is_killed_equals_one_without(tmp_path, monkeypatch, capsys):
+    from train.loop.module import LanguageModelling
+
+    train, killed = LanguageModelling.training_step, []
+
+    def killing_step(self, batch, batch_idx):
+        if self.global_step == 20 and self.config.logger.name == "wandb":
+            kill_service()
+            killed.append(self.total_steps)
+        return train(self, batch, batch_idx)
+
+    monkeypatch.setattr(LanguageModelling, "training_step", killing_step)
+    alone = train_run(compose("train", overrides(tmp_path / "alone", "csv")))
+    run = train_run(compose("train", overrides(tmp_path / "tracked", "wandb")))
+    assert killed
+    assert_same_run(run, alone)
+    assert capsys.readouterr().err.count("tracking has ended") == 1
+    assert "Traceback" in (run.path / "tracking.log").read_text()
+    score_run(run, compose("eval", overrides(tmp_path / "tracked", "wandb")))  # which has a W&B process again
+    (scored,) = [one for one in offline_runs(tmp_path / "tracked").values() if one.job_type == "eval"]
+    assert scored.state == "finished"
+    assert "tracking has ended" not in capsys.readouterr().err
+
+
+def test_scores_stay_if_w_and_b_is_killed(tmp_path, monkeypatch, capsys):
+    from train.trackers.wandb import WandbTracker
+
+    table = WandbTracker.table
+    monkeypatch.setattr(WandbTracker, "table", lambda *arguments: (kill_service(), table(*arguments)))
+    config = compose("eval", overrides(tmp_path / "tracked", "wandb"))
+    run = train_run(compose("train", overrides(tmp_path / "tracked", "csv")))
+    score_run(run, config)
+    assert capsys.readouterr().err.count("tracking has ended") == 1
+    assert list(run.path.glob("scores/*/lp.parquet"))
+
+
+def test_w_and_b_that_cannot_start_its_process_stops_no_run(tmp_path, monkeypatch, capsys):
+    """SLURM's signal may come before it has begun."""
+    import wandb
+
+    (tmp_path / "wandb-core").write_text("#!/bin/sh\nkill -TERM $$\n")
+    (tmp_path / "wandb-core").chmod(0o755)
+    monkeypatch.setattr("wandb.sdk.lib.service.service_process.get_core_path", lambda: str(tmp_path / "wandb-core"))
+    wandb.teardown()
+    assert train_run(compose("train", overrides(tmp_path / "tracked", "wandb"))).done
+    assert capsys.readouterr().err.count("tracking has ended") == 1
+
+
+def test_a_tensorboard_that_cannot_write_stops_no_run(tmp_path, capsys):
+    arguments = overrides(tmp_path / "tracked", "tensorboard")
+    run = RunFolder.of(compose("train", arguments))
+    run.path.mkdir(parents=True)
+    (run.path / "tensorboard").write_text("a file, not a folder")
+    assert train_run(compose("train", arguments)).done
+    assert capsys.readouterr().err.count("tracking has ended") == 1
+    assert "FileExistsError" in (run.path / "tracking.log").read_text()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # of TensorBoard's own thread
+def test_a_tensorboard_on_a_full_disk_stops_no_run(tmp_path, monkeypatch, capsys):
+    from tensorboard.summary.writer.record_writer import RecordWriter
+
+    write, written = RecordWriter.write, []
+
+    def full(self, data):
+        written.append(data)
+        if len(written) > 9:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(self, data)
+
+    monkeypatch.setattr(RecordWriter, "write", full)
+    assert train_run(compose("train", overrides(tmp_path / "tracked", "tensorboard"))).done
+    assert capsys.readouterr().err.count("tracking has ended (OSError: [Errno 28] No space left on device)") == 1
+
+
+def end_service(process: int, number: int) -> None:
+    """Send a signal to the W&B process of a process, and wait for its end."""
+    threads = Path(f"/proc/{process}/task").glob("*/children")
+    children = [Path("/proc", pid) for thread in threads for pid in thread.read_text().split()]
+    (service,) = [path for path in children if b"wandb-core" in (path / "cmdline").read_bytes()]
+    os.kill(int(service.name), number)
+    wait_until(lambda: not service.exists() or not (service / "cmdline").read_bytes(), "the end of W&B")  # or a zombie
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_command_whose_w_and_b_ends_has_exit_code_0(tmp_path, number):
+    (tmp_path / "tracked").mkdir()
+    process, run = held(tmp_path / "tracked", "eval")
+    end_service(process.pid, number)
+    (tmp_path / "tracked" / "hold").unlink()
+    done = process.wait()
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("tracking has ended") == 1
+    assert "Traceback" not in done.stderr
+    run_command("eval", *overrides(tmp_path / "alone", "csv")).check_returncode()
+    alone = RunFolder.of(compose("train", overrides(tmp_path / "alone", "csv")))
+    assert_same_run(run, alone)
+    scores = [next(one.path.glob("scores/*/lp.parquet")) for one in (run, alone)]
+    pd.testing.assert_frame_equal(*map(pd.read_parquet, scores), check_exact=True)
+
+
+def held(folder: Path, command: str) -> tuple[Command, RunFolder]:
+    """Start a run with W&B that pauses at each step while folder/hold exists, and wait for its first points."""
+    (folder / "hold").touch()
+    arguments = [*overrides(folder, "wandb"), "recipe.checkpoint_every=2k"]
+    values = {"PYTHONPATH": str(ROOT), "HELD_PAUSE": "0.05"}
+    script = ROOT / "tests" / "support" / "held_python.py"
+    process = Command(script, folder / "hold", "-um", command, *arguments, environment=values)
+    run = RunFolder.of(compose(command, arguments))
+    wait_until(lambda: bool(run.checkpoints) or process.code is not None, "a checkpoint")
+    return process, run
+
+
+@pytest.mark.slow
+def test_a_stopped_command_that_has_lost_w_and_b_is_started_again(tmp_path):
+    (tmp_path / "tracked").mkdir()
+    process, run = held(tmp_path / "tracked", "train")
+    end_service(process.pid, signal.SIGKILL)
+    process.kill(signal.SIGUSR2)
+    done = process.wait()
+    assert done.returncode == START_AGAIN, done.stderr
+    assert "Traceback" not in done.stderr
+    assert run.read_manifest()["status"] == "unfinished"
+    run_command("train", *overrides(tmp_path / "tracked", "wandb"), "recipe.checkpoint_every=2k").check_returncode()
+    alone = train_run(compose("train", [*overrides(tmp_path / "alone", "csv"), "recipe.checkpoint_every=2k"]))
+    assert_same_run(run, alone)
