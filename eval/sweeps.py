@@ -105,17 +105,10 @@ def _job_configs(
                 config, whole_study = common
                 values = {one.partition("=")[0]: str(parser.parse_override(one).value()) for one in varied}
                 size, seed = values.get("sample.size", config.sample.size), values.get("seed", config.seed)
-                config = _as_read(_replaced(config, size, seed))
+                config = _replaced(config, size, seed).of_run()
                 study = Path(config.paths.runs) / str(config.study)
                 job = config, study if whole_study else RunFolder.of(config).path
         yield job
-
-
-def _as_read(config: EvalConfig) -> EvalConfig:
-    """Leave out the filter where nothing is done with it: runs on the full text are one, whatever filter is named."""
-    if config.ablate.acts:
-        return config
-    return dataclasses.replace(config, filter=None, ablate=dataclasses.replace(config.ablate, dose="0"))
 
 
 def _replaced(config: EvalConfig, size: str, seed: str | int) -> EvalConfig:
