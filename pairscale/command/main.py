@@ -6,7 +6,8 @@ import os
 import shlex
 import sys
 import tempfile
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -83,7 +84,12 @@ class _Session:
                 self.attempt(partial(copy.copy, config))
             return
         if self.command in ("train", "eval") and is_sweep(words):
-            points = runs().points(self.command, overrides, skip_refused=True)  # a refused one will report itself
+            refused: list[Exception] = []
+            points = list(runs().points(self.command, overrides, refused))
+            if refused and not points:
+                self.report_all(refused)
+                return
+            # A refused run beside others reports itself.
             runs().record_points(points, self.command, f"python -m {self.command} -m {shlex.join(overrides)}")
 
         @hydra.main(version_base="1.3", config_path=str(FOLDER), config_name=self.command)
@@ -104,6 +110,15 @@ class _Session:
                 raise
             return reported
         return None
+
+    def report_all(self, errors: Sequence[Exception]) -> None:
+        """Print what keeps every run of a sweep from beginning, each reason once, with the number of its runs."""
+        reasons = Counter(map(outcome, errors))
+        for (line, code), number in reasons.items():
+            self.exit_codes.append(code)
+            which = "all" if number == len(errors) else str(number)
+            count = f" ({which} of the {len(errors)} runs, none of which was started)" if len(errors) > 1 else ""
+            print(f"pairscale {self.command}: {line}{count}", file=sys.stderr)
 
     def report(self, error: Exception) -> tuple[str, int]:
         """Print and return the one line of an error, and return its exit code.
