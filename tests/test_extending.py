@@ -123,7 +123,8 @@ def test_the_plugin_of_the_page_works(plugin):
     (block,) = re.findall(r"## Together\n\n```sh\n(.*?)```", PAGE, flags=re.DOTALL)
     for line in block.replace("\\\n", " ").splitlines():
         _, command, *words = shlex.split(line)
-        run(plugin, command, *words, *(TINY if "-m" in words else []), "analysis.resamples=20")
+        quick = ["analysis.resamples=20"] if command == "analysis" else TINY if "-m" in words else []
+        run(plugin, command, *words, *quick)
     folders = sorted(path.parent.name.partition("-")[0] for path in (plugin / "runs" / "mine").glob("*/config.yaml"))
     assert folders == ["convolution_tiny", "convolution_tiny", "normed_tiny", "normed_tiny"]
     assert len(list(plugin.glob("runs/mine/convolution*/scores/slashes/lp.parquet"))) == 2

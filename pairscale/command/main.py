@@ -23,6 +23,7 @@ from pairscale.command.errors import FOLDER, outcome
 from pairscale.command.help import asks_for_help, show_help
 from pairscale.command.line import is_dry_sweep, is_sweep, overrides_of, words_for_hydra
 from pairscale.command.rooms import register, runs
+from pairscale.command.used import check_used
 from pairscale.errors import PairscaleError
 from pairscale.live import close_views
 
@@ -79,6 +80,7 @@ class _Session:
         overrides = overrides_of(words)
         self.only_plans = is_dry_sweep(words)
         if self.only_plans:
+            check_used(self.command, overrides)
             for _, node, config in runs().points(self.command, overrides):
                 HydraConfig.instance().set_config(node)
                 self.attempt(partial(copy.copy, config))
@@ -89,14 +91,21 @@ class _Session:
             if refused and not points:
                 self.report_all(refused)
                 return
+            check_used(self.command, overrides)
             # A refused run beside others reports itself.
             runs().record_points(points, self.command, f"python -m {self.command} -m {shlex.join(overrides)}")
 
         @hydra.main(version_base="1.3", config_path=str(FOLDER), config_name=self.command)
         def task(node: DictConfig) -> tuple[str, int] | None:
-            return self.attempt(partial(to_config, node))
+            return self.attempt(partial(self.configured, node))
 
         task()
+
+    def configured(self, node: DictConfig) -> Any:
+        """Return the configuration of a composed node. Raises ConfigError for values that nothing uses, too."""
+        config = to_config(node)
+        check_used(self.command, HydraConfig.get().overrides.task)
+        return config
 
     def attempt(self, config: Callable[[], Any]) -> tuple[str, int] | None:
         """Run one configuration; report an error, and return it, instead of raising it, except in a job of its own."""
