@@ -260,12 +260,13 @@ class CorporaConfig:
     def of_run(self) -> Self:
         """Return the configuration without what its ablation does not use, so that equal runs have equal ones.
 
-        That is the filter if nothing is ablated, and its rewriting rules if they are not followed.
+        That is the filter and all of `ablate` if nothing is ablated, and the filter's rewriting rules if they are not
+        followed.
         """
-        if self.filter is None or self.ablate.action == REPLACE:
+        if self.ablate.action == REPLACE:
             return self
         run = copy.copy(self)
-        if self.ablate.acts:
+        if self.filter is not None and self.ablate.acts:
             run.filter = dataclasses.replace(self.filter, rewrite=None)
         else:
             run.filter, run.ablate = None, AblateConfig()

@@ -23,7 +23,7 @@ from tokenizers.models import BPE, Unigram, WordLevel
 from tokenizers.processors import TemplateProcessing
 from transformers import BatchEncoding, PreTrainedTokenizerFast
 
-from corpora.tokenizers import EOS, EOS_TEXT, SPECIAL_TOKENS, UNK, UNK_TEXT, PieceTokenizer, Tokenizer
+from corpora.tokenizers import EOS, EOS_TEXT, UNK, UNK_TEXT, PieceTokenizer, Tokenizer
 from pairscale.errors import ConfigError
 
 MASK_TEXT, PAD_TEXT = "<mask>", "<pad>"

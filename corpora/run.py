@@ -15,6 +15,7 @@ from corpora.filters import filter_folder
 from corpora.prepare import MANIFEST, Corpus, corpus_folder, prepare, tokenizer_folder
 from corpora.text import SPLITS
 from pairscale.console import print_text
+from pairscale.errors import ConfigError
 from pairscale.machine import peak_memory
 from pairscale.tables import plain_table, print_table
 
@@ -24,8 +25,16 @@ SIZES = ("documents", "sentences", "words", "characters")  # of a split in the t
 
 
 def prepare_corpus(config: CorporaConfig) -> None:
-    """Prepare the corpus of a configuration and print its sizes; with dry_run=true only print what exists."""
+    """Prepare the corpus of a configuration and print its sizes; with dry_run=true only print what exists.
+
+    Raises ConfigError for a list of an ablation where there is none, and the errors of `prepare`.
+    """
     console = Console(highlight=False, markup=False)
+    if config.ablate.listing is not None and not config.ablate.acts:
+        raise ConfigError(
+            f"ablate.listing={config.ablate.listing}: lists what an ablation leaves out or rewrites, and nothing is "
+            "ablated here; give filter=NAME and ablate.action=remove, replace, keep_only or control"
+        )
     if config.dry_run:
         _print_state(console, config)
         return

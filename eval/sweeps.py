@@ -46,32 +46,41 @@ def scoring_folder(kind: str, *, _root_: DictConfig) -> str:
 
 
 def points(
-    command: str, overrides: list[str], skip_refused: bool = False
+    command: str, overrides: list[str], refused: list[Exception] | None = None
 ) -> Iterator[tuple[list[str], DictConfig, EvalConfig]]:
     """Yield the runs of a sweep: the overrides that name a run, its composed node, and its configuration.
 
-    Runs that differ only in size and seed share one node, as composing is slow. `skip_refused` leaves out runs with
-    refused values.
+    Runs that differ only in size and seed share one node, as composing is slow. With `refused`, those with refused
+    values are left out, and the error of each is added to it; a corpus without its path is one.
     """
-    refused = REFUSALS if skip_refused else ()
+    refusals, reasons = ((), []) if refused is None else (REFUSALS, refused)
     try:
         axes, common = axes_of(command, overrides)
-    except refused:
+    except refusals:  # Hydra reports it, unless an axis brings what is missing
         return
     fixed = [line for line in overrides if OverridesParser.create().parse_override(line).get_key_element() not in axes]
     seeds, sizes = axes.pop("seed", None), _values(axes.pop("sample.size", None))
     for values in itertools.product(*axes.values()):
         point = [f"{key}={value}" for key, value in zip(axes, values, strict=True)]
-        with suppress(*refused):
+        try:
             node = composed(command, [*fixed, *point]) if point else common
-            if OmegaConf.is_missing(node.corpus, "path"):
+            if refused is None and OmegaConf.is_missing(node.corpus, "path"):
                 node.corpus.path = ""  # the user has to set it, but it is not part of a run's identity
             config = to_config(node)
-            node.hydra.overrides.task += [f"sample.size={size}" for size in (sizes or [])[:1]]
-            node.hydra.overrides.task += [f"seed={seed}" for seed in (seeds or [])[:1]]
-            for size, seed in itertools.product(sizes or [config.sample.size], seeds or [str(config.seed)]):
-                with suppress(*refused):
-                    yield [*point, f"sample.size={size}", f"seed={seed}"], node, _replaced(config, size, seed)
+            if command == "train":
+                config.recipe.check_trains(config.model.name)
+        except refusals as error:
+            reasons += [error] * len(sizes or [None]) * len(seeds or [None])
+            continue
+        node.hydra.overrides.task += [f"sample.size={size}" for size in (sizes or [])[:1]]
+        node.hydra.overrides.task += [f"seed={seed}" for seed in (seeds or [])[:1]]
+        for size, seed in itertools.product(sizes or [config.sample.size], seeds or [str(config.seed)]):
+            try:
+                replaced = _replaced(config, size, seed)
+            except refusals as error:
+                reasons.append(error)
+                continue
+            yield [*point, f"sample.size={size}", f"seed={seed}"], node, replaced
 
 
 def _values(written: Sequence[str] | None) -> list[str] | None:
@@ -111,17 +120,10 @@ def _job_configs(
                 config, whole_study = common
                 values = {one.partition("=")[0]: str(parser.parse_override(one).value()) for one in varied}
                 size, seed = values.get("sample.size", config.sample.size), values.get("seed", config.seed)
-                config = _as_read(_replaced(config, size, seed))
+                config = _replaced(config, size, seed).of_run()
                 study = Path(config.paths.runs) / str(config.study)
                 job = config, study if whole_study else RunFolder.of(config).path
         yield job
-
-
-def _as_read(config: EvalConfig) -> EvalConfig:
-    """Leave out the filter where nothing is done with it: runs on the full text are one, whatever filter is named."""
-    if config.ablate.acts:
-        return config
-    return dataclasses.replace(config, filter=None, ablate=dataclasses.replace(config.ablate, dose="0"))
 
 
 def _replaced(config: EvalConfig, size: str, seed: str | int) -> EvalConfig:

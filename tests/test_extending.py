@@ -39,12 +39,79 @@ def plugin(tmp_path):
     return tmp_path
 
 
+# Trains a convolution in two folders, in the second with a stop in the middle, and scores its run.
+CONVOLUTION = """
+import os
+import sys
+from pathlib import Path
+import torch
+from eval import load_scorer
+from pairscale.command.compose import compose
+from tests.bench.stages import contents, difference
+from train.loop.module import LanguageModelling
+from train.models.base import LanguageModel
+from train.run import train_run
+from train.runs.export import load_model
+
+here = Path.cwd()
+
+def train(name):
+    (here / name).mkdir(exist_ok=True)
+    os.chdir(here / name)
+    own = [f"hydra.searchpath=[file://{here}/my_conf]", f"paths.store={here}/store"]
+    return train_run(compose("train", [*own, *sys.argv[1:]]))
+
+class Stopped(Exception):
+    pass
+
+step_end = LanguageModelling.on_train_batch_end
+
+def end(self, *arguments):
+    step_end(self, *arguments)
+    if self.global_step == 15:
+        raise Stopped
+
+whole = train("whole")
+expected = contents(whole.path)
+LanguageModelling.on_train_batch_end = end
+try:
+    train("stopped")
+except Stopped:
+    pass
+else:
+    raise AssertionError("the run was not stopped")
+LanguageModelling.on_train_batch_end = step_end
+resumed = train("stopped")
+found = difference(expected, contents(resumed.path))
+assert found is None, found
+
+loaded = load_model(resumed)
+model = loaded.model
+assert type(model).read_trees is LanguageModel.read_trees
+texts = ["The cats sleep .", "The cats sleep near a dog .", "Who slept ?", "The cats ."]
+scores = load_scorer(resumed.path).score(texts)
+for text, score in zip(texts, scores, strict=True):
+    ids = [0, *loaded.tokenizer.encode_raw(text)[0], 0]  # <eos> is 0
+    with torch.no_grad():
+        state, expected = model.initial_state(1), 0.0
+        for token, following in zip(ids, ids[1:]):
+            hidden, state = model(torch.tensor([[token]]), state)
+            logits = hidden[0, 0] @ model.output_weight.T + model.output_bias
+            expected += float(logits.double().log_softmax(-1)[following])
+    assert abs(expected - score.logprobs.sum()) < 1e-4, (text, expected, score)
+"""
+
+
 def variables(plugin):
     return environment() | {"PYTHONPATH": f"{environment()['PYTHONPATH']}:{plugin}"}
 
 
 def run(plugin, *words):
-    command = [sys.executable, "-P", "-m", "pairscale", *words]
+    run_python(plugin, "-m", "pairscale", *words)
+
+
+def run_python(plugin, *words):
+    command = [sys.executable, "-P", *words]
     done = subprocess.run(
         command, cwd=plugin, env=variables(plugin), capture_output=True, text=True, timeout=500, check=False
     )
@@ -56,9 +123,11 @@ def test_the_plugin_of_the_page_works(plugin):
     (block,) = re.findall(r"## Together\n\n```sh\n(.*?)```", PAGE, flags=re.DOTALL)
     for line in block.replace("\\\n", " ").splitlines():
         _, command, *words = shlex.split(line)
-        run(plugin, command, *words, *(TINY if "-m" in words else []), "analysis.resamples=20")
-    folders = sorted(path.name.partition("-")[0] for path in (plugin / "runs" / "mine").glob("normed*"))
-    assert folders == ["normed_tiny", "normed_tiny"]
+        quick = ["analysis.resamples=20"] if command == "analysis" else TINY if "-m" in words else []
+        run(plugin, command, *words, *quick)
+    folders = sorted(path.parent.name.partition("-")[0] for path in (plugin / "runs" / "mine").glob("*/config.yaml"))
+    assert folders == ["convolution_tiny", "convolution_tiny", "normed_tiny", "normed_tiny"]
+    assert len(list(plugin.glob("runs/mine/convolution*/scores/slashes/lp.parquet"))) == 2
     scores = list(plugin.glob("runs/mine/normed*/scores/slashes/*.parquet"))
     assert {path.stem for path in scores} >= {"lp", "per_token_squared"}
     assert len(list(plugin.glob("runs/mine/normed*/scores/verbs/cloze.parquet"))) == 2
@@ -78,3 +147,9 @@ def test_an_architecture_of_a_plugin_trains_on_two_devices_and_its_runs_name_it(
     (folder,) = plugin.glob("runs/two/normed*")
     with pytest.raises(RunError, match=r"no architecture 'normed'; available: lstm, gru, .*; install the plug-in"):
         load_scorer(folder)
+
+
+@pytest.mark.slow
+def test_the_convolution_of_the_page_resumes_exactly_and_scores_as_reading_token_by_token_does(plugin):
+    run_python(plugin, "-c", CONVOLUTION, "corpus=toy", "model=convolution_tiny", "sample.size=4k", "study=conv",
+               "recipe.checkpoint_every=500", "recipe.bptt=20", *TINY)  # fmt: skip

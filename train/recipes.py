@@ -35,8 +35,9 @@ class BudgetConfig:
 
     def __post_init__(self) -> None:
         if (self.epochs is None) == (self.words is None):
+            remedy = "" if self.epochs is None else "; set the other to null, as in recipe.budget.words=null"
             raise ConfigError(
-                f"recipe.budget: give exactly one of epochs (got {self.epochs}) and words (got {self.words})"
+                f"recipe.budget: give exactly one of epochs (got {self.epochs}) and words (got {self.words}){remedy}"
             )
         check_between("recipe.budget.epochs", self.epochs, 0, MAX_EPOCHS)
         if self.words is not None:

@@ -71,7 +71,8 @@ class ModelScorer(TrainedScorer, PromptedScorer):
         self, texts: list[Ids], first: list[int], policy: PolicyConfig, chat: bool = False
     ) -> list[FloatArray]:
         texts = [np.concatenate([[EOS], ids]) for ids in texts]
-        capacity = min(self.model.tree_tokens or self.batch_tokens, self.batch_tokens)
+        limit = self.model.tree_tokens
+        capacity = self.batch_tokens if limit is None else min(limit, self.batch_tokens)
         batches = forests(texts, np.asarray(first, dtype=np.int64) + 1, capacity, self.batch_tokens)
         results = [np.empty(0)] * len(texts)
         with without_gradients(self.device, policy.precision == "bf16"):
@@ -112,18 +113,8 @@ class ModelScorer(TrainedScorer, PromptedScorer):
         before = self._context_state(policy)
 
         def read(texts: list[Ids], positions: list[list[int]]) -> Tensor:
-            state = _expanded(before, self.model, len(texts))
+            state = self.model.expanded(before, len(texts))
             hidden, _ = self.model(torch.from_numpy(padded(texts, EOS)).to(self.device), state)  # (B, T, D)
             return self.model.all_logprobs(hidden[indices(positions)])
 
         return read
-
-
-def _expanded(state: State, model: LanguageModel, batch: int) -> State:
-    """Return the state of one text for `batch` texts; the model's own states show which dimension is the batch's."""
-
-    def repeated(tensor: Tensor, one: Tensor, two: Tensor) -> Tensor:
-        wider = [dim for dim in range(one.dim()) if one.shape[dim] != two.shape[dim]]
-        return tensor.repeat_interleave(batch, dim=wider[0]) if wider else tensor
-
-    return tuple(map(repeated, state, model.initial_state(1), model.initial_state(2)))

@@ -22,6 +22,7 @@ from pairscale.console import replace_unprintable
 from pairscale.errors import ConfigError, NoCorpus, PairscaleError
 from pairscale.files import REFUSED
 from pairscale.live import close_views
+from pairscale.plugins import whose_fault
 
 FOLDER = ROOT / "conf"
 _NOISE = ("full_key", "object_type", "reference_type", "To append", "See https://hydra.cc")
@@ -86,7 +87,7 @@ def describe_fault(error: BaseException) -> str:
         file.write(f"{shlex.join(sys.argv)}\n{lines}")
     message = f"{error}"[:500]
     return (
-        f"unexpected {type(error).__name__}: {message} (a fault of pairscale; the traceback is in {file.name}; "
+        f"unexpected {type(error).__name__}: {message} ({whose_fault(error)}; the traceback is in {file.name}; "
         "please report it)"
     )
 

@@ -6,7 +6,8 @@ import os
 import shlex
 import sys
 import tempfile
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,6 +23,7 @@ from pairscale.command.errors import FOLDER, outcome
 from pairscale.command.help import asks_for_help, show_help
 from pairscale.command.line import is_dry_sweep, is_sweep, overrides_of, words_for_hydra
 from pairscale.command.rooms import register, runs
+from pairscale.command.used import check_used
 from pairscale.console import replace_unprintable
 from pairscale.errors import PairscaleError
 from pairscale.live import close_views
@@ -80,19 +82,32 @@ class _Session:
         overrides = overrides_of(words)
         self.only_plans = is_dry_sweep(words)
         if self.only_plans:
+            check_used(self.command, overrides)
             for _, node, config in runs().points(self.command, overrides):
                 HydraConfig.instance().set_config(node)
                 self.attempt(partial(copy.copy, config))
             return
         if self.command in ("train", "eval") and is_sweep(words):
-            points = runs().points(self.command, overrides, skip_refused=True)  # a refused one will report itself
+            refused: list[Exception] = []
+            points = list(runs().points(self.command, overrides, refused))
+            if refused and not points:
+                self.report_all(refused)
+                return
+            check_used(self.command, overrides)
+            # A refused run beside others reports itself.
             runs().record_points(points, self.command, f"python -m {self.command} -m {shlex.join(overrides)}")
 
         @hydra.main(version_base="1.3", config_path=str(FOLDER), config_name=self.command)
         def task(node: DictConfig) -> tuple[str, int] | None:
-            return self.attempt(partial(to_config, node))
+            return self.attempt(partial(self.configured, node))
 
         task()
+
+    def configured(self, node: DictConfig) -> Any:
+        """Return the configuration of a composed node. Raises ConfigError for values that nothing uses, too."""
+        config = to_config(node)
+        check_used(self.command, HydraConfig.get().overrides.task)
+        return config
 
     def attempt(self, config: Callable[[], Any]) -> tuple[str, int] | None:
         """Run one configuration; report an error, and return it, instead of raising it, except in a job of its own."""
@@ -106,6 +121,15 @@ class _Session:
                 raise
             return reported
         return None
+
+    def report_all(self, errors: Sequence[Exception]) -> None:
+        """Print what keeps every run of a sweep from beginning, each reason once, with the number of its runs."""
+        reasons = Counter(map(outcome, errors))
+        for (line, code), number in reasons.items():
+            self.exit_codes.append(code)
+            which = "all" if number == len(errors) else str(number)
+            count = f" ({which} of the {len(errors)} runs, none of which was started)" if len(errors) > 1 else ""
+            print(f"pairscale {self.command}: {line}{count}", file=sys.stderr)
 
     def report(self, error: Exception) -> tuple[str, int]:
         """Print and return the one line of an error, and return its exit code.

@@ -26,8 +26,8 @@ Point = tuple[list[str], DictConfig, Any]  # overrides that name a run, its comp
 class Runs(Protocol):
     """The interface of RUNS."""
 
-    def points(self, command: str, overrides: list[str], skip_refused: bool = False) -> Iterator[Point]:
-        """Yield the runs of a sweep."""
+    def points(self, command: str, overrides: list[str], refused: list[Exception] | None = None) -> Iterator[Point]:
+        """Yield the runs of a sweep; add the errors of those that cannot be to `refused`, or raise the first."""
 
     def record_points(self, points: Iterable[Point], command: str, typed: str) -> None:
         """Record the runs of the command line `typed` in the folders of their studies."""

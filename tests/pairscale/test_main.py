@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from eval.sweeps import points
 from pairscale.command.main import main
 from pairscale.errors import ConfigError, InputError
 
@@ -70,3 +71,71 @@ def test_an_error_that_quotes_text_of_several_lines_is_one_line(end):
 def test_an_empty_folder_created_by_hydra_is_removed(end, tmp_path, error):
     end(error)
     assert not (tmp_path / "mine").exists()
+
+
+SWEEP = ["-m", "hydra/launcher=basic", "model=lstm_tiny,gru_tiny", "seed=1,2", "sample.size=4k,8k"]
+
+
+@pytest.fixture
+def sweep(tmp_path, monkeypatch, capsys):
+    """Return a function that runs a sweep whose runs do nothing; it returns exit code, stderr and the number begun."""
+
+    def sweep(*overrides, command="train", words=SWEEP):
+        begun = []
+        paths = [f"paths.{name}={tmp_path}/{name}" for name in ("runs", "store")]
+        monkeypatch.setattr(sys, "argv", [command, "corpus=toy", *paths, "study=mine", *words, *overrides])
+        with pytest.raises(SystemExit) as ended:
+            main(command, begun.append)
+        return ended.value.code, capsys.readouterr().err, len(begun)
+
+    return sweep
+
+
+@pytest.mark.parametrize("command", ["train", "eval"])
+@pytest.mark.parametrize(
+    ("overrides", "reason"),
+    [
+        (["recipe=wsd_words", "recipe.budget.epochs=1"], "exactly one of epochs (got 1.0) and words (got 2M)"),
+        (["recipe.budget.words=2M"], "exactly one of epochs (got "),
+        (["model.dropout=7"], "model.dropout=7.0"),
+        (["corpus=local"], "corpus.path: not set"),
+    ],
+)
+def test_what_fails_every_run_of_a_sweep_is_said_once_before_the_first(sweep, tmp_path, command, overrides, reason):
+    (tmp_path / "own" / "recipe").mkdir(parents=True)
+    budget = "defaults: [lstm_tiny, _self_]\nname: wsd_words\nbudget: {epochs: null, words: 2M}\n"
+    (tmp_path / "own" / "recipe" / "wsd_words.yaml").write_text(budget)
+    own = ["--config-dir", str(tmp_path / "own")]
+    code, printed, begun = sweep(*own, *overrides, command=command)
+    assert (code, begun) == (2, 0)
+    lines = printed.splitlines()
+    assert sum(reason in line for line in lines) == len(lines)
+    assert sum(int(re.search(r"\((all|\d+) of the 8 runs", line)[1].replace("all", "8")) for line in lines) == 8
+    assert len(lines) == len(set(lines)) <= 2  # epochs differ between the two models' recipes
+    assert not (tmp_path / "runs").exists()
+
+
+def test_reasons_that_differ_are_each_said_once(sweep):
+    words = ["-m", "hydra/launcher=basic", "model=lstm_tiny,gru_tiny", "seed=1,2,3", "model.dropout=7,8"]
+    code, printed, begun = sweep(words=words)
+    assert (code, begun) == (2, 0)
+    assert re.findall(r"model.dropout=(\d).*\((\d+) of the 12 runs", printed) == [("7", "6"), ("8", "6")]
+
+
+def test_a_refused_run_beside_others_is_counted_and_the_others_remain():
+    refused = []
+    overrides = ["corpus=toy", "model=lstm_tiny,gru_tiny", "seed=1,2,3", "model.dropout=0.1,7"]
+    remaining = [config for _, _, config in points("train", overrides, refused)]
+    assert [(config.model.name, config.seed) for config in remaining] == [
+        (model, seed) for model in ("lstm_tiny", "gru_tiny") for seed in (1, 2, 3)
+    ]
+    assert len(refused) == 6
+    assert {str(error) for error in refused} == {"model.dropout=7.0: must be 0 or more and below 1"}
+
+
+def test_a_model_that_comes_trained_is_refused_once_by_training(sweep):
+    words = ["-m", "hydra/launcher=basic", "model=hf_causal", "model.path=a,b"]
+    code, printed, begun = sweep(words=words)
+    assert (code, begun) == (2, 0)
+    assert printed.count("comes trained") == 1
+    assert "(all of the 2 runs" in printed

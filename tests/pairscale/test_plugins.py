@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from pairscale.command.compose import compose
+from pairscale.command.errors import outcome
 from pairscale.errors import ConfigError
 from pairscale.plugins import load_plugins
 from train.models import config as models
@@ -50,3 +51,80 @@ def test_a_plugin_that_cannot_be_imported_is_a_message_of_one_line(tmp_path, mon
     install(tmp_path, monkeypatch, "import no_such_module")
     with pytest.raises(ConfigError, match=r"plugin wide = pairscale_wide of wide: cannot be imported \(ModuleNotFound"):
         compose("train", [])
+
+
+OWN = PLUGIN.replace("train.models.lstm:LstmLanguageModel", "{place}")
+MODELS = """
+from train.models.base import LanguageModel
+from train.models.lstm import LstmLanguageModel
+
+class Half(LanguageModel):
+    def initial_state(self, batch):
+        return ()
+
+class Failing(LstmLanguageModel):
+    def forward(self, tokens, state):
+        return super().forward(tokens["no such key"], state)
+"""
+
+
+def build_own(folder, monkeypatch, name, code=MODELS):
+    """Build the model of class `name` of a plug-in, a package with its models in a module of their own."""
+    from train.models.build import build_model
+
+    (folder / "own_models.py").write_text(code)
+    monkeypatch.delitem(sys.modules, "own_models", raising=False)
+    install(folder, monkeypatch, OWN.replace("{place}", f"own_models:{name}"))
+    config = models.architectures()["wide"].config(name="wide", embedding=4, hidden=4, layers=1, dropout=0.0, tied=True)
+    return build_model(config, 9)
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "reason"),
+    [
+        ("Half", MODELS, "Half in .*own_models.py lacks forward"),
+        ("None_", MODELS, "own_models.py has no class None_"),
+        ("Half", "import no_such_module", "own_models:Half cannot be imported .*no_such_module"),
+        ("Half", "class Half(", r"own_models:Half cannot be imported \(SyntaxError.*own_models.py"),
+    ],
+)
+def test_a_class_of_a_plugin_that_is_no_model_is_an_error_that_names_its_file(
+    tmp_path, monkeypatch, name, code, reason
+):
+    with pytest.raises(ConfigError, match=reason):
+        build_own(tmp_path, monkeypatch, name, code)
+
+
+PACKAGE = """
+def fail():
+    return [][1]
+
+def call(function):
+    return function()
+"""
+
+
+@pytest.mark.parametrize("packaged", [False, True])
+def test_a_fault_in_the_code_of_a_plugin_is_said_to_be_its_own(tmp_path, monkeypatch, packaged):
+    if packaged:
+        (tmp_path / "pairscale_wide").mkdir()
+        (tmp_path / "pairscale_wide" / "part.py").write_text(PACKAGE)
+        install(tmp_path, monkeypatch, "")
+        (tmp_path / "pairscale_wide.py").rename(tmp_path / "pairscale_wide" / "__init__.py")
+    else:
+        install(tmp_path, monkeypatch, PACKAGE)
+    module = importlib.import_module("pairscale_wide.part" if packaged else "pairscale_wide")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    for work in (module.fail, lambda: module.call(lambda: [][1])):
+        with pytest.raises(IndexError) as raised:
+            work()
+        line, code = outcome(raised.value)
+        assert code == 1
+        assert f"a fault of the plug-in: {module.__file__}, line {3 if work is module.fail else 6};" in line
+        assert "fault of pairscale" not in line
+
+
+def test_any_other_fault_may_be_that_of_an_installed_plugin(tmp_path, monkeypatch):
+    install(tmp_path, monkeypatch, "")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert "(a fault of pairscale, or of the plug-in pairscale_wide; " in outcome(IndexError("too few"))[0]

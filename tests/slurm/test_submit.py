@@ -1,5 +1,6 @@
 """slurm/submit against simulated programs of SLURM that record their arguments."""
 
+import math
 import shlex
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 
 from eval.scores.files import SCORES, score_path, write_scores
 from pairscale.command.compose import compose
@@ -194,6 +196,37 @@ def test_a_dry_run_only_prints_the_commands(submit, queue, arguments, tmp_path, 
     assert not (tmp_path / "runs").exists()
 
 
+EXPERIMENTS = sorted(path.stem for path in (ROOT / "conf" / "experiment").glob("*.yaml"))
+NEEDED = {"climp_sizes_local": ["corpus.path=chinese.txt.xz"]}  # values that an experiment leaves to the user
+
+
+def number_of_runs(experiment: str) -> int:
+    """Return how many runs the axes in an experiment's file have; with ablate.action=none one for all filters."""
+    values = yaml.safe_load((ROOT / "conf" / "experiment" / f"{experiment}.yaml").read_text(encoding="utf-8"))
+    sizes = {key: len(str(value).split(",")) for key, value in values["hydra"]["sweeper"]["params"].items()}
+    filters, actions = sizes.pop("filter", 1), sizes.pop("ablate.action", 1)
+    return math.prod(sizes.values()) * (1 + (actions - 1) * filters)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_every_shipped_experiment_can_be_submitted(submit, queue, experiment, tmp_path, capsys):
+    submit([f"experiment={experiment}", f"paths.runs={tmp_path}", "dry_run=true", *NEEDED.get(experiment, [])])
+    assert f"{experiment}: {number_of_runs(experiment)} runs: 0 done" in capsys.readouterr().out
+
+
+def test_runs_without_an_ablation_are_submitted_once_for_all_filters(submit, queue, tmp_path):
+    axes = ["ablate.action=none,remove", "filter=passive,reflexive", "model=lstm_tiny", "sample.size=4k", "seed=1,2"]
+    submit(["experiment=demo", *axes, f"paths.runs={tmp_path}"])
+    array, _ = calls(queue)
+    tasks = [line.split("\t") for line in Path(array[-1]).read_text().splitlines()]
+    points = [dict(word.split("=", 1) for word in shlex.split(line)) for _, line in tasks]
+    ablated = [(point["seed"], point["filter"]) for point in points if point["ablate.action"] == "remove"]
+    assert sorted(ablated) == [("1", "passive"), ("1", "reflexive"), ("2", "passive"), ("2", "reflexive")]
+    assert sorted(point["seed"] for point in points if point["ablate.action"] == "none") == ["1", "2"]
+    assert len({run for run, _ in tasks}) == 6
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -201,7 +234,11 @@ def test_a_dry_run_only_prints_the_commands(submit, queue, arguments, tmp_path, 
         (["experiment=dem"], "experiment=dem: no such experiment"),
         (["experiment=demo", "-m"], "-m: not an option of slurm/submit, which takes --config-dir DIR and key=value"),
         (["experiment=demo", "--config-dir", "nowhere"], "--config-dir nowhere: no such folder"),
-        (["experiment=demo", "ties=wrong,half"], "ties=wrong,half: sweeps a key that is no part of a run"),
+        (["experiment=demo", "ties=wrong,half"], "^ties=wrong,half: sweeps a key that is no part of a run"),
+        (
+            ["experiment=ablation_small", "seed=1", "sample.size=125k", "ablate.action=none", "ties=wrong,half"],
+            "ties=wrong,half: sweeps a key that is no part of a run",
+        ),
     ],
 )
 def test_wrong_arguments_are_an_error(submit, queue, wrong, message):

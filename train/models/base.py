@@ -23,7 +23,7 @@ class LanguageModel(nn.Module, ABC):
     hidden @ output_weight.T + output_bias, unless embedding and softmax are adaptive (train/models/adaptive.py).
     """
 
-    tree_tokens: int | None = None  # size of trees beyond which reading them is slower than reading texts; None: none
+    tree_tokens: int | None = 0  # of trees that `read_trees` reads faster than texts; 0: one text each, None: no limit
     carries_state: bool = True  # False: it reads each text from its beginning, as many tokens as it has positions for
 
     def __init__(
@@ -62,13 +62,42 @@ class LanguageModel(nn.Module, ABC):
     def forward(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Read tokens (B, T) int64 after `state`; return (B, T, D), after dropout, and a state without gradient."""
 
-    @abstractmethod
     def read_trees(self, tokens: Tensor, parents: Tensor, depths: Tensor, state: State) -> Tensor:
         """Return hidden states (B, T, D) of B trees of texts, each token (B, T) read after `state` and its ancestors.
 
         `parents` (B, T): the place in its row of the token before, -1 at the beginning of a text; parents come before
         their children. `depths` (B, T): the number of tokens before it in its text. `state` is that of one text.
+
+        This default reads every text from its beginning with `forward`. A model that reads tokens which several texts
+        have in common only once overrides it, and `tree_tokens`: that is faster, and changes no score.
         """
+        texts: dict[tuple[int, ...], list[tuple[int, list[int]]]] = {}  # tokens of a whole text -> its rows and places
+        for row, (ids, above) in enumerate(zip(tokens.tolist(), parents.tolist(), strict=True)):
+            for place in set(range(len(above))).difference(above):  # the last token of a text
+                path = [place]
+                while (place := above[place]) >= 0:
+                    path.append(place)
+                path.reverse()
+                texts.setdefault(tuple(ids[place] for place in path), []).append((row, path))
+        longest = max(map(len, texts))
+        read, _ = self(
+            tokens.new_tensor([[*text, *[0] * (longest - len(text))] for text in texts]),
+            self.expanded(state, len(texts)),
+        )
+        hidden = read.new_empty(*tokens.shape, read.shape[-1])
+        for number, places in enumerate(texts.values()):
+            for row, path in places:
+                hidden[row, path] = read[number, : len(path)]
+        return hidden
+
+    def expanded(self, state: State, batch: int) -> State:
+        """Return the state of one text for `batch` texts; initial states show which dimension is the batch's."""
+
+        def repeated(tensor: Tensor, one: Tensor, two: Tensor) -> Tensor:
+            wider = [dim for dim in range(one.dim()) if one.shape[dim] != two.shape[dim]]
+            return tensor.repeat_interleave(batch, dim=wider[0]) if wider else tensor
+
+        return tuple(map(repeated, state, self.initial_state(1), self.initial_state(2)))
 
     def embed(self, tokens: Tensor) -> Tensor:
         """Return the embeddings (B, T, E) of tokens (B, T) int64, before scale and dropout."""

@@ -1,6 +1,7 @@
 """Building the model that a configuration describes."""
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -19,9 +20,27 @@ def build_model(config: ModelConfig, vocabulary: int) -> LanguageModel:
     """Return a new model, its weights drawn from torch's global generator. Raises ConfigError if they are too many."""
     if torch.get_default_device().type != "meta":
         check_memory(config, vocabulary)
-    module, _, name = architectures()[kind_of(config)].module.partition(":")
-    model: LanguageModel = getattr(import_module(module), name)(config, vocabulary)
+    model: LanguageModel = _class_of(config)(config, vocabulary)
     return model
+
+
+def _class_of(config: ModelConfig) -> Callable[..., LanguageModel]:
+    """Return the class of a configuration's architecture; ConfigError for one of a plug-in that cannot be a model."""
+    place = architectures()[kind_of(config)].module
+    module, _, name = place.partition(":")
+    try:
+        found: Callable[..., LanguageModel] | None = getattr(import_module(module), name, None)
+    except (ImportError, SyntaxError) as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ConfigError(f"model={config.name}: {place} cannot be imported ({reason})") from error
+    if found is None:
+        raise ConfigError(f"model={config.name}: {sys.modules[module].__file__} has no class {name}")
+    if missing := getattr(found, "__abstractmethods__", None):
+        raise ConfigError(
+            f"model={config.name}: {name} in {sys.modules[module].__file__} lacks {' and '.join(sorted(missing))}; "
+            "every architecture defines initial_state and forward (docs/guides/extending.md)"
+        )
+    return found
 
 
 def check_memory(config: ModelConfig, vocabulary: int) -> None:

@@ -38,7 +38,7 @@ class HuggingFaceModel(LanguageModel):
         for a hybrid one if it cannot read both ways.
         """
         nn.Module.__init__(self)  # without our tables: the network has its own
-        self.vocabulary, self.adaptive, self.tree_tokens = vocabulary, None, 1
+        self.vocabulary, self.adaptive = vocabulary, None
         self.pad = PAD if config.masked else None
         described = config.described(vocabulary)
         auto = getattr(import_transformers(), "AutoModelForMaskedLM" if config.masked else "AutoModelForCausalLM")

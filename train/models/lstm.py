@@ -19,6 +19,7 @@ class LstmLanguageModel(LanguageModel):
     kind: ClassVar[str] = "lstm"  # first part of the names of the layers' weights
     layer_class: ClassVar[Callable[..., nn.RNNBase]] = nn.LSTM
     states: ClassVar[int] = 2  # of a layer: hidden and cell state
+    tree_tokens = None
 
     def __init__(self, config: LstmConfig, vocabulary: int):
         super().__init__(vocabulary, config.embedding, config.hidden, config.tied)

@@ -1,5 +1,6 @@
 """Axes of a study: any value of the configuration may vary, and names groups and runs."""
 
+import copy
 import dataclasses
 import itertools
 import shlex
@@ -8,6 +9,8 @@ import shutil
 import pytest
 import yaml
 from hydra.core.hydra_config import HydraConfig
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
 from analysis.exhibits.figures.curves import perplexity_chart
@@ -42,9 +45,23 @@ AXES = {
     ),
     "two that go together": (
         ["tokenizer.vocab_size=10 recipe.budget.epochs=1", "tokenizer.vocab_size=20"],
-        ["lstm_tiny, epochs=1.0", "lstm_tiny, epochs=5.0"],
+        ["lstm_tiny, epochs=1.0, vocab_size=10", "lstm_tiny, epochs=5.0, vocab_size=20"],
+    ),
+    "recipe": (
+        ["recipe=lstm_tiny recipe.budget.epochs=5", "recipe=lstm_small recipe.budget.epochs=5"],
+        ["lstm_tiny, recipe=lstm_tiny", "lstm_tiny, recipe=lstm_small"],
+    ),
+    "kinds of budgets": (
+        ["recipe.budget.epochs=3", "recipe.budget={epochs:null,words:2M}"],
+        ["lstm_tiny, epochs=3.0", "lstm_tiny, words=2M"],
     ),
 }  # fmt: skip
+
+
+COMPOSED = {
+    model: dataclasses.asdict(compose("train", ["corpus=toy", f"model={model}"]))
+    for model in ("lstm_tiny", "gpt2_tiny")
+}
 
 
 @pytest.mark.parametrize("axis", AXES)
@@ -63,27 +80,108 @@ def test_groups_are_named_by_the_values_that_vary(axis):
     assert firsts == names
     assert all(len({group_labels[str(number + k)] for k in range(4)}) == 1 for number in range(0, len(configs), 4))
     assert len(set(group_labels.values())) == len(points)
-    also = "Curves differ in more than their names: tokenizer.vocab_size is 10 (lstm_tiny, epochs=1.0), 20 (lstm_tiny, "
-    assert notes == ([f"{also}epochs=5.0)."] if axis == "two that go together" else [])
+    assert notes == []
 
 
-def test_values_that_names_leave_out_are_noted():
-    """Model and tokenizer already distinguish the curves: the corpus is named too, dropout and budget are noted."""
-    points = {
-        "a": "corpus=toy model=lstm_tiny model.dropout=0.1",
-        "b": "corpus=local corpus.name=english corpus.path=a.txt model=lstm_tiny tokenizer=unigram "
-        "recipe.budget.epochs=3",
+def plain(point):
+    return OmegaConf.to_container(OmegaConf.structured(compose("train", point.split())))
+
+
+def test_names_say_all_that_differs_between_the_runs_of_a_model():
+    names, notes = labels(
+        {
+            "a": plain("corpus=toy model=lstm_tiny model.dropout=0.1"),
+            "b": plain(
+                "corpus=local corpus.name=english corpus.path=a.txt model=lstm_tiny tokenizer=unigram "
+                "recipe.budget.epochs=3"
+            ),
+        }
+    )
+    assert names == {
+        "a": "lstm_tiny, word, toy, dropout=0.1, epochs=5.0",
+        "b": "lstm_tiny, unigram, english, dropout=0.2, epochs=3.0",
     }
+    assert notes == []
+
+
+LAYERS = {
+    "one": "corpus=toy model=lstm_tiny model.layers=1 model.dropout=0.4",
+    "two": "corpus=toy model=lstm_tiny model.layers=2 model.dropout=0.1",
+}
+
+
+@pytest.mark.parametrize("other", ["", "model=gpt2_tiny", "model=txl_tiny", "model=ngram"])
+def test_a_run_without_the_keys_that_differ_hides_nothing(other):
+    configs = {run: plain(point) for run, point in LAYERS.items()}
+    if other:
+        configs["other"] = plain(f"corpus=toy {other}")
+    names, _ = labels(configs)
+    assert names.pop("other", "") == other.partition("=")[2]
+    assert names == {"one": "lstm_tiny, dropout=0.4, layers=1", "two": "lstm_tiny, dropout=0.1, layers=2"}
+
+
+@pytest.mark.parametrize("other", ["", "model=ngram"])
+def test_differences_between_models_are_noted_also_beside_runs_that_lack_the_key(other):
+    """An n-gram model has no steps, so its recipe has no warm-up: the other two differ in theirs and in the batch."""
     configs = {
-        run: OmegaConf.to_container(OmegaConf.structured(compose("train", point.split())))
-        for run, point in points.items()
+        "lstm": plain("corpus=toy model=lstm_tiny recipe=lstm_tiny recipe.warmup=0.1"),
+        "txl": plain("corpus=toy model=txl_tiny recipe=lstm_tiny recipe.warmup=0.2"),
     }
+    if other:
+        configs["other"] = plain(f"corpus=toy {other}")
+        assert "warmup" not in configs["other"]["recipe"]
     names, notes = labels(configs)
-    assert names == {"a": "lstm_tiny, word, toy", "b": "lstm_tiny, unigram, english"}
-    assert notes == [
-        "Curves differ in more than their names: model.dropout is 0.1 (lstm_tiny, word, toy), 0.2 (lstm_tiny, "
-        "unigram, english); recipe.budget.epochs is 3.0 (lstm_tiny, unigram, english), 5.0 (lstm_tiny, word, toy)."
-    ]
+    assert names == {"lstm": "lstm_tiny", "txl": "txl_tiny"} | ({"other": "ngram"} if other else {})
+    (note,) = notes
+    assert "recipe.warmup is 0.1 (lstm_tiny), 0.2 (txl_tiny)" in note
+
+
+def test_a_difference_that_one_model_names_and_another_does_not_is_noted():
+    sizes = {"a": ("lstm_tiny", 10), "b": ("lstm_tiny", 20), "c": ("txl_tiny", 30)}
+    names, notes = labels(
+        {
+            run: plain(f"corpus=toy recipe=lstm_tiny model={model} tokenizer.vocab_size={size}")
+            for run, (model, size) in sizes.items()
+        }
+    )
+    assert names == {"a": "lstm_tiny, vocab_size=10", "b": "lstm_tiny, vocab_size=20", "c": "txl_tiny"}
+    (note,) = notes
+    assert "tokenizer.vocab_size is 10 (lstm_tiny, vocab_size=10), 20 (lstm_tiny, vocab_size=20), 30 (txl_tiny)" in note
+
+
+VARIED = {
+    "model.layers": (1, 2),
+    "model.dropout": (0.1, 0.4),
+    "tokenizer.vocab_size": (10, 20),
+    "precision": ("fp32", "bf16"),
+}
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["lstm_tiny", "gpt2_tiny"]), *map(st.sampled_from, VARIED.values())), min_size=1
+    ),
+)
+@settings(max_examples=60, deadline=None)
+def test_a_name_is_shared_by_runs_that_are_equal_and_by_no_others(runs):
+    """As many names as there are different runs, and in each all that differs between the runs of its model."""
+    configs, points = {}, {}
+    for number, (model, *chosen) in enumerate(runs):
+        config = copy.deepcopy(COMPOSED[model])
+        values = dict(zip(VARIED, chosen, strict=True))
+        for key, value in values.items():
+            group, _, name = key.rpartition(".")
+            if group != "model" or model == "lstm_tiny":
+                (config[group] if group else config)[name] = value
+        configs[str(number)] = config
+        points[str(number)] = (model, *(v for k, v in values.items() if model == "lstm_tiny" or k[:6] != "model."))
+    names, _ = labels(configs)
+    assert len(set(names.values())) == len(set(points.values()))
+    assert len({(names[run], points[run]) for run in names}) == len(set(points.values()))
+    for key, place in (("layers", 1), ("dropout", 2)):
+        of_lstm = {run: point for run, point in points.items() if point[0] == "lstm_tiny"}
+        differs = len({point[place] for point in of_lstm.values()}) > 1
+        assert all((f"{key}={point[place]}" in names[run]) == differs for run, point in of_lstm.items())
 
 
 def test_two_models_with_their_own_recipes_are_noted_to_differ_only_in_their_budget():
