@@ -63,6 +63,12 @@ def offline_runs(root: Path) -> dict[str, OfflineRun]:
     return runs
 
 
+def tracked_job(root: Path, name: str, job_type: str) -> OfflineRun:
+    """Return the W&B run of a name and a kind of job."""
+    (run,) = [one for one in offline_runs(root).values() if (one.name, one.job_type) == (name, job_type)]
+    return run
+
+
 def _join(runs: dict[str, OfflineRun], folder: Path) -> None:
     log = records(folder)
     about = next((record["run"] for record in log if record["type"] == "run"), None)

@@ -1,7 +1,6 @@
 """Tracking in W&B, offline: the contents of its files, without duplicates and without a network."""
 
 import json
-import re
 import shutil
 import socket
 import subprocess
@@ -27,7 +26,7 @@ from tests.support import ROOT
 from tests.support.commands import run_command
 from tests.support.diagnostics import write_files
 from tests.support.killed import train_and_kill
-from tests.support.offline_wandb import hide_account, offline_runs
+from tests.support.offline_wandb import hide_account, offline_runs, tracked_job
 from tests.support.random_models import LSTM, random_model, simulated_run
 from tests.support.small_runs import study_overrides
 from tests.support.suites import write_suites
@@ -71,15 +70,9 @@ def folder(scored):
     return RunFolder.of(compose("eval", overrides(scored)))
 
 
-def named(root, name, job_type):
-    """Return the W&B run of a name and a kind of job."""
-    (run,) = [one for one in offline_runs(root).values() if (one.name, one.job_type) == (name, job_type)]
-    return run
-
-
 def test_training_is_tracked_over_words_seen(scored, folder):
     assert not list((scored / "here").iterdir())
-    run = named(scored, folder.path.name, "train")
+    run = tracked_job(scored, folder.path.name, "train")
     assert run.name == folder.path.name
     assert (run.group, run.job_type, run.project, run.tags) == ("s", "train", "pairscale", ["a", "b"])
     assert run.state == "finished"
@@ -102,53 +95,6 @@ def test_training_is_tracked_over_words_seen(scored, folder):
     assert {"model.safetensors", "model.json", "tokenizer/tokenizer.json"} <= artifacts["model"]
     stored = [f["local_path"] for artifact in run.artifacts for f in artifact["manifest"]["contents"]]
     assert all(Path(path).is_relative_to(folder.path) and Path(path).exists() for path in stored)
-
-
-def track_job(folder, study, name="lstm-1M-s1-01234567", kind="train"):
-    """Track a job that keeps a file; return the id of its W&B run and the name of its artifact."""
-    config = compose("train", overrides(folder))
-    (folder / "weights").write_text("1")
-    with tracked(config.logger, Job(kind, name, study, folder, {})) as tracker:
-        tracker.artifact(f"{name}-model", "model", [folder / "weights"])
-    (run,) = offline_runs(folder).values()
-    return run.id, run.artifacts[0]["name"]
-
-
-def test_the_ids_of_two_studies_differ_and_stay(tmp_path):
-    """One project holds them all, and W&B continues a run whose id it knows."""
-    folders = [tmp_path / name for name in ("wa", "wb", "wa again")]
-    for folder in folders:
-        folder.mkdir()
-    (id_a, model_a), (id_b, model_b), again = (track_job(folder, folder.name[:2]) for folder in folders)
-    assert ("wa" in id_a, "wb" in id_b) == (True, True)
-    assert id_a != id_b
-    assert model_a != model_b
-    assert again == (id_a, model_a)
-
-
-LONG = "s" * 64
-JOBS = [
-    ("train", "r-01234567", None), ("train", "r-01234567", "a b"), ("train", "r-01234567", "a_b"),
-    ("eval", "r-01234567", "a_b"), ("train", "b-r-01234567", "a"), ("train", "r-01234567", "a-b"),
-    ("train", "r-01234567", "ä"), ("train", "r-01234567", "ö"), ("analysis", "a+b", "a+b"), ("analysis", "a_b", "a_b"),
-    ("train", "m" * 150 + "-01234567", LONG), ("train", "m" * 150 + "-89abcdef", LONG), ("eval", "m" * 150, LONG),
-]  # fmt: skip
-
-
-def test_ids_are_valid_and_no_two_jobs_share_one(tmp_path, monkeypatch):
-    chosen = []
-    run = SimpleNamespace(
-        summary={}, define_metric=lambda *_, **__: None, finish=lambda exit_code: None,
-        settings=SimpleNamespace(mode="online"),
-    )  # fmt: skip
-    monkeypatch.setattr("wandb.init", lambda **values: chosen.append(values["id"]) or run)
-    logger = compose("train", overrides(tmp_path)).logger
-    for kind, name, study in JOBS:
-        with tracked(logger, Job(kind, name, study, tmp_path, {})):
-            pass
-    assert len(set(chosen)) == len(JOBS)
-    assert all(re.fullmatch(r"[A-Za-z0-9_.-]{1,128}", one) for one in chosen)
-    assert all(study in one for one, (_, _, study) in zip(chosen, JOBS, strict=True) if study in ("a_b", "a-b", LONG))
 
 
 @pytest.mark.slow
@@ -191,7 +137,7 @@ def test_scores_are_tracked_once(scored, tmp_path, monkeypatch):
     shutil.copytree(scored, tmp_path, dirs_exist_ok=True)
     config = compose("eval", overrides(tmp_path, "method=[lp]"))
     folder = RunFolder.of(config)
-    first = named(tmp_path, folder.path.name, "eval")
+    first = tracked_job(tmp_path, folder.path.name, "eval")
     assert first.group == "s"
     assert first.config["sample"]["size"] == "8k"
     (label,) = {scored.label for scored in scored_pairs(folder)}
@@ -243,7 +189,7 @@ def test_measures_of_diagnostics_are_tracked(tmp_path):
 
 
 def test_the_record_holds_the_values_that_a_curve_needs(scored, folder):
-    record = read_record(named(scored, folder.path.name, "eval").summary[RECORD], "here")
+    record = read_record(tracked_job(scored, folder.path.name, "eval").summary[RECORD], "here")
     manifest = folder.read_manifest()
     assert record["run"] == folder.path.name
     assert record["study"] == "s"
@@ -420,7 +366,7 @@ def test_a_failed_job_is_a_failed_run_in_w_and_b(tmp_path):
 
     with pytest.raises(ConfigError):
         fail()
-    assert named(tmp_path, "a-run", "train").state == "failed"
+    assert tracked_job(tmp_path, "a-run", "train").state == "failed"
 
 
 @pytest.mark.parametrize(
