@@ -84,7 +84,7 @@ class LanguageModel(nn.Module, ABC):
             tokens.new_tensor([[*text, *[0] * (longest - len(text))] for text in texts]),
             self.expanded(state, len(texts)),
         )
-        hidden = read.new_empty(*tokens.shape, read.shape[-1])
+        hidden: Tensor = read.new_empty(*tokens.shape, read.shape[-1])
         for number, places in enumerate(texts.values()):
             for row, path in places:
                 hidden[row, path] = read[number, : len(path)]

@@ -6,7 +6,7 @@ Size and seed are the axes of every study; any other key that differs (model, to
 import dataclasses
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, get_type_hints
 
 from pairscale.sizes import format_size, parse_size, written
@@ -112,7 +112,7 @@ def _by_name(key: str, values: Mapping[str, Mapping[str, str]], runs: Iterable[s
     return groups.values()
 
 
-def _hidden(key: str, values: Mapping[str, Mapping[str, str]], names: Mapping[str, str], told: Set[str]) -> str:
+def _hidden(key: str, values: Mapping[str, Mapping[str, str]], names: Mapping[str, str], told: set[str]) -> str:
     """Return a key's values where names do not show how they differ, else "".
 
     names: of the runs that have the key. told: runs whose names show it. What a name stands for follows from it, but
