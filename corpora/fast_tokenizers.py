@@ -34,10 +34,10 @@ _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 def fast_tokenizer(tokenizer: Tokenizer, masked: bool = False) -> PreTrainedTokenizerFast:
     """Return a tokenizer whose ids and offsets, without special tokens, are those of `tokenizer.encode_raw`.
 
-    Ids 0 and 1 are `<eos>` (BOS, EOS and padding) and `<unk>`; their spelling in a text is text. That of a masked model
-    begins with `<pad>` and `<mask>`, so that all other ids are SPECIAL_TOKENS higher, and puts a text between two
-    `<eos>`. Its words (`word_ids`) are what white space separates for SentencePiece, else the tokens. Raises
-    ConfigError if `<pad>` or `<mask>` is a word.
+    Ids 0 and 1 are `<eos>` (BOS, EOS and padding) and `<unk>`; their spelling in a text is text. A text begins with
+    `<eos>`, as a model reads it. The ids of a masked model begin with `<pad>` and `<mask>`, so that all others are
+    SPECIAL_TOKENS higher, and its text ends with `<eos>`, too. Words (`word_ids`) are what white space separates for
+    SentencePiece, else the tokens. Raises ConfigError if `<pad>` or `<mask>` is a word.
 
     Where two segmentations of unigram pieces are exactly as probable ("III" as "I", "II" or "II", "I"), SentencePiece
     decides by the rounding of its float32 sums, and this tokenizer may decide otherwise.

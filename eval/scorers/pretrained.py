@@ -208,6 +208,11 @@ class _Source:
         folder = Path(self.path)
         if "trust_remote_code" in str(error) and not self.config.trust_remote_code:
             return f"{self.where}: comes with code of its own, which model.trust_remote_code=true would run"
+        if "Missing [UNK]" in str(error) and not self.config.trust_remote_code:
+            return (
+                f"{self.where}: its tokenizer.json has no token for unknown words; if it comes with code that cuts a "
+                "text into words, model.trust_remote_code=true runs that"
+            )
         if isinstance(error, RecursionError):
             return f"{self.where}: cannot be loaded (its files are nested too deeply)"
         if folder.is_dir():

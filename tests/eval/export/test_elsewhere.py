@@ -43,7 +43,7 @@ MASKED = {
     "mntp": network("bert", "mntp", SIZES),
     "gpt_bert": network("bert", "hybrid", SIZES),
 }
-# Each tokenizer with an LSTM and a GPT-2, each other model with words and pieces.
+# Each tokenizer with an LSTM, a GPT-2 and a BERT, each other model with words and pieces.
 KINDS = ("word", "whitespace", "char", "jieba", "unigram", "bpe")
 CASES = [
     *((name, kind) for name in ("lstm", "gpt2", "bert") for kind in KINDS),
@@ -80,45 +80,47 @@ class Exported:
         return pytest.approx([float(logprobs.sum()) for logprobs in self.scores(**policy)], abs=1e-4)
 
 
-@pytest.fixture(scope="module", params=CASES, ids="-".join)
+@pytest.fixture(scope="module")
 def exported(request, tmp_path_factory) -> Exported:
     return Exported(*request.param, tmp_path_factory.mktemp("model"))
 
 
-@pytest.fixture
-def causal(exported) -> Exported:
-    if exported.masked:
-        pytest.skip("a masked model")
-    return exported
+def each_of(*names):
+    """Run a test with the exports of the models of these names."""
+    cases = [case for case in CASES if case[0] in names]
+    return pytest.mark.parametrize("exported", cases, ids="-".join, indirect=True)
 
 
+@each_of(*CAUSAL)
 @torch.no_grad()
-def test_a_causal_models_sums_in_a_plain_loop(causal):
+def test_a_causal_models_sums_in_a_plain_loop(exported):
     sums, ends = [], []
     for sentence in SENTENCES:
-        inputs = causal.tokenizer(sentence, return_tensors="pt")
-        (logprobs,), (ids,) = causal.model(**inputs).logits.log_softmax(-1), inputs["input_ids"]
+        inputs = exported.tokenizer(sentence, return_tensors="pt")
+        (logprobs,), (ids,) = exported.model(**inputs).logits.log_softmax(-1), inputs["input_ids"]
         sums.append(sum(float(line[token]) for line, token in zip(logprobs, ids[1:], strict=False)))
-        ends.append(sums[-1] + float(logprobs[-1, causal.tokenizer.eos_token_id]))
-    assert sums == causal.sums(score_eos=False)
-    assert ends == causal.sums(score_eos=True)
+        ends.append(sums[-1] + float(logprobs[-1, exported.tokenizer.eos_token_id]))
+    assert sums == exported.sums(score_eos=False)
+    assert ends == exported.sums(score_eos=True)
 
 
+@each_of(*CAUSAL)
 @torch.no_grad()
-def test_a_model_writes_what_it_expects(causal):
+def test_a_model_writes_what_it_expects(exported):
     """The most probable tokens, one after another, by the run's own model."""
-    inputs = causal.tokenizer("The cats sleep", return_tensors="pt")
-    model = causal.loaded.model.eval()
-    tokens = [0, *causal.loaded.tokenizer.encode_raw("The cats sleep")[0]]
+    inputs = exported.tokenizer("The cats sleep", return_tensors="pt")
+    model = exported.loaded.model.eval()
+    tokens = [0, *exported.loaded.tokenizer.encode_raw("The cats sleep")[0]]
     for _ in range(4):
         hidden, _ = model(torch.tensor([tokens]), model.initial_state(1))
         tokens.append(int(model.all_logprobs(hidden[0, -1:]).argmax()))
         if tokens[-1] == 0:
             break
-    written = causal.model.generate(**inputs, do_sample=False, max_new_tokens=4, pad_token_id=0)
+    written = exported.model.generate(**inputs, do_sample=False, max_new_tokens=4, pad_token_id=0)
     assert written[0].tolist() == tokens
 
 
+@each_of(*CAUSAL, *MASKED)
 @torch.no_grad()
 def test_sums_of_babylms_zero_shot_scorer(exported):
     """It scores the tokens whose characters end after the sentence's beginning; of a masked model each hidden alone."""
@@ -134,46 +136,46 @@ def test_sums_of_babylms_zero_shot_scorer(exported):
             input_ids=torch.stack(texts), attention_mask=torch.tensor([read["attention_mask"]] * len(texts))
         ).logits.log_softmax(-1)
         sums.append(sum(float(lines[row, places[row], ids[at]]) for row, at in enumerate(scored)))
-    assert sums == exported.sums(**{"pll": "original"} if exported.masked else {"score_eos": False})
+    assert sums == exported.sums(score_eos=False, pll="original" if exported.masked else None)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("peers")
+@each_of(*CAUSAL, "bert", "roberta")  # it knows no models that predict at another position
 def test_sums_of_minicons(exported, monkeypatch):
     from minicons.scorer import IncrementalLMScorer, MaskedLMScorer
 
     # minicons 0.3.39 uses a name that transformers 5 has dropped.
     monkeypatch.setattr(PreTrainedTokenizerBase, "batch_encode_plus", PreTrainedTokenizerBase.__call__, raising=False)
     total = {"reduction": lambda scores: scores.sum(0).item()}
-    if not exported.masked:
-        peer = IncrementalLMScorer(exported.model, "cpu", tokenizer=exported.tokenizer)
-        assert peer.sequence_score(SENTENCES, **total) == exported.sums(score_eos=False)
-    elif not exported.config.shift:  # minicons knows no models that predict at another position
-        peer = MaskedLMScorer(exported.model, "cpu", tokenizer=exported.tokenizer)
-        assert peer.sequence_score(SENTENCES, **total) == exported.sums(pll="original")
+    scorer, policy = (MaskedLMScorer, {"pll": "original"}) if exported.masked else (IncrementalLMScorer, {})
+    peer = scorer(exported.model, "cpu", tokenizer=exported.tokenizer)
+    assert peer.sequence_score(SENTENCES, **total) == exported.sums(score_eos=False, **policy)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("peers")
-def test_sums_of_lm_evaluation_harness(causal):
+@each_of(*CAUSAL)
+def test_sums_of_lm_evaluation_harness(exported):
     from lm_eval.api.instance import Instance
     from lm_eval.models.huggingface import HFLM
 
-    peer = HFLM(pretrained=causal.model, tokenizer=causal.tokenizer, batch_size=4, device="cpu")
+    options = {"pretrained": exported.model, "tokenizer": exported.tokenizer, "batch_size": 4, "device": "cpu"}
+    peer = HFLM(**options)
 
     def sums(*texts):
         requests = [Instance("loglikelihood", {}, text, index) for index, text in enumerate(texts)]
         return [value for value, _ in peer.loglikelihood(requests, disable_tqdm=True)]
 
     whole = sums(*(("", sentence) for sentence in SENTENCES))
-    assert whole == causal.sums(score_eos=False)
+    assert whole == exported.sums(score_eos=False)
     # A sentence in two parts, as in tasks with a context: the same tokens, where no piece lies on both sides.
     first, rest = "The cats sleep", " near a dog."
     assert sum(sums(("", first), (first, rest))) == pytest.approx(whole[0], abs=1e-4)
     # Its perplexities put a begin symbol before the tokenizer's own, unless that is turned off.
-    peer = HFLM(pretrained=causal.model, tokenizer=causal.tokenizer, batch_size=4, device="cpu", add_bos_token=False)
+    peer = HFLM(**options, add_bos_token=False)
     requests = [Instance("loglikelihood_rolling", {}, (text,), index) for index, text in enumerate(SENTENCES)]
-    assert peer.loglikelihood_rolling(requests, disable_tqdm=True) == causal.sums(score_eos=False)
+    assert peer.loglikelihood_rolling(requests, disable_tqdm=True) == exported.sums(score_eos=False)
 
 
 @pytest.mark.parametrize("kind", KINDS)

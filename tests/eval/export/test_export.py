@@ -315,6 +315,8 @@ def test_an_architecture_of_transformers_scores_as_its_run(architecture, kind, t
     described = compose("eval", [f"model={name}", f"model.path={tmp_path}", "study=s"]).model
     assert needs_code(loaded) == (kind == "word")
     if kind == "word":  # loaded here without its code's copy in the cache
+        with pytest.raises(InputError, match=r"model\.trust_remote_code=true"):
+            load_pretrained(described, execution)
         auto = AutoModelForMaskedLM if masked else AutoModelForCausalLM
         tokenizer = type(exported_tokenizer(loaded.tokenizer, masked)).from_pretrained(tmp_path)
         hub = HubModel(auto.from_pretrained(tmp_path), tokenizer, "m")
