@@ -59,7 +59,7 @@ def _same(hidden: Tensor) -> Tensor:
 
 @contextmanager
 def _replaced(head: nn.Module, forward: Callable[[Tensor], Tensor]) -> Iterator[None]:
-    head.forward = forward  # type: ignore[method-assign]
+    head.forward = forward
     try:
         yield
     finally:

@@ -3,7 +3,7 @@
 import pytest
 
 from pairscale.errors import PairscaleError
-from tests.support.model_kinds import NAMES, NOT_BUILT, REFUSED, worst_difference
+from tests.support.model_kinds import INEXACT, NAMES, NOT_BUILT, REFUSED, worst_difference
 
 
 @pytest.mark.slow
@@ -17,4 +17,4 @@ def test_scores_of_a_kind_equal_its_own_logits(task, kind):
             worst_difference(kind, task)
         return
     _, worst = worst_difference(kind, task)
-    assert worst < 2e-5  # nats per token
+    assert worst < INEXACT.get(kind, 2e-5)  # nats per token
