@@ -19,7 +19,7 @@ from hydra.core.hydra_config import HydraConfig
 from eval.config import EvalConfig, PretrainedConfig
 from eval.sweeps import names_a_run
 from pairscale.command.main import main
-from pairscale.errors import InputError, StoreError
+from pairscale.errors import InputError, RunError, StoreError
 from pairscale.progress import run_shown
 from train.models.config import ImportedConfig, ModelConfig
 from train.plan import Plan
@@ -35,18 +35,35 @@ def run(config: EvalConfig) -> None:
 
 
 def score_pretrained(config: EvalConfig) -> None:
-    """Score each revision of a model of Hugging Face."""
-    from eval.run import add_pretrained, score_run
+    """Score each revision of a model of Hugging Face. If one of several is damaged, the others are scored all the same.
+
+    Raises RunError at the end if some could not be scored.
+    """
+    from eval.run import add_pretrained, check_benchmark, score_run
     from eval.scorers.pretrained import revisions
 
     assert isinstance(config.model, PretrainedConfig)
-    for model in revisions(config.model):
+    models = revisions(config.model)
+    if len(models) > 1 and not config.dry_run:
+        check_benchmark(config)
+    failed = 0
+    for model in models:
         one = replace(config, model=model)
         if config.dry_run:
             print(f"{run_id(one)}: would be loaded from {model.path} and scored on {config.benchmark.name}")
-        else:
+            continue
+        try:
             with run_shown(model.path, config.trainer.progress) as alone:
                 score_run(*add_pretrained(one), tables=alone)
+        except (RunError, StoreError, InputError) as error:
+            if len(models) == 1:
+                raise
+            print(f"not scored: {run_id(one)}: {error}", flush=True)
+            failed += 1
+    if failed:
+        raise RunError(
+            f"model.path={config.model.path}: {failed} of {len(models)} revisions could not be scored (see above)"
+        )
 
 
 def score_imported(config: EvalConfig) -> None:

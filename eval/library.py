@@ -42,14 +42,15 @@ from eval.scores.accuracy import outcome
 from eval.scores.files import ITEMS
 from eval.surprisal.texts import Text
 from eval.surprisal.words import text_surprisals
-from pairscale.command.compose import compose
+from pairscale.command.compose import REFUSALS, compose
+from pairscale.command.errors import configurations, describe
 from pairscale.errors import ConfigError, InputError
 
 
 def judge(
     scorer: Scorer,
     pairs: pd.DataFrame | Iterable[tuple[str, str]],
-    methods: Sequence[str] = ("lp",),
+    methods: str | Sequence[str] = ("lp",),
     policy: PolicyConfig = PLAIN,
     language: str = "en",
     overrides: Sequence[str] = (),
@@ -57,15 +58,19 @@ def judge(
     """Judge minimal pairs by one or more methods.
 
     pairs: good and bad sentences; or a table with the columns good and bad, and any others of eval.scores.files.ITEMS
-    (paradigm, pair_id, the fields of the prefix methods; without pair_id, it is the row's number). policy: by default
-    that of conf/base.yaml. language: of the templates. overrides: of the methods' values, as on the command line
-    ("method.pen_lp.alpha=0.6").
+    (paradigm, pair_id, the fields of the prefix methods; without pair_id, it is the row's number). methods: as in
+    conf/method/, or as papers write them ("LP", "MeanLP", "PLL"). policy: by default that of conf/base.yaml. language:
+    of the templates. overrides: of the methods' values, as on the command line ("method.pen_lp.alpha=0.6").
 
     Returns one row per method, pair and, where the method has them, template and trial: the columns of
     eval.scores.files.SCORES but the counts of words, after `method`; and `outcome`, 1 where good > bad, else 0. Raises
     ConfigError for methods that do not exist, or do not fit the model or the pairs.
     """
-    config = compose("eval", [f"method=[{','.join(methods)}]", *overrides])
+    chosen = [methods] if isinstance(methods, str) else methods
+    try:
+        config = compose("eval", [f"method=[{','.join(_methods(chosen, overrides))}]", *overrides])
+    except REFUSALS as error:
+        raise ConfigError(describe(error)) from error
     items = _items(pairs)
     uses = {name: MethodUse.of(name, values, scorer, language) for name, values in config.method.items()}
     read = [use for use in uses.values() if not use.voters]
@@ -103,6 +108,14 @@ def surprisals(
             raise InputError(f"texts: number {number}: has no words")
         read.append(Text.of(str(number), words, number))
     return text_surprisals(scorer, read, policy, window, step)
+
+
+def _methods(names: Sequence[str], overrides: Sequence[str]) -> list[str]:
+    """Return the names of methods as in conf/method/: papers use capitals and leave out underscores."""
+    if not names:
+        raise ConfigError("methods: name at least one, such as lp")
+    known = {name.replace("_", "").lower(): name for name in configurations("method", overrides)}
+    return [known.get(name.replace("_", "").replace("-", "").lower(), name) for name in names]
 
 
 def _words(text: str | Sequence[str]) -> list[str]:

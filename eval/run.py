@@ -115,9 +115,7 @@ def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None, 
     damaged model or score file, InputError for the benchmark's files, ConfigError for values that do not fit.
     """
     check_methods(config)
-    if not run.done:
-        status = run.read_manifest().get("status", "not started")
-        raise RunError(f"{run.path}: {status}; only a run that is done can be scored")
+    run.check_done()
     from train.loop.device import enough_memory
 
     trajectory: list[dict[str, Any]] = []

@@ -177,11 +177,11 @@ class Scorer(ABC):
 
 
 def length_batches(lengths: Ids, batch_tokens: int) -> Iterator[list[int]]:
-    """Yield indices of texts that have a token, by falling length: little padding, the largest batch first."""
-    order = np.argsort(-lengths, kind="stable")
-    order = order[: np.count_nonzero(lengths)]
-    start = 0
-    while start < len(order):
-        count = max(1, batch_tokens // int(lengths[order[start]]))
-        yield order[start : start + count].tolist()
-        start += count
+    """Yield indices of texts that have a token, those of one length together, by falling length.
+
+    So no text is padded, which some models let into its scores, and the largest batch comes first.
+    """
+    for length in np.unique(lengths[lengths > 0])[::-1].tolist():
+        texts, count = np.flatnonzero(lengths == length), max(1, batch_tokens // length)
+        for start in range(0, len(texts), count):
+            yield texts[start : start + count].tolist()

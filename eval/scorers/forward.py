@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import nn
@@ -18,11 +19,11 @@ def tolerance(dtype: torch.dtype) -> float:
     return PROBE_TOLERANCE.get(dtype, 0.1)
 
 
-def without_cache(module: nn.Module) -> dict[str, bool]:
-    """Return the argument that keeps a model from storing keys and values, if its `forward` takes it."""
+def accepted(module: nn.Module, **arguments: Any) -> dict[str, Any]:
+    """Return those of the arguments that the module's `forward` takes."""
     parameters = inspect.signature(module.forward).parameters
-    takes = "use_cache" in parameters or any(one.kind is one.VAR_KEYWORD for one in parameters.values())
-    return {"use_cache": False} if takes else {}
+    takes_any = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    return {name: value for name, value in arguments.items() if takes_any or name in parameters}
 
 
 @contextmanager

@@ -1,16 +1,20 @@
-"""Tokenizers of Hugging Face models: checks, begin symbols, and the settings that scores depend on."""
+"""Tokenizers of Hugging Face models: checks, begin symbols, words, and the settings that scores depend on."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from eval.benchmarks.cells import shown
 from eval.scorers.next_words.readings import Encoded
+from eval.scorers.trees import Ids
 from pairscale.errors import ConfigError, InputError
 from pairscale.files import sha256_json
 
@@ -28,6 +32,8 @@ PLAIN_SENTENCES = (
     "他是这个国家历史上最重要的人之一。",
     "我想喝一杯茶，吃一块蛋糕。",
 )
+CHINESE = re.compile("[\u3400-\u9fff]")
+UNSPACED = re.compile("[\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff]")  # Thai, Lao, Tibetan, Burmese, Khmer, kana
 # Parts of config.json that change no score: its origin, training, and further output.
 _NO_SCORE = ("_name_or_path", "_commit_hash", "architectures", "auto_map", "dtype", "id2label", "label2id",
              "output_attentions", "output_hidden_states", "problem_type", "return_dict", "task_specific_params",
@@ -151,3 +157,47 @@ def first_symbol(tokenizer: PreTrainedTokenizerFast) -> int:
         if index is not None:
             return int(index)
     raise ConfigError("policy.pll_shift=1: the tokenizer has no CLS or BOS to predict a sentence's first token from")
+
+
+def words_of_tokens(sentence: str, words: Sequence[int | None], spans: Sequence[tuple[int, int]]) -> Ids:
+    """Return the numbers (2, n) of the first and the last word that each token has a part of.
+
+    A word begins where it does for the tokenizer (`words`, the number of each token's word), at white space, which
+    belongs to the word after it, and at each Chinese character. Some tokenizers cut a text as a whole: then white space
+    alone tells. Raises ConfigError where nothing does, as for two tokens of a script that has no white space.
+    """
+    begins = np.zeros(len(sentence) + 1, dtype=bool)  # of each character: a word begins with it
+    for space in re.finditer(r"\s+", sentence):
+        begins[space.start()] = True
+    for character in CHINESE.finditer(sentence):
+        begins[[character.start(), character.end()]] = True
+    if not _cut_by_characters(sentence, words, spans):
+        for at in range(1, len(spans)):
+            start, end = spans[at]
+            begins[start] |= end > start and words[at] != words[at - 1]
+    starts = np.asarray([start for start, _ in spans], dtype=np.int64)
+    # A token's last character is not the white space behind it.
+    ends = np.asarray([max(start, start + len(sentence[start:end].rstrip()) - 1) for start, end in spans], np.int64)
+    number = np.cumsum(begins)
+    first, last = number[starts], number[ends]
+    for at in np.flatnonzero((first[1:] <= last[:-1]) & (starts[1:] > starts[:-1])).tolist():
+        if UNSPACED.search(sentence, spans[at][0], ends[at + 1] + 1):
+            raise ConfigError(
+                f"policy.pll=within_word_l2r: neither white space nor the tokenizer shows where the words of "
+                f"{shown(sentence)} end; give policy.pll=original"
+            )
+    return np.stack([first, last])
+
+
+def _cut_by_characters(sentence: str, words: Sequence[int | None], spans: Sequence[tuple[int, int]]) -> bool:
+    """Return True if each character is a word to the tokenizer, also those of a word of several letters."""
+    pairs = [at for at in range(len(spans) - 1) if _are_letters(sentence[spans[at][0] : spans[at + 1][1]])]
+    return (
+        bool(pairs)
+        and all(end - start <= 1 for start, end in spans)
+        and all(words[at] != words[at + 1] for at in pairs)
+    )
+
+
+def _are_letters(pair: str) -> bool:
+    return len(pair) == 2 and pair.isalpha() and not CHINESE.search(pair)

@@ -6,14 +6,14 @@ import hashlib
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
 from eval.benchmarks.cells import shown
 from eval.scorers.base import Execution, TextTooLong
-from eval.scorers.forward import forward_errors, tolerance
+from eval.scorers.forward import accepted, forward_errors, tolerance
 from eval.scorers.hf_tokenizers import check_tokenizer, tokenizer_digest, vocabulary_size
 from eval.scorers.next_words.answers import NextTokens, NextWordScorer, Read
 from eval.scorers.next_words.readings import Readings
@@ -21,10 +21,14 @@ from eval.scorers.next_words.whole_words import hub_words
 from eval.scorers.trees import Ids
 from pairscale.errors import ConfigError, InputError, RunError
 from train.loop.device import without_gradients
+from train.models.heads import has_plain_head, inputs_of_head, softmax_of
+from train.models.huggingface import most_positions
+from train.models.loss import all_logprobs
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
+LOGIT_BYTES = 1 << 30  # of the logits that are held at a time where the model makes them itself
 CPU_TOKENS = 2048  # more leave a CPU's cache between one layer's passes and the next, for a model as large as GPT-2
 
 
@@ -44,10 +48,9 @@ class HubScorer(NextWordScorer):
 
     word_level: bool = False
     sample_words: int | None = None
-    positions: int | None  # most tokens that the model reads; None: no limit
 
     def __init__(self, loaded: HubModel, execution: Execution):
-        """On a CPU a batch has 2,048 tokens at most, whatever `execution` says.
+        """On a CPU a batch has 2,048 tokens at most, whatever `execution` says, and fewer where all logits are held.
 
         Raises ConfigError for a tokenizer without character offsets, InputError for a tokenizer that is not the
         model's, RunError for weights that are not numbers.
@@ -63,14 +66,52 @@ class HubScorer(NextWordScorer):
         self.device = torch.device(execution.device)
         self.model = loaded.model.to(self.device).eval()  # type: ignore[arg-type]
         self.vocabulary = vocabulary_size(self.model)
-        on_cpu = self.device.type == "cpu"
-        self.batch_tokens = min(execution.batch_tokens, CPU_TOKENS) if on_cpu else execution.batch_tokens
+        self.positions = most_positions(self.model)
+        self.head = self._plain_head()  # weight and bias of the softmax; None: the model changes its logits afterwards
+        self.batch_tokens = execution.batch_tokens
+        if self.device.type == "cpu":
+            self.batch_tokens = min(self.batch_tokens, CPU_TOKENS)
+        if self.head is None:  # then all logits of a batch are held
+            self.batch_tokens = min(self.batch_tokens, max(1, LOGIT_BYTES // (4 * self.vocabulary)))
         self.progress = execution.progress
         self.repeatable = 0  # tokens of the longest text on which two passes were compared
+
+    def _arguments(self, tokens: Tensor, order: dict[str, Tensor]) -> dict[str, Any]:
+        """Return the arguments of a pass over texts (B, T) of equal length, all of whose tokens are seen.
+
+        Without a mask some models take the begin symbol for padding, where the two are one.
+        """
+        mask = torch.ones_like(tokens)
+        return {"input_ids": tokens, **accepted(self.model, attention_mask=mask, use_cache=False), **order}
 
     @abstractmethod
     def _pass(self, tokens: int) -> Tensor:
         """Return log-probabilities after reading a text of so many tokens, always the same one."""
+
+    def _plain_head(self) -> tuple[Tensor, Tensor] | None:
+        probe = torch.arange(2, 6, device=self.device)[None] % self.vocabulary
+        try:
+            with forward_errors(self.name, 4):
+                return softmax_of(self.model) if has_plain_head(self.model, probe) else None
+        except InputError:  # some read no text that is so short; their own logits are right in any case
+            return None
+
+    def _logits(self, tokens: Tensor, **order: Tensor) -> Tensor:
+        """Return logits (B, T, V), float32."""
+        logits: Tensor = self.model(**self._arguments(tokens, order)).logits
+        return logits.float()
+
+    def _hidden(self, tokens: Tensor, **order: Tensor) -> Tensor:
+        """Return the input (B, T, D) of a plain head, in its type: some models turn logits into float32 themselves."""
+        assert self.head is not None
+        return inputs_of_head(self.model, **self._arguments(tokens, order)).to(self.head[0].dtype)
+
+    def logprobs_at(self, tokens: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+        """Return ln p (R, V) in nats, float32, of every token at R places in texts (B, T) of equal length."""
+        with forward_errors(self.name, tokens.shape[1]):
+            if self.head is None:
+                return self._logits(tokens)[rows, columns].log_softmax(-1)
+            return all_logprobs(self._hidden(tokens)[rows, columns], *self.head)
 
     def check_repeatable(self, tokens: int) -> None:
         """Raise ConfigError if two passes over a text of so many tokens differ."""

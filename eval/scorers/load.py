@@ -18,8 +18,8 @@ def load_scorer(
 ) -> Scorer:
     """Return the scorer of a run folder, or of a Hugging Face causal model by hub name or local folder.
 
-    `batch_tokens`: most tokens that are read at a time. Raises RunError for a run without a model or with a damaged
-    one, and what eval.scorers.pretrained.load_pretrained raises.
+    `batch_tokens`: most tokens that are read at a time. Raises RunError for a run that is not done or has a damaged
+    model, and what eval.scorers.pretrained.load_pretrained raises.
     """
     execution = Execution(batch_tokens, device, progress)
     run = model if isinstance(model, RunFolder) else RunFolder(Path(model))
@@ -32,6 +32,7 @@ def load_scorer(
 
 def run_scorer(run: RunFolder, execution: Execution) -> Scorer:
     """Return the scorer of a run folder; raises as `load_scorer`."""
+    run.check_done()
     described = run.read_model_config()
     if "path" in described:
         from eval.scorers.pretrained import load_pretrained

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -12,17 +11,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from eval.config import PLAIN, PolicyConfig
 from eval.scorers.base import Execution, TextTooLong, TokenScores, length_batches
-from eval.scorers.forward import forward_errors, tolerance
-from eval.scorers.hf_tokenizers import PLAIN_SENTENCES, encoded, first_symbol, score_settings
+from eval.scorers.hf_tokenizers import PLAIN_SENTENCES, encoded, first_symbol, score_settings, words_of_tokens
 from eval.scorers.hub import HubModel, HubScorer
 from eval.scorers.next_words.answers import NextTokens
 from eval.scorers.next_words.readings import Question, Readings, hidden_words
-from eval.scorers.trees import Ids, padded
-from pairscale.errors import ConfigError, InputError
+from eval.scorers.trees import Ids
+from pairscale.errors import ConfigError
 from train.loop.device import without_gradients
 
 if TYPE_CHECKING:
@@ -49,9 +47,6 @@ class MaskedScorer(HubScorer):
         self.settings = score_settings(self.model, self.tokenizer)
         self.mask = int(loaded.tokenizer.mask_token_id)
         self.check_embedded("its mask", [self.mask])
-        self.positions = _positions(self.model)
-        self._at = torch.empty(0, dtype=torch.int64)  # (B,) the position of each text whose logits are needed
-        self.pads = self._ignores_padding()  # texts of several lengths may be read together
 
     def score(self, sentences: Sequence[str], policy: PolicyConfig = PLAIN) -> list[TokenScores]:
         """Return scores in the order of `sentences`; each different copy of them is read once."""
@@ -100,12 +95,12 @@ class MaskedScorer(HubScorer):
                     tokens.append(token)
         higher = []
         with without_gradients(self.device, False):
-            for start in range(0, len(copies), 16):
-                ids, positions = zip(*copies[start : start + 16], strict=True)
-                own, before = (self.logprobs_at(ids, [at - shift for at in positions]) for shift in (0, 1))
-                index = torch.arange(len(ids)), torch.tensor(tokens[start : start + 16])
+            for batch in length_batches(np.asarray([len(ids) for ids, _ in copies]), self.batch_tokens):
+                ids, positions = zip(*(copies[number] for number in batch), strict=True)
+                own, before = (self._copies(ids, [at - shift for at in positions]) for shift in (0, 1))
+                index = torch.arange(len(batch)), torch.tensor([tokens[number] for number in batch])
                 higher.append((before[index] - own[index]).double().cpu().numpy())
-        gain = np.concatenate(higher)
+        gain = np.concatenate(higher) if higher else np.empty(0)
         return int(gain.mean() > max(0.5, 4 * gain.std(ddof=1) / np.sqrt(len(gain)))) if len(gain) > 1 else 0
 
     def _scores(self, texts: list[_Hidden], policy: PolicyConfig) -> list[TokenScores]:
@@ -126,7 +121,7 @@ class MaskedScorer(HubScorer):
         with without_gradients(self.device, policy.precision == "bf16"):
             for batch in self.with_progress(batches, len(first), "masked copies"):
                 ids, positions = zip(*(texts[owner[i]].copy(place[i], self.mask) for i in first[batch]), strict=True)
-                lines = self.logprobs_at(ids, positions)
+                lines = self._copies(ids, positions)
                 tokens = np.concatenate([by_copy[ends[number] - sizes[number] : ends[number]] for number in batch])
                 rows = np.repeat(np.arange(len(batch)), sizes[batch])
                 index = (torch.from_numpy(part).to(self.device) for part in (rows, targets[tokens]))
@@ -139,34 +134,13 @@ class MaskedScorer(HubScorer):
             for tokens in [text.ids[text.scored]]
         ]
 
-    def logprobs_at(self, texts: Sequence[Ids], positions: Sequence[int]) -> Tensor:
-        """Return ln p (B, V) in nats, float32, of every token at one position of each text, its symbols included."""
-        if self.pads or len({len(ids) for ids in texts}) == 1:
-            return self._together(texts, positions)
-        lengths = np.asarray([len(ids) for ids in texts])
-        groups = [np.flatnonzero(lengths == length).tolist() for length in np.unique(lengths)]
-        parts = [self._together([texts[i] for i in group], [positions[i] for i in group]) for group in groups]
-        order = torch.tensor([index for group in groups for index in group], device=self.device)
-        return torch.cat(parts)[order.argsort()]
-
-    def _together(self, texts: Sequence[Ids], positions: Sequence[int]) -> Tensor:
-        lengths = torch.tensor([len(ids) for ids in texts])
-        pad = self.tokenizer.pad_token_id
-        tokens = torch.from_numpy(padded(texts, 0 if pad is None else pad)).to(self.device)
-        attended = (torch.arange(tokens.shape[1]) < lengths[:, None]).long().to(self.device)
-        self._at = torch.tensor(positions, device=self.device)
-        # Logits are needed at one position of each text: the others are left out just before the softmax weights.
-        head = self.model.get_output_embeddings()  # of some models' own code a weight, or none
-        hooked = head.register_forward_pre_hook(self._select) if isinstance(head, nn.Module) else nullcontext()
-        with hooked, forward_errors(self.name, tokens.shape[1]):
-            logits = self.model(input_ids=tokens, attention_mask=attended).logits
-        if logits.shape[1] > 1:  # of a head that does not call its softmax weights, or has none: nothing was left out
-            logits = logits[torch.arange(len(logits), device=self.device), self._at][:, None]
-        logprobs: Tensor = logits[:, 0].float().log_softmax(-1)
-        return logprobs
+    def _copies(self, texts: Sequence[Ids], positions: Sequence[int]) -> Tensor:
+        """Return ln p (B, V) of every token at one position of each text; texts have one length."""
+        tokens = torch.from_numpy(np.stack(texts)).to(self.device)
+        return self.logprobs_at(tokens, torch.arange(len(texts)), torch.tensor(positions))
 
     def _pass(self, tokens: int) -> Tensor:
-        return self._together([self._random_tokens(tokens)], [tokens // 2])
+        return self._copies([self._random_tokens(tokens)], [tokens // 2])
 
     def _next_tokens(self, questions: Sequence[Question], policy: PolicyConfig) -> tuple[NextTokens, Readings]:
         _check_alone(policy)
@@ -177,60 +151,20 @@ class MaskedScorer(HubScorer):
 
         def read(texts: list[Ids], positions: list[list[int]]) -> Tensor:
             texts = [np.concatenate([before, ids]).astype(np.int64) for ids in texts]
-            return self.logprobs_at(texts, [position + len(before) - shift for (position,) in positions])
+            return self._copies(texts, [position + len(before) - shift for (position,) in positions])
 
         return self._hub_tokens(read, hidden_words(questions, self.tokenizer, policy.pll or "within_word_l2r"))
-
-    def _ignores_padding(self) -> bool:
-        """Return True if a text has the same scores beside a longer one: some models mix in padding all the same.
-
-        The probe has real tokens, all different: texts of one token are alike to a model that pools over its tokens.
-        """
-        longest = min(40, self.positions or 40)
-        long = self._random_tokens(longest)
-        compared = False
-        with torch.inference_mode():
-            for tokens in (longest // 7, longest // 4, longest // 2):
-                short = self._random_tokens(tokens)
-                short[tokens // 2] = self.mask
-                try:
-                    alone = self._together([short], [tokens // 2])[0]
-                except InputError:
-                    continue  # some read no text that is so short
-                try:
-                    beside = self._together([short, long], [tokens // 2, 1])[0]
-                except InputError:
-                    return False
-                if not torch.allclose(alone, beside, rtol=0, atol=max(1e-3, tolerance(self.model.dtype))):
-                    return False
-                compared = True
-        return compared
 
     def _random_tokens(self, tokens: int) -> Ids:
         """Return ids (tokens,) that are no special tokens, always the same ones, all different if there are enough."""
         real = np.setdiff1d(np.arange(self.vocabulary), self.tokenizer.all_special_ids)
         return np.resize(np.random.default_rng(0).permutation(real), tokens).astype(np.int64)
 
-    def _select(self, head: nn.Module, arguments: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """Reduce the head's input (B, T, D) to (B, 1, D)."""
-        hidden, *others = arguments
-        return hidden[torch.arange(len(hidden), device=hidden.device), self._at][:, None], *others
-
 
 def _check_alone(policy: PolicyConfig) -> None:
     """Raise ConfigError for a policy with a context."""
     if policy.context != "none":
         raise ConfigError(f"policy.context={policy.context}: a masked model is scored on the sentence alone")
-
-
-def _positions(model: nn.Module) -> int | None:
-    """Return the most tokens that the model reads. RoBERTa's first position is the one after that of padding."""
-    limit: int | None = getattr(model.config, "max_position_embeddings", None)
-    for name, module in model.named_modules():
-        if limit is not None and name.endswith("position_embeddings"):
-            padding = getattr(module, "padding_idx", None)
-            return limit if padding is None else limit - padding - 1
-    return limit
 
 
 @dataclass(frozen=True)
@@ -245,22 +179,16 @@ class _Hidden:
 
     @classmethod
     def of(cls, tokenizer: PreTrainedTokenizerFast, sentence: str, pll: str, shift: int) -> _Hidden:
-        """Raises ConfigError where nothing stands before the sentence and its first token is predicted there."""
+        """Raises ConfigError where nothing stands before the sentence and its first token is predicted there.
+
+        Also for a sentence in whose words nothing shows where they end, if later tokens of a word are to be hidden.
+        """
         batch = tokenizer(sentence, return_offsets_mapping=True, return_special_tokens_mask=True)
         scored = np.flatnonzero(np.asarray(batch["special_tokens_mask"]) == 0)
         until = scored + 1
         if pll == "within_word_l2r":
-            # Some tokenizers know words by spaces, which Chinese does not have: there each character is a word.
-            starts = [start for start, _ in batch["offset_mapping"]]
-            keys = [
-                (word, start if "\u3400" <= sentence[start : start + 1] <= "\u9fff" else -1)
-                for word, start in zip(batch.word_ids(), starts, strict=True)
-            ]
-            ends = np.arange(1, len(keys) + 1)
-            for position in range(len(keys) - 2, -1, -1):
-                if keys[position] == keys[position + 1]:
-                    ends[position] = ends[position + 1]
-            until = ends[scored]
+            first, last = words_of_tokens(sentence, batch.word_ids(), batch["offset_mapping"])[:, scored]
+            until = until[np.searchsorted(first, last, side="right") - 1]
         spans = np.asarray(batch["offset_mapping"], dtype=np.int32).reshape(-1, 2)[scored]
         ids = np.asarray(batch["input_ids"], dtype=np.int64)
         if shift and len(scored) and scored[0] < shift:

@@ -44,6 +44,8 @@ def load_pretrained(config: PretrainedConfig, execution: Execution) -> HubScorer
     or in code that it brings; ConfigError for one of the other kind and for options that this machine cannot follow;
     RunError for weights that are no numbers.
     """
+    if config.revisions is not None:
+        raise ConfigError("model.revisions: only python -m eval reads several; give model.revision=NAME")
     if config.load_in_4bit and not torch.cuda.is_available():
         raise ConfigError("model.load_in_4bit=true: needs an NVIDIA GPU with CUDA, and there is none here")
     offline_without_network()
@@ -70,7 +72,8 @@ class _Source:
     @property
     def where(self) -> str:
         """For messages."""
-        return f"model.path={self.config.path}"
+        revision = f" model.revision={self.config.revision}" if self.config.revision else ""
+        return f"model.path={self.config.path}{revision}"
 
     def load(self, transformers: Any) -> HubModel:
         """Return the model with its tokenizer, read by the package `transformers`."""

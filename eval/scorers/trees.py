@@ -51,11 +51,13 @@ def forests(texts: Sequence[Ids], first: Ids, capacity: int, batch_tokens: int) 
 
     texts: of at least one token each, whose first is not scored; first (N,), at least 1: the tokens of text i from
     first[i] on are scored. A tree has up to `capacity` tokens, or one text that has more; with 0 each
-    text is a tree of its own. A batch has up to `batch_tokens`, padding included, or one tree that has more.
+    text is a tree of its own, in a batch with those of its length, so that no model reads padding. A batch has up to
+    `batch_tokens`, padding included, or one tree that has more.
     """
     batch: list[_Tree] = []
     for tree in _trees(texts, first, capacity) if capacity else _alone(texts, first):
-        if batch and (len(batch) + 1) * max(len(tree.tokens), *(len(one.tokens) for one in batch)) > batch_tokens:
+        full = (len(batch) + 1) * max(len(one.tokens) for one in [tree, *batch]) > batch_tokens
+        if batch and (full or (not capacity and len(tree.tokens) < len(batch[0].tokens))):
             yield _side_by_side(batch)
             batch = []
         batch.append(tree)
@@ -95,7 +97,7 @@ def _trees(texts: Sequence[Ids], first: Ids, capacity: int) -> Iterator[_Tree]:
 
 
 def _alone(texts: Sequence[Ids], first: Ids) -> Iterator[_Tree]:
-    """Yield a tree a text by falling length, so that a batch has little padding."""
+    """Yield a tree per text, by falling length."""
     for index in np.argsort([-len(text) for text in texts], kind="stable").tolist():
         yield _tree(texts, first, [index], [0])
 

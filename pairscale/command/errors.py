@@ -144,6 +144,7 @@ def configurations(group: str, overrides: Sequence[str] | None = None) -> list[s
 
 
 def _among(name: str, available: list[str]) -> str:
-    """Return the available names, and the one that may have been meant."""
-    close = difflib.get_close_matches(name, available, 1)
-    return f"{f'did you mean {close[0]}? ' if close else ''}available: {', '.join(available)}"
+    """Return the available names, and the one that may have been meant, whatever its capitals."""
+    lower = {one.lower(): one for one in available}
+    close = difflib.get_close_matches(name.lower(), lower, 1)
+    return f"{f'did you mean {lower[close[0]]}? ' if close else ''}available: {', '.join(available)}"

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hydra.core.hydra_config import HydraConfig
 
+from eval import load_scorer
 from eval.benchmarks.load import drawn_pairs, load_benchmark
 from eval.estimate import estimate_scoring
 from eval.pairs import loaded_benchmark
@@ -185,6 +186,14 @@ def test_an_unfinished_run_cannot_be_scored(configure):
     run = simulated_run(configure(), random_model(LSTM), done=False)
     with pytest.raises(RunError, match=r"unfinished; only a run that is done can be scored"):
         score_run(run, configure())
+
+
+def test_a_model_of_an_unfinished_run_is_not_loaded(configure):
+    run = simulated_run(configure(), random_model(LSTM))
+    assert len(load_scorer(run.path).score(["The cat sleeps ."])[0].logprobs)
+    run.update_manifest(status="unfinished")
+    with pytest.raises(RunError, match=r"unfinished; only a run that is done can be scored"):
+        load_scorer(run.path)
 
 
 def test_the_table_shows_accuracies_intervals_ties_and_published_numbers(configure):

@@ -91,3 +91,26 @@ def test_pairs_and_methods_that_cannot_be_judged_raise_errors(folder):
         judge(scorer, [("The cat", "The cats")], ["vote_p"])
     with pytest.raises(ConfigError, match=r"method=pll"):
         judge(scorer, [("The cat", "The cats")], ["pll"])
+
+
+def test_methods_have_the_names_of_papers_too(folder):
+    pairs = [("The cat sleeps", "The cats sleeps")]
+    rows = judge(load_scorer(folder), pairs, ["LP", "MeanLP", "pen-lp"])
+    expected = judge(load_scorer(folder), pairs, ["lp", "mean_lp", "pen_lp"])
+    pd.testing.assert_frame_equal(rows, expected)
+    pd.testing.assert_frame_equal(judge(load_scorer(folder), pairs, "LP"), expected[expected["method"] == "lp"])
+
+
+@pytest.mark.parametrize(
+    ("methods", "overrides", "message"),
+    [
+        (["lpp"], [], r"^method=lpp: no such method; did you mean lp\?"),
+        (["SLOR", "MeanPL"], [], r"^method=MeanPL: no such method; did you mean mean_lp\?"),
+        (["pen_lp"], ["method.pen_lp.alpa=1"], r"^method\.pen_lp\.alpa: no such key; did you mean alpha\?"),
+        ([], [], r"^methods: name at least one"),
+    ],
+)
+def test_unknown_methods_and_values_raise_one_line(folder, methods, overrides, message):
+    with pytest.raises(ConfigError, match=message) as error:
+        judge(load_scorer(folder), [("The cat sleeps", "The cats sleeps")], methods, overrides=overrides)
+    assert "\n" not in str(error.value)

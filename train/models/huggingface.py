@@ -13,6 +13,7 @@ from corpora.tokenizers import PAD, SPECIAL_TOKENS
 from pairscale.errors import ConfigError
 from pairscale.hub import import_transformers
 from train.models.base import LanguageModel, State
+from train.models.heads import has_plain_head, inputs_of_head, softmax_of
 from train.models.huggingface_config import HuggingFaceConfig
 
 if TYPE_CHECKING:
@@ -67,30 +68,17 @@ class HuggingFaceModel(LanguageModel):
     def _on_meta(self) -> bool:
         return any(weight.is_meta for weight in self.parameters())
 
-    @property
-    def _head(self) -> Any:
-        return self.network.get_output_embeddings()  # type: ignore[no-untyped-call]
-
     @cached_property
     def plain(self) -> bool:
-        """True if logits are the output layer's product as it is: seen where that product is replaced by large numbers.
-
-        Some networks scale their logits or cap them (Gemma 2), which small ones, as of new weights, would not show.
-        """
-        head = self._head
-        if type(head) is not nn.Linear:
-            return False
+        """True if logits are the output layer's product as it is."""
         if self._on_meta:
-            return True
-        tokens = self._few_tokens()
-        sent = torch.linspace(-100, 100, tokens.numel() * head.out_features, dtype=head.weight.dtype)
-        sent = sent.view(*tokens.shape, -1).to(tokens.device)
-        head.forward = lambda _: sent  # type: ignore[method-assign, assignment]
+            return type(self.network.get_output_embeddings()) is nn.Linear  # type: ignore[no-untyped-call]
+        was_training = self.training
+        self.eval()
         try:
-            logits = self._logits(tokens)
+            return has_plain_head(self.network, self._few_tokens())
         finally:
-            del head.forward  # the class's own again
-        return torch.equal(logits, sent)
+            self.train(was_training)
 
     def _sees_ahead(self) -> bool:
         """Return True if logits depend on tokens after their own."""
@@ -143,8 +131,7 @@ class HuggingFaceModel(LanguageModel):
     @property
     def softmax(self) -> tuple[Tensor, Tensor]:
         """Weights and bias of the output layer; zeros if it has no bias."""
-        weight, bias = self._head.weight, self._head.bias
-        return weight, weight.new_zeros(len(weight)) if bias is None else bias
+        return softmax_of(self.network)
 
     def initial_state(self, batch: int) -> State:
         """Return no state: each text is read from its beginning."""
@@ -157,19 +144,9 @@ class HuggingFaceModel(LanguageModel):
         """
         attended = self._attended(tokens) if causal is None else {"attention_mask": self._attention(tokens, causal)}
         if self.plain:
-            return self._inputs_of_head(tokens, attended), ()
+            return inputs_of_head(self.network, input_ids=tokens, **attended), ()
         logits: Tensor = self.network(input_ids=tokens, **attended).logits
         return logits, ()
-
-    def _inputs_of_head(self, tokens: Tensor, attended: dict[str, Tensor]) -> Tensor:
-        """Return the inputs (B, T, D) of the output layer: the logits of a pass that leaves its product out."""
-        head = self._head
-        head.forward = _same
-        try:
-            hidden: Tensor = self.network(input_ids=tokens, **attended).logits
-        finally:
-            del head.forward
-        return hidden
 
     def compile(self, *arguments: Any, **options: Any) -> None:
         """Compile the network alone: it is traced while its output layer is replaced."""
@@ -208,10 +185,6 @@ class HuggingFaceModel(LanguageModel):
             return super().all_logprobs(hidden)
         with torch.no_grad():
             return hidden.float().log_softmax(-1)
-
-
-def _same(hidden: Tensor) -> Tensor:
-    return hidden
 
 
 def _difference(pair: Tensor) -> Tensor:

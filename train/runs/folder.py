@@ -151,6 +151,12 @@ class RunFolder:
         """True if training ended and the model for scoring exists."""
         return self.read_manifest().get("status") == DONE
 
+    def check_done(self) -> None:
+        """Raise RunError for a run whose training has not ended, whatever model its folder has."""
+        if not self.done:
+            status = self.read_manifest().get("status", "not started")
+            raise RunError(f"{self.path}: {status}; only a run that is done can be scored")
+
     @property
     def in_use(self) -> bool:
         """True if a process is at work on the run, here or on another machine that shares the file system.

@@ -133,15 +133,17 @@ class Positioned(Protocol):
 
 
 def reading_batches(readings: Sequence[Positioned], batch_tokens: int, most_rows: int) -> Iterator[list[int]]:
-    """Yield indices of readings by falling length, with at most `most_rows` distributions at a time."""
+    """Yield indices of readings of one length, by falling length, with at most `most_rows` distributions at a time."""
     batch: list[int] = []
-    width = rows = 0
+    length = rows = 0
     for index in sorted(range(len(readings)), key=lambda index: -len(readings[index].ids)):
-        more = len(readings[index].positions)
-        if batch and ((len(batch) + 1) * width > batch_tokens or rows + more > most_rows):
+        reading = readings[index]
+        more = len(reading.positions)
+        full = (len(batch) + 1) * length > batch_tokens or rows + more > most_rows
+        if batch and (full or len(reading.ids) < length):
             yield batch
             batch, rows = [], 0
-        width = width if batch else len(readings[index].ids)
+        length = len(reading.ids)
         batch.append(index)
         rows += more
     if batch:

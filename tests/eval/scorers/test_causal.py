@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from transformers import GPT2Config, GPT2LMHeadModel
+from transformers import AutoConfig, AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel
 
 from pairscale.errors import ConfigError, InputError
 from tests.support.prompted_models import nats
@@ -51,9 +51,7 @@ def test_a_batch_on_a_cpu_has_about_2048_tokens(shared):
     assert scorer.reads_trees
     scorer.reads_trees = shared
     sizes = []
-    network.base_model.register_forward_pre_hook(
-        lambda _, __, named: sizes.append(named["input_ids"].numel()), with_kwargs=True
-    )
+    network.register_forward_pre_hook(lambda _, __, named: sizes.append(named["input_ids"].numel()), with_kwargs=True)
     scorer.score([f"{one}{other}{'a' * 20}" for one in "bcdefghijklmn" for other in "bcdefghijklmn"], policy())
     assert 1_500 < max(sizes) <= 2_048
 
@@ -88,6 +86,39 @@ def test_trees_are_read_in_half_precision_though_all_logits_share_an_offset(dtyp
     scorer = causal_scorer(network.to(dtype), byte_level(), 100)
     assert scorer.head is not None
     assert scorer.reads_trees
+
+
+def untied(vocabulary, **values):
+    """A model with an untied head whose padding, begin and end are one symbol: new weights, a zero row for it."""
+    sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2}
+    symbols = dict.fromkeys(("pad_token_id", "bos_token_id", "eos_token_id"), 0)
+    torch.manual_seed(1)
+    return AutoModelForCausalLM.from_config(AutoConfig.for_model(
+        **sizes | symbols | {"vocab_size": vocabulary, "num_key_value_heads": 2, "tie_word_embeddings": False} | values
+    )).eval()  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("tie", [True, False])
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"model_type": "granite", "logits_scaling": 8.0},
+        {"model_type": "cohere", "logit_scale": 0.1},
+        {"model_type": "gemma2", "final_logit_softcapping": 0.1, "head_dim": 16},
+        {"model_type": "llama"},
+    ],
+)
+def test_scales_and_caps_of_logits_are_kept_where_padding_is_the_begin_symbol(values, tie, dtype):
+    tokenizer = byte_level()
+    network = untied(len(tokenizer), tie_word_embeddings=tie, **values)
+    with torch.no_grad():
+        network.get_output_embeddings().weight[1:].mul_(50)  # so that the largest logits are far apart
+    scorer = causal_scorer(network.to(dtype), tokenizer, 5_000)
+    for sentence, scores in zip(SENTENCES, scorer.score(SENTENCES, policy()), strict=True):
+        expected = nats(network, [0], tokenizer(sentence, add_special_tokens=False)["input_ids"])
+        assert scores.logprobs == pytest.approx(expected, abs=1e-5 if dtype == torch.float32 else 0.15)
+    assert (scorer.head is None) == (values["model_type"] != "llama")
 
 
 def test_the_head_is_used_alone_only_if_it_gives_the_logits():

@@ -1,5 +1,6 @@
 """Loading of pretrained models and their revisions, and errors for those that cannot be loaded."""
 
+import dataclasses
 import json
 import shutil
 
@@ -11,6 +12,7 @@ from tokenizers import Regex
 from tokenizers.pre_tokenizers import Split
 from transformers import BertConfig, BertForMaskedLM, BertModel, XLMConfig, XLMWithLMHeadModel
 
+from eval.__main__ import score_pretrained
 from eval.config import PretrainedConfig
 from eval.scorers.base import Execution
 from eval.scorers.hf_tokenizers import check_tokenizer, encoded, score_settings
@@ -227,6 +229,27 @@ def test_revisions_by_name_or_pattern_are_sorted_by_step(checkpoints):
     assert len(digests) == 3
     torch.manual_seed(2)
     assert load_pretrained(configs[1], Execution(100)).digest == weights_digest(gpt2(len(byte_level())))
+
+
+def test_a_damaged_revision_is_named_and_the_others_are_scored(checkpoints, tmp_path, capsys):
+    weights = checkpoints / "checkpoint-2" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1])
+    config = compose("eval", [
+        "study=s", f"paths.runs={tmp_path / 'runs'}", "model=hf_causal", f"model.path={checkpoints}",
+        "model.revisions=['checkpoint-*']", "benchmark=toy", "benchmark.per_paradigm=2", "trainer.progress=false",
+    ])  # fmt: skip
+    with pytest.raises(RunError, match=r"gpt: 1 of 3 revisions could not be scored"):
+        score_pretrained(config)
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("not scored: ")]
+    assert "checkpoint-2" in line
+    scored = {path.parts[-4] for path in (tmp_path / "runs").rglob("lp.parquet")}
+    assert len(scored) == 2
+    assert not [name for name in scored if "checkpoint-2" in name]
+    alone = dataclasses.replace(config, model=dataclasses.replace(config.model, revisions=["checkpoint-2"]))
+    with pytest.raises(InputError, match=r"model\.revision=checkpoint-2: cannot be loaded"):
+        score_pretrained(alone)
+    with pytest.raises(ConfigError, match=r"model\.revisions: .* give model\.revision=NAME"):
+        load_pretrained(config.model, Execution(100))
 
 
 def test_the_step_is_parsed_from_names_of_revisions():
