@@ -9,12 +9,12 @@ from pairscale.errors import PairscaleError
 from tests.support.model_kinds import INEXACT, REFUSED, worst_difference
 
 CAUSAL = """
-    biogpt bloom codegen cohere cohere2 ctrl falcon gemma gemma2 gemma3_text glm gpt2 gpt_neo gpt_neox gptj granite llama
-    mamba minicpm3 mistral mixtral mpt olmo2 opt phi phi3 prophetnet qwen2 qwen3 roberta rwkv stablelm xglm xlnet
+    biogpt bloom codegen cohere cohere2 ctrl falcon gemma gemma2 gemma3_text glm gpt2 gpt_neo gpt_neox gptj granite
+    llama mamba minicpm3 mistral mixtral mpt olmo2 opt phi phi3 prophetnet qwen2 qwen3 roberta rwkv stablelm xglm xlnet
 """
 MASKED = """
-    albert bert big_bird convbert data2vec-text deberta deberta-v2 distilbert electra esm fnet funnel mobilebert modernbert
-    mpnet rembert roberta roformer xlm xlm-roberta
+    albert bert big_bird convbert data2vec-text deberta deberta-v2 distilbert electra esm fnet funnel mobilebert
+    modernbert mpnet rembert roberta roformer xlm xlm-roberta
 """
 KINDS = [("causal", kind) for kind in CAUSAL.split()] + [("masked", kind) for kind in MASKED.split()]
 
