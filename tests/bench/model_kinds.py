@@ -2,8 +2,8 @@
 
     python -m tests.bench.model_kinds TABLE.csv [KIND ...]
 
-Nats per token, over models of tests/support/model_kinds.py; tests/eval/scorers/test_model_kinds.py has the limit, and the
-kinds that are tried in every run of the tests.
+Nats per token, over models of tests/support/model_kinds.py. tests/eval/scorers/test_model_kinds.py has the limit, and
+the kinds that are tried in every run of the tests.
 """
 
 import sys
