@@ -37,6 +37,11 @@ def study_overrides(folder: Path) -> list[str]:
     return [f"paths.data={folder}", f"paths.runs={folder}/runs", "trainer.accelerator=cpu", "study=s"]
 
 
+def for_training(overrides: list[str]) -> list[str]:
+    """Return the overrides that `python -m train` uses, without those of scoring."""
+    return [override for override in overrides if not override.startswith(("benchmark", "method"))]
+
+
 def write_text(folder: Path) -> None:
     """Write text.txt: documents of ten sentences in which each word has few likely successors."""
     draw = random.Random(0)

@@ -14,12 +14,14 @@ from pairscale.errors import START_AGAIN, RunInUse
 from tests.support import ROOT
 from tests.support.commands import Command, run_command
 from tests.support.slurm_cluster import TOY, paths, wait_until
+from tests.support.small_runs import for_training
 from train.loop.preemption import SIGNALS
 from train.run import train_run
 from train.runs.folder import RunFolder
 from train.runs.provenance import git_state
 
-RUN = [*TOY, "seed=1", "model.embedding=16", "model.hidden=16", "recipe.budget.epochs=2", "trainer.progress=false"]
+RUN = [*for_training(TOY), "seed=1", "model.embedding=16", "model.hidden=16", "recipe.budget.epochs=2"]
+RUN += ["trainer.progress=false"]
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +43,8 @@ def start(store: Path, runs: Path, **environment: str) -> tuple[Command, RunFold
     held = ROOT / "tests" / "support" / "held_python.py"
     process = Command(held, runs / "hold", "-um", "train", *arguments, environment=values)
     folder = RunFolder.of(compose("train", arguments))
-    wait_until(lambda: bool(list(folder.path.glob("checkpoints/*.ckpt"))), "a checkpoint")
+    wait_until(lambda: bool(list(folder.path.glob("checkpoints/*.ckpt"))) or process.code is not None, "a checkpoint")
+    assert process.code is None, process.output()
     return process, folder
 
 

@@ -15,6 +15,7 @@ from tests.support import ROOT
 from tests.support.commands import Command, run_command
 from tests.support.offline_wandb import hide_account, offline_runs
 from tests.support.slurm_cluster import wait_until
+from tests.support.small_runs import for_training
 from train.run import train_run
 from train.runs.folder import RunFolder
 from train.trackers import tracker as trackers
@@ -238,11 +239,13 @@ def held(folder: Path, command: str) -> tuple[Command, RunFolder]:
     """Start a run with W&B that pauses at each step while folder/hold exists, and wait for its first points."""
     (folder / "hold").touch()
     arguments = [*overrides(folder, "wandb"), "recipe.checkpoint_every=2k"]
+    arguments = for_training(arguments) if command == "train" else arguments
     values = {"PYTHONPATH": str(ROOT), "HELD_PAUSE": "0.05"}
     script = ROOT / "tests" / "support" / "held_python.py"
     process = Command(script, folder / "hold", "-um", command, *arguments, environment=values)
     run = RunFolder.of(compose(command, arguments))
     wait_until(lambda: bool(run.checkpoints) or process.code is not None, "a checkpoint")
+    assert process.code is None, process.output()
     return process, run
 
 
@@ -256,6 +259,7 @@ def test_a_stopped_command_that_has_lost_w_and_b_is_started_again(tmp_path):
     assert done.returncode == START_AGAIN, done.stderr
     assert "Traceback" not in done.stderr
     assert run.read_manifest()["status"] == "unfinished"
-    run_command("train", *overrides(tmp_path / "tracked", "wandb"), "recipe.checkpoint_every=2k").check_returncode()
+    arguments = for_training(overrides(tmp_path / "tracked", "wandb"))
+    run_command("train", *arguments, "recipe.checkpoint_every=2k").check_returncode()
     alone = train_run(compose("train", [*overrides(tmp_path / "alone", "csv"), "recipe.checkpoint_every=2k"]))
     assert_same_run(run, alone)

@@ -28,7 +28,7 @@ from tests.support.diagnostics import write_files
 from tests.support.killed import train_and_kill
 from tests.support.offline_wandb import hide_account, offline_runs, tracked_job
 from tests.support.random_models import LSTM, random_model, simulated_run
-from tests.support.small_runs import study_overrides
+from tests.support.small_runs import for_training, study_overrides
 from tests.support.suites import write_suites
 from train.run import track_points, train_run
 from train.runs.folder import RunFolder
@@ -338,7 +338,7 @@ def test_a_server_that_refuses_counts_as_answering(tmp_path):
 
 @pytest.mark.slow
 def test_online_tracking_without_a_key_is_a_message_of_one_line(tmp_path):
-    done = run_command("train", *overrides(tmp_path, "logger.mode=online"))
+    done = run_command("train", *for_training(overrides(tmp_path, "logger.mode=online")))
     assert done.returncode == 2, done.stderr
     lines = [line for line in done.stderr.splitlines() if line.startswith("pairscale train: ")]
     assert len(lines) == 1
