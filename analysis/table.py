@@ -64,7 +64,8 @@ def runs(*studies: str, folder: str | Path = "runs") -> pd.DataFrame:
         ConfigError: without the name of a study.
         RunError: for a study without a folder, or a run with damaged files.
     """
-    return pd.DataFrame([run.row for run in _finished(studies, folder)], columns=list(RUN_COLUMNS))
+    table = pd.DataFrame([run.row for run in _finished(studies, folder)], columns=list(RUN_COLUMNS))
+    return _counted(table, "words_seen", "tokens", "parameters")
 
 
 def accuracies(
@@ -106,7 +107,7 @@ def accuracies(
         table["accuracy"] = table["correct"] / table["pairs"]
         table["phenomenon"] = table["paradigm"].map(file.items.groupby("paradigm")["phenomenon"].first())
         tables.append(file.with_origin(table))
-    return _joined(tables, ACCURACY_COLUMNS).astype({"pairs": "int64"})
+    return _counted(_joined(tables, ACCURACY_COLUMNS), "pairs")
 
 
 def pairs(
@@ -134,7 +135,7 @@ def pairs(
         table = scores.merge(file.items[[*_KEY, "phenomenon", "good", "bad"]], on=_KEY, validate="many_to_one")
         table["correct"] = table["good_score"] > table["bad_score"]
         tables.append(file.with_origin(table))
-    return _joined(tables, PAIR_COLUMNS)
+    return _counted(_joined(tables, PAIR_COLUMNS))
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,7 @@ class _ScoreFile:
         return table
 
     def with_origin(self, table: pd.DataFrame) -> pd.DataFrame:
-        origin = {name: self.run.row[name] for name in _OF_RUN}
+        origin = {name: self.run.row.get(name) for name in _OF_RUN}
         return table.assign(**origin, benchmark=self.path.parent.name, method=self.path.stem)
 
 
@@ -226,7 +227,9 @@ def _curves(found: dict[tuple[str, str], tuple[dict[str, Any], int | None]]) -> 
         loaded = ("path", "dtype", "begin", "load_in_4bit", *(() if tokens else ("revision",)))
         model = {name: config["model"].get(name) for name in loaded} | {"name": _model_name(config)}
         others[run] = {"model": model, "sample": {"size": "1"}}  # `labels` reads a size
-    names = labels(trained)[0] | labels(others)[0]
+    names, pretrained = labels(trained)[0], labels(others)[0]
+    taken = set(names.values())
+    names |= {run: f"{name}, pretrained" if name in taken else name for run, name in pretrained.items()}
     return {key: names["/".join(key)] for key in found}
 
 
@@ -248,6 +251,11 @@ def _score_files(
                 yield from (_ScoreFile(run, path, known[digest]) for path in files)
 
 
+def _counted(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    """Return a table whose counts are whole numbers, some of which may be missing."""
+    return table.astype(dict.fromkeys(("sample_words", "seed", *columns), "Int64"))
+
+
 def _joined(tables: list[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:
     empty = pd.DataFrame(columns=list(columns))
     return pd.concat(tables, ignore_index=True)[list(columns)] if tables else empty
@@ -264,6 +272,8 @@ def run(config: AnalysisConfig) -> None:
     check_choice("what", config.what, TABLES)
     if config.study is None or config.output is None:
         raise ConfigError("Give study=NAME and output=FILE, a name that ends in .csv or .parquet.")
+    if config.what != "accuracies" and config.ties != "wrong":
+        raise ConfigError(f"ties={config.ties}: only what=accuracies counts ties; leave it out.")
     path = Path(config.output)
     if path.suffix not in (".csv", ".parquet"):
         raise ConfigError(f"output={config.output}: the name must end in .csv or .parquet.")

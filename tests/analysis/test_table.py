@@ -123,6 +123,19 @@ def test_models_that_come_trained_have_a_row(own):
     row = table.loc["txl_tiny-english-unigram-1M-s1"]
     assert (row["model"], row["curve"]) == ("bert", "bert")
     assert row[["sample_words", "words_seen", "seed"]].isna().all()
+    assert (table["seed"].dropna() == [1, 2, 1, 2, 1, 2, 2]).all()
+    assert table["seed"].dtype == "Int64"
+    for rows in (accuracies("simulated", folder=own), pairs("simulated", folder=own)):
+        of_model = rows[rows["run"] == row.name]
+        assert set(of_model["curve"]) == {"bert"}
+        assert of_model["seed"].isna().all()
+        assert len(of_model) * 8 == len(rows)
+
+
+def test_a_model_that_comes_trained_never_shares_a_curve_with_one_trained_here(own):
+    as_hub_model(_folder(own, "txl_tiny-english-unigram-1M-s1"), path="models/lstm_tiny")
+    curves = runs("simulated", folder=own).set_index("run")["curve"]
+    assert curves["txl_tiny-english-unigram-1M-s1"] != curves["lstm_tiny-english-unigram-1M-s1"]
 
 
 def test_checkpoints_of_one_training_are_one_curve(own):
@@ -132,6 +145,7 @@ def test_checkpoints_of_one_training_are_one_curve(own):
     assert list(table["tokens"].fillna(0)) == [1000, 2000, 3000, 0]
     assert table["curve"].iloc[:3].nunique() == 1
     assert table["curve"].iloc[3] != table["curve"].iloc[0]
+    assert len(accuracies("simulated", folder=own)) == 8 * 6
 
 
 def test_unfinished_runs_are_left_out_and_several_studies_joined(own):
@@ -152,10 +166,11 @@ def test_bad_requests_are_refused(folder):
     assert accuracies("simulated", benchmark="climp", folder=folder).empty
 
 
-def test_the_examples_of_the_guide_run(tmp_path):
-    SimulatedStudy(name="mine", sizes=("125k",), pairs=2).write(tmp_path)
+def test_the_examples_of_the_guide_run(tmp_path, monkeypatch):
+    SimulatedStudy(name="mine", sizes=("125k",), pairs=2).write(tmp_path / "runs")
+    monkeypatch.chdir(tmp_path)
     page = ROOT / "docs" / "guides" / "table.md"
-    results = doctest.testfile(str(page), module_relative=False, globs={"folder": tmp_path}, encoding="utf-8")
+    results = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
     assert results.attempted
     assert not results.failed
 
