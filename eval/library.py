@@ -30,6 +30,8 @@ The words of texts have surprisals (bits), and entropies and ranks of what the m
 True
 """
 
+import difflib
+import re
 from collections.abc import Iterable, Sequence
 
 import pandas as pd
@@ -111,11 +113,20 @@ def surprisals(
 
 
 def _methods(names: Sequence[str], overrides: Sequence[str]) -> list[str]:
-    """Return the names of methods as in conf/method/: papers use capitals and leave out underscores."""
-    if not names:
+    """Return the names of methods as in conf/method/: papers use capitals, hyphens and blanks.
+
+    Raises ConfigError for none, or for an unknown one, with the nearest name.
+    """
+    known = {name.replace("_", ""): name for name in configurations("method", overrides)}
+    wanted = {name: re.sub(r"[\W_]", "", name).lower() for name in names}
+    if not any(wanted.values()):
         raise ConfigError("methods: name at least one, such as lp")
-    known = {name.replace("_", "").lower(): name for name in configurations("method", overrides)}
-    return [known.get(name.replace("_", "").replace("-", "").lower(), name) for name in names]
+    for name, plain in wanted.items():
+        if plain not in known:
+            near = difflib.get_close_matches(plain, known, n=1)
+            hint = f"did you mean {known[near[0]]}?" if near else f"there are {', '.join(sorted(known.values()))}"
+            raise ConfigError(f"method={name}: there is no such method; {hint}")
+    return [known[plain] for plain in wanted.values()]
 
 
 def _words(text: str | Sequence[str]) -> list[str]:

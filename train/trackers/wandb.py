@@ -44,10 +44,12 @@ class WandbTracker(Tracker):
     def __init__(self, logger: LoggerConfig, job: Job):
         """Open the run.
 
-        Raises RunError if W&B refuses a value or a key, and with logger.mode=online if it cannot be reached.
+        Raises RunError if W&B refuses a value or a key, or if it cannot be reached when a job with logger.mode=online
+        begins.
         """
         super().__init__(logger, job)
         job.folder.mkdir(parents=True, exist_ok=True)
+        begins = not (job.folder / "wandb").exists()  # a run that is resumed does not end for want of a network
         with contextlib.ExitStack() as stack:
             stack.enter_context(_environment(job))
             import wandb
@@ -70,8 +72,10 @@ class WandbTracker(Tracker):
                 )
             except Exception as error:
                 _leave_dead_service()
-                refused = isinstance(error, (wandb.errors.UsageError, wandb.errors.AuthenticationError, ValueError))
-                if not refused and not (logger.mode == "online" and isinstance(error, wandb.errors.CommError)):
+                refusals = (wandb.errors.UsageError, wandb.errors.AuthenticationError)
+                refused = isinstance(error, refusals) or type(error) is ValueError  # subclasses are garbled answers
+                unreachable = logger.mode == "online" and begins and isinstance(error, wandb.errors.CommError)
+                if not refused and not unreachable:
                     raise  # W&B is lost, which stops no run
                 reason = " ".join(str(error).split()) or type(error).__name__
                 raise RunError(f"logger=wandb: {reason}; logger.mode=offline tracks without a network") from None

@@ -1,16 +1,19 @@
 """Trackers that fail: the job goes on with the same numbers and exit code, and the first error is reported once."""
 
 import errno
+import json
 import os
 import signal
+from contextlib import nullcontext
 from pathlib import Path
 
 import pandas as pd
 import pytest
+import wandb
 
 from eval.run import score_run
 from pairscale.command.compose import compose
-from pairscale.errors import START_AGAIN, ConfigError
+from pairscale.errors import START_AGAIN, ConfigError, RunError
 from tests.support import ROOT
 from tests.support.commands import Command, run_command
 from tests.support.offline_wandb import hide_account, offline_runs
@@ -110,6 +113,30 @@ def test_the_traceback_is_printed_where_it_cannot_be_written(failing, tmp_path, 
     use(tmp_path)
     printed = capsys.readouterr().err
     assert printed.count("tracking has ended") == printed.count("Traceback") == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "begun", "stops"),
+    [
+        (json.JSONDecodeError("Expecting value", "<html>", 0), False, False),  # a proxy's page
+        (wandb.errors.CommError("no network"), False, True),
+        (wandb.errors.CommError("no network"), True, False),
+        (wandb.errors.UsageError("no such entity"), True, True),
+    ],
+)
+def test_only_a_refusal_or_a_new_run_that_must_be_online_stops_a_run(monkeypatch, tmp_path, error, begun, stops):
+    def refuse(**_):
+        raise error
+
+    monkeypatch.setattr(wandb, "init", refuse)
+    if begun:
+        (tmp_path / "wandb").mkdir()
+    job = Job("train", "a-run", "s", tmp_path, {})
+    logger = compose("train", [*overrides(tmp_path, "wandb"), "logger.mode=online"]).logger
+    done = []
+    with pytest.raises(RunError) if stops else nullcontext(), tracked(logger, job):
+        done.append(1)
+    assert bool(done) is not stops
 
 
 def overrides(folder, logger):
