@@ -11,7 +11,7 @@ from corpora.ablation.config import REPLACE, AblateConfig
 from corpora.annotate.config import ParserConfig
 from corpora.constructions.config import FilterConfig
 from corpora.find.config import FindConfig
-from pairscale.command.schemas import ADDED_LATER, NOT_IN_DIGEST, Texts, store_schemas
+from pairscale.command.schemas import ADDED_LATER, NOT_IN_DIGEST, Size, Texts, store_schemas
 from pairscale.errors import ConfigError, NoCorpus, check_between, check_choice, check_name, check_seed
 from pairscale.sizes import format_size, parse_size
 
@@ -165,7 +165,7 @@ class GulordavaCorpusConfig(CorpusConfig):
 class SampleConfig:
     """A random part of the train split, drawn without replacement and cut to exactly `size`."""
 
-    size: str = MISSING  # "125k", "1/8M", ... in units of `count`
+    size: Size = MISSING  # "125k", "1/8M", ... in units of `count`
     count: str = MISSING  # unit of `size`: COUNTS
     unit: str = MISSING  # unit of drawing: UNITS
     nested: bool = MISSING  # small samples are prefixes of larger ones of the same seed

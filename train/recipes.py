@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from omegaconf import MISSING
 
-from pairscale.command.schemas import ADDED_LATER, NOT_IN_DIGEST, store_schemas
+from pairscale.command.schemas import ADDED_LATER, NOT_IN_DIGEST, Size, store_schemas
 from pairscale.errors import ConfigError, check_above, check_between, check_choice, check_seed
 from pairscale.sizes import parse_size
 from train.models.config import MAX_WIDTH
@@ -30,8 +30,8 @@ class BudgetConfig:
     """How long to train: either epochs or words, and with epochs the fewest words."""
 
     epochs: float | None = None  # passes over the sample
-    words: str | None = None  # words seen, "2M"; with repeats
-    min_words: str | None = field(default=None, metadata=ADDED_LATER)  # with epochs: more of them over small samples
+    words: Size | None = None  # words seen, "2M"; with repeats
+    min_words: Size | None = field(default=None, metadata=ADDED_LATER)  # with epochs: more of them over small samples
 
     def __post_init__(self) -> None:
         if (self.epochs is None) == (self.words is None):
@@ -74,9 +74,9 @@ class RecipeConfig:
     lr: float = MISSING  # learning rate at its highest
     clip: float = MISSING  # L2 norm of the whole gradient
     export: str = MISSING  # weights for scoring: "best" or "last"
-    validate_every: str | None = None  # words seen between validations; null: at the end of an epoch
+    validate_every: Size | None = None  # words seen between validations; null: at the end of an epoch
     validation_words: int = MISSING  # words of the validation split, at most, that a validation reads
-    checkpoint_every: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # words seen; null: with validation
+    checkpoint_every: Size | None = field(default=None, metadata=NOT_IN_DIGEST)  # words seen; null: with validation
     # columns: of one stream, read with carried state; or blocks, each read from its beginning (train/loop/blocks.py).
     packing: str = field(default=COLUMNS, metadata=ADDED_LATER)
     accumulate: int = field(default=1, metadata=ADDED_LATER)  # parts of a step's blocks that are read one after another

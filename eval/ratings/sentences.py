@@ -42,7 +42,7 @@ class Ratings:
         return f"every rating is {values[0]:g}, so nothing can correlate with them"
 
     def check(self) -> None:
-        """Raise InputError for sentences that no measure of agreement is of."""
+        """Raise InputError for sentences from which no measure of agreement can be computed."""
         if len(self.rows) < 3:
             raise InputError(f"benchmark={self.name}: {len(self.rows)} sentences; agreement needs three or more")
         if self.rows["label"].nunique() < 2 and (self.constant or self.rows["rating"].isna().any()):

@@ -23,7 +23,7 @@ from pairscale.command.errors import FOLDER, outcome
 from pairscale.command.help import asks_for_help, show_help
 from pairscale.command.line import is_dry_sweep, is_sweep, overrides_of, words_for_hydra
 from pairscale.command.rooms import register, runs
-from pairscale.command.used import check_used
+from pairscale.command.used import CHECKED, check_used
 from pairscale.console import replace_unprintable
 from pairscale.errors import PairscaleError
 from pairscale.live import close_views
@@ -78,11 +78,16 @@ class _Session:
     reported: set[str] = field(default_factory=set)
 
     def start(self, words: list[str]) -> None:
-        """Run what the words of a command line ask for: one configuration, or each of a sweep."""
+        """Run what the words of a command line ask for: one configuration, or each of a sweep.
+
+        Raises ConfigError for a word that the command does not use: not later, when an experiment's own axes, which may
+        be for other commands, look like words.
+        """
         overrides = overrides_of(words)
+        if CHECKED not in os.environ:
+            check_used(self.command, overrides)
         self.only_plans = is_dry_sweep(words)
         if self.only_plans:
-            check_used(self.command, overrides)
             for _, node, config in runs().points(self.command, overrides):
                 HydraConfig.instance().set_config(node)
                 self.attempt(partial(copy.copy, config))
@@ -93,21 +98,14 @@ class _Session:
             if refused and not points:
                 self.report_all(refused)
                 return
-            check_used(self.command, overrides)
             # A refused run beside others reports itself.
             runs().record_points(points, self.command, f"python -m {self.command} -m {shlex.join(overrides)}")
 
         @hydra.main(version_base="1.3", config_path=str(FOLDER), config_name=self.command)
         def task(node: DictConfig) -> tuple[str, int] | None:
-            return self.attempt(partial(self.configured, node))
+            return self.attempt(partial(to_config, node))
 
         task()
-
-    def configured(self, node: DictConfig) -> Any:
-        """Return the configuration of a composed node. Raises ConfigError for values that nothing uses, too."""
-        config = to_config(node)
-        check_used(self.command, HydraConfig.get().overrides.task)
-        return config
 
     def attempt(self, config: Callable[[], Any]) -> tuple[str, int] | None:
         """Run one configuration; report an error, and return it, instead of raising it, except in a job of its own."""

@@ -8,6 +8,7 @@ NOT_IN_DIGEST = {"digest": False}  # a field that cannot change a number: left o
 # A field that is newer than the first runs: left out of the digest at its default, so that older runs keep their ids.
 ADDED_LATER = {"added": True}
 Texts = Annotated[Any, "texts"]  # the type of a field that takes a text or a list of texts: OmegaConf has no such type
+Size = Annotated[str, "size"]  # the type of a field for pairscale.sizes.parse_size: 1e6 and 1_000 are read as numbers
 
 
 def store_schemas(group: str | None, **schemas: type) -> None:

@@ -25,6 +25,7 @@ _PART = re.compile(r"""'[^']*'|"[^"]*"|[][(),]|[^][(),'"]+""")  # quoted text, w
 _SWEPT = "hydra.sweeper.params."
 _WHOLE = re.compile(r"0|-?[1-9][0-9]*")
 _EXPONENT = re.compile(r"[-+]?[0-9][0-9_]*e[-+]?[0-9]+", re.IGNORECASE)  # to YAML a text, to OmegaConf a number
+_TRUTH = ("true", "false", "yes", "no", "on", "off")
 _PACKAGE = re.compile(r"\s*# @package +(\S+)")
 
 
@@ -84,31 +85,50 @@ def _texts(schema: Any, prefix: str) -> Iterator[str]:
 
 
 def check_files(hydra: DictConfig | HydraConf, folders: list[Path]) -> None:
-    """Raise ConfigError for a chosen file of `folders` in which a text key has a number that YAML changes."""
+    """Raise ConfigError for a file in which a text key has a number that YAML changes.
+
+    The files are the chosen ones of `folders`, and those that they name without a group in `defaults`: Hydra does not
+    count these among the choices.
+    """
     chosen = {("", str(hydra.job.config_name))}
     for group, options in hydra.runtime.choices.items():
         chosen |= {(group, option) for option in (options if isinstance(options, (list, tuple)) else [options])}
-    for folder in folders:
-        for group, option in sorted((group.partition("@")[0], str(option)) for group, option in chosen):
-            path = folder / group / f"{option}.yaml"
+    waiting = sorted((group.partition("@")[0], str(option)) for group, option in chosen)
+    for group, option in waiting:  # which grows
+        for path in (folder / group / f"{option}.yaml" for folder in folders):
             if path.is_file():
-                _check_file(path, group, path.stat().st_mtime_ns)
+                named = _check_file(path, group, path.stat().st_mtime_ns)
+                waiting += [one for one in named if one not in waiting]
 
 
 @lru_cache(maxsize=1024)
-def _check_file(path: Path, group: str, time: int) -> None:
+def _check_file(path: Path, group: str, time: int) -> list[tuple[str, str]]:
+    """Return group and name of the files that a file has by name alone in its `defaults`. Raises as `check_files`."""
     text = path.read_text(encoding="utf-8")
     package = match[1] if (match := _PACKAGE.match(text)) else "_group_"
     prefix = {"_global_": "", "_group_": group.replace("/", ".")}.get(package, package)
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast
-    changed = list(_changed(yaml.compose(text, loader), [prefix] if prefix else []))
+    root = yaml.compose(text, loader)
+    changed = list(_changed(root, [prefix] if prefix else []))
     keys = text_keys() if changed else set()
     for places, typed, quoted in changed:
         if (key := ".".join(places).removeprefix(_SWEPT)) in keys:
             raise ConfigError(
-                f"{path}: {key}: {typed} is not text in YAML, but a number or a truth value, and would be changed; "
-                f"write it in quotes: {places[-1]}: {quoted}"
+                f"{path}: {key}: {typed} is read as {'a truth value' if typed.lower() in _TRUTH else 'a number'}, and "
+                f"would be changed; to keep it as text, write it in quotes: {places[-1]}: {quoted}"
             )
+    return list(_named(root, group))
+
+
+def _named(root: Any, group: str) -> Iterator[tuple[str, str]]:
+    """Yield group and name of each plain text in `defaults`, which is relative to `group` unless it begins with /."""
+    for key, value in root.value if isinstance(root, yaml.MappingNode) else ():
+        if key.value == "defaults" and isinstance(value, yaml.SequenceNode):
+            for entry in value.value:
+                if isinstance(entry, yaml.ScalarNode):
+                    name = entry.value.partition("@")[0].removesuffix(".yaml")
+                    within, _, option = (name if name.startswith("/") else f"{group}/{name}").strip("/").rpartition("/")
+                    yield within, option
 
 
 def _changed(node: Any, places: list[str]) -> Iterator[tuple[list[str], str, str]]:
@@ -120,9 +140,9 @@ def _changed(node: Any, places: list[str]) -> Iterator[tuple[list[str], str, str
         for value in node.value:
             yield from _changed(value, places)
     elif isinstance(node, yaml.ScalarNode) and ".".join(places).startswith(_SWEPT):  # Hydra reads it as an override
-        quoted = "".join(map(_quoted, _PART.findall(node.value)))
-        if quoted != node.value:
-            yield places, node.value, f'"{quoted}"'
+        parts = _PART.findall(node.value)
+        if changed := [part.strip() for part in parts if _quoted(part) != part]:
+            yield places, changed[0], f'"{"".join(map(_quoted, parts))}"'
     elif isinstance(node, yaml.ScalarNode) and node.style in (None, "") and _is_changed(node.value, node.tag):
         yield places, node.value, f"'{node.value}'"
 

@@ -2,7 +2,7 @@
 
 All commands have one configuration (conf/base.yaml), and experiments' files have values for several of them: only what
 is typed is checked. Folders, the study, its seed and `trainer`, the machine, are for any command, so that a script can
-give them to all.
+give them to all. Once each command has a schema with no other keys than its own, the schemas will replace this table.
 """
 
 import re
@@ -13,11 +13,14 @@ from pairscale.errors import ConfigError
 
 _RUNS = ("train", "eval", "plan")  # a plan is one of runs: its grid has any of their values
 _TEXTS = ("corpora", "annotate", "find", "overlap", *_RUNS)
-_WRITING = ("generate_text",)
-_PLANNING = ("plan",)
 
-# Key, or group, -> the commands that use it. "key." is of all keys in it, for those that use only the choice of a file,
-# or a part. Keys that are not here are for all commands.
+# Environment variable of a process whose words include a point of a grid. The sweep that started it has checked what
+# was typed, and an axis of an experiment may be one that this command does not use.
+CHECKED = "PAIRSCALE_CHECKED"
+
+# Key, or group, -> the commands that use it, the most usual first. An entry "key." stands for every key below `key`; it
+# is there if other commands use those keys than use `key` itself, the choice of a file. Keys without an entry are for
+# all commands.
 _USED: dict[str, tuple[str, ...]] = {
     "corpus": _TEXTS,
     "corpus.path": (*_TEXTS, "analysis", "status"),  # which an experiment may leave open
@@ -30,11 +33,11 @@ _USED: dict[str, tuple[str, ...]] = {
     "find": ("find",),
     "parser": ("annotate",),
     "processes": ("annotate",),
-    "model": ("import_checkpoint", "surprisal", *_WRITING, *_RUNS),
+    "model": (*_RUNS, "import_checkpoint", "surprisal", "generate_text"),
     "recipe": _RUNS,
     "precision": _RUNS,
     "logger": ("train", "eval", "analysis"),
-    "dry_run": ("corpora", "annotate", "import_checkpoint", "train", "eval", "generate"),
+    "dry_run": ("train", "eval", "corpora", "annotate", "import_checkpoint", "generate"),
     "dry_run_words_per_s": ("train", "eval"),
     "verbose": ("train", "eval"),
     "benchmark": ("eval", "generate", "overlap", "questionnaire", "plan", "analysis"),
@@ -52,16 +55,16 @@ _USED: dict[str, tuple[str, ...]] = {
     "people": ("questionnaire", "analysis"),
     "text": ("surprisal",),
     "surprisal": ("surprisal",),
-    "run": ("export", "overlap", "surprisal", *_WRITING),
+    "run": ("export", "overlap", "surprisal", "generate_text"),
     "format": ("export", "analysis"),
     **dict.fromkeys(("push", "licence"), ("export",)),
     "output": ("export", "table"),
     "what": ("table",),
-    **dict.fromkeys(("prompt", "length", "count", "temperature", "top_k", "top_p"), _WRITING),
+    **dict.fromkeys(("prompt", "length", "count", "temperature", "top_k", "top_p"), ("generate_text",)),
     **dict.fromkeys(("source", "project", "path", "columns", "results", "published"), ("analysis",)),
     "analysis": ("analysis", "plan", "reading"),
     **dict.fromkeys(("times", "reading"), ("reading",)),
-    **dict.fromkeys(("effect", "power", "goal", "pilot", "spread", "rate", "plan"), _PLANNING),
+    **dict.fromkeys(("effect", "power", "goal", "pilot", "spread", "rate", "plan"), ("plan",)),
     **dict.fromkeys(("remove", "yes"), ("status",)),
 }
 
@@ -72,9 +75,17 @@ def check_used(command: str, overrides: Sequence[str]) -> None:
         key = re.split(r"[=@]", override.lstrip("+~"))[0]
         using = _commands_using(key)
         if using is not None and command not in using:
-            others = [f"python -m {COMMANDS[one][0]}" for one in using]
-            does = f"{', '.join(others[:-1])} and {others[-1]} do" if others[1:] else f"{others[0]} does"
-            raise ConfigError(f"{override}: python -m {COMMANDS[command][0]} does not use {key}; {does}")
+            raise ConfigError(
+                f"{override}: python -m {COMMANDS[command][0]} does not use {key}, so leave it out. {_users(using)} it."
+            )
+
+
+def _users(commands: Sequence[str]) -> str:
+    """Return the subject and the verb of a sentence on the commands that use a value, of which it names two at most."""
+    first, *others = (f"python -m {COMMANDS[one][0]}" for one in commands)
+    if len(others) == 1:
+        return f"{first} and {others[0]} use"
+    return f"{first}, among others, uses" if others else f"{first} uses"
 
 
 def _commands_using(key: str) -> tuple[str, ...] | None:

@@ -15,6 +15,8 @@ from pairscale.command.main import main
 from pairscale.command.used import _USED, check_used
 from pairscale.errors import ConfigError
 from tests.support import ROOT
+from tests.support.commands import run_command
+from train.runs.folder import study_runs
 
 # Keys for every command: the study, the machine, the folders.
 COMMON = {"study", "seed", "paths", "trainer", "experiment", "hydra"}
@@ -36,7 +38,7 @@ def run(tmp_path, monkeypatch, capsys):
 
 
 UNUSED = [
-    ("analysis", ["study=s"], "benchmark.paradigms=[adjunct_island]", "eval.generate"),
+    ("analysis", ["study=s"], "benchmark.paradigms=[adjunct_island]", "eval"),
     ("analysis", ["study=s"], "benchmark.pairs=10", "eval"),
     ("analysis", ["study=s"], "recipe.lr=0.1", "train"),
     ("analysis", ["study=s"], "model.dropout=0.1", "train"),
@@ -50,12 +52,12 @@ UNUSED = [
     ("train", ["corpus=toy"], "scoring.batch_tokens=100", "eval"),
     ("train", ["corpus=toy"], "benchmark=toy", "eval"),
     ("train", ["corpus=toy"], "policy.pll=original", "eval"),
-    ("train", ["corpus=toy"], "ties=half", "analysis"),
+    ("train", ["corpus=toy"], "ties=half", "eval"),
     ("corpora", ["corpus=toy"], "model=gru_tiny", "train"),
     ("corpora", ["corpus=toy"], "find.show=3", "corpora.find"),
     ("find", ["corpus=toy", "filter=passive"], "ablate.action=remove", "corpora"),
     ("status", ["study=s"], "benchmark=toy", "eval"),
-    ("surprisal", ["study=s"], "dry_run=true", "eval"),
+    ("surprisal", ["study=s"], "dry_run=true", "train"),
     ("export", ["study=s"], "top_k=3", "eval.generate_text"),
 ]
 
@@ -65,7 +67,8 @@ def test_a_typed_value_that_the_command_does_not_use_is_an_error(run, command, w
     code, printed, begun = run(command, *words, unused)
     assert (code, begun, printed.count("\n")) == (2, 0, 1)
     assert printed.startswith(f"pairscale {command}: {unused}: python -m {COMMANDS[command][0]} does not use ")
-    assert re.search(rf"python -m {using}(,| and| do)", printed)
+    assert re.search(rf"python -m {using}(,| and .* use| uses)", printed)
+    assert len(re.findall("python -m ", printed)) <= 3
 
 
 @pytest.mark.parametrize(
@@ -85,10 +88,46 @@ def test_values_that_the_command_uses_and_those_of_experiments_pass(run, command
     assert run(command, *words) == (0, "", 1)
 
 
-def test_a_wrong_value_is_told_before_a_useless_one(run):
+@pytest.mark.parametrize(
+    ("command", "override", "ending"),
+    [
+        ("analysis", "find.show=3", "does not use find.show, so leave it out. python -m corpora.find uses it."),
+        ("eval", "people=x", "so leave it out. python -m eval.questionnaire and python -m analysis use it."),
+        ("analysis", "recipe.lr=0.1", "so leave it out. python -m train, among others, uses it."),
+    ],
+)
+def test_the_message_says_what_to_do_and_names_two_commands_at_most(command, override, ending):
+    with pytest.raises(ConfigError) as caught:
+        check_used(command, [override])
+    assert str(caught.value).endswith(ending)
+
+
+def test_a_useless_value_is_told_before_a_wrong_one(run):
     code, printed, _ = run("train", "corpus=toy", "scoring.seed=-1")
     assert code == 2
-    assert "scoring.seed=-1: must be a whole number" in printed
+    assert "python -m train does not use scoring.seed" in printed
+
+
+def test_the_axes_of_an_experiment_may_be_for_other_commands(run):
+    """Two models, five sizes and two seeds (conf/experiment/demo.yaml); a corpus has no model."""
+    assert run("corpora", "-m", "experiment=demo") == (0, "", 20)
+    code, printed, begun = run("corpora", "-m", "experiment=demo", "model=gru_tiny")
+    assert (code, begun) == (2, 0)
+    assert "model=gru_tiny: python -m corpora does not use model" in printed
+
+
+@pytest.mark.slow
+def test_the_processes_of_a_sweep_take_axes_that_they_do_not_use(tmp_path):
+    (tmp_path / "experiment").mkdir()
+    (tmp_path / "experiment" / "mine.yaml").write_text(
+        "# @package _global_\ndefaults: [override /corpus: toy, override /model: lstm_tiny]\nstudy: mine\n"
+        "hydra: {sweeper: {params: {scoring.batch_tokens: 100, seed: '1,2'}}}\n"
+    )
+    few = ["corpus.words=30000", "sample.size=2k", "recipe.validation_words=200", "trainer.accelerator=cpu"]
+    paths = [f"paths.{name}={tmp_path}/{name}" for name in ("runs", "store")]
+    ended = run_command("train", "-m", "--config-dir", str(tmp_path), "experiment=mine", *few, *paths)
+    assert ended.returncode == 0, ended.stderr
+    assert [one.done for one in study_runs(tmp_path / "runs", "mine")] == [True, True]
 
 
 @pytest.mark.parametrize("more", [[], ["dry_run=true"]])

@@ -184,6 +184,19 @@ def test_a_model_and_an_experiment_of_the_user_are_submitted(submit, queue, argu
         assert (run_id(config), config.model.name) == (run, "own")
 
 
+@pytest.mark.slow
+def test_tasks_take_an_axis_of_the_experiment_that_they_do_not_use(submit, queue, arguments, mine):
+    of_mine = mine / "experiment" / "of_mine.yaml"
+    of_mine.write_text(of_mine.read_text().replace("    params:\n", "    params:\n      find.show: 3\n"))
+    submit(["experiment=of_mine", *arguments[1:], "--config-dir", str(mine)])
+    tasks = Path(calls(queue)[0][-1])
+    words = tasks.read_text().splitlines()[0].split("\t")[1]
+    assert "find.show=3" in words
+    script = f'. {tasks.with_suffix(".setup")}; exec "${{PYTHON[@]}}" -m pairscale eval {words} dry_run=true'
+    done = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_dry_run_only_prints_the_commands(submit, queue, arguments, tmp_path, capsys):
     submit([*arguments, "dry_run=true", "hydra.launcher.constraint=a100"])
     lines = capsys.readouterr().out.splitlines()
@@ -234,6 +247,12 @@ def test_runs_without_an_ablation_are_submitted_once_for_all_filters(submit, que
         (["experiment=dem"], "experiment=dem: no such experiment"),
         (["experiment=demo", "-m"], "-m: not an option of slurm/submit, which takes --config-dir DIR and key=value"),
         (["experiment=demo", "--config-dir", "nowhere"], "--config-dir nowhere: no such folder"),
+        (["experiment=demo", "people=x", "dry_run=true"], "^people=x: python -m eval does not use people"),
+        (["experiment=demo", "find.show=1,2", "dry_run=true"], "^find.show=1,2: python -m eval does not use find.show"),
+        (
+            ["experiment=demo", "analysis.resamples=20,30", "dry_run=true"],
+            "resamples=20,30: python -m eval does not use",
+        ),
         (["experiment=demo", "ties=wrong,half"], "^ties=wrong,half: sweeps a key that is no part of a run"),
         (
             ["experiment=ablation_small", "seed=1", "sample.size=125k", "ablate.action=none", "ties=wrong,half"],

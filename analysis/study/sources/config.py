@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from pairscale.command.schemas import Texts
+from pairscale.command.schemas import Size, Texts
 from pairscale.errors import ConfigError, check_above, check_choice, check_name
 from pairscale.sizes import parse_size
 
@@ -47,7 +47,7 @@ class ResultsConfig:
 
     benchmark: str | None = None  # name of the benchmark; null: none of a table, else blimp
     unit: str = WORDS  # of sizes
-    size: str | None = None  # of all runs, where the source has none
+    size: Size | None = None  # of all runs, where the source has none
     sizes: Any = None  # sizes by the names that the source has: {small:1M,all:100M}
     scale: float = 1.0  # how many units a size of the source counts: 2097152 tokens a step
     pattern: str | None = None  # regular expression with the groups size, model, seed; null: step1000, chck_10M

@@ -34,6 +34,7 @@ from pairscale.command.launchers.jobs import Job, distinct
 from pairscale.command.line import search_path
 from pairscale.command.rooms import runs
 from pairscale.command.schemas import store_schemas
+from pairscale.command.used import CHECKED
 from pairscale.console import say
 from pairscale.errors import START_AGAIN, ConfigError, check_between
 from pairscale.machine import available_cores, fit_memory, granted_threads
@@ -70,7 +71,8 @@ class Slots:
 
     def environment(self, slot: int) -> dict[str, str]:
         """Return the environment of a run in slot 0, 1 ... count - 1."""
-        variables = environment() | {"OMP_NUM_THREADS": str(self.threads), "PYTHONIOENCODING": "utf-8"}  # of its log
+        variables = environment() | {"OMP_NUM_THREADS": str(self.threads), CHECKED: "true"}
+        variables["PYTHONIOENCODING"] = "utf-8"  # of its log
         if self.gpus:
             variables["CUDA_VISIBLE_DEVICES"] = self.gpus[slot % len(self.gpus)]
         return variables
