@@ -197,7 +197,7 @@ def words_of_tokens(sentence: str, words: Sequence[int | None], spans: Sequence[
 def _white_space_tells(sentence: str) -> bool:
     """Return True if white space shows words also of a script that needs none.
 
-    It does in a text of three parts or more, and between two parts of such scripts; else it may part but another script.
+    It does in a text of three parts or more, and between two parts of such scripts. Else it may part another script.
     """
     parts = sentence.split()
     return len(parts) > 2 or (len(parts) == 2 and all(UNSPACED.search(one) or CHINESE.search(one) for one in parts))
