@@ -19,7 +19,8 @@ from hydra.core.hydra_config import HydraConfig
 from eval.config import EvalConfig, PretrainedConfig
 from eval.sweeps import names_a_run
 from pairscale.command.main import main
-from pairscale.errors import InputError, RunError, StoreError
+from pairscale.console import say
+from pairscale.errors import ConfigError, InputError, RunError, StoreError
 from pairscale.progress import run_shown
 from train.models.config import ImportedConfig, ModelConfig
 from train.plan import Plan
@@ -55,10 +56,10 @@ def score_pretrained(config: EvalConfig) -> None:
         try:
             with run_shown(model.path, config.trainer.progress) as alone:
                 score_run(*add_pretrained(one), tables=alone)
-        except (RunError, StoreError, InputError) as error:
+        except (ConfigError, InputError, RunError, StoreError) as error:  # not WriteError: a full disk stops all
             if len(models) == 1:
                 raise
-            print(f"not scored: {run_id(one)}: {error}", flush=True)
+            say(f"not scored: {run_id(one)}: {error}")
             failed += 1
     if failed:
         raise RunError(

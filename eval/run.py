@@ -249,7 +249,7 @@ def _attempted(work: Callable[..., None], **options: bool) -> tuple[str, int] | 
     """Print and return the error in a run's files, as the others can be scored; None if there is none."""
     try:
         work(**options)
-    except (RunError, StoreError, InputError) as error:
+    except (ConfigError, InputError, RunError, StoreError) as error:
         _say(f"not scored: {error}")
         return str(error), error.exit_code
     return None

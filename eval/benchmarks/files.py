@@ -181,20 +181,29 @@ def _json_object(line: str, where: str) -> dict[str, Any]:
 
 def csv_records(
     file: Path, delimiter: str = ",", quotes: bool = True, unquoted: str | None = None
-) -> Iterator[tuple[int, list[str]]]:
+) -> Iterator[tuple[int, list[str], int]]:
     """Yield the line on which each record of a CSV file begins, and its cells: none for an empty line.
 
-    A quoted cell may hold ends of lines, read as line feeds. A first line sep=; by which Excel names the delimiter is
-    empty. unquoted: the setting, of those who have one, that takes all quotes as text, for the error. Raises InputError
-    as `text_lines`, and for open quotes.
+    Third, how many cells stood between blanks or tabs. These are removed, also a blank between a comma and a quotation
+    mark: they are no part of a sentence. A quoted cell is kept as it is. It may hold ends of lines, read as line feeds.
+    A first line sep=; by which Excel names the delimiter is empty. unquoted: the setting, of those who have one, that
+    takes all quotes as text, for the error. Raises InputError as `text_lines`, and for open quotes.
     """
     named = (1, f"sep={delimiter}")
-    lines = ("\n" if line == named else f"{line[1]}\n" for line in text_lines(file))
+    record: list[str] = []  # its lines
+
+    def lines() -> Iterator[str]:
+        for line in text_lines(file):
+            record.append("\n" if line == named else f"{line[1]}\n")
+            yield record[-1]
+
+    quoting = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
     reader = csv.reader(
-        lines, strict=True, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
+        lines(), strict=True, delimiter=delimiter, quoting=quoting, skipinitialspace=quotes and delimiter != " "
     )
     while True:
         number = reader.line_num + 1
+        record.clear()
         try:
             cells = next(reader)
         except StopIteration:
@@ -205,28 +214,45 @@ def csv_records(
             raise InputError(
                 f"{file}: line {number}: not CSV ({reason}); quotes in a quoted cell are written twice{hint}"
             ) from None
-        yield number, cells
+        yield number, *_without_blanks("".join(record), cells, quotes, delimiter)
+
+
+def _without_blanks(record: str, cells: list[str], quotes: bool, delimiter: str) -> tuple[list[str], int]:
+    """Return cells without the blanks and tabs around those that are not quoted, and how many had some.
+
+    Blanks before a cell are in the text of the record alone. It says, too, which cells are quoted.
+    """
+    if not quotes:
+        bare = [cell.strip(" \t") for cell in cells]
+        return bare, sum(cell != inside for cell, inside in zip(cells, bare, strict=True))
+    bare, changed, at = [], 0, 0
+    for cell in cells:
+        start = at
+        while delimiter != " " and record[at] == " ":
+            at += 1
+        quoted = record[at] == '"'
+        bare.append(cell if quoted else cell.strip(" \t"))
+        changed += at > start or bare[-1] != cell
+        at += len(cell) + 1 + (2 + cell.count('"') if quoted else 0)  # and the delimiter
+    return bare, changed
 
 
 def _separated(file: Path, delimiter: str, quotes: bool, named: bool, unquoted: str | None) -> Iterator[Row]:
     """Yield rows of a CSV or TSV file. Its first row names the columns; if they are not `named`: 0, 1, ...
 
-    White space around a cell is removed: a blank after a comma is no part of a sentence. How often that was so is said.
+    How often blanks around a cell were removed is said.
     """
     header: list[str] | None = None
     stripped = 0
-    for number, cells in csv_records(file, delimiter, quotes, unquoted):
+    for number, cells, changed in csv_records(file, delimiter, quotes, unquoted):
+        stripped += changed
         if not cells:
             continue
         where = f"{file}: line {number}"
-        bare = [cell.strip() for cell in cells]
-        if quotes and any(cell != inside and inside.startswith('"') for cell, inside in zip(cells, bare, strict=True)):
-            raise InputError(f"{where}: a blank stands before a quotation mark, which then quotes nothing; remove it")
-        stripped += sum(cell != inside for cell, inside in zip(cells, bare, strict=True))
         if header is None and not named:
             header = [str(index) for index in range(len(cells))]
         if header is None:
-            header = bare
+            header = cells
             twice = sorted({name for name in header if name and header.count(name) > 1})
             if twice:
                 raise InputError(f"{where}: two columns named {twice[0]}")
@@ -234,15 +260,15 @@ def _separated(file: Path, delimiter: str, quotes: bool, named: bool, unquoted: 
             found = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
             raise InputError(f"{where}: {found}, must be {len(header)} ({', '.join(header)})")
         else:
-            yield Row(where, dict(zip(header, bare, strict=True)))
+            yield Row(where, dict(zip(header, cells, strict=True)))
     if stripped:
         _say_stripped(file, stripped)
 
 
 @cache
 def _say_stripped(file: Path, cells: int) -> None:
-    """Say once how many cells of a file lost white space; a file may be read once for each run."""
-    say(f"{file}: white space around {cells:,} cell{'s' if cells > 1 else ''} removed")
+    """Say once how many cells of a file lost blanks; a file may be read once for each run."""
+    say(f"{file}: blanks around {cells:,} cell{'s' if cells > 1 else ''} removed")
 
 
 def _parquet(file: Path) -> Iterator[Row]:

@@ -6,6 +6,7 @@ import hashlib
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -21,7 +22,7 @@ from eval.scorers.next_words.whole_words import hub_words
 from eval.scorers.trees import Ids
 from pairscale.errors import ConfigError, InputError, RunError
 from train.loop.device import without_gradients
-from train.models.heads import has_plain_head, inputs_of_head, softmax_of
+from train.models.heads import has_plain_head, inputs_of_head, logits_at, reads_places, softmax_of
 from train.models.huggingface import most_positions
 from train.models.loss import all_logprobs
 
@@ -96,6 +97,16 @@ class HubScorer(NextWordScorer):
         except InputError:  # some read no text that is so short; their own logits are right in any case
             return None
 
+    @cached_property
+    def _reads_places(self) -> bool:
+        """Whether a head that is not plain can be given the places alone whose logits are needed."""
+        probe = torch.arange(2, 10, device=self.device).view(2, 4) % self.vocabulary
+        try:
+            with forward_errors(self.name, 4):
+                return reads_places(self.model, **self._arguments(probe, {}))
+        except InputError:  # of a short text, or of a model that needs the logits of all places
+            return False
+
     def _logits(self, tokens: Tensor, **order: Tensor) -> Tensor:
         """Return logits (B, T, V), float32."""
         logits: Tensor = self.model(**self._arguments(tokens, order)).logits
@@ -109,6 +120,8 @@ class HubScorer(NextWordScorer):
     def logprobs_at(self, tokens: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
         """Return ln p (R, V) in nats, float32, of every token at R places in texts (B, T) of equal length."""
         with forward_errors(self.name, tokens.shape[1]):
+            if self.head is None and self._reads_places:
+                return logits_at(self.model, rows, columns, **self._arguments(tokens, {})).float().log_softmax(-1)
             if self.head is None:
                 return self._logits(tokens)[rows, columns].log_softmax(-1)
             return all_logprobs(self._hidden(tokens)[rows, columns], *self.head)

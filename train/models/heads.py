@@ -57,6 +57,52 @@ def _same(hidden: Tensor) -> Tensor:
     return hidden
 
 
+def logits_at(network: PreTrainedModel, rows: Tensor, columns: Tensor, **arguments: Any) -> Tensor:
+    """Return the logits (R, V) at R places of texts. Its output layer reads these alone: see `reads_places`."""
+
+    def chosen(_: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        hidden, *others = inputs
+        return hidden[rows, columns][None], *others
+
+    with network.get_output_embeddings().register_forward_pre_hook(chosen):  # type: ignore[no-untyped-call]
+        logits: Tensor = network(**arguments).logits
+    return logits[0]
+
+
+@torch.no_grad()
+def reads_places(network: PreTrainedModel, **arguments: Any) -> bool:
+    """Return True if the output layer can be given some places alone: what follows it changes each place by itself.
+
+    The layer's product is replaced by random numbers, once for all places and once for three of them, whose logits must
+    come out as they do among all. So it does not matter what the weights are: new ones give all places similar logits.
+    """
+    try:
+        head = network.get_output_embeddings()  # type: ignore[no-untyped-call]
+    except (AttributeError, NotImplementedError):  # of code that comes with a model
+        return False
+    tokens = arguments["input_ids"]
+    rows, columns = torch.tensor([[0, 1, 1], [2, 0, 3]], device=tokens.device)
+    if not isinstance(head, nn.Module):
+        return False
+    numbers: list[Tensor] = []  # (B, T, V)
+
+    def all_numbers(_: nn.Module, __: Any, product: Tensor) -> Tensor:
+        random = torch.randn(product.shape, generator=torch.Generator().manual_seed(0))
+        numbers.append(random.to(product))
+        return numbers[-1]
+
+    def chosen_numbers(_: nn.Module, __: Any, product: Tensor) -> Tensor:
+        return numbers[0][rows, columns].view_as(product)
+
+    with head.register_forward_hook(all_numbers):
+        logits = network(**arguments).logits
+    if len(numbers) != 1 or numbers[0].shape[:2] != tokens.shape or logits.shape[:2] != tokens.shape:
+        return False
+    with head.register_forward_hook(chosen_numbers):
+        chosen = logits_at(network, rows, columns, **arguments)
+    return chosen.shape == logits[rows, columns].shape and torch.allclose(chosen, logits[rows, columns], rtol=1e-5)
+
+
 @contextmanager
 def _replaced(head: nn.Module, forward: Callable[[Tensor], Tensor]) -> Iterator[None]:
     head.forward = forward

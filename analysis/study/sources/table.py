@@ -128,7 +128,7 @@ def _delimiter(file: Path) -> str:
 def _width(file: Path, delimiter: str) -> int:
     """Return how many cells each of the first rows has; 0 if that differs, or is one."""
     try:
-        rows = list(islice((cells for _, cells in csv_records(file, delimiter) if cells), _FIRST_ROWS))
+        rows = list(islice((cells for _, cells, _ in csv_records(file, delimiter) if cells), _FIRST_ROWS))
     except InputError:
         return 0
     widths = set(map(len, rows))

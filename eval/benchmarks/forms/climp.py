@@ -27,7 +27,7 @@ def climp(config: BenchmarkConfig) -> Iterator[PlacedPair]:
 def _sentences(file: Path) -> Iterator[LabelledSentence]:
     paradigm = file.stem.removesuffix("_1000")
     bare = paradigm in _BARE
-    for index, (number, row) in enumerate(csv_records(file)):
+    for index, (number, row, _) in enumerate(csv_records(file)):
         where = f"{file}: line {number}"
         if not bare and index == 0:
             if row != _COLUMNS:

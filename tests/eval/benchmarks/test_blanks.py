@@ -1,9 +1,12 @@
 """White space around the cells of tables: removed where no format asks for it, and said."""
 
+import csv
+
 import pandas as pd
 import pytest
 
 from eval.benchmarks.config import BenchmarkConfig
+from eval.benchmarks.files import csv_records, file_rows
 from eval.benchmarks.load import load_benchmark
 from eval.ratings.config import RatingColumnsConfig, RatingsConfig
 from eval.ratings.sentences import load_ratings
@@ -30,10 +33,45 @@ def test_white_space_around_cells_is_removed_and_counted_once(tmp_path, capfd, e
     assert load(blank).notes == ()
 
 
-def test_a_blank_before_a_quotation_mark_raises_an_error(tmp_path):
-    (tmp_path / "a.csv").write_text('good,bad\nA cat sleeps., "A cat sleep."\n')
-    with pytest.raises(InputError, match=r"a\.csv: line 2: a blank stands before a quotation mark"):
-        load(tmp_path / "a.csv")
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_a_blank_before_a_cell_is_removed_also_before_a_quotation_mark(tmp_path, capfd, quote):
+    """The comma in the quoted cell is text; without quotes there is none."""
+    bad = "A cat, sleep." if quote else "A cat sleep."
+    (tmp_path / "a.csv").write_text(f"good,bad\nA cat sleeps., {quote}{bad}{quote}\n")
+    assert load(tmp_path / "a.csv").pairs["bad"].tolist() == [bad]
+    assert " 1 cell removed" in " ".join(capfd.readouterr().err.split())
+
+
+def test_a_quoted_cell_is_kept_as_it_is(tmp_path, capfd):
+    """Against the csv module of Python alone, which writes and reads these cells."""
+    cells = [' "Hi," he said', "The cat ", "\tThe, cat\n sits", '" ', "\u3000猫。\u00a0", '"', "The dog"]
+    with (tmp_path / "a.csv").open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, quoting=csv.QUOTE_ALL, lineterminator="\n")
+        writer.writerows([["good", "bad"], *([cell, str(number)] for number, cell in enumerate(cells))])
+    rows = [row.cells for row in file_rows(tmp_path / "a.csv")]
+    assert rows == [{"good": cell, "bad": str(number)} for number, cell in enumerate(cells)]
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "delimiter", "cells", "changed"),
+    [
+        ('"The cat " ,b', ",", None, 0),  # text behind the quotation mark
+        ("\u3000猫。\u00a0 ,\tb\t", ",", ["\u3000猫。\u00a0", "b"], 2),  # white space of a script is text
+        (' , "a ""b"" " ', ",", None, 0),
+        (' , "a ""b"" "', ",", ["", 'a "b" '], 2),
+        ('a "b" , c "d"', ",", ['a "b"', 'c "d"'], 2),
+        ('"a" "b "', " ", ["a", "b "], 0),
+        (" a\t b ", "\t", ["a", "b"], 2),
+    ],
+)
+def test_blanks_around_cells_that_are_not_quoted_are_removed(tmp_path, line, delimiter, cells, changed):
+    (tmp_path / "a.csv").write_text(f"{line}\n", encoding="utf-8")
+    if cells is None:
+        with pytest.raises(InputError, match="line 1: not CSV"):
+            list(csv_records(tmp_path / "a.csv", delimiter))
+        return
+    assert list(csv_records(tmp_path / "a.csv", delimiter)) == [(1, cells, changed)]
 
 
 def test_texts_of_json_are_kept_as_they_are_and_their_white_space_is_said(tmp_path):

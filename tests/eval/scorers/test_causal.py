@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel
+from transformers.modeling_outputs import CausalLMOutput
 
 from pairscale.errors import ConfigError, InputError
 from tests.support.prompted_models import nats
@@ -191,3 +192,33 @@ def test_a_bidirectional_model_is_rejected_as_causal():
     bidirectional.transformer.h[0].attn.forward = lambda hidden_states, **_: (hidden_states.flip(1), None)
     with pytest.raises(ConfigError, match=r"m: no causal model: .* changes with the tokens after it"):
         causal_scorer(bidirectional, tokenizer, 100)
+
+
+def test_a_causal_model_whose_large_logits_are_rounded_otherwise_is_accepted():
+    """Context changes no prediction; the log-probabilities of the second text are some steps of float32 off."""
+    tokenizer = byte_level()
+    network = with_random_weights(gpt2, tokenizer)
+
+    def logits(input_ids, **_):
+        values = torch.full((*input_ids.shape, len(tokenizer)), -60.0)
+        values[..., 0] = 0
+        values[1, :, 1:] += 4e-6 * 6  # steps of float32 between 32 and 64 are 4e-6
+        return CausalLMOutput(logits=values)
+
+    network.forward = logits
+    causal_scorer(network, tokenizer, 100)
+
+
+def test_a_head_that_is_not_plain_reads_the_places_alone_that_are_needed():
+    tokenizer = byte_level()
+    network = with_random_weights(cohere, tokenizer)
+    scorer = causal_scorer(network, tokenizer, 100)
+    assert scorer.head is None
+    tokens, rows, columns = torch.arange(24).view(4, 6), torch.tensor([0, 3]), torch.tensor([5, 2])
+    with torch.no_grad():
+        expected = network(input_ids=tokens).logits[rows, columns].log_softmax(-1)
+        scorer.logprobs_at(tokens, rows, columns)
+        read = []
+        network.lm_head.register_forward_hook(lambda _, inputs, product: read.append(product[..., 0].numel()))
+        torch.testing.assert_close(scorer.logprobs_at(tokens, rows, columns), expected, rtol=0, atol=1e-5)
+    assert read == [2]

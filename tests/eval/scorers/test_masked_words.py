@@ -116,10 +116,34 @@ def test_the_bytes_of_a_character_are_one_word_also_behind_a_space():
     assert scores.logprobs == pytest.approx(expected, abs=1e-5)
 
 
-@pytest.mark.parametrize("sentence", ["ฉันรักแมว", "the ねこがすき", "ネコ"])
+@pytest.mark.parametrize("sentence", ["ฉันรักแมว", "the ねこがすき", "ネコ", "猫がすき"])
 def test_words_that_nothing_shows_are_refused_in_one_line(sentence):
     tokenizer = metaspace("always", True, False)
     scorer = masked_scorer(with_random_weights(bert, tokenizer), tokenizer, 1_000)
     with pytest.raises(ConfigError, match=r"within_word_l2r: .* words of .* end; give policy\.pll=original$"):
         scorer.score([sentence], policy())
     assert len(scorer.score([sentence], policy(pll="original"))[0].logprobs) > 1
+
+
+def words_by_pattern():
+    """Return a tokenizer that parts the words of Japanese without white space, as one with a dictionary does."""
+    return bpe(pre.Split(Regex("猫|が|好き|です"), "isolated"), text=[*TEXT, "猫 が 好 き で す"])
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "sentence", "pattern"),
+    [
+        (lambda: metaspace("always", True, False), "猫 が すき です", "[^ ]+"),
+        (lambda: metaspace("always", True, False), "猫 です", "[^ ]+"),
+        (lambda: metaspace("always", True, False), "The ガス is", "[^ ]+"),
+        (lambda: metaspace("always", True, False), "แมว ชอบ ปลา", "[^ ]+"),
+        (lambda: byte_level(add_prefix_space=False, use_regex=False), "แมว ชอบ ปลา", "[^ ]+"),
+        (words_by_pattern, "猫が好きです", "猫|が|好|き|です"),
+    ],
+)
+def test_words_that_white_space_or_the_tokenizer_shows_are_hidden(tokenizer, sentence, pattern):
+    tokenizer = tokenizer()
+    network = with_random_weights(bert, tokenizer)
+    (scores,) = masked_scorer(network, tokenizer, 1_000).score([sentence], policy())
+    assert len(scores.logprobs) > len(re.findall(pattern, sentence))  # a word has two tokens
+    assert scores.logprobs == pytest.approx(copies_in_turn(network, tokenizer, sentence, pattern), abs=1e-5)

@@ -231,22 +231,40 @@ def test_revisions_by_name_or_pattern_are_sorted_by_step(checkpoints):
     assert load_pretrained(configs[1], Execution(100)).digest == weights_digest(gpt2(len(byte_level())))
 
 
-def test_a_damaged_revision_is_named_and_the_others_are_scored(checkpoints, tmp_path, capsys):
-    weights = checkpoints / "checkpoint-2" / "model.safetensors"
+def cut_weights(folder):
+    weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1])
+
+
+def remove_begin(folder):
+    """Leave a tokenizer that a causal model cannot begin a sentence with: a ConfigError."""
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    kept = {name: value for name, value in settings.items() if name not in ("bos_token", "eos_token")}
+    (folder / "tokenizer_config.json").write_text(json.dumps(kept))
+
+
+@pytest.mark.parametrize(
+    ("damage", "error", "message"),
+    [
+        (cut_weights, InputError, r"model\.revision=checkpoint-2: cannot be loaded"),
+        (remove_begin, ConfigError, r"its tokenizer names neither BOS nor EOS"),
+    ],
+)
+def test_a_damaged_revision_is_named_and_the_others_are_scored(checkpoints, tmp_path, capsys, damage, error, message):
+    damage(checkpoints / "checkpoint-2")
     config = compose("eval", [
         "study=s", f"paths.runs={tmp_path / 'runs'}", "model=hf_causal", f"model.path={checkpoints}",
         "model.revisions=['checkpoint-*']", "benchmark=toy", "benchmark.per_paradigm=2", "trainer.progress=false",
     ])  # fmt: skip
     with pytest.raises(RunError, match=r"gpt: 1 of 3 revisions could not be scored"):
         score_pretrained(config)
-    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("not scored: ")]
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("not scored: ")]
     assert "checkpoint-2" in line
     scored = {path.parts[-4] for path in (tmp_path / "runs").rglob("lp.parquet")}
     assert len(scored) == 2
     assert not [name for name in scored if "checkpoint-2" in name]
     alone = dataclasses.replace(config, model=dataclasses.replace(config.model, revisions=["checkpoint-2"]))
-    with pytest.raises(InputError, match=r"model\.revision=checkpoint-2: cannot be loaded"):
+    with pytest.raises(error, match=message):
         score_pretrained(alone)
     with pytest.raises(ConfigError, match=r"model\.revisions: .* give model\.revision=NAME"):
         load_pretrained(config.model, Execution(100))

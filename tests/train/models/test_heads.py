@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from train.models.heads import has_plain_head, inputs_of_head, softmax_of
+from train.models.heads import has_plain_head, inputs_of_head, logits_at, reads_places, softmax_of
 
 
 class Changed(GPT2LMHeadModel):
@@ -79,3 +79,38 @@ def test_logits_that_are_cut_off_at_the_vocabulary_are_not_those_of_wider_hidden
 def test_a_head_whose_product_another_layer_gives_is_not_plain(network):
     network.lm_head = nn.Sequential(network.lm_head)
     assert not has_plain_head(network, TOKENS)
+
+
+TEXTS = torch.arange(12).view(2, 6)
+
+
+@pytest.mark.parametrize("change", [same, lambda _, logits: 5 * torch.tanh(logits / 5) + 1])
+def test_a_head_that_changes_each_place_alone_reads_some_places(change):
+    network = Changed(change)
+    rows, columns = torch.tensor([1, 0, 1, 1]), torch.tensor([4, 2, 5, 4])
+    with torch.no_grad():
+        assert reads_places(network, input_ids=TEXTS)
+        expected = network(input_ids=TEXTS).logits[rows, columns]
+        torch.testing.assert_close(logits_at(network, rows, columns, input_ids=TEXTS), expected)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda _, logits: logits.cumsum(1),
+        lambda _, logits: logits.flip(1),
+        lambda _, logits: logits - logits[:, :1],
+        lambda _, logits: logits + 1e-3 * torch.arange(logits.shape[1])[:, None],
+        lambda _, logits: logits[:, 1:],
+    ],
+)
+def test_a_head_whose_places_are_mixed_reads_all(change):
+    assert not reads_places(Changed(change), input_ids=TEXTS)
+
+
+def test_a_head_that_is_no_layer_or_is_not_called_reads_all():
+    network = Changed(same)
+    network.get_output_embeddings = lambda: None
+    assert not reads_places(network, input_ids=TEXTS)
+    network.get_output_embeddings = lambda: nn.Linear(8, 50)
+    assert not reads_places(network, input_ids=TEXTS)
