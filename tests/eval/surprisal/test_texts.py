@@ -58,7 +58,7 @@ def test_a_table_of_words_keeps_its_columns_and_regions(tmp_path):
         ("a.txt", "\n \n", "text=.*a.txt: holds no text"),
         ("a.csv", "text\n", "a.csv: holds no rows"),
         ("a.csv", "sentence\nThe cats.\n", r"a\.csv: line 2: no column text; there are sentence"),
-        ("a.csv", "text\n \n", r"a\.csv: line 2: text is ' ', must be text"),
+        ("a.csv", "text\n \n", r"a\.csv: line 2: text is '', must be text"),
         ("a.csv", "word\nThe\n", r"a\.csv: line 2: no column text_id; there are word"),
         ("a.jsonl", '{"text": 5}', r"a\.jsonl: line 1: text is 5, must be text"),
         ("a.csv", "text_id,word,unk,unk_given\n1,The,a,b\n", r"a\.csv: line 2: column unk would .* unk_given.* rename"),
