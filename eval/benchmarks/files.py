@@ -197,9 +197,12 @@ def csv_records(
             record.append("\n" if line == named else f"{line[1]}\n")
             yield record[-1]
 
-    quoting = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
     reader = csv.reader(
-        lines(), strict=True, delimiter=delimiter, quoting=quoting, skipinitialspace=quotes and delimiter != " "
+        lines(),
+        strict=True,
+        delimiter=delimiter,
+        quoting=csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE,
+        skipinitialspace=quotes and delimiter != " ",
     )
     while True:
         number = reader.line_num + 1
