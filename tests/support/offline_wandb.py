@@ -45,10 +45,13 @@ class OfflineRun:
 
 
 def records(folder: Path) -> list[dict[str, Any]]:
-    """Return the log of one offline folder, as `wandb leet inspect` prints it."""
+    """Return the log of one offline folder, as `wandb leet inspect` prints it; [] if its process was killed before."""
     from wandb.util import get_core_path  # a second to import
 
-    (log,) = folder.glob("*.wandb")
+    logs = list(folder.glob("*.wandb"))
+    if not logs:
+        return []
+    (log,) = logs
     command = [get_core_path(), "leet", "inspect", "--no-observability", "--json", f"--run-file={log}", folder.parent]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return [json.loads(line) for line in printed.splitlines()]
