@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pairscale.command.compose import compose
 from tests.support.commands import Command
+from tests.support.small_runs import for_training
 from train.runs.folder import RunFolder
 
 
@@ -17,7 +18,7 @@ def train_and_kill(
 ) -> RunFolder:
     """Start `python -m train`, kill it after so many checkpoints, return its run; `before` gets the living process."""
     folder = RunFolder.of(compose("train", arguments))
-    process = Command("train", *arguments)
+    process = Command("train", *for_training(arguments))
     seen: set[Path] = set()
     while process.code is None and len(seen) < checkpoints:
         seen |= set(folder.checkpoints)
