@@ -107,16 +107,16 @@ TEXTS = {
 
 
 def command(overrides: list[str], runs: Path, run=lambda config: None) -> tuple[object, str]:
-    """Return the exit code and stderr of `python -m train` with `run` for its work."""
+    """Return the exit code and stderr of `python -m eval` with `run` for its work."""
     argv, errors = sys.argv, io.StringIO()
     here = [] if any(one.startswith("paths.runs=") for one in overrides) else [f"paths.runs={runs}"]
     study = [] if any(one.startswith("study=") for one in overrides) else ["study=mine"]
-    sys.argv = ["train", "model=lstm_tiny", "corpus=toy", *study, *here, *overrides]
+    sys.argv = ["eval", "model=lstm_tiny", "corpus=toy", *study, *here, *overrides]
     try:
         with contextlib.redirect_stderr(errors), contextlib.suppress(SystemExit):
             code: object = None
             try:
-                main("train", run)
+                main("eval", run)
             except SystemExit as end:
                 code = end.code
     finally:
