@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.stats import t as student
 
-from analysis.curves_new import holm, unit_accuracies
+from analysis.curves import holm, unit_accuracies
 from pairscale.errors import InputError, first_few
 
 Array = npt.NDArray[np.float64]

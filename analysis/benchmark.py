@@ -7,9 +7,11 @@ from functools import cached_property
 import pandas as pd
 
 from analysis.config import ReportConfig
-from analysis.curves_new import compare, fit_curves, fitted_lines, unit_accuracies
+from analysis.comparisons import compare
+from analysis.curves import fit_curves, fitted_lines
 from analysis.labels import check_curves, display_names, in_order
 from analysis.style import looks_of
+from analysis.units import unit_accuracies
 from eval.published import on_paradigms, read_published
 from eval.scores.names import benchmark_name
 

@@ -68,7 +68,7 @@ def _curve(row: object, confidence: float) -> str:
     interval = f"{confidence:.0%} confidence interval"
     if pd.isna(row.low):
         text = f"Each doubling of the text changes accuracy by {_signed(row.slope)} points on average."
-        return f"{ends} {text} This has no confidence interval: {row.note}."
+        return f"{ends} {text} {_sentence(row.note)}"
     limits = points_between(row.low, row.high)
     if row.low > 0 or row.high < 0:
         verb = "adds" if row.low > 0 else "takes away"
@@ -118,10 +118,10 @@ def _compared(row: object, confidence: float, comparisons: int) -> Finding:
     corrected = f" after Holm's correction for {comparisons} comparisons" if comparisons > 1 else ""
     subject = f"{row.curve} and {row.other}"
     if pd.isna(row.difference):
-        return Finding(subject, f"Their slopes can't be compared: {row.note}.")
+        return Finding(subject, f"Their slopes can't be compared. {_sentence(row.note)}")
     if pd.isna(row.low):
         by = f"Their slopes differ by {points(abs(row.difference))} points per doubling"
-        return Finding(subject, f"{by}, without a confidence interval: {row.note}.")
+        return Finding(subject, f"{by}, without a confidence interval. {_sentence(row.note)}")
     if row.p_holm < ALPHA:
         faster, slower = (row.curve, row.other) if row.difference > 0 else (row.other, row.curve)
         low, high = (row.low, row.high) if row.difference > 0 else (-row.high, -row.low)
@@ -130,7 +130,7 @@ def _compared(row: object, confidence: float, comparisons: int) -> Finding:
         return Finding(f"{faster} gains faster", f"{more} points more per doubling than {slower} {sure}.")
     limits = f"({confidence:.0%} confidence interval {points_between(row.low, row.high)}{corrected})"
     difference = f"{_signed(row.difference, row.low, row.high)} points per doubling {limits}"
-    if row.equivalent is True or row.equivalent is pd.NA and False:
+    if row.equivalent is not pd.NA and row.equivalent:
         return Finding(subject, f"They gain equally fast, within the margin: {difference}.")
     return Finding(subject, f"We can't tell which one gains faster: {difference}.")
 
@@ -155,6 +155,11 @@ def phenomena_findings(slopes: pd.DataFrame) -> list[Finding]:
             text += f" Growth isn't steady in {_names(bent)} (lack-of-fit test, p < .05): {slopes_are}."
         findings.append(Finding(str(curve), text))
     return findings
+
+
+def _sentence(note: str) -> str:
+    """Return a note with a full stop."""
+    return note if not note or note.endswith(".") else f"{note}."
 
 
 def _names(rows: pd.DataFrame) -> str:

@@ -11,7 +11,7 @@ import pandas as pd
 from hydra.core.hydra_config import HydraConfig
 from rich.console import Console
 
-from analysis import study_new as study
+from analysis import study
 from analysis.benchmark import BenchmarkResults
 from analysis.config import AnalysisConfig
 from analysis.findings import (

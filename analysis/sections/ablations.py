@@ -58,12 +58,12 @@ def ablation_findings(effects: pd.DataFrame, confidence: float) -> list[Finding]
         subject = f"{row.curve} − {row.other}" if row.construction == "" else f"Without {row.construction}"
         change = f"accuracy changes by {_signed(row)} points compared with {row.other}"
         if pd.isna(row.low):
-            findings.append(Finding(subject, f"{change}, without a confidence interval: {row.note}."))
+            findings.append(Finding(subject, f"{change}, without a confidence interval. {row.note}"))
             continue
         limits = f"({confidence:.0%} confidence interval {points_between(row.low, row.high)})"
         if row.p_holm < ALPHA:
             text = f"{change} {limits}; {p_in_text(row.p_holm)} after Holm's correction."
-        elif row.equivalent is True:
+        elif row.equivalent is not pd.NA and row.equivalent:
             text = f"{change} {limits}, which lies within the margin, so nothing that matters changes."
         else:
             text = f"{change} {limits}. These runs can't tell whether it changes anything."

@@ -8,7 +8,7 @@ import pandas as pd
 from scipy.stats import t as student
 
 from analysis.benchmark import BenchmarkResults
-from analysis.curves_new import unit_accuracies
+from analysis.units import unit_accuracies
 from analysis.exhibit import Exhibit
 from analysis.figures import line_chart
 from analysis.formats import count, per_cent_text, short_text, signed_text

@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 
 from analysis.benchmark import BenchmarkResults
-from analysis.curves_new import fit_slopes, unit_accuracies
 from analysis.exhibit import Exhibit
 from analysis.figures import line_chart
 from analysis.formats import count, decimal_text, short_text
+from analysis.lines import fit_line
 from analysis.sections import section
+from analysis.units import unit_accuracies
 
 _BASELINES = {
     "untrained": "untrained models", "sentence": "models of shuffled sentences", "sample": "models of shuffled text",
@@ -49,9 +50,13 @@ def perplexity_slopes(runs: pd.DataFrame, column: str, confidence: float) -> pd.
 
     Fits log2(perplexity) on log2(sample_words) as `analysis.fit_curves` fits accuracies.
     """
-    fits = fit_slopes(runs.assign(accuracy=np.log2(runs[column].astype(float))), ["curve"], confidence)
-    table = fits[["curve", "slope", "low", "high", "runs"]].rename(columns={"slope": "factor"})
-    return table.assign(**{name: 2 ** table[name].astype(float) for name in ("factor", "low", "high")})
+    rows = []
+    for curve, of in runs.groupby("curve", sort=False):
+        x = np.log2(of["sample_words"].to_numpy(np.float64))
+        line, y = fit_line(x, np.unique(x, return_inverse=True)[1]), np.log2(of[[column]].to_numpy(np.float64))
+        slope, half = float((line.slope @ y)[0]), float(line.quantile(confidence) * np.sqrt(line.variances(y)[1])[0])
+        rows.append((curve, 2**slope, 2 ** (slope - half), 2 ** (slope + half), len(of)))
+    return pd.DataFrame(rows, columns=["curve", "factor", "low", "high", "runs"])
 
 
 @section(order=75)
