@@ -17,7 +17,9 @@ from analysis.run_folders import PROBLEM_COLUMNS, RUN_COLUMNS, TOKENS, Studies, 
 from analysis.score_files import (
     COUNT,
     FAULTY_PAIRS,
+    FILE_COLUMNS,
     OF_MASKED,
+    PAIR_COLUMNS,
     ScoreFile,
     count_correct,
     has_own_pairs,
@@ -32,13 +34,8 @@ from eval.scores.names import benchmark_name
 from eval.sweeps import requested_runs
 from pairscale.errors import RunError, check_choice, first_few
 
-FILE_COLUMNS = ("benchmark", "phenomenon", "paradigm", "method")
 COUNT_COLUMNS = ("pairs", "correct", "accuracy", "ties", "pairs_with_unk")
 ACCURACY_COLUMNS = (*RUN_COLUMNS, *FILE_COLUMNS, *COUNT_COLUMNS)
-PAIR_COLUMNS = (
-    *RUN_COLUMNS, *FILE_COLUMNS, "pair_id", "template", "trial", "good", "bad", "good_score", "bad_score", "correct",
-    "good_tokens", "bad_tokens", "good_words", "good_unk", "bad_unk", "faulty",
-)  # fmt: skip
 MISSING, UNSCORED = "missing", "unscored"  # states of runs, beside those of run_folders.py
 WORDS_SEEN = "words seen"
 
