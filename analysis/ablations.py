@@ -247,10 +247,10 @@ def _differences(units: _Units, of: _Matched) -> pd.DataFrame:
         runs = [units.runs.iloc[rows] for rows in (first, second)]
         slope = over == PER_DOUBLING
         if of.paired:
-            result = _estimate(units.accuracy[first] - units.accuracy[second], runs[0], slope)
+            result = estimate(units.accuracy[first] - units.accuracy[second], runs[0], slope)
         else:
             result = _less(
-                *(_estimate(units.accuracy[rows], of, slope) for rows, of in zip((first, second), runs, strict=True))
+                *(estimate(units.accuracy[rows], of, slope) for rows, of in zip((first, second), runs, strict=True))
             )
         note = " ".join(filter(None, (result.note, of.note)))
         about = {"runs": len(first) if of.paired else len(first) + len(second), "sizes": runs[0]["size"].nunique()}
@@ -258,7 +258,7 @@ def _differences(units: _Units, of: _Matched) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-class _Estimate(NamedTuple):
+class Estimate(NamedTuple):
     """Values, variances and degrees of freedom (units,); without variances the note says why."""
 
     value: Array
@@ -270,7 +270,7 @@ class _Estimate(NamedTuple):
         return {"difference": self.value, "se": np.sqrt(self.variance), "df": self.degrees}
 
 
-def _estimate(values: Array, runs: pd.DataFrame, slope: bool) -> _Estimate:
+def estimate(values: Array, runs: pd.DataFrame, slope: bool) -> Estimate:
     """Estimate the mean of (runs x units) values, or their slope per doubling of the training text."""
     x = np.log2(runs["sample_words"].to_numpy(dtype=np.float64))
     sizes = runs["size"].nunique()
@@ -289,17 +289,17 @@ def _estimate(values: Array, runs: pd.DataFrame, slope: bool) -> _Estimate:
         return _without(value, "One size has a single run and decides the line: no interval.")
     line = values.mean(axis=0) + np.outer(centred, centred @ values / (centred**2).sum())
     residual = (values - line) / (1 - leverage)[:, None]
-    return _Estimate(value, (weights**2) @ residual**2, np.full(len(value), n - 2.0))
+    return Estimate(value, (weights**2) @ residual**2, np.full(len(value), n - 2.0))
 
 
-def _mean(values: Array, noun: str = "run") -> _Estimate:
+def _mean(values: Array, noun: str = "run") -> Estimate:
     n, value = len(values), values.mean(axis=0)
     if n < 2:
         return _without(value, f"One {noun}: no interval.")
-    return _Estimate(value, values.var(axis=0, ddof=1) / n, np.full(len(value), n - 1.0))
+    return Estimate(value, values.var(axis=0, ddof=1) / n, np.full(len(value), n - 1.0))
 
 
-def _over_seeds(values: Array, x: Array, runs: pd.DataFrame, slope: bool) -> _Estimate:
+def _over_seeds(values: Array, x: Array, runs: pd.DataFrame, slope: bool) -> Estimate:
     """Estimate from one mean, or slope, per seed: larger samples of a seed contain the smaller ones."""
     of_seed = []
     for seed in runs["seed"].unique():
@@ -316,17 +316,17 @@ def _over_seeds(values: Array, x: Array, runs: pd.DataFrame, slope: bool) -> _Es
     return _mean(np.stack(of_seed), "seed")._replace(note=note)
 
 
-def _without(value: Array, note: str) -> _Estimate:
+def _without(value: Array, note: str) -> Estimate:
     unknown = np.full(len(value), np.nan)
-    return _Estimate(value, unknown, unknown, note)
+    return Estimate(value, unknown, unknown, note)
 
 
-def _less(first: _Estimate, second: _Estimate) -> _Estimate:
+def _less(first: Estimate, second: Estimate) -> Estimate:
     """Return the difference of two independent estimates, with Welch's degrees of freedom."""
     variance = first.variance + second.variance
     with np.errstate(divide="ignore", invalid="ignore"):
         degrees = variance**2 / (first.variance**2 / first.degrees + second.variance**2 / second.degrees)
-    return _Estimate(first.value - second.value, variance, degrees, first.note or second.note)
+    return Estimate(first.value - second.value, variance, degrees, first.note or second.note)
 
 
 def _doses(runs: pd.DataFrame) -> Iterator[tuple[tuple[str, str], dict[float, str]]]:
@@ -349,7 +349,7 @@ def _over_doses(units: _Units, doses: Mapping[float, str]) -> pd.DataFrame:
     dose = np.asarray(list(doses)) - np.mean(list(doses))
     slopes = np.tensordot(dose / (dose**2).sum(), units.accuracy[rows], 1)
     runs = units.runs.iloc[rows[-1]]
-    result = _estimate(slopes, runs, slope=False)
+    result = estimate(slopes, runs, slope=False)
     left = len({key for of in places for key in of}) - len(shared)
     note = f"{left} sizes and seeds without all doses are left out." if left else ""
     return units.table.assign(
