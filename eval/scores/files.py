@@ -12,7 +12,7 @@ one JSON object; METADATA are the keys of a score file's. Imports no torch, so t
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict, cast
 
@@ -162,9 +162,13 @@ def read_scores(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     return table.to_pandas(), metadata
 
 
-def read_score_table(path: Path) -> tuple[pa.Table, dict[str, Any]]:
-    """Return the same as `read_scores`, with the rows as an Arrow table."""
-    table, metadata = _read(path, SCORES)
+def read_score_table(path: Path, columns: Sequence[str] | None = None) -> tuple[pa.Table, dict[str, Any]]:
+    """Return the same as `read_scores`, with the rows as an Arrow table.
+
+    `columns`: read only these, and those that the check of missing scores needs, which is faster.
+    """
+    needed = None if columns is None else list(dict.fromkeys([*columns, "trial", "good_tokens", "bad_tokens"]))
+    table, metadata = _read(path, SCORES, needed)
     checked(metadata, ScoreMetadata, path, RunError, _AGAIN)
     _check_scores(path, table, metadata, _AGAIN)
     return table, metadata
@@ -181,6 +185,8 @@ def _check_scores(path: Path, table: pa.Table, metadata: Mapping[str, Any], reme
         empty = np.nan_to_num(table[f"{side}_tokens"].to_numpy()) == 0
         optional = np.full(len(table), prefix or metadata["policy"].get("unk") == "skip") | empty
         for name, may_be_null in ((side, optional), (f"{side}_lp", vote)):
+            if name not in table.column_names:
+                continue
             values, null = table[name].to_numpy(), table[name].is_null().to_numpy()
             wrong = np.where(null, ~may_be_null, ~np.isfinite(values))
             if not wrong.any():
@@ -260,9 +266,11 @@ def read_table(path: Path, schema: pa.Schema) -> tuple[pd.DataFrame, dict[str, A
     return table.to_pandas(), metadata
 
 
-def _read(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, Any]]:
+def _read(path: Path, schema: pa.Schema, columns: Sequence[str] | None = None) -> tuple[pa.Table, dict[str, Any]]:
+    if columns is not None:
+        schema = pa.schema([schema.field(name) for name in columns])
     try:
-        table = pq.read_table(path, page_checksum_verification=True)
+        table = pq.read_table(path, columns=columns, page_checksum_verification=True)
     except (pa.ArrowException, OSError) as error:
         raise _damaged(path, error) from None
     metadata = _metadata(path, table.schema)
