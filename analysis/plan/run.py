@@ -97,12 +97,22 @@ def _assumptions(config: AnalysisConfig, goal: Goal) -> tuple[Assumed, str, Mapp
         assumed = assume_stated(goal, config.spread, plan.accuracy, paradigms, plan.correlation)
         return assumed, f"Stated: standard deviation {config.spread:g}.", {}, benchmark.pairs or PUBLISHED_PAIRS
     study, folder = str(config.pilot), config.paths.runs
-    table = accuracies(study, benchmark=benchmark.label, method=config.analysis.method, ties=config.ties, folder=folder)
+    table = _scored(accuracies(study, method=config.analysis.method, ties=config.ties, folder=folder), config)
     curves = [curve for curve in (plan.group, plan.other) if curve is not None]
     assumed, about = assume_pilot(goal, table, plan.unit, curves, plan.correlation)
     speeds = runs(study, folder=folder).groupby("model")["words_per_s"].median().dropna()
     rates = {str(model): float(speed) for model, speed in speeds.items()}
     return assumed, f"Pilot {study}: {about}.", rates, round(float(table["pairs"].astype(float).mean()))
+
+
+def _scored(table: pd.DataFrame, config: AnalysisConfig) -> pd.DataFrame:
+    """Return the accuracies on the planned minimal pairs, or on the whole benchmark, or on the only ones there are."""
+    labels = [label for label in table["benchmark"].unique() if label.partition("+")[0] == config.benchmark.name]
+    preferred = [label for label in (config.benchmark.label, config.benchmark.name) if label in labels]
+    if not preferred and len(labels) != 1:
+        scored = ", ".join(table["benchmark"].unique())
+        raise ConfigError(f"pilot={config.pilot}: has scores of {scored}. Choose with benchmark= and benchmark.pairs=.")
+    return table[table["benchmark"] == (preferred or labels)[0]]
 
 
 def _published_paradigms(benchmark: str) -> int:
@@ -194,13 +204,17 @@ def _print(console: Console, table: pd.DataFrame, goal: Goal, about: str) -> Non
         )
     else:
         print_text(console, f"No grid reaches a power of {goal.power:.0%}. Add seeds (plan.seeds) or sizes.")
-    shown = Table(
-        "sizes", "seeds", "pairs", "runs", "words", "hours", "power", f"power, spread at its {UPPER:.0%} limit"
-    )
-    for row in table.itertuples():
-        numbers = [f"{row.words:,.0f}", *("" if of != of else form.format(of) for of, form in (
-            (row.hours, "{:.1f}"), (row.power, "{:.0%}"), (row.power_high, "{:.0%}")))]  # fmt: skip
-        style = "bold" if row.chosen else None
-        shown.add_row(row.sizes, str(row.seeds), f"{row.pairs:,}", str(row.runs), *numbers, style=style)
+    better = table[table["power"] > table["power"].cummax().shift(fill_value=-1).fillna(-1)]
+    heads = ["sizes", "seeds", "pairs", "runs", "words", "hours", "power", "high spread"]
+    shown = Table(*heads, title="Grids that no cheaper one beats")
+    for row in better.itertuples():
+        names = row.sizes.split(",")
+        sizes = f"{names[0]} to {names[-1]} ({len(names)})" if len(names) > 1 else names[0]
+        shares = ["" if math.isnan(share) else f"{share:.0%}" for share in (row.power, row.power_high)]
+        hours = "" if math.isnan(row.hours) else f"{row.hours:.1f}"
+        numbers = [str(row.seeds), f"{row.pairs:,}", str(row.runs), f"{row.words:,.0f}", hours]
+        shown.add_row(sizes, *numbers, *shares, style="bold" if row.chosen else None)
     console.print(shown)
     print_text(console, about)
+    if table["power_high"].notna().any():
+        print_text(console, f"High spread: power with the variance at its upper limit (one-sided, {UPPER:.0%}).")
