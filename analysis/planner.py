@@ -15,8 +15,9 @@ import pandas as pd
 from scipy.stats import chi2
 from scipy.stats import t as student
 
-from analysis.ablations import ROUNDING, Array, estimate
+from analysis.ablations import estimate
 from analysis.curves_new import unit_accuracies
+from analysis.lines import ROUNDING, Array
 from pairscale.errors import ConfigError, RunError
 
 SLOPE, DIFFERENCE, ABLATION = "slope", "difference", "ablation"

@@ -79,7 +79,7 @@ def test_nested_samples_give_one_value_per_complete_seed():
     )
     test = stats.ttest_1samp(change.reshape(3, 3).mean(axis=0), 0).confidence_interval(0.95)
     assert (result["low"], result["high"], result["df"]) == pytest.approx((test.low, test.high, 2))
-    assert "1 seed" in result["note"]
+    assert "Seeds without all sizes are left out: 4" in result["note"]
     two, runs = tables(seeds=(1, 2), nested=True)
     result = row(ablation_effects(two, runs))
     assert np.isnan(result["low"])
