@@ -15,8 +15,9 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.stats import t as student
 
-from analysis.curves_new import TRAJECTORIES, unit_accuracies
+from analysis.comparisons import holm
 from analysis.lines import ROUNDING, Array, fit_line
+from analysis.units import TRAJECTORIES, unit_accuracies
 from pairscale.errors import InputError, first_few
 
 Rows = npt.NDArray[np.intp]
@@ -352,18 +353,9 @@ def _tested(table: pd.DataFrame, margin: float | None, confidence: float) -> pd.
     alone = table["level"].isin(["overall", SCOPE])
     family = table["name"].where(alone, table["curve"] + table["other"] + table["dose"])
     keys = ["benchmark", "method", "kind", "over", "level", family.rename("family")]
-    table["p_holm"] = table.groupby(keys, dropna=False)["p"].transform(_holm)
+    table["p_holm"] = table.groupby(keys, dropna=False)["p"].transform(lambda p: holm(p.to_numpy()))
     table["equivalent"] = pd.Series(pd.NA, table.index, dtype="boolean")
     if margin is not None:
         known = table["low"].notna() & (table["over"] != PER_DOUBLING)
         table.loc[known, "equivalent"] = (table["low"] > -margin) & (table["high"] < margin)
     return table
-
-
-def _holm(p: pd.Series) -> Array:
-    """Correct the p values of one family by Holm's step-down method; missing ones are no tests."""
-    values, order = p.to_numpy(dtype=np.float64), np.argsort(p.to_numpy(dtype=np.float64))
-    order = order[: int(p.notna().sum())]  # missing values are sorted last
-    corrected = np.full(len(values), np.nan)
-    corrected[order] = np.minimum(np.maximum.accumulate(values[order] * np.arange(len(order), 0, -1)), 1)
-    return corrected

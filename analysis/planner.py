@@ -16,8 +16,8 @@ from scipy.stats import chi2
 from scipy.stats import t as student
 
 from analysis.ablations import estimate
-from analysis.curves_new import unit_accuracies
 from analysis.lines import ROUNDING, Array
+from analysis.units import unit_accuracies
 from pairscale.errors import ConfigError, RunError
 
 SLOPE, DIFFERENCE, ABLATION = "slope", "difference", "ablation"
