@@ -15,10 +15,11 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.stats import t as student
 
-from analysis.curves import holm, unit_accuracies
+from analysis.comparisons import holm
+from analysis.lines import ROUNDING, Array, fit_line
+from analysis.units import TRAJECTORIES, unit_accuracies
 from pairscale.errors import InputError, first_few
 
-Array = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.intp]
 
 NONE, REMOVE, CONTROL = "none", "remove", "control"  # actions in the column `action` of runs()
@@ -26,11 +27,7 @@ TREATMENT_CONTROL, TREATMENT_FULL, CONTROL_FULL = "treatment - control", "treatm
 OVER_DOSES = "dose 1 - dose 0"  # the slope over doses: accuracy gained from none of the construction to all of it
 ALL_SIZES, PER_DOUBLING = "all sizes", "per doubling"  # values of the column `over`, next to the sizes
 SCOPE, DIRECT, SAME, REST = "scope", "tests the construction", "same phenomena", "other phenomena"
-TRAJECTORIES = ("tokens", "words seen", "steps")  # units of the points of one training
-LEAST_RUNS = 4  # for a line with an interval, as for slopes
-LEAST_SEEDS = 3  # of nested samples
 LEAST_DOSES = 3  # for a slope over doses; the full text is one of them
-ROUNDING = 1e-24  # variances below it are 0 but for rounding
 NUMBERS = ["accuracy", "other_accuracy", "difference", "se", "df"]
 INTERVENTION = ["construction", "action", "dose", "base"]
 KEYS = ["kind", *INTERVENTION, "curve", "other"]
@@ -140,6 +137,7 @@ def _compared(table: pd.DataFrame, direct: Mapping[str, Collection[str]], paired
 def _units(table: pd.DataFrame) -> _Units:
     """Return the units of the paradigms (or given units) that every run was scored on."""
     runs = table.drop_duplicates(["study", "run"]).set_index(["study", "run"])
+    runs["size"] = runs["size"].fillna(runs["sample_words"].astype(str))  # others' sizes may have no names
     counts = table.groupby(["phenomenon", "paradigm"], dropna=False)["run"].transform("size")
     units = unit_accuracies(table[counts == len(runs)])
     wide = units.pivot(index=["study", "run"], columns=["level", "name"], values="accuracy").reindex(runs.index)
@@ -247,10 +245,10 @@ def _differences(units: _Units, of: _Matched) -> pd.DataFrame:
         runs = [units.runs.iloc[rows] for rows in (first, second)]
         slope = over == PER_DOUBLING
         if of.paired:
-            result = _estimate(units.accuracy[first] - units.accuracy[second], runs[0], slope)
+            result = estimate(units.accuracy[first] - units.accuracy[second], runs[0], slope)
         else:
             result = _less(
-                *(_estimate(units.accuracy[rows], of, slope) for rows, of in zip((first, second), runs, strict=True))
+                *(estimate(units.accuracy[rows], of, slope) for rows, of in zip((first, second), runs, strict=True))
             )
         note = " ".join(filter(None, (result.note, of.note)))
         about = {"runs": len(first) if of.paired else len(first) + len(second), "sizes": runs[0]["size"].nunique()}
@@ -258,7 +256,7 @@ def _differences(units: _Units, of: _Matched) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-class _Estimate(NamedTuple):
+class Estimate(NamedTuple):
     """Values, variances and degrees of freedom (units,); without variances the note says why."""
 
     value: Array
@@ -270,63 +268,48 @@ class _Estimate(NamedTuple):
         return {"difference": self.value, "se": np.sqrt(self.variance), "df": self.degrees}
 
 
-def _estimate(values: Array, runs: pd.DataFrame, slope: bool) -> _Estimate:
-    """Estimate the mean of (runs x units) values, or their slope per doubling of the training text."""
-    x = np.log2(runs["sample_words"].to_numpy(dtype=np.float64))
-    sizes = runs["size"].nunique()
-    nested = sizes > 1 and bool(runs["nested"].any())
-    if nested:
-        return _over_seeds(values, x, runs, slope)
-    n, centred = len(x), x - x.mean()
-    weights = centred / (centred**2).sum() if slope else np.full(n, 1 / n)
-    value = weights @ values
-    if sizes == 1:
+def estimate(values: Array, runs: pd.DataFrame, slope: bool) -> Estimate:
+    """Estimate the mean of values, or their slope per doubling of the training text.
+
+    At one size the variance is that of a mean of independent runs. Over several sizes it is that of the level or the
+    slope of a line (`analysis.lines.fit_line`).
+
+    Args:
+        values: (R, U) accuracies, or differences of paired runs.
+        runs: The R runs, with the columns size, sample_words, seed and nested.
+        slope: Whether the slope is wanted.
+    """
+    size = np.unique(runs["size"].to_numpy(dtype=str), return_inverse=True)[1].astype(np.intp)
+    if size.max() == 0:
         return _mean(values)
-    leverage = 1 / n + centred**2 / (centred**2).sum()
-    if n < LEAST_RUNS:
-        return _without(value, f"{n} runs: no interval.")
-    if (leverage > 1 - 1e-9).any():
-        return _without(value, "One size has a single run and decides the line: no interval.")
-    line = values.mean(axis=0) + np.outer(centred, centred @ values / (centred**2).sum())
-    residual = (values - line) / (1 - leverage)[:, None]
-    return _Estimate(value, (weights**2) @ residual**2, np.full(len(value), n - 2.0))
+    x = np.log2(runs["sample_words"].to_numpy(dtype=np.float64))
+    seed = runs["seed"].to_numpy(dtype=np.intp)
+    line = fit_line(x, size, seed if runs["nested"].any() else None)
+    variances = line.variances(values)[int(slope)]
+    if not line.note:  # all runs on one line
+        variances = np.nan_to_num(variances)
+    value = (line.slope if slope else line.level) @ values
+    note = line.note
+    left = sorted(set(seed[line.level == 0].tolist()))
+    if left:
+        note = f"{note} Seeds without all sizes are left out: {first_few([str(of) for of in left])}.".strip()
+    return Estimate(value, variances, np.full(len(value), np.nan if line.note else line.degrees), note)
 
 
-def _mean(values: Array, noun: str = "run") -> _Estimate:
+def _mean(values: Array) -> Estimate:
     n, value = len(values), values.mean(axis=0)
     if n < 2:
-        return _without(value, f"One {noun}: no interval.")
-    return _Estimate(value, values.var(axis=0, ddof=1) / n, np.full(len(value), n - 1.0))
+        unknown = np.full(len(value), np.nan)
+        return Estimate(value, unknown, unknown, "One run: no interval.")
+    return Estimate(value, values.var(axis=0, ddof=1) / n, np.full(len(value), n - 1.0))
 
 
-def _over_seeds(values: Array, x: Array, runs: pd.DataFrame, slope: bool) -> _Estimate:
-    """Estimate from one mean, or slope, per seed: larger samples of a seed contain the smaller ones."""
-    of_seed = []
-    for seed in runs["seed"].unique():
-        rows = (runs["seed"] == seed).to_numpy()
-        if rows.sum() == runs["size"].nunique():
-            centred = x[rows] - x[rows].mean()
-            weights = centred / (centred**2).sum() if slope else np.full(rows.sum(), 1 / rows.sum())
-            of_seed.append(weights @ values[rows])
-    left = runs["seed"].nunique() - len(of_seed)
-    note = f"{left} seeds without all sizes are left out." if left else ""
-    if len(of_seed) < LEAST_SEEDS:
-        value = np.mean(of_seed, axis=0) if of_seed else np.full(values.shape[1], np.nan)
-        return _without(value, f"{len(of_seed)} complete seeds of nested samples: no interval. {note}".strip())
-    return _mean(np.stack(of_seed), "seed")._replace(note=note)
-
-
-def _without(value: Array, note: str) -> _Estimate:
-    unknown = np.full(len(value), np.nan)
-    return _Estimate(value, unknown, unknown, note)
-
-
-def _less(first: _Estimate, second: _Estimate) -> _Estimate:
+def _less(first: Estimate, second: Estimate) -> Estimate:
     """Return the difference of two independent estimates, with Welch's degrees of freedom."""
     variance = first.variance + second.variance
     with np.errstate(divide="ignore", invalid="ignore"):
         degrees = variance**2 / (first.variance**2 / first.degrees + second.variance**2 / second.degrees)
-    return _Estimate(first.value - second.value, variance, degrees, first.note or second.note)
+    return Estimate(first.value - second.value, variance, degrees, first.note or second.note)
 
 
 def _doses(runs: pd.DataFrame) -> Iterator[tuple[tuple[str, str], dict[float, str]]]:
@@ -349,7 +332,7 @@ def _over_doses(units: _Units, doses: Mapping[float, str]) -> pd.DataFrame:
     dose = np.asarray(list(doses)) - np.mean(list(doses))
     slopes = np.tensordot(dose / (dose**2).sum(), units.accuracy[rows], 1)
     runs = units.runs.iloc[rows[-1]]
-    result = _estimate(slopes, runs, slope=False)
+    result = estimate(slopes, runs, slope=False)
     left = len({key for of in places for key in of}) - len(shared)
     note = f"{left} sizes and seeds without all doses are left out." if left else ""
     return units.table.assign(
@@ -370,7 +353,7 @@ def _tested(table: pd.DataFrame, margin: float | None, confidence: float) -> pd.
     alone = table["level"].isin(["overall", SCOPE])
     family = table["name"].where(alone, table["curve"] + table["other"] + table["dose"])
     keys = ["benchmark", "method", "kind", "over", "level", family.rename("family")]
-    table["p_holm"] = table.groupby(keys, dropna=False)["p"].transform(holm)
+    table["p_holm"] = table.groupby(keys, dropna=False)["p"].transform(lambda p: holm(p.to_numpy()))
     table["equivalent"] = pd.Series(pd.NA, table.index, dtype="boolean")
     if margin is not None:
         known = table["low"].notna() & (table["over"] != PER_DOUBLING)

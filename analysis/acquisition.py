@@ -14,7 +14,7 @@ import pandas as pd
 from scipy.stats import norm, spearmanr
 from scipy.stats import t as student
 
-from analysis.curves import unit_accuracies
+from analysis.units import unit_accuracies
 from pairscale.errors import InputError
 
 Array = npt.NDArray[np.float64]
@@ -72,7 +72,9 @@ def words_to_threshold(accuracies: pd.DataFrame, margin: float = 0.1, confidence
     if not 0 < margin <= 0.5:
         raise InputError(f"margin={margin}: must be above 0 and at most 0.5. It is a difference of accuracy, like 0.1.")
     units = unit_accuracies(accuracies)
-    trained, baselines = units[units["baseline"] == ""], units[units["baseline"] != ""]
+    units["baseline"] = units["baseline"].fillna("")
+    trained = units[(units["baseline"] == "") & units["sample_words"].notna()]
+    baselines = units[units["baseline"] != ""]
     rows = []
     for (benchmark, method, curve), of in trained.groupby(["benchmark", "method", "curve"], sort=False):
         known = baselines[(baselines["benchmark"] == benchmark) & (baselines["method"] == method)]
@@ -135,7 +137,7 @@ def _baseline(rows: pd.DataFrame) -> float:
 
 def _crossing_of(runs: pd.DataFrame, threshold: float, confidence: float) -> dict[str, object]:
     """Return threshold, words, low, high, status and what they rest on, of the runs of a curve in one unit."""
-    _, size = np.unique(runs["size"].to_numpy(dtype=str), return_inverse=True)
+    _, size = np.unique(runs["size"].fillna(runs["sample_words"].astype(str)).to_numpy(dtype=str), return_inverse=True)
     counts, accuracy = np.bincount(size), runs["accuracy"].to_numpy(dtype=np.float64)
     words, means = (np.bincount(size, of) / counts for of in (runs["sample_words"].to_numpy(np.float64), accuracy))
     squares, order = ((accuracy - means[size]) ** 2).sum(), np.argsort(words)

@@ -79,11 +79,11 @@ def test_nested_samples_give_one_value_per_complete_seed():
     )
     test = stats.ttest_1samp(change.reshape(3, 3).mean(axis=0), 0).confidence_interval(0.95)
     assert (result["low"], result["high"], result["df"]) == pytest.approx((test.low, test.high, 2))
-    assert "1 seed" in result["note"]
+    assert "Seeds without all sizes are left out: 4" in result["note"]
     two, runs = tables(seeds=(1, 2), nested=True)
     result = row(ablation_effects(two, runs))
     assert np.isnan(result["low"])
-    assert "no interval" in result["note"]
+    assert "3 seeds" in result["note"]
 
 
 def test_curves_without_pairs_of_runs_are_independent():
@@ -181,9 +181,9 @@ def test_a_comparison_that_cannot_be_made_says_why():
 
 
 @given(st.floats(-0.3, 0.3), st.integers(0, 5))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=5, deadline=None)
 def test_a_constant_loss_shifts_the_difference_and_leaves_the_error(loss, seed):
-    accuracies, runs = tables(seed=seed)
+    accuracies, runs = tables(ALL[1:], sizes=(1000, 2000), seed=seed)
     shifted = accuracies.assign(accuracy=accuracies["accuracy"] - loss * accuracies["run"].str.contains("remove"))
     before, after = (row(ablation_effects(of, runs)) for of in (accuracies, shifted))
     assert after["difference"] == pytest.approx(before["difference"] - loss)

@@ -10,8 +10,8 @@ import pandas as pd
 from analysis.published import published_file
 from analysis.run_folders import FURTHER_COLUMNS, RUN_COLUMNS, UNTRAINED
 from analysis.score_files import FILE_COLUMNS
-from analysis.sources_new.settings import RUNS, ResultsConfig, unit_name
-from analysis.sources_new.sizes import size_of, size_texts
+from analysis.sources.settings import RUNS, ResultsConfig, unit_name
+from analysis.sources.sizes import size_of, size_texts
 from eval.benchmarks.cells import shown
 from eval.config import is_of_pairs
 from pairscale.errors import ConfigError, InputError, first_few

@@ -19,11 +19,11 @@ from typing import Any
 import pandas as pd
 
 from analysis.published import published_file
-from analysis.sources_new.files import read_lines, read_object
-from analysis.sources_new.published import BLIMP, COLUMNS, RUN, Outcomes
-from analysis.sources_new.settings import ResultsConfig
-from analysis.sources_new.sizes import parts_of, pattern_size, seed_of
-from analysis.sources_new.table import number_of
+from analysis.sources.files import read_lines, read_object
+from analysis.sources.published import BLIMP, COLUMNS, RUN, Outcomes
+from analysis.sources.settings import ResultsConfig
+from analysis.sources.sizes import parts_of, pattern_size, seed_of
+from analysis.sources.table import number_of
 from eval.benchmarks.cells import shown
 from pairscale.errors import InputError, first_few
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import regex
 
-from analysis.sources_new.settings import SEEN_UNITS, ResultsConfig, size_name, size_number, unit_name
+from analysis.sources.settings import SEEN_UNITS, ResultsConfig, size_name, size_number, unit_name
 from pairscale.errors import MAX_SEED, ConfigError, InputError
 from pairscale.sizes import format_size
 

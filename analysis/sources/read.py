@@ -9,16 +9,16 @@ from typing import Any
 import pandas as pd
 
 from analysis.run_folders import FURTHER_COLUMNS, RUN_COLUMNS
-from analysis.sources_new.babylm import ENDINGS as PREDICTIONS
-from analysis.sources_new.babylm import babylm_outcomes
-from analysis.sources_new.files import given_files, study_name
-from analysis.sources_new.lm_eval import ENDINGS as RESULTS
-from analysis.sources_new.lm_eval import lm_eval_outcomes
-from analysis.sources_new.published import Published, published
-from analysis.sources_new.settings import OutcomeColumns, ResultsConfig
-from analysis.sources_new.table import ENDINGS as TABLES
-from analysis.sources_new.table import table_outcomes
-from analysis.study_new import ACCURACY_COLUMNS
+from analysis.sources.babylm import ENDINGS as PREDICTIONS
+from analysis.sources.babylm import babylm_outcomes
+from analysis.sources.files import given_files, study_name
+from analysis.sources.lm_eval import ENDINGS as RESULTS
+from analysis.sources.lm_eval import lm_eval_outcomes
+from analysis.sources.published import Published, published
+from analysis.sources.settings import OutcomeColumns, ResultsConfig
+from analysis.sources.table import ENDINGS as TABLES
+from analysis.sources.table import table_outcomes
+from analysis.study import ACCURACY_COLUMNS
 from pairscale.errors import ConfigError, InputError, check_choice
 
 FILES = "files"  # the source that is not here: run folders

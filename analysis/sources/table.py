@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.sources_new.published import COLUMNS, RUN, Outcomes
-from analysis.sources_new.settings import OutcomeColumns, ResultsConfig
-from analysis.sources_new.sizes import fixed_size, size_of
+from analysis.sources.published import COLUMNS, RUN, Outcomes
+from analysis.sources.settings import OutcomeColumns, ResultsConfig
+from analysis.sources.sizes import fixed_size, size_of
 from eval.benchmarks.cells import shown
 from eval.benchmarks.files import csv_records, file_rows, format_of, text_lines
 from pairscale.errors import InputError

@@ -16,10 +16,10 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.sources_new.files import read_lines, read_object
-from analysis.sources_new.published import BLIMP, COLUMNS, Outcomes
-from analysis.sources_new.settings import ResultsConfig
-from analysis.sources_new.sizes import parts_of, pattern_size, seed_of
+from analysis.sources.files import read_lines, read_object
+from analysis.sources.published import BLIMP, COLUMNS, Outcomes
+from analysis.sources.settings import ResultsConfig
+from analysis.sources.sizes import parts_of, pattern_size, seed_of
 from pairscale.errors import ConfigError, InputError, first_few
 
 ENDINGS = ("predictions.json", "predictions.json.gz", "preds.json", "preds.json.gz")
