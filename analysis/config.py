@@ -9,7 +9,7 @@ import corpora.train_parser.config  # noqa: F401 (it registers its schema)
 from analysis.figure_files import FigureConfig
 from analysis.measures.reading.config import ReadingConfig
 from analysis.plan.config import GOALS, SLOPE, PlanConfig
-from analysis.study.sources.config import OutcomeColumns, ResultsConfig
+from analysis.sources.settings import OutcomeColumns, ResultsConfig
 from eval.config import EvalConfig
 from pairscale.command.schemas import NOT_IN_DIGEST, Texts, store_schemas
 from pairscale.errors import ConfigError, check_above, check_choice
@@ -78,6 +78,16 @@ class AnalysisConfig(EvalConfig):
     # analysis.status: runs to be removed; yes: without asking
     remove: Texts = field(default=None, metadata=NOT_IN_DIGEST)
     yes: bool = field(default=False, metadata=NOT_IN_DIGEST)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("goal", self.goal, GOALS)
+        for rate in self.rate.values() if isinstance(self.rate, dict) else [] if self.rate is None else [self.rate]:
+            if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 < rate <= 1e12:
+                raise ConfigError(
+                    f"rate={self.rate}: give a number of words/s above 0, or one for each model, such as "
+                    "{lstm_blimp:40000,txl:12000}."
+                )
 
 
 store_schemas(None, root_schema=AnalysisConfig)

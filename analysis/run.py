@@ -2,7 +2,8 @@
 
 import dataclasses
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from rich.console import Console
 
 from analysis import study
 from analysis.benchmark import BenchmarkResults
-from analysis.config import AnalysisConfig
+from analysis.config import LEAVE_OUT, AnalysisConfig
 from analysis.findings import (
     checked,
     comparison_findings,
@@ -26,13 +27,14 @@ from analysis.findings import (
 )
 from analysis.formats import accuracy_text, interval_text, p_text, slope_text, supported_digits, title
 from analysis.report import Part, write_report
+from analysis.run_folders import PROBLEM_COLUMNS, study_names
 from analysis.sections import chosen, exhibits
 from analysis.sections.beside import model_findings
 from analysis.sections.curves import extent, overall
-from eval.config import is_of_pairs
+from analysis.sources.read import FILES, read_source
 from eval.sweeps import study_commands
 from pairscale.console import print_text
-from pairscale.errors import RunError
+from pairscale.errors import ConfigError
 from pairscale.tables import filled_table, print_table
 from train.trackers.tracker import Job, tracked
 
@@ -60,17 +62,19 @@ def analyse(config: AnalysisConfig) -> None:
             part.exhibits = list(exhibits(results, sections))
         part.tables["accuracies"] = results.every_method
         parts.append(part)
-    folder = Path(config.paths.reports) / str(config.study)
-    commands = [*study_commands(config.paths.runs, str(config.study)), command_of(config)]
-    path = write_report(folder, str(config.study), parts, commands, config.analysis.figure, config.format)
-    track(config, folder, benchmarks)
+    name = str(benchmarks[0].runs["study"].iloc[0]) if config.study is None else config.study
+    folder = Path(config.paths.reports) / (name if config.source == FILES else f"{name}+{config.source}")
+    requested = study_commands(config.paths.runs, name) if config.source == FILES else []
+    commands = [*requested, command_of(config)]
+    path = write_report(folder, name, parts, commands, config.analysis.figure, config.format)
+    track(config, name, folder, benchmarks)
     print_text(console, f"report: {path}")
 
 
-def track(config: AnalysisConfig, folder: Path, benchmarks: Sequence[BenchmarkResults]) -> None:
+def track(config: AnalysisConfig, name: str, folder: Path, benchmarks: Sequence[BenchmarkResults]) -> None:
     """Send the figure of the overall curves and the slopes to the tracker that `logger` names, if any."""
-    chosen_values = {"study": config.study, "method": config.analysis.method, "ties": config.ties, "source": config.source}
-    with tracked(config.logger, Job("analysis", str(config.study), str(config.study), folder, chosen_values)) as tracker:
+    chosen_values = {"study": name, "method": config.analysis.method, "ties": config.ties, "source": config.source}
+    with tracked(config.logger, Job("analysis", name, name, folder, chosen_values)) as tracker:
         for results in benchmarks:
             place = folder / results.label if len(benchmarks) > 1 else folder
             if len(results.accuracies):
@@ -78,6 +82,38 @@ def track(config: AnalysisConfig, folder: Path, benchmarks: Sequence[BenchmarkRe
                 tracker.table(f"slopes/{results.label}", results.slopes)
                 whole = results.slopes[(results.slopes["level"] == "overall") & results.slopes["slope"].notna()]
                 tracker.summarise({f"slope/{results.label}/{row.curve}": row.slope for row in whole.itertuples()})
+
+
+@dataclass(frozen=True)
+class _Tables:
+    """The long table of a study: accuracies, runs, problems and notes (of a benchmark), whatever the source."""
+
+    study: str
+    accuracies: pd.DataFrame
+    runs: pd.DataFrame
+    problems: pd.DataFrame
+    notes: Callable[[str], list[str]]
+
+
+def read_tables(config: AnalysisConfig, benchmark: str | None) -> _Tables:
+    """Read a study from its run folders, or the numbers of others that `source` and `path` name."""
+    options = config.analysis
+    if config.source != FILES:
+        found = read_source(config.source, config.path, config.columns, config.results, config.study)
+        none = pd.DataFrame(columns=list(PROBLEM_COLUMNS))
+        name = str(found.runs["study"].iloc[0])
+        return _Tables(name, found.accuracies, found.runs, none, lambda label: found.notes)
+    if config.study is None:
+        raise ConfigError("Which study? Give study=NAME.")
+    names = study_names([config.study], config.paths.runs)
+    read = {"folder": config.paths.runs}
+    return _Tables(
+        config.study,
+        study.accuracies(*names, benchmark=benchmark, ties=config.ties, faulty_pairs=options.faulty_pairs, **read),
+        study.runs(*names, **read),
+        study.problems(*names, **read),
+        lambda label: study.notes(*names, benchmark=label, method=options.method, **read),
+    )
 
 
 def read_benchmarks(config: AnalysisConfig, benchmark: str | None) -> list[BenchmarkResults]:
@@ -88,44 +124,44 @@ def read_benchmarks(config: AnalysisConfig, benchmark: str | None) -> list[Bench
         benchmark: only this one; None for all.
 
     Raises:
+        ConfigError: without a study.
         RunError: for a study without scores of minimal pairs.
     """
-    names = str(config.study).split("+")
-    options = config.analysis
-    read = {"folder": config.paths.runs}
-    runs = study.runs(*names, **read)
-    table = study.accuracies(*names, benchmark=benchmark, ties=config.ties, faulty_pairs=options.faulty_pairs, **read)
-    problems = study.problems(*names, **read)
-    labels = [label for label in table["benchmark"].unique() if is_of_pairs(label)]
-    if not labels:
-        raise RunError(f"study={config.study}: no run has scores yet. Run python -m eval study={config.study} first.")
+    tables, options = read_tables(config, benchmark), config.analysis
     found = []
-    for label in labels:
-        of_label = table[table["benchmark"] == label].reset_index(drop=True)
-        read_pairs = partial(_pairs, names, label, options.method, config.paths.runs)
+    for label in tables.accuracies["benchmark"].unique():
+        of_label = tables.accuracies[tables.accuracies["benchmark"] == label].reset_index(drop=True)
         results = BenchmarkResults.of(
-            label, of_label, runs, options, problems=_concerning(problems, label), ties=config.ties,
-            notes=study.notes(*names, benchmark=label, method=options.method, **read),
+            label, of_label, tables.runs, options, problems=_concerning(tables.problems, label), ties=config.ties,
+            notes=tables.notes(label),
         )  # fmt: skip
-        curves = results.runs.set_index("run")["curve"]
-        results.read_pairs = lambda of, method=None, read=read_pairs, curves=curves: _named(read(of, method), curves)
-        read_snapshots = partial(study.trajectories, *names, benchmark=label, method=options.method, ties=config.ties, **read)
-        results.read_trajectories = lambda read=read_snapshots, curves=curves: _of_runs(read(), curves)
+        if config.source == FILES:
+            _add_readers(results, config)
         found.append(results)
     return found
+
+
+def _add_readers(results: BenchmarkResults, config: AnalysisConfig) -> None:
+    """Let sections read single pairs and snapshots, if they need them."""
+    curves = results.runs.set_index("run")["curve"]
+    names = study_names([str(config.study)], config.paths.runs)
+    of = {"benchmark": results.label, "folder": config.paths.runs}
+
+    def read_pairs(runs: Sequence[str], method: str | None = None) -> pd.DataFrame:
+        pairs = study.pairs(*names, method=method or config.analysis.method, runs=runs, **of)
+        if config.analysis.faulty_pairs == LEAVE_OUT:
+            pairs = pairs[pairs["faulty"] == ""]
+        return pairs.assign(curve=pairs["run"].map(curves))
+
+    def read_trajectories() -> pd.DataFrame:
+        return _of_runs(study.trajectories(*names, method=config.analysis.method, ties=config.ties, **of), curves)
+
+    results.read_pairs, results.read_trajectories = read_pairs, read_trajectories
 
 
 def _of_runs(snapshots: pd.DataFrame, curves: pd.Series) -> pd.DataFrame:
     """Name the curves of snapshots as those of their runs."""
     return snapshots.assign(curve=snapshots["run"].str.replace(r"@[^@]*$", "", regex=True).map(curves)).dropna(subset=["curve"])
-
-
-def _pairs(names: Sequence[str], label: str, main: str, folder: str, runs: Sequence[str], method: str | None) -> pd.DataFrame:
-    return study.pairs(*names, benchmark=label, method=method or main, runs=runs, folder=folder)
-
-
-def _named(pairs: pd.DataFrame, curves: pd.Series) -> pd.DataFrame:
-    return pairs.assign(curve=pairs["run"].map(curves))
 
 
 def _concerning(problems: pd.DataFrame, label: str) -> pd.DataFrame:
