@@ -38,6 +38,8 @@ class BenchmarkResults:
         humans: level, name and accuracy of people who answered a questionnaire, or None for the published ones.
         read_pairs: returns rows of `analysis.pairs` of the given runs by a method; None if pairs aren't known.
         read_trajectories: returns the accuracies of snapshots (`analysis.study.trajectories`); None if there are none.
+        colours: chosen colours of curves.
+        names: what each curve of the long table is called here.
     """
 
     label: str
@@ -55,6 +57,7 @@ class BenchmarkResults:
     read_pairs: Callable[..., pd.DataFrame] | None = None
     read_trajectories: Callable[[], pd.DataFrame] | None = None
     colours: dict[str, str] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -87,6 +90,7 @@ class BenchmarkResults:
             baselines=baselines,
             runs=named(runs[runs["run"].isin(accuracies["run"])]),
             options=options,
+            names=names,
             colours={names.get(curve, curve): colour for curve, colour in options.colours.items()},
             **others,  # type: ignore[arg-type]
         )
@@ -94,7 +98,8 @@ class BenchmarkResults:
     def of_curves(self, curves: Sequence[str] | str | None) -> "BenchmarkResults":
         """Return the results of some curves, in the given order; None for all. Raises ConfigError for an unknown one."""
         chosen = [curves] if isinstance(curves, str) else list(curves or self.curves)
-        check_curves("curves", chosen, self.curves)
+        check_curves("curves", chosen, [*self.names, *self.curves])
+        chosen = [self.names.get(curve, curve) for curve in chosen]
         return replace(self, accuracies=in_order(self.accuracies[self.accuracies["curve"].isin(chosen)], chosen))
 
     @property

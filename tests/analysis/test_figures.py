@@ -50,7 +50,7 @@ def test_a_chart_of_curves_shows_runs_means_and_fits():
     assert len(runs) == 16
     assert [row["accuracy"] for row in means] == pytest.approx([0.515, 0.565, 0.615, 0.665] * 2)
     (band,) = rows_of(specification, "area")
-    assert {row["high"] - row["low"] for row in band} == {pytest.approx(0.04)}
+    assert [row["high"] - row["low"] for row in band] == pytest.approx([0.04] * len(band))
     assert {row["name"] for row in rows_of(specification, "rule")[0]} == {"humans", "chance"}
 
 
