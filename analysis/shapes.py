@@ -341,4 +341,4 @@ def words_text(words: float) -> str:
     for letter, unit in (("B", 1e9), ("M", 1e6), ("k", 1e3)):
         if unit <= float(f"{words:.2g}") < 1000 * unit:
             return f"{float(f'{words / unit:.2g}'):g}{letter}"
-    return f"{words:.1e}".replace("e+", "e") if words >= 1e12 else f"{words:.2g}"
+    return f"{words:.1e}".replace("e+", "e") if words >= 1e12 else f"{words:.0f}"

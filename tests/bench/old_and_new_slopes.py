@@ -33,11 +33,11 @@ def committed_accuracies(study: str) -> pd.DataFrame:
     overall = points["level"] == "overall"
     sample = points["size"] + "-" + points["seed"].astype(str)
     return pd.DataFrame({
-        "study": study, "run": points["run"], "curve": points["group"], "model": points["group"], "size": points["size"],
-        "sample_words": points["words"], "seed": points["seed"], "sample": sample if study in PAIRED else None,
-        "nested": False, "unit": "words", "baseline": "", "benchmark": "blimp",
-        "phenomenon": points["name"].where(~overall), "paradigm": None, "method": "lp", "pairs": points["n_pairs"],
-        "accuracy": points["accuracy"],
+        "study": study, "run": points["run"], "curve": points["group"], "model": points["group"],
+        "size": points["size"], "sample_words": points["words"], "seed": points["seed"],
+        "sample": sample if study in PAIRED else None, "nested": False, "unit": "words", "baseline": "",
+        "benchmark": "blimp", "phenomenon": points["name"].where(~overall), "paradigm": None, "method": "lp",
+        "pairs": points["n_pairs"], "accuracy": points["accuracy"],
     })  # fmt: skip
 
 
@@ -86,7 +86,9 @@ def _reason(row: dict) -> str:
     reasons = []
     if abs(row["estimate_new"] - row["estimate_old"]) > 1e-9:
         reasons.append("each run counts the same, not each size" if row["uneven"] else "not explained")
-    if row["changed"]:
+    if row["changed"] and np.isnan(row["low_new"]):
+        reasons.append("all runs of a curve lie on its line, so HC3 gives no interval")
+    elif row["changed"]:
         how = "wider" if row["width_ratio"] > 1 else "narrower"
         reasons.append(f"HC3 with t(R - 2), {how}, in place of {row['method']}")
         if "widened" in str(row["old_note"]):
