@@ -13,14 +13,14 @@ import math
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy.optimize import OptimizeWarning, curve_fit
 from scipy.special import expit, logit
 
-from analysis.lines import Array
+from analysis.lines import Array, Numbers
 from analysis.units import TRAJECTORIES, Curve, check_confidence, read_curves
 from pairscale.errors import InputError
 
@@ -153,8 +153,8 @@ def _starts(shape: str, doublings: Array, y: Array, bounds: Array) -> Array:
 
     The first two parameters follow by linear regression.
     """
-    rates = np.geomspace(*bounds[:, 2], _RATES)
-    middles = np.linspace(*bounds[:, 3], _MIDPOINTS) if shape == LOGISTIC else [None]
+    rates = np.geomspace(float(bounds[0, 2]), float(bounds[1, 2]), _RATES)
+    middles = np.linspace(bounds[0, 3], bounds[1, 3], _MIDPOINTS).tolist() if shape == LOGISTIC else [None]
     height, starts = _height(shape), []
     for part in np.array_split(rates, _STARTS):
         grid = np.array([[rate, *([] if middle is None else [middle])] for rate in part for middle in middles])
@@ -247,7 +247,7 @@ def words_to_humans(accuracies: pd.DataFrame, humans: pd.DataFrame, confidence: 
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=HUMAN_COLUMNS)
 
 
-def _to_humans(curve: Curve, humans: pd.DataFrame, rows: Array, confidence: float) -> pd.DataFrame:
+def _to_humans(curve: Curve, humans: pd.DataFrame, rows: Numbers, confidence: float) -> pd.DataFrame:
     accuracy, y = humans["accuracy"].to_numpy(), curve.accuracy[:, rows]
     named = curve.units.iloc[rows].assign(
         benchmark=curve.benchmark, method=curve.method, curve=curve.name, humans=accuracy
@@ -267,7 +267,7 @@ def _to_humans(curve: Curve, humans: pd.DataFrame, rows: Array, confidence: floa
     return table.assign(extrapolation=table["words"] > largest * (1 + 1e-9))[HUMAN_COLUMNS].reset_index(drop=True)
 
 
-def fieller(curve: Curve, y: Array, humans: Array, error: Array, confidence: float) -> dict[str, object]:
+def fieller(curve: Curve, y: Array, humans: Array, error: Array, confidence: float) -> dict[str, list[Any]]:
     """Return words, low, high, interval and note of each unit: where the curve's line reaches humans (Fieller 1954).
 
     The set of amounts is {x: (line at x - humans)^2 <= t^2 (variance of the line at x + error^2)}. y is (R, U); humans
@@ -286,9 +286,14 @@ def fieller(curve: Curve, y: Array, humans: Array, error: Array, confidence: flo
         _limits(*of, line.centre, (line.note or "All runs lie on the line: no interval."))
         for of in zip(a.tolist(), b.tolist(), c.tolist(), slope.tolist(), (humans - level).tolist(), strict=True)
     ]
-    low, high, interval, note = zip(*rows, strict=True)
-    words = [_words(x) for x in reached.tolist()]
-    return {"words": words, "low": low, "high": high, "interval": interval, "note": note}
+    low, high, interval, note = map(list, zip(*rows, strict=True))
+    return {
+        "words": [_words(x) for x in reached.tolist()],
+        "low": low,
+        "high": high,
+        "interval": interval,
+        "note": note,
+    }
 
 
 def _limits(
