@@ -110,12 +110,16 @@ def _compared(curve: Curve, other: Curve) -> pd.DataFrame:
     else:
         estimate = _of_both(first, second)
     count = len(partners[0]) if paired else sum(runs)
-    note = (" ".join(filter(None, [estimate.note, *notes])) + " " + curve.units["left_out"]).str.strip()
+    of_curves = " ".join(filter(None, [estimate.note, *notes]))
     known = ~np.isnan(estimate.variance)
-    note = note.where(known | (estimate.note != ""), "The runs do not differ from the line: no interval. " + note)
+    reasons = np.where(known | (estimate.note != ""), "", "All runs of a curve lie on its line: no interval.")
+    sentences = [
+        " ".join(filter(None, of))
+        for of in zip(reasons, [of_curves] * len(known), curve.units["left_out"], strict=True)
+    ]
     return curve.units.assign(
         **row, difference=estimate.value, se=np.sqrt(estimate.variance), df=np.where(known, estimate.degrees, np.nan),
-        paired=paired, runs=count, sizes=len(common), note=note.str.strip(),
+        paired=paired, runs=count, sizes=len(common), note=sentences,
     )  # fmt: skip
 
 

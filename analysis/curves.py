@@ -215,14 +215,13 @@ def _judged_items(curve: Curve, pairs: pd.DataFrame) -> tuple[Array, pd.DataFram
     of = pairs[(pairs["benchmark"] == curve.benchmark) & (pairs["method"] == curve.method)]
     of = of[of["run"].isin(curve.runs["run"]) & of["paradigm"].isin(names)]
     runs = pd.MultiIndex.from_frame(curve.runs[["study", "run"]])
-    known = of.groupby(["study", "run"], sort=False)
-    places = runs.get_indexer(pd.MultiIndex.from_tuples(known.groups.keys()) if len(of) else runs[:0])
-    row = places[known.ngroup().to_numpy()]
+    known, seen = of.groupby(["study", "run"], sort=False).ngroup(), of[["study", "run"]].drop_duplicates()
+    row = runs.get_indexer(pd.MultiIndex.from_frame(seen))[known.to_numpy()] if len(of) else known.to_numpy()
     of, row = of[row >= 0], row[row >= 0]
     grouped = of.groupby(["paradigm", "pair_id"], sort=False)
     item, items = grouped.ngroup().to_numpy(), grouped[["phenomenon"]].first().reset_index()
     place, shape = row * len(items) + item, (len(runs), len(items))
     counts = np.bincount(place, minlength=len(runs) * len(items)).reshape(shape)
     correct = np.bincount(place, of["correct"].to_numpy(np.float64), len(runs) * len(items)).reshape(shape)
-    shared = (counts > 0).all(axis=0)
-    return correct[:, shared] / counts[:, shared], items[shared]
+    shared = np.flatnonzero((counts > 0).all(axis=0))
+    return correct[:, shared] / counts[:, shared], items.iloc[shared]

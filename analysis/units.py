@@ -50,7 +50,7 @@ def unit_accuracies(accuracies: pd.DataFrame) -> pd.DataFrame:
         given.dropna(subset="phenomenon").assign(level="phenomenon", name=lambda of: of["phenomenon"]),
     ]  # fmt: skip
     overall = given[given["phenomenon"].isna()].assign(level="overall", name="overall")
-    computed = _means(given.dropna(subset="phenomenon"), "overall").assign(paradigms=pd.NA)
+    computed = _means(given.dropna(subset="phenomenon"), "overall").assign(paradigms=np.nan)
     parts += [overall, computed.merge(overall[_RUN_KEY], how="left_anti", on=_RUN_KEY)]
     units = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
     runs = table.drop_duplicates(_RUN_KEY)[[*RUN_COLUMNS, "benchmark", "method"]]
@@ -66,7 +66,7 @@ def _checked(accuracies: pd.DataFrame) -> pd.DataFrame:
         raise InputError(
             f"The table of accuracies has no column {first_few(missing)}. Give it the columns of accuracies()."
         )
-    table = accuracies[accuracies["accuracy"].notna()].assign(paradigms=pd.NA)
+    table = accuracies[accuracies["accuracy"].notna()].assign(paradigms=np.nan)
     twice = table[table.duplicated([*_RUN_KEY, "phenomenon", "paradigm"])]
     if len(twice):
         row = twice.iloc[0]
