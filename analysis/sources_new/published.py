@@ -167,7 +167,7 @@ def _runs(rows: pd.DataFrame, study: str, settings: ResultsConfig) -> tuple[pd.D
 def _accuracies(rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     keys = ["run", "benchmark", "phenomenon", "paradigm", "method"]
     how = {"accuracy": ("accuracy", "mean"), "pairs": ("n", lambda n: n.sum(min_count=1)), "tests": ("tests", "first")}
-    table = rows.groupby(keys, sort=False, as_index=False).agg(**how)
+    table = rows.groupby(keys, as_index=False).agg(**how)  # sorted by phenomenon and paradigm
     table[["phenomenon", "paradigm"]] = table[["phenomenon", "paradigm"]].replace("", None)
     table["correct"] = table["accuracy"] * table["pairs"]
     more = ["tests"] if rows["tests"].any() else []
