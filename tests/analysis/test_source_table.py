@@ -122,7 +122,9 @@ def test_committed_studies_are_read(study):
     table = pd.read_csv(folder / "runs.csv").set_index("run").loc[found.runs["run"]]
     assert (found.runs["words_seen"].to_numpy() == table["words_seen"].to_numpy()).all()
     if "filter" in table:
-        assert found.runs["construction"].tolist() == [name if isinstance(name, str) else "" for name in table["filter"]]
+        assert found.runs["construction"].tolist() == [
+            name if isinstance(name, str) else "" for name in table["filter"]
+        ]
         assert found.runs["base"].tolist() == table["base"].tolist()
 
 
