@@ -23,11 +23,13 @@ from train.runs.axes import flatten
 
 COUNT, LEAVE_OUT = FAULTY_PAIRS = ("count", "leave_out")  # what happens to pairs that are known to be faulty
 OF_MASKED = {"lp": "pll"}  # a method -> the one that stands for it in masked models (Salazar et al. 2020)
-SCORE_COLUMNS = ("template", "trial", "good", "bad", "good_tokens", "bad_tokens", "good_words", "good_unk", "bad_unk")
+SCORE_COLUMNS = (
+    "template", "trial", "good", "bad", "good_tokens", "bad_tokens", "good_words", "bad_words", "good_unk", "bad_unk",
+)  # fmt: skip
 FILE_COLUMNS = ("benchmark", "phenomenon", "paradigm", "method")
 PAIR_COLUMNS = (
     *RUN_COLUMNS, *FILE_COLUMNS, "pair_id", "template", "trial", "good", "bad", "good_score", "bad_score", "correct",
-    "good_tokens", "bad_tokens", "good_words", "good_unk", "bad_unk", "faulty",
+    "good_tokens", "bad_tokens", "good_words", "bad_words", "good_unk", "bad_unk", "faulty",
 )  # fmt: skip
 TAKEN = {*PAIR_COLUMNS, "field", "row"}  # names that a user's own column can't have in the table of pairs
 

@@ -151,7 +151,8 @@ def pairs(
     Returns:
         `good` and `bad` are the sentences. `good_score` and `bad_score` are the method's scores of them, such as
         log-probabilities in nats. `correct` is True if the good sentence has the higher score. `good_tokens` and
-        `bad_tokens` count scored tokens, `good_unk` and `bad_unk` unknown ones. `faulty` says what is wrong with a
+        `bad_tokens` count scored tokens, `good_unk` and `bad_unk` unknown ones, and `good_words` and `bad_words` words
+        of the corpus's reference tokenizer. `faulty` says what is wrong with a
         pair that is known to be faulty, and is "" for others. The benchmark's `field` and your own columns of its
         tables follow; a column of yours with a name that is taken is called item_NAME.
 

@@ -10,7 +10,7 @@ import pandas as pd
 from analysis.published import published_file
 from analysis.run_folders import FURTHER_COLUMNS, RUN_COLUMNS, UNTRAINED
 from analysis.score_files import FILE_COLUMNS
-from analysis.sources.settings import RUNS, ResultsConfig, unit_name
+from analysis.sources.settings import ResultsConfig, unit_name
 from analysis.sources.sizes import size_of, size_texts
 from eval.benchmarks.cells import shown
 from eval.config import is_of_pairs
@@ -61,8 +61,7 @@ def published(study: str, outcomes: Outcomes, settings: ResultsConfig) -> Publis
     """Return the tables of others' outcomes.
 
     Raises ConfigError for a benchmark's name that isn't one of pairs, and InputError for two rows of one thing, names
-    in two spellings, runs without a paradigm in common, a paradigm in two phenomena, and a name of a size that no run
-    has.
+    in two spellings, a paradigm in two phenomena, and a name of a size that no run has.
     """
     if not is_of_pairs(outcomes.benchmark):
         raise ConfigError(f"results.benchmark={outcomes.benchmark}: this is not a benchmark of pairs; choose a name.")
@@ -73,16 +72,10 @@ def published(study: str, outcomes: Outcomes, settings: ResultsConfig) -> Publis
     _check_sizes(rows, settings, outcomes.origin)
     runs, curves = _runs(rows, study, settings)
     rows["run"] = rows[RUN].merge(curves, on=RUN, how="left")["run"]
-    rows, notes = _complete(rows, settings.missing)
-    of_pairs = bool((rows["pair"] != "").all())
-    if of_pairs:
-        rows, left_out = _same_pairs(rows)
-        notes += left_out
-    runs = runs[runs["run"].isin(set(rows["run"]))].reset_index(drop=True)
     rows = rows.assign(benchmark=outcomes.benchmark, method=outcomes.method)
-    notes = [*outcomes.notes, *_notes(outcomes, runs, settings), *notes]
-    accuracies, pairs = _accuracies(rows, runs), _pairs(rows, runs) if of_pairs else None
-    return Published(accuracies, runs, pairs, notes)
+    notes = [*outcomes.notes, *_notes(outcomes, runs, settings)]
+    pairs = _pairs(rows, runs) if (rows["pair"] != "").all() else None
+    return Published(_accuracies(rows, runs), runs, pairs, notes)
 
 
 def _check_names(rows: pd.DataFrame) -> None:
@@ -171,49 +164,10 @@ def _runs(rows: pd.DataFrame, study: str, settings: ResultsConfig) -> tuple[pd.D
     return table.reindex(columns=list(columns)), found[RUN].assign(run=run)
 
 
-def _complete(rows: pd.DataFrame, missing: str) -> tuple[pd.DataFrame, list[str]]:
-    """Return rows on the same paradigms, or phenomena, of each run, and notes on what is left out for that."""
-    overall = (rows["paradigm"] == "") & (rows["phenomenon"] == "")
-    units = rows["paradigm"].where(rows["paradigm"] != "", rows["phenomenon"])
-    of_run = units[~overall].groupby(rows["run"], sort=False).agg(frozenset)
-    if of_run.empty:
-        return rows, []
-    everything, shared = frozenset().union(*of_run), frozenset.intersection(*of_run)
-    lacking = [str(run) for run, names in of_run.items() if names != everything]
-    if not lacking:
-        return rows, []
-    if (missing == RUNS and len(lacking) == len(of_run)) or (missing != RUNS and not shared):
-        hint = " results.missing=runs leaves runs out instead." if len(lacking) < len(of_run) else ""
-        hint = " results.missing=paradigms leaves paradigms out instead." if missing == RUNS and shared else hint
-        raise InputError(
-            f"The {len(of_run)} runs can't be compared: {first_few(lacking)} lack some of the {len(everything)} "
-            f"paradigms, so that nothing is left.{hint}"
-        )
-    if missing == RUNS:
-        return rows[~rows["run"].isin(lacking)], [f"Left out, because they lack paradigms: {first_few(lacking)}."]
-    left = sorted(everything - shared)
-    note = (
-        f"Left out, because some runs lack them: {first_few(left)} ({len(left)} of {len(everything)} paradigms). Runs "
-        f"without some: {first_few(lacking)}. results.missing=runs leaves out these runs instead."
-    )
-    return rows[overall | units.isin(shared)], [note]
-
-
-def _same_pairs(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Return the rows of the pairs that all runs have, and a note on others."""
-    having = rows.groupby(["paradigm", "pair"])["run"].transform("nunique")
-    kept = rows[having == rows["run"].nunique()]
-    lost = sorted(set(rows["paradigm"]) - set(kept["paradigm"]))
-    if lost:
-        raise InputError(f"No pair of {first_few(lost)} is in all runs. Do their ids name the same pairs?")
-    left = len(rows.drop_duplicates(["paradigm", "pair"])) - len(kept.drop_duplicates(["paradigm", "pair"]))
-    return kept, [f"Left out, because some runs lack them: {left:,} pairs."] if left else []
-
-
 def _accuracies(rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     keys = ["run", "benchmark", "phenomenon", "paradigm", "method"]
     how = {"accuracy": ("accuracy", "mean"), "pairs": ("n", lambda n: n.sum(min_count=1)), "tests": ("tests", "first")}
-    table = rows.groupby(keys, sort=False, as_index=False).agg(**how)
+    table = rows.groupby(keys, as_index=False).agg(**how)  # sorted by phenomenon and paradigm
     table[["phenomenon", "paradigm"]] = table[["phenomenon", "paradigm"]].replace("", None)
     table["correct"] = table["accuracy"] * table["pairs"]
     more = ["tests"] if rows["tests"].any() else []
@@ -232,7 +186,7 @@ def _with_runs(table: pd.DataFrame, runs: pd.DataFrame, columns: Sequence[str]) 
 
 def _notes(outcomes: Outcomes, runs: pd.DataFrame, settings: ResultsConfig) -> list[str]:
     """Say what a source lacks."""
-    notes = [f"These numbers are not pairscale's: they were read from {outcomes.origin}."]
+    notes = [f"The accuracies were read from {outcomes.origin}, not from run folders."]
     largest = runs["sample_words"].max()
     if settings.unit == "words" and settings.scale == 1 and largest < LEAST_WORDS:
         notes.append(f"The largest size is {largest} words. If sizes count millions, say results.scale=1000000.")
@@ -242,8 +196,8 @@ def _notes(outcomes: Outcomes, runs: pd.DataFrame, settings: ResultsConfig) -> l
         notes.append(f"No seeds are given{of}: one run per size, so nothing shows how far runs of a size lie apart.")
     if settings.seen:
         notes.append(
-            f"Sizes count {unit_name(settings)} of one training, with repeats. Checkpoints of a training depend on each "
-            "other, so their curve has no confidence interval."
+            f"Sizes count {unit_name(settings)} of one training, with repeats. Checkpoints of a training depend on "
+            "each other, so their curve has no confidence interval."
         )
     elif runs.duplicated(["curve", "size"]).any():
         notes.append(

@@ -32,7 +32,7 @@ _UNUSED = {  # values of `results` that a source doesn't read
 
 
 def read_source(
-    source: str, path: Any, columns: OutcomeColumns, results: ResultsConfig, study: str | None
+    source: str, path: Any, columns: OutcomeColumns, results: ResultsConfig, study: str | None = None
 ) -> Published:
     """Read others' numbers.
 
@@ -97,7 +97,8 @@ def _with_runs_beside(runs: pd.DataFrame, file: Path) -> pd.DataFrame:
     beside = file.with_name("runs.csv")
     if not beside.is_file():
         return runs
-    known = pd.read_csv(beside, dtype={"dose": str, "run": str}).rename(columns={"filter": "construction"})
+    texts = dict.fromkeys(("run", "dose", "filter", "construction"), str)
+    known = pd.read_csv(beside, dtype=texts).rename(columns={"filter": "construction"})
     if "run" not in known or not set(runs["run"]) <= set(known["run"]):
         return runs
     known = known.drop_duplicates("run").set_index("run").loc[runs["run"]]

@@ -12,7 +12,6 @@ from pairscale.sizes import parse_size
 
 TEXT_UNITS = ("words", "characters", "sentences")  # of a training text: each size is a training of its own
 SEEN_UNITS = ("tokens", "words_seen", "steps")  # of a training so far: sizes are checkpoints of one training
-PARADIGMS, RUNS = "paradigms", "runs"
 GROUPS = ("model", "size", "seed")  # named groups of results.pattern
 
 
@@ -53,14 +52,12 @@ class ResultsConfig:
     pattern: str | None = None  # regular expression with the groups size, model, seed; null: step1000, chck_10M
     n: int | None = None  # the number of pairs of each accuracy, where the source doesn't say it
     percent: bool = False  # accuracies are per cent
-    missing: str = PARADIGMS  # what is left out where some runs lack paradigms
     full: str = ""  # text in columns.removed that means the full text
     metric: str = "acc"  # lm_eval
     pairs: str | None = None  # babylm: a folder of the pairs that predictions are about (JSON lines)
 
     def __post_init__(self) -> None:
         check_choice("results.unit", self.unit, (*TEXT_UNITS, *SEEN_UNITS))
-        check_choice("results.missing", self.missing, (PARADIGMS, RUNS))
         if self.sizes is not None:
             self.sizes = _checked_sizes(self.sizes)
         check_above("results.scale", self.scale, 0)
