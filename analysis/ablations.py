@@ -88,7 +88,7 @@ def ablation_effects(
     parts = []
     for (benchmark, method), of in known.groupby(["benchmark", "method"], sort=False):
         for rows in _compared(of, direct or {}, paired):
-            parts.append(rows.assign(benchmark=benchmark, method=method))
+            parts.append(rows.assign(benchmark=str(benchmark), method=str(method)))
     if not parts:
         return pd.DataFrame(columns=COLUMNS)
     return _tested(pd.concat(parts, ignore_index=True), margin, confidence)[COLUMNS]
@@ -186,7 +186,7 @@ def _comparisons(runs: pd.DataFrame) -> Iterator[dict[str, str]]:
         kind = CONTROL_FULL if of["action"] == CONTROL else TREATMENT_FULL
         others += [(kind, full["curve"]) for full in curves if full["action"] == NONE and full["base"] == of["base"]]
         for kind, other in others:
-            yield {**{key: str(value) for key, value in of.items()}, "kind": kind, "other": str(other)}
+            yield {**{str(key): str(value) for key, value in of.items()}, "kind": kind, "other": str(other)}
 
 
 class _Matched(NamedTuple):

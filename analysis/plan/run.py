@@ -54,9 +54,7 @@ def run(config: AnalysisConfig) -> None:
 
     Raises ConfigError for values that don't fit together, RunError for a pilot that can't be used.
     """
-    goal = Goal(
-        config.goal, check_goal(config.goal, config.effect, config.power), config.power, config.analysis.confidence
-    )
+    goal = Goal(config.goal, check_goal(config.effect, config.power), config.power, config.analysis.confidence)
     console, quiet = Console(highlight=False), Console(stderr=True, highlight=False)
     with quiet.status("composing the grid"):
         experiment = Experiment.of(config)
@@ -207,13 +205,13 @@ def _print(console: Console, table: pd.DataFrame, goal: Goal, about: str) -> Non
     better = table[table["power"] > table["power"].cummax().shift(fill_value=-1).fillna(-1)]
     heads = ["sizes", "seeds", "pairs", "runs", "words", "hours", "power", "high spread"]
     shown = Table(*heads, title="Grids that no cheaper one beats")
-    for row in better.itertuples():
-        names = row.sizes.split(",")
+    for grid in better.itertuples():
+        names = grid.sizes.split(",")
         sizes = f"{names[0]} to {names[-1]} ({len(names)})" if len(names) > 1 else names[0]
-        shares = ["" if math.isnan(share) else f"{share:.0%}" for share in (row.power, row.power_high)]
-        hours = "" if math.isnan(row.hours) else f"{row.hours:.1f}"
-        numbers = [str(row.seeds), f"{row.pairs:,}", str(row.runs), f"{row.words:,.0f}", hours]
-        shown.add_row(sizes, *numbers, *shares, style="bold" if row.chosen else None)
+        shares = ["" if math.isnan(share) else f"{share:.0%}" for share in (grid.power, grid.power_high)]
+        hours = "" if math.isnan(grid.hours) else f"{grid.hours:.1f}"
+        numbers = [str(grid.seeds), f"{grid.pairs:,}", str(grid.runs), f"{grid.words:,.0f}", hours]
+        shown.add_row(sizes, *numbers, *shares, style="bold" if grid.chosen else None)
     console.print(shown)
     print_text(console, about)
     if table["power_high"].notna().any():
