@@ -112,7 +112,7 @@ def _compared(curve: Curve, other: Curve) -> pd.DataFrame:
     count = len(partners[0]) if paired else sum(runs)
     note = (" ".join(filter(None, [estimate.note, *notes])) + " " + curve.units["left_out"]).str.strip()
     known = ~np.isnan(estimate.variance)
-    note = note.where(known | (estimate.note != ""), "The runs do not differ from the line: no interval. " + note)
+    note = note.where(known | (estimate.note != ""), "All runs of a curve lie on its line: no interval. " + note)
     return curve.units.assign(
         **row, difference=estimate.value, se=np.sqrt(estimate.variance), df=np.where(known, estimate.degrees, np.nan),
         paired=paired, runs=count, sizes=len(common), note=note.str.strip(),
