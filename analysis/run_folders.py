@@ -35,6 +35,7 @@ UNTRAINED = "untrained"
 DAMAGED, SHARED = "damaged", "shared"  # states of runs that a table leaves out
 
 _COUNTS = ("sample_words", "seed", "words_seen", "tokens", "parameters")
+_TEXTS = ("curve", "construction", "action", "dose", "base")
 _SIZE_UNITS = {"sentences": " sentences", "characters": " characters"}  # where a size doesn't count words
 _WHOLE_WORDS = {"word", "whitespace", "jieba"}  # kinds of tokenizers that know whole words
 _LOADED = ("dtype", "begin", "load_in_4bit")  # how a model that comes trained is loaded
@@ -135,7 +136,8 @@ def read_studies(studies: Sequence[str], folder: str | Path) -> Studies:
     _check_weights(records)
     table = pd.DataFrame([record.row for record in records.values()])
     notes = _name_curves(table, list(records.values()), {list(records).index(key) for key in copied})
-    table = table.reindex(columns=[*RUN_COLUMNS, *FURTHER_COLUMNS]).astype(dict.fromkeys(_COUNTS, "Int64"))
+    types = dict.fromkeys(_COUNTS, "Int64") | dict.fromkeys(_TEXTS, "str")
+    table = table.reindex(columns=[*RUN_COLUMNS, *FURTHER_COLUMNS]).astype(types)
     folders = {key: record.folder for key, record in records.items()}
     return Studies(names, table, folders, pd.DataFrame(problems, columns=list(PROBLEM_COLUMNS)), notes)
 

@@ -23,7 +23,15 @@ from train.runs.axes import flatten
 
 COUNT, LEAVE_OUT = FAULTY_PAIRS = ("count", "leave_out")  # what happens to pairs that are known to be faulty
 OF_MASKED = {"lp": "pll"}  # a method -> the one that stands for it in masked models (Salazar et al. 2020)
-SCORE_COLUMNS = ("template", "trial", "good", "bad", "good_tokens", "bad_tokens", "good_unk", "bad_unk")
+SCORE_COLUMNS = (
+    "template", "trial", "good", "bad", "good_tokens", "bad_tokens", "good_words", "bad_words", "good_unk", "bad_unk",
+)  # fmt: skip
+FILE_COLUMNS = ("benchmark", "phenomenon", "paradigm", "method")
+PAIR_COLUMNS = (
+    *RUN_COLUMNS, *FILE_COLUMNS, "pair_id", "template", "trial", "good", "bad", "good_score", "bad_score", "correct",
+    "good_tokens", "bad_tokens", "good_words", "bad_words", "good_unk", "bad_unk", "faulty",
+)  # fmt: skip
+TAKEN = {*PAIR_COLUMNS, "field", "row"}  # names that a user's own column can't have in the table of pairs
 
 _KEY = ["paradigm", "pair_id"]
 _OWN_PAIRS = re.compile(r"\+run-k\d+")
@@ -190,10 +198,10 @@ class Items:
             raise RunError(f"{folder / ITEMS_FILE}: has two pairs {twice[1]} of {twice[0]}. Score the run again.")
         faulty = faulty_pairs(file.benchmark.partition("+")[0], items)
         reasons = {tuple(key): REASONS[reason] for *key, reason in faulty[[*_KEY, "reason"]].to_numpy().tolist()}
-        own = [name for name in items if name not in ITEMS.names]
-        self.table = items[[*_KEY, "phenomenon", "good", "bad", "field", *own]].assign(
-            faulty=[reasons.get(key, "") for key in self.index]
-        )
+        own = items[[name for name in items if name not in ITEMS.names]].apply(_numbers)
+        own.columns = [f"item_{name}" if name in TAKEN else name for name in own]
+        self.table = items[[*_KEY, "phenomenon", "good", "bad", "field"]].join(own)
+        self.table["faulty"] = [reasons.get(key, "") for key in self.index]
         self.codes, _ = pd.factorize(items["paradigm"])
         self.paradigms = items[["phenomenon", "paradigm"]].drop_duplicates("paradigm", ignore_index=True)
         self._keys = [pa.array(items[name], pa.string()) for name in _KEY]
@@ -218,6 +226,12 @@ class Items:
             problem = f"has {len(order):,} rows that are not the {len(self.index):,} pairs of {file.benchmark}"
             raise RunError(f"{file.path}: {problem} that {file.method} judges. {_AGAIN}")
         return part.take(np.argsort(order))
+
+
+def _numbers(cells: pd.Series) -> pd.Series:
+    """Return a column of text as numbers if each cell that isn't empty is a number."""
+    numbers = pd.to_numeric(cells, errors="coerce")
+    return numbers if numbers.notna().equals(cells.notna()) else cells
 
 
 def with_items(files: Sequence[ScoreFile]) -> Iterator[tuple[ScoreFile, Items]]:

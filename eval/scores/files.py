@@ -206,8 +206,13 @@ def read_metadata(path: Path) -> dict[str, Any]:
 
 
 def write_items(folder: Path, pairs: pd.DataFrame, name: str, digest: str, **origin: Any) -> None:
-    """Write items.parquet: the pairs of a benchmark; its name, digest and (if generated) origin are the metadata."""
-    write_table(folder / ITEMS_FILE, pairs, ITEMS, {"benchmark": {"name": name, "digest": digest, **origin}})
+    """Write items.parquet: the pairs of a benchmark, with the user's own columns as text.
+
+    The benchmark's name, digest and (if generated) origin are the metadata.
+    """
+    own = [pa.field(str(column), pa.string()) for column in pairs.columns if column not in ITEMS.names]
+    metadata = {"benchmark": {"name": name, "digest": digest, **origin}}
+    write_table(folder / ITEMS_FILE, pairs, pa.schema([*ITEMS, *own]), metadata)
 
 
 def write_unavailable(folder: Path, reasons: Mapping[str, str]) -> None:
@@ -222,7 +227,10 @@ def read_unavailable(folder: Path) -> dict[str, str]:
 
 
 def read_items(folder: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Read pairs (columns of ITEMS) and metadata (only "benchmark"). Raises RunError for a damaged file."""
+    """Read pairs (columns of ITEMS and the user's own) and metadata (only "benchmark").
+
+    Raises RunError for a damaged file.
+    """
     return read_table(folder / ITEMS_FILE, ITEMS)
 
 
@@ -277,9 +285,11 @@ def _read(path: Path, schema: pa.Schema, columns: Sequence[str] | None = None) -
     missing = [name for name in schema.names if name not in table.column_names]
     if missing:
         raise RunError(f"{path}: without the columns {', '.join(missing)}; {_AGAIN}")
-    table = table.select(schema.names)
+    own = [name for name in table.column_names if schema is ITEMS and name not in schema.names]
+    table = table.select([*schema.names, *own])
     never_null = _NEVER_NULL | set(_SIDES) if schema is ITEMS else _NEVER_NULL
-    for expected, column in zip(schema, table.schema, strict=True):
+    for expected in schema:
+        column = table.schema.field(expected.name)
         if column.type != expected.type:
             raise RunError(f"{path}: column {column.name} is {column.type}, must be {expected.type}; {_AGAIN}")
         if expected.name in never_null and (count := table[expected.name].null_count):
