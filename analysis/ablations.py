@@ -88,7 +88,7 @@ def ablation_effects(
     parts = []
     for (benchmark, method), of in known.groupby(["benchmark", "method"], sort=False):
         for rows in _compared(of, direct or {}, paired):
-            parts.append(rows.assign(benchmark=benchmark, method=method))
+            parts.append(rows.assign(benchmark=str(benchmark), method=str(method)))
     if not parts:
         return pd.DataFrame(columns=COLUMNS)
     return _tested(pd.concat(parts, ignore_index=True), margin, confidence)[COLUMNS]
@@ -123,7 +123,7 @@ class _Units(NamedTuple):
 def _compared(table: pd.DataFrame, direct: Mapping[str, Collection[str]], paired: bool) -> Iterator[pd.DataFrame]:
     """Yield the estimates of each comparison in one benchmark and method."""
     units = _units(table)
-    for comparison in _comparisons(units.runs):
+    for comparison in comparisons(units.runs):
         of = _with_scopes(units, direct.get(comparison["construction"], ()))
         yield _differences(of, _matched(units.runs, comparison, paired)).assign(**comparison)
     for (base, construction), doses in _doses(units.runs):
@@ -171,7 +171,7 @@ def _with_scopes(units: _Units, direct: Collection[str]) -> _Units:
     )
 
 
-def _comparisons(runs: pd.DataFrame) -> Iterator[dict[str, str]]:
+def comparisons(runs: pd.DataFrame) -> Iterator[dict[str, str]]:
     """Yield kind, intervention and the two curves of each comparison that the runs allow."""
     curves = runs[["curve", *INTERVENTION]].drop_duplicates().to_dict("records")
     acting = [of for of in curves if of["action"] != NONE]
@@ -186,7 +186,7 @@ def _comparisons(runs: pd.DataFrame) -> Iterator[dict[str, str]]:
         kind = CONTROL_FULL if of["action"] == CONTROL else TREATMENT_FULL
         others += [(kind, full["curve"]) for full in curves if full["action"] == NONE and full["base"] == of["base"]]
         for kind, other in others:
-            yield {**{key: str(value) for key, value in of.items()}, "kind": kind, "other": str(other)}
+            yield {**{str(key): str(value) for key, value in of.items()}, "kind": kind, "other": str(other)}
 
 
 class _Matched(NamedTuple):

@@ -73,14 +73,15 @@ def words_to_threshold(accuracies: pd.DataFrame, margin: float = 0.1, confidence
         raise InputError(f"margin={margin}: must be above 0 and at most 0.5. It is a difference of accuracy, like 0.1.")
     units = unit_accuracies(accuracies)
     units["baseline"] = units["baseline"].fillna("")
+    units["size"] = units["size"].fillna(units["sample_words"].astype(str))  # others' sizes may have no names
     trained = units[(units["baseline"] == "") & units["sample_words"].notna()]
     baselines = units[units["baseline"] != ""]
     rows = []
     for (benchmark, method, curve), of in trained.groupby(["benchmark", "method", "curve"], sort=False):
         known = baselines[(baselines["benchmark"] == benchmark) & (baselines["method"] == method)]
-        known = known[known["model"].isin(of["model"])]
+        of_units = dict(list(known[known["model"].isin(of["model"])].groupby(["level", "name"])))
         for (level, name), unit in of.groupby(["level", "name"], sort=False):
-            baseline = _baseline(known[(known["level"] == level) & (known["name"] == name)])
+            baseline = _baseline(of_units.get((level, name)))
             about = {"benchmark": benchmark, "method": method, "curve": curve, "level": level, "name": name}
             rows.append({**about, "baseline": baseline, **_crossing_of(unit, baseline + margin, confidence)})
     table = pd.DataFrame(rows, columns=COLUMNS)
@@ -126,8 +127,10 @@ def _order(words: pd.DataFrame, suffix: str = "") -> pd.Series:
     return amounts.where(status == ESTIMATED, status.map({BEFORE: -np.inf, NOT_YET: np.inf})).astype(np.float64)
 
 
-def _baseline(rows: pd.DataFrame) -> float:
+def _baseline(rows: pd.DataFrame | None) -> float:
     """Return the highest of chance and the mean accuracies of untrained models and of models of shuffled text."""
+    if rows is None:
+        return CHANCE
     levels = [CHANCE]
     for kind, of in rows.groupby("baseline"):
         largest = of if kind == UNTRAINED else of[of["sample_words"] == of["sample_words"].max()]
@@ -137,7 +140,7 @@ def _baseline(rows: pd.DataFrame) -> float:
 
 def _crossing_of(runs: pd.DataFrame, threshold: float, confidence: float) -> dict[str, object]:
     """Return threshold, words, low, high, status and what they rest on, of the runs of a curve in one unit."""
-    _, size = np.unique(runs["size"].fillna(runs["sample_words"].astype(str)).to_numpy(dtype=str), return_inverse=True)
+    _, size = np.unique(runs["size"].to_numpy(dtype=str), return_inverse=True)
     counts, accuracy = np.bincount(size), runs["accuracy"].to_numpy(dtype=np.float64)
     words, means = (np.bincount(size, of) / counts for of in (runs["sample_words"].to_numpy(np.float64), accuracy))
     squares, order = ((accuracy - means[size]) ** 2).sum(), np.argsort(words)

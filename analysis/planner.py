@@ -131,12 +131,12 @@ def assume_pilot(
     }
     for curve in curves:
         if curve not in by_curve:
-            raise ConfigError(f"No curve {curve[:80]} in the pilot. Choose one of {', '.join(by_curve)}.")
+            raise ConfigError(f"No curve {curve[:80]} in the pilot. Choose one of {'; '.join(by_curve)}.")
     chosen = list(curves) or list(by_curve)
     if goal.compares and len(chosen) > 2:
         raise ConfigError(
             f"The pilot has {len(chosen)} curves. Name the two to compare: plan.group and plan.other, of "
-            f"{', '.join(chosen)}."
+            f"{'; '.join(chosen)}."
         )
     share, chance = 1.0, _chance(accuracies, unit)
     if goal.compares and len(chosen) == 2:

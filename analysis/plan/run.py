@@ -18,6 +18,7 @@ from hydra.core.hydra_config import HydraConfig
 from rich.console import Console
 from rich.table import Table
 
+from analysis.ablations import comparisons
 from analysis.config import AnalysisConfig
 from analysis.plan.config import check_goal
 from analysis.planner import (
@@ -54,9 +55,7 @@ def run(config: AnalysisConfig) -> None:
 
     Raises ConfigError for values that don't fit together, RunError for a pilot that can't be used.
     """
-    goal = Goal(
-        config.goal, check_goal(config.goal, config.effect, config.power), config.power, config.analysis.confidence
-    )
+    goal = Goal(config.goal, check_goal(config.effect, config.power), config.power, config.analysis.confidence)
     console, quiet = Console(highlight=False), Console(stderr=True, highlight=False)
     with quiet.status("composing the grid"):
         experiment = Experiment.of(config)
@@ -99,8 +98,11 @@ def _assumptions(config: AnalysisConfig, goal: Goal) -> tuple[Assumed, str, Mapp
     study, folder = str(config.pilot), config.paths.runs
     table = _scored(accuracies(study, method=config.analysis.method, ties=config.ties, folder=folder), config)
     curves = [curve for curve in (plan.group, plan.other) if curve is not None]
+    of_runs = runs(study, folder=folder)
+    if goal.kind == ABLATION and not curves and (first := next(comparisons(of_runs), None)):
+        curves = [first["curve"], first["other"]]  # a treatment and its control, or the full text
     assumed, about = assume_pilot(goal, table, plan.unit, curves, plan.correlation)
-    speeds = runs(study, folder=folder).groupby("model")["words_per_s"].median().dropna()
+    speeds = of_runs.groupby("model")["words_per_s"].median().dropna()
     rates = {str(model): float(speed) for model, speed in speeds.items()}
     return assumed, f"Pilot {study}: {about}.", rates, round(float(table["pairs"].astype(float).mean()))
 
@@ -205,15 +207,17 @@ def _print(console: Console, table: pd.DataFrame, goal: Goal, about: str) -> Non
     else:
         print_text(console, f"No grid reaches a power of {goal.power:.0%}. Add seeds (plan.seeds) or sizes.")
     better = table[table["power"] > table["power"].cummax().shift(fill_value=-1).fillna(-1)]
-    heads = ["sizes", "seeds", "pairs", "runs", "words", "hours", "power", "high spread"]
-    shown = Table(*heads, title="Grids that no cheaper one beats")
-    for row in better.itertuples():
-        names = row.sizes.split(",")
+    shown = Table("sizes", "seeds", "pairs", "runs", "words", title="Grids that no cheaper one beats")
+    shares = [name for name in ("power", "power_high") if table[name].notna().any()]
+    numbers = ["hours", *shares] if table["hours"].notna().any() else shares
+    for name in numbers:
+        shown.add_column({"power_high": "high spread"}.get(name, name))
+    for grid in better.to_dict("records"):
+        names = grid["sizes"].split(",")
         sizes = f"{names[0]} to {names[-1]} ({len(names)})" if len(names) > 1 else names[0]
-        shares = ["" if math.isnan(share) else f"{share:.0%}" for share in (row.power, row.power_high)]
-        hours = "" if math.isnan(row.hours) else f"{row.hours:.1f}"
-        numbers = [str(row.seeds), f"{row.pairs:,}", str(row.runs), f"{row.words:,.0f}", hours]
-        shown.add_row(sizes, *numbers, *shares, style="bold" if row.chosen else None)
+        cells = [sizes, str(grid["seeds"]), f"{grid['pairs']:,}", str(grid["runs"]), f"{grid['words'] / 1e6:,.1f}M"]
+        cells += [f"{grid[name]:.1f}" if name == "hours" else f"{grid[name]:.0%}" for name in numbers]
+        shown.add_row(*cells, style="bold" if grid["chosen"] else None)
     console.print(shown)
     print_text(console, about)
     if table["power_high"].notna().any():
