@@ -8,7 +8,7 @@ import pytest
 import analysis
 from analysis.ablations import ablation_effects, main_effects
 from analysis.acquisition import compare_orders, words_to_threshold
-from analysis.study_new import accuracies, runs
+from analysis.study import accuracies, runs
 from analysis.units import unit_accuracies
 from tests.support import ROOT
 from tests.support.ablation_study import write_ablations
