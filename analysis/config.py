@@ -148,8 +148,8 @@ class AnalysisConfig(EvalConfig):
     # analysis.table: accuracies, pairs or runs
     what: str = field(default="accuracies", metadata=NOT_IN_DIGEST)
 
-    # analysis.status: a run, or failed, missing or study, to be removed; yes: without asking
-    remove: str | None = field(default=None, metadata=NOT_IN_DIGEST)
+    # analysis.status: runs to remove, by name, pattern or key, or failed, missing or study; yes: without asking
+    remove: Texts = field(default=None, metadata=NOT_IN_DIGEST)
     yes: bool = field(default=False, metadata=NOT_IN_DIGEST)
 
     def __post_init__(self) -> None:
