@@ -196,13 +196,18 @@ def section(
             (row.curve, finding(row, confidence, f"Sensitivity ({_spelled(row.name)})"))
             for row in main.itertuples(index=False)
         ],
-        exhibits=exhibits(found, benchmark, measured, fitted, folder if everything else None),
+        exhibits=exhibits(found, benchmark, measured, fitted, confidence, folder if everything else None),
         methods=_methods(found),
     )
 
 
 def exhibits(
-    found: Answers, benchmark: str, measured: pd.DataFrame, fitted: pd.DataFrame, folder: str | Path | None = None
+    found: Answers,
+    benchmark: str,
+    measured: pd.DataFrame,
+    fitted: pd.DataFrame,
+    confidence: float,
+    folder: str | Path | None = None,
 ) -> list[Exhibit]:
     """Return sensitivity, word prediction and measures over training text; with `folder`, also the further exhibits.
 
@@ -223,7 +228,7 @@ def exhibits(
     shown = [
         _sensitivity(found, benchmark, ours, theirs),
         _prediction(paper, ours, theirs),
-        over_text(measured, fitted, paper.curves, "Share of items", levels),
+        over_text(measured, fitted, paper.curves, "Share of items", confidence, levels),
     ]
     if folder is not None:
         shown += [_probabilities(found, benchmark), _top_words(found, benchmark, folder), all_measures(means, theirs)]

@@ -252,6 +252,7 @@ def over_text(
     fitted: pd.DataFrame,
     wanted: Sequence[tuple[str, str, str]],
     axis_title: str,
+    confidence: float,
     levels: pd.DataFrame | None = None,
 ) -> Exhibit | None:
     """Return measures over training text: a panel each, and a table of their slopes; None without two sizes.
@@ -261,6 +262,7 @@ def over_text(
         fitted: the table of `slopes`.
         wanted: level, name and heading of each measure.
         axis_title: what the vertical axis shows.
+        confidence: the level of the intervals of slopes.
         levels: chance and published models: level, name, model and accuracy.
     """
     rows = on_curves(measured)
@@ -283,8 +285,9 @@ def over_text(
     about += "" if levels is None else " Level lines show chance and published models."
     definitions = {"Smallest, largest": "Means over the runs at the curve's smallest and largest size."}
     return Exhibit(
-        "sizes", "By training text", about, table, cells={"slope": slope_text}, charts=charts, definitions=definitions
-    )
+        "sizes", "By training text", about, table, cells={"slope": slope_text}, confidence=confidence, charts=charts,
+        definitions=definitions,
+    )  # fmt: skip
 
 
 def _size_chart(

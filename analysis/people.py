@@ -110,14 +110,27 @@ def people_of(
     if rows.empty:
         raise ConfigError(f"people: nobody was asked about the paradigms that models have accuracies of ({label}).")
     table = agreement(rows, confidence)
-    asked = {("overall", "overall"): len(paradigms)}
-    asked |= {("phenomenon", str(name)): number for name, number in paradigms.value_counts().items()}
-    asked |= {("paradigm", str(name)): 1 for name in paradigms.index}
-    whole = [
-        asked[level, name] == number for level, name, number in table[[*UNITS, "paradigms"]].itertuples(index=False)
-    ]
-    accuracy = table[whole].rename(columns={"agreement": "accuracy"})[[*UNITS, "accuracy", "error"]]
-    return People(accuracy.reset_index(drop=True), table, rows["rater"].nunique(), answers.notes)
+    return People(complete_units(table, paradigms), table, rows["rater"].nunique(), answers.notes)
+
+
+def complete_units(table: pd.DataFrame, phenomena: pd.Series) -> pd.DataFrame:
+    """Return people's accuracy in the units all of whose paradigms they were asked about.
+
+    Models' accuracies are means over all paradigms, so they can be compared with these alone.
+
+    Args:
+        table: of eval.questionnaire.agreement.agreement.
+        phenomena: the phenomenon of each paradigm that models were scored on, by its name.
+
+    Returns:
+        level, name, accuracy and error, which is a standard error.
+    """
+    wanted = {("overall", "overall"): len(phenomena)}
+    wanted |= {("phenomenon", str(name)): number for name, number in phenomena.value_counts().items()}
+    wanted |= {("paradigm", str(name)): 1 for name in phenomena.index}
+    rows = table[[*UNITS, "paradigms"]].itertuples(index=False, name=None)
+    complete = table[[wanted[level, name] == number for level, name, number in rows]]
+    return complete.rename(columns={"agreement": "accuracy"})[[*UNITS, "accuracy", "error"]].reset_index(drop=True)
 
 
 def exhibit(people: People, threshold: float, confidence: float = 0.95) -> Exhibit:

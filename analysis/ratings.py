@@ -115,7 +115,7 @@ def section(
         lead=lead_of(found, f"{plural(len(rows), 'sentence')}{pairs} with people's {people}."),
         notes=[*found.notes, *_notes(found, len(rows))],
         findings=_findings(measured, fitted, confidence),
-        exhibits=exhibits(measured, fitted, everything),
+        exhibits=exhibits(measured, fitted, confidence, everything),
         methods=_methods(found),
     )
 
@@ -142,12 +142,14 @@ def _findings(measured: pd.DataFrame, fitted: pd.DataFrame, confidence: float) -
     return sentences
 
 
-def exhibits(measured: pd.DataFrame, fitted: pd.DataFrame, everything: bool = False) -> list[Exhibit]:
+def exhibits(
+    measured: pd.DataFrame, fitted: pd.DataFrame, confidence: float, everything: bool = False
+) -> list[Exhibit]:
     """Return agreement by score, and agreement over training text; `everything`: all measures at all sizes, too."""
     measure = main_measure(measured)
     means = over_runs(measured)
     curves = [(measure, score, score) for score in SHOWN]
-    shown = [_scores(means, measure), over_text(measured, fitted, curves, measure)]
+    shown = [_scores(means, measure), over_text(measured, fitted, curves, measure, confidence)]
     if everything:
         columns = {"curve": "curve", "size": "size", "runs": "runs", "level": "measure", "name": "score",
                    "items": "items", "accuracy": "value", "low": "low", "high": "high"}  # fmt: skip

@@ -136,7 +136,7 @@ def section(
             )
             for row in whole.itertuples(index=False)
         ],
-        exhibits=exhibits(found, measured, fitted, everything),
+        exhibits=exhibits(found, measured, fitted, confidence, everything),
         methods=_methods(found),
     )
 
@@ -146,7 +146,9 @@ def _main(measured: pd.DataFrame) -> str:
     return SG_SCORE if (measured["name"] == SG_SCORE).any() else ALL_SUITES
 
 
-def exhibits(found: Answers, measured: pd.DataFrame, fitted: pd.DataFrame, everything: bool = False) -> list[Exhibit]:
+def exhibits(
+    found: Answers, measured: pd.DataFrame, fitted: pd.DataFrame, confidence: float, everything: bool = False
+) -> list[Exhibit]:
     """Return SG scores by circuit, scores of suites, and scores over training text; `everything`: the others, too."""
     means = over_sizes(measured)
     ours, theirs = at_largest(means).rename(columns={"curve": "model"}), published(means)
@@ -160,7 +162,7 @@ def exhibits(found: Answers, measured: pd.DataFrame, fitted: pd.DataFrame, every
     shown = [
         _circuits(ours, theirs, chance),
         _parts(ours, theirs, chance, SUITE),
-        over_text(measured, fitted, curves, "SG score", levels),
+        over_text(measured, fitted, curves, "SG score", confidence, levels),
     ]
     if everything:
         shown += [_parts(ours, theirs, chance, COMPARISON), all_measures(means, theirs)]

@@ -101,7 +101,7 @@ def test_slopes_are_least_squares_over_doublings(study):
     assert fitted.loc[("accuracy@5", "shuffled"), "slope"] == pytest.approx(np.polyfit(x, rows["accuracy"], 1)[0])
     one_size = measured[measured["size"] == "1M"]
     assert items.slopes(one_size, "cprag", 0.95).empty
-    assert items.over_text(one_size, fitted.reset_index(), [("accuracy@5", "shuffled", "x")], "y") is None
+    assert items.over_text(one_size, fitted.reset_index(), [("accuracy@5", "shuffled", "x")], "y", 0.95) is None
 
 
 def test_the_papers_numbers_are_next_to_ours(study):
