@@ -75,7 +75,7 @@ class AnalysisConfig(EvalConfig):
     # analysis.table: accuracies, pairs or runs
     what: str = field(default="accuracies", metadata=NOT_IN_DIGEST)
 
-    # analysis.status: runs to be removed; yes: without asking
+    # analysis.status: runs to remove, by name, pattern or key, or failed, missing or study; yes: without asking
     remove: Texts = field(default=None, metadata=NOT_IN_DIGEST)
     yes: bool = field(default=False, metadata=NOT_IN_DIGEST)
 
