@@ -7,7 +7,7 @@ from functools import cached_property
 import pandas as pd
 
 from analysis.config import ReportConfig
-from analysis.curves import compare, fit_curves, fitted_lines, unit_accuracies
+from analysis.curves_new import compare, fit_curves, fitted_lines, unit_accuracies
 from analysis.labels import check_curves, display_names, in_order
 from analysis.style import looks_of
 from eval.published import on_paradigms, read_published
@@ -35,6 +35,7 @@ class BenchmarkResults:
         ties: what a tie counts as.
         humans: level, name and accuracy of people who answered a questionnaire, or None for the published ones.
         read_pairs: returns rows of `analysis.pairs` of the given runs by a method; None if pairs aren't known.
+        read_trajectories: returns the accuracies of snapshots (`analysis.study.trajectories`); None if there are none.
     """
 
     label: str
@@ -50,6 +51,7 @@ class BenchmarkResults:
     ties: str = "wrong"
     respondents: pd.DataFrame | None = None
     read_pairs: Callable[..., pd.DataFrame] | None = None
+    read_trajectories: Callable[[], pd.DataFrame] | None = None
     colours: dict[str, str] = field(default_factory=dict)
 
     @classmethod

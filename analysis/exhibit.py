@@ -30,6 +30,7 @@ _NUMBERS: dict[str, Cell] = {
     **dict.fromkeys(("pairs", "paradigms", "runs", "sizes", "seeds", "judgments"), count),
     **dict.fromkeys(("p", "p (Holm)", "p (lack of fit)"), p_text),
 }
+_LATEX = {"\N{MINUS SIGN}": r"\ensuremath{-}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
 TOP = 6  # rows of a long table that the page shows at first (report.css)
 LONG = 40  # characters of a cell that may break
 
@@ -113,8 +114,8 @@ class Exhibit:
         whole = texts.iloc[:, 0].str.lower().eq("overall")
         looks = looks.apply(lambda column: column + whole.map({True: " overall", False: ""}))
         styler = texts.style.hide(axis="index").format(escape="html").format_index(escape="html", axis=1)
-        html: str = styler.set_td_classes(looks).to_html(exclude_styles=True, table_attributes='class="sortable"')
-        return html
+        html: str = styler.set_td_classes(looks).to_html(table_attributes='class="sortable"', cell_ids=False)
+        return html[html.index("<table") :]  # after a style that is empty
 
     def _look(self, name: Any, column: pd.Series) -> str:
         """Return the class of a column (report.css): "text", and "long" for one whose texts may break."""
@@ -131,7 +132,9 @@ class Exhibit:
         caption = pd.Series([f"{self.heading}. {self.about} {terms}".strip()])
         caption_text = caption.to_frame("c").style.hide().hide(axis=1).format(escape="latex").to_string().strip()
         table: str = styler.to_latex(hrules=True, column_format=sides, caption=caption_text, label=label, position="t")
-        return table.replace("\N{MINUS SIGN}", r"\ensuremath{-}")
+        for character, command in _LATEX.items():  # which pandas doesn't escape, and LaTeX's usual font lacks
+            table = table.replace(character, command)
+        return table
 
     def files(self) -> dict[str, str]:
         """Return the files that `write` writes, by what they are."""

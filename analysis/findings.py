@@ -153,7 +153,7 @@ def phenomena_findings(slopes: pd.DataFrame) -> list[Finding]:
         if len(bent):
             slopes_are = "its slope is an average" if len(bent) == 1 else "their slopes are averages"
             text += f" Growth isn't steady in {_names(bent)} (lack-of-fit test, p < .05): {slopes_are}."
-        findings.append(Finding(str(curve), f"{text} Tests of single phenomena aren't corrected for their number."))
+        findings.append(Finding(str(curve), text))
     return findings
 
 

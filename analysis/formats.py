@@ -90,6 +90,8 @@ def short_text(value: float) -> str:
     """Format a number with four digits: 0.01234, 1,234, 12,340."""
     if pd.isna(value):
         return DASH
+    if math.isinf(value):
+        return "\N{INFINITY}"
     digits = f"{value:.4g}"
     return f"{float(digits):,.0f}" if abs(value) >= 1000 else digits
 

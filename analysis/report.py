@@ -1,7 +1,7 @@
 """Writing a report: the page, its tables and its figures."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from analysis.formats import with_minus_signs
 from analysis.page import write_page
 from pairscale.errors import RunError
 from pairscale.files import only_process, write_text
+from pairscale.progress import with_progress
 from pairscale.tables import write_csv
 
 QUESTION = "How does knowledge of grammar grow with text?"
@@ -56,7 +57,6 @@ def write_report(
     commands: Sequence[str],
     figure: FigureConfig,
     format: str = "html",
-    progress: Callable[[Sequence[Exhibit]], Iterator[Exhibit]] = iter,
 ) -> Path:
     """Write report.html (or report.md), and each exhibit into tables/ and figures/.
 
@@ -69,7 +69,6 @@ def write_report(
         commands: the commands that make this report again.
         figure: the size of figures.
         format: "html" or "md".
-        progress: wraps the exhibits while they are written.
 
     Returns:
         The path of the page.
@@ -82,8 +81,8 @@ def write_report(
             raise RunError(f"{folder}: another process is writing this report (process {os.getpid()} stopped).")
         places = {part.label: folder / part.label if len(parts) > 1 else folder for part in parts}
         exhibits = [(places[part.label], exhibit) for part in parts for exhibit in part.all_exhibits]
-        for number, exhibit in enumerate(progress([exhibit for _, exhibit in exhibits])):
-            exhibit.write(exhibits[number][0], figure)
+        steps = ((1, exhibit.write(place, figure)) for place, exhibit in exhibits)
+        list(with_progress(steps, "writing tables and figures", len(exhibits), "exhibits"))
         for part in parts:
             for name, table in part.tables.items():
                 write_csv(places[part.label] / "tables" / f"{name}.csv", table)

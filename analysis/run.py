@@ -2,7 +2,7 @@
 
 import dataclasses
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,9 @@ import pandas as pd
 from hydra.core.hydra_config import HydraConfig
 from rich.console import Console
 
-from analysis import study
+from analysis import study_new as study
 from analysis.benchmark import BenchmarkResults
 from analysis.config import AnalysisConfig
-from analysis.exhibit import Exhibit
 from analysis.findings import (
     checked,
     comparison_findings,
@@ -34,8 +33,8 @@ from eval.config import is_of_pairs
 from eval.sweeps import study_commands
 from pairscale.console import print_text
 from pairscale.errors import RunError
-from pairscale.progress import with_progress
 from pairscale.tables import filled_table, print_table
+from train.trackers.tracker import Job, tracked
 
 DEFAULT_FORMAT = "html"
 
@@ -63,13 +62,22 @@ def analyse(config: AnalysisConfig) -> None:
         parts.append(part)
     folder = Path(config.paths.reports) / str(config.study)
     commands = [*study_commands(config.paths.runs, str(config.study)), command_of(config)]
-    progress = partial(_with_progress, quiet)
-    path = write_report(folder, str(config.study), parts, commands, config.analysis.figure, config.format, progress)
+    path = write_report(folder, str(config.study), parts, commands, config.analysis.figure, config.format)
+    track(config, folder, benchmarks)
     print_text(console, f"report: {path}")
 
 
-def _with_progress(quiet: Console, shown: Sequence[Exhibit]) -> Iterator[Exhibit]:
-    return iter(with_progress(iter(shown), "writing tables and figures", len(shown), "exhibits"))
+def track(config: AnalysisConfig, folder: Path, benchmarks: Sequence[BenchmarkResults]) -> None:
+    """Send the figure of the overall curves and the slopes to the tracker that `logger` names, if any."""
+    chosen_values = {"study": config.study, "method": config.analysis.method, "ties": config.ties, "source": config.source}
+    with tracked(config.logger, Job("analysis", str(config.study), str(config.study), folder, chosen_values)) as tracker:
+        for results in benchmarks:
+            place = folder / results.label if len(benchmarks) > 1 else folder
+            if len(results.accuracies):
+                tracker.image(f"curves/{results.label}", place / "figures" / "overall.png")
+                tracker.table(f"slopes/{results.label}", results.slopes)
+                whole = results.slopes[(results.slopes["level"] == "overall") & results.slopes["slope"].notna()]
+                tracker.summarise({f"slope/{results.label}/{row.curve}": row.slope for row in whole.itertuples()})
 
 
 def read_benchmarks(config: AnalysisConfig, benchmark: str | None) -> list[BenchmarkResults]:
@@ -101,8 +109,15 @@ def read_benchmarks(config: AnalysisConfig, benchmark: str | None) -> list[Bench
         )  # fmt: skip
         curves = results.runs.set_index("run")["curve"]
         results.read_pairs = lambda of, method=None, read=read_pairs, curves=curves: _named(read(of, method), curves)
+        read_snapshots = partial(study.trajectories, *names, benchmark=label, method=options.method, ties=config.ties, **read)
+        results.read_trajectories = lambda read=read_snapshots, curves=curves: _of_runs(read(), curves)
         found.append(results)
     return found
+
+
+def _of_runs(snapshots: pd.DataFrame, curves: pd.Series) -> pd.DataFrame:
+    """Name the curves of snapshots as those of their runs."""
+    return snapshots.assign(curve=snapshots["run"].str.replace(r"@[^@]*$", "", regex=True).map(curves)).dropna(subset=["curve"])
 
 
 def _pairs(names: Sequence[str], label: str, main: str, folder: str, runs: Sequence[str], method: str | None) -> pd.DataFrame:

@@ -23,7 +23,7 @@ from train.runs.axes import flatten
 
 COUNT, LEAVE_OUT = FAULTY_PAIRS = ("count", "leave_out")  # what happens to pairs that are known to be faulty
 OF_MASKED = {"lp": "pll"}  # a method -> the one that stands for it in masked models (Salazar et al. 2020)
-SCORE_COLUMNS = ("template", "trial", "good", "bad", "good_tokens", "bad_tokens", "good_unk", "bad_unk")
+SCORE_COLUMNS = ("template", "trial", "good", "bad", "good_tokens", "bad_tokens", "good_words", "good_unk", "bad_unk")
 
 _KEY = ["paradigm", "pair_id"]
 _OWN_PAIRS = re.compile(r"\+run-k\d+")

@@ -8,7 +8,7 @@ docs/guides/table.md explains every column.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -37,7 +37,7 @@ COUNT_COLUMNS = ("pairs", "correct", "accuracy", "ties", "pairs_with_unk")
 ACCURACY_COLUMNS = (*RUN_COLUMNS, *FILE_COLUMNS, *COUNT_COLUMNS)
 PAIR_COLUMNS = (
     *RUN_COLUMNS, *FILE_COLUMNS, "pair_id", "template", "trial", "good", "bad", "good_score", "bad_score", "correct",
-    "good_tokens", "bad_tokens", "good_unk", "bad_unk", "faulty",
+    "good_tokens", "bad_tokens", "good_words", "good_unk", "bad_unk", "faulty",
 )  # fmt: skip
 MISSING, UNSCORED = "missing", "unscored"  # states of runs, beside those of run_folders.py
 WORDS_SEEN = "words seen"
@@ -140,12 +140,16 @@ def trajectories(
 
 
 def pairs(
-    *studies: str, benchmark: str | None = None, method: str | None = None, folder: str | Path = "runs"
+    *studies: str,
+    benchmark: str | None = None,
+    method: str | None = None,
+    runs: Collection[str] | None = None,
+    folder: str | Path = "runs",
 ) -> pd.DataFrame:
     """Return one row per run, benchmark, method and minimal pair, with the columns of PAIR_COLUMNS and your own.
 
     A method with several templates or trials has a row for each of them. For `studies`, `benchmark`, `method` and
-    `folder` see `accuracies`.
+    `folder` see `accuracies`; `runs` are the names of the runs to read (default: all).
 
     Returns:
         `good` and `bad` are the sentences. `good_score` and `bad_score` are the method's scores of them, such as
@@ -159,7 +163,9 @@ def pairs(
     """
     found = read_studies(studies, folder)
     tables = []
-    for file, items in with_items(score_files(found, benchmark, method)):
+    files = score_files(found, benchmark, method)
+    files = [file for file in files if runs is None or found.runs.at[file.row, "run"] in runs]
+    for file, items in with_items(files):
         for part in items.judgements(file):
             scores = part.to_pandas().rename(columns={"good": "good_score", "bad": "bad_score"})
             scores["correct"] = scores["good_score"] > scores["bad_score"]

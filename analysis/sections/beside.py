@@ -5,7 +5,7 @@ from functools import partial
 import pandas as pd
 
 from analysis.benchmark import HUMANS, BenchmarkResults
-from analysis.curves import unit_accuracies
+from analysis.curves_new import unit_accuracies
 from analysis.exhibit import Exhibit
 from analysis.figures import dot_chart
 from analysis.findings import size_text

@@ -63,7 +63,10 @@ def phenomena(results: BenchmarkResults) -> Exhibit | None:
         charts[name] = partial(
             curve_chart, results.units, results.lines, results.looks, levels_here, name=name, level="phenomenon", domain=domain
         )
-    about = "Accuracy in each phenomenon, which is the mean over its paradigms, against training text. Marks and lines are as above."
+    about = (
+        "Accuracy in each phenomenon, which is the mean over its paradigms, against training text. Marks and lines are as above. "
+        "Statements on single phenomena aren't corrected for their number."
+    )
     return Exhibit(
         "phenomena", "Phenomena", about, table, charts=charts, columns=4, legend=results.looks,
         takeaways=texts(phenomena_findings(results.slopes)),
@@ -86,9 +89,8 @@ def _slopes(results: BenchmarkResults, of: list[str], name: str, heading: str) -
     rows = results.slopes[results.slopes["level"].isin(of) & results.slopes["slope"].notna()]
     if rows.empty:
         return None
-    order = rows.groupby("name")["slope"].mean().sort_values(ascending=False).index
-    place = {unit: number for number, unit in enumerate(["overall", *order])}
-    rows = rows.iloc[rows["name"].map(place).argsort(kind="stable")]
+    mean = rows.groupby("name")["slope"].transform("mean").where(rows["level"] != "overall", float("inf"))
+    rows = rows.iloc[(-mean).argsort(kind="stable")]
     kind = "paradigm" if of == ["paradigm"] else "phenomenon"
     shown = {"name": kind, "curve": "curve", "smallest_accuracy": "at the smallest size", "largest_accuracy": "at the largest size",
              "slope": "slope", "low": "low", "high": "high", "low_new_items": "low new items",

@@ -8,7 +8,7 @@ import pandas as pd
 from scipy.stats import t as student
 
 from analysis.benchmark import BenchmarkResults
-from analysis.curves import unit_accuracies
+from analysis.curves_new import unit_accuracies
 from analysis.exhibit import Exhibit
 from analysis.figures import line_chart
 from analysis.formats import count, per_cent_text, short_text, signed_text
@@ -167,7 +167,9 @@ def unknown_words(results: BenchmarkResults) -> Exhibit | None:
     sums = counted.groupby(keys, sort=False)[["pairs", "pairs_with_unk", "ties"]].sum().astype(float)
     if sums.empty or not (sums["pairs_with_unk"].any() or sums["ties"].any()):
         return None
-    shares = sums[["ties", "pairs_with_unk"]].div(sums["pairs"], axis=0)
+    sums = sums.sort_index(level="sample_words", sort_remaining=False).sort_index(level="curve", sort_remaining=False)
+    known = [name for name in ("ties", "pairs_with_unk") if sums[name].any()]
+    shares = sums[known].div(sums["pairs"], axis=0)
     table = shares.reset_index().rename(columns={"ties": "tied", "pairs_with_unk": "with an unknown word"})
     cells = {"tied": per_cent_text, "with an unknown word": per_cent_text}
     about = "Shares of pairs that are tied, and that contain an unknown word in either sentence."

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.benchmark import BenchmarkResults
-from analysis.curves import fit_slopes, unit_accuracies
+from analysis.curves_new import fit_slopes, unit_accuracies
 from analysis.exhibit import Exhibit
 from analysis.figures import line_chart
 from analysis.formats import count, decimal_text, short_text
@@ -73,6 +73,27 @@ def baselines(results: BenchmarkResults) -> Exhibit | None:
         "prefer frequent words and words that occur together."
     )
     return Exhibit("baselines", "Baselines", about, table)
+
+
+@section(order=85, default=False)
+def trajectories(results: BenchmarkResults) -> Exhibit | None:
+    """Accuracy of snapshots during training, over the words seen with repeats; never in one fit with curves."""
+    if results.read_trajectories is None:
+        return None
+    table = results.read_trajectories()
+    if table.empty:
+        return None
+    units = unit_accuracies(table)
+    units = units[units["level"] == "overall"]
+    draw = partial(line_chart, units, "accuracy", "Overall accuracy", results.looks, unit="words seen")
+    means = units.groupby(["curve", "size", "sample_words"], as_index=False, sort=False)["accuracy"].agg(["mean", "size"])
+    means = means.rename(columns={"sample_words": "words seen", "mean": "accuracy", "size_y": "runs"})
+    about = (
+        "Overall accuracy of snapshots during training, by the words seen, repeats included. The points of one training depend on "
+        "each other, so there is no confidence interval."
+    )
+    shown = pd.DataFrame({name: means.iloc[:, number] for number, name in enumerate(["curve", "size", "words seen", "accuracy", "runs"])})
+    return Exhibit("trajectories", "During training", about, shown, cells={"words seen": count}, charts={"trajectories": draw})
 
 
 @section(order=90)
