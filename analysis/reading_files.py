@@ -199,7 +199,9 @@ def _assembled(rows: pd.DataFrame, path: Path) -> ReadingTimes:
     if "sentence" not in words:
         words["sentence"] = _sentences(words)
     words = words.assign(log_frequency=words.get("log_frequency", np.nan))
-    readings = pd.DataFrame({"word": at, "time": rows["time"].astype(float), "participant": rows.get("participant", "")})
+    readings = pd.DataFrame(
+        {"word": at, "time": rows["time"].astype(float), "participant": rows.get("participant", "")}
+    )
     readings = readings[readings["time"].notna()].reset_index(drop=True)
     if readings.empty:
         raise InputError(f"{path}: contains no time")
