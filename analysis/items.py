@@ -13,7 +13,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from analysis.curves_new import fit_curves
+from analysis.curves import fit_curves
 from analysis.exhibit import Exhibit
 from analysis.figures import dot_chart, line_chart
 from analysis.findings import size_text

@@ -21,7 +21,7 @@ from scipy.stats import norm
 from statsmodels.regression.linear_model import OLS
 from statsmodels.tools.sm_exceptions import ConvergenceWarning
 
-from analysis.curves_new import fit_curves
+from analysis.curves import fit_curves
 from analysis.reading_config import MIXED, NONE, SENTENCE, ReadingConfig
 from analysis.reading_files import ReadingTimes
 from corpora.word_counts import Counts

@@ -8,7 +8,7 @@ from statsmodels.stats.proportion import proportion_confint
 from analysis import cloze, items
 from analysis.exhibit import Exhibit
 from analysis.published import published_file
-from analysis.study_new import runs
+from analysis.study import runs
 from eval.published import read_published
 from pairscale.errors import RunError
 from tests.support.diagnostics import config, write_files
