@@ -6,10 +6,11 @@ from functools import cached_property
 
 import pandas as pd
 
-from analysis.config import ReportConfig
 from analysis.comparisons import compare
+from analysis.config import ReportConfig
 from analysis.curves import fit_curves, fitted_lines
 from analysis.labels import check_curves, display_names, in_order
+from analysis.people import People
 from analysis.style import looks_of
 from analysis.units import unit_accuracies
 from eval.published import on_paradigms, read_published
@@ -35,7 +36,7 @@ class BenchmarkResults:
         notes: sentences that a reader needs to know.
         options: `analysis` of the configuration.
         ties: what a tie counts as.
-        humans: level, name and accuracy of people who answered a questionnaire, or None for the published ones.
+        people: the people who answered a questionnaire, or None for the published human baseline.
         read_pairs: returns rows of `analysis.pairs` of the given runs by a method; None if pairs aren't known.
         read_trajectories: returns the accuracies of snapshots (`analysis.study.trajectories`); None if there are none.
         colours: chosen colours of curves.
@@ -53,7 +54,7 @@ class BenchmarkResults:
     notes: list[str]
     options: ReportConfig
     ties: str = "wrong"
-    respondents: pd.DataFrame | None = None
+    people: People | None = None
     read_pairs: Callable[..., pd.DataFrame] | None = None
     read_trajectories: Callable[[], pd.DataFrame] | None = None
     colours: dict[str, str] = field(default_factory=dict)
@@ -96,7 +97,7 @@ class BenchmarkResults:
         )
 
     def of_curves(self, curves: Sequence[str] | str | None) -> "BenchmarkResults":
-        """Return the results of some curves, in the given order; None for all. Raises ConfigError for an unknown one."""
+        """Return the results of some curves, in order; None for all. Raises ConfigError for an unknown curve."""
         chosen = [curves] if isinstance(curves, str) else list(curves or self.curves)
         check_curves("curves", chosen, [*self.names, *self.curves])
         chosen = [self.names.get(curve, curve) for curve in chosen]
@@ -155,13 +156,15 @@ class BenchmarkResults:
         """Published accuracies on the same paradigms: level, name, model, accuracy."""
         table = self.accuracies if len(self.accuracies) else self.models
         paradigms = table.dropna(subset=["paradigm"]).drop_duplicates("paradigm")
-        return on_paradigms(read_published(self.benchmark), dict(zip(paradigms["paradigm"], paradigms["phenomenon"], strict=True)))
+        return on_paradigms(
+            read_published(self.benchmark), dict(zip(paradigms["paradigm"], paradigms["phenomenon"], strict=True))
+        )
 
     @cached_property
     def humans(self) -> pd.DataFrame:
         """The human baseline: level, name, accuracy; may be empty."""
-        if self.respondents is not None:
-            return self.respondents[["level", "name", "accuracy"]]
+        if self.people is not None:
+            return self.people.accuracy[["level", "name", "accuracy"]]
         return self.published.loc[self.published["model"] == HUMANS, ["level", "name", "accuracy"]]
 
     @property

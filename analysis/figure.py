@@ -26,19 +26,21 @@ def run(config: AnalysisConfig) -> None:
     """
     from analysis.figure_files import write_figure
     from analysis.figures import curve_chart
-    from analysis.run import read_benchmarks
+    from analysis.run import read_benchmarks, read_tables
     from analysis.sections.curves import levels
     from analysis.style import accuracy_domain
 
-    if config.study is None or config.output is None:
-        raise ConfigError("Give study=NAME and output=FILE, a name that ends in .svg, .pdf or .png.")
+    if config.output is None:
+        raise ConfigError("Give output=FILE, a name that ends in .svg, .pdf or .png.")
     path = Path(config.output)
     kind = path.suffix.removeprefix(".")
     if kind not in FORMATS:
         raise ConfigError(f"output={config.output}: the name must end in .svg, .pdf or .png.")
-    benchmarks = read_benchmarks(config, config.benchmark.name if named_benchmark() else None)
+    benchmarks = read_benchmarks(config, read_tables(config, config.benchmark.name if named_benchmark() else None))
     if len(benchmarks) > 1:
-        raise ConfigError(f"Choose one benchmark of this study: benchmark={' or benchmark='.join(of.benchmark for of in benchmarks)}.")
+        raise ConfigError(
+            f"Choose one benchmark of this study: benchmark={' or benchmark='.join(of.benchmark for of in benchmarks)}."
+        )
     results = benchmarks[0].of_curves(config.curves)
     chosen = chosen_units(results.units, config)
     names = {name for _, name in chosen}

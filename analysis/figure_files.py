@@ -73,7 +73,9 @@ def write_figure(
     if "svg" in formats:
         write_text(folder / f"{name}.svg", svg)
     if "pdf" in formats:  # vl-convert takes a pixel for a point
-        write_bytes(folder / f"{name}.pdf", vl_convert.svg_to_pdf(_resized(svg, config.pixels("width") * 72 / PER_INCH)))
+        write_bytes(
+            folder / f"{name}.pdf", vl_convert.svg_to_pdf(_resized(svg, config.pixels("width") * 72 / PER_INCH))
+        )
     if "png" in formats:
         write_bytes(folder / f"{name}.png", vl_convert.svg_to_png(svg, scale=72 / PER_INCH, ppi=DPI))
 
@@ -124,7 +126,9 @@ def _small(parts: Sequence[dict[str, Any]], frame: Frame, in_row: int) -> dict[s
         lines = textwrap.wrap(str(part.get("title", "")), max(12, int(((frame.width or LEAST) + GAP) / CHARACTER)))
         part["title"] = {"text": lines, "fontSize": LABEL_SIZE, "frame": "group", "offset": 6}
     look = {"anchor": "middle", "fontSize": 12, "fontWeight": "normal"}
-    below, left = ({"text": titles.get(side, ""), "orient": at, **look} for side, at in (("x", "bottom"), ("y", "left")))
+    below, left = (
+        {"text": titles.get(side, ""), "orient": at, **look} for side, at in (("x", "bottom"), ("y", "left"))
+    )
     return _joined("vconcat", [_joined("concat", parts, columns=in_row, spacing=GAP - 6, title=below)], title=left)
 
 

@@ -79,12 +79,16 @@ def curve_chart(
     tooltip = [alt.Tooltip("curve:N"), alt.Tooltip("accuracy:Q", format=".3f"), alt.Tooltip("size:N")]
     rules = pd.concat([levels[["name", "accuracy"]], pd.DataFrame({"name": ["chance"], "accuracy": [CHANCE]})])
     rule = alt.Chart(rules).mark_rule(strokeDash=[3, 3], color=GREY, clip=True)
-    layers = [rule.encode(y=alt.Y("accuracy:Q"), tooltip=[alt.Tooltip("name:N"), alt.Tooltip("accuracy:Q", format=".3f")])]
+    layers = [
+        rule.encode(y=alt.Y("accuracy:Q"), tooltip=[alt.Tooltip("name:N"), alt.Tooltip("accuracy:Q", format=".3f")])
+    ]
     banded = fits[fits["low"].notna()]
     if len(banded):
         many = banded["curve"].nunique() > MOST_BANDS
         band = alt.Chart(banded).mark_area(clip=True)
-        layers.append(band.encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), colour, _faded(0.2, 0) if many else _faded(0.15)))
+        layers.append(
+            band.encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), colour, _faded(0.2, 0) if many else _faded(0.15))
+        )
     if len(fits):
         line = alt.Chart(fits).mark_line(strokeWidth=2.4, clip=True)
         layers.append(line.encode(x, y, colour, dash, _faded(1)))
@@ -100,7 +104,9 @@ def curve_chart(
     if labelled:
         last = means.loc[means.groupby("curve", sort=False)["sample_words"].idxmax()].rename(columns={"curve": "name"})
         layers += _end_labels(last, levels, domain, height, channel(alt.Color, "name", looks, "colour"))
-    chart = alt.layer(*layers, width=frame.span, height=height, params=[alt.VariableParameter(name="highlight", value="")])
+    chart = alt.layer(
+        *layers, width=frame.span, height=height, params=[alt.VariableParameter(name="highlight", value="")]
+    )
     return chart if labelled else chart.properties(title=title(name))
 
 
@@ -235,7 +241,11 @@ def line_chart(
     x = size_axis(rows["sample_words"], unit, frame)
     scale = alt.Scale(type="log", base=2, nice=True) if logarithmic else alt.Scale(zero=False, padding=8)
     y = alt.Y(f"{value}:Q", scale=scale, axis=alt.Axis(title=axis_title, format=form, tickCount=5))
-    tooltip = [alt.Tooltip(f"{by}:N"), alt.Tooltip(f"{value}:Q", format=form), alt.Tooltip("sample_words:Q", format=",")]
+    tooltip = [
+        alt.Tooltip(f"{by}:N"),
+        alt.Tooltip(f"{value}:Q", format=form),
+        alt.Tooltip("sample_words:Q", format=","),
+    ]
     layers = [
         alt.Chart(means).mark_line(strokeWidth=2).encode(x, y, colour),
         alt.Chart(rows).mark_point(filled=True, size=40, opacity=0.8).encode(x, y, colour, shape, tooltip=tooltip),

@@ -183,21 +183,23 @@ def notes_of_scores(accuracies: pd.DataFrame, ties: str) -> list[str]:
     if unknown.max() >= UNKNOWN_SHARE:
         curve, size = unknown.idxmax()
         notes.append(
-            f"Up to {per_cent_text(unknown.max())} of the pairs contain an unknown word ({curve}, {size}). Accuracy without "
-            "them is under “Unknown words and ties”."
+            f"Up to {per_cent_text(unknown.max())} of the pairs contain an unknown word ({curve}, {size}). Accuracy "
+            "without them is under “Unknown words and ties”."
         )
     if tied.max() >= TIED_SHARE:
         curve, size = tied.idxmax()
         notes.append(
-            f"Up to {per_cent_text(tied.max())} of the pairs are ties ({curve}, {size}); a tie counts as {ties}. Counted the "
-            f"other way, accuracy would change by up to {points(tied.max())} points."
+            f"Up to {per_cent_text(tied.max())} of the pairs are ties ({curve}, {size}); a tie counts as {ties}. "
+            f"Counted the other way, accuracy would change by up to {points(tied.max())} points."
         )
     pairs = counted.groupby("run", sort=False).head(10**6).drop_duplicates(["benchmark", "paradigm"])
     few = pairs.groupby("phenomenon", sort=False)["pairs"].sum()
     few = few[few.astype(float) < FEW_PAIRS]
     if len(few):
         named = joined([f"{in_text(str(name))} ({number})" for name, number in few.head(MOST_NAMED).items()])
-        notes.append(f"Some phenomena have fewer than {FEW_PAIRS} pairs, so their accuracy moves in large steps: {named}.")
+        notes.append(
+            f"Some phenomena have fewer than {FEW_PAIRS} pairs, so their accuracy moves in large steps: {named}."
+        )
     return notes
 
 
@@ -217,14 +219,14 @@ def notes_of_runs(runs: pd.DataFrame) -> list[str]:
     if len(shared) and shared["overlap"].max() >= SHARED_TEXT:
         row = shared.loc[shared["overlap"].astype(float).idxmax()]
         notes.append(
-            f"Samples of {size_text(row['sample_words'], 'words')} share {row['overlap']:.0%} of their text. Intervals are about "
-            "new samples of this corpus, not about other corpora."
+            f"Samples of {size_text(row['sample_words'], 'words')} share {row['overlap']:.0%} of their text. "
+            "Intervals are about new samples of this corpus, not about other corpora."
         )
     if "vocabulary" in runs and runs["vocabulary"].isin(["pieces", "text"]).any():
         notes.append(
-            "Small samples lack some words of the pairs. These aren't counted as unknown words, because the tokenizer was "
-            "fitted to the whole corpus, so part of a rise may be vocabulary. To check, score pairs made only of words that "
-            "every sample contains (benchmark=generated benchmark.vocabulary=study)."
+            "Small samples lack some words of the pairs. These aren't counted as unknown words, because the "
+            "tokenizer was fitted to the whole corpus, so part of a rise may be vocabulary. To check, score pairs "
+            "made only of words that every sample contains (benchmark=generated benchmark.vocabulary=study)."
         )
     return notes
 

@@ -25,13 +25,17 @@ def display_names(curves: Sequence[str], labels: Mapping[str, str]) -> dict[str,
         ConfigError: for a label of a curve that isn't there, or for one label of two curves.
     """
     check_curves("analysis.labels", labels, curves)
-    kinds = {curve: ARCHITECTURES.get(curve.partition("_")[0], curve) if "," not in curve else curve for curve in curves}
+    kinds = {
+        curve: ARCHITECTURES.get(curve.partition("_")[0], curve) if "," not in curve else curve for curve in curves
+    }
     alone = {curve: kind for curve, kind in kinds.items() if list(kinds.values()).count(kind) == 1}
     names = {curve: labels.get(curve, alone.get(curve, curve)) for curve in curves}
     for name in names.values():
         if list(names.values()).count(name) > 1:
             twice = [curve for curve in curves if names[curve] == name]
-            raise ConfigError(f"analysis.labels: {' and '.join(twice)} would both be called “{name}”. Choose two labels.")
+            raise ConfigError(
+                f"analysis.labels: {' and '.join(twice)} would both be called “{name}”. Choose two labels."
+            )
     return names
 
 

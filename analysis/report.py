@@ -112,20 +112,37 @@ def _items(parts: Sequence[Part], several: bool) -> list[dict[str, Any]]:
             figures, tables = figures + bool(exhibit.charts), tables + bool(rows)
             prefix = f"{part.label}/" if several else ""
             legend = exhibit.legend.to_dict("records") if exhibit.legend is not None and len(exhibit.legend) > 1 else []
-            items.append({
-                "anchor": f"{part.label}-{exhibit.name}", "heading": exhibit.heading, "about": exhibit.about,
-                "takeaways": list(exhibit.takeaways), "definitions": dict(exhibit.definitions),
-                "table": exhibit.html() if rows else "", "rows": rows, "figure": figures, "number": tables,
-                "charts": [f"{part.label}-{exhibit.name}-{name}" for name in exhibit.charts], "legend": legend,
-                "small": exhibit.columns > 2,
-                "files": {kind: f"{prefix}{name}" for kind, name in exhibit.files().items()},
-            })  # fmt: skip
-        pages.append({
-            "anchor": part.label, "name": part.name, "lead": part.lead, "headline": part.headline,
-            "findings": list(part.findings), "notes": list(part.notes), "checked": part.checked,
-            "methods": list(part.methods), "first": items[0] if part.first else None,
-            "items": items[1:] if part.first else items,
-        })  # fmt: skip
+            items.append(
+                {
+                    "anchor": f"{part.label}-{exhibit.name}",
+                    "heading": exhibit.heading,
+                    "about": exhibit.about,
+                    "takeaways": list(exhibit.takeaways),
+                    "definitions": dict(exhibit.definitions),
+                    "table": exhibit.html() if rows else "",
+                    "rows": rows,
+                    "figure": figures,
+                    "number": tables,
+                    "charts": [f"{part.label}-{exhibit.name}-{name}" for name in exhibit.charts],
+                    "legend": legend,
+                    "small": exhibit.columns > 2,
+                    "files": {kind: f"{prefix}{name}" for kind, name in exhibit.files().items()},
+                }
+            )
+        pages.append(
+            {
+                "anchor": part.label,
+                "name": part.name,
+                "lead": part.lead,
+                "headline": part.headline,
+                "findings": list(part.findings),
+                "notes": list(part.notes),
+                "checked": part.checked,
+                "methods": list(part.methods),
+                "first": items[0] if part.first else None,
+                "items": items[1:] if part.first else items,
+            }
+        )
     return pages
 
 
@@ -143,7 +160,10 @@ def _markdown(study: str, parts: Sequence[Part], pages: Sequence[dict[str, Any]]
         for exhibit, item in zip(part.all_exhibits, items, strict=True):
             blocks += [f"### {_escaped(exhibit.heading)}", *(_statement(*takeaway) for takeaway in exhibit.takeaways)]
             if exhibit.charts:
-                blocks += [f"![Figure {item['figure']}]({item['files']['SVG']})", f"**Figure {item['figure']}.** {_escaped(exhibit.about)}"]
+                blocks += [
+                    f"![Figure {item['figure']}]({item['files']['SVG']})",
+                    f"**Figure {item['figure']}.** {_escaped(exhibit.about)}",
+                ]
             if item["rows"]:
                 about = "The numbers." if exhibit.charts else exhibit.about
                 blocks += [f"**Table {item['number']}.** {_escaped(about)}", _table(exhibit)]

@@ -4,7 +4,6 @@ import dataclasses
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,26 +14,18 @@ from rich.console import Console
 from analysis import study
 from analysis.benchmark import BenchmarkResults
 from analysis.config import LEAVE_OUT, AnalysisConfig
-from analysis.findings import (
-    checked,
-    comparison_findings,
-    curve_findings,
-    headline,
-    missing_runs,
-    notes_of_runs,
-    notes_of_scores,
-    texts,
-)
+from analysis.exhibit import Exhibit
 from analysis.formats import accuracy_text, interval_text, p_text, slope_text, supported_digits, title
+from analysis.parts import item_labels, item_part, part_of, reading_parts
+from analysis.people import exhibit as people_exhibit
+from analysis.people import people_of, read_people
 from analysis.report import Part, write_report
 from analysis.run_folders import PROBLEM_COLUMNS, study_names
 from analysis.sections import chosen, exhibits
-from analysis.sections.beside import model_findings
-from analysis.sections.curves import extent, overall
 from analysis.sources.read import FILES, read_source
 from eval.sweeps import study_commands
 from pairscale.console import print_text
-from pairscale.errors import ConfigError
+from pairscale.errors import ConfigError, RunError
 from pairscale.tables import filled_table, print_table
 from train.trackers.tracker import Job, tracked
 
@@ -51,18 +42,35 @@ def analyse(config: AnalysisConfig) -> None:
     sections = chosen(config.analysis.sections)
     console, quiet = Console(), Console(stderr=True, highlight=False)
     named = any(override.partition("=")[0] == "benchmark" for override in HydraConfig.get().overrides.task)
+    benchmark = config.benchmark.name if named else None
     with quiet.status("reading scores"):
-        benchmarks = read_benchmarks(config, config.benchmark.name if named else None)
+        tables = read_tables(config, benchmark)
+        benchmarks = read_benchmarks(config, tables)
     parts = []
     for results in benchmarks:
         with quiet.status(f"{results.name}: fitting curves"):
             part = part_of(results)
         print_part(console, quiet, results, part)
         with quiet.status(f"{results.name}: making tables and figures"):
-            part.exhibits = list(exhibits(results, sections))
+            part.exhibits = [*exhibits(results, sections), *people_exhibits(results, config)]
         part.tables["accuracies"] = results.every_method
         parts.append(part)
-    name = str(benchmarks[0].runs["study"].iloc[0]) if config.study is None else config.study
+    name = tables.study
+    if config.source == FILES:
+        labels = [
+            label
+            for label in item_labels(tables.runs, config.paths.runs)
+            if benchmark in (None, label.partition("+")[0])
+        ]
+        others = [
+            *(item_part(label, tables.runs, config) for label in labels),
+            *reading_parts(config.paths.reports, name),
+        ]
+        for part in others:
+            print_texts(console, quiet, part)
+        parts += others
+    if not parts:
+        raise RunError(f"study={name}: no run has scores. Score its runs: python -m eval study={name}")
     folder = Path(config.paths.reports) / (name if config.source == FILES else f"{name}+{config.source}")
     requested = study_commands(config.paths.runs, name) if config.source == FILES else []
     commands = [*requested, command_of(config)]
@@ -116,19 +124,16 @@ def read_tables(config: AnalysisConfig, benchmark: str | None) -> _Tables:
     )
 
 
-def read_benchmarks(config: AnalysisConfig, benchmark: str | None) -> list[BenchmarkResults]:
-    """Read the long table of a study, and divide it by benchmark.
-
-    Args:
-        config: the configuration.
-        benchmark: only this one; None for all.
+def read_benchmarks(config: AnalysisConfig, tables: _Tables) -> list[BenchmarkResults]:
+    """Divide the long table of a study by benchmark, and add what people answered to questionnaires.
 
     Raises:
-        ConfigError: without a study.
-        RunError: for a study without scores of minimal pairs.
+        ConfigError: for labels, colours or an order of curves that aren't there.
+        InputError: for answers on other pairs.
     """
-    tables, options = read_tables(config, benchmark), config.analysis
-    found = []
+    found, options = [], config.analysis
+    labels = list(tables.accuracies["benchmark"].unique())
+    sheets = read_people(config.people, tables.runs, labels, config.paths.runs) if config.people else {}
     for label in tables.accuracies["benchmark"].unique():
         of_label = tables.accuracies[tables.accuracies["benchmark"] == label].reset_index(drop=True)
         results = BenchmarkResults.of(
@@ -137,6 +142,10 @@ def read_benchmarks(config: AnalysisConfig, benchmark: str | None) -> list[Bench
         )  # fmt: skip
         if config.source == FILES:
             _add_readers(results, config)
+        if label in sheets:
+            of = config.questionnaire, options.confidence, config.paths.runs
+            results.people = people_of(sheets[label], of_label, *of)
+            results.notes += results.people.notes
         found.append(results)
     return found
 
@@ -161,7 +170,16 @@ def _add_readers(results: BenchmarkResults, config: AnalysisConfig) -> None:
 
 def _of_runs(snapshots: pd.DataFrame, curves: pd.Series) -> pd.DataFrame:
     """Name the curves of snapshots as those of their runs."""
-    return snapshots.assign(curve=snapshots["run"].str.replace(r"@[^@]*$", "", regex=True).map(curves)).dropna(subset=["curve"])
+    return snapshots.assign(curve=snapshots["run"].str.replace(r"@[^@]*$", "", regex=True).map(curves)).dropna(
+        subset=["curve"]
+    )
+
+
+def people_exhibits(results: BenchmarkResults, config: AnalysisConfig) -> list[Exhibit]:
+    """Return the table of people who answered a questionnaire, if there are any."""
+    if results.people is None:
+        return []
+    return [people_exhibit(results.people, config.questionnaire.threshold, config.analysis.confidence)]
 
 
 def _concerning(problems: pd.DataFrame, label: str) -> pd.DataFrame:
@@ -170,63 +188,22 @@ def _concerning(problems: pd.DataFrame, label: str) -> pd.DataFrame:
     return problems[~other].reset_index(drop=True)
 
 
-def part_of(results: BenchmarkResults) -> Part:
-    """Return the first screen of a benchmark: its findings, notes and figure."""
-    options = results.options
-    if results.accuracies.empty:
-        models = f"{results.models['run'].nunique()} pretrained models, scored on {results.name}."
-        return Part(results.label, results.name, models, findings=model_findings(results), notes=results.notes)
-    of_curves = results.runs[results.runs["curve"].isin(results.curves)]
-    notes = [
-        *missing_runs(results.problems),
-        *notes_of_scores(results.accuracies, results.ties),
-        *results.notes,
-        *notes_of_runs(of_curves),
-    ]
-    findings = [
-        *curve_findings(results.slopes, options.confidence),
-        *comparison_findings(results.differences, options.confidence),
-    ]
-    return Part(
-        label=results.label,
-        name=results.name,
-        lead=extent(results),
-        first=overall(results),
-        headline=headline(results.slopes),
-        findings=[*texts(findings), *model_findings(results)],
-        notes=notes,
-        checked=checked(results.accuracies, of_curves, results.problems),
-        methods=methods_text(results),
-    )
-
-
-def methods_text(results: BenchmarkResults) -> list[str]:
-    """Return a paragraph on scores and one on statistics, for the methods section of a paper."""
-    level = f"{results.options.confidence:.0%}"
-    return [
-        f"A pair counts as correct if the grammatical sentence has the higher score (method {results.method}); a tie counts as "
-        f"{results.ties}. The accuracy of a phenomenon is the mean over its paradigms, and overall accuracy is the mean over all "
-        "paradigms.",
-        f"Slopes are least-squares fits of accuracy on log2 of the amount of training text, one point per run. Their {level} "
-        "confidence intervals use heteroskedasticity-consistent standard errors (HC3; MacKinnon and White 1985) with Student's t "
-        "and R - 2 degrees of freedom for R runs. They are about new samples of this corpus and new initialisations, on these "
-        "pairs. Slopes of two curves are compared on their paired differences if their runs were trained on the same samples, "
-        "otherwise with Welch's degrees of freedom. The lack-of-fit test is the pure-error F test.",
-    ]
-
-
 def print_part(console: Console, quiet: Console, results: BenchmarkResults, part: Part) -> None:
     """Print notes, findings and the table of slopes."""
-    for note in part.notes:
-        print_text(quiet, note, "note", "yellow")
-    print_text(console, f"{results.name}: {part.lead}", style="bold")
-    if part.headline:
-        print_text(console, part.headline)
-    for subject, text in part.findings:
-        print_text(console, f"{subject}: {text}" if subject else text)
+    print_texts(console, quiet, part)
     rows = results.slopes[results.slopes["level"] != "paradigm"] if len(results.accuracies) else pd.DataFrame()
     if len(rows):
         print_slopes(console, rows, results.options.confidence)
+
+
+def print_texts(console: Console, quiet: Console, part: Part) -> None:
+    """Print the texts of the first screen."""
+    for note in part.notes:
+        print_text(quiet, note, "note", "yellow")
+    print_text(console, f"{part.name}: {part.lead}", style="bold")
+    for subject, text in [("", part.headline), *part.findings]:
+        if text:
+            print_text(console, f"{subject}: {text}" if subject else text)
 
 
 def print_slopes(console: Console, rows: pd.DataFrame, confidence: float) -> None:
@@ -252,7 +229,11 @@ def command_of(config: AnalysisConfig) -> str:
     words += [f"format={config.format}"] if config.format != DEFAULT_FORMAT else []
     for key, value in dataclasses.asdict(config.analysis).items():
         words += [f"analysis.{key}={_written(value)}"] if value not in (None, False, {}, []) else []
-    words += [f"paths.{name}={getattr(config.paths, name)}" for name in ("runs", "reports") if getattr(config.paths, name) != name]
+    words += [
+        f"paths.{name}={getattr(config.paths, name)}"
+        for name in ("runs", "reports")
+        if getattr(config.paths, name) != name
+    ]
     return shlex.join(["python", "-m", "analysis", *words])
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from pairscale.errors import ConfigError, check_above, check_between, check_seed
+from pairscale.errors import ConfigError, check_between, check_seed
 
 SLOPE, DIFFERENCE, ABLATION = GOALS = ("slope", "difference", "ablation")
 MOST_SEEDS = 100
@@ -16,24 +16,18 @@ class PlanConfig:
     group: str | None = None  # of the pilot; null: the curve whose runs differ most
     other: str | None = None  # of the pilot, with which `group` is compared; null: the first other one
     accuracy: float = 0.65  # expected at the smallest size, without a pilot
-    gain: float | None = None  # expected per doubling; null: the pilot's, or 0 without one (goal=people needs it)
     paradigms: int | None = None  # of the unit, without a pilot; null: those that are published
-    people: float | None = None  # their accuracy; null: the published one
     correlation: float = 0.0  # between paired runs of two groups, where the pilot has one group or is none
     seeds: list[int] = field(default_factory=lambda: [1, 2, 3, 4, 5, 7, 10])
     pairs: list[int] | None = None  # of each paradigm; null: those of the experiment, and a tenth of them
-    upper: float = 0.9  # level of the upper limit of the pilot's variance between runs
     simulations: int = 1000  # studies that are simulated on each grid
     seed: int = 1  # of the simulations
 
     def __post_init__(self) -> None:
-        for name in ("accuracy", "people", "upper"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < 1:
-                raise ConfigError(f"plan.{name}={value}: must lie between 0 and 1")
+        if not 0 < self.accuracy < 1:
+            raise ConfigError(f"plan.accuracy={self.accuracy}: must lie between 0 and 1.")
         if not -1 < self.correlation < 1:
             raise ConfigError(f"plan.correlation={self.correlation}: must lie between -1 and 1")
-        check_above("plan.gain", self.gain, 0)
         check_between("plan.paradigms", self.paradigms, 1, 10**5)
         check_between("plan.simulations", self.simulations, 100, 10**6)
         check_seed("plan.seed", self.seed)

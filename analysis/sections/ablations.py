@@ -24,31 +24,64 @@ def ablations(results: BenchmarkResults) -> list[Exhibit]:
         return []
     rows = effects[(effects["over"] == ALL_SIZES) & (effects["level"] != "paradigm") & (effects["kind"] != OVER_DOSES)]
     names = rows["construction"] + ": " + rows["kind"]
-    shown = {"kind": "comparison", "construction": "construction", "name": "phenomenon", "accuracy": "accuracy",
-             "other_accuracy": "of the other", "difference": "difference", "low": "low", "high": "high", "p_holm": "p (Holm)",
-             "equivalent": "equivalent", "runs": "runs", "note": "note"}  # fmt: skip
+    shown = {
+        "kind": "comparison",
+        "construction": "construction",
+        "name": "phenomenon",
+        "accuracy": "accuracy",
+        "other_accuracy": "of the other",
+        "difference": "difference",
+        "low": "low",
+        "high": "high",
+        "p_holm": "p (Holm)",
+        "equivalent": "equivalent",
+        "runs": "runs",
+        "note": "note",
+    }
     table = _without_empty(rows[list(shown)].rename(columns=shown))
     drawn = rows.assign(name=rows["name"].map(title), comparison=names)
-    chart = partial(dot_chart, drawn, "difference", "Difference in accuracy", looks_of(list(names.unique())), by="comparison", signed=True)
+    chart = partial(
+        dot_chart,
+        drawn,
+        "difference",
+        "Difference in accuracy",
+        looks_of(list(names.unique())),
+        by="comparison",
+        signed=True,
+    )
     about = (
-        "What removing a construction changes, over all sizes: each run minus the run of the same size and seed whose text lacks as "
-        "many other sentences (its matched control), or with the full text."
+        "What removing a construction changes, over all sizes: each run minus the run of the same size and seed "
+        "whose text lacks as many other sentences (its matched control), or with the full text."
     )
     of_sizes = effects[(effects["over"] != ALL_SIZES) & effects["level"].isin(["overall", "scope"])]
     sizes = _without_empty(of_sizes[["over", *shown]].rename(columns=shown))
     return [
-        Exhibit("ablations", "Ablations", about, table, cells={"difference": signed_text}, charts={"differences": chart},
-                takeaways=texts(ablation_findings(effects, results.options.confidence))),
-        Exhibit("ablations-by-size", "Ablations by size", "The same at each size, per doubling of the text, and over doses.",
-                sizes, cells={"difference": signed_text}),
-    ]  # fmt: skip
+        Exhibit(
+            "ablations",
+            "Ablations",
+            about,
+            table,
+            cells={"difference": signed_text},
+            charts={"differences": chart},
+            takeaways=texts(ablation_findings(effects, results.options.confidence)),
+        ),
+        Exhibit(
+            "ablations-by-size",
+            "Ablations by size",
+            "The same at each size, per doubling of the text, and over doses.",
+            sizes,
+            cells={"difference": signed_text},
+        ),
+    ]
 
 
 def effects_of(results: BenchmarkResults) -> pd.DataFrame:
     """Return the table of `analysis.ablation_effects`; no rows if no run has an intervention."""
     if "construction" not in results.runs or (results.runs["construction"].fillna("") == "").all():
         return pd.DataFrame(columns=["over"])
-    return ablation_effects(results.accuracies, results.runs, margin=results.options.margin, confidence=results.options.confidence)
+    return ablation_effects(
+        results.accuracies, results.runs, margin=results.options.margin, confidence=results.options.confidence
+    )
 
 
 def ablation_findings(effects: pd.DataFrame, confidence: float) -> list[Finding]:

@@ -5,13 +5,13 @@ from functools import partial
 import pandas as pd
 
 from analysis.benchmark import HUMANS, BenchmarkResults
-from analysis.units import unit_accuracies
 from analysis.exhibit import Exhibit
 from analysis.figures import dot_chart
 from analysis.findings import size_text
 from analysis.formats import title
 from analysis.sections import section
 from analysis.style import looks_of
+from analysis.units import unit_accuracies
 from eval.scores.table import BESIDE
 
 
@@ -26,16 +26,25 @@ def published(results: BenchmarkResults) -> Exhibit | None:
     at = at[at["level"] != "paradigm"]
     sizes = at.groupby("curve")["sample_words"].max()
     names = {curve: f"{curve}, {size_text(words, results.unit)}" for curve, words in sizes.items()}
-    ours = at.assign(model=at["curve"].map(names)).groupby(["level", "name", "model"], as_index=False, sort=False)["accuracy"].mean()
+    ours = (
+        at.assign(model=at["curve"].map(names))
+        .groupby(["level", "name", "model"], as_index=False, sort=False)["accuracy"]
+        .mean()
+    )
     beside = theirs[theirs["model"].isin(shown) & (theirs["model"] != HUMANS)]
     beside = beside.assign(model=beside["model"].map(shown).str.replace("\n", " ") + " (published)")
     humans = results.humans[results.humans["level"] != "paradigm"].assign(model="humans")
     table = pd.concat([ours, beside, humans])[["level", "name", "model", "accuracy"]]
     wide = table.pivot_table(index=["level", "name"], columns="model", values="accuracy", sort=False)
-    wide = wide[wide[list(names.values())[0]].notna()].reset_index().drop(columns="level").rename(columns={"name": "phenomenon"})
+    wide = (
+        wide[wide[next(iter(names.values()))].notna()]
+        .reset_index()
+        .drop(columns="level")
+        .rename(columns={"name": "phenomenon"})
+    )
     about = (
-        "Mean accuracy at each curve's largest size beside published models, which were trained on other and mostly more text, and "
-        "the human baseline."
+        "Mean accuracy at each curve's largest size beside published models, which were trained on other and mostly "
+        "more text, and the human baseline."
     )
     return Exhibit("published", "Beside published models", about, wide.rename_axis(columns=None))
 
@@ -46,7 +55,9 @@ def models(results: BenchmarkResults) -> list[Exhibit]:
     if results.models.empty:
         return []
     units = unit_accuracies(results.models)
-    units = units.assign(entry=units["curve"] if units["method"].nunique() == 1 else units["curve"] + ", " + units["method"])
+    units = units.assign(
+        entry=units["curve"] if units["method"].nunique() == 1 else units["curve"] + ", " + units["method"]
+    )
     table = units[units["level"] != "paradigm"]
     wide = table.pivot_table(index=["level", "name"], columns="entry", values="accuracy", sort=False).reset_index()
     if len(results.humans):
@@ -54,9 +65,15 @@ def models(results: BenchmarkResults) -> list[Exhibit]:
         wide = wide.merge(human, on=["level", "name"], how="left")
     wide = wide.drop(columns="level").rename(columns={"name": "phenomenon"}).rename_axis(columns=None)
     drawn = table.assign(name=table["name"].map(title))
-    chart = partial(dot_chart, drawn, "accuracy", "Accuracy", looks_of(list(table["entry"].unique())), by="entry", reference=0.5)
-    about = "Accuracy of pretrained models in each phenomenon, which is the mean over its paradigms. The line marks chance."
-    by_paradigm = units[units["level"] == "paradigm"].pivot_table(index="name", columns="entry", values="accuracy", sort=False)
+    chart = partial(
+        dot_chart, drawn, "accuracy", "Accuracy", looks_of(list(table["entry"].unique())), by="entry", reference=0.5
+    )
+    about = (
+        "Accuracy of pretrained models in each phenomenon, which is the mean over its paradigms. The line marks chance."
+    )
+    by_paradigm = units[units["level"] == "paradigm"].pivot_table(
+        index="name", columns="entry", values="accuracy", sort=False
+    )
     by_paradigm = by_paradigm.reset_index().rename(columns={"name": "paradigm"}).rename_axis(columns=None)
     return [
         Exhibit("models", "Pretrained models", about, wide, charts={"accuracy": chart}),
@@ -76,6 +93,7 @@ def model_findings(results: BenchmarkResults) -> list[tuple[str, str]]:
         ends = ""
         if len(single) > 3:
             worst, best = single.iloc[0], single.iloc[-1]
-            ends = f" Best: {title(best['name'])} ({best['accuracy']:.0%}); worst: {title(worst['name'])} ({worst['accuracy']:.0%})."
+            best_text, worst_text = (f"{title(of['name'])} ({of['accuracy']:.0%})" for of in (best, worst))
+            ends = f" Best: {best_text}; worst: {worst_text}."
         findings.append((f"{curve} ({method})", f"{whole:.0%} correct overall.{ends}"))
     return findings

@@ -34,8 +34,11 @@ def levels(results: BenchmarkResults) -> pd.DataFrame:
     """Return the overall accuracies of humans and published models: name, accuracy."""
     shown = BESIDE.get(results.benchmark, {})
     theirs = results.published[(results.published["level"] == "overall") & results.published["model"].isin(shown)]
-    rows = [(f"{shown[model]} (published)", value) for model, value in zip(theirs["model"], theirs["accuracy"], strict=True)
-            if model != "people"]  # fmt: skip
+    rows = [
+        (f"{shown[model]} (published)", value)
+        for model, value in zip(theirs["model"], theirs["accuracy"], strict=True)
+        if model != "people"
+    ]
     rows += [("humans", value) for value in results.humans.loc[results.humans["level"] == "overall", "accuracy"]]
     return pd.DataFrame(rows, columns=["name", "accuracy"]).astype({"accuracy": float})
 
@@ -61,16 +64,29 @@ def phenomena(results: BenchmarkResults) -> Exhibit | None:
         rows = results.humans[(results.humans["level"] == "phenomenon") & (results.humans["name"] == name)]
         levels_here = rows.assign(name="humans")[["name", "accuracy"]]
         charts[name] = partial(
-            curve_chart, results.units, results.lines, results.looks, levels_here, name=name, level="phenomenon", domain=domain
+            curve_chart,
+            results.units,
+            results.lines,
+            results.looks,
+            levels_here,
+            name=name,
+            level="phenomenon",
+            domain=domain,
         )
     about = (
-        "Accuracy in each phenomenon, which is the mean over its paradigms, against training text. Marks and lines are as above. "
-        "Statements on single phenomena aren't corrected for their number."
+        "Accuracy in each phenomenon, which is the mean over its paradigms, against training text. Marks and lines "
+        "are as above. Statements on single phenomena aren't corrected for their number."
     )
     return Exhibit(
-        "phenomena", "Phenomena", about, table, charts=charts, columns=4, legend=results.looks,
+        "phenomena",
+        "Phenomena",
+        about,
+        table,
+        charts=charts,
+        columns=4,
+        legend=results.looks,
         takeaways=texts(phenomena_findings(results.slopes)),
-    )  # fmt: skip
+    )
 
 
 @section(order=20)
@@ -92,25 +108,45 @@ def _slopes(results: BenchmarkResults, of: list[str], name: str, heading: str) -
     mean = rows.groupby("name")["slope"].transform("mean").where(rows["level"] != "overall", float("inf"))
     rows = rows.iloc[(-mean).argsort(kind="stable")]
     kind = "paradigm" if of == ["paradigm"] else "phenomenon"
-    shown = {"name": kind, "curve": "curve", "smallest_accuracy": "at the smallest size", "largest_accuracy": "at the largest size",
-             "slope": "slope", "low": "low", "high": "high", "low_new_items": "low new items",
-             "high_new_items": "high new items", "lack_of_fit": "p (lack of fit)", "runs": "runs", "note": "note"}  # fmt: skip
+    shown = {
+        "name": kind,
+        "curve": "curve",
+        "smallest_accuracy": "at the smallest size",
+        "largest_accuracy": "at the largest size",
+        "slope": "slope",
+        "low": "low",
+        "high": "high",
+        "low_new_items": "low new items",
+        "high_new_items": "high new items",
+        "lack_of_fit": "p (lack of fit)",
+        "runs": "runs",
+        "note": "note",
+    }
     table = rows[[column for column in shown if column in rows]].rename(columns=shown)
     table = table.drop(columns="note") if (table["note"] == "").all() else table
     interval = f"{results.options.confidence:.0%} interval"
     intervals = {interval: ("slope", "low", "high")}
-    definitions = {"Slope": "Accuracy gained per doubling of the training text.", interval: _INTERVAL,
-                   "p (lack of fit)": "Small if accuracy doesn't grow at a steady rate; the slope is then an average."}  # fmt: skip
+    definitions = {
+        "Slope": "Accuracy gained per doubling of the training text.",
+        interval: _INTERVAL,
+        "p (lack of fit)": "Small if accuracy doesn't grow at a steady rate; the slope is then an average.",
+    }
     if "low new items" in table:
         intervals["with new items"] = ("slope", "low new items", "high new items")
         definitions["With new items"] = "For new pairs of the same paradigms as well."
     drawn = rows.assign(name=rows["name"].map(title))
     chart = partial(dot_chart, drawn, "slope", SLOPE, results.looks, signed=True)
-    about = "Accuracy gained per doubling of the training text (least squares on log2 of the amount), with confidence intervals."
+    about = "Accuracy gained per doubling of the text (least squares on log2 of the amount), with confidence intervals."
     return Exhibit(
-        name, heading, about, table, cells={"slope": slope_text}, intervals=intervals, definitions=definitions,
+        name,
+        heading,
+        about,
+        table,
+        cells={"slope": slope_text},
+        intervals=intervals,
+        definitions=definitions,
         charts={"slopes": chart},
-    )  # fmt: skip
+    )
 
 
 @section(order=30)
@@ -120,23 +156,38 @@ def differences(results: BenchmarkResults) -> Exhibit | None:
     if rows.empty:
         return None
     names = rows["curve"] + " \N{MINUS SIGN} " + rows["other"]
-    shown = {"name": "phenomenon", "curves": "curves", "difference": "difference", "low": "low", "high": "high", "p": "p",
-             "p_holm": "p (Holm)", "equivalent": "equivalent", "runs": "runs", "note": "note"}  # fmt: skip
+    shown = {
+        "name": "phenomenon",
+        "curves": "curves",
+        "difference": "difference",
+        "low": "low",
+        "high": "high",
+        "p": "p",
+        "p_holm": "p (Holm)",
+        "equivalent": "equivalent",
+        "runs": "runs",
+        "note": "note",
+    }
     table = rows.assign(curves=names)[list(shown)].rename(columns=shown)
     table = table.drop(columns=[name for name in ("equivalent",) if results.options.margin is None])
     table = table.drop(columns="note") if (table["note"] == "").all() else table
     paired = "Runs are compared in pairs that were trained on the same sample." if rows["paired"].all() else ""
     about = (
-        "Difference between two curves' slopes, in accuracy per doubling of the text. Holm's correction is for all phenomena of "
-        f"one comparison, and for all comparisons of the overall slope. {paired}"
+        "Difference between two curves' slopes, in accuracy per doubling of the text. Holm's correction is for all "
+        f"phenomena of one comparison, and for all comparisons of the overall slope. {paired}"
     )
     definitions = {"p (Holm)": "Corrected for the number of tests (Holm 1979)."}
     if results.options.margin is not None:
         definitions["Equivalent"] = f"The interval lies within ±{results.options.margin} (analysis.margin)."
     return Exhibit(
-        "differences", "Differences between curves", about.strip(), table, cells={"difference": slope_text},
-        definitions=definitions, takeaways=texts(comparison_findings(results.differences, results.options.confidence)),
-    )  # fmt: skip
+        "differences",
+        "Differences between curves",
+        about.strip(),
+        table,
+        cells={"difference": slope_text},
+        definitions=definitions,
+        takeaways=texts(comparison_findings(results.differences, results.options.confidence)),
+    )
 
 
 def extent(results: BenchmarkResults) -> str:
@@ -144,7 +195,9 @@ def extent(results: BenchmarkResults) -> str:
     table = results.accuracies
     runs, sizes = table["run"].nunique(), sorted(table["sample_words"].dropna().unique())
     pairs = table.groupby("paradigm", sort=False)["pairs"].first()
-    number = f", {int(pairs.sum()):,} minimal pairs in {len(pairs)} paradigms" if len(pairs) and pairs.notna().all() else ""
+    number = (
+        f", {int(pairs.sum()):,} minimal pairs in {len(pairs)} paradigms" if len(pairs) and pairs.notna().all() else ""
+    )
     if len(sizes) > 1:
         over = f"{len(sizes)} sizes from {size_text(sizes[0])} to {size_text(sizes[-1], results.unit)}"
     else:

@@ -8,12 +8,12 @@ import pandas as pd
 from scipy.stats import t as student
 
 from analysis.benchmark import BenchmarkResults
-from analysis.units import unit_accuracies
 from analysis.exhibit import Exhibit
 from analysis.figures import line_chart
 from analysis.formats import count, per_cent_text, short_text, signed_text
 from analysis.sections import section
 from analysis.style import looks_of
+from analysis.units import unit_accuracies
 from pairscale.shares import wilson
 
 WIDEST = 5  # tokens of difference between two sentences, from which on they are counted together
@@ -42,19 +42,26 @@ def methods(results: BenchmarkResults) -> Exhibit | None:
     shown = means.merge(compared, on=["curve", "method"], how="left")
     names = looks_of(list(units["method"].unique()))
     charts = {
-        str(curve): partial(line_chart, rows, "accuracy", "Accuracy", names, by="method", unit=results.unit, heading=str(curve))
+        str(curve): partial(
+            line_chart, rows, "accuracy", "Accuracy", names, by="method", unit=results.unit, heading=str(curve)
+        )
         for curve, rows in units.groupby("curve", sort=False)
     }
     about = (
-        f"Overall accuracy by judgment method. The table has the mean at each curve's largest size, and how far each method lies "
-        f"from {results.options.method} on the same runs, over all sizes."
+        "Overall accuracy by judgment method. The table has the mean at each curve's largest size, and how far each "
+        f"method lies from {results.options.method} on the same runs, over all sizes."
     )
     interval = f"{results.options.confidence:.0%} interval"
     return Exhibit(
-        "methods", "Judgment methods", about, shown, cells={"difference": signed_text}, charts=charts,
+        "methods",
+        "Judgment methods",
+        about,
+        shown,
+        cells={"difference": signed_text},
+        charts=charts,
         intervals={interval: ("difference", "low", "high")},
         definitions={interval: "Of the mean difference between two methods on the same run (Student's t)."},
-    )  # fmt: skip
+    )
 
 
 def method_differences(units: pd.DataFrame, method: str, confidence: float) -> pd.DataFrame:
@@ -90,7 +97,9 @@ def lengths(results: BenchmarkResults) -> Exhibit | None:
     for method, of_method in runs.groupby("method", sort=False):
         pairs = results.read_pairs(list(of_method["run"]), str(method)).dropna(subset=["good_tokens", "bad_tokens"])
         difference = (pairs["good_tokens"] - pairs["bad_tokens"]).clip(-WIDEST, WIDEST)
-        parts.append(pairs.assign(method=method, difference=difference)[["curve", "method", "difference", "correct", "run"]])
+        parts.append(
+            pairs.assign(method=method, difference=difference)[["curve", "method", "difference", "correct", "run"]]
+        )
     judged = pd.concat(parts, ignore_index=True)
     if judged["difference"].nunique() < 2:
         return None
@@ -100,9 +109,9 @@ def lengths(results: BenchmarkResults) -> Exhibit | None:
         rows.append((curve, method, int(difference), len(of), share, *wilson(share, len(of) / of["run"].nunique())))
     table = pd.DataFrame(rows, columns=["curve", "method", "difference", "judgments", "accuracy", "low", "high"])
     about = (
-        "Accuracy by the tokens of the good sentence minus those of the bad one, at each curve's largest size, with Wilson's 95% "
-        "intervals over the pairs of one run. A method without a bias towards longer or shorter sentences has a flat line (Ide et "
-        f"al. 2024, figure 2). {WIDEST} stands for {WIDEST} and more."
+        "Accuracy by the tokens of the good sentence minus those of the bad one, at each curve's largest size, with "
+        "Wilson's 95% intervals over the pairs of one run. A method without a bias towards longer or shorter "
+        f"sentences has a flat line (Ide et al. 2024, figure 2). {WIDEST} stands for {WIDEST} and more."
     )
     return Exhibit("lengths", "Unequal lengths", about, table, cells={"difference": lambda value: f"{value:+.0f}"})
 
@@ -114,14 +123,18 @@ def predictors(results: BenchmarkResults) -> Exhibit | None:
         return None
     runs = results.largest[results.largest["method"] == "lp"]["run"].unique()
     pairs = results.read_pairs(list(runs), "lp")
-    rows = [part for curve, of in pairs.groupby("curve", sort=False) for part in accuracy_in_bins(shallow_predictors(of), str(curve))]
+    rows = [
+        part
+        for curve, of in pairs.groupby("curve", sort=False)
+        for part in accuracy_in_bins(shallow_predictors(of), str(curve))
+    ]
     if not rows:
         return None
     table = pd.DataFrame(rows, columns=["curve", "predictor", "median", "judgments", "accuracy"])
     about = (
-        "Accuracy in ten bins of the length, perplexity and log-probability of the good sentence and of the model's confidence "
-        "(Warstadt et al. 2020, section 5.2), at each curve's largest size. Bins are quantiles within each paradigm, so that "
-        "no trend arises because easy paradigms have long sentences."
+        "Accuracy in ten bins of the length, perplexity and log-probability of the good sentence and of the model's "
+        "confidence (Warstadt et al. 2020, section 5.2), at each curve's largest size. Bins are quantiles within "
+        "each paradigm, so that no trend arises because easy paradigms have long sentences."
     )
     return Exhibit("predictors", "Shallow predictors", about, table, cells={"median": short_text, "judgments": count})
 
@@ -178,7 +191,10 @@ def unknown_words(results: BenchmarkResults) -> Exhibit | None:
         if free is not None:
             table = table.merge(free, on=["curve", "size"], how="left")
             number = int(free.attrs["pairs"])
-            about += f" The last columns compare overall accuracy on all pairs and on the {number:,} pairs that contain no unknown word in any run."
+            about += (
+                " The last columns compare overall accuracy on all pairs and on the "
+                f"{number:,} pairs that contain no unknown word in any run."
+            )
     return Exhibit("unknown-words", "Unknown words and ties", about, table.drop(columns="sample_words"), cells=cells)
 
 
@@ -198,7 +214,9 @@ def without_unknown_words(results: BenchmarkResults) -> pd.DataFrame | None:
     parts = {}
     for name, rows in (("all pairs", pairs), ("without unknown words", free)):
         by = rows.groupby(["curve", "size", "run", "paradigm"], sort=False)["correct"].mean()
-        parts[name] = by.groupby(["curve", "size", "run"], sort=False).mean().groupby(["curve", "size"], sort=False).mean()
+        parts[name] = (
+            by.groupby(["curve", "size", "run"], sort=False).mean().groupby(["curve", "size"], sort=False).mean()
+        )
     table = pd.DataFrame(parts).reset_index()
     table.attrs["pairs"] = len(free.drop_duplicates(key))
     return table

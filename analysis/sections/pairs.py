@@ -30,13 +30,18 @@ def hardest_pairs(results: BenchmarkResults) -> Exhibit | None:
     shown = table.rename(columns={"pair_id": "pair"})
     order = ["paradigm", "pair", "good", "bad", "accuracy", "margin", *(["known fault"] if len(faults) else [])]
     return Exhibit(
-        "hardest-pairs", "The hardest pairs",
-        f"The {HARDEST} pairs of each paradigm that the runs at the largest sizes get wrong most often, and by the widest margin.",
-        shown[order], cells={"margin": signed_text, "pair": str},
+        "hardest-pairs",
+        "The hardest pairs",
+        f"The {HARDEST} pairs of each paradigm that the runs at the largest sizes get wrong most often, and by the "
+        "widest margin.",
+        shown[order],
+        cells={"margin": signed_text, "pair": str},
         takeaways=[("", f"{wrong} of these {len(table)} pairs are wrong in every run.")],
-        definitions={"Margin": "The good sentence's score minus the bad one's, in standard deviations of a run's differences; "
-                               "mean over runs."},
-    )  # fmt: skip
+        definitions={
+            "Margin": "The good sentence's score minus the bad one's, in standard deviations of a run's differences; "
+            "mean over runs."
+        },
+    )
 
 
 def hardest(pairs: pd.DataFrame, each: int) -> pd.DataFrame:
@@ -71,8 +76,9 @@ def learned_pairs(results: BenchmarkResults) -> Exhibit | None:
     if table.empty:
         return None
     about = (
-        "The share of each paradigm's pairs that most runs get wrong at the smallest size and right at the largest (learned), and "
-        "the reverse (lost). Disagreement is the share of pairs that two runs of the largest size judge differently."
+        "The share of each paradigm's pairs that most runs get wrong at the smallest size and right at the largest "
+        "(learned), and the reverse (lost). Disagreement is the share of pairs that two runs of the largest size "
+        "judge differently."
     )
     return Exhibit("learned-pairs", "Pairs learned and lost", about, table)
 
@@ -99,7 +105,9 @@ def learned_and_lost(pairs: pd.DataFrame) -> pd.DataFrame:
         table = pd.DataFrame({"small": small, "large": large}).dropna()
         table["learned"] = (table["small"] < 0.5) & (table["large"] > 0.5)
         table["lost"] = (table["small"] > 0.5) & (table["large"] < 0.5)
-        table["disagreement"] = 2 * table["large"] * (1 - table["large"]) * (runs / (runs - 1) if runs > 1 else float("nan"))
+        table["disagreement"] = (
+            2 * table["large"] * (1 - table["large"]) * (runs / (runs - 1) if runs > 1 else float("nan"))
+        )
         means = table.groupby("paradigm", sort=True)[["learned", "lost", "disagreement"]].mean().reset_index()
         tables.append(means.assign(curve=curve)[["paradigm", "curve", "learned", "lost", "disagreement"]])
     return pd.concat(tables, ignore_index=True).dropna(axis="columns", how="all") if tables else pd.DataFrame()

@@ -15,10 +15,12 @@ def shapes(results: BenchmarkResults) -> Exhibit | None:
     if table.empty:
         return None
     about = (
-        "Three shapes fitted to each curve. A lower AICc is better. The prediction error is the accuracy at the largest size minus "
-        "what the smaller sizes predict for it."
+        "Three shapes fitted to each curve. A lower AICc is better. The prediction error is the accuracy at the "
+        "largest size minus what the smaller sizes predict for it."
     )
-    return Exhibit("shapes", "Shapes of curves", about, table.drop(columns=["benchmark", "method"]), cells={"aicc": decimal_text})
+    return Exhibit(
+        "shapes", "Shapes of curves", about, table.drop(columns=["benchmark", "method"]), cells={"aicc": decimal_text}
+    )
 
 
 @section(order=81, default=False)
@@ -30,11 +32,12 @@ def words_to_match_humans(results: BenchmarkResults) -> Exhibit | None:
     if table.empty:
         return None
     about = (
-        "The amount of training text at which each curve would reach the human baseline if it went on as it is. Amounts beyond the "
-        "largest size are extrapolations. Intervals come from the fitted line (Fieller 1954) and may be unbounded."
+        "The amount of training text at which each curve would reach the human baseline if it went on as it is. "
+        "Amounts beyond the largest size are extrapolations. Intervals come from the fitted line (Fieller 1954) and "
+        "may be unbounded."
     )
     shown = table.drop(columns=["benchmark", "method"])
-    cells = {name: short_text for name in ("words", "low", "high", "words_line", "words_power_law", "words_logistic")}
+    cells = dict.fromkeys(("words", "low", "high", "words_line", "words_power_law", "words_logistic"), short_text)
     return Exhibit("words-to-match-humans", "Words needed to match humans", about, shown, cells=cells, intervals={})
 
 
@@ -46,14 +49,25 @@ def acquisition(results: BenchmarkResults) -> list[Exhibit]:
     everything = pd.concat([results.accuracies, results.baselines.assign(method=results.method)], ignore_index=True)
     words = words_to_threshold(everything, confidence=results.options.confidence)
     orders = compare_orders(words, confidence=results.options.confidence)
-    table = words[words["level"] != "paradigm"].drop(columns=["benchmark", "method", "level"]).rename(columns={"name": "phenomenon"})
-    about = (
-        "The amount of text from which on accuracy stays .1 above its baseline, which is chance or an untrained model, whichever "
-        "is higher."
+    table = (
+        words[words["level"] != "paradigm"]
+        .drop(columns=["benchmark", "method", "level"])
+        .rename(columns={"name": "phenomenon"})
     )
-    cells = {name: short_text for name in ("words", "low", "high")} | {"rank": count}
+    about = (
+        "The amount of text from which on accuracy stays .1 above its baseline, which is chance or an untrained "
+        "model, whichever is higher."
+    )
+    cells = dict.fromkeys(("words", "low", "high"), short_text) | {"rank": count}
     shown = [Exhibit("acquisition", "Order of acquisition", about, table, cells=cells, intervals={})]
     if len(orders):
         agreement = "Spearman's correlation of the orders in which two curves acquire the same units."
-        shown.append(Exhibit("acquisition-agreement", "Agreement on the order", agreement, orders.drop(columns=["benchmark", "method"])))
+        shown.append(
+            Exhibit(
+                "acquisition-agreement",
+                "Agreement on the order",
+                agreement,
+                orders.drop(columns=["benchmark", "method"]),
+            )
+        )
     return shown

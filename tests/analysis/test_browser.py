@@ -21,7 +21,9 @@ def report_path(tmp_path_factory):
     return folder / "reports" / "simulated" / "report.html"
 
 
-@pytest.mark.parametrize(("width", "scheme", "touch"), [(1280, "light", False), (1280, "dark", False), (390, "light", True)])
+@pytest.mark.parametrize(
+    ("width", "scheme", "touch"), [(1280, "light", False), (1280, "dark", False), (390, "light", True)]
+)
 def test_a_page_has_no_errors_no_overflow_and_nothing_that_axe_objects_to(browser, report_path, width, scheme, touch):
     page = OpenPage(browser, report_path, width, scheme, touch)
     assert page.console == []
@@ -51,7 +53,8 @@ def test_tables_are_sorted_by_mouse_and_keyboard_and_unfolded(browser, report_pa
     table = page.locator("#blimp-paradigms table")
     place = table.locator("thead th").all_inner_texts().index("slope") + 1
     values = lambda: [  # noqa: E731
-        float(text.replace("\N{MINUS SIGN}", "-")) for text in table.locator(f"tbody tr > :nth-child({place})").all_text_contents()
+        float(text.replace("\N{MINUS SIGN}", "-"))
+        for text in table.locator(f"tbody tr > :nth-child({place})").all_text_contents()
     ]
     header = table.locator("thead th").nth(place - 1)
     header.locator("button").click()
@@ -67,7 +70,9 @@ def test_tables_are_sorted_by_mouse_and_keyboard_and_unfolded(browser, report_pa
 
 def test_links_lead_to_files_beside_the_page(browser, report_path):
     page = OpenPage(browser, report_path).page
-    links = page.locator(".files a").evaluate_all("(links) => links.map((link) => decodeURIComponent(link.getAttribute('href')))")
+    links = page.locator(".files a").evaluate_all(
+        "(links) => links.map((link) => decodeURIComponent(link.getAttribute('href')))"
+    )
     assert len(links) > 20
     assert all((report_path.parent / link).is_file() for link in links)
     page.context.close()

@@ -48,7 +48,9 @@ def test_latex_compiles_with_any_text(pdflatex, tmp_path):
     command = [pdflatex, "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "paper.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace", check=False)
     assert done.returncode == 0, done.stdout[-2000:]
-    text = subprocess.run(["pdftotext", "-layout", tmp_path / "paper.pdf", "-"], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run(
+        ["pdftotext", "-layout", tmp_path / "paper.pdf", "-"], capture_output=True, text=True, check=True
+    ).stdout
     shown = re.sub(r"\s", "", text)
     for name in ("100%", "x&y", "#1", "$5", "/etc/passwd", "50%", "<script>alert(1)"):
         assert name in shown, name

@@ -24,7 +24,9 @@ def units(curves=("LSTM", "GPT-2"), accuracy=lambda size, seed: 0.5 + 0.05 * siz
         (f"{curve}-{size}-{seed}", curve, f"{2**size}k", seed, 1000 * 2**size, "words", "overall", "overall", accuracy(size, seed))
         for curve in curves for size in range(4) for seed in (1, 2)
     ]  # fmt: skip
-    return pd.DataFrame(rows, columns=["run", "curve", "size", "seed", "sample_words", "unit", "level", "name", "accuracy"])
+    return pd.DataFrame(
+        rows, columns=["run", "curve", "size", "seed", "sample_words", "unit", "level", "name", "accuracy"]
+    )
 
 
 def lines(curves=("LSTM", "GPT-2"), width=0.02):
@@ -92,7 +94,9 @@ def test_domains_are_whole_tenths_around_chance():
 
 
 def test_dots_have_intervals_only_where_they_are_known():
-    table = pd.DataFrame({"name": ["a", "b"], "curve": "LSTM", "slope": [0.1, 0.2], "low": [0.05, np.nan], "high": [0.15, np.nan]})
+    table = pd.DataFrame(
+        {"name": ["a", "b"], "curve": "LSTM", "slope": [0.1, 0.2], "low": [0.05, np.nan], "high": [0.15, np.nan]}
+    )
     specification = finished(dot_chart(table, "slope", "Slope", looks_of(["LSTM"]), frame=PANEL))
     assert [row["name"] for row in rows_of(specification, "rule")[1]] == ["a"]
     assert len(rows_of(specification, "point")[0]) == 2
@@ -101,11 +105,17 @@ def test_dots_have_intervals_only_where_they_are_known():
 
 
 def test_lines_join_means():
-    specification = finished(line_chart(units().rename(columns={"accuracy": "loss"}), "loss", "Loss", looks_of(["LSTM", "GPT-2"]), frame=PANEL))
+    specification = finished(
+        line_chart(
+            units().rename(columns={"accuracy": "loss"}), "loss", "Loss", looks_of(["LSTM", "GPT-2"]), frame=PANEL
+        )
+    )
     assert len(rows_of(specification, "line")[0]) == 8
 
 
-@pytest.mark.parametrize("size", [{"width": "3.3in"}, {"width": "174mm", "font_size": "9pt"}, {"width": "6in", "height": "2in"}])
+@pytest.mark.parametrize(
+    "size", [{"width": "3.3in"}, {"width": "174mm", "font_size": "9pt"}, {"width": "6in", "height": "2in"}]
+)
 def test_figures_are_as_wide_as_asked_for(tmp_path, size):
     config = FigureConfig(**size)
     draw = partial(curve_chart, units(), lines(), looks_of(["LSTM", "GPT-2"]), LEVELS)
@@ -127,7 +137,9 @@ def test_small_panels_have_one_title_for_each_axis():
     assert svg.count(">chance<") == 2  # one per row
 
 
-@pytest.mark.parametrize(("name", "value"), [("width", "7"), ("width", "50in"), ("height", "1mm"), ("font_size", "big")])
+@pytest.mark.parametrize(
+    ("name", "value"), [("width", "7"), ("width", "50in"), ("height", "1mm"), ("font_size", "big")]
+)
 def test_a_length_without_a_unit_or_out_of_bounds_is_an_error(name, value):
     with pytest.raises(ConfigError, match=f"analysis.figure.{name}"):
         FigureConfig(**{name: value})

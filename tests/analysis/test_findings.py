@@ -34,7 +34,13 @@ def text_of(**changes):
 
 def test_a_finding_has_both_ends_the_slope_and_its_interval():
     text = text_of()
-    for part in ("61% correct after 4k", "89% after 64k words", "adds about 7.4 points", "6.0 to 8.8", "95% confidence"):
+    for part in (
+        "61% correct after 4k",
+        "89% after 64k words",
+        "adds about 7.4 points",
+        "6.0 to 8.8",
+        "95% confidence",
+    ):
         assert part in text
 
 

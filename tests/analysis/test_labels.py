@@ -22,7 +22,11 @@ def test_a_label_replaces_a_name():
 
 @pytest.mark.parametrize(
     ("labels", "hint"),
-    [({"lstm_tny": "A"}, "lstm_tiny"), ({"zzz": "A"}, "Curves here"), ({"lstm_tiny": "A", "own": "A"}, "both be called")],
+    [
+        ({"lstm_tny": "A"}, "lstm_tiny"),
+        ({"zzz": "A"}, "Curves here"),
+        ({"lstm_tiny": "A", "own": "A"}, "both be called"),
+    ],
 )
 def test_a_label_of_no_curve_or_of_two_is_an_error(labels, hint):
     with pytest.raises(ConfigError, match=hint):

@@ -13,7 +13,9 @@ from tests.support.studies import EVIL
 
 
 def analyse(folder, *words, study="simulated"):
-    return run_command("analysis", f"study={study}", f"paths.runs={folder}/runs", f"paths.reports={folder}/reports", *words)
+    return run_command(
+        "analysis", f"study={study}", f"paths.runs={folder}/runs", f"paths.reports={folder}/reports", *words
+    )
 
 
 class Page(HTMLParser):
@@ -63,7 +65,13 @@ def test_files_are_named_for_what_they_are(written):
     folder, _ = written
     report = folder / "reports" / "simulated"
     names = {str(path.relative_to(report)) for path in report.rglob("*") if path.is_file()}
-    assert {"report.html", "figures/overall.pdf", "figures/phenomena.svg", "tables/slopes.csv", "tables/slopes.tex"} <= names
+    assert {
+        "report.html",
+        "figures/overall.pdf",
+        "figures/phenomena.svg",
+        "tables/slopes.csv",
+        "tables/slopes.tex",
+    } <= names
     assert len(names) <= 32
     slopes = pd.read_csv(report / "tables" / "slopes.csv")
     assert set(slopes["curve"]) == {"Ours & theirs", "Transformer-XL"}

@@ -65,16 +65,20 @@ def test_perplexity_falls_by_the_factor_of_statsmodels():
     x = sm.add_constant(np.log2(runs["sample_words"].to_numpy(float)))
     fit = sm.OLS(np.log2(runs["valid_ppl"]), x).fit().get_robustcov_results("HC3", use_t=True)
     assert (row["low"], row["factor"], row["high"]) == pytest.approx(
-        tuple(2 ** value for value in (fit.conf_int()[1][0], fit.params[1], fit.conf_int()[1][1]))
+        tuple(2**value for value in (fit.conf_int()[1][0], fit.params[1], fit.conf_int()[1][1]))
     )
 
 
 def test_predictors_are_as_defined_and_bins_compare_within_paradigms():
-    pairs = judged([("r", 1, str(i), i % 2 == 0) for i in range(20)], good_score=-np.arange(1.0, 21), bad_score=-5.0, good_words=2)
+    pairs = judged(
+        [("r", 1, str(i), i % 2 == 0) for i in range(20)], good_score=-np.arange(1.0, 21), bad_score=-5.0, good_words=2
+    )
     known = shallow_predictors(pairs)
     assert known["perplexity"].iloc[0] == pytest.approx(np.exp(0.5))
     assert known["confidence"].iloc[1] == pytest.approx(3)
-    rows = pd.DataFrame(accuracy_in_bins(known, "LSTM"), columns=["curve", "predictor", "median", "judgments", "accuracy"])
+    rows = pd.DataFrame(
+        accuracy_in_bins(known, "LSTM"), columns=["curve", "predictor", "median", "judgments", "accuracy"]
+    )
     of = rows[rows["predictor"].str.startswith("log-probability")]
     assert of["judgments"].tolist() == [2] * 10
     assert of["accuracy"].tolist() == [0.5] * 10
@@ -95,7 +99,9 @@ def test_accuracy_without_unknown_words_is_on_the_same_pairs_in_every_run(result
     run = pairs[pairs["run"] == pairs["run"].iloc[0]].set_index(["paradigm", "pair_id"])
     curve, size = run["curve"].iloc[0], run["size"].iloc[0]
     of_size = pairs[(pairs["curve"] == curve) & (pairs["size"] == size)].set_index(["paradigm", "pair_id"])
-    expected = of_size[of_size.index.isin(free)].groupby(["run", "paradigm"])["correct"].mean().groupby("run").mean().mean()
+    expected = (
+        of_size[of_size.index.isin(free)].groupby(["run", "paradigm"])["correct"].mean().groupby("run").mean().mean()
+    )
     row = table[(table["curve"] == curve) & (table["size"] == size)].iloc[0]
     assert row["without unknown words"] == pytest.approx(expected)
 
@@ -103,7 +109,16 @@ def test_accuracy_without_unknown_words_is_on_the_same_pairs_in_every_run(result
 def test_every_section_can_be_shown_and_names_are_checked(results):
     names = [exhibit.name for exhibit in exhibits(results, chosen("all"))]
     assert len(names) == len(set(names))
-    assert {"phenomena", "slopes", "differences", "unknown-words", "hardest-pairs", "perplexity", "runs", "paradigms"} <= set(names)
+    assert {
+        "phenomena",
+        "slopes",
+        "differences",
+        "unknown-words",
+        "hardest-pairs",
+        "perplexity",
+        "runs",
+        "paradigms",
+    } <= set(names)
     assert "methods" not in names  # there is one
     with pytest.raises(ConfigError, match="slopes"):
         chosen(["slops"])
