@@ -1,12 +1,12 @@
 """Configuration of the analysis (values: conf/base.yaml)."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from omegaconf import MISSING
 
 import corpora.train_parser.config  # noqa: F401 (it registers its schema)
-from analysis.figure_files import FigureConfig
 from analysis.plan.config import GOALS, SLOPE, PlanConfig
 from analysis.reading_config import ReadingConfig
 from analysis.sources.settings import OutcomeColumns, ResultsConfig
@@ -14,7 +14,41 @@ from eval.config import EvalConfig
 from pairscale.command.schemas import NOT_IN_DIGEST, Texts, store_schemas
 from pairscale.errors import ConfigError, check_above, check_choice
 
+_UNITS = {"in": 96.0, "cm": 96 / 2.54, "mm": 96 / 25.4, "pt": 96 / 72}
+_BOUNDS = {"width": ("1in", "40in"), "height": ("0.5in", "40in"), "font_size": ("4pt", "30pt")}
 COUNT, LEAVE_OUT = FAULTY_PAIRS = ("count", "leave_out")
+
+
+@dataclass
+class FigureConfig:
+    """The size of figures in files. Lengths are numbers with in, cm, mm or pt, such as 3.3in or 84mm.
+
+    Journals state the widths of their columns: 3.3in in two columns (Computational Linguistics, ACL), 6.3in across
+    both; 84mm and 174mm (Springer).
+    """
+
+    width: str = "6.9in"  # of the whole figure; panels that don't fit go below
+    height: str | None = None  # of each panel; null: chosen by its width
+    font_size: str = "8pt"  # of names and numbers; everything else is in proportion
+
+    def __post_init__(self) -> None:
+        for name, (least, most) in _BOUNDS.items():
+            value = getattr(self, name)
+            if value is not None and not _pixels(name, least) <= _pixels(name, value) <= _pixels(name, most):
+                raise ConfigError(f"analysis.figure.{name}={value}: must be from {least} to {most}.")
+
+    def pixels(self, name: str) -> float:
+        """Return a length, which must not be null, in pixels of 1/96 inch."""
+        return _pixels(name, getattr(self, name))
+
+
+def _pixels(name: str, value: str) -> float:
+    length = re.fullmatch(rf"(\d+\.?\d*|\.\d+) ?({'|'.join(_UNITS)})", value)
+    if not length:
+        raise ConfigError(
+            f"analysis.figure.{name}={value[:80]}: must be a number with in, cm, mm or pt, such as 3.3in."
+        )
+    return float(length[1]) * _UNITS[length[2]]
 
 
 @dataclass

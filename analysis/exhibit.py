@@ -8,7 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.figure_files import FigureConfig, write_figure
+from analysis.config import FigureConfig
+from analysis.figure_files import write_figure
 from analysis.formats import (
     DASH,
     accuracy_text,

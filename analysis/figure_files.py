@@ -3,7 +3,6 @@
 import re
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,8 @@ import altair as alt
 import pandas as pd
 import vl_convert
 
+from analysis.config import FigureConfig
 from analysis.style import LABEL_SIZE, Chart, Frame, channel, finished, schema_version
-from pairscale.errors import ConfigError
 from pairscale.files import write_bytes, write_text
 
 PER_INCH = 96  # pixels of an SVG
@@ -21,42 +20,8 @@ GAP = 20  # pixels between panels
 LEAST = 80  # pixels: the narrowest panel
 CHARACTER = 6.8  # pixels of a character in a legend, in the widest font that a reader may have
 SYMBOL = 46  # pixels of a mark in a legend with its margins
-_UNITS = {"in": 96.0, "cm": 96 / 2.54, "mm": 96 / 25.4, "pt": 96 / 72}
-_BOUNDS = {"width": ("1in", "40in"), "height": ("0.5in", "40in"), "font_size": ("4pt", "30pt")}
 _SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)"')  # the viewBox follows and stays
 _CLIP = re.compile(r"(?<=[\"#]clip)\d+")  # numbers of clipping paths, which vl-convert counts through a process
-
-
-@dataclass
-class FigureConfig:
-    """The size of figures in files. Lengths are numbers with in, cm, mm or pt, such as 3.3in or 84mm.
-
-    Journals state the widths of their columns: 3.3in in two columns (Computational Linguistics, ACL), 6.3in across
-    both; 84mm and 174mm (Springer).
-    """
-
-    width: str = "6.9in"  # of the whole figure; panels that don't fit go below
-    height: str | None = None  # of each panel; null: chosen by its width
-    font_size: str = "8pt"  # of names and numbers; everything else is in proportion
-
-    def __post_init__(self) -> None:
-        for name, (least, most) in _BOUNDS.items():
-            value = getattr(self, name)
-            if value is not None and not _pixels(name, least) <= _pixels(name, value) <= _pixels(name, most):
-                raise ConfigError(f"analysis.figure.{name}={value}: must be from {least} to {most}.")
-
-    def pixels(self, name: str) -> float:
-        """Return a length, which must not be null, in pixels of 1/96 inch."""
-        return _pixels(name, getattr(self, name))
-
-
-def _pixels(name: str, value: str) -> float:
-    length = re.fullmatch(rf"(\d+\.?\d*|\.\d+) ?({'|'.join(_UNITS)})", value)
-    if not length:
-        raise ConfigError(
-            f"analysis.figure.{name}={value[:80]}: must be a number with in, cm, mm or pt, such as 3.3in."
-        )
-    return float(length[1]) * _UNITS[length[2]]
 
 
 def write_figure(
@@ -89,7 +54,8 @@ def figure(
     names and numbers beside the panels need; the panels share the rest.
     """
     scale = config.pixels("font_size") / LABEL_SIZE
-    width, height = config.pixels("width") / scale, config.height and round(config.pixels("height") / scale)
+    width = config.pixels("width") / scale
+    height = round(config.pixels("height") / scale) if config.height else None
     for in_row in range(min(columns, len(panels)), 0, -1):
         trial = (width - GAP * (in_row - 1)) / in_row * 0.8
         beside = _size(_svg(panels[:in_row], Frame(int(trial), height), in_row, None, width))[0] - int(trial) * in_row

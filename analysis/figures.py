@@ -128,7 +128,8 @@ def _end_labels(
     rows["place"] = spread_apart(rows["accuracy"].to_numpy(), LABEL_GAP * (domain[1] - domain[0]) / height, domain)
     x, x2 = alt.XValue("width"), alt.X2Value("width")  # type: ignore[no-untyped-call]
     layers: list[Chart] = []
-    for part, look in ((rows.iloc[: len(ends)], {}), (rows.iloc[len(ends) :], {"color": TEXT_GREY})):
+    looks: tuple[dict[str, Any], ...] = ({}, {"color": TEXT_GREY})
+    for part, look in zip((rows.iloc[: len(ends)], rows.iloc[len(ends) :]), looks, strict=True):
         if len(part):
             base = alt.Chart(part)
             tie = base.mark_rule(strokeWidth=1.2, xOffset=2, x2Offset=_TIE, **look)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -14,6 +15,7 @@ from analysis.formats import (
     plural,
     points,
     points_between,
+    rows_of,
 )
 from pairscale.sizes import format_size, readable_size
 
@@ -56,10 +58,10 @@ def curve_findings(slopes: pd.DataFrame, confidence: float) -> list[Finding]:
         confidence: the level of its intervals.
     """
     whole = slopes[slopes["level"] == "overall"]
-    return [Finding(str(row.curve), _curve(row, confidence)) for row in whole.itertuples()]
+    return [Finding(str(row.curve), _curve(row, confidence)) for row in rows_of(whole)]
 
 
-def _curve(row: object, confidence: float) -> str:
+def _curve(row: Any, confidence: float) -> str:
     small, large = size_text(row.smallest_words), size_text(row.largest_words, row.unit)
     ends = f"{row.smallest_accuracy:.0%} correct after {small}, {row.largest_accuracy:.0%} after {large}."
     if pd.isna(row.slope):
@@ -88,7 +90,7 @@ def _signed(value: float, low: float = math.nan, high: float = math.nan) -> str:
     return text if text.startswith("-") or value == 0 else f"+{text}"
 
 
-def _bent(row: object) -> str:
+def _bent(row: Any) -> str:
     if pd.isna(row.lack_of_fit) or row.lack_of_fit >= ALPHA:
         return ""
     over = f"{size_text(row.smallest_words)} to {size_text(row.largest_words, row.unit)}"
@@ -106,7 +108,7 @@ def comparison_findings(differences: pd.DataFrame, confidence: float) -> list[Fi
         confidence: the level of its intervals.
     """
     whole = differences[differences["level"] == "overall"].sort_values("p_holm", kind="stable")
-    findings = [_compared(row, confidence, len(whole)) for row in whole.head(MOST_COMPARISONS).itertuples()]
+    findings = [_compared(row, confidence, len(whole)) for row in rows_of(whole.head(MOST_COMPARISONS))]
     if len(whole) > MOST_COMPARISONS:
         sure = int((whole["p_holm"] < ALPHA).sum())
         all_text = f"Slopes differ in {sure} of {len(whole)} comparisons (p < .05, Holm's correction)."
@@ -114,7 +116,7 @@ def comparison_findings(differences: pd.DataFrame, confidence: float) -> list[Fi
     return findings
 
 
-def _compared(row: object, confidence: float, comparisons: int) -> Finding:
+def _compared(row: Any, confidence: float, comparisons: int) -> Finding:
     corrected = f" after Holm's correction for {comparisons} comparisons" if comparisons > 1 else ""
     subject = f"{row.curve} and {row.other}"
     if pd.isna(row.difference):
@@ -174,20 +176,20 @@ def notes_of_scores(accuracies: pd.DataFrame, ties: str) -> list[str]:
         accuracies: the long table of one benchmark and method, of curves.
         ties: what a tie counts as: "wrong", "half" or "right".
     """
-    notes = []
+    notes: list[str] = []
     counted = accuracies.dropna(subset=["pairs", "pairs_with_unk", "ties"])
     if counted.empty:
         return notes
     sums = counted.groupby(["curve", "size"], sort=False)[["pairs", "pairs_with_unk", "ties"]].sum().astype(float)
     unknown, tied = sums["pairs_with_unk"] / sums["pairs"], sums["ties"] / sums["pairs"]
     if unknown.max() >= UNKNOWN_SHARE:
-        curve, size = unknown.idxmax()
+        curve, size = unknown.index[int(unknown.argmax())]
         notes.append(
             f"Up to {per_cent_text(unknown.max())} of the pairs contain an unknown word ({curve}, {size}). Accuracy "
             "without them is under “Unknown words and ties”."
         )
     if tied.max() >= TIED_SHARE:
-        curve, size = tied.idxmax()
+        curve, size = tied.index[int(tied.argmax())]
         notes.append(
             f"Up to {per_cent_text(tied.max())} of the pairs are ties ({curve}, {size}); a tie counts as {ties}. "
             f"Counted the other way, accuracy would change by up to {points(tied.max())} points."
@@ -209,15 +211,15 @@ def notes_of_runs(runs: pd.DataFrame) -> list[str]:
     Args:
         runs: rows of `analysis.runs` that belong to curves.
     """
-    notes = []
-    sizes = runs.groupby("curve", sort=False)["sample_words"].agg(lambda words: tuple(sorted(set(words.dropna()))))
+    notes: list[str] = []
+    sizes = _sizes_of(runs)
     if sizes.nunique() > 1:
         ranges = [f"{curve} {size_text(of[0])} to {size_text(of[-1])}" for curve, of in sizes.items() if of]
         notes.append(f"Curves cover different sizes, so their slopes aren't directly comparable: {'; '.join(ranges)}.")
     shared = runs.dropna(subset=["overlap", "sample_words"])
     shared = shared[shared.groupby(["curve", "size"])["run"].transform("size") > 1]
     if len(shared) and shared["overlap"].max() >= SHARED_TEXT:
-        row = shared.loc[shared["overlap"].astype(float).idxmax()]
+        row = shared.sort_values("overlap").iloc[-1]
         notes.append(
             f"Samples of {size_text(row['sample_words'], 'words')} share {row['overlap']:.0%} of their text. "
             "Intervals are about new samples of this corpus, not about other corpora."
@@ -231,6 +233,12 @@ def notes_of_runs(runs: pd.DataFrame) -> list[str]:
     return notes
 
 
+def _sizes_of(runs: pd.DataFrame) -> pd.Series:
+    """Return the sizes of each curve, as a tuple of words."""
+    words = runs.groupby("curve", sort=False)["sample_words"]
+    return pd.Series({curve: tuple(sorted(set(of.dropna()))) for curve, of in words}, dtype=object)
+
+
 def checked(accuracies: pd.DataFrame, runs: pd.DataFrame, problems: pd.DataFrame) -> str:
     """Return one sentence on what was checked and found in order; an empty text if nothing was."""
     fine = ["no missing runs"] if problems.empty else []
@@ -238,7 +246,7 @@ def checked(accuracies: pd.DataFrame, runs: pd.DataFrame, problems: pd.DataFrame
     if len(counted):
         fine += ["no ties"] if not counted["ties"].astype(float).any() else []
         fine += ["no unknown words"] if not counted["pairs_with_unk"].astype(float).any() else []
-    sizes = runs.groupby("curve", sort=False)["sample_words"].agg(lambda words: tuple(sorted(set(words.dropna()))))
+    sizes = _sizes_of(runs)
     if len(sizes) > 1 and sizes.nunique() == 1:
         fine.append("the same sizes for all curves")
     return f"Checked: {', '.join(fine)}." if fine else ""

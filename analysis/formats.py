@@ -5,13 +5,19 @@ Tables and plots have proportions (.614); sentences have percentages and points 
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pandas as pd
 
 DASH = "–"  # a number that isn't known
 MOST_DIGITS = 4  # decimal places of a slope or a difference
 _HYPHENATED = ("determiner noun", "subject verb", "filler gap", "left branch", "matrix question", "verb complement")
+
+
+def rows_of(table: pd.DataFrame) -> Iterator[Any]:
+    """Return the rows of a table as named tuples."""
+    return iter(table.itertuples(index=False))
 
 
 def title(name: str) -> str:
@@ -46,7 +52,7 @@ def with_minus_signs(text: str) -> str:
     return re.sub(r"(?<![\w-])-(?=[.\d])", "\N{MINUS SIGN}", text)
 
 
-def as_it_is(value: object) -> str:
+def as_it_is(value: Any) -> str:
     """Return the text of a cell unchanged, and an empty text for a missing value."""
     return "" if pd.isna(value) else str(value)
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from analysis.config import FigureConfig
 from analysis.exhibit import Exhibit
-from analysis.figure_files import FigureConfig
 from analysis.formats import with_minus_signs
 from analysis.page import write_page
 from pairscale.errors import RunError
@@ -81,8 +81,9 @@ def write_report(
             raise RunError(f"{folder}: another process is writing this report (process {os.getpid()} stopped).")
         places = {part.label: folder / part.label if len(parts) > 1 else folder for part in parts}
         exhibits = [(places[part.label], exhibit) for part in parts for exhibit in part.all_exhibits]
-        steps = ((1, exhibit.write(place, figure)) for place, exhibit in exhibits)
-        list(with_progress(steps, "writing tables and figures", len(exhibits), "exhibits"))
+        steps = ((1, one) for one in exhibits)
+        for place, exhibit in with_progress(steps, "writing tables and figures", len(exhibits), "exhibits"):
+            exhibit.write(place, figure)
         for part in parts:
             for name, table in part.tables.items():
                 write_csv(places[part.label] / "tables" / f"{name}.csv", table)

@@ -15,7 +15,7 @@ from analysis import study
 from analysis.benchmark import BenchmarkResults
 from analysis.config import LEAVE_OUT, AnalysisConfig
 from analysis.exhibit import Exhibit
-from analysis.formats import accuracy_text, interval_text, p_text, slope_text, supported_digits, title
+from analysis.formats import accuracy_text, interval_text, p_text, rows_of, slope_text, supported_digits, title
 from analysis.parts import item_labels, item_part, part_of, reading_parts
 from analysis.people import exhibit as people_exhibit
 from analysis.people import people_of, read_people
@@ -89,7 +89,7 @@ def track(config: AnalysisConfig, name: str, folder: Path, benchmarks: Sequence[
                 tracker.image(f"curves/{results.label}", place / "figures" / "overall.png")
                 tracker.table(f"slopes/{results.label}", results.slopes)
                 whole = results.slopes[(results.slopes["level"] == "overall") & results.slopes["slope"].notna()]
-                tracker.summarise({f"slope/{results.label}/{row.curve}": row.slope for row in whole.itertuples()})
+                tracker.summarise({f"slope/{results.label}/{row.curve}": row.slope for row in rows_of(whole)})
 
 
 @dataclass(frozen=True)
@@ -143,8 +143,10 @@ def read_benchmarks(config: AnalysisConfig, tables: _Tables) -> list[BenchmarkRe
         if config.source == FILES:
             _add_readers(results, config)
         if label in sheets:
-            of = config.questionnaire, options.confidence, config.paths.runs
-            results.people = people_of(sheets[label], of_label, *of)
+            assert config.questionnaire is not None  # conf/analysis.yaml chooses one
+            results.people = people_of(
+                sheets[label], of_label, config.questionnaire, options.confidence, config.paths.runs
+            )
             results.notes += results.people.notes
         found.append(results)
     return found
@@ -177,7 +179,7 @@ def _of_runs(snapshots: pd.DataFrame, curves: pd.Series) -> pd.DataFrame:
 
 def people_exhibits(results: BenchmarkResults, config: AnalysisConfig) -> list[Exhibit]:
     """Return the table of people who answered a questionnaire, if there are any."""
-    if results.people is None:
+    if results.people is None or config.questionnaire is None:
         return []
     return [people_exhibit(results.people, config.questionnaire.threshold, config.analysis.confidence)]
 
@@ -213,7 +215,7 @@ def print_slopes(console: Console, rows: pd.DataFrame, confidence: float) -> Non
     for curve, of in rows.groupby("curve", sort=False):
         body.append([str(curve), *[""] * 5])
         whole, single = of[of["level"] == "overall"], of[of["level"] != "overall"].sort_values("slope", ascending=False)
-        for row in pd.concat([whole, single]).itertuples():
+        for row in rows_of(pd.concat([whole, single])):
             digits = 3 if pd.isna(row.low) else supported_digits(row.low, row.high)
             body.append([
                 f" {title(row.name)}", accuracy_text(row.smallest_accuracy), accuracy_text(row.largest_accuracy),

@@ -1,6 +1,7 @@
 """The section of a study with ablations: what removing a construction from the training text changes."""
 
 from functools import partial
+from typing import Any
 
 import pandas as pd
 
@@ -9,7 +10,7 @@ from analysis.benchmark import BenchmarkResults
 from analysis.exhibit import Exhibit
 from analysis.figures import dot_chart
 from analysis.findings import Finding, texts
-from analysis.formats import p_in_text, points, points_between, signed_text, title
+from analysis.formats import p_in_text, points, points_between, rows_of, signed_text, title
 from analysis.sections import section
 from analysis.style import looks_of
 
@@ -87,7 +88,7 @@ def effects_of(results: BenchmarkResults) -> pd.DataFrame:
 def ablation_findings(effects: pd.DataFrame, confidence: float) -> list[Finding]:
     """Return one finding per ablation: the overall change, its interval, and what it shows."""
     findings = []
-    for row in main_effects(effects).query("level == 'overall'").itertuples():
+    for row in rows_of(main_effects(effects).query("level == 'overall'")):
         subject = f"{row.curve} − {row.other}" if row.construction == "" else f"Without {row.construction}"
         change = f"accuracy changes by {_signed(row)} points compared with {row.other}"
         if pd.isna(row.low):
@@ -104,7 +105,7 @@ def ablation_findings(effects: pd.DataFrame, confidence: float) -> list[Finding]
     return findings
 
 
-def _signed(row: object) -> str:
+def _signed(row: Any) -> str:
     text = points(row.difference, row.low, row.high) if pd.notna(row.low) else points(row.difference)
     return text if text.startswith("-") else f"+{text}"
 

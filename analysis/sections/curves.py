@@ -53,8 +53,8 @@ def phenomena(results: BenchmarkResults) -> Exhibit | None:
     sizes = means.groupby("size")["sample_words"].mean().sort_values().index
     table = means.pivot(index=["name", "curve"], columns="size", values="accuracy")[list(sizes)]
     whole = results.units[results.units["level"] == "overall"].groupby(["curve", "size"], sort=False)["accuracy"].mean()
-    whole = pd.concat({"overall": whole.unstack()[list(sizes)]}, names=["name", "curve"])
-    table = pd.concat([whole, table.sort_index()]).reset_index().rename(columns={"name": "phenomenon"})
+    overall_rows = pd.concat({"overall": whole.unstack()[list(sizes)]}, names=["name", "curve"])
+    table = pd.concat([overall_rows, table.sort_index()]).reset_index().rename(columns={"name": "phenomenon"})
     human = results.humans.set_index("name")["accuracy"]
     if len(human):
         table["humans"] = table["phenomenon"].map(human[~human.index.duplicated()])

@@ -104,9 +104,9 @@ def lengths(results: BenchmarkResults) -> Exhibit | None:
     if judged["difference"].nunique() < 2:
         return None
     rows = []
-    for (curve, method, difference), of in judged.groupby(["curve", "method", "difference"], sort=True):
+    for key, of in judged.astype({"difference": int}).groupby(["curve", "method", "difference"], sort=True):
         share = float(of["correct"].mean())
-        rows.append((curve, method, int(difference), len(of), share, *wilson(share, len(of) / of["run"].nunique())))
+        rows.append((*key, len(of), share, *wilson(share, len(of) / of["run"].nunique())))
     table = pd.DataFrame(rows, columns=["curve", "method", "difference", "judgments", "accuracy", "low", "high"])
     about = (
         "Accuracy by the tokens of the good sentence minus those of the bad one, at each curve's largest size, with "

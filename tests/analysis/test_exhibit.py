@@ -6,8 +6,8 @@ import subprocess
 import pandas as pd
 import pytest
 
+from analysis.config import FigureConfig
 from analysis.exhibit import Exhibit
-from analysis.figure_files import FigureConfig
 from analysis.formats import slope_text
 from tests.support.studies import EVIL
 
