@@ -17,7 +17,7 @@ PAGE = (ROOT / "docs" / "statistics.md").read_text(encoding="utf-8")
 @pytest.fixture
 def study(monkeypatch):
     """Give `from analysis import accuracies` and the like a study of two curves."""
-    table = pd.concat([random_curve(5, curve=name, rng=i) for i, name in enumerate(("lstm", "txl"))])
+    table = pd.concat([random_curve(5, curve=name, rng=i) for i, name in enumerate(("lstm", "txl"))], ignore_index=True)
     table["benchmark"], table["phenomenon"] = "blimp", table["phenomenon"].map({"p0": "binding", "p1": "ellipsis"})
     judged = table.loc[table.index.repeat(10)].assign(pair_id=np.tile([f"{i}" for i in range(10)], len(table)))
     judged["correct"] = np.random.default_rng(0).uniform(size=len(judged)) < judged["accuracy"]
