@@ -7,8 +7,13 @@ from pairscale.command.main import main
 
 
 def run(config: AnalysisConfig) -> None:
-    """Analyse a study."""
-    from analysis.run import analyse  # here, so that --help starts at once
+    """Analyse a study, or check the papers' statements (published=true)."""
+    if config.published:
+        from analysis.statements import write_statements  # here, so that --help starts at once
+
+        write_statements(config)
+        return
+    from analysis.run import analyse
 
     gc.freeze()  # statsmodels looks for garbage after each correction, among all that has been imported
     analyse(config)

@@ -22,6 +22,7 @@ COMMANDS = {
     "eval": ("eval", "train missing runs of a study and score models on minimal pairs and diagnostics"),
     "analysis": ("analysis", "fit learning curves, write tables and the report of a study"),
     "table": ("analysis.table", "write the accuracies, pairs or runs of a study as one table"),
+    "figure": ("analysis.figure", "draw one figure of a study's learning curves"),
     "status": ("analysis.status", "how far a study is; remove runs of it"),
     "reading": ("analysis.reading", "what surprisal says about reading times"),
     "plan": ("analysis.plan", "how many sizes, seeds and pairs find an effect, and what they cost"),

@@ -10,7 +10,7 @@ from safetensors.torch import load_file
 
 from analysis.curves.fit import fit_curves
 from analysis.exhibits.tables.slopes import slope_table
-from analysis.status.states import run_states
+from analysis.run_states import run_states
 from analysis.study.collect import collect
 from analysis.study.judgements import judgements
 from eval.run import score_run

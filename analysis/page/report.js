@@ -1,11 +1,9 @@
 "use strict";
-// Draws the charts in the page's colours, lets legends highlight a line, opens, sorts and filters tables, hands out files.
+// Draws the charts in the page's colours, lets legends highlight a curve, and opens and sorts tables.
 const charts = JSON.parse(document.getElementById("charts").textContent);
-const files = JSON.parse(document.getElementById("files").textContent);
 const root = document.documentElement;
 const NARROW = 460; // pixels: below, the names at the ends of lines give way to the legend
-const PNG_SCALE = 300 / 96; // of pixels of SVG: 300 an inch
-const TEXT_GREY = "#666666"; // of figures.py
+const TEXT_GREY = "#666666"; // of style.py
 const LEGEND_LINES = "length(datum.label) < 33 ? datum.label : indexof(datum.label, ' \u2212 ') > 0 ? split(replace(datum.label, ' \u2212 ', '\\n\u2212 '), '\\n') : split(datum.label, ', ')";
 const views = new Map();
 
@@ -45,16 +43,16 @@ async function draw(element) {
   const { view } = await vegaEmbed(element, spec, { renderer: "svg", actions: false });
   element.querySelector("svg").setAttribute("aria-hidden", "true"); // the element has a name, and the table the numbers
   views.set(element, view);
-  if (isHighlighting(element)) view.addEventListener("click", (event, item) => item?.datum?.name && highlight(legendOf(element), item.datum.name));
+  if (isHighlighting(element)) view.addEventListener("click", (event, item) => item?.datum?.curve && highlight(legendOf(element), item.datum.curve));
 }
 
 function isHighlighting(element) {
   return charts[element.dataset.chart].params?.some((parameter) => parameter.name === "highlight");
 }
 
-// That of its own section or, where that has none, of the article's learning curves: of phenomena.
+// The legend of the chart's own section or, if it has none, the first one of its article.
 function legendOf(element) {
-  return element.closest("section").querySelector(".legend") ?? element.closest("article").querySelector("section[id$='-curves'] .legend");
+  return element.closest("section").querySelector(".legend") ?? element.closest("article").querySelector(".legend");
 }
 
 function highlight(legend, name) {
@@ -77,13 +75,13 @@ function sortable(header) {
 function sort(header) {
   const body = header.closest("table").tBodies[0];
   const before = header.getAttribute("aria-sort");
-  const text = header.classList.contains("text") || header.cellIndex === 0;
+  const text = body.rows[0]?.cells[header.cellIndex].classList.contains("text");
   const descending = before ? before !== "descending" : !text; // the largest number first, but names from a to z
   for (const other of header.parentElement.children) other.removeAttribute("aria-sort");
   header.setAttribute("aria-sort", descending ? "descending" : "ascending");
   const key = (row) => {
     const cell = row.cells[header.cellIndex];
-    const text = cell.dataset.value ?? cell.textContent.trim();
+    const text = cell.textContent.trim();
     const number = Number(text.replace(/^\[([^,]+),.*\]$/, "$1").replaceAll(",", "").replace("\u2212", "-").replace("%", ""));
     return text === "" || Number.isNaN(number) ? text : number;
   };
@@ -94,67 +92,6 @@ function sort(header) {
     return descending ? -order : order;
   };
   body.append(...[...body.rows].sort(compare));
-}
-
-// Above a table that says so: a text to find, and a choice of what its columns of names hold.
-function filterable(table) {
-  const rows = [...table.tBodies[0].rows].map((row) => ({ row, text: spaced([...row.cells].map((cell) => cell.textContent).join(" ")) }));
-  const bar = Object.assign(document.createElement("div"), { className: "filter", role: "search", ariaLabel: `Rows of ${table.closest("[role=region]").ariaLabel}` });
-  const told = Object.assign(document.createElement("output"), { ariaLive: "polite" });
-  const text = Object.assign(document.createElement("input"), { type: "search", autocomplete: "off", spellcheck: false });
-  const choices = [...table.tHead.querySelectorAll("th[data-choice]")].map((header) => Object.assign(document.createElement("select"), { header }));
-  const held = (choice, row) => row.cells[choice.header.cellIndex].textContent;
-  const fits = (row, but) => choices.every((choice) => choice === but || !choice.value || held(choice, row) === choice.value);
-  const show = () => {
-    for (const choice of choices) { // what the other choices leave; what is chosen stays, so that it can be taken back
-      const names = new Set(rows.filter(({ row }) => fits(row, choice)).map(({ row }) => held(choice, row)));
-      choice.replaceChildren(new Option("all", "", false, !choice.value), ...[...names].sort().map((name) => new Option(name, name, false, name === choice.value)));
-    }
-    const words = spaced(text.value).split(/\s+/);
-    for (const { row, text: of } of rows) row.hidden = !(fits(row) && words.every((word) => of.includes(word)));
-    told.textContent = `${rows.filter(({ row }) => !row.hidden).length} of ${rows.length} rows`;
-  };
-  const labelled = (name, field) => {
-    const label = document.createElement("label");
-    label.append(name, field);
-    field.addEventListener("input", show);
-    return label;
-  };
-  bar.append(labelled("Find", text), ...choices.map((choice) => labelled(choice.header.dataset.choice, choice)), told);
-  table.closest(".tabular").before(bar);
-  show();
-}
-
-// Names are found with underscores and without.
-function spaced(text) {
-  return text.toLowerCase().replaceAll("_", " ").trim();
-}
-
-// What `packed` of page.py put into the page: browsers open the files beside it in place of saving them.
-async function unpacked(name, type) {
-  const packed = Uint8Array.from(atob(files[name]), (character) => character.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Blob([await new Response(stream).arrayBuffer()], { type });
-}
-
-async function rasterised(name) {
-  const image = new Image();
-  const url = URL.createObjectURL(await unpacked(name, "image/svg+xml"));
-  image.src = url;
-  await image.decode();
-  const canvas = Object.assign(document.createElement("canvas"), { width: PNG_SCALE * image.width, height: PNG_SCALE * image.height });
-  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-  URL.revokeObjectURL(url);
-  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
-}
-
-async function save(event) {
-  event.preventDefault();
-  const name = decodeURIComponent(event.currentTarget.getAttribute("href"));
-  const blob = await (name.endsWith(".png") ? rasterised(name.replace(/png$/, "svg")) : unpacked(name, "application/octet-stream"));
-  const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: name });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
 function setTheme(theme) {
@@ -209,11 +146,12 @@ for (const button of document.querySelectorAll(".more")) {
     button.textContent = open ? "First rows" : all;
   });
 }
-for (const button of document.querySelectorAll(".further")) {
-  button.addEventListener("click", () => button.closest(".tabular").classList.toggle("all-columns", isOn(button, "aria-pressed", button.getAttribute("aria-pressed") !== "true")));
+for (const table of document.querySelectorAll(".sortable")) {
+  for (const header of table.tHead.rows[0].cells) {
+    header.scope = "col";
+    if (table.tBodies[0].rows[0]?.cells[header.cellIndex].classList.contains("text")) header.classList.add("text");
+    sortable(header);
+  }
 }
-document.querySelectorAll("table.filtered").forEach(filterable);
-document.querySelectorAll(".sortable thead th").forEach(sortable);
-for (const link of document.querySelectorAll(".files a[download]")) link.addEventListener("click", save);
 setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 Promise.all([...document.querySelectorAll(".chart")].map(draw)).then(() => { root.dataset.drawn = "true"; });

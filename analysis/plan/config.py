@@ -1,42 +1,35 @@
-"""Schema of the section `plan`: what `python -m analysis.plan` plans for, and which grids it compares."""
+"""Schema of the section `plan` of `python -m analysis.plan`."""
 
 from dataclasses import dataclass, field
 
-from pairscale.errors import ConfigError, check_above, check_between, check_seed
+from pairscale.errors import ConfigError, check_between, check_seed
 
-SLOPE, DIFFERENCE, ABLATION, PEOPLE = "slope", "difference", "ablation", "people"
-GOALS = (SLOPE, DIFFERENCE, ABLATION, PEOPLE)
+SLOPE, DIFFERENCE, ABLATION = GOALS = ("slope", "difference", "ablation")
 MOST_SEEDS = 100
 
 
 @dataclass
 class PlanConfig:
-    """The unit that is planned for, what a pilot does not say, and the grids that are compared."""
+    """The unit that is planned for, what a pilot does not say, and the grids that are tried."""
 
     unit: str = "overall"  # overall, a phenomenon or a paradigm
     group: str | None = None  # of the pilot; null: the curve whose runs differ most
     other: str | None = None  # of the pilot, with which `group` is compared; null: the first other one
     accuracy: float = 0.65  # expected at the smallest size, without a pilot
-    gain: float | None = None  # expected per doubling; null: the pilot's, or 0 without one (goal=people needs it)
     paradigms: int | None = None  # of the unit, without a pilot; null: those that are published
-    people: float | None = None  # their accuracy; null: the published one
     correlation: float = 0.0  # between paired runs of two groups, where the pilot has one group or is none
     seeds: list[int] = field(default_factory=lambda: [1, 2, 3, 4, 5, 7, 10])
     pairs: list[int] | None = None  # of each paradigm; null: those of the experiment, and a tenth of them
-    upper: float = 0.9  # level of the upper limit of the pilot's variance between runs
-    simulations: int = 1000  # studies of the chosen grid that check its power; 0: none
+    simulations: int = 1000  # studies that are simulated on each grid
     seed: int = 1  # of the simulations
 
     def __post_init__(self) -> None:
-        for name in ("accuracy", "people", "upper"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < 1:
-                raise ConfigError(f"plan.{name}={value}: must lie between 0 and 1")
+        if not 0 < self.accuracy < 1:
+            raise ConfigError(f"plan.accuracy={self.accuracy}: must lie between 0 and 1.")
         if not -1 < self.correlation < 1:
             raise ConfigError(f"plan.correlation={self.correlation}: must lie between -1 and 1")
-        check_above("plan.gain", self.gain, 0)
         check_between("plan.paradigms", self.paradigms, 1, 10**5)
-        check_between("plan.simulations", self.simulations, 0, 10**6)
+        check_between("plan.simulations", self.simulations, 100, 10**6)
         check_seed("plan.seed", self.seed)
         for name, least, most in (("seeds", 1, MOST_SEEDS), ("pairs", 2, 10**6)):
             values = getattr(self, name)
@@ -46,14 +39,16 @@ class PlanConfig:
                 check_between(f"plan.{name}", value, least, most)
 
 
-def check_goal(goal: str, effect: float | None, power: float) -> float:
-    """Return the effect that is planned for. Raises ConfigError where it, or the power, is none."""
+def check_goal(effect: float | None, power: float) -> float:
+    """Return the effect that is planned for. Raises ConfigError for an impossible effect or power."""
     if effect is None:
-        raise ConfigError("effect=null: give the effect to be found: effect=0.01, of accuracy (goal=people: a factor)")
-    if goal == PEOPLE and not 1 < effect <= 1e6:
-        raise ConfigError(f"effect={effect}: with goal=people the factor around words to people; must be above 1")
-    if goal != PEOPLE and (not -1 < effect < 1 or effect == 0):
-        raise ConfigError(f"effect={effect}: must lie between -1 and 1 (accuracy), and not be 0")
+        raise ConfigError(
+            "effect=null: give the effect that the study is to find, a difference of accuracy: effect=0.01"
+        )
+    if not -1 < effect < 1 or effect == 0:
+        raise ConfigError(
+            f"effect={effect}: must be above -1 and below 1, and not 0, because it is a difference of accuracy"
+        )
     if not 0 < power < 1:
-        raise ConfigError(f"power={power}: must lie between 0 and 1")
+        raise ConfigError(f"power={power}: must be above 0 and below 1, such as 0.8")
     return effect

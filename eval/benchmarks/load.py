@@ -10,7 +10,7 @@ import pandas as pd
 
 from eval.benchmarks.cells import blanks_note
 from eval.benchmarks.config import BenchmarkConfig
-from eval.benchmarks.forms.form import FLAGS, GeneratedPairs, PlacedPair, forms
+from eval.benchmarks.forms.form import FLAGS, OWN, GeneratedPairs, PlacedPair, forms
 from eval.benchmarks.known_items import faulty_note, faulty_pairs, unpublished_note
 from eval.scores.files import ITEMS
 from pairscale.errors import InputError, first_few
@@ -23,10 +23,10 @@ _DTYPES = {name: "boolean" if name in FLAGS else "str" for name in ITEMS.names}
 class Benchmark:
     """Pairs and the fingerprint of them.
 
-    pairs: the columns of eval.scores.files.ITEMS, by paradigm, then in the source's order; (paradigm, pair_id) is
-    unique. digest: SHA-256 over paradigm, pair_id, phenomenon and the two sentences of all pairs. origin: of generated
-    pairs (eval/benchmarks/generated/making.py). unavailable: paradigm -> why it has no pairs. notes: sentences on what
-    is odd about the pairs.
+    pairs: the columns of eval.scores.files.ITEMS and the user's own, by paradigm, then in the source's order;
+    (paradigm, pair_id) is unique. digest: SHA-256 over paradigm, pair_id, phenomenon and the two sentences of all
+    pairs. origin: of generated pairs (eval/benchmarks/generated/making.py). unavailable: paradigm -> why it has no
+    pairs. notes: sentences on what is odd about the pairs.
     """
 
     name: str
@@ -65,6 +65,8 @@ def _digest(pairs: pd.DataFrame) -> str:
 
 def _frame(placed: list[PlacedPair]) -> pd.DataFrame:
     frame = pd.DataFrame([pair for _, pair in placed], columns=list(ITEMS.names)).astype(_DTYPES)
+    own = pd.DataFrame([pair.get(OWN, {}) for _, pair in placed]).astype("str")
+    frame = frame.join(own) if len(own.columns) else frame
     duplicated = frame.duplicated(["paradigm", "pair_id"])
     if duplicated.any():
         second = int(duplicated.to_numpy().argmax())

@@ -12,7 +12,7 @@ one JSON object; METADATA are the keys of a score file's. Imports no torch, so t
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict, cast
 
@@ -162,9 +162,13 @@ def read_scores(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     return table.to_pandas(), metadata
 
 
-def read_score_table(path: Path) -> tuple[pa.Table, dict[str, Any]]:
-    """Return the same as `read_scores`, with the rows as an Arrow table."""
-    table, metadata = _read(path, SCORES)
+def read_score_table(path: Path, columns: Sequence[str] | None = None) -> tuple[pa.Table, dict[str, Any]]:
+    """Return the same as `read_scores`, with the rows as an Arrow table.
+
+    `columns`: read only these, and those that the check of missing scores needs, which is faster.
+    """
+    needed = None if columns is None else list(dict.fromkeys([*columns, "trial", "good_tokens", "bad_tokens"]))
+    table, metadata = _read(path, SCORES, needed)
     checked(metadata, ScoreMetadata, path, RunError, _AGAIN)
     _check_scores(path, table, metadata, _AGAIN)
     return table, metadata
@@ -181,6 +185,8 @@ def _check_scores(path: Path, table: pa.Table, metadata: Mapping[str, Any], reme
         empty = np.nan_to_num(table[f"{side}_tokens"].to_numpy()) == 0
         optional = np.full(len(table), prefix or metadata["policy"].get("unk") == "skip") | empty
         for name, may_be_null in ((side, optional), (f"{side}_lp", vote)):
+            if name not in table.column_names:
+                continue
             values, null = table[name].to_numpy(), table[name].is_null().to_numpy()
             wrong = np.where(null, ~may_be_null, ~np.isfinite(values))
             if not wrong.any():
@@ -200,8 +206,13 @@ def read_metadata(path: Path) -> dict[str, Any]:
 
 
 def write_items(folder: Path, pairs: pd.DataFrame, name: str, digest: str, **origin: Any) -> None:
-    """Write items.parquet: the pairs of a benchmark; its name, digest and (if generated) origin are the metadata."""
-    write_table(folder / ITEMS_FILE, pairs, ITEMS, {"benchmark": {"name": name, "digest": digest, **origin}})
+    """Write items.parquet: the pairs of a benchmark, with the user's own columns as text.
+
+    The benchmark's name, digest and (if generated) origin are the metadata.
+    """
+    own = [pa.field(str(column), pa.string()) for column in pairs.columns if column not in ITEMS.names]
+    metadata = {"benchmark": {"name": name, "digest": digest, **origin}}
+    write_table(folder / ITEMS_FILE, pairs, pa.schema([*ITEMS, *own]), metadata)
 
 
 def write_unavailable(folder: Path, reasons: Mapping[str, str]) -> None:
@@ -216,7 +227,10 @@ def read_unavailable(folder: Path) -> dict[str, str]:
 
 
 def read_items(folder: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Read pairs (columns of ITEMS) and metadata (only "benchmark"). Raises RunError for a damaged file."""
+    """Read pairs (columns of ITEMS and the user's own) and metadata (only "benchmark").
+
+    Raises RunError for a damaged file.
+    """
     return read_table(folder / ITEMS_FILE, ITEMS)
 
 
@@ -260,18 +274,22 @@ def read_table(path: Path, schema: pa.Schema) -> tuple[pd.DataFrame, dict[str, A
     return table.to_pandas(), metadata
 
 
-def _read(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, Any]]:
+def _read(path: Path, schema: pa.Schema, columns: Sequence[str] | None = None) -> tuple[pa.Table, dict[str, Any]]:
+    if columns is not None:
+        schema = pa.schema([schema.field(name) for name in columns])
     try:
-        table = pq.read_table(path, page_checksum_verification=True)
+        table = pq.read_table(path, columns=columns, page_checksum_verification=True)
     except (pa.ArrowException, OSError) as error:
         raise _damaged(path, error) from None
     metadata = _metadata(path, table.schema)
     missing = [name for name in schema.names if name not in table.column_names]
     if missing:
         raise RunError(f"{path}: without the columns {', '.join(missing)}; {_AGAIN}")
-    table = table.select(schema.names)
+    own = [name for name in table.column_names if schema is ITEMS and name not in schema.names]
+    table = table.select([*schema.names, *own])
     never_null = _NEVER_NULL | set(_SIDES) if schema is ITEMS else _NEVER_NULL
-    for expected, column in zip(schema, table.schema, strict=True):
+    for expected in schema:
+        column = table.schema.field(expected.name)
         if column.type != expected.type:
             raise RunError(f"{path}: column {column.name} is {column.type}, must be {expected.type}; {_AGAIN}")
         if expected.name in never_null and (count := table[expected.name].null_count):

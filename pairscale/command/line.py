@@ -18,7 +18,8 @@ WITH_VALUE = {"-c", "--cfg", "-p", "--package"}
 FLAGS = SWEEP | WITH_VALUE | {"-h", "--help", "--info", "-i", "--resolve", "--run", "-r", "--version"}
 SEARCH_PATH = "hydra.searchpath"
 CONFIG_DIR = {"--config-dir", "-cd"}
-OPEN = ("model.config.",)  # keys of dictionaries that take more than what a YAML file names (conf/model/gpt2.yaml)
+# Dictionaries that take more keys than a YAML file names (conf/model/gpt2.yaml, the names of curves).
+OPEN = ("model.config.", "analysis.labels", "analysis.colours")
 _COMPOUND = re.compile(r"[\[{'\"]|\w+\(|.*\$\{")  # a list, a dictionary, a call, an interpolation, or quotes already
 _DRY_RUN = re.compile(r"\+*dry_run=(true|yes|on|y|1)", re.IGNORECASE)
 

@@ -30,10 +30,10 @@ _PACKAGE = re.compile(r"\s*# @package +(\S+)")
 
 
 def with_texts(override: str) -> str:
-    """Return an override of a text key with each value in quotes that Hydra would change; others as they are.
+    """Return an override of a text key with each value in quotes that Hydra would change or, for a =, refuse.
 
-    >>> with_texts("study=1.10,b"), with_texts("seed=1_000")
-    ("study='1.10',b", 'seed=1_000')
+    >>> with_texts("study=1.10,b"), with_texts("remove=seed=2"), with_texts("seed=1_000")
+    ("study='1.10',b", "remove='seed=2'", 'seed=1_000')
     """
     key, equals, value = override.partition("=")
     parts = _PART.findall(value)
@@ -49,7 +49,8 @@ def _quoted(part: str) -> str:
         value = OverridesParser.create().parse_rule(text, "primitive")
     except HydraException:
         return part
-    if isinstance(value, (str, QuotedString)) or not _changes(value, text):
+    is_kept = isinstance(value, (str, QuotedString)) or not _changes(value, text)
+    if is_kept and ("=" not in text or "${" in text or text[0] in "'\""):
         return part
     return part.replace(text, QuotedString(text, Quote.single).with_quotes())
 

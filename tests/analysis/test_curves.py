@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 from statsmodels.stats.anova import anova_lm
 
-from analysis.curves_new import fit_curves, fitted_lines, lack_of_fit
+from analysis.curves import fit_curves, fitted_lines, lack_of_fit
 from analysis.lines import fit_line, item_variances
 from pairscale.errors import InputError
 from tests.support.long_table import curve_table, grid, random_curve, row

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from analysis.status.states import MISSING, run_states
+from analysis.run_states import MISSING, run_states
 from analysis.study.collect import collect
 from eval.grid import RequestedRun, read_grid, write_grid
 from eval.sweeps import names_a_run, points, requested_runs, study_commands

@@ -5,8 +5,9 @@
     python -m tests.support.committed_results again STUDY   the limits of blimp_small or blimp_long, from its points.csv
     python -m tests.support.committed_results STUDY     those of another study, from reports/STUDY
 
-The last two also write accuracies.csv (analysis/table.py): accuracies by paradigm, with their counts. So a study can be
-analysed again when its run folders are gone. Studies that were run earlier have no such file.
+A study commits accuracies.csv and runs.csv, the long table (analysis/study.py), so that it can be analysed again when
+its run folders are gone. Studies that were run earlier have points.csv instead: accuracies of phenomena, without paradigms.
+`committed_accuracies` reads either.
 
 The tables of blimp_small, of the study of families and of blimp_long are those that `python -m analysis` made of their
 score files, which are gone. When the intervals of two runs a size changed, `again` computed those of blimp_small and
@@ -29,9 +30,11 @@ from analysis.curves.comparisons import compare_slopes
 from analysis.curves.fit import Curves, fit_curves
 from analysis.curves.groups import with_least_runs
 from analysis.exhibits.tables.slopes import slope_table, with_published
+from analysis.sources.read import read_source
+from analysis.sources.settings import OutcomeColumns, ResultsConfig
 from analysis.study.collect import PROBLEMS
 from analysis.study.judgements import Judgements
-from analysis.table import accuracies
+from analysis.study import accuracies, runs
 from eval.scores.files import read_items, read_scores
 from pairscale.command.compose import compose
 from pairscale.tables import write_csv
@@ -51,6 +54,25 @@ PARADIGM = "distractor_agreement_relational_noun"  # of the pair in minimal-pair
 def config(study: str = STUDY) -> CurvesConfig:
     """Return the settings of the analysis of a study: the default ones, but for those of its experiment."""
     return compose("analysis", [f"experiment={study}"] if study == GPU else []).analysis
+
+
+def committed_accuracies(study: str = STUDY) -> pd.DataFrame:
+    """Return the long table of accuracies of a committed study; of PAIRED, with the samples that runs share."""
+    older = not (RESULTS / study / "accuracies.csv").exists()
+    columns = OutcomeColumns(n="n_pairs") if older else OutcomeColumns()
+    benchmark = "toy" if study == DEMO else "blimp"
+    table = read_source("table", str(RESULTS / study), columns, ResultsConfig(benchmark=benchmark)).accuracies
+    if older and study in PAIRED:
+        table["sample"] = table["size"] + "-" + table["seed"].astype(str)
+    return table
+
+
+def _write_study(study: str, folder: Path, **chosen: str) -> None:
+    """Write the long table of a study and its runs; points.csv, of earlier versions, goes."""
+    (RESULTS / study).mkdir(exist_ok=True)
+    write_csv(RESULTS / study / "accuracies.csv", accuracies(study, folder=folder, **chosen))
+    write_csv(RESULTS / study / "runs.csv", runs(study, folder=folder))
+    (RESULTS / study / "points.csv").unlink(missing_ok=True)
 
 
 def judgements_of(study: str = STUDY) -> Judgements:
@@ -131,27 +153,23 @@ def write_again(study: str) -> None:
 
 def copy(study: str, report: Path) -> None:
     """Copy the tables of a study's report on BLiMP, and write its accuracies by paradigm."""
-    for name in ("points", "runs", "slopes", "slope-differences"):
+    for name in ("slopes", "slope-differences"):
         (source,) = report.glob(f"blimp*-{name}.csv")
         table = pd.read_csv(source)
         (RESULTS / study).mkdir(exist_ok=True)
         write_csv(RESULTS / study / f"{name}.csv", table[table["level"] != "paradigm"] if "level" in table else table)
-    write_csv(RESULTS / study / "accuracies.csv", accuracies(study, benchmark="blimp", method="lp"))
+    _write_study(study, Path("runs"), benchmark="blimp", method="lp")
 
 
-def copy_demo(runs: Path = Path("runs/demo"), report: Path = Path("reports/demo")) -> None:
-    """Copy the accuracies of a demo, and write the scores of the first pair of a paradigm by one model at each size."""
+def copy_demo(demo: Path = Path("runs/demo")) -> None:
+    """Write the accuracies of a demo, and the scores of the first pair of a paradigm by one model at each size."""
     folder = RESULTS / DEMO
-    for name in ("points", "runs"):
-        (source,) = report.glob(f"*-{name}.csv")
-        table = pd.read_csv(source)
-        write_csv(folder / f"{name}.csv", table[table["level"] != "paradigm"] if name == "points" else table)
-    write_csv(folder / "accuracies.csv", accuracies(DEMO, folder=runs.parent))
+    _write_study(DEMO, demo.parent)
     table = pd.read_csv(folder / "runs.csv", index_col="run")
     table = table[(table["model"] == "lstm_demo") & (table["seed"] == 1)].sort_values("sample_words")
     rows = []
     for run, size in table["size"].items():
-        (path,) = (runs / str(run) / "scores").glob("*/lp.parquet")
+        (path,) = (demo / str(run) / "scores").glob("*/lp.parquet")
         scores, pairs = read_scores(path)[0], read_items(path.parent)[0]
         score = scores[scores["paradigm"] == PARADIGM].iloc[0]
         pair = pairs.set_index(["paradigm", "pair_id"]).loc[(PARADIGM, score["pair_id"])]

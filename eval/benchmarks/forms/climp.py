@@ -38,4 +38,4 @@ def _sentences(file: Path) -> Iterator[LabelledSentence]:
         if len(row) != len(_COLUMNS) or not row[3].strip():
             raise InputError(f"{where}: must hold {1 if bare else 5} columns with a sentence, got {row}")
         text = sentence_of(row[3], where, "the sentence")
-        yield LabelledSentence(where, row[4], text, {"paradigm": row[2], "phenomenon": row[1]})
+        yield LabelledSentence(where, row[4], text, {"paradigm": row[2], "phenomenon": row[1]}, {})

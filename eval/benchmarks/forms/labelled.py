@@ -4,17 +4,21 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from eval.benchmarks.cells import shown
-from eval.benchmarks.forms.form import Pair, PlacedPair
+from eval.benchmarks.forms.form import OWN, Pair, PlacedPair
 from pairscale.errors import InputError
 
 
 class LabelledSentence(NamedTuple):
-    """A sentence that waits for the other one of its pair; `pair` holds the columns that both rows share."""
+    """A sentence that waits for the other one of its pair.
+
+    pair: the columns that both rows must share. own: the user's other columns, kept where both rows agree.
+    """
 
     where: str
     label: str
     text: str
     pair: Pair
+    own: dict[str, str | None]
 
 
 def by_turns(sentences: list[LabelledSentence], labels: tuple[str, ...], source: str) -> Iterator[PlacedPair]:
@@ -63,4 +67,5 @@ def _joined(good: LabelledSentence, bad: LabelledSentence) -> PlacedPair:
                 f"{bad.where}: {name} {shown(bad.pair[name])}, "
                 f"but its good sentence ({good.where}) has {shown(good.pair[name])}"
             )
-    return good.where, {**good.pair, "good": good.text, "bad": bad.text}
+    own = {name: cell for name, cell in good.own.items() if bad.own.get(name) == cell}
+    return good.where, {**good.pair, "good": good.text, "bad": bad.text, OWN: own}

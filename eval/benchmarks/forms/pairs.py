@@ -7,7 +7,7 @@ from typing import Any
 from eval.benchmarks.cells import flag_of, name_of, part_of, sentence_of
 from eval.benchmarks.config import BenchmarkConfig, ColumnsConfig
 from eval.benchmarks.files import Row, Table, tables
-from eval.benchmarks.forms.form import FLAGS, PREFIX_FIELDS, PREFIXES, Pair, PlacedPair, form
+from eval.benchmarks.forms.form import FLAGS, OWN, PREFIX_FIELDS, PREFIXES, Pair, PlacedPair, form
 from eval.benchmarks.forms.labelled import LabelledSentence, by_id, by_turns
 from pairscale.errors import InputError
 
@@ -40,14 +40,15 @@ def pairs(config: BenchmarkConfig) -> Iterator[PlacedPair]:
 def _side_by_side(table: Table, config: BenchmarkConfig) -> Iterator[PlacedPair]:
     for row, places in _placed(table, config.columns):
         sentences = {side: _only(row, places, side, sentence_of) for side in ("good", "bad")}
-        yield row.where, {**_described(row, places, table.name), **sentences}
+        yield row.where, {**_described(row, places, table.name), **sentences, OWN: _own(row, places)}
 
 
 def _labelled(table: Table, config: BenchmarkConfig) -> Iterator[PlacedPair]:
     sentences = []
     for row, places in _placed(table, config.columns):
         text, label = _only(row, places, "sentence", sentence_of), _only(row, places, "label", _label_of)
-        sentences.append(LabelledSentence(row.where, label, text, _described(row, places, table.name)))
+        described = _described(row, places, table.name)
+        sentences.append(LabelledSentence(row.where, label, text, described, _own(row, places)))
     labels = tuple(config.labels or ("1", "0"))
     join = by_id if "pair_id" in sentences[0].pair else by_turns
     return join(sentences, labels, table.source)
@@ -122,6 +123,17 @@ def _only(row: Row, places: Places, name: str, read: Callable[[Any, str, str], A
         return None
     (column,) = places[name]
     return read(row.cells[column], row.where, column)
+
+
+def _own(row: Row, places: Places) -> dict[str, str | None]:
+    """Return the cells of all other columns as text that a file can hold."""
+    taken = {*_OF_ALL_ROWS, *FLAGS, *PREFIX_FIELDS, ""} - {"sentence", "label"}
+    taken |= {column for names in places.values() for column in names}
+    cells = {str(name): cell for name, cell in row.cells.items() if name not in taken}
+    return {
+        name: None if cell is None else str(cell).encode("utf-8", "replace").decode() or None
+        for name, cell in cells.items()
+    }
 
 
 def _described(row: Row, places: Places, table: str) -> Pair:

@@ -13,16 +13,11 @@ from scipy.stats import t as student
 from statsmodels.stats.proportion import proportion_confint
 from statsmodels.stats.sandwich_covariance import cov_cluster_2groups
 
-from analysis.sections.people import People, options, read_people
-from analysis.study.collect import Study
-from eval.published import read_published
 from eval.questionnaire.agreement import agreement, agreement_table
-from eval.questionnaire.answers import JUDGEMENTS, Counted, counted, read_sheets
+from eval.questionnaire.answers import JUDGEMENTS, counted, read_sheets
 from eval.questionnaire.forms import form_digest
-from eval.scores.files import ITEMS, write_items
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError
-from train.runs.folder import RunFolder
 
 DIGEST = "be" * 32
 EVIL = "</script><script>alert(1)</script>"
@@ -37,7 +32,7 @@ PAIRS = pd.DataFrame(
 
 @cache
 def config(*overrides):
-    return compose("analysis", ["study=s", *overrides])
+    return compose("questionnaire", ["benchmark=toy", *overrides])
 
 
 def form_digest_of(pairs, digest=DIGEST, checks=(("x", "y"), ("x", "y"))):
@@ -154,33 +149,6 @@ def test_answers_on_other_pairs_are_rejected(tmp_path):
             PAIRS.assign(good="z"),
             config().questionnaire,
         )
-
-
-def test_answers_are_matched_with_the_scores_of_their_pairs(tmp_path):
-    """Several labels can have the same pairs, and one name different pairs; unmatched answers raise an error."""
-    folder = RunFolder(tmp_path / "runs" / "s" / "r")
-    for label, digest in (("blimp", DIGEST), ("blimp+context-eos-32", DIGEST), ("blimp+study-k5", "ad" * 32)):
-        folder.scores(label).mkdir(parents=True)
-        write_items(folder.scores(label), PAIRS.reindex(columns=ITEMS.names), "blimp", digest)
-    study = Study("s", pd.DataFrame(), pd.DataFrame(), folders={"r": folder})
-    labels = ["blimp", "blimp+context-eos-32", "blimp+study-k5", "cprag"]
-    (tmp_path / "a").mkdir()
-    paths = write_answers(tmp_path / "a", content())
-    answers = read_people(config(f"people={paths[0]}"), study, labels)
-    assert {label: len(files) for label, files in answers.items()} == {"blimp": 1, "blimp+context-eos-32": 1}
-    write_answers(tmp_path / "a", content(), answers_on("blimp", "ad" * 32))
-    assert set(read_people(config(f"people={paths[0]}"), study, labels)) == {*labels[:3]}
-    for name, digest in (("toy", DIGEST), ("blimp", "0" * 64)):
-        write_answers(tmp_path / "a", answers_on(name, digest))
-        with pytest.raises(InputError) as caught:
-            read_people(config(f"people={paths[0]}"), study, labels)
-        message = (
-            f"0.json: answers on {name} (pairs {digest[:8]}), the scores are of blimp (pairs adadadad), blimp (pairs"
-        )
-        assert message in str(caught.value)
-    assert read_people(config(), study, labels) == {}
-    with pytest.raises(ConfigError, match="source=wandb lacks"):
-        read_people(config(f"people={paths[0]}", "source=wandb"), study, labels)
 
 
 def test_two_different_files_of_one_person_and_form_raise_an_error(tmp_path):
@@ -317,30 +285,7 @@ def test_intervals_cover_the_true_value_at_their_nominal_rate():
     assert naive < 160
 
 
-# People of a questionnaire replace published people
-
-
-def people(rows, paradigms):
-    named = pd.Series(dict(paradigms), name="phenomenon").rename_axis("paradigm")
-    return People(Counted(rows, rows["rater"].nunique()), agreement(rows), named, 0.95, 0.8)
-
-
-def test_levels_with_unjudged_paradigms_have_no_value_for_people():
-    rows = draw_judgements(np.random.default_rng(1), 4, 3, paradigms=3)  # p0, p1, p2 of h0, h1, h0
-    complete = people(rows, [("p0", "h0"), ("p1", "h1"), ("p2", "h0")])
-    assert set(complete.accuracy["name"]) == {"p0", "p1", "p2", "h0", "h1", "overall"}
-    partial = people(rows, [("p0", "h0"), ("p1", "h1"), ("p2", "h0"), ("p4", "h1")])
-    assert set(partial.accuracy["name"]) == {"p0", "p1", "p2", "h0"}
-    published = partial.beside(read_published("blimp"))
-    assert set(published.loc[published["model"] == "people", "name"]) == {"p0", "p1", "p2", "h0"}
-    assert {"GPT-2", "LSTM"} < set(published["model"])
-    assert set(partial.beside(read_published("toy"))["model"]) == {"people"}
-
-
-def test_the_command_of_a_report_includes_the_options_of_the_questionnaire():
-    assert options(config()) == []
-    defaults = ["questionnaire.max_failed_checks=1", "questionnaire.native_only=True", "questionnaire.threshold=0.8"]
-    assert options(config("people=[a,b]", "questionnaire.max_failed_checks=1")) == ["people=[a,b]", *defaults]
+def test_people_are_files_or_folders():
     with pytest.raises(ConfigError, match="people=3: must be a file or a folder, or a list of them"):
         config("people=3")
 

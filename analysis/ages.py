@@ -1,0 +1,249 @@
+"""The order in which models learn words, beside the ages at which children learn them (Chang and Bergen 2022).
+
+    from analysis.ages import ages_of_acquisition
+    ages_of_acquisition("mine", "ages.csv")
+
+docs/guides/words_and_ages.md has a script that correlates the two.
+"""
+
+import re
+import warnings
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from statsmodels.genmod.families import Binomial
+from statsmodels.genmod.generalized_linear_model import GLM
+from statsmodels.tools.tools import add_constant
+
+from analysis.reading_files import converted, number_or_nan, positive_or_nan, read_columns
+from analysis.run_folders import Studies, read_studies
+from eval.benchmarks.cells import sentence_of
+from eval.surprisal.files import read_surprisals
+from pairscale.errors import ConfigError, InputError, RunError
+
+Array = npt.NDArray[np.float64]
+LEAST_OCCURRENCES = 5  # of a word in the text: its surprisal is a mean over them
+_WORDS = ("word", "Word", "item_definition", "definition")
+_AGES = {"Rating.Mean": 12, "AoA_Kup": 12, "age_years": 12, "age_months": 1, "aoa": 1, "age": 1}  # months per unit
+_SHARES = ("proportion", "prop")
+_LEAST_AGES = 3  # to which a logistic regression is fitted
+_EDGES = "\"'“”‘’.,;:!?()[]…–—-"
+_COLUMNS = [
+    "curve",
+    "word",
+    "age",
+    "occurrences",
+    "sample_words",
+    "censored",
+    "smallest_surprisal",
+    "largest_surprisal",
+]
+
+
+def ages_of_acquisition(
+    study: str, ages: str | Path, text: str | None = None, folder: str | Path = "runs", reports: str | Path = "reports"
+) -> pd.DataFrame:
+    """Return the amount of training text at which each model has learned a word, and children's age for it.
+
+    A model has learned a word where its mean surprisal has fallen halfway from chance (uniform over the vocabulary, for
+    each of the word's tokens) to its value at the largest size, on a sigmoid over log2 of the training text. That is
+    the measure of Chang and Bergen (2022, section 3.2), with sizes of samples in place of steps of one training.
+
+    Args:
+        study: name of the study.
+        ages: a table of words and ages (`read_ages`).
+        text: whose surprisals are read, a folder in REPORTS/STUDY/surprisal; may be None if there is only one.
+        folder: where studies are (`paths.runs`).
+        reports: where reports are (`paths.reports`).
+
+    Returns:
+        One row per curve and word: curve, word, age (months), occurrences (in the text), sample_words (missing if the
+        curve has fewer than three sizes), censored ("before" the smallest size or "after" the largest one, whose amount
+        of text is then given; else ""), smallest_surprisal and largest_surprisal (bits at these sizes). Only words that
+        occur five times in the text and are known to every run are in the table.
+
+    Raises:
+        ConfigError: if there are no surprisals, or several texts.
+        InputError: for what is wrong in the table of ages.
+        RunError: if runs read different texts, or for a run without the size of its vocabulary.
+    """
+    known = read_ages(Path(ages))
+    found = read_studies([study], folder)
+    surprisals = _word_surprisals(_surprisal_folder(Path(reports) / study / "surprisal", study, text), found)
+    runs = found.runs[found.runs["sample_words"].notna() & found.runs["baseline"].eq("")]
+    runs = runs[runs["run"].isin(surprisals)]
+    if runs.empty:
+        raise RunError(f"study={study}: no run on a curve has surprisals of this text.")
+    shared = set.intersection(*(set(surprisals[run].index) for run in runs["run"]))
+    words = sorted(shared & set(known.index))
+    parts = []
+    for curve, of_curve in runs.groupby("curve", sort=False):
+        tables = [surprisals[run].loc[words] for run in of_curve["run"]]
+        entropies = [np.log2(_vocabulary(found, study, run)) for run in of_curve["run"]]
+        chance = np.mean([of["tokens"] * bits for of, bits in zip(tables, entropies, strict=True)], axis=0)
+        x = np.log2(of_curve["sample_words"].astype(float)).groupby(of_curve["size"]).mean().sort_values()
+        bits = pd.DataFrame([of["surprisal"].to_numpy() for of in tables]).groupby(of_curve["size"].to_numpy()).mean()
+        means = bits.loc[x.index].to_numpy()
+        at, censored = _learned(x.to_numpy(), means, chance)
+        parts.append(pd.DataFrame({
+            "curve": curve, "word": words, "age": known[words].to_numpy(),
+            "occurrences": tables[0]["occurrences"].to_numpy(), "sample_words": 2**at, "censored": censored,
+            "smallest_surprisal": means[0], "largest_surprisal": means[-1],
+        }))  # fmt: skip
+    return pd.concat(parts, ignore_index=True)
+
+
+def _learned(x: Array, means: Array, chance: Array) -> tuple[Array, npt.NDArray[np.str_]]:
+    """Return the (U,) log2 amounts of text at which words are learned, and "before" or "after" for the censored."""
+    if len(x) < 3:
+        return np.full(len(chance), np.nan), np.full(len(chance), "")
+    at = halfway(x, means, chance)
+    is_before, is_after = at < x[0], ~(at <= x[-1])
+    return np.where(is_before, x[0], np.where(is_after, x[-1], at)), np.select(
+        [is_before, is_after], ["before", "after"], ""
+    )
+
+
+def halfway(x: Array, curves: Array, chance: Array) -> Array:
+    """Return the (U,) x at which (S, U) curves have fallen halfway from chance (U,) to their last value.
+
+    The curves are sigmoids over ascending x (S,) that start at chance. Of a grid of slopes and middles, the one with
+    the least squares is taken, its asymptote in closed form. NaN for a curve that doesn't fall.
+    """
+    span = float(x[-1] - x[0])
+    middles = np.linspace(x[0] - span - 6, x[-1] + span / 2, 97)
+    steepness = np.geomspace(0.15, 6, 18)  # per doubling
+    k, middle = (of.ravel()[:, None] for of in np.meshgrid(steepness, middles, indexing="ij"))
+    rise = 1 / (1 + np.exp(-np.clip(k * (x - middle), -50, 50)))  # (G, S)
+    below = chance - curves
+    fall = rise @ below / (rise**2).sum(axis=1, keepdims=True)  # (G, U)
+    squares = (below**2).sum(axis=0) - fall**2 * (rise**2).sum(axis=1, keepdims=True)
+    best = np.where(fall > 0, squares, np.inf).argmin(axis=0)
+    half = middle[best, 0] - np.log(2 / rise[best, -1] - 1) / k[best, 0]
+    return np.where(fall[best, np.arange(len(chance))] > 0, half, np.nan)
+
+
+def read_ages(path: Path) -> pd.Series:
+    """Return the age in months at which children know each word, by word in small letters.
+
+    The table has a column of words (word, Word, item_definition or definition) and, the first that is present, age and
+    proportion (one row per word and age); columns named after ages in months, 16, 17, ...; or Rating.Mean, AoA_Kup or
+    age_years (years), age_months, aoa or age (months). With proportions, a word's age is the one at which half of the
+    children know it (`half_age`). Entries without an age or of several words are left out; a word that occurs several
+    times, such as "fish (animal)" and "fish (food)", has the mean of its ages.
+
+    Raises ConfigError for another format, InputError for what is wrong in the table.
+    """
+    rows = read_columns(path, "ages", [])
+    name = next((name for name in _WORDS if name in rows), None)
+    if name is None:
+        raise InputError(f"{path}: no column of words ({', '.join(_WORDS)}); there are {_listed(rows)}")
+    words = [re.sub(r"\s*\([^)]*\)\s*$", "", word).strip().lower() for word in converted(rows, name, sentence_of)]
+    share = next((name for name in _SHARES if name in rows and "age" in rows), None)
+    by_age = [column for column in rows if re.fullmatch(r"\d{1,3}(\.\d+)?", str(column))]
+    ages_column = next((column for column in _AGES if column in rows), None)
+    if share is not None:
+        values = {
+            "word": words,
+            "age": converted(rows, "age", positive_or_nan),
+            "share": converted(rows, share, _share),
+        }
+        table = _half_ages(pd.DataFrame(values))
+    elif len(by_age) >= _LEAST_AGES:
+        columns = [
+            pd.DataFrame({"word": words, "age": float(age), "share": converted(rows, age, _share)}) for age in by_age
+        ]
+        table = _half_ages(pd.concat(columns))
+    elif ages_column is not None:
+        months = np.asarray(converted(rows, ages_column, positive_or_nan)) * _AGES[ages_column]
+        table = pd.DataFrame({"word": words, "age": months})
+    else:
+        raise InputError(
+            f"{path}: no column of ages ({', '.join(_AGES)}), and no proportions by age (age and proportion, or "
+            f"columns 16, 17, ...); there are {_listed(rows)}"
+        )
+    table = table[table["age"].notna() & ~table["word"].str.contains(r"\s")]
+    if table.empty:
+        raise InputError(f"{path}: contains no word with an age")
+    return table.groupby("word")["age"].mean()
+
+
+def half_age(ages: Array, shares: Array) -> float:
+    """Return the age at which a logistic regression of shares on ages is one half; NaN outside of the ages.
+
+    >>> round(half_age(np.array([16.0, 20.0, 24.0]), np.array([0.1, 0.5, 0.9])), 6)
+    20.0
+    """
+    if len(np.unique(ages)) < _LEAST_AGES:
+        return np.nan
+    centre = ages.mean()
+    clipped = np.clip(shares, 0.005, 0.995)  # all or none of the children: their logit isn't known
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # shares that a step fits perfectly: the age is known all the same
+        constant, slope = GLM(clipped, add_constant(ages - centre), family=Binomial()).fit().params
+    at = centre - constant / slope if slope > 0 else np.nan
+    return float(at) if ages.min() <= at <= ages.max() else np.nan
+
+
+def _half_ages(shares: pd.DataFrame) -> pd.DataFrame:
+    """Return word and age of rows word, age and share."""
+    words = shares.dropna().groupby("word", sort=False)
+    rows = [(word, half_age(of["age"].to_numpy(), of["share"].to_numpy())) for word, of in words]
+    return pd.DataFrame(rows, columns=["word", "age"])
+
+
+def _share(cell: object, where: str, column: str) -> float:
+    value = number_or_nan(cell, where, column)
+    if not np.isnan(value) and not 0 <= value <= 1:
+        raise InputError(f"{where}: {column} is {value:g}, must be a share from 0 to 1")
+    return value
+
+
+def _listed(rows: pd.DataFrame) -> str:
+    return ", ".join(str(name) for name in rows if name != "where")
+
+
+def _surprisal_folder(folder: Path, study: str, text: str | None) -> Path:
+    """Return the folder of surprisals of one text; raises as `ages_of_acquisition`."""
+    names = sorted(path.name for path in folder.glob("*") if any(path.glob("*.parquet")))
+    if not names:
+        raise ConfigError(f"There are no surprisals in {folder}. Run python -m eval.surprisal study={study} text=FILE.")
+    if text is None and len(names) > 1:
+        raise ConfigError(f"Several texts have surprisals: {', '.join(names)}. Name one with text=.")
+    if text is not None and text not in names:
+        raise ConfigError(f"There are no surprisals of a text {text} in {folder}, only of {', '.join(names)}.")
+    return folder / (text or names[0])
+
+
+def _word_surprisals(folder: Path, found: Studies) -> dict[str, pd.DataFrame]:
+    """Return the mean surprisal, tokens and occurrences of each word by run, in small letters without punctuation."""
+    tables, digests = {}, {}
+    for run in found.runs["run"]:
+        file = folder / f"{run}.parquet"
+        if file.is_file():
+            rows, made = read_surprisals(file)
+            digests.setdefault(made["text"], run)
+            rows = rows[rows["tokens"] > 0]
+            by_word = rows.groupby(rows["word"].str.strip().str.strip(_EDGES).str.lower())
+            table = by_word.agg(
+                surprisal=("surprisal", "mean"),
+                tokens=("tokens", "mean"),
+                unk=("unk", "max"),
+                occurrences=("unk", "size"),
+            )
+            tables[run] = table[(table["unk"] == 0) & (table["occurrences"] >= LEAST_OCCURRENCES)]
+    if len(digests) > 1:
+        first, other = list(digests.values())[:2]
+        raise RunError(f"{folder}: {first} and {other} read different texts. Remove the files of one text.")
+    return tables
+
+
+def _vocabulary(found: Studies, study: str, run: str) -> int:
+    """Return the number of tokens that a run's model chooses from."""
+    manifest = found.folders[study, run].read_manifest()
+    size = manifest.get("vocabulary") or (manifest.get("corpus") or {}).get("vocabulary")
+    if not size:
+        raise RunError(f"{run}: its manifest doesn't say how large the vocabulary is, which gives chance.")
+    return int(size)

@@ -1,0 +1,180 @@
+"""What a report knows about one benchmark of minimal pairs: its part of the long table, and the statistics of it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import pandas as pd
+
+from analysis.comparisons import compare
+from analysis.config import ReportConfig
+from analysis.curves import fit_curves, fitted_lines
+from analysis.labels import check_curves, display_names, in_order
+from analysis.people import People
+from analysis.style import looks_of
+from analysis.units import unit_accuracies
+from eval.published import on_paradigms, read_published
+from eval.scores.names import benchmark_name
+
+HUMANS = "people"  # the human baseline among published accuracies (eval/published)
+MASKED = {"lp": "pll"}  # the method of masked models that stands for a method of all others (Salazar et al. 2020)
+
+
+@dataclass
+class BenchmarkResults:
+    """The tables of one benchmark, with curves named as readers see them.
+
+    Attributes:
+        label: the name of its folder of scores, such as "blimp".
+        method: the judgment method of the curves, such as "lp", or "lp or pll" if masked models need another one.
+        accuracies: rows of the long table (`analysis.accuracies`): curves, by `method`.
+        every_method: the same for all methods.
+        models: rows of models that aren't on a curve, by all methods.
+        baselines: rows of untrained models and of models of shuffled text, by `method`.
+        runs: rows of `analysis.runs`.
+        problems: the columns run, status and reason of runs that are left out.
+        notes: sentences that a reader needs to know.
+        options: `analysis` of the configuration.
+        ties: what a tie counts as.
+        people: the people who answered a questionnaire, or None for the published human baseline.
+        read_pairs: returns rows of `analysis.pairs` of the given runs by a method; None if pairs aren't known.
+        read_trajectories: returns the accuracies of snapshots (`analysis.study.trajectories`); None if there are none.
+        colours: chosen colours of curves.
+        names: what each curve of the long table is called here.
+    """
+
+    label: str
+    method: str
+    accuracies: pd.DataFrame
+    every_method: pd.DataFrame
+    models: pd.DataFrame
+    baselines: pd.DataFrame
+    runs: pd.DataFrame
+    problems: pd.DataFrame
+    notes: list[str]
+    options: ReportConfig
+    ties: str = "wrong"
+    people: People | None = None
+    read_pairs: Callable[..., pd.DataFrame] | None = None
+    read_trajectories: Callable[[], pd.DataFrame] | None = None
+    colours: dict[str, str] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, label: str, accuracies: pd.DataFrame, runs: pd.DataFrame, options: ReportConfig, **others: object
+    ) -> "BenchmarkResults":
+        """Divide the long table of one benchmark into curves, baselines and models, and name its curves.
+
+        Raises ConfigError for labels, colours or an order of curves that aren't there.
+        """
+        is_curve = accuracies["sample_words"].notna() & (accuracies["baseline"] == "")
+        every_method = accuracies[is_curve]
+        curves = list(every_method["curve"].unique())
+        names = display_names(curves, options.labels)
+        for key in ("colours", "order"):
+            check_curves(f"analysis.{key}", getattr(options, key), [*curves, *names.values()])
+        order = [names.get(curve, curve) for curve in options.order]
+
+        def named(table: pd.DataFrame) -> pd.DataFrame:
+            return in_order(table.assign(curve=table["curve"].map(lambda curve: names.get(curve, curve))), order)
+
+        every_method = named(every_method)
+        main = main_method(every_method, options.method)
+        baselines = main_method(accuracies[accuracies["baseline"] != ""], options.method)
+        return cls(
+            label=label,
+            method=" or ".join(main["method"].unique()),
+            accuracies=main.assign(method=" or ".join(main["method"].unique())),
+            every_method=every_method,
+            models=accuracies[accuracies["sample_words"].isna()].reset_index(drop=True),
+            baselines=baselines,
+            runs=named(runs[runs["run"].isin(accuracies["run"])]),
+            options=options,
+            names=names,
+            colours={names.get(curve, curve): colour for curve, colour in options.colours.items()},
+            **others,  # type: ignore[arg-type]
+        )
+
+    def of_curves(self, curves: Sequence[str] | str | None) -> "BenchmarkResults":
+        """Return the results of some curves, in order; None for all. Raises ConfigError for an unknown curve."""
+        chosen = [curves] if isinstance(curves, str) else list(curves or self.curves)
+        check_curves("curves", chosen, [*self.names, *self.curves])
+        chosen = [self.names.get(curve, curve) for curve in chosen]
+        return replace(self, accuracies=in_order(self.accuracies[self.accuracies["curve"].isin(chosen)], chosen))
+
+    @property
+    def name(self) -> str:
+        """The benchmark's name for readers."""
+        return benchmark_name(self.label)
+
+    @property
+    def benchmark(self) -> str:
+        """The benchmark without its scoring settings."""
+        return self.label.partition("+")[0]
+
+    @property
+    def unit(self) -> str:
+        """What sizes count: "words", "tokens", ..."""
+        return str(self.accuracies["unit"].iloc[0]) if len(self.accuracies) else "words"
+
+    @property
+    def curves(self) -> list[str]:
+        """The names of the curves, in order."""
+        return list(self.accuracies["curve"].unique())
+
+    @property
+    def looks(self) -> pd.DataFrame:
+        """The colour, dash and shape of each curve."""
+        return looks_of(self.curves, self.colours)
+
+    @cached_property
+    def units(self) -> pd.DataFrame:
+        """The accuracies of runs overall, per phenomenon and per paradigm."""
+        return unit_accuracies(self.accuracies)
+
+    @cached_property
+    def slopes(self) -> pd.DataFrame:
+        """The table of `analysis.fit_curves`."""
+        pairs = None
+        if self.options.new_items and self.read_pairs is not None:
+            pairs = self.read_pairs(self.accuracies["run"].unique())
+        return fit_curves(self.accuracies, confidence=self.options.confidence, pairs=pairs)
+
+    @cached_property
+    def differences(self) -> pd.DataFrame:
+        """The table of `analysis.compare`."""
+        return compare(self.accuracies, margin=self.options.margin, confidence=self.options.confidence)
+
+    @cached_property
+    def lines(self) -> pd.DataFrame:
+        """Points of the fitted lines with their confidence bands."""
+        return fitted_lines(self.accuracies, confidence=self.options.confidence)
+
+    @cached_property
+    def published(self) -> pd.DataFrame:
+        """Published accuracies on the same paradigms: level, name, model, accuracy."""
+        table = self.accuracies if len(self.accuracies) else self.models
+        paradigms = table.dropna(subset=["paradigm"]).drop_duplicates("paradigm")
+        return on_paradigms(
+            read_published(self.benchmark), dict(zip(paradigms["paradigm"], paradigms["phenomenon"], strict=True))
+        )
+
+    @cached_property
+    def humans(self) -> pd.DataFrame:
+        """The human baseline: level, name, accuracy; may be empty."""
+        if self.people is not None:
+            return self.people.accuracy[["level", "name", "accuracy"]]
+        return self.published.loc[self.published["model"] == HUMANS, ["level", "name", "accuracy"]]
+
+    @property
+    def largest(self) -> pd.DataFrame:
+        """The accuracies of the runs at each curve's largest size, by every method."""
+        table = self.every_method
+        return table[table["sample_words"] == table.groupby("curve")["sample_words"].transform("max")]
+
+
+def main_method(accuracies: pd.DataFrame, method: str) -> pd.DataFrame:
+    """Return the rows of one method; masked models without it have those of the method that stands for it."""
+    has = accuracies.groupby("run")["method"].transform(lambda methods: method in set(methods))
+    return accuracies[(accuracies["method"] == method) | (~has & (accuracies["method"] == MASKED.get(method)))]

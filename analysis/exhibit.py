@@ -1,0 +1,160 @@
+"""An exhibit: a table, a figure or both under a heading, for files and for the page."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from analysis.figure_files import FigureConfig, write_figure
+from analysis.formats import (
+    DASH,
+    accuracy_text,
+    as_it_is,
+    count,
+    p_text,
+    row_digits,
+    title,
+    with_minus_signs,
+)
+from analysis.style import PAGE, Chart, finished
+from pairscale.files import write_text
+from pairscale.tables import write_csv
+
+Cell = Callable[..., str]
+_NAMES = ("phenomenon", "paradigm")  # columns of names with underscores
+# How numbers of a column are written, by its name; those of other columns are proportions.
+_NUMBERS: dict[str, Cell] = {
+    **dict.fromkeys(("pairs", "paradigms", "runs", "sizes", "seeds", "judgments"), count),
+    **dict.fromkeys(("p", "p (Holm)", "p (lack of fit)"), p_text),
+}
+_LATEX = {"\N{MINUS SIGN}": r"\ensuremath{-}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
+TOP = 6  # rows of a long table that the page shows at first (report.css)
+LONG = 40  # characters of a cell that may break
+
+
+@dataclass
+class Exhibit:
+    """A heading, a text, and a table, a figure or both.
+
+    Attributes:
+        name: the name of its files and its anchor on the page, of letters, digits, _ and -.
+        heading: a few words.
+        about: what the table and the figure show, in full sentences.
+        table: the columns are named as readers see them. The CSV file holds unrounded values.
+        cells: formats of the columns that don't contain text or proportions.
+        intervals: the heading of a confidence interval -> the columns of its estimate and its two limits. Readers see
+            the limits in one column, with as many digits as the interval supports. The default is "95% interval" for
+            the columns `low` and `high` and the column before them.
+        confidence: the level in that heading.
+        charts: functions of a `frame` (analysis.style.Frame) that draw the panels of one figure, by name.
+        columns: how many panels stand in a row of the figure's file, at most.
+        legend: the look of names in a legend above the figure (analysis.style.looks_of).
+        takeaways: (subject, sentence) pairs that say what the exhibit shows. The subject may be "".
+        definitions: terms and what they mean.
+    """
+
+    name: str
+    heading: str
+    about: str
+    table: pd.DataFrame | None = None
+    cells: Mapping[str, Cell] = field(default_factory=dict)
+    intervals: Mapping[str, tuple[str, str, str]] | None = None
+    confidence: float = 0.95
+    charts: Mapping[str, Callable[..., Chart]] = field(default_factory=dict)
+    columns: int = 2
+    legend: pd.DataFrame | None = None
+    takeaways: Sequence[tuple[str, str]] = ()
+    definitions: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def texts(self) -> pd.DataFrame:
+        """The table as readers see it: formatted texts, and each interval in one column."""
+        if self.table is None:
+            return pd.DataFrame()
+        table, intervals, columns = self.table, self._intervals(), {}
+        digits = {of: row_digits(table[low], table[high]) for of, low, high in intervals.values()}
+        for name in map(str, table.columns):
+            for heading, (of, low, high) in intervals.items():
+                if name == low:
+                    rows = zip(table[low], table[high], digits[of], strict=True)
+                    columns[heading] = [_limits(self._cell(of), *row) for row in rows]
+            if not any(name in (low, high) for _, low, high in intervals.values()):
+                cell, values = self._cell(name), table[name]
+                if name in digits:
+                    columns[name] = [cell(value, digits=n) for value, n in zip(values, digits[name], strict=True)]
+                else:
+                    columns[name] = [cell(value) for value in values]
+        return pd.DataFrame(columns).map(with_minus_signs) if columns else pd.DataFrame()
+
+    def _intervals(self) -> Mapping[str, tuple[str, str, str]]:
+        if self.intervals is not None or self.table is None or "low" not in self.table:
+            return self.intervals or {}
+        names = [str(name) for name in self.table.columns]
+        return {f"{self.confidence:.0%} interval": (names[names.index("low") - 1], "low", "high")}
+
+    def _cell(self, name: str) -> Cell:
+        if name in self.cells:
+            return self.cells[name]
+        if self.is_numeric(name):
+            return _NUMBERS.get(name, accuracy_text)
+        return title if name in _NAMES else as_it_is
+
+    def is_numeric(self, name: str) -> bool:
+        """Return True for a column of numbers; intervals count as numbers."""
+        assert self.table is not None
+        return name not in self.table or pd.api.types.is_numeric_dtype(self.table[name].dtype)
+
+    def html(self) -> str:
+        """Return the table for the page; its text is escaped."""
+        texts = self.texts
+        looks = pd.DataFrame({name: self._look(name, column) for name, column in texts.items()}, index=texts.index)
+        whole = texts.iloc[:, 0].str.lower().eq("overall")
+        looks = looks.apply(lambda column: column + whole.map({True: " overall", False: ""}))
+        styler = texts.style.hide(axis="index").format(escape="html").format_index(escape="html", axis=1)
+        html: str = styler.set_td_classes(looks).to_html(table_attributes='class="sortable"', cell_ids=False)
+        return html[html.index("<table") :]  # after a style that is empty
+
+    def _look(self, name: Any, column: pd.Series) -> str:
+        """Return the class of a column (report.css): "text", and "long" for one whose texts may break."""
+        if self.is_numeric(str(name)):
+            return "number"
+        return "text long" if column.str.len().max() > LONG else "text"
+
+    def latex(self, label: str) -> str:
+        """Return the table for a paper, with booktabs rules."""
+        texts = self.texts
+        sides = "".join("r" if self.is_numeric(str(name)) else "l" for name in texts)
+        styler = texts.style.hide(axis="index").format(escape="latex").format_index(escape="latex", axis=1)
+        terms = " ".join(f"{term}: {meaning}" for term, meaning in self.definitions.items())
+        caption = pd.Series([f"{self.heading}. {self.about} {terms}".strip()])
+        caption_text = caption.to_frame("c").style.hide().hide(axis=1).format(escape="latex").to_string().strip()
+        table: str = styler.to_latex(hrules=True, column_format=sides, caption=caption_text, label=label, position="t")
+        for character, command in _LATEX.items():  # which pandas doesn't escape, and LaTeX's usual font lacks
+            table = table.replace(character, command)
+        return table
+
+    def files(self) -> dict[str, str]:
+        """Return the files that `write` writes, by what they are."""
+        kinds = {kind: f"figures/{self.name}.{kind.lower()}" for kind in ("SVG", "PDF", "PNG")} if self.charts else {}
+        if self.table is not None and len(self.table):
+            kinds |= {"CSV": f"tables/{self.name}.csv", "LaTeX": f"tables/{self.name}.tex"}
+        return kinds
+
+    def write(self, folder: Path, figure: FigureConfig) -> None:
+        """Write the table as CSV and LaTeX into `tables/`, and the figure as SVG, PDF and PNG into `figures/`."""
+        if self.table is not None and len(self.table):
+            write_csv(folder / "tables" / f"{self.name}.csv", self.table)
+            write_text(folder / "tables" / f"{self.name}.tex", self.latex(f"tab:{self.name}"))
+        if self.charts:
+            write_figure(folder / "figures", self.name, [*self.charts.values()], figure, self.columns, self.legend)
+
+    def page_charts(self, prefix: str = "") -> dict[str, dict[str, Any]]:
+        """Return the interactive charts of the page, as Vega-Lite specifications by name."""
+        return {f"{prefix}{self.name}-{name}": finished(draw(frame=PAGE)) for name, draw in self.charts.items()}
+
+
+def _limits(cell: Cell, low: float, high: float, digits: int) -> str:
+    return DASH if pd.isna(low) or pd.isna(high) else f"[{cell(low, digits=digits)}, {cell(high, digits=digits)}]"

@@ -1,1 +1,0 @@
-"""Figures, declared with Altair: learning curves, accuracies, methods, diagnostics; style.py has colours, sizes."""

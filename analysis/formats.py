@@ -1,0 +1,142 @@
+"""How numbers and names are written in tables, figures and sentences.
+
+Tables and plots have proportions (.614); sentences have percentages and points (61% correct, 7 points).
+"""
+
+import math
+import re
+from collections.abc import Sequence
+
+import pandas as pd
+
+DASH = "–"  # a number that isn't known
+MOST_DIGITS = 4  # decimal places of a slope or a difference
+_HYPHENATED = ("determiner noun", "subject verb", "filler gap", "left branch", "matrix question", "verb complement")
+
+
+def title(name: str) -> str:
+    """Return a phenomenon's or paradigm's name as people read it: "npi_licensing" -> "NPI licensing"."""
+    words = name.replace("_", " ")
+    for pair in _HYPHENATED:
+        words = words.replace(pair, pair.replace(" ", "-"))
+    words = words.replace("control raising", "control/raising")
+    words = re.sub(r"\b(npi|np)\b", lambda match: match[0].upper(), words)
+    return words[:1].upper() + words[1:]
+
+
+def in_text(name: str) -> str:
+    """Return a phenomenon's name within a sentence: "island effects", but "NPI licensing"."""
+    text = title(name)
+    return text if text[:2].isupper() and text[:2].isalpha() else text[:1].lower() + text[1:]
+
+
+def joined(words: Sequence[str]) -> str:
+    """Join words: a, b and c."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
+def plural(number: int, noun: str) -> str:
+    """Format a number and a noun: 1 run, 2 runs."""
+    plurals = {"phenomenon": "phenomena"}
+    return f"{number:,} {noun if number == 1 else plurals.get(noun, noun + 's')}"
+
+
+def with_minus_signs(text: str) -> str:
+    """Return a text with minus signs in place of the hyphens before numbers."""
+    return re.sub(r"(?<![\w-])-(?=[.\d])", "\N{MINUS SIGN}", text)
+
+
+def as_it_is(value: object) -> str:
+    """Return the text of a cell unchanged, and an empty text for a missing value."""
+    return "" if pd.isna(value) else str(value)
+
+
+def accuracy_text(value: float, digits: int = 3) -> str:
+    """Format a proportion as papers do: .713; 1.000 keeps its 1."""
+    return DASH if pd.isna(value) else f"{value:.{min(digits, 3)}f}".removeprefix("0").replace("-0.", "-.")
+
+
+def signed_text(value: float, digits: int = 3) -> str:
+    """Format a difference of proportions: +.042."""
+    return DASH if pd.isna(value) else f"{value:+.{digits}f}".replace("0.", ".", 1)
+
+
+def slope_text(value: float, digits: int = MOST_DIGITS) -> str:
+    """Format accuracy per doubling of the training text: +.0426."""
+    return signed_text(value, digits)
+
+
+def p_text(value: float) -> str:
+    """Format a p value: .034; values below .001 as "<.001"."""
+    return DASH if pd.isna(value) else "<.001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
+
+
+def p_in_text(value: float) -> str:
+    """Format a p value in a sentence: "p = .034", "p < .001"."""
+    return f"p {'< .001' if value < 0.001 else '= ' + p_text(value)}"
+
+
+def per_cent_text(share: float, digits: int = 1) -> str:
+    """Format a share: 12.3%."""
+    return DASH if pd.isna(share) else f"{share:.{digits}%}"
+
+
+def decimal_text(value: float) -> str:
+    """Format a number with one decimal place: 12.3."""
+    return DASH if pd.isna(value) else f"{value:,.1f}"
+
+
+def short_text(value: float) -> str:
+    """Format a number with four digits: 0.01234, 1,234, 12,340."""
+    if pd.isna(value):
+        return DASH
+    if math.isinf(value):
+        return "\N{INFINITY}"
+    digits = f"{value:.4g}"
+    return f"{float(digits):,.0f}" if abs(value) >= 1000 else digits
+
+
+def count(value: float) -> str:
+    """Format a count, or a mean of counts: 1,234, 12.5; an empty text for a missing one."""
+    return "" if pd.isna(value) else f"{value:,.1f}".removesuffix(".0")
+
+
+def points(value: float, low: float = math.nan, high: float = math.nan) -> str:
+    """Format a difference of proportions as percentage points, with the digits that its interval supports: 7.4."""
+    digits = 1 if math.isnan(low) else max(0, supported_digits(low, high) - 2)
+    return f"{100 * value:.{digits}f}"
+
+
+def points_between(low: float, high: float) -> str:
+    """Format an interval of percentage points: "6.0 to 8.8"."""
+    return f"{points(low, low, high)} to {points(high, low, high)}"
+
+
+def interval_text(low: float, high: float, digits: int = MOST_DIGITS) -> str:
+    """Format an interval of slopes or differences: [+.0201, +.0234]."""
+    if pd.isna(low) or pd.isna(high):
+        return DASH
+    return f"[{slope_text(low, digits)}, {slope_text(high, digits)}]"
+
+
+def supported_digits(low: float, high: float) -> int:
+    """Return the decimal places, 2 to MOST_DIGITS, that an interval supports: [+.0082, +.0187] is [+.008, +.019].
+
+    This is the first digit of its half width, and the second if the two are below 35.5 (as the Particle Data Group
+    rounds errors: Review of Particle Physics, introduction, section 5.3). There are more if a limit would be rounded
+    to 0, and 3 if the limits aren't known.
+    """
+    half = (high - low) / 2
+    if not half > 0 or math.isinf(half):
+        return 3
+    first = math.floor(math.log10(half))
+    digits = -first + (half / 10.0**first < 3.55)
+    while digits < MOST_DIGITS and any(limit != 0 and round(limit, digits) == 0 for limit in (low, high)):
+        digits += 1
+    return min(max(2, digits), MOST_DIGITS)
+
+
+def row_digits(low: pd.Series, high: pd.Series) -> list[int]:
+    """Return the decimal places that each row's interval supports."""
+    limits = zip(low.astype(float), high.astype(float), strict=True)
+    return [supported_digits(*of_row) for of_row in limits]

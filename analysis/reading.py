@@ -1,0 +1,15 @@
+"""`python -m analysis.reading`: how much the surprisal of a study's runs says about how long people read each word."""
+
+from analysis.config import AnalysisConfig
+from pairscale.command.main import main
+
+
+def run(config: AnalysisConfig) -> None:
+    """Analyse reading times; raises as `analysis.reading_run.run` does."""
+    from analysis.reading_run import run  # here, so that --help starts at once
+
+    run(config)
+
+
+if __name__ == "__main__":
+    main("reading", run)

@@ -1,0 +1,114 @@
+"""The section of a study with ablations: what removing a construction from the training text changes."""
+
+from functools import partial
+
+import pandas as pd
+
+from analysis.ablations import ALL_SIZES, OVER_DOSES, ablation_effects, main_effects
+from analysis.benchmark import BenchmarkResults
+from analysis.exhibit import Exhibit
+from analysis.figures import dot_chart
+from analysis.findings import Finding, texts
+from analysis.formats import p_in_text, points, points_between, signed_text, title
+from analysis.sections import section
+from analysis.style import looks_of
+
+ALPHA = 0.05
+
+
+@section(order=8)
+def ablations(results: BenchmarkResults) -> list[Exhibit]:
+    """Differences between runs whose text lacks a construction and their matched controls."""
+    effects = effects_of(results)
+    if effects.empty:
+        return []
+    rows = effects[(effects["over"] == ALL_SIZES) & (effects["level"] != "paradigm") & (effects["kind"] != OVER_DOSES)]
+    names = rows["construction"] + ": " + rows["kind"]
+    shown = {
+        "kind": "comparison",
+        "construction": "construction",
+        "name": "phenomenon",
+        "accuracy": "accuracy",
+        "other_accuracy": "of the other",
+        "difference": "difference",
+        "low": "low",
+        "high": "high",
+        "p_holm": "p (Holm)",
+        "equivalent": "equivalent",
+        "runs": "runs",
+        "note": "note",
+    }
+    table = _without_empty(rows[list(shown)].rename(columns=shown))
+    drawn = rows.assign(name=rows["name"].map(title), comparison=names)
+    chart = partial(
+        dot_chart,
+        drawn,
+        "difference",
+        "Difference in accuracy",
+        looks_of(list(names.unique())),
+        by="comparison",
+        signed=True,
+    )
+    about = (
+        "What removing a construction changes, over all sizes: each run minus the run of the same size and seed "
+        "whose text lacks as many other sentences (its matched control), or with the full text."
+    )
+    of_sizes = effects[(effects["over"] != ALL_SIZES) & effects["level"].isin(["overall", "scope"])]
+    sizes = _without_empty(of_sizes[["over", *shown]].rename(columns=shown))
+    return [
+        Exhibit(
+            "ablations",
+            "Ablations",
+            about,
+            table,
+            cells={"difference": signed_text},
+            charts={"differences": chart},
+            takeaways=texts(ablation_findings(effects, results.options.confidence)),
+        ),
+        Exhibit(
+            "ablations-by-size",
+            "Ablations by size",
+            "The same at each size, per doubling of the text, and over doses.",
+            sizes,
+            cells={"difference": signed_text},
+        ),
+    ]
+
+
+def effects_of(results: BenchmarkResults) -> pd.DataFrame:
+    """Return the table of `analysis.ablation_effects`; no rows if no run has an intervention."""
+    if "construction" not in results.runs or (results.runs["construction"].fillna("") == "").all():
+        return pd.DataFrame(columns=["over"])
+    return ablation_effects(
+        results.accuracies, results.runs, margin=results.options.margin, confidence=results.options.confidence
+    )
+
+
+def ablation_findings(effects: pd.DataFrame, confidence: float) -> list[Finding]:
+    """Return one finding per ablation: the overall change, its interval, and what it shows."""
+    findings = []
+    for row in main_effects(effects).query("level == 'overall'").itertuples():
+        subject = f"{row.curve} − {row.other}" if row.construction == "" else f"Without {row.construction}"
+        change = f"accuracy changes by {_signed(row)} points compared with {row.other}"
+        if pd.isna(row.low):
+            findings.append(Finding(subject, f"{change}, without a confidence interval. {row.note}"))
+            continue
+        limits = f"({confidence:.0%} confidence interval {points_between(row.low, row.high)})"
+        if row.p_holm < ALPHA:
+            text = f"{change} {limits}; {p_in_text(row.p_holm)} after Holm's correction."
+        elif row.equivalent is not pd.NA and row.equivalent:
+            text = f"{change} {limits}, which lies within the margin, so nothing that matters changes."
+        else:
+            text = f"{change} {limits}. These runs can't tell whether it changes anything."
+        findings.append(Finding(subject, text))
+    return findings
+
+
+def _signed(row: object) -> str:
+    text = points(row.difference, row.low, row.high) if pd.notna(row.low) else points(row.difference)
+    return text if text.startswith("-") else f"+{text}"
+
+
+def _without_empty(table: pd.DataFrame) -> pd.DataFrame:
+    empty = [name for name in table if table[name].isna().all() or (table[name].astype(str) == "").all()]
+    return table.drop(columns=empty)

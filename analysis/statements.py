@@ -1,0 +1,339 @@
+"""What papers state about their results, computed again from their published accuracies, and the papers' tables.
+
+`published/statements.csv` has one row per statement: the paper, what it states, and the formula that computes the same
+number from published results. A formula is a Python expression over the names of `_namespace`, such as
+
+    blimp.overall['GPT-2'] - blimp.overall['people']
+
+The tables take accuracies with the columns level (paradigm, phenomenon, overall), name, model and accuracy: those of
+`eval.published.read_published`, or those of a study's models beside them.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from hydra.core.hydra_config import HydraConfig
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from scipy.stats import pearsonr
+
+from analysis.config import AnalysisConfig
+from analysis.published import published_file
+from eval.published import OVERALL, read_published
+from pairscale.console import print_text
+from pairscale.errors import ConfigError
+from pairscale.files import write_text
+from pairscale.tables import write_csv
+
+PEOPLE = "people"  # the human baseline among published accuracies
+PAPERS = {"blimp": "BLiMP", "climp": "CLiMP", "methods": "Judgement methods", "syntaxgym": "SyntaxGym"}
+NEURAL = ["LSTM", "TXL", "GPT-2"]  # of Warstadt et al. 2020; their fourth model is the 5-gram
+Conditions = Mapping[str, Sequence[str]]  # condition -> the paradigms whose mean it is; the first is the plain one
+
+_DETERMINER = "determiner_noun_agreement"
+_PLURAL = "plural_subject_verb_agreement"
+_REGULAR = (f"{_DETERMINER}_1", f"{_DETERMINER}_2")
+_IRREGULAR = (f"{_DETERMINER}_irregular_1", f"{_DETERMINER}_irregular_2")
+_REGULAR_ADJECTIVE = (f"{_DETERMINER}_with_adjective_1", f"{_DETERMINER}_with_adj_2")
+_IRREGULAR_ADJECTIVE = (f"{_DETERMINER}_with_adj_irregular_1", f"{_DETERMINER}_with_adj_irregular_2")
+# The panels of figures 3 and 4 of Warstadt et al. 2020. For figure 3 the paper doesn't name its paradigms. We chose
+# those from which the losses in its section 6.1 follow: among the 15 choices without an attractor, this one alone
+# gives the LSTM a loss of 20 points and Transformer-XL one of 5.
+ADJECTIVE: dict[str, Conditions] = {
+    "Determiner-noun agreement": {
+        "no adjective": (*_REGULAR, *_IRREGULAR),
+        "adjective between": (*_REGULAR_ADJECTIVE, *_IRREGULAR_ADJECTIVE),
+    }
+}
+ATTRACTOR: dict[str, Conditions] = {
+    "Subject-verb agreement": {
+        "no attractor": (f"regular_{_PLURAL}_1",),
+        "relational noun": ("distractor_agreement_relational_noun",),
+        "relative clause": ("distractor_agreement_relative_clause",),
+    }
+}
+REGULARITY: dict[str, Conditions] = {
+    "Determiner-noun agreement": {
+        "regular": (*_REGULAR, *_REGULAR_ADJECTIVE),
+        "irregular": (*_IRREGULAR, *_IRREGULAR_ADJECTIVE),
+    },
+    "Subject-verb agreement": {
+        "regular": (f"regular_{_PLURAL}_1", f"regular_{_PLURAL}_2"),
+        "irregular": (f"irregular_{_PLURAL}_1", f"irregular_{_PLURAL}_2"),
+    },
+}
+# Paradigms of each phenomenon of CLiMP (Xiang et al. 2021, table 1, where coverb and classifier are swapped).
+CLIMP_PARADIGMS = {
+    "anaphor_agreement": 1, "ba": 1, "binding": 1, "classifier": 3, "coverb": 2, "filler_gap_dependency": 1,
+    "head_final": 1, "passive": 1, "verb_complement": 5,
+}  # fmt: skip
+_TRAINED_ON = {"LSTM": 83e6, "TXL": 103e6}  # words; Warstadt et al. 2020, section 4
+_SLOPES = {"LSTM": "LSTM", "TXL": "Transformer-XL"}  # names in slopes.csv
+_ARCHITECTURES = ("LSTM", "ON-LSTM", "RNNG", "GPT-2", "n-gram")  # that Hu et al. 2020 compare
+
+
+def check_statements(blimp: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Compute every statement again and compare it with what the paper states.
+
+    Args:
+        blimp: BLiMP's accuracies, if not the published ones.
+
+    Returns:
+        One row per statement: paper, place, statement, relation ("is", "below" or "above"), stated, tolerance,
+        computed, agrees, by_choice, note and formula. A statement with "is" agrees if `computed` lies within
+        `tolerance` of `stated`: half of the last digit that the paper gives. `by_choice` is True for one that agrees by
+        our choice of paradigms that the paper doesn't name.
+    """
+    rows = published_file("statements")
+    rows["note"], rows["by_choice"] = rows["note"].fillna(""), rows["by_choice"].eq(1)
+    names = _namespace(read_published("blimp") if blimp is None else blimp)
+    rows["computed"] = [float(eval(formula, names)) for formula in rows["formula"]]  # they are ours, not a user's
+    difference = rows["computed"] - rows["stated"]
+    is_near = difference.abs() <= rows["tolerance"] + 1e-9
+    rows["agrees"] = np.select(
+        [rows["relation"] == "is", rows["relation"] == "below"], [is_near, difference < 0], difference > 0
+    ).astype(bool)
+    columns = ["paper", "place", "statement", "relation", "stated", "tolerance", "computed", "agrees"]
+    return rows[[*columns, "by_choice", "note", "formula"]]
+
+
+def _namespace(blimp: pd.DataFrame) -> dict[str, Any]:
+    """Return what the formulas of statements.csv may use."""
+    known = published_file("blimp_paradigms")
+    methods = published_file("acceptability_methods")
+    accuracy, best, share_of_a = (
+        methods[methods["measure"] == measure].pivot(index="method", columns=["benchmark", "model"], values="value")
+        for measure in ("accuracy", "best", "share of A")
+    )
+    ranks = accuracy[~accuracy.index.str.startswith("vote_")].rank(ascending=False)
+    runs = published_file("sg_scores")
+    runs = runs[runs["architecture"].isin(_ARCHITECTURES)]
+    return {
+        "__builtins__": {"abs": abs},
+        "blimp": _Published(blimp),
+        "climp": _Published(read_published("climp")),
+        "methods": SimpleNamespace(accuracy=accuracy, best=best, share_of_a=share_of_a, ranks=ranks),
+        "syntaxgym": runs.groupby(["architecture", "corpus"])["SG score"].mean().unstack(),
+        "ADJECTIVE": ADJECTIVE, "ATTRACTOR": ATTRACTOR, "REGULARITY": REGULARITY, "NEURAL": NEURAL,
+        "WORD_SHUFFLING": list(known.loc[known["word_shuffling"] == 1, "paradigm"]),
+    }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Published:
+    """Published accuracies as the formulas of statements use them."""
+
+    accuracies: pd.DataFrame
+
+    @cached_property
+    def overall(self) -> pd.Series:
+        return wide(self.accuracies, OVERALL).loc[OVERALL]
+
+    @cached_property
+    def phenomena(self) -> pd.DataFrame:
+        return wide(self.accuracies, "phenomenon")
+
+    @cached_property
+    def paradigms(self) -> pd.DataFrame:
+        return wide(self.accuracies, "paradigm")
+
+    @property
+    def models(self) -> list[str]:
+        """The models, without people."""
+        return [model for model in self.overall.index if model != PEOPLE]
+
+    @cached_property
+    def r(self) -> pd.DataFrame:
+        """The correlations of models over paradigms."""
+        return self.paradigms.corr()
+
+    @cached_property
+    def means(self) -> pd.Series:
+        """CLiMP's overall accuracies: means over its paradigms, of which only the means of phenomena are published."""
+        weights = pd.Series(CLIMP_PARADIGMS)
+        return self.phenomena.mul(weights, axis=0).sum() / weights.sum()
+
+    def gap(self, name: str, model: str) -> float:
+        """Return how far a model lies above people (below: negative)."""
+        row = self.overall if name == OVERALL else self.phenomena.loc[name]
+        return float(row[model] - row[PEOPLE])
+
+    def loss(self, panels: Mapping[str, Conditions]) -> pd.Series:
+        """Return the loss of each model (`losses`) over all panels at once, in which each paradigm counts the same."""
+        pooled: dict[str, list[str]] = {}
+        for conditions in panels.values():
+            for condition, paradigms in conditions.items():
+                pooled.setdefault(condition, []).extend(paradigms)
+        return losses(by_condition(self.accuracies, {"": pooled})).set_index("model")["loss"]
+
+    def words_to_people(self, model: str, phenomenon: str) -> float:
+        """Return the words at which the published slope, from the fully trained model on, reaches people."""
+        slopes = published_file("slopes").set_index(["model", "phenomenon"])["slope"]
+        doublings = -self.gap(phenomenon, model) / slopes[_SLOPES[model], phenomenon]
+        return float(_TRAINED_ON[model] * 2**doublings)
+
+    def sizes(self, kind: str) -> pd.DataFrame:
+        """Return CLiMP's overall accuracies of one architecture: a row per amount of text, columns char and word."""
+        names = self.overall.index.to_series().str.extract(rf"^{kind}-(?P<size>[\d.]+M)-(?P<unit>\w+)$").dropna()
+        return names.assign(accuracy=self.overall).pivot(index="size", columns="unit", values="accuracy")
+
+    def cells_that_agree(self, place: str) -> int:
+        """Return how many printed cells of a table are the rounded accuracies, or means of them."""
+        printed = published_file("printed")
+        printed = printed[printed["place"] == place].drop(columns="benchmark")
+        rows = printed.merge(self.accuracies, on=["level", "name", "model"], how="left", validate="one_to_one")
+        tolerance = 0.005 if place == "table 4" else 0.0005  # whole per cent there, else tenths
+        return int(((rows["accuracy"] - rows["percent"] / 100).abs() <= tolerance + 1e-9).sum())
+
+
+def wide(accuracies: pd.DataFrame, level: str) -> pd.DataFrame:
+    """Return accuracies of one level: a row per name and a column per model, NaN where a model lacks a name."""
+    rows = accuracies[accuracies["level"] == level]
+    table = rows.pivot(index="name", columns="model", values="accuracy")
+    return table.reindex(index=list(dict.fromkeys(rows["name"])), columns=list(dict.fromkeys(rows["model"])))
+
+
+def phenomenon_table(accuracies: pd.DataFrame) -> pd.DataFrame:
+    """Return BLiMP's table 3: the overall accuracy and those of phenomena, by name, with a column per model."""
+    table = pd.concat([wide(accuracies, OVERALL), wide(accuracies, "phenomenon").sort_index()])
+    return table.rename_axis("phenomenon", axis=0).rename_axis(None, axis=1).reset_index()
+
+
+def paradigm_table(accuracies: pd.DataFrame) -> pd.DataFrame:
+    """Return BLiMP's table 4: field, phenomenon and paradigm, a column per model, and the prefix methods that apply."""
+    table = wide(accuracies, "paradigm").rename_axis("paradigm", axis=0).rename_axis(None, axis=1).reset_index()
+    about = published_file("blimp_paradigms").drop(columns="word_shuffling")
+    order = ["field", "phenomenon", "paradigm", *table.columns[1:], "one_prefix", "two_prefix"]
+    joined = about.merge(table, on="paradigm", how="right", validate="one_to_one")
+    return joined[order].sort_values(["phenomenon", "paradigm"], ignore_index=True)
+
+
+def correlations(accuracies: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
+    """Return BLiMP's figure 1: Pearson's r of every two models' accuracies over the paradigms that both have.
+
+    Returns:
+        One row per two models: model, other, r, low, high (by Fisher's transformation) and paradigms. r is NaN with
+        fewer than three paradigms or if one of the models doesn't vary; the limits are NaN with fewer than four.
+    """
+    table = wide(accuracies, "paradigm")
+    rows = []
+    for model, other in combinations(table, 2):
+        x, y = (table[[model, other]].dropna()[name].to_numpy(float) for name in (model, other))
+        r = low = high = np.nan
+        if len(x) > 2 and x.std() > 0 and y.std() > 0:
+            result = pearsonr(x, y)
+            r = result.statistic
+            low, high = result.confidence_interval(confidence) if len(x) > 3 else (np.nan, np.nan)
+        rows.append((model, other, r, low, high, len(x)))
+    return pd.DataFrame(rows, columns=["model", "other", "r", "low", "high", "paradigms"])
+
+
+def by_condition(accuracies: pd.DataFrame, panels: Mapping[str, Conditions]) -> pd.DataFrame:
+    """Return BLiMP's figures 3 and 4: the mean accuracy over the paradigms of each condition.
+
+    Args:
+        panels: ADJECTIVE, ATTRACTOR or REGULARITY, or your own.
+
+    Returns:
+        panel, model, condition, accuracy and paradigms. A model that lacks a paradigm of a panel has no row there.
+    """
+    table = wide(accuracies, "paradigm")
+    rows = []
+    for panel, conditions in panels.items():
+        of_panel = table.reindex([paradigm for paradigms in conditions.values() for paradigm in paradigms])
+        for model in table.columns[of_panel.notna().all()]:
+            for condition, paradigms in conditions.items():
+                rows.append((panel, model, condition, table.loc[list(paradigms), model].mean(), len(paradigms)))
+    columns = ["panel", "model", "condition", "accuracy", "paradigms"]
+    return pd.DataFrame(rows, columns=columns).astype({"accuracy": float})
+
+
+def losses(conditions: pd.DataFrame) -> pd.DataFrame:
+    """Return, per panel and model of `by_condition`, how far the mean of the other conditions is below the first."""
+    by_model = conditions.groupby(["panel", "model"], sort=False)["accuracy"]
+    rows = [(*key, values.iloc[0] - values.iloc[1:].mean()) for key, values in by_model]
+    return pd.DataFrame(rows, columns=["panel", "model", "loss"])
+
+
+def paper_tables() -> dict[str, pd.DataFrame]:
+    """Return the tables, and the numbers of the figures, of Warstadt et al. 2020 and table 2 of Xiang et al. 2021."""
+    blimp, climp = read_published("blimp"), read_published("climp")
+    figures = {"figure-3-adjective": ADJECTIVE, "figure-3-attractor": ATTRACTOR, "figure-4": REGULARITY}
+    return {
+        "blimp-table-3": phenomenon_table(blimp),
+        "blimp-table-4": paradigm_table(blimp),
+        "blimp-figure-1": correlations(blimp),
+        **{f"blimp-{name}": by_condition(blimp, panels) for name, panels in figures.items()},
+        "climp-table-2": phenomenon_table(climp),
+    }
+
+
+def agreement(checks: pd.DataFrame) -> str:
+    """Say how many statements agree: "58 of 68 statements agree, 5 of them by a choice ..."."""
+    chosen = int((checks["agrees"] & checks["by_choice"]).sum())
+    by_choice = f", {chosen} of them by our choice of paradigms that the paper doesn't name" if chosen else ""
+    return f"{int(checks['agrees'].sum())} of {len(checks)} statements agree with the published accuracies{by_choice}"
+
+
+def write_statements(config: AnalysisConfig) -> None:
+    """Print and write the papers' statements and tables (`python -m analysis published=true`).
+
+    Raises ConfigError for a key that this doesn't use.
+    """
+    others = [
+        override for override in HydraConfig.get().overrides.task
+        if override.partition("=")[0] not in ("published", "paths.reports")
+    ]  # fmt: skip
+    if others:
+        raise ConfigError(f"published=true uses no other key than paths.reports. Leave out {', '.join(others)}.")
+    checks, folder = check_statements(), Path(config.paths.reports) / "published"
+    write_csv(folder / "statements.csv", checks)
+    write_text(folder / "statements.html", statements_page(checks))
+    for name, table in paper_tables().items():
+        write_csv(folder / "tables" / f"{name}.csv", table)
+    console = Console()
+    shown = Table("statement", "where", "paper", "computed", box=None, pad_edge=False)
+    for row in _texts(checks[~checks["agrees"]]).itertuples(index=False):
+        shown.add_row(*map(Text, (row.statement, row.where, row.stated, row.computed)))
+    console.print(Text("These statements don't agree:"), shown)
+    for paper, of_paper in checks.groupby("paper", sort=False):
+        print_text(console, f"{PAPERS[str(paper)]}: {agreement(of_paper)}.")
+    print_text(console, f"In all, {agreement(checks)}.")
+    print_text(console, f"statements: {folder / 'statements.html'}")
+
+
+def statements_page(checks: pd.DataFrame) -> str:
+    """Return an HTML page of all statements; those that don't agree are marked."""
+    texts = _texts(checks).assign(agrees=checks["agrees"].map({True: "yes", False: "no"}), note=checks["note"])
+    styler = texts.style.hide(axis="index").format(escape="html")
+    marked = pd.DataFrame("", index=texts.index, columns=texts.columns)
+    marked.loc[~checks["agrees"]] = "differs"
+    table = styler.set_td_classes(marked).to_html(exclude_styles=True)
+    style = "body {font: 15px sans-serif} th, td {text-align: left; padding: 3px 12px} .differs {background: #fde8d0}"
+    head = f'<meta charset="utf-8"><title>Statements of papers</title><style>{style}</style>'
+    text = f"<h1>Statements of papers</h1><p>{html.escape(agreement(checks))}.</p>"
+    return f'<!DOCTYPE html><html lang="en">{head}{text}{table}</html>\n'
+
+
+def _texts(checks: pd.DataFrame) -> pd.DataFrame:
+    """Return the statements with both numbers as text: the paper's with its own digits, ours with one more."""
+    rows = []
+    for row in checks.itertuples(index=False):
+        stated = f"{row.stated:g}"
+        digits = max(2, len(stated.partition(".")[2])) + 1
+        whole = float(row.computed).is_integer() and row.stated == int(row.stated)
+        computed = f"{row.computed:.2g}" if abs(row.computed) >= 1e6 else f"{row.computed:.{0 if whole else digits}f}"
+        stated = stated if row.relation == "is" else f"{row.relation} {stated}"
+        rows.append((row.statement, f"{PAPERS[row.paper]}, {row.place}", stated, computed))
+    return pd.DataFrame(rows, columns=["statement", "where", "stated", "computed"], index=checks.index)

@@ -1,0 +1,115 @@
+"""Ages of acquisition, and the amounts of text from sigmoids, against values by hand and other libraries."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import spearmanr
+
+from analysis.ages import ages_of_acquisition, half_age, halfway, read_ages
+from eval.surprisal.files import read_surprisals, write_surprisals
+from pairscale.errors import ConfigError, InputError, RunError
+from tests.support.child_files import STUDY, write_study
+
+
+def written(folder, table, name="ages.csv"):
+    path = folder / name
+    if name.endswith(".parquet"):
+        table.to_parquet(path)
+    else:
+        table.to_csv(path, index=False, sep="\t" if name.endswith(".tsv") else ",")
+    return path
+
+
+def test_forms_of_lists_give_months(tmp_path):
+    kuperman = pd.DataFrame({"Word": ["dog", "Idea", "rare"], "Rating.Mean": ["2.5", "6", "NA"]})
+    assert read_ages(written(tmp_path, kuperman)).to_dict() == {"dog": 30.0, "idea": 72.0}
+    words = ["dog", "fish (animal)", "fish (food)", "all gone"]
+    months = pd.DataFrame({"word": words, "age": [14.0, 18.0, 20.0, 19.0]})
+    assert read_ages(written(tmp_path, months, "ages.parquet")).to_dict() == {"dog": 14.0, "fish": 19.0}
+
+
+def test_proportions_by_age_give_the_age_of_one_half(tmp_path):
+    ages = np.arange(16, 31)
+    shares = 1 / (1 + np.exp(-0.5 * (ages - 22.0)))
+    wide = pd.DataFrame([["dog", *shares], ["never", *(0.1 * shares)]], columns=["item_definition", *map(str, ages)])
+    long = wide.melt("item_definition", var_name="age", value_name="proportion")
+    for table, name in ((wide, "wide.csv"), (long, "long.tsv")):
+        found = read_ages(written(tmp_path, table, name))
+        assert found["dog"] == pytest.approx(22, abs=0.05)
+        assert "never" not in found  # not by the last age
+    slope, constant = np.polyfit(ages, np.log(shares / (1 - shares)), 1)
+    assert half_age(ages, shares) == pytest.approx(-constant / slope, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"token": ["dog"], "age": [20]}, "no column of words (word, Word, item_definition, definition); there are"),
+        ({"word": ["dog"], "months": [20]}, "no column of ages (Rating.Mean, AoA_Kup, age_years, age_months, aoa, age"),
+        ({"word": ["dog", "cat"], "age": ["20", "two"]}, "line 3: age is 'two', must be a number"),
+        ({"word": ["dog"], "age": [-1]}, "line 2: age is -1, must be above 0, or empty"),
+        ({"word": ["dog"], "age": [20], "proportion": [50]}, "proportion is 50, must be a share from 0 to 1"),
+        ({"word": ["dog"], "age": [""]}, "contains no word with an age"),
+    ],
+)
+def test_wrong_lists_are_refused_in_one_line(tmp_path, table, message):
+    path = written(tmp_path, pd.DataFrame(table))
+    with pytest.raises(InputError) as error:
+        read_ages(path)
+    assert message in str(error.value)
+    assert str(path) in str(error.value)
+
+
+def test_a_word_is_learned_halfway_from_chance_to_its_last_surprisal():
+    x, grid = np.arange(17.0, 22.0), np.linspace(10, 25, 20_001)
+    middle, steepness, fall = np.asarray([18.0, 19.5, 19.0]), np.asarray([2.0, 1.5, 3.0]), np.asarray([6.0, 5.0, 4.0])
+    curves = 10 - fall / (1 + np.exp(-steepness * (x[:, None] - middle)))
+    by_hand = [
+        np.interp((10 - curves[-1, u]) / 2, fall[u] / (1 + np.exp(-steepness[u] * (grid - middle[u]))), grid)
+        for u in range(3)
+    ]
+    assert halfway(x, curves, np.full(3, 10.0)) == pytest.approx(by_hand, abs=0.15)  # the grid's step
+    assert np.isnan(halfway(x, np.full((5, 1), 10.5), np.array([10.0]))).all()  # never below chance
+
+
+def test_a_study_learns_words_in_the_order_of_children_that_was_simulated(tmp_path):
+    ages = write_study(tmp_path)
+    ages = ages[ages.index % 2 == 0]
+    folders = {"folder": tmp_path / "runs", "reports": tmp_path / "reports"}
+    table = ages_of_acquisition("simulated", written(tmp_path, ages), **folders)
+    assert table["word"].tolist() == sorted(ages["word"])
+    assert set(table["occurrences"]) == {6}
+    assert table["sample_words"].between(125_000, 2_000_000).all()
+    assert spearmanr(table["sample_words"], table["age"]).statistic > 0.8
+    assert (table["smallest_surprisal"] > table["largest_surprisal"]).all()
+    runs = sorted((tmp_path / "reports/simulated/surprisal/childes").glob("*-125k-*.parquet"))
+    word = table["word"][0]
+    means = [pd.read_parquet(run).query(f"word == '{word.title()},'")["surprisal"].mean() for run in runs]
+    assert len(runs) == len(STUDY.seeds)
+    assert table["smallest_surprisal"][0] == pytest.approx(np.mean(means))
+    with pytest.raises(ConfigError, match="no surprisals of a text other"):
+        ages_of_acquisition("simulated", tmp_path / "ages.csv", "other", **folders)
+    (tmp_path / "reports/simulated/surprisal/second").mkdir()
+    (tmp_path / "reports/simulated/surprisal/second/a.parquet").write_bytes(b"")
+    with pytest.raises(ConfigError, match="Several texts have surprisals: childes, second"):
+        ages_of_acquisition("simulated", tmp_path / "ages.csv", **folders)
+    with pytest.raises(RunError, match="no run on a curve has surprisals"):
+        ages_of_acquisition("simulated", tmp_path / "ages.csv", "second", **folders)
+    with pytest.raises(InputError, match="no such file"):
+        ages_of_acquisition("simulated", tmp_path / "none.csv", **folders)
+
+
+def test_words_beyond_the_sizes_have_the_amounts_of_the_ends(tmp_path):
+    write_study(tmp_path, noise=0)
+    table = pd.DataFrame({"word": ["bal", "bam"], "age": [20, 21]})
+    folder = tmp_path / "reports/simulated/surprisal/childes"
+    for file in folder.glob("*.parquet"):  # bal is known from the start, bam is never below chance
+        rows, made = read_surprisals(file)
+        rows.loc[rows["word"] == "Bal,", "surprisal"] = 0.5
+        rows.loc[rows["word"] == "Bam,", "surprisal"] = 10.5
+        write_surprisals(file, rows, made)
+    found = ages_of_acquisition(
+        "simulated", written(tmp_path, table), folder=tmp_path / "runs", reports=tmp_path / "reports"
+    )
+    assert found["censored"].tolist() == ["before", "after"]
+    assert found["sample_words"].tolist() == pytest.approx([125_000, 2_000_000])

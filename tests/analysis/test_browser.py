@@ -1,0 +1,86 @@
+"""The report in a real browser: desktop, phone, dark and print, legends, sorting, and what axe finds."""
+
+import pytest
+
+from tests.support.browser import OpenPage, violations
+from tests.support.commands import run_command
+from tests.support.simulated_study import SimulatedStudy
+
+pytestmark = pytest.mark.slow
+FADED = 0.15  # opacity below which a line counts as faded
+OPACITIES = """(chart) => [...document.querySelectorAll(`[data-chart="${chart}"] .mark-line path`)]
+    .map((line) => Number(line.getAttribute("opacity") ?? 1))"""
+
+
+@pytest.fixture(scope="module")
+def report_path(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    SimulatedStudy(pairs=20, unk_share=0.3).write(folder / "runs")
+    words = ["study=simulated", "analysis.sections=all", f"paths.runs={folder}/runs", f"paths.reports={folder}/reports"]
+    assert run_command("analysis", *words).returncode == 0
+    return folder / "reports" / "simulated" / "report.html"
+
+
+@pytest.mark.parametrize(
+    ("width", "scheme", "touch"), [(1280, "light", False), (1280, "dark", False), (390, "light", True)]
+)
+def test_a_page_has_no_errors_no_overflow_and_nothing_that_axe_objects_to(browser, report_path, width, scheme, touch):
+    page = OpenPage(browser, report_path, width, scheme, touch)
+    assert page.console == []
+    assert page.overflow == 0
+    assert page.charts == page.page.locator("[data-chart]").count() >= 6
+    assert violations(page.page) == {}
+    page.page.context.close()
+
+
+def test_a_legend_fades_the_other_curves_and_brings_them_back(browser, report_path):
+    page = OpenPage(browser, report_path).page
+    chart = "blimp-phenomena-island_effects"
+    button = page.locator("#blimp-phenomena .legend button").first
+    before = page.evaluate(OPACITIES, chart)
+    assert min(before) > FADED
+    button.click()
+    assert button.get_attribute("aria-pressed") == "true"
+    page.wait_for_function(f"(chart) => ({OPACITIES})(chart).some((opacity) => opacity < {FADED})", arg=chart)
+    button.focus()
+    page.keyboard.press("Space")
+    page.wait_for_function(f"(chart) => ({OPACITIES})(chart).every((opacity) => opacity > {FADED})", arg=chart)
+    page.context.close()
+
+
+def test_tables_are_sorted_by_mouse_and_keyboard_and_unfolded(browser, report_path):
+    page = OpenPage(browser, report_path).page
+    table = page.locator("#blimp-paradigms table")
+    place = table.locator("thead th").all_inner_texts().index("slope") + 1
+    values = lambda: [  # noqa: E731
+        float(text.replace("\N{MINUS SIGN}", "-"))
+        for text in table.locator(f"tbody tr > :nth-child({place})").all_text_contents()
+    ]
+    header = table.locator("thead th").nth(place - 1)
+    header.locator("button").click()
+    assert header.get_attribute("aria-sort") == "descending"
+    assert values() == pytest.approx(sorted(values(), reverse=True), abs=0.006)  # each has the digits of its interval
+    header.locator("button").press("Enter")
+    assert values() == pytest.approx(sorted(values()), abs=0.006)
+    assert table.locator("tbody tr:visible").count() == 6
+    page.locator("#blimp-paradigms button.more").press("Enter")
+    assert table.locator("tbody tr:visible").count() == len(values()) == 12
+    page.context.close()
+
+
+def test_links_lead_to_files_beside_the_page(browser, report_path):
+    page = OpenPage(browser, report_path).page
+    links = page.locator(".files a").evaluate_all(
+        "(links) => links.map((link) => decodeURIComponent(link.getAttribute('href')))"
+    )
+    assert len(links) > 20
+    assert all((report_path.parent / link).is_file() for link in links)
+    page.context.close()
+
+
+def test_print_shows_every_row_and_no_buttons(browser, report_path):
+    page = OpenPage(browser, report_path, scheme="dark").page
+    page.emulate_media(media="print")
+    assert page.locator("#blimp-paradigms tbody tr:visible").count() == 12
+    assert page.locator(".tools button:visible, #contents:visible").count() == 0
+    page.context.close()

@@ -1,0 +1,175 @@
+"""Diagnostics: shares counted from simulated answers, the paper's numbers next to them, and what is refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from statsmodels.stats.proportion import proportion_confint
+
+from analysis import cloze, items
+from analysis.exhibit import Exhibit
+from analysis.published import published_file
+from analysis.study import runs
+from eval.published import read_published
+from pairscale.errors import RunError
+from tests.support.diagnostics import config, write_files
+from tests.support.simulated_answers import answer
+from tests.support.simulated_study import SimulatedStudy, as_hub_model
+
+NAMES = ["cprag", "role", "neg"]
+
+
+def config_of(name, folder, **values):
+    return config(name, folder, **(values if name == "cprag" else {"shuffles": None, "seed": None}))
+
+
+@pytest.fixture
+def study(tmp_path):
+    """Return the runs of one model at two sizes with two seeds, their folder, and answers by diagnostic and run."""
+    simulated = SimulatedStudy(pairs=5, models=("lstm_tiny",), sizes=("125k", "1M"))
+    folders = simulated.write(tmp_path / "runs")
+    write_files(tmp_path / "files")
+    answers = {
+        (name, run.path.name): answer(run, config_of(name, tmp_path / "files"), seed=10 * i + j)
+        for i, run in enumerate(folders)
+        for j, name in enumerate(NAMES)
+    }
+    return runs("simulated", folder=tmp_path / "runs"), tmp_path / "runs", answers
+
+
+def table_of(section, name) -> pd.DataFrame:
+    (exhibit,) = [one for one in section.exhibits if one.name == name]
+    return exhibit.table.set_index(exhibit.table.columns[0])
+
+
+def draw(exhibit: Exhibit) -> None:
+    exhibit.page_charts()
+    assert exhibit.html()
+
+
+def test_shares_are_counts_of_the_answers(study):
+    """Means over the two runs at 1M of shares that are counted in loops over their answers."""
+    table, folder, answers = study
+    hand = {name: [] for name in NAMES}
+    first_5 = []
+    for run in (run for run in table["run"] if "-1M-" in run):
+        rows = answers["cprag", run]
+        rows = rows[rows["condition"] == "original"]
+        right = 0
+        for _, item in rows.groupby("item"):
+            prob = dict(zip(item["role"], item["prob"], strict=True))  # a comparison with NaN is false
+            right += prob["expected"] > prob["within_category"] and prob["expected"] > prob["between_category"]
+        hand["cprag"].append(right / rows["item"].nunique())
+        ranks = rows.loc[rows["role"] == "expected", "rank"].fillna(99)
+        first_5.append((ranks <= 5).mean())
+        targets = answers["role", run]
+        prob = targets[targets["role"] == "target"].set_index("item")["prob"]
+        hand["role"].append(float(prob["68-a"] > prob["68-b"]))
+        simple = answers["neg", run]
+        simple = simple[simple["condition"] == "simp_negative"].pivot(index="item", columns="role", values="prob")
+        hand["neg"].append((simple["true"] > simple["false"]).mean())
+    parts = {"cprag": "original", "role": "original", "neg": "simp negative"}
+    for name, part in parts.items():
+        means = items.at_largest(items.over_sizes(cloze.measures(cloze.answers(table, name, folder), name)))
+        shares = means.set_index(["level", "name"])["accuracy"]
+        assert shares["sensitivity", part] == pytest.approx(np.mean(hand[name]))
+        if name == "cprag":
+            assert shares["accuracy@5", "original"] == pytest.approx(np.mean(first_5))
+
+
+def test_means_have_wilsons_interval_for_new_items(study):
+    table, folder, _ = study
+    measured = cloze.measures(cloze.answers(table, "cprag", folder), "cprag")
+    means = items.over_sizes(measured)
+    keys = ["size", "level", "name"]
+    by_hand = measured.groupby(keys)["accuracy"].mean()
+    for row in means.itertuples():
+        share = by_hand[row.size, row.level, row.name]
+        assert (row.accuracy, row.runs) == (pytest.approx(share), 2)
+        limits = proportion_confint(share * row.items, row.items, method="wilson")
+        assert (row.low, row.high) == pytest.approx(limits)
+    assert set(items.at_largest(means)["size"]) == {"1M"}
+    low = measured[measured["name"] == "low constraint"]
+    assert set(low["items"]) == {1}  # of the simulated files
+
+
+def test_slopes_are_least_squares_over_doublings(study):
+    table, folder, _ = study
+    measured = cloze.measures(cloze.answers(table, "cprag", folder), "cprag")
+    fitted = items.slopes(measured, "cprag", 0.95).set_index(["method", "name"])
+    rows = measured[(measured["level"] == "accuracy@5") & (measured["name"] == "shuffled")]
+    x = np.log2(rows["sample_words"].astype(float))
+    assert fitted.loc[("accuracy@5", "shuffled"), "slope"] == pytest.approx(np.polyfit(x, rows["accuracy"], 1)[0])
+    one_size = measured[measured["size"] == "1M"]
+    assert items.slopes(one_size, "cprag", 0.95).empty
+    assert items.over_text(one_size, fitted.reset_index(), [("accuracy@5", "shuffled", "x")], "y", 0.95) is None
+
+
+def test_the_papers_numbers_are_next_to_ours(study):
+    """The expected cells are typed from the paper's tables 4, 5, 7, 9, 11, 12 and 14."""
+    table, folder, _ = study
+    sections = {name: cloze.section(table, name, 0.95, folder) for name in NAMES}
+    prediction = {
+        name: table_of(of, "prediction").loc["BERT large (paper)"].set_index("first") for name, of in sections.items()
+    }
+    assert prediction["cprag"].loc[5].tolist() == [0.529, 0.392, 0.039, 0.324, 0.213, 0.037]
+    assert prediction["role"].loc[1].dropna().tolist() == [0.136, 0.057, 0.068, 0.045]
+    assert prediction["neg"].loc[1].tolist() == [0.444]
+    sensitivity = {name: table_of(of, "sensitivity") for name, of in sections.items()}
+    assert sensitivity["cprag"].loc["BERT base (paper)"].dropna().tolist() == [0.735, 0.441]
+    assert sensitivity["role"].loc["BERT large (paper)"].tolist() == [0.864, 0.432]
+    assert sensitivity["role"].loc["people"].tolist() == [1, 1]  # cloze probabilities of .36 against .03
+    row = sensitivity["neg"].loc["BERT base (paper)"]
+    assert (row["simple affirmative"], row["simple negative"], row["natural affirmative"]) == (1, 0, 0.625)
+    for section in sections.values():
+        assert [one.name for one in section.exhibits] == ["sensitivity", "prediction", "sizes"]
+        assert [curve for curve, _ in section.findings] == ["lstm_tiny"]
+        for exhibit in section.exhibits:
+            draw(exhibit)
+
+
+def test_all_published_numbers_are_shown_on_request(real_data, tmp_path):
+    """With the real files, each published number is in a table."""
+    folders = SimulatedStudy(pairs=5, models=("lstm_tiny",), sizes=("1M",), seeds=(1,)).write(tmp_path)
+    for name in NAMES:
+        answer(folders[0], config_of(name, real_data / "lm_diagnostics"), seed=1)
+    table = runs("simulated", folder=tmp_path)
+    for name in NAMES:
+        section = cloze.section(table, name, 0.95, tmp_path, everything=True)
+        measured, published = table_of(section, "measures"), read_published(name)
+        for model in ("BERT base", "BERT large"):
+            shown = sorted(measured[f"{model} (paper)"].dropna())
+            assert shown == sorted(published.loc[published["model"] == model, "accuracy"]), name
+        known = published_file("top_words")
+        known = known[known["benchmark"] == name].drop_duplicates(["item", "condition", "ending"])
+        assert len(table_of(section, "top-words")) == len(known)
+        if name == "role":
+            assert round(table_of(section, "probabilities").loc["people", "difference"], 3) == 0.233  # section 5.2
+
+
+def test_a_model_of_unknown_size_is_in_tables_but_on_no_curve(study):
+    _, folder, _ = study
+    bert = SimulatedStudy(pairs=5, models=("bert",), sizes=("1M",), seeds=(1,)).write(folder)[0]
+    as_hub_model(bert)
+    answer(bert, config_of("role", folder.parent / "files"), 9, {"pll": "within_word_l2r"})
+    section = cloze.section(runs("simulated", folder=folder), "role", 0.95, folder)
+    assert {"lstm_tiny", "bert", "people"} < set(table_of(section, "sensitivity").index)
+    (sizes,) = [one for one in section.exhibits if one.name == "sizes"]
+    assert set(sizes.table["curve"]) == {"lstm_tiny"}
+    assert not any("pll" in note for note in section.notes)
+    assert any(text.startswith("bert: a mask replaces the word") for text in section.methods)
+
+
+def test_other_questions_settings_and_missing_answers(study):
+    table, folder, _ = study
+    first, second = (folder / "simulated" / run / "scores" for run in table["run"][:2])
+    (second / "cprag" / "topk.parquet").unlink()  # half written
+    assert any("1 run has no scores of cprag" in note for note in cloze.answers(table, "cprag", folder).notes)
+    run = type("Run", (), {"scores": lambda self, label: first / label})()
+    answer(run, config_of("cprag", folder.parent / "files", seed=2), seed=1)
+    with pytest.raises(RunError, match="different versions"):
+        cloze.answers(table, "cprag", folder)
+    answer(run, config_of("neg", folder.parent / "files"), 1, {"context": "eos"})
+    with pytest.raises(RunError, match="different settings"):
+        cloze.answers(table, "neg", folder)
+    with pytest.raises(RunError, match="no run has complete scores"):
+        cloze.answers(table, "other", folder)

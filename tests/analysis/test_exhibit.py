@@ -1,0 +1,62 @@
+"""Exhibits: what readers see of a table, in HTML and LaTeX, whatever text is in it."""
+
+import re
+import subprocess
+
+import pandas as pd
+import pytest
+
+from analysis.exhibit import Exhibit
+from analysis.figure_files import FigureConfig
+from analysis.formats import slope_text
+from tests.support.studies import EVIL
+
+NAMES = ("100%", "a_b", "x & y", "#1", "~", "^2", "back\\slash", "{", "}", "$5", "\\input{/etc/passwd}", "<|>", EVIL)
+
+
+def slopes():
+    return Exhibit(
+        "slopes", "Slopes", "About.", cells={"slope": slope_text},
+        table=pd.DataFrame({"phenomenon": ["overall", "island_effects"], "slope": [0.0742, -0.5], "low": [0.06, float("nan")],
+                            "high": [0.088, float("nan")], "runs": [10, 4]}),
+    )  # fmt: skip
+
+
+def test_limits_are_one_column_with_the_digits_that_they_support():
+    texts = slopes().texts
+    assert list(texts) == ["phenomenon", "slope", "95% interval", "runs"]
+    assert texts.iloc[0].tolist() == ["Overall", "+.074", "[+.060, +.088]", "10"]
+    assert texts.iloc[1].tolist() == ["Island effects", "\N{MINUS SIGN}.500", "–", "4"]
+
+
+def test_html_escapes_text_and_marks_text_numbers_and_the_overall_row():
+    table = pd.DataFrame({"name": ["overall", EVIL], EVIL: [EVIL, "b"], "accuracy": [0.5, 0.6]})
+    html = Exhibit("t", "T", "About.", table).html()
+    assert "<script>" not in html
+    assert html.startswith("<table")
+    (first, *_) = re.findall(r"<tr>\s*<td.*?</tr>", html, re.DOTALL)
+    assert re.findall(r'class="[^"]*?(text|number) overall"', first) == ["text", "text", "number"]
+
+
+@pytest.mark.slow
+def test_latex_compiles_with_any_text(pdflatex, tmp_path):
+    table = pd.DataFrame({"paradigm": NAMES, "good": NAMES, "accuracy": [-0.5] * len(NAMES)})
+    exhibit = Exhibit("t", "T & <|>", "About 50% of $x_1$.", table, definitions={"#": "a_b"})
+    exhibit.write(tmp_path, FigureConfig())
+    source = "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\\input{tables/t.tex}\\end{document}"
+    (tmp_path / "paper.tex").write_text(source)
+    command = [pdflatex, "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "paper.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace", check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+    text = subprocess.run(
+        ["pdftotext", "-layout", tmp_path / "paper.pdf", "-"], capture_output=True, text=True, check=True
+    ).stdout
+    shown = re.sub(r"\s", "", text)
+    for name in ("100%", "x&y", "#1", "$5", "/etc/passwd", "50%", "<script>alert(1)"):
+        assert name in shown, name
+
+
+def test_spreadsheets_see_no_formula(tmp_path):
+    Exhibit("t", "T", "About.", pd.DataFrame({"name": ["=cmd|' /C calc'!A0"]})).write(tmp_path, FigureConfig())
+    assert "\n=cmd" not in (tmp_path / "tables" / "t.csv").read_text()
+    assert sorted(path.name for path in tmp_path.rglob("t.*")) == ["t.csv", "t.tex"]

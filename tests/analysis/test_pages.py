@@ -1,0 +1,48 @@
+"""The Python code of the pages about ablation and acquisition runs on simulated studies."""
+
+import re
+
+import pandas as pd
+import pytest
+
+import analysis
+from analysis.ablations import ablation_effects, main_effects
+from analysis.acquisition import compare_orders, words_to_threshold
+from analysis.study import accuracies, runs
+from analysis.units import unit_accuracies
+from tests.support import ROOT
+from tests.support.ablation_study import write_ablations
+from tests.support.simulated_study import SimulatedStudy, rewrite_config
+
+EXPORTED = (ablation_effects, accuracies, compare_orders, main_effects, runs, unit_accuracies, words_to_threshold)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pages")
+    SimulatedStudy(name="mine").write(folder / "runs")
+    write_ablations(folder / "runs", name="ablation_small", sizes=("125k", "250k"), seeds=(1, 2), pairs=5)
+    study = SimulatedStudy(models=("lstm_tiny",), name="ever")
+    for run in study.write(folder / "runs"):
+        rewrite_config(run, corpus__filter=r"(?i)\b(any|ever)\b")
+        run.path.rename(run.path.with_name(f"{run.path.name}-ever"))
+    for run in study.write(folder / "runs", seed=1):
+        rewrite_config(run, corpus__filter=None)
+    return folder
+
+
+@pytest.mark.parametrize(("page", "blocks"), [("ablation", 2), ("acquisition", 2)])
+def test_code_runs(folder, page, blocks, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    for function in EXPORTED:
+        monkeypatch.setattr(analysis, function.__name__, function, raising=False)
+    text = (ROOT / "docs" / "guides" / f"{page}.md").read_text(encoding="utf-8")
+    codes = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    assert len(codes) == blocks
+    for code in codes:
+        names = {}
+        exec(code, names)
+        tables = [value for value in names.values() if isinstance(value, pd.DataFrame)]
+        assert all(len(table) for table in tables)
+    if page == "ablation":
+        assert set(names["effects"]["kind"]) == {"treatment - control", "treatment - full", "control - full"}

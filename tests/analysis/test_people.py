@@ -1,0 +1,88 @@
+"""People who answered a questionnaire: whose scores their answers are about, and their accuracy by unit."""
+
+import json
+
+import pytest
+
+from analysis.people import complete_units, exhibit, people_of, read_people
+from analysis.study import accuracies, runs
+from eval.questionnaire.answers import read_sheets
+from eval.questionnaire.forms import form_digest
+from eval.scores.files import read_items, write_items
+from pairscale.errors import ConfigError, InputError
+from tests.support.questionnaires import STUDY, config
+
+DIGEST = "be" * 32
+
+
+@pytest.fixture
+def study(tmp_path):
+    """Return the folder of runs on binding_1, binding_2 and islands_1, two pairs each, and their first score folder."""
+    folders = STUDY.write(tmp_path / "runs")
+    return tmp_path / "runs", folders
+
+
+def write_sheet(folder, items, wrong=(), rater="1", digest=DIGEST):
+    """Write the answers of a person to pairs of the study, wrong ones in the paradigms of `wrong`."""
+    answers = [
+        {"paradigm": row["paradigm"], "pair_id": row["pair_id"], "first": row["good"], "second": row["bad"],
+         "chosen": "second" if row["paradigm"] in wrong else "first", "ms": 900, "position": position}
+        for position, row in enumerate(items.to_dict("records"))
+    ]  # fmt: skip
+    pairs = [(one["paradigm"], one["pair_id"], one["first"], one["second"]) for one in answers]
+    content = {
+        "schema": "pairscale-answers", "version": 1, "benchmark": {"name": "blimp", "digest": digest},
+        "form": {"name": "form-1", "digest": form_digest(digest, pairs, [])}, "rater": rater * 16, "native": True,
+        "hidden_field": False, "answers": answers, "checks": [],
+    }  # fmt: skip
+    folder.mkdir(exist_ok=True)
+    (folder / f"{rater}.json").write_text(json.dumps(content))
+    return [str(folder)]
+
+
+def test_people_have_the_accuracy_of_their_answers(study, tmp_path):
+    folder, folders = study
+    items, _ = read_items(folders[0].scores("blimp"))
+    write_sheet(tmp_path / "answers", items, wrong=["binding_2"], rater="1")
+    paths = write_sheet(tmp_path / "answers", items, wrong=["binding_2", "islands_1"], rater="2")
+    sheets = read_people(paths, runs(STUDY.name, folder=folder), ["blimp"], folder)["blimp"]
+    table = accuracies(STUDY.name, folder=folder)
+    people = people_of(sheets, table, config(), 0.95, folder)
+    assert people.raters == 2
+    accuracy = people.accuracy.set_index("name")["accuracy"]
+    assert accuracy.to_dict() == pytest.approx(
+        {"binding_1": 1, "binding_2": 0, "islands_1": 0.5, "binding": 0.5, "islands": 0.5, "overall": 0.5}
+    )
+    shown = exhibit(people, threshold=0.8)
+    assert shown.table["phenomenon"].tolist() == ["overall", "binding", "islands"]
+    assert "1 of 3 paradigms" in shown.takeaways[0][1]
+    assert shown.html()
+
+
+def test_units_whose_paradigms_were_not_all_asked_are_left_out(study, tmp_path):
+    folder, folders = study
+    items, _ = read_items(folders[0].scores("blimp"))
+    asked = items[items["paradigm"] != "binding_2"]
+    table = accuracies(STUDY.name, folder=folder)
+    sheets = read_sheets(write_sheet(tmp_path / "answers", asked))
+    people = people_of(sheets, table, config(), 0.95, folder)
+    assert people.accuracy["name"].tolist() == ["binding_1", "islands_1", "islands"]
+    phenomena = table.drop_duplicates("paradigm").set_index("paradigm")["phenomenon"]
+    without = complete_units(people.agreement, phenomena.drop("binding_2"))
+    assert set(without["name"]) == {"binding_1", "islands_1", "binding", "islands", "overall"}
+    with pytest.raises(ConfigError, match="nobody was asked"):
+        people_of(sheets, table[table["paradigm"] == "binding_2"], config(), 0.95, folder)
+
+
+def test_answers_belong_to_every_label_with_their_pairs(study, tmp_path):
+    folder, folders = study
+    items, _ = read_items(folders[0].scores("blimp"))
+    for label, digest in (("blimp+context-eos-32", DIGEST), ("blimp+study-k5", "ad" * 32)):
+        folders[0].scores(label).mkdir()
+        write_items(folders[0].scores(label), items, "blimp", digest)
+    table, labels = runs(STUDY.name, folder=folder), ["blimp", "blimp+context-eos-32", "blimp+study-k5"]
+    paths = write_sheet(tmp_path / "answers", items)
+    assert set(read_people(paths, table, labels, folder)) == {"blimp", "blimp+context-eos-32"}
+    paths = write_sheet(tmp_path / "answers", items, rater="2", digest="0" * 64)
+    with pytest.raises(InputError, match=r"answers on blimp \(pairs 00000000\), but the runs were scored on blimp"):
+        read_people(paths, table, labels, folder)

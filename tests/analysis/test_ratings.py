@@ -1,0 +1,125 @@
+"""Graded acceptability: correlations of simulated scores against scipy, their slopes, and ratings that are refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import pearsonr, rankdata, spearmanr
+
+from analysis import items, ratings
+from analysis.study import runs
+from eval.ratings.files import read_sentences, write_sentences
+from pairscale.errors import RunError
+from tests.support.simulated_study import SimulatedStudy
+from train.runs.folder import RunFolder
+
+LABEL = "ratings_mine"
+METADATA = {
+    "parameters": {"unigrams": {"of": "sample", "digest": "5a" * 32, "unseen": 0.5}},
+    "policy": {"context": "none", "score_eos": True}, "step": None, "model": {"name": "m", "digest": "0d" * 32},
+    "tokenizer_digest": "70" * 32, "sample_words": None, "torch": "2.13.0",
+    "benchmark": {"name": LABEL, "digest": "ba" * 32},
+}  # fmt: skip
+
+
+def rows(agreement, seed, pairs=60):
+    """Return a score file of pairs whose SLOR has the correlation `agreement` with ratings, but for chance."""
+    judged = np.random.default_rng(99).normal(size=2 * pairs) + np.tile([1.0, -1.0], pairs)
+    rng = np.random.default_rng(seed)
+    n = np.random.default_rng(98).integers(5, 20, 2 * pairs)
+    unigram = -7.0 * n + np.random.default_rng(97).normal(0, 5, 2 * pairs)
+    slor = agreement * judged / judged.std() + np.sqrt(1 - agreement**2) * rng.normal(size=2 * pairs)
+    columns = {"rating": judged, "label": np.tile([True, False], pairs), "tokens": n, "unigram_lp": unigram}
+    table = pd.DataFrame(columns).assign(lp=slor * n + unigram, words=n, chars=n * 4, unk=0, unseen=0)
+    names = [f"Sentence {k} ." for k in range(2 * pairs)]
+    return table.assign(sentence=names, pair=np.repeat(range(pairs), 2).astype(str))
+
+
+@pytest.fixture
+def study(tmp_path):
+    """Return the runs of one model at two sizes with three seeds, and their folder; more text agrees more."""
+    simulated = SimulatedStudy(pairs=5, models=("lstm_tiny",), sizes=("125k", "1M"), seeds=(1, 2, 3))
+    for seed, run in enumerate(simulated.write(tmp_path)):
+        write_sentences(run.scores(LABEL), rows(0.2 if "125k" in run.path.name else 0.7, seed), METADATA)
+    return runs("simulated", folder=tmp_path), tmp_path
+
+
+def rewrite(study, change, metadata=METADATA):
+    """Rewrite the score file of each run."""
+    table, folder = study
+    for run in table["run"]:
+        scores = RunFolder(folder / "simulated" / run).scores(LABEL)
+        write_sentences(scores, change(read_sentences(scores)[0]), metadata)
+
+
+def test_measures_are_those_of_scipy(study):
+    table, folder = study
+    measured = ratings.measures(ratings.answers(table, LABEL, folder)).set_index(["run", "name", "level"])["accuracy"]
+    for run in table["run"]:
+        scores = read_sentences(folder / "simulated" / run / "scores" / LABEL)[0]
+        slor = (scores["lp"] - scores["unigram_lp"]) / scores["tokens"]
+        good = scores["label"].to_numpy()
+        auc = (rankdata(slor)[good].sum() - 60 * 61 / 2) / 60**2
+        assert measured[run, "slor", "Pearson"] == pytest.approx(pearsonr(slor, scores["rating"]).statistic)
+        assert measured[run, "slor", "Spearman"] == pytest.approx(spearmanr(slor, scores["rating"]).statistic)
+        assert measured[run, "slor", "AUC"] == pytest.approx(auc)
+
+
+def test_slopes_and_sentences(study):
+    table, folder = study
+    found = ratings.answers(table, LABEL, folder)
+    measured = ratings.measures(found)
+    fitted = items.slopes(measured, LABEL, 0.95).set_index(["method", "name"])
+    of = measured[(measured["level"] == "Pearson") & (measured["name"] == "slor")]
+    slope = np.polyfit(np.log2(of["sample_words"].astype(float)), of["accuracy"], 1)[0]
+    assert fitted.loc[("Pearson", "slor"), "slope"] == pytest.approx(slope)
+    section = ratings.section(table, LABEL, 0.95, folder, everything=True)
+    assert [one.name for one in section.exhibits] == ["scores", "sizes", "measures"]
+    assert list(section.exhibits[0].table["score"]) == ["lp", "mean_lp", "pen_lp", "norm_lp", "slor", "morcela"]
+    assert section.lead.startswith("120 sentences in 60 pairs with people's ratings and labels.")
+    ((curve, text),) = section.findings
+    assert curve == "lstm_tiny"
+    assert "slor" in text
+    assert "rises" in text
+    assert fitted.loc[("Pearson", "slor"), "low"] > 0
+    for exhibit in section.exhibits:
+        exhibit.page_charts()
+        assert exhibit.html()
+
+
+def test_one_size_has_the_interval_for_new_sentences(study):
+    table, folder = study
+    section = ratings.section(table[table["size"] == "1M"], LABEL, 0.95, folder)
+    assert [one.name for one in section.exhibits] == ["scores"]
+    assert "95% interval for new sentences" in section.findings[0][1]
+
+
+def test_a_run_without_unigrams_says_why(study):
+    missing = METADATA | {"parameters": {"unigrams": {"missing": "it has no text"}}}
+    rewrite(study, lambda rows: rows.assign(unigram_lp=np.nan, unseen=None), missing)
+    section = ratings.section(study[0], LABEL, 0.95, study[1])
+    assert any("it has no text" in note for note in section.notes)
+    assert "mean_lp" in section.findings[0][1]
+
+
+def test_sentences_count_that_every_run_has_a_score_of(study):
+    table, folder = study
+    scores = RunFolder(folder / "simulated" / table["run"][0]).scores(LABEL)
+    changed = read_sentences(scores)[0]
+    changed.loc[:9, "lp"] = np.nan
+    write_sentences(scores, changed, METADATA)
+    measured = ratings.measures(ratings.answers(table, LABEL, folder))
+    assert set(measured.loc[measured["level"] == "Pearson", "items"]) == {110}
+
+
+def test_constant_ratings_are_one_sentence(study):
+    rewrite(study, lambda rows: rows.assign(rating=3.0, label=None, pair=None))
+    with pytest.raises(RunError, match=r"nothing can agree with these ratings: every rating is 3\."):
+        ratings.section(study[0], LABEL, 0.95, study[1])
+
+
+def test_labels_are_measured_next_to_constant_ratings(study):
+    rewrite(study, lambda rows: rows.assign(rating=3.0))
+    section = ratings.section(study[0], LABEL, 0.95, study[1])
+    assert "AUC of slor" in section.findings[0][1]
+    assert "Pearson" not in section.exhibits[0].table
+    assert section.exhibits[0].table["AUC"].notna().all()

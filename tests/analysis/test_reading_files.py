@@ -1,0 +1,91 @@
+"""Readers of files of reading times, on small files."""
+
+import pytest
+
+from analysis.reading_config import ReadingConfig
+from analysis.reading_files import read_times
+from pairscale.errors import ConfigError, InputError
+
+TABLE = "text,number,word,time\na,1,The,\na,2,cat,300\na,3,slept.,310\na,4,Mr.,290\na,5,Fox,280\na,6,left!,300\n"
+
+
+def written(tmp_path, text, name="times.csv"):
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+def test_a_table_has_words_sentences_and_readings(tmp_path):
+    times = read_times(written(tmp_path, TABLE), ReadingConfig())
+    assert times.words["word"].tolist() == ["The", "cat", "slept.", "Mr.", "Fox", "left!"]
+    assert times.words["sentence"].tolist() == [1, 1, 1, 2, 2, 2]  # Mr. ends none
+    assert times.readings["word"].tolist() == [1, 2, 3, 4, 5]
+    assert times.participants == 0
+
+
+def test_readings_of_natural_stories_have_participants_and_quotation_marks_are_text(tmp_path):
+    words = ('"The', "cat", 'slept."', "Then", "it", "ran.")
+    lines = ["WorkerId\titem\tzone\tRT\tword"]
+    lines += [f"w{n}\t3\t{zone}\t{300 + n}\t{word}" for n in (1, 2) for zone, word in enumerate(words, start=1)]
+    path = written(tmp_path, "\n".join(lines) + "\n", "processed_RTs.tsv")
+    times = read_times(path, ReadingConfig(form="natural_stories"))
+    assert times.words["word"].tolist() == list(words)
+    assert times.words["sentence"].tolist() == [1, 1, 1, 2, 2, 2]
+    assert times.participants == 2
+    assert times.readings["time"].tolist() == [301] * 6 + [302] * 6
+
+
+def test_means_of_natural_stories_are_read_as_they_are_in_any_order(tmp_path):
+    text = "word\tzone\titem\tnItem\tmeanItemRT\ncat\t2\t1\t9\t310.5\nThe\t1\t1\t9\t300.5\n"
+    times = read_times(written(tmp_path, text, "processed_wordinfo.tsv"), ReadingConfig(form="natural_stories"))
+    assert times.words["word"].tolist() == ["The", "cat"]
+    assert times.readings[["word", "time"]].to_numpy().tolist() == [[1, 310.5], [0, 300.5]]
+
+
+def test_a_file_of_words_fills_the_gaps_of_times(tmp_path):
+    gap = written(tmp_path, "item\tzone\tword\tWorkerId\tRT\n1\t1\tThe\tw\t300\n1\t3\truns\tw\t310\n", "rts.tsv")
+    words = written(tmp_path, "item\tzone\tword\n1\t1\tThe\n1\t2\tdog\n1\t3\truns\n", "all_stories.tok")
+    with pytest.raises(InputError, match=r"text 1 has no word 2, .*reading.words=FILE"):
+        read_times(gap, ReadingConfig(form="natural_stories"))
+    times = read_times(gap, ReadingConfig(form="natural_stories", words=str(words)))
+    assert times.words["word"].tolist() == ["The", "dog", "runs"]
+    assert times.readings["time"].tolist() == [300, 310]
+    assert times.participants == 1
+
+
+def test_sentences_of_babylm_are_made_of_contexts(tmp_path):
+    rows = [("The dog", "barks.", 310, 5), ("The", "dog", 300, 9), ("None of", "us", 1, 2), ("None", "of", 2, 12),
+            ("The", "dog", 305, 9), ("The dog", "ran.", 320, 7)]  # fmt: skip
+    text = "item,word,self_paced_reading_time,RTfirstpass,Subtlex_log10\n"
+    text += "".join(f"{item},{word},{time},{time + 1},{log}\n" for item, word, time, log in rows)
+    path = written(tmp_path, text)
+    times = read_times(path, ReadingConfig(form="babylm"))
+    assert sorted(times.words.groupby("text")["word"].agg(" ".join)) == ["None of us", "The dog barks.", "The dog ran."]
+    assert len(times.readings) == 6
+    assert times.words["log_frequency"].tolist().count(9) == 2
+    first_pass = read_times(path, ReadingConfig(form="babylm", measure="RTfirstpass"))
+    assert (first_pass.readings["time"] - times.readings["time"]).eq(1).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("text,number,word\na,1,b\n", "line 2: no column time; there are text, number, word"),
+        ("text,number,word,time\na,0,b,1\n", "line 2: number is '0', must be a whole number from 1"),
+        ("text,number,word,time\na,1,b,fast\n", "line 2: time is 'fast', must be a number"),
+        ("text,number,word,time\na,1,b,\n", "times.csv: contains no time"),
+        ("text,number,word,time\na,1,b,3\na,1,c,4\n", "line 3: word 1 of text a is 'c', in an earlier row 'b'"),
+        ("text,number,word,time\na,1,b,3\na,3,c,4\n", "text a has no word 2"),
+        ("text,number,word,time,frequency\na,1,b,3,0\n", "line 2: frequency is 0, must be above 0"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_said_in_one_line(tmp_path, text, message):
+    with pytest.raises(InputError, match=message) as error:
+        read_times(written(tmp_path, text), ReadingConfig())
+    assert "\n" not in str(error.value)
+
+
+def test_values_out_of_range_are_refused():
+    for values in ({"form": "csv"}, {"folds": 1}, {"lowest": 500.0, "highest": 100.0}, {"formula": "length"}):
+        with pytest.raises(ConfigError, match=f"reading.{list(values)[-1]}"):
+            ReadingConfig(**values)

@@ -1,0 +1,187 @@
+"""`python -m analysis`: the report of a simulated study, its files, and its first screen."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pandas as pd
+import pytest
+
+from tests.support.commands import run_command
+from tests.support.simulated_study import SimulatedStudy
+from tests.support.studies import EVIL
+
+
+def analyse(folder, *words, study="simulated"):
+    return run_command(
+        "analysis", f"study={study}", f"paths.runs={folder}/runs", f"paths.reports={folder}/reports", *words
+    )
+
+
+class Page(HTMLParser):
+    """The visible text and the scripts of a page."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.inside, self.visible, self.scripts = "", "", []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        if tag in ("script", "style"):
+            self.inside = tag
+            self.scripts += [""] if tag == "script" else []
+
+    def handle_endtag(self, tag):
+        self.inside = "" if tag == self.inside else self.inside
+
+    def handle_data(self, data):
+        if self.inside == "script":
+            self.scripts[-1] += data
+        elif not self.inside:
+            self.visible += data
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """Return the folder of a study and what its analysis printed."""
+    folder = tmp_path_factory.mktemp("report")
+    phenomena = {EVIL: (2, 0.6, 0.05), "=cmd|' /C calc'!A0": (1, 0.5, 0.0)}
+    SimulatedStudy(pairs=20, phenomena=phenomena, seeds=(1, 2, 3)).write(folder / "runs")
+    labels = 'analysis.labels={lstm_tiny:"Ours & theirs"}'
+    done = analyse(folder, labels, "analysis.colours.txl_tiny=black", "analysis.order=[txl_tiny]")
+    assert done.returncode == 0, done.stderr
+    return folder, done
+
+
+def test_the_terminal_has_findings_and_slopes(written):
+    _, done = written
+    assert "Ours & theirs: " in done.stdout
+    assert re.search(r"Each doubling of the text adds about [\d.]+ points \(95% confidence interval", done.stdout)
+    assert re.search(r"report: .*report\.html", done.stdout)
+    assert done.stdout.index("Transformer-XL:") < done.stdout.index("Ours & theirs:")  # as analysis.order says
+
+
+def test_files_are_named_for_what_they_are(written):
+    folder, _ = written
+    report = folder / "reports" / "simulated"
+    names = {str(path.relative_to(report)) for path in report.rglob("*") if path.is_file()}
+    assert {
+        "report.html",
+        "figures/overall.pdf",
+        "figures/phenomena.svg",
+        "tables/slopes.csv",
+        "tables/slopes.tex",
+    } <= names
+    assert len(names) <= 32
+    slopes = pd.read_csv(report / "tables" / "slopes.csv")
+    assert set(slopes["curve"]) == {"Ours & theirs", "Transformer-XL"}
+    assert "black" in (report / "figures" / "overall.svg").read_text()
+
+
+def test_text_from_data_is_escaped(written):
+    folder, _ = written
+    page = Page(folder / "reports" / "simulated" / "report.html")
+    assert len(page.scripts) == 3  # charts, Vega, ours
+    assert "<" not in page.scripts[0]
+    assert "alert(1)" not in page.scripts[1] + page.scripts[2]
+    assert "alert(1)" in page.visible
+    assert "\n=cmd" not in (folder / "reports" / "simulated" / "tables" / "slopes.csv").read_text()
+
+
+def test_the_page_shows_every_chart_and_the_command_that_makes_it(written):
+    folder, _ = written
+    page = Page(folder / "reports" / "simulated" / "report.html")
+    charts = json.loads(page.scripts[0])
+    shown = re.findall(r'data-chart="([^"]+)"', (folder / "reports" / "simulated" / "report.html").read_text())
+    assert len(shown) == len(charts) >= 5
+    assert "python -m analysis study=simulated" in page.visible
+    assert "Before you quote these numbers" in page.visible
+
+
+def test_a_report_in_markdown_has_the_same_findings(written, tmp_path):
+    folder, done = written
+    SimulatedStudy(pairs=20, models=("lstm_tiny",), sizes=("125k", "250k")).write(tmp_path / "runs")
+    assert analyse(tmp_path, "format=md").returncode == 0
+    text = (tmp_path / "reports" / "simulated" / "report.md").read_text()
+    for part in ("**LSTM**: ", "](figures/overall.svg)", "| phenomenon |", "## Make it again"):
+        assert part in text
+
+
+def test_one_size_says_that_there_is_no_curve_yet(tmp_path):
+    SimulatedStudy(pairs=20, models=("lstm_tiny",), sizes=("1M",), seeds=(1,)).write(tmp_path / "runs")
+    done = analyse(tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "only one training size" in done.stdout
+
+
+def test_several_benchmarks_have_folders_of_their_own(tmp_path):
+    for name in ("blimp", "toy"):
+        SimulatedStudy(pairs=20, models=("lstm_tiny",), benchmark=name).write(tmp_path / name)
+    for run in (tmp_path / "toy" / "simulated").iterdir():
+        (run / "scores" / "toy").rename(tmp_path / "blimp" / "simulated" / run.name / "scores" / "toy")
+    (tmp_path / "blimp").rename(tmp_path / "runs")
+    done = analyse(tmp_path)
+    assert done.returncode == 0, done.stderr
+    report = tmp_path / "reports" / "simulated"
+    assert all((report / name / "tables" / "slopes.csv").exists() for name in ("blimp", "toy"))
+    assert analyse(tmp_path, "benchmark=toy").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["benchmark=climp"], "climp"),
+        (["analysis.sections=[slops]"], "slopes"),
+        (["analysis.labels={lstm_tny:A}"], "lstm_tiny"),
+        (["analysis.confidence=2"], "analysis.confidence"),
+        (["analysis.figure.width=7"], "analysis.figure.width"),
+    ],
+)
+def test_a_mistake_gives_one_line_and_code_2(tmp_path, words, message):
+    SimulatedStudy(pairs=10, sizes=("125k",), models=("lstm_tiny",)).write(tmp_path / "runs")
+    done = analyse(tmp_path, *words)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "reports").exists()
+
+
+def test_no_study_is_asked_for(tmp_path):
+    done = run_command("analysis", f"paths.runs={tmp_path}")
+    assert done.returncode == 2
+    assert "study=NAME" in done.stderr
+
+
+def figure(folder, *words):
+    return run_command("analysis.figure", "study=simulated", f"paths.runs={folder}/runs", *words)
+
+
+def test_one_figure_has_the_chosen_phenomena_curves_and_size(tmp_path):
+    SimulatedStudy(pairs=10).write(tmp_path / "runs")
+    words = ["phenomena=[npi_licensing,island_effects]", "curves=[lstm_tiny]", "analysis.figure.width=3.3in"]
+    done = figure(tmp_path, *words, 'analysis.labels.lstm_tiny="LSTM, 1 layer"', f"output={tmp_path}/two.svg")
+    assert done.returncode == 0, done.stderr
+    svg = (tmp_path / "two.svg").read_text()
+    assert re.search(r'<svg[^>]* width="316.8"', svg)
+    assert svg.index(">NPI licensing<") < svg.index(">Island effects<")
+    assert "Transformer-XL" not in svg
+    for ending in ("pdf", "png"):
+        assert figure(tmp_path, f"output={tmp_path}/all.{ending}").returncode == 0
+    assert (tmp_path / "all.pdf").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "output=FILE"),
+        (["output=a.jpg"], ".svg, .pdf or .png"),
+        (["output=a.svg", "phenomena=[island_effect]"], "island_effects"),
+        (["output=a.svg", "curves=[lstm]"], "lstm_tiny"),
+    ],
+)
+def test_a_mistake_in_a_figure_gives_one_line(tmp_path, words, message):
+    SimulatedStudy(pairs=10, sizes=("125k", "250k"), models=("lstm_tiny", "lstm_small")).write(tmp_path / "runs")
+    done = figure(tmp_path, *words)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1

@@ -1,0 +1,141 @@
+"""The numbers of the sections, against hand computations and other libraries."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from scipy.stats import ttest_rel
+
+from analysis import sections
+from analysis.sections import chosen, exhibits
+from analysis.sections.methods import accuracy_in_bins, method_differences, shallow_predictors, without_unknown_words
+from analysis.sections.pairs import hardest, learned_and_lost
+from analysis.sections.training import perplexity_slopes
+from pairscale.errors import ConfigError
+from tests.support.studies import results_of
+
+
+def judged(rows, **columns):
+    """Return rows (run, sample_words, pair_id, correct) as a table of pairs of one paradigm."""
+    table = pd.DataFrame(rows, columns=["run", "sample_words", "pair_id", "correct"])
+    return table.assign(curve="LSTM", phenomenon="binding", paradigm="p", good="Good", bad="Bad", **columns)
+
+
+def test_the_hardest_pairs_are_wrong_most_often_then_by_the_widest_margin():
+    rows = [(run, 1, pair, correct) for run in "rs" for pair, correct in (("a", True), ("b", False), ("c", False))]
+    pairs = judged(rows, bad_score=0.0, good_score=[2, -1, -3] * 2)
+    table = hardest(pairs, 2)
+    assert table["pair_id"].tolist() == ["c", "b"]
+    deviation = np.std([2, -1, -3], ddof=1)
+    assert table["margin"].tolist() == pytest.approx([-3 / deviation, -1 / deviation])
+    assert table["accuracy"].tolist() == [0, 0]
+
+
+def test_learned_and_lost_pairs_cross_one_half():
+    small = [("r", 1, "a", False), ("s", 1, "a", False), ("r", 1, "b", True), ("s", 1, "b", True)]
+    large = [("t", 2, "a", True), ("u", 2, "a", True), ("t", 2, "b", False), ("u", 2, "b", True)]
+    (row,) = learned_and_lost(judged(small + large)).to_dict("records")
+    assert (row["learned"], row["lost"]) == (0.5, 0.0)
+    assert row["disagreement"] == 0.5  # the two runs disagree on b, one of two pairs
+
+
+def test_differences_of_methods_are_a_paired_t_test():
+    rng = np.random.default_rng(1)
+    lp, mean_lp = rng.uniform(size=(2, 6))
+    units = pd.DataFrame({
+        "curve": "LSTM", "run": [*"abcdef"] * 2, "method": ["lp"] * 6 + ["mean_lp"] * 6, "accuracy": [*lp, *mean_lp],
+    })  # fmt: skip
+    (row,) = method_differences(units, "lp", 0.95).to_dict("records")
+    expected = ttest_rel(mean_lp, lp)
+    limits = expected.confidence_interval()
+    assert row["difference"] == pytest.approx((mean_lp - lp).mean())
+    assert (row["p"], row["low"], row["high"]) == pytest.approx((expected.pvalue, limits.low, limits.high))
+
+
+def test_equal_methods_have_no_interval():
+    units = pd.DataFrame({"curve": "LSTM", "run": [*"ab"] * 2, "method": ["lp"] * 2 + ["mean_lp"] * 2, "accuracy": 0.5})
+    (row,) = method_differences(units, "lp", 0.95).to_dict("records")
+    assert row["difference"] == 0
+    assert np.isnan(row["p"])
+
+
+def test_perplexity_falls_by_the_factor_of_statsmodels():
+    runs = pd.DataFrame({"curve": "LSTM", "sample_words": [1, 1, 2, 2, 4, 4], "valid_ppl": [90, 110, 50, 60, 28, 35.0]})
+    (row,) = perplexity_slopes(runs, "valid_ppl", 0.95).to_dict("records")
+    x = sm.add_constant(np.log2(runs["sample_words"].to_numpy(float)))
+    fit = sm.OLS(np.log2(runs["valid_ppl"]), x).fit().get_robustcov_results("HC3", use_t=True)
+    assert (row["low"], row["factor"], row["high"]) == pytest.approx(
+        tuple(2**value for value in (fit.conf_int()[1][0], fit.params[1], fit.conf_int()[1][1]))
+    )
+
+
+def test_predictors_are_as_defined_and_bins_compare_within_paradigms():
+    pairs = judged(
+        [("r", 1, str(i), i % 2 == 0) for i in range(20)], good_score=-np.arange(1.0, 21), bad_score=-5.0, good_words=2
+    )
+    known = shallow_predictors(pairs)
+    assert known["perplexity"].iloc[0] == pytest.approx(np.exp(0.5))
+    assert known["confidence"].iloc[1] == pytest.approx(3)
+    rows = pd.DataFrame(
+        accuracy_in_bins(known, "LSTM"), columns=["curve", "predictor", "median", "judgments", "accuracy"]
+    )
+    of = rows[rows["predictor"].str.startswith("log-probability")]
+    assert of["judgments"].tolist() == [2] * 10
+    assert of["accuracy"].tolist() == [0.5] * 10
+    assert "words of the good sentence" not in set(rows["predictor"])  # all sentences have two words
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    return results_of(tmp_path_factory.mktemp("study"), unk_share=0.3, pairs=30)
+
+
+def test_accuracy_without_unknown_words_is_on_the_same_pairs_in_every_run(results):
+    table = without_unknown_words(results)
+    pairs = results.read_pairs(list(results.accuracies["run"].unique()))
+    unknown = pairs.groupby(["paradigm", "pair_id"])["good_unk"].sum()
+    free = unknown[unknown == 0].index
+    assert table.attrs["pairs"] == len(free)
+    run = pairs[pairs["run"] == pairs["run"].iloc[0]].set_index(["paradigm", "pair_id"])
+    curve, size = run["curve"].iloc[0], run["size"].iloc[0]
+    of_size = pairs[(pairs["curve"] == curve) & (pairs["size"] == size)].set_index(["paradigm", "pair_id"])
+    expected = (
+        of_size[of_size.index.isin(free)].groupby(["run", "paradigm"])["correct"].mean().groupby("run").mean().mean()
+    )
+    row = table[(table["curve"] == curve) & (table["size"] == size)].iloc[0]
+    assert row["without unknown words"] == pytest.approx(expected)
+
+
+def test_every_section_can_be_shown_and_names_are_checked(results):
+    names = [exhibit.name for exhibit in exhibits(results, chosen("all"))]
+    assert len(names) == len(set(names))
+    assert {
+        "phenomena",
+        "slopes",
+        "differences",
+        "unknown-words",
+        "hardest-pairs",
+        "perplexity",
+        "runs",
+        "paradigms",
+    } <= set(names)
+    assert "methods" not in names  # there is one
+    with pytest.raises(ConfigError, match="slopes"):
+        chosen(["slops"])
+
+
+def test_the_default_sections_are_few_and_further_ones_are_added(results):
+    default = [exhibit.name for exhibit in exhibits(results, chosen(None))]
+    assert len(default) <= 12
+    assert "paradigms" not in default
+    assert "paradigms" in [exhibit.name for exhibit in exhibits(results, chosen(["paradigms"]))]
+
+
+def test_a_plug_in_can_add_a_section(results, monkeypatch):
+    monkeypatch.setattr(sections, "_SECTIONS", dict(sections._SECTIONS))
+
+    @sections.section(order=1)
+    def own(results):
+        return None
+
+    assert chosen(None)[0] == "own"

@@ -1,0 +1,254 @@
+"""Anyone's tables as the long table: the cells of the file, and one clear sentence for each wrong file."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis.run_folders import FURTHER_COLUMNS, RUN_COLUMNS
+from analysis.sources.read import read_source
+from analysis.sources.settings import OutcomeColumns, ResultsConfig
+from analysis.study import ACCURACY_COLUMNS, accuracies, runs
+from pairscale.errors import ConfigError, InputError
+from pairscale.tables import write_csv
+from tests.support import ROOT
+from tests.support.simulated_study import SimulatedStudy
+
+SIZES = {"125k": 125_000, "500k": 500_000, "2M": 2_000_000}
+HEADER = "model,size,seed,paradigm,accuracy,n"
+
+
+def rows(seeds=(1, 2), models=("a",), paradigms=("x", "y", "z")):
+    """Return accuracies of every model, size, seed and paradigm, and how many pairs they are of."""
+    rng = np.random.default_rng(1)
+    return pd.DataFrame([
+        {"model": model, "size": size, "seed": seed, "paradigm": paradigm, "phenomenon": "p" if paradigm < "z" else "q",
+         "accuracy": round(rng.uniform(0.4, 0.9), 4), "n": 200}
+        for model in models for size in SIZES for seed in seeds for paradigm in paradigms
+    ])  # fmt: skip
+
+
+def read(tmp_path, table, columns=None, name="results.csv", **results):
+    path = tmp_path / name
+    if path.suffix == ".parquet":
+        table.to_parquet(path)
+    else:
+        path.write_text(table if isinstance(table, str) else table.to_csv(index=False))
+    return read_source("table", str(path), OutcomeColumns(**(columns or {})), ResultsConfig(**results))
+
+
+@pytest.mark.parametrize("name", ["results.csv", "results.parquet"])
+def test_accuracies_are_the_cells_of_the_file(tmp_path, name):
+    table = rows()
+    found = read(tmp_path, table, name=name)
+    assert list(found.accuracies.columns) == list(ACCURACY_COLUMNS)
+    assert list(found.runs.columns) == [*RUN_COLUMNS, *FURTHER_COLUMNS]
+    assert found.pairs is None
+    keys = ["model", "size", "seed", "paradigm"]
+    merged = found.accuracies.merge(table, on=keys, suffixes=("", "_file"), validate="one_to_one")
+    assert len(merged) == len(table)
+    assert (merged["accuracy"] == merged["accuracy_file"]).all()
+    assert (merged["phenomenon"] == merged["phenomenon_file"]).all()
+    assert (merged["pairs"] == 200).all()
+    assert (merged["correct"] == 200 * merged["accuracy"]).all()
+    assert (merged["sample_words"] == merged["size"].map(SIZES)).all()
+    assert merged[["ties", "pairs_with_unk", "sample"]].isna().all(axis=None)
+    assert set(merged["study"]) == {"results"}
+    assert found.runs["run"].tolist()[:2] == ["a-125k-s1", "a-125k-s2"]
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_cells_of_a_csv_file_may_lie_between_semicolons_or_tabs(tmp_path, separator):
+    table = rows().rename(columns={"accuracy": "accuracy (0,1)"})
+    found = read(tmp_path, table.to_csv(index=False, sep=separator), {"accuracy": "accuracy (0,1)"})
+    assert found.accuracies["accuracy"].sum() == pytest.approx(rows()["accuracy"].sum())
+    text = "sep=|\n" + rows().to_csv(index=False, sep="|")  # as Excel says it
+    assert len(read(tmp_path, text).accuracies) == len(table)
+
+
+def test_rows_of_pairs_are_judgements_of_pairs(tmp_path):
+    rng = np.random.default_rng(2)
+    table = pd.DataFrame([
+        {"model": "a", "size": size, "seed": seed, "paradigm": paradigm, "pairID": pair, "correct": rng.integers(0, 2)}
+        for size in ("1k", "4k") for seed in (1, 2) for paradigm in ("x", "y") for pair in range(20)
+    ])  # fmt: skip
+    found = read(tmp_path, table)
+    means = table.groupby(["size", "seed", "paradigm"])["correct"].mean()
+    by_run = found.accuracies.set_index(["size", "seed", "paradigm"])["accuracy"]
+    assert by_run.loc[means.index].to_numpy() == pytest.approx(means.to_numpy(), abs=1e-12)
+    assert found.accuracies["pairs"].tolist() == [20] * 8
+    assert found.pairs["correct"].sum() == table["correct"].sum()
+    assert found.pairs["pair_id"].nunique() == 20
+    counted = read(tmp_path, table.drop(columns="pairID"))
+    assert counted.pairs is None
+    assert (counted.accuracies["accuracy"] == found.accuracies["accuracy"]).all()
+
+
+def test_what_a_table_lacks_is_missing(tmp_path):
+    found = read(tmp_path, rows(seeds=(1,)).drop(columns=["seed", "n", "phenomenon"]))
+    assert found.accuracies[["pairs", "correct"]].isna().all(axis=None)
+    assert (found.accuracies["phenomenon"] == found.accuracies["paradigm"]).all()
+    assert any("No seeds are given" in note for note in found.notes)
+    assert set(read(tmp_path, rows().drop(columns="n"), n=1000).accuracies["pairs"]) == {1000}
+    assert len(read(tmp_path, rows().drop(index=0)).accuracies) == len(rows()) - 1  # a paradigm that some runs lack
+
+
+def test_tables_of_phenomena_keep_their_overall_accuracy(tmp_path):
+    table = rows().drop(columns="paradigm").groupby(["model", "size", "seed", "phenomenon"], as_index=False).first()
+    whole = table.drop_duplicates(["size", "seed"]).assign(phenomenon="Overall", accuracy=0.6)
+    found = read(tmp_path, pd.concat([table, whole])).accuracies
+    assert found["paradigm"].isna().all()
+    assert found.loc[found["phenomenon"].isna(), "accuracy"].tolist() == [0.6] * 6
+    assert len(found) == 18
+    mixed = pd.concat([rows(), whole.assign(paradigm="")])
+    with pytest.raises(InputError, match="doesn't give its paradigm, but others do"):
+        read(tmp_path, mixed)
+
+
+@pytest.mark.parametrize("study", ["blimp_gpu", "blimp_cpu", "blimp_families_small", "ablation_small", "demo"])
+def test_committed_studies_are_read(study):
+    folder = ROOT / "analysis" / "results" / study
+    found = read_source("table", str(folder), OutcomeColumns(n="n_pairs"), ResultsConfig(benchmark="blimp"))
+    points = pd.read_csv(folder / "points.csv")
+    points["phenomenon"] = points["phenomenon"].where(points["level"] == "phenomenon")
+    merged = found.accuracies.merge(points, on=["run", "phenomenon"], suffixes=("", "_file"), validate="one_to_one")
+    assert len(merged) == len(points) == len(found.accuracies)
+    for name, other in (
+        ("accuracy", "accuracy_file"),
+        ("sample_words", "words"),
+        ("pairs", "n_pairs"),
+        ("curve", "group"),
+    ):
+        assert (merged[name] == merged[other]).all()
+    table = pd.read_csv(folder / "runs.csv").set_index("run").loc[found.runs["run"]]
+    assert (found.runs["words_seen"].to_numpy() == table["words_seen"].to_numpy()).all()
+    if "filter" in table:
+        assert found.runs["construction"].tolist() == [
+            name if isinstance(name, str) else "" for name in table["filter"]
+        ]
+        assert found.runs["base"].tolist() == table["base"].tolist()
+
+
+def test_a_table_of_ours_comes_back_as_it_was(tmp_path):
+    SimulatedStudy(pairs=5, sizes=("125k", "1M")).write(tmp_path)
+    table = accuracies("simulated", folder=tmp_path)
+    write_csv(tmp_path / "accuracies.csv", table)
+    write_csv(tmp_path / "runs.csv", runs("simulated", folder=tmp_path))
+    found = read_source("table", str(tmp_path), OutcomeColumns(), ResultsConfig())
+    pd.testing.assert_frame_equal(found.accuracies, table, check_dtype=False)
+    assert found.runs["valid_ppl"].tolist() == pytest.approx(runs("simulated", folder=tmp_path)["valid_ppl"].tolist())
+
+
+@pytest.mark.parametrize(
+    ("unit", "text", "seen"),
+    [("sentences", "125k sentences", False), ("tokens", "125k tokens", True), ("words_seen", "125k words seen", True)],
+)
+def test_units_are_stated(tmp_path, unit, text, seen):
+    found = read(tmp_path, rows(seeds=(1,)), unit=unit)
+    assert found.runs["size"].iloc[0] == text
+    assert set(found.runs["unit"]) == {unit.replace("_", " ")}
+    assert any("no confidence interval" in note for note in found.notes) == seen
+
+
+def test_checkpoints_that_lie_close_have_sizes_of_their_own(tmp_path):
+    sizes = {"125k": 1000, "500k": 10_000, "2M": 10_003}
+    found = read(tmp_path, rows(seeds=(1,)).assign(size=lambda of: of["size"].replace(sizes)), unit="steps")
+    assert found.runs["size"].tolist() == ["1k steps", "10k steps", "10.003k steps"]
+
+
+def test_size_0_is_an_untrained_baseline(tmp_path):
+    found = read(tmp_path, rows(seeds=(1,)).assign(size=lambda of: of["size"].replace("125k", "0")), unit="steps")
+    assert found.runs["baseline"].tolist() == ["untrained", "", ""]
+
+
+def test_columns_have_any_names_and_sizes_any_names(tmp_path):
+    table = rows().rename(columns={"model": "arch", "size": "corpus", "accuracy": "score", "paradigm": "circuit"})
+    names = {"125k": "S", "500k": "2.0", "2M": "L"}
+    table = table.assign(kind="big", score=100 * table["score"], corpus=table["corpus"].map(names))
+    columns = {"model": ["arch", "kind"], "size": "corpus", "accuracy": "score", "paradigm": "circuit"}
+    found = read(tmp_path, table, columns, percent=True, sizes={"S": "125k", 2: "500k", "L": "2M"}, benchmark="sg")
+    assert set(found.accuracies["curve"]) == {"a, big"}
+    assert set(found.accuracies["benchmark"]) == {"sg"}
+    assert sorted(found.runs["sample_words"].unique()) == sorted(SIZES.values())
+    assert found.accuracies["accuracy"].sum() == pytest.approx(table["score"].sum() / 100)
+    fixed = rows(seeds=(1,)).query("size == '2M'").drop(columns="size")
+    assert read(tmp_path, fixed, size="2M").runs["sample_words"].tolist() == [2_000_000]
+
+
+def test_phenomena_of_blimp_are_the_published_ones(tmp_path):
+    table = rows(paradigms=("adjunct_island", "wh_island")).drop(columns="phenomenon")
+    assert set(read(tmp_path, table, benchmark="blimp").accuracies["phenomenon"]) == {"island_effects"}
+
+
+def test_texts_without_a_construction_have_their_own_curves(tmp_path):
+    table = pd.concat([rows().assign(corpus="full"), rows().assign(corpus="npi")])
+    table["target"] = (table["corpus"] == "npi") & (table["paradigm"] == "x")
+    found = read(tmp_path, table, {"removed": "corpus", "tests": "target"}, full="full")
+    assert set(found.runs["curve"]) == {"a, npi removed", "a, full text"}
+    removed = found.runs[found.runs["construction"] == "npi"]
+    assert removed[["action", "dose", "base"]].drop_duplicates().to_numpy().tolist() == [["remove", "0", "a"]]
+    assert found.accuracies.loc[found.accuracies["tests"], "paradigm"].unique().tolist() == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("a,1M,1,x,1.2,10", r"line 2: accuracy is 1\.2, must be from 0 to 1\. .*results\.percent=true"),
+        ("a,1M,1,x,,10", "line 2: accuracy is '', must be an accuracy"),
+        ("a,1M,1,x,'0,5',10", "line 2: 7 cells"),
+        ("a,big,1,x,.5,10", "line 2: size is 'big', must be a number"),
+        ("a,0.5,1,x,.5,10", r"line 2: size is 0\.5, must be 0, or from 1.*results\.scale=1000000"),
+        ("a,1M,one,x,.5,10", r"line 2: seed is 'one', must be a whole number from 0 \(seed\)"),
+        ("a,1M,1,x,.5,10.5", r"line 2: n is '10\.5', must be a whole number from 1 \(n\)"),
+        (",1M,1,x,.5,10", "line 2: model is empty, must name the model"),
+        ("a,1M,1,,.5,10", "line 2: paradigm is empty, must name the paradigm"),
+        ("a\x1b,1M,1,x,.5,10", "line 2: model is .* printable"),
+        ("a,1M,1,x,.5,10\na,1M,1,x,.6,10", "line 3: a second row of model a, size 1000000, seed 1, paradigm x"),
+        ("a,1M,1,wh_x,.5,10\na,1M,1,WH x,.6,10", "line 3: paradigm is 'WH x', but 'wh_x' at .*line 2"),
+        ('a,1M,1,"x "y,.5,10', "line 2: not CSV"),
+    ],
+)
+def test_a_wrong_cell_is_told_with_its_line(tmp_path, line, message):
+    with pytest.raises(InputError, match=message):
+        read(tmp_path, f"{HEADER}\n{line}\n")
+
+
+@pytest.mark.parametrize(
+    ("columns", "results", "message"),
+    [
+        ({"model": "mdl"}, {}, r"no column 'mdl' \(columns\.model\)\. Did you mean 'model'\?"),
+        ({"accuracy": ""}, {}, r"no column for the accuracy\. Give columns\.accuracy=NAME or columns\.correct=NAME"),
+        ({"size": ""}, {}, r"no column for the size\. Give columns\.size=NAME or results\.size=SIZE"),
+        ({}, {"size": "1M"}, r"results\.size=1M, but column 'size' has sizes"),
+        ({}, {"sizes": {1: "125k"}}, r"which results\.sizes doesn't name, though it names numbers"),
+        ({}, {"sizes": {"S": "4M"}}, r"no size in the table results\.csv is named S\. Sizes there: 125k, 500k, 2M"),
+        ({}, {"percent": True}, r"no accuracy is above 1 per cent"),
+        ({"correct": "accuracy"}, {}, r"accuracy is .*, must be true, false.*If it is a share"),
+        ({}, {"benchmark": "cprag"}, r"results\.benchmark=cprag: this is not a benchmark of pairs"),
+        ({}, {"metric": "f1"}, r"source=table does not use results\.metric"),
+        ({"phenomenon": "size"}, {}, "paradigm x is in several phenomena: 125k, 2M, 500k"),
+    ],
+)
+def test_a_wrong_setting_is_told(tmp_path, columns, results, message):
+    table = rows().assign(accuracy=lambda of: of["accuracy"] / (100 if results.get("percent") else 1))
+    with pytest.raises((InputError, ConfigError), match=message):
+        read(tmp_path, table, columns, **results)
+
+
+def test_paths_are_checked(tmp_path):
+    for path, message in (
+        (None, "give path=FILE"),
+        (str(tmp_path), "no file in this folder"),
+        ("x.csv", "no such file"),
+    ):
+        with pytest.raises((ConfigError, InputError), match=message):
+            read_source("table", path, OutcomeColumns(), ResultsConfig())
+    with pytest.raises(ConfigError, match="source=wandb"):
+        read_source("wandb", "x.csv", OutcomeColumns(), ResultsConfig())
+    with pytest.raises(ConfigError, match=r"columns\.model"):
+        read_source("lm_eval", "x.json", OutcomeColumns(model="a"), ResultsConfig())
+
+
+def test_small_sizes_are_questioned(tmp_path):
+    table = rows().assign(size=lambda of: of["size"].map({"125k": 1, "500k": 5, "2M": 20}))
+    assert any("results.scale=1000000" in note for note in read(tmp_path, table).notes)
+    assert read(tmp_path, table, scale=1e6).runs["sample_words"].max() == 20_000_000

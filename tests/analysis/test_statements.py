@@ -1,0 +1,170 @@
+"""The papers' statements and tables, against numbers typed from the papers and other computations."""
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm, pearsonr
+
+from analysis.published import published_file
+from analysis.statements import (
+    ADJECTIVE,
+    ATTRACTOR,
+    CLIMP_PARADIGMS,
+    agreement,
+    by_condition,
+    check_statements,
+    correlations,
+    losses,
+    paradigm_table,
+    phenomenon_table,
+    wide,
+)
+from eval.published import means_of_paradigms, read_published
+from tests.support.commands import run_command
+
+MODELS = ["5-gram", "LSTM", "TXL", "GPT-2", "people"]
+# Warstadt et al. 2020, table 3, in per cent, models as above.
+TABLE_3 = {
+    "overall": (61.2, 69.8, 69.6, 83.0, 88.6),
+    "anaphor_agreement": (47.9, 91.7, 94.1, 99.3, 97.5),
+    "argument_structure": (71.9, 73.2, 72.2, 81.8, 90.0),
+    "binding": (64.4, 73.5, 74.7, 80.9, 87.3),
+    "ellipsis": (36.9, 67.6, 77.2, 89.3, 85.0),
+    "npi_licensing": (45.5, 51.7, 55.2, 76.8, 88.1),
+    "subject_verb_agreement": (60.3, 80.1, 76.0, 86.4, 90.9),
+}
+# Table 4.
+TABLE_4 = {
+    "tough_vs_raising_2": (77, 93, 86, 89, 81),
+    "wh_vs_that_with_gap_long_distance": (20, 14, 17, 56, 75),
+    "left_branch_island_echo_question": (96, 32, 63, 52, 91),
+}
+
+
+@pytest.fixture(scope="module")
+def blimp():
+    return read_published("blimp")
+
+
+@pytest.fixture(scope="module")
+def checks():
+    return check_statements()
+
+
+def test_phenomena_are_means_over_their_paradigms_as_in_table_3(blimp):
+    known = published_file("blimp_paradigms").set_index("paradigm")["phenomenon"].to_dict()
+    for accuracies in (blimp, means_of_paradigms(blimp, known)):
+        table = phenomenon_table(accuracies).set_index("phenomenon")[MODELS] * 100
+        for name, row in TABLE_3.items():
+            assert list(table.loc[name]) == pytest.approx(row, abs=0.0501), name
+
+
+def test_table_4_has_every_paradigm_with_the_prefix_methods_that_apply(blimp):
+    table = paradigm_table(blimp).set_index("paradigm")
+    assert table[["one_prefix", "two_prefix"]].sum().tolist() == [20, 20]
+    assert table["phenomenon"].value_counts().sort_index().tolist() == [2, 9, 7, 5, 8, 2, 7, 2, 8, 7, 4, 6]  # table 1
+    for name, row in TABLE_4.items():
+        assert list(table.loc[name, MODELS] * 100) == pytest.approx(row, abs=0.501), name
+
+
+def test_correlations_are_pearsons_with_fishers_limits(blimp):
+    table = wide(blimp, "paradigm")
+    rows = correlations(blimp)
+    assert len(rows) == 10
+    for row in rows.itertuples():
+        assert row.r == pytest.approx(pearsonr(table[row.model], table[row.other]).statistic)
+        limits = np.tanh(np.arctanh(row.r) + np.array([-1, 1]) * norm.ppf(0.975) / np.sqrt(67 - 3))
+        assert [row.low, row.high] == pytest.approx(limits)
+
+
+def test_correlations_use_the_paradigms_that_both_models_have():
+    accuracies = {"a": {"p": 0.1, "q": 0.2, "r": 0.3, "s": 0.9}, "b": {"p": 0.2, "q": 0.4, "r": 0.6}}
+    accuracies["flat"] = dict.fromkeys("pqrs", 0.5)
+    table = pd.DataFrame([(m, n, x) for m, of in accuracies.items() for n, x in of.items()])
+    rows = correlations(table.set_axis(["model", "name", "accuracy"], axis=1).assign(level="paradigm"))
+    assert rows[["r", "paradigms"]].iloc[0].tolist() == pytest.approx([1, 3])
+    assert rows["r"].iloc[1:].isna().all()
+
+
+def test_losses_equal_those_of_section_6(blimp):
+    adjective = losses(by_condition(blimp, ADJECTIVE)).set_index("model")["loss"]
+    # From the cells: (.883 + .863 + .854 + .904 - .519 - .497 - .530 - .554) / 4
+    assert adjective["5-gram"] == pytest.approx(0.351)
+    attractor = losses(by_condition(blimp, ATTRACTOR)).set_index("model")["loss"]
+    assert (round(attractor["LSTM"], 2), round(attractor["TXL"], 2)) == (0.20, 0.05)
+
+
+def test_no_other_paradigms_without_an_attractor_give_the_stated_losses(blimp):
+    table = wide(blimp, "paradigm")
+    plain = [f"{kind}_plural_subject_verb_agreement_{i}" for kind in ("regular", "irregular") for i in (1, 2)]
+    attracted = table.loc[["distractor_agreement_relational_noun", "distractor_agreement_relative_clause"]].mean()
+    fitting = []
+    for chosen in (of for n in range(1, 5) for of in combinations(plain, n)):
+        loss = table.loc[list(chosen)].mean() - attracted
+        if round(loss["LSTM"], 2) == 0.20 and round(loss["TXL"], 2) == 0.05:
+            fitting.append(chosen)
+    assert fitting == [ATTRACTOR["Subject-verb agreement"]["no attractor"]]
+
+
+def test_a_model_without_a_paradigm_of_a_panel_is_left_out_of_it(blimp):
+    fewer = blimp[~((blimp["model"] == "TXL") & (blimp["name"] == "distractor_agreement_relative_clause"))]
+    assert set(by_condition(fewer, ATTRACTOR)["model"]) == set(MODELS) - {"TXL"}
+    assert set(by_condition(fewer, ADJECTIVE)["model"]) == set(MODELS)
+    assert by_condition(blimp[blimp["level"] != "paradigm"], ADJECTIVE).empty
+
+
+def test_a_statement_that_changes_sides_shows_a_change_of_our_code_or_data(checks):
+    assert checks["paper"].value_counts().to_dict() == {"blimp": 34, "climp": 20, "methods": 11, "syntaxgym": 3}
+    differing = checks[~checks["agrees"]]
+    assert differing.groupby("paper").size().to_dict() == {"blimp": 6, "climp": 3, "methods": 1}
+    text = differing[(differing["paper"] == "blimp") & differing["place"].str.startswith("section")]
+    assert len(text) == 4
+    assert text["statement"].str.contains("GPT-2").all()  # the paper was corrected in its tables
+    assert agreement(checks).startswith("58 of 68 statements agree")
+
+
+def test_computed_numbers_equal_ones_from_the_papers_cells(checks):
+    computed = checks.set_index("formula")["computed"]
+    # Xiang et al. 2021, table 2, Chinese BERT: three paradigms of classifiers, five of verb complements, two coverbs.
+    mean = (3 * 92.9 + 5 * 93.0 + 53.1 + 69.0 + 2 * 87.9 + 86.2 + 67.7 + 50.8 + 62.4) / 16
+    assert sum(CLIMP_PARADIGMS.values()) == 16
+    assert computed["climp.means['Chinese BERT']"] * 100 == pytest.approx(mean)
+    assert computed["climp.sizes('LSTM').eval('char - word')['0.4M']"] == pytest.approx(0.632 - 0.606)
+    # From table 3's LSTM at its 83M words, with the slope of section 6.3: islands.
+    slope = published_file("slopes").set_index(["model", "phenomenon"])["slope"]["LSTM", "island_effects"]
+    published = wide(read_published("blimp"), "phenomenon").loc["island_effects"]
+    words = 83e6 * 2 ** ((published["people"] - published["LSTM"]) / slope)
+    assert computed["blimp.words_to_people('LSTM', 'island_effects')"] == pytest.approx(words)
+
+
+def test_swapped_models_fail_their_statements(blimp, checks):
+    swapped = check_statements(blimp.assign(model=blimp["model"].replace({"LSTM": "GPT-2", "GPT-2": "LSTM"})))
+    of_blimp = checks["paper"] == "blimp"
+    assert checks[of_blimp]["agrees"].sum() - swapped[of_blimp]["agrees"].sum() > 10
+    printed = checks["formula"].str.contains("cells_that_agree")
+    assert (swapped[printed]["computed"] < checks[printed]["computed"]).all()
+
+
+def test_the_methods_papers_tables_are_typed_correctly():
+    rows = published_file("acceptability_methods").set_index(["measure", "benchmark", "method", "model"])["value"]
+    assert rows.index.is_unique
+    assert rows["accuracy", "blimp", "yes_no", "Qwen2"] == 0.890
+    assert rows["best", "climp", "ab_prompt", "Qwen2-Instruct"] == 0.825
+    assert rows["correlation", "climp", "in_template_pen_lp", "mean"] == -0.269
+
+
+@pytest.mark.slow
+def test_the_command_prints_agreement_and_writes_tables(tmp_path):
+    done = run_command("analysis", "published=true", f"paths.reports={tmp_path}", f"paths.runs={tmp_path}/none")
+    assert done.returncode == 2  # runs have nothing to do with it
+    assert "Leave out paths.runs=" in done.stderr
+    done = run_command("analysis", "published=true", f"paths.reports={tmp_path}")
+    assert done.returncode == 0, done.stderr
+    assert "58 of 68" in done.stdout
+    assert len(pd.read_csv(tmp_path / "published/statements.csv")) == 68
+    table = pd.read_csv(tmp_path / "published/tables/blimp-table-3.csv").set_index("phenomenon")
+    assert list(table.loc["overall", MODELS] * 100) == pytest.approx(TABLE_3["overall"], abs=0.0501)
+    page = (tmp_path / "published/statements.html").read_text(encoding="utf-8")
+    assert page.count("<tr>") == 69  # and a heading

@@ -1,0 +1,275 @@
+"""The status of a study: the state, time and cost of its runs, and the removal of runs."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+import yaml
+
+from analysis import status as command
+from analysis.run_states import DAMAGED, FAILED, MISSING, RUNNING, SCORED, STOPPED, TRAINED, UNSCORED, run_states
+from analysis.status import is_confirmed, report, select, table
+from eval.grid import RequestedRun, read_grid
+from eval.scores.files import score_path
+from pairscale.command.main import main
+from pairscale.errors import ConfigError
+from pairscale.files import write_json
+from tests.support import ROOT
+from tests.support.simulated_study import SimulatedStudy
+from train.runs.axes import in_order
+
+BLIMP = frozenset(["blimp"])
+
+
+@pytest.fixture
+def study(tmp_path):
+    """Return the path of a study with a run in each state, its run folders, and the requested runs."""
+    simulated = SimulatedStudy(pairs=5, sizes=("125k", "1M"))
+    folders = simulated.write(tmp_path)
+    folders[1].update_manifest(status="failed", reason="RunError: loss\n\n  the run diverged \n")
+    folders[2].update_manifest(status="unfinished", steps=100)
+    folders[2].progress.write_text(json.dumps({"words_seen": 750_000, "words": 3_000_000, "words_per_s": 1000}))
+    score_path(folders[3].scores("blimp"), "lp").unlink()
+    folders[4].update_manifest(status="unfinished")
+    folders[5].update_manifest(scoring_failed={"blimp": "InputError: no folder"})
+    requested = {}
+    for folder in folders:
+        config = yaml.safe_load(folder.config.read_text())
+        cell = config["model"]["name"], config["sample"]["size"], config["seed"]
+        requested[folder.path.name] = RequestedRun("", simulated.config(*cell), BLIMP)
+    requested["gone"] = RequestedRun("sample.size=1M seed=3", simulated.config("txl_tiny", "1M", 3), BLIMP)
+    return tmp_path / simulated.name, folders, requested
+
+
+def lines_of(path, requested):
+    return [line.plain for line in report(path, run_states(path, requested), requested)]
+
+
+def test_each_run_has_its_state_and_reason(study):
+    path, folders, requested = study
+    with folders[4].locked():
+        states = {one.run: one for one in run_states(path, requested)}
+    in_order = [states[folder.path.name] for folder in folders]
+    assert [one.state for one in in_order] == [SCORED, FAILED, STOPPED, TRAINED, RUNNING, UNSCORED, SCORED, SCORED]
+    assert states["gone"].state == MISSING
+    assert in_order[1].reason == "the run diverged"
+    assert in_order[5].reason == "scoring on blimp: InputError: no folder"
+    assert (in_order[2].seen, in_order[2].words, in_order[2].left) == (750_000, 3_000_000, 2250)
+    assert states["gone"].left == pytest.approx(3_000_000 / 21_000)  # three epochs at the speed of its curve
+    with folders[0].locked():
+        (running,) = [one for one in run_states(path, requested) if one.state == RUNNING]
+    assert (running.run, running.trained) == (folders[0].path.name, True)  # it is being scored
+    assert not folders[0].in_use
+
+
+def test_reading_a_lock_does_not_stop_a_run_from_starting(study):
+    """A reader holds the lock together with other readers, for a moment."""
+    _, folders, _ = study
+    code = "import sys; from pathlib import Path; from train.runs.folder import RunFolder\n"
+    code += "while True: RunFolder(Path(sys.argv[1])).in_use"
+    looking = [subprocess.Popen([sys.executable, "-c", code, str(folders[0].path)], cwd=ROOT) for _ in range(2)]
+    try:
+        for _ in range(50):
+            with folders[0].locked():
+                pass
+    finally:
+        for process in looking:
+            process.kill()
+            process.wait()
+
+
+def test_a_run_counts_as_scored_once_all_requested_benchmarks_are(study):
+    path, folders, requested = study
+    first = folders[0].path.name
+    for benchmarks, state in (({"toy"}, TRAINED), ({"blimp", "toy"}, TRAINED), ({"blimp"}, SCORED)):
+        changed = requested | {first: replace(requested[first], benchmarks=frozenset(benchmarks))}
+        assert {one.run: one.state for one in run_states(path, changed)}[first] == state
+    assert {one.run: one.state for one in run_states(path, {})}[first] == SCORED
+
+
+def test_damaged_files_damage_one_run(study):
+    path, folders, requested = study
+    folders[0].config.write_text("a: [")
+    folders[2].manifest.write_text("[]")
+    for expected in (requested, {}):
+        states = {one.run: one for one in run_states(path, expected)}
+        assert [states[folders[number].path.name].state for number in (0, 1, 2, 3)] == [
+            DAMAGED, FAILED, DAMAGED, TRAINED,
+        ]  # fmt: skip
+        assert "config.yaml: not readable" in states[folders[0].path.name].reason
+        assert any("manifest.json" in line for line in lines_of(path, expected))
+
+
+def test_the_table_has_marks_times_and_devices(study):
+    """Time: 125,000 and 1,000,000 words at 7,000 words/s, rounded to seconds, as the simulated manifests have it."""
+    path, folders, requested = study
+    folders[7].update_manifest(machine={"device": "NVIDIA H100"}, wall_s=43.0)
+    rows = [" ".join(line.plain.split()) for line in table(run_states(path, requested))]
+    assert rows[1:] == [
+        "lstm_tiny 125k #x 18 s 21,000 cpu 0 MiB",
+        "lstm_tiny 1M ~t 2 min 23 s 11,000 cpu 0 MiB",
+        "txl_tiny 125k ~! 18 s 21,000 cpu 0 MiB",
+        "txl_tiny 1M ##. 1 min 33 s 21,000 cpu, NVIDIA H100 0 MiB",
+    ]
+    totals = [line for line in lines_of(path, requested) if line.startswith("training so far")]
+    assert totals == ["training so far: 8 min 20 s on cpu, 43 s on NVIDIA H100"]
+
+
+def test_reasons_and_remedies(study):
+    path, folders, requested = study
+    for folder in folders[6:]:
+        folder.update_manifest(status="failed", reason="RunError: loss\nthe run diverged")
+    text = "\n".join(lines_of(path, requested))
+    assert text.count("the run diverged") == 1
+    assert all(text.count(folders[number].path.name) == 1 for number in (1, 6, 7))
+    assert "python -m analysis.status study=simulated remove=failed" in text
+    assert "python -m eval study=simulated benchmark=blimp" in text  # scores the run again that could not be scored
+    sweep = {folders[5].path.name: replace(requested[folders[5].path.name], commands=("python -m eval -m ...",))}
+    assert "without training: python -m eval -m ..." in "\n".join(lines_of(path, sweep))
+
+
+def test_a_failed_run_has_no_time_left(study):
+    """A typing error of 500M words once gave 221 hours."""
+    path, folders, requested = study
+    for folder in folders[2:5]:
+        folder.update_manifest(status="done", words_seen=3_000_000)
+    requested.pop("gone")
+    assert not [line for line in lines_of(path, requested) if line.startswith("left:")]
+
+
+def test_scores_of_a_part_of_a_benchmark_are_counted_apart(study):
+    path, folders, requested = study
+    for folder in folders[:3]:
+        folder.scores("blimp").rename(folder.scores("blimp+pairs-100"))
+    assert "scored on blimp 4, blimp+pairs-100 3" in lines_of(path, requested)
+
+
+# Removal
+
+
+@pytest.fixture
+def swept(study):
+    """Return the path and folders of the study after a sweep that recorded its grid."""
+    path, folders, requested = study
+    runs = {run: {"point": one.point, "config": one.config} for run, one in requested.items()}
+    grid = {"version": 1, "command": "python -m eval -m ...", "benchmark": "blimp", "runs": runs}
+    write_json(path / "grid" / "a.json", grid)
+    (path / "local").mkdir()
+    return path, folders
+
+
+def status(path, *overrides):
+    """Run the command in this process and return its exit code."""
+    arguments = ["study=simulated", f"paths.runs={path.parent}", *overrides]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "argv", ["analysis.status", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main("status", command.run)
+    return ended.value.code
+
+
+@pytest.mark.parametrize(
+    ("remove", "gone"),
+    [
+        ("failed", [1]),  # only those whose training failed: the one whose scoring failed has weights
+        ("missing", []),
+        ("study", range(8)),
+        ("lstm_tiny-english-unigram-1M-s1", [2]),
+        ("[lstm_tiny-english-unigram-1M-s1,txl_tiny-english-unigram-125k-s2]", [2, 5]),
+        ("*-125k-s2", [1, 5]),
+        ("seed=2", [1, 3, 5, 7]),
+        ("[seed=2,model=lstm_tiny,failed]", [0, 1, 2, 3, 5, 7]),
+        ("size=1/8M", [0, 1, 4, 5]),
+    ],
+)
+def test_removed_runs_leave_the_grid_too(swept, remove, gone):
+    path, folders = swept
+    assert status(path, f"remove={remove}", "yes=true") == 0
+    kept = [folder for number, folder in enumerate(folders) if number not in gone]
+    assert [folder for folder in folders if folder.path.exists()] == kept
+    if remove == "study":
+        assert not path.exists()
+    else:
+        never = set() if remove == "missing" else {"gone"}
+        assert set(read_grid(path)) == {folder.path.name for folder in kept} | never
+
+
+@pytest.mark.parametrize(
+    ("remove", "part"),
+    [
+        ("lstm", "no run of study=simulated matches"),
+        ("*-s9", "no run of study=simulated matches"),
+        ("[seed=2,seed=9]", "remove=seed=9: no run"),
+        ("sede=2", "Did you mean 'seed'?"),
+        ("budget=2", "no key 'budget'"),
+        ("kind=2", "no run"),
+    ],
+)
+def test_a_value_that_names_no_run_is_one_clear_line(swept, remove, part, capsys):
+    path, folders = swept
+    assert status(path, f"remove={remove}", "yes=true") == 2
+    error = capsys.readouterr().err
+    assert part in error
+    assert error.count("\n") == 1
+    assert all(folder.path.exists() for folder in folders)
+
+
+def test_a_key_that_could_be_several_is_refused(study):
+    path, _, requested = study
+    states = [replace(one, values={"model.seed": "1", "sample.seed": "2"}) for one in run_states(path, requested)]
+    with pytest.raises(ConfigError, match=r"several keys end in 'seed'.*model\.seed, sample\.seed"):
+        select("simulated", states, ["seed=1"])
+
+
+def test_remove_failed_keeps_a_trained_run(swept, capsys):
+    path, folders = swept
+    folders[1].update_manifest(status="done")
+    assert status(path, "remove=failed", "yes=true") == 2
+    assert "1 trained run could not be scored" in capsys.readouterr().err
+    assert folders[5].path.exists()
+
+
+def test_a_removal_lists_its_runs_and_asks_once(swept, capsys):
+    path, folders = swept
+    assert status(path, "remove=seed=2") == 2  # there is no terminal to ask in
+    printed = capsys.readouterr()
+    assert printed.out.count("scores on blimp") == 3  # the other one has none
+    assert "yes=true" in printed.err
+    questions = []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("sys.stdin.isatty", lambda: True, raising=False)
+        assert not is_confirmed(False, lambda question: questions.append(question) or "")
+        assert is_confirmed(False, lambda question: "y")
+    assert len(questions) == 1
+    assert all(folder.path.exists() for folder in folders)
+
+
+def test_a_running_run_is_not_removed(swept, capsys):
+    path, folders = swept
+    with folders[4].locked():
+        assert status(path, "remove=study", "yes=true") == 75
+    assert "nothing was removed" in capsys.readouterr().err
+    assert all(folder.path.exists() for folder in folders)
+
+
+def test_numbers_in_names_sort_by_value():
+    names = ["m, memory=128", "m, memory=64", "m, dropout=0.25", "m, dropout=0.3"]
+    assert in_order(names) == ["m, dropout=0.25", "m, dropout=0.3", "m, memory=64", "m, memory=128"]
+
+
+def test_the_command_in_a_pipe_prints_plain_text_without_importing_torch(tmp_path):
+    code = """if True:
+        import runpy, sys
+        try:
+            runpy.run_module("analysis.status", run_name="__main__")
+        except SystemExit as end:
+            assert not {"torch", "pandas", "lightning"} & set(sys.modules)
+            sys.exit(end.code)
+    """
+    arguments = [sys.executable, "-c", code, "study=blimp_learning_curves", f"paths.runs={tmp_path}"]
+    done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "100 runs · 100 missing" in done.stdout
+    assert "\x1b" not in done.stdout

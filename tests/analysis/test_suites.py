@@ -1,0 +1,117 @@
+"""SG scores: means over runs of simulated successes, chance, and the paper's numbers next to their own suites."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis import items, suites
+from analysis.published import published_file
+from analysis.study import runs
+from eval.published import read_published
+from eval.syntaxgym.files import read_success, write_success
+from eval.syntaxgym.regions import answers
+from eval.syntaxgym.suites import load_suites
+from tests.support.simulated_study import SimulatedStudy
+from tests.support.suites import simulated, write_suites
+
+METADATA = {
+    "parameters": {}, "policy": {"context": "none", "score_eos": True}, "model": {"name": "m", "digest": "0d" * 32},
+    "tokenizer_digest": "70" * 32, "step": None, "sample_words": None, "torch": "2.13.0",
+}  # fmt: skip
+PAPERS_SUITES = sorted(set(read_published("syntaxgym").query("level == 'suite'")["name"]))
+
+
+@pytest.fixture
+def study(tmp_path):
+    """Return the runs of one model at two sizes with two seeds, scored on two small suites, and their folder."""
+    folders = SimulatedStudy(pairs=5, models=("lstm_tiny",), sizes=("125k", "1M")).write(tmp_path / "runs")
+    own = load_suites(str(write_suites(tmp_path / "syntaxgym")))
+    for seed, run in enumerate(folders):
+        success, regions = answers(own, simulated(own, seed), skip_unk=False)
+        about = {"benchmark": {"name": "syntaxgym", "digest": own.digest}}
+        write_success(run.scores("syntaxgym"), success, regions, METADATA | about)
+    return runs("simulated", folder=tmp_path / "runs"), tmp_path / "runs"
+
+
+def test_scores_are_means_over_runs_of_the_success_of_items(study):
+    table, folder = study
+    means = items.over_sizes(suites.measures(suites.answers(table, "syntaxgym", folder)))
+    means = means.set_index(["level", "name", "size"])["accuracy"]
+    by_hand = {}
+    for run, size in table[["run", "size"]].itertuples(index=False):
+        success, _ = read_success(folder / "simulated" / run / "scores" / "syntaxgym")
+        whole = success[success["comparison"].isna() & (success["prediction"] == 1)]
+        shares = whole.groupby("suite")["success"].mean()
+        by_hand.setdefault(("overall", "SG score", size), []).append(shares.mean())
+        by_hand.setdefault(("circuit", "Agreement", size), []).append(shares["number_mini"])
+    for key, shares in by_hand.items():
+        assert means[key] == pytest.approx(np.mean(shares))
+
+
+def test_chance_is_that_of_random_surprisals(study):
+    table, folder = study
+    _, success = next(iter(suites.answers(table, "syntaxgym", folder).of_runs()))
+    chance = suites.chance_scores(success).set_index(["level", "name"])["accuracy"]
+    assert chance["suite", "number_mini"] == pytest.approx(1 / 4, abs=0.02)  # two comparisons
+    assert chance["suite", "cleft_mini"] == pytest.approx(1 / 2, abs=0.02)
+    assert chance["comparison", "number_mini 1.1: (3;%sing%) < (3;%sing_bad%)"] == pytest.approx(1 / 2, abs=0.02)
+    assert chance["prediction", "cleft_mini 2"] < 0.01  # equal surprisals
+    assert chance["overall", "all items"] == pytest.approx((3 / 4 + 2 / 2) / 5, abs=0.02)
+
+
+def test_the_section_of_a_study(study):
+    table, folder = study
+    section = suites.section(table, "syntaxgym", 0.95, folder, everything=True)
+    by_name = {exhibit.name: exhibit for exhibit in section.exhibits}
+    assert list(by_name) == ["circuits", "suites", "sizes", "comparisons", "measures"]
+    circuits = by_name["circuits"].table.set_index("model")
+    assert list(circuits.index) == ["lstm_tiny", "chance"]  # none of the paper's totals is over these suites
+    assert list(circuits)[:3] == ["SG score", "Agreement", "Long-Distance Dependencies"]
+    assert len(by_name["sizes"].charts) == 3
+    assert "5 items of 2 suites" in section.lead
+    assert any("<unk>" in note for note in section.notes)
+    for exhibit in section.exhibits:
+        exhibit.page_charts()
+        assert exhibit.html()
+
+
+@pytest.mark.parametrize(
+    ("chosen", "totals"),
+    [
+        (PAPERS_SUITES, {"SG score", "all suites", "all items", "Agreement", "Licensing", "Center Embedding"}),
+        ([name for name in PAPERS_SUITES if suites.circuit_of(name)], {"SG score", "Agreement", "Center Embedding"}),
+        ([*PAPERS_SUITES, "my_own"], {"SG score", "Agreement", "Licensing"}),
+        ([name for name in PAPERS_SUITES if suites.circuit_of(name) == "Agreement"], {"Agreement"}),
+        (PAPERS_SUITES[:1], set()),
+    ],
+)
+def test_published_totals_are_shown_for_their_own_suites_only(study, chosen, totals):
+    table, folder = study
+    found = suites.answers(table, "syntaxgym", folder)
+    of_run = found.table[found.table["run"] == table["run"][0]]
+    one = of_run[(of_run["suite"] == "cleft_mini") & (of_run["prediction"] == 1) & of_run["comparison"].isna()]
+    rows = [one.assign(suite=name, circuit=suites.circuit_of(name)) for name in chosen]
+    means = items.over_sizes(items.Answers("x", pd.concat(rows), {}, []).measured(suites.measures_of_model))
+    shown = suites.published(means)
+    assert totals <= set(shown.loc[shown["level"] != "suite", "name"])
+    if chosen != PAPERS_SUITES:
+        assert not {"all suites", "all items"} & set(shown["name"])
+    if not totals:
+        assert set(shown["level"]) == {"suite"}
+    assert set(shown.loc[shown["level"] == "suite", "name"]) == set(chosen) & set(PAPERS_SUITES)
+
+
+def test_published_scores_are_those_of_the_paper():
+    """Shares of all items are those that the per-item files of Hu et al. 2020 give, to three digits by hand."""
+    scores = read_published("syntaxgym").set_index(["level", "name", "model"])["accuracy"]
+    for model, share in {"GRNN": 0.538, "JRNN": 0.603, "Transformer-XL": 0.558, "GPT-2": 0.799}.items():
+        assert round(scores["overall", "all items", model], 3) == share
+        of_suites = scores["suite"].xs(model, level="model")
+        assert len(of_suites) == 34
+        assert scores["overall", "all suites", model] == pytest.approx(of_suites.mean(), abs=1e-4)
+        counted = of_suites[~of_suites.index.isin(["fgd-embed3", "fgd-embed4", "nn-nv-rpl"])]
+        assert scores["overall", "SG score", model] == pytest.approx(counted.mean(), abs=1e-4)
+    of_runs = published_file("sg_scores")
+    assert len(of_runs) == 45
+    means = of_runs.groupby(["architecture", "corpus"])["SG score"].mean()
+    assert means["RNNG", "LG"] == pytest.approx(scores["overall", "SG score", "RNNG, BLLIP-LG"], abs=1e-4)
