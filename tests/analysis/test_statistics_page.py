@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 import analysis
-from analysis import curves_new, shapes
 from tests.support import ROOT
 from tests.support.long_table import random_curve
 
@@ -23,9 +22,6 @@ def study(monkeypatch):
     judged["correct"] = np.random.default_rng(0).uniform(size=len(judged)) < judged["accuracy"]
     monkeypatch.setattr(analysis, "accuracies", lambda *_, **__: table, raising=False)
     monkeypatch.setattr(analysis, "pairs", lambda *_, **__: judged, raising=False)
-    for module, names in ((curves_new, curves_new.__all__), (shapes, ("fit_shapes", "words_to_humans"))):
-        for name in names:
-            monkeypatch.setattr(analysis, name, getattr(module, name), raising=False)
 
 
 def test_the_code_of_the_page_runs(study):

@@ -1,331 +1,265 @@
-"""Coverage of the analysis's 95% intervals in simulated studies of known truth.
+"""How often 95% intervals contain the truth in simulated studies, and how wide they are.
 
-    python tests/bench/coverage.py [--studies N] [--resamples N] [--designs NAME ...] [--processes N] [--csv FILE]
+    python tests/bench/coverage.py [--studies N]    writes analysis/results/coverage.csv, in about a minute
 
-One row for each design, quantity and level; "worst phenomenon" is the phenomenon with the lowest coverage. With
-1,000 studies the standard error of a coverage of 95% is .7%. Each design has random numbers of its own, so its rows are
-the same whatever other designs are simulated. Studies are those of tests/support/simulated_judgements.py: pairs crossed
-with runs, a spread between runs of any pattern, accuracies expected at the sizes on a line, a sigmoid or a curve that
-rises late (whose slope is that of the line through them, sizes weighted equally). QUANTITIES has a function for each
-quantity, which yields rows; a function added there adds a quantity. Limits of slopes and of their differences are those
-of a report that keeps conservative ones: none: share of studies without limits, as where they would be rough.
+Each study has runs at several sizes; a run's expected accuracy is that of its size plus an effect of its own, and it is
+scored on a number of minimal pairs. The truth is what new samples of this corpus and new initialisations give.
+
+Columns: design, runs (of each size), pairs, quantity, method, used (by pairscale), studies, covered (share of intervals
+that contain the truth), none (share of studies without an interval because no run varies), width (mean width over that
+of an oracle, which knows the standard deviation of the estimate and uses the normal quantile).
 """
 
 import argparse
 import sys
-import zlib
-from collections import defaultdict
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from rich.console import Console
+from scipy.stats import norm
+from scipy.stats import t as student
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from analysis.config import CONSERVATIVE, CurvesConfig
-from analysis.curves.comparisons import difference_cautions, slope_difference
-from analysis.curves.coverage import DESIGN, FILE, counts_text
-from analysis.curves.fit import CHANCE, inverse_trials, onset, spread_limits
-from analysis.curves.groups import GroupFit, cautions, cautions_left, fit_group, slope_limits
-from analysis.curves.intervals import Interval, judgement_floor, lack_of_fit, resampled_accuracies, run_terms, t_limits
-from analysis.curves.words_to_people import line_reaches, slope_quantile
-from tests.support.bench_tables import write_designs
-from tests.support.simulated_judgements import SimulatedJudgements
+from analysis.lines import ROUNDING, Line, fit_line, item_variances
+from pairscale.tables import write_csv
 
-PEOPLE = 0.93  # their true accuracy in each unit
-ASKED = 100  # judgements of people of each paradigm
-LEVELS = {"overall": [0], "worst phenomenon": [1, 2], "paradigm": [3]}  # rows of Units.table
-KEYS = [*DESIGN, "quantity", "question", "level", "interval", "used"]
-THESE, NEW = "these pairs", "new pairs too"
-SHARED = 0.5  # share of the variance between runs that the same text gives two models
-CONFIG = CurvesConfig(
-    method="lp", interval="auto", confidence=0.95, resamples=300, seed=1, cautioned_limits=CONSERVATIVE
-)
-LATE = ((0.45, 0.03), (0.5, 0.03), (0.55, 0.02), (0.5, 0.01))
-CEILING = ((0.997, 0.0), (0.99, 0.0005), (0.9, 0.01), (0.98, 0.001))
-
-DESIGNS = {
-    "4x5 line, spread falls": SimulatedJudgements(5, 4),
-    "4x5 sigmoid, spread rises": SimulatedJudgements(5, 4, "sigmoid", (0.12, 0.35)),
-    "10x5 line, spread falls": SimulatedJudgements(5, 10),
-    "3x5 line, spread falls": SimulatedJudgements(5, 3),
-    "4x2 line, spread falls": SimulatedJudgements(2, 4),
-    "4x2 line, spread rises": SimulatedJudgements(2, 4, run_sd=(0.12, 0.35)),
-    "4x2 sigmoid, spread falls": SimulatedJudgements(2, 4, "sigmoid"),
-    "10x2 line, spread falls": SimulatedJudgements(2, 10),
-    "4x2 line, spread at both ends": SimulatedJudgements(2, 4, run_sd=(0.4, 0.08, 0.08, 0.4)),
-    "4x3 line, x5 at the smallest": SimulatedJudgements(3, 4, run_sd=(0.4, 0.08, 0.08, 0.08)),
-    "4x5 line, x5 at the smallest": SimulatedJudgements(5, 4, run_sd=(0.4, 0.08, 0.08, 0.08)),
-    "4x2 line, x5 at the largest": SimulatedJudgements(2, 4, run_sd=(0.08, 0.08, 0.08, 0.4)),
-    "5,5,5,2 line, x3 at the largest": SimulatedJudgements((5, 5, 5, 2), 4, run_sd=(0.12, 0.12, 0.12, 0.36)),
-    "4x1 line, spread falls": SimulatedJudgements(1, 4),
-    "5,5,1 line, x2 at the largest": SimulatedJudgements((5, 5, 1), 3, run_sd=(0.15, 0.15, 0.3)),
-    "5,5,5,1 line, x5 at the largest": SimulatedJudgements((5, 5, 5, 1), 4, run_sd=(0.08, 0.08, 0.08, 0.4)),
-    "1,5,5,5 line, x5 at the smallest": SimulatedJudgements((1, 5, 5, 5), 4, run_sd=(0.4, 0.08, 0.08, 0.08)),
-    "5,5,5,3,3,1 late, spread falls": SimulatedJudgements((5, 5, 5, 3, 3, 1), 6, "late", (0.2, 0.1), paradigms=LATE),
-    "4,3,3,3,3,1 late, spread rises": SimulatedJudgements((4, 3, 3, 3, 3, 1), 6, "late", (0.1, 0.2), paradigms=LATE),
-    "4x5 nested": SimulatedJudgements(5, 4, nested=True),
-    "10x5 nested": SimulatedJudgements(5, 10, nested=True),
-    "5,5,5,3 nested": SimulatedJudgements((5, 5, 5, 3), 4, nested=True),
-    "10x5 overlap up to 77%": SimulatedJudgements(5, 10, overlap=0.77),
-    "4x2 ceiling, 10 pairs": SimulatedJudgements(2, 4, pairs=10, paradigms=CEILING),
-    "4x5 ceiling, 10 pairs": SimulatedJudgements(5, 4, pairs=10, paradigms=CEILING),
-    "4x5 ceiling, 100 pairs": SimulatedJudgements(5, 4, paradigms=CEILING),
+FILE = Path(__file__).parents[2] / "analysis" / "results" / "coverage.csv"
+RESAMPLES, CORPUS, PARADIGMS, CENTRE = 399, 64, 4, 0.6  # CORPUS: units of text that samples are drawn from
+HC3, SEEDS, OLS = "HC3, t(R - 2)", "slopes of seeds, t(S - 1)", "OLS, t(R - 2)"
+HC2, BOOTSTRAP = "HC2, Bell-McCaffrey", "bootstrap of runs"
+WELCH, POOLED = "HC3, Welch", "HC3, t(2R - 4)"
+RUNS_ONLY, TWO_WAY = "runs only", "runs and items"
+SHAPES = {
+    "line": lambda at: 0.55 + 0.25 * at,
+    "late": lambda at: 0.55 + 0.25 * at**3,
+    "logistic": lambda at: 0.55 + 0.25 / (1 + np.exp(-10 * (at - 0.5))),
+    "ceiling": lambda at: 0.96 + 0.03 * at,
+    "top": lambda at: 0.985 + 0.013 * at,
+    "flat": lambda at: 0.55 + 0.0 * at,
 }
-# Runs of each size of another group, which is compared with the design.
-OTHER_RUNS = {"4x5 line, spread falls": [(5, 5, 5, 1), (1, 1, 1, 1)]}
 
 
 @dataclass(frozen=True)
-class Draw:
-    """A simulated study with its fit."""
+class Design:
+    """How the runs of a study are spread: `counts` runs at each size, with deviations `spread` of their accuracies."""
 
-    design: str
-    cell: SimulatedJudgements
-    config: CurvesConfig
-    rng: np.random.Generator
-    pairs: tuple[np.ndarray, np.ndarray]
-    runs: np.ndarray
-    outcome: np.ndarray
-    expected: np.ndarray  # (S, K) accuracies over new runs, for these pairs
-    fit: GroupFit
-
-    @property
-    def units(self):
-        return self.cell.units
-
-    def another_study(
-        self, cell: SimulatedJudgements, runs: np.ndarray, pairs=None
-    ) -> tuple[GroupFit, np.ndarray, np.ndarray]:
-        """Simulate another study by `runs`, on these or other pairs; return fit, outcomes, expected accuracies."""
-        outcome, expected = cell.draw(self.rng, self.pairs if pairs is None else pairs, runs)
-        return self.fitted(outcome), outcome, expected
-
-    def fitted(self, outcome: np.ndarray) -> GroupFit:
-        return fit_group("other", outcome, self.cell.design, self.units, self.config.interval)
+    counts: tuple[int, ...]
+    spread: tuple[float, ...] | float = 0.03
+    shape: str = "line"
+    pairs: int = 500
+    kind: str = "normal"  # normal | heavy tails | failed runs | overlap | nested
 
     @cached_property
-    def floor(self) -> np.ndarray:
-        """(S, U) variance of the means of sizes due to chance in single judgements."""
-        design, sizes = self.cell.design, range(self.cell.sizes)
-        of_size = [np.where(design.size == s, design.weights, 0) for s in sizes]
-        return np.stack([judgement_floor(self.outcome, c, design.size, self.units) for c in of_size])
+    def size(self) -> np.ndarray:
+        return np.repeat(np.arange(len(self.counts)), self.counts)
+
+    @cached_property
+    def seed(self) -> np.ndarray:
+        return np.concatenate([np.arange(count) for count in self.counts])
+
+    @cached_property
+    def x(self) -> np.ndarray:
+        return 17.0 + 6 * self.size / (len(self.counts) - 1)
+
+    @cached_property
+    def deviation(self) -> np.ndarray:
+        """(R,) of each run."""
+        return np.broadcast_to(self.spread, len(self.counts))[self.size]
+
+    @property
+    def line(self) -> Line:
+        return fit_line(self.x, self.size, self.seed if self.kind == "nested" else None)
+
+    def effects(self, rng: np.random.Generator, studies: int) -> np.ndarray:
+        """(R, studies) what each run adds to the accuracy of its size, with the mean 0 over new runs."""
+        shape, deviation = (len(self.x), studies), self.deviation[:, None]
+        if self.kind == "heavy tails":
+            return deviation * rng.standard_t(3, shape) / np.sqrt(3)
+        if self.kind == "nested":
+            seeds = self.seed.max() + 1
+            tilt = rng.normal(0, 0.012, (seeds, studies))[self.seed] * (self.x - self.x.mean())[:, None]
+            return 0.5 * deviation * rng.normal(size=shape) + rng.normal(0, 0.02, (seeds, studies))[self.seed] + tilt
+        if self.kind == "overlap":  # samples of 1, 2, 4, ... units of one corpus, the largest of 3/4 of it
+            drawn = np.maximum(1, (0.75 * CORPUS * 2.0 ** (self.size - self.size.max())).astype(int))
+            units = rng.normal(size=(studies, 1, CORPUS))
+            order = rng.random((studies, len(self.x), CORPUS)).argsort(axis=2).argsort(axis=2)
+            inside = order < drawn[None, :, None]
+            text = ((units * inside).sum(axis=2) / drawn - units.mean(axis=2)).T
+            return deviation * (np.sqrt(0.5) * rng.normal(size=shape) + text)
+        return deviation * rng.normal(size=shape)
+
+    def accuracies(self, rng: np.random.Generator, effects: np.ndarray) -> np.ndarray:
+        """(R, studies) accuracies of runs with these effects on binomial judgements."""
+        expected = SHAPES[self.shape]((self.x - 17) / 6)[:, None] + effects
+        if self.kind == "failed runs":
+            expected = np.where(rng.random(expected.shape) < 0.07, 0.5, expected)
+        return rng.binomial(self.pairs, np.clip(expected, 0, 1)) / self.pairs
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Interval limits and true value of one quantity in all units, each (U,)."""
+ONE_WIDE, LAST_WIDE = (0.1, 0.01, 0.01, 0.01), (0.01, 0.01, 0.01, 0.1)
+DESIGNS = {
+    "10x5": Design((5,) * 10), "4x5": Design((5,) * 4), "10x2": Design((2,) * 10), "4x2": Design((2,) * 4),
+    "3x2": Design((2,) * 3), "2x5": Design((5, 5)), "2x2": Design((2, 2)),
+    "4x2, spread falls": Design((2,) * 4, (0.06, 0.04, 0.03, 0.02)),
+    "4x3, heavy tails": Design((3,) * 4, kind="heavy tails"),
+    "4x3, 7% failed runs": Design((3,) * 4, kind="failed runs"),
+    "4x3, spread x10 at the smallest": Design((3,) * 4, ONE_WIDE),
+    "4x5, spread x10 at the largest": Design((5,) * 4, LAST_WIDE),
+    "3x2, spread x5 at the largest": Design((2,) * 3, (0.01, 0.01, 0.05)),
+    "2,2,2,5 runs": Design((2, 2, 2, 5)), "5,5,5,1 runs": Design((5, 5, 5, 1)), "1,1,5,5 runs": Design((1, 1, 5, 5)),
+    "6x2, late rise": Design((2,) * 6, shape="late"), "4x5, logistic": Design((5,) * 4, shape="logistic"),
+    "8x1": Design((1,) * 8), "4x1": Design((1,) * 4), "8x1, late rise": Design((1,) * 8, shape="late"),
+    "4x5, ceiling, 20 pairs": Design((5,) * 4, 0.005, "ceiling", 20),
+    "4x2, ceiling, 20 pairs": Design((2,) * 4, 0.005, "ceiling", 20),
+    "4x2, at the ceiling, 20 pairs": Design((2,) * 4, 0.002, "top", 20),
+    "6x5, overlap up to 75%": Design((5,) * 6, kind="overlap"),
+    "6x2, overlap up to 75%": Design((2,) * 6, kind="overlap"),
+    "4x5, nested": Design((5,) * 4, kind="nested"), "4x3, nested": Design((3,) * 4, kind="nested"),
+}  # fmt: skip
+COMPARED = {
+    "4x5": (Design((5,) * 4), Design((5,) * 4)),
+    "4x2": (Design((2,) * 4), Design((2,) * 4)),
+    "4x5, spread x5 in one curve": (Design((5,) * 4, 0.05), Design((5,) * 4, 0.01)),
+    "4x2, spread x5 in one curve": (Design((2,) * 4, 0.05), Design((2,) * 4, 0.01)),
+    "4x5 and 4x2": (Design((5,) * 4), Design((2,) * 4)),
+}
+ITEMS = {"4x5, 100 items": (Design((5,) * 4), 25), "4x5, 1,000 items": (Design((5,) * 4), 250),
+         "4x2, 100 items": (Design((2,) * 4), 25)}  # fmt: skip
 
-    quantity: str
-    question: str
-    interval: str
+
+class Limits(NamedTuple):
+    """Intervals of a method in all studies."""
+
+    method: str
+    used: bool
     low: np.ndarray
     high: np.ndarray
-    truth: np.ndarray
-    used: bool = True  # by the analysis; the others are for comparison
-    outside: np.ndarray | bool = False  # the confidence set is the complement of the interval
 
 
-def given(limits: np.ndarray, reasons: np.ndarray, config: CurvesConfig) -> np.ndarray:
-    """Return the limits that a report has, NaN where it leaves them out; `reasons`: cautions of the units."""
-    _, left_out = cautions_left(reasons, config)
-    return np.where(left_out == "", limits, np.nan)
+def t_limits(method: str, used: bool, estimate: np.ndarray, variance: np.ndarray, degrees: float) -> Limits:
+    half = student.ppf(0.975, degrees) * np.sqrt(np.where(variance > ROUNDING, variance, np.nan))
+    return Limits(method, used, estimate - half, estimate + half)
 
 
-def slopes(draw: Draw) -> Iterator[Limits]:
-    cell, fit, config = draw.cell, draw.fit, draw.config
-    truth = cell.slope_of(draw.expected)
-    resampled = None
-    if fit.method == Interval.BOOTSTRAP:
-        generator = np.random.default_rng([config.seed, 0])
-        resampled = resampled_accuracies(draw.outcome, draw.units.bounds, config.resamples, generator)
-    limits = [given(of, cautions(fit), config) for of in slope_limits(fit, config, resampled)]
-    yield Limits("slope", THESE, fit.method.rule, limits[0], limits[1], truth)
-    yield Limits("slope", NEW, fit.method.rule, limits[2], limits[3], cell.slope_new_pairs)
-    for method in (Interval.T_SIZES, Interval.T_HC3, Interval.T_HC2):
-        if method != fit.method.rule and ((cell.design.counts > 1).all() or method == Interval.T_HC3):
-            terms = run_terms(method, cell.design, cell.design.contrast)
-            ends = t_limits(fit.line.slope, np.sqrt(terms.variance(fit.y)), terms.degrees(fit.y), config.confidence)
-            yield Limits("slope", THESE, method, *ends, truth, used=False)
-    x, runs = cell.design.x, len(fit.y)
-    centred = x - x.mean()
-    slope = centred @ fit.y / (centred**2).sum()
-    residual = ((fit.y - fit.y.mean(axis=0) - np.outer(centred, slope)) ** 2).sum(axis=0)
-    ends = t_limits(slope, np.sqrt(residual / (runs - 2) / (centred**2).sum()), np.full(len(slope), runs - 2.0), 0.95)
-    yield Limits("slope", THESE, "t interval, one spread", *ends, truth, used=False)
+def slope_limits(design: Design, y: np.ndarray, rng: np.random.Generator) -> Iterator[Limits]:
+    """Yield the intervals of slopes; y is (R, studies)."""
+    line = design.line
+    if design.kind == "nested":
+        yield t_limits(SEEDS, True, line.slope @ y, line.variances(y)[1], line.degrees)
+    plain = fit_line(design.x, design.size)
+    slope = plain.slope @ y
+    yield t_limits(HC3, design.kind != "nested", slope, plain.variances(y)[1], plain.degrees)
+    centred = design.x - design.x.mean()
+    hat = 1 / len(centred) + np.outer(centred, centred) / (centred**2).sum()
+    residual, free = y - hat @ y, 1 - np.diag(hat)
+    of_ols = (residual**2).sum(axis=0) / plain.degrees / (centred**2).sum()
+    yield t_limits(OLS, False, slope, of_ols, plain.degrees)
+    weights = plain.slope**2 / free
+    form = (np.eye(len(centred)) - hat) * weights @ (np.eye(len(centred)) - hat)
+    degrees = np.trace(form) ** 2 / np.trace(form @ form)
+    yield t_limits(HC2, False, slope, weights @ residual**2, degrees)
+    if min(design.counts) > 1:
+        drawn = np.concatenate([rng.multinomial(n, np.full(n, 1 / n), RESAMPLES) for n in design.counts], axis=1)
+        resampled = (drawn * plain.slope) @ y
+        low, high = np.quantile(resampled, [0.025, 0.975], axis=0)
+        yield Limits(BOOTSTRAP, False, np.where(high - low > 1e-12, low, np.nan), high)
 
 
-@cache
-def half_as_steep(cell: SimulatedJudgements) -> SimulatedJudgements:
-    return replace(cell, paradigms=tuple((start, gain / 2) for start, gain in cell.paradigms))
+def rows(design: str, one: Design, quantity: str, limits: Iterator[Limits], error: np.ndarray, truth) -> list[dict]:
+    """Return the rows of a quantity; `error` is the estimate less the truth in each study."""
+    oracle = 2 * norm.ppf(0.975) * error.std()
+    table = []
+    for method, used, low, high in limits:
+        known = np.isfinite(low)
+        inside = ((low <= truth) & (truth <= high))[known]
+        table.append({
+            "design": design, "runs": ",".join(map(str, one.counts)), "pairs": one.pairs, "quantity": quantity,
+            "method": method, "used": used, "studies": len(low), "covered": inside.mean().round(4),
+            "none": (1 - known.mean()).round(4), "width": ((high - low)[known].mean() / oracle).round(3),
+        })  # fmt: skip
+    return table
 
 
-def differences(draw: Draw) -> Iterator[Limits]:
-    """Yield differences from a model with half the slopes, and from the same model (false alarms: 1 - coverage)."""
-    cell, design = draw.cell, draw.cell.design
-    shallower = half_as_steep(cell)
-    draws = cell.design.cluster.max() + 1
-    apart, same = np.full(draws, -1), np.arange(draws)
-    fresh = cell.draw_runs(draw.rng)
-    shared = np.sqrt(SHARED) * draw.runs + np.sqrt(1 - SHARED) * cell.draw_runs(draw.rng)
-    others = [
-        ("difference of slopes", shallower, fresh, apart), ("difference, same model", cell, fresh, apart),
-        ("difference, same texts", cell, shared, same),
-    ]  # fmt: skip
-    for name, other, runs, pairing in others:
-        if name == "difference, same texts" and cell.overlap:
-            continue
-        fit, outcome, expected = draw.another_study(other, runs)
-        reasons = difference_cautions(draw.fit, fit)
-        limits = slope_difference(draw.fit, fit, draw.config, pairing)
-        limits = {end: given(of, reasons, draw.config) for end, of in limits.items()}
-        truth = cell.slope_of(draw.expected) - cell.slope_of(expected)
-        yield Limits(name, THESE, fit.method.rule, limits["low"], limits["high"], truth)
-        truth = cell.slope_new_pairs - other.slope_new_pairs
-        yield Limits(name, NEW, fit.method.rule, limits["low_new_pairs"], limits["high_new_pairs"], truth)
-    for runs in OTHER_RUNS.get(draw.design, []):
-        yield unequal_runs(draw, replace(cell, seeds=runs))
-    if not design.nested and not cell.overlap:
-        other_pairs = cell.draw_pairs(draw.rng)
-        _, outcome, expected = draw.another_study(cell, draw.runs, other_pairs)
-        units = replace(draw.units, differences=True)
-        change = fit_group("change", outcome - draw.outcome, design, units, draw.config.interval)
-        ends = t_limits(change.line.slope, change.errors.runs, change.errors.degrees, draw.config.confidence)
-        truth = cell.slope_of(expected) - cell.slope_of(draw.expected)
-        yield Limits("matched slopes", THESE, change.method.rule, *ends, truth)
+def expected_slope(design: Design, rng: np.random.Generator) -> float:
+    """Return the slope over new runs, from many of them."""
+    means = np.mean([design.accuracies(rng, design.effects(rng, 2000)).mean(axis=1) for _ in range(30)], axis=0)
+    of_size = np.bincount(design.size, means) / np.bincount(design.size)
+    return float(design.line.slope @ of_size[design.size])
 
 
-def unequal_runs(draw: Draw, other: SimulatedJudgements) -> Limits:
-    """Compare the model with itself with other numbers of runs, which choose the method of both."""
-    outcome, expected = other.draw(draw.rng, draw.pairs)
-    first, second = (
-        fit_group("g", of, cell.design, draw.units, draw.config.interval, other.design)
-        for cell, of in ((draw.cell, draw.outcome), (other, outcome))
-    )
-    apart = np.full(len(outcome), -1)
-    limits = slope_difference(first, second, draw.config, apart)
-    truth = draw.cell.slope_of(draw.expected) - other.slope_of(expected)
-    name = f"difference, same model of {counts_text(other.design.counts)} runs"
-    return Limits(name, THESE, second.method.rule, limits["low"], limits["high"], truth)
+def slopes(studies: int, rng: np.random.Generator) -> list[dict]:
+    table = []
+    for name, design in DESIGNS.items():
+        truth, y = expected_slope(design, rng), design.accuracies(rng, design.effects(rng, studies))
+        table += rows(name, design, "slope", slope_limits(design, y, rng), design.line.slope @ y - truth, truth)
+    return table
 
 
-def accuracies(draw: Draw) -> Iterator[Limits]:
-    cell, size = draw.cell, draw.cell.design.size
-    per_trial = inverse_trials(draw.outcome, size, draw.units)
-    _, low, high = spread_limits(draw.fit.y, size, draw.config.confidence, per_trial, cell.design.overlap)
-    truth = draw.expected @ draw.units.weights
-    for name, s in (("smallest", 0), ("largest", cell.sizes - 1)):
-        yield Limits(f"accuracy at the {name} size", THESE, "Wilson, Student", low[s], high[s], truth[s])
-    level = np.full(len(low[0]), CHANCE)
-    words = np.exp2(cell.at)
-    onsets = np.nan_to_num(onset(words, low, level), nan=np.inf)
-    true = np.nan_to_num(onset(words, truth, level), nan=np.inf)
-    misses = np.where(onsets >= true, 0.0, 1.0)  # an onset must not be smaller than the true one
-    yield Limits("onset", THESE, "lower limits of accuracies", misses - 0.5, misses + 0.5, np.zeros(len(misses)))
+def differences(studies: int, rng: np.random.Generator) -> list[dict]:
+    """Compare two curves of other slopes, and curves whose runs share half of their variance by their samples."""
+    table = []
+    for name, (a, b) in COMPARED.items():
+        b = replace(b, shape="flat")
+        truth = expected_slope(a, rng) - expected_slope(b, rng)
+        effects = [of.effects(rng, studies) for of in (a, b)]
+        y = [of.accuracies(rng, effect) for of, effect in zip((a, b), effects, strict=True)]
+        lines = [of.line for of in (a, b)]
+        estimate = lines[0].slope @ y[0] - lines[1].slope @ y[1]
+        v, w = (line.variances(of)[1] for line, of in zip(lines, y, strict=True))
+        degrees = (v + w) ** 2 / (v**2 / lines[0].degrees + w**2 / lines[1].degrees)
+        limits = [t_limits(WELCH, True, estimate, v + w, degrees)]
+        limits.append(t_limits(POOLED, False, estimate, v + w, lines[0].degrees + lines[1].degrees))
+        table += rows(name, a, "difference", iter(limits), estimate - truth, truth)
+        if a.counts == b.counts:
+            shared = np.sqrt(0.5) * (b.deviation / a.deviation)[:, None] * effects[0] + np.sqrt(0.5) * effects[1]
+            change = y[0] - b.accuracies(rng, shared)
+            limits = [t_limits(HC3, True, lines[0].slope @ change, lines[0].variances(change)[1], lines[0].degrees)]
+            table += rows(name, a, "paired difference", iter(limits), lines[0].slope @ change - truth, truth)
+    return table
 
 
-def fits(draw: Draw) -> Iterator[Limits]:
-    """Yield the test of lack of fit where the truth is a line; coverage is the share not rejected."""
-    if draw.cell.shape == "line":
-        p = lack_of_fit(draw.fit.method, draw.fit.y, draw.cell.design, draw.floor)
-        yield Limits("lack of fit", THESE, "ANOVA-type", 0.05 - p, p * 0 + 1, np.zeros(len(p)))
-
-
-def words(draw: Draw) -> Iterator[Limits]:
-    """Yield log2(words) at which the line reaches people."""
-    cell = draw.cell
-    if cell.shape != "line" or cell.overlap or cell.paradigms is CEILING:
-        return
-    people = draw.rng.binomial(ASKED, PEOPLE, size=len(cell.paradigms)) / ASKED
-    share = (ASKED * people + 2) / (ASKED + 4)
-    error = np.sqrt((share * (1 - share) / (ASKED + 4)) @ cell.units.weights**2)
-    _, low, high, bounded = line_reaches(
-        draw.fit, people @ cell.units.weights, error, slope_quantile(draw.fit, draw.config)
-    )
-    level = draw.expected.mean(axis=0) @ cell.units.weights
-    at = cell.at.mean() + (PEOPLE - level) / cell.slope_of(draw.expected)
-    yield Limits("log2 words to people", THESE, "Fieller", low, high, at, outside=~bounded)
-
-
-QUANTITIES = (slopes, differences, accuracies, fits, words)
-
-
-def simulate(name: str, studies: int, config: CurvesConfig = CONFIG, seed: int = 1) -> pd.DataFrame:
-    """Return KEYS, studies, covered (share of those with limits), none (share without), width (median) of a design."""
-    cell = DESIGNS[name]
-    rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
-    covers, width = defaultdict(list), defaultdict(list)
-    for _ in range(studies):
-        pairs, runs = cell.draw_pairs(rng), cell.draw_runs(rng)
-        outcome, expected = cell.draw(rng, pairs, runs)
-        fit = fit_group("one", outcome, cell.design, cell.units, config.interval)
-        at_study = replace(config, seed=int(rng.integers(2**32)))
-        draw = Draw(name, cell, at_study, rng, pairs, runs, outcome, expected, fit)
-        for limits in (limits for quantity in QUANTITIES for limits in quantity(draw)):
-            inside = (limits.low <= limits.truth) & (limits.truth <= limits.high)
-            inside = np.where(limits.outside, ~inside, inside)
-            limited = np.isfinite(limits.low) | (limits.interval == "Fieller")
-            key = (limits.quantity, limits.question, limits.interval, limits.used)
-            covers[key].append(np.where(limited, inside, np.nan))
-            width[key].append(limits.high - limits.low)
-    samples = "nested" if cell.nested else "overlapping" if cell.overlap else "independent"
-    rows = []
-    for (quantity, question, interval, in_use), of in covers.items():
-        limits = np.stack(of)  # (studies, U)
-        limited = ~np.isnan(limits)
-        covered = np.where(limited, limits, 0).sum(axis=0) / np.where(limited.any(axis=0), limited.sum(axis=0), np.nan)
-        for level, units in LEVELS.items():
-            u = min(units, key=lambda unit: np.inf if np.isnan(covered[unit]) else covered[unit])
-            wide = np.stack(width[quantity, question, interval, in_use])[limited[:, u], u]
-            rows.append({
-                "design": name, "runs": counts_text(cell.design.counts), "samples": samples, "pairs": cell.pairs,
-                "quantity": quantity, "question": question, "level": level, "interval": interval, "used": in_use,
-                "studies": studies, "covered": covered[u], "none": 1 - limited[:, u].mean(),
-                "width": np.median(wide) if len(wide) else np.nan,
-            })  # fmt: skip
-    return pd.DataFrame(rows)
-
-
-def coverage(
-    studies: int, resamples: int = CONFIG.resamples, names=None, processes: int = 1, progress=lambda part: None
-) -> pd.DataFrame:
-    """Simulate all designs, or those of `names`; return KEYS, studies, covered, none, standard_error, width."""
-    config = replace(CONFIG, resamples=resamples)
-    names_to_run = [name for name in DESIGNS if not names or name in names]
-    parts = []
-    with ProcessPoolExecutor(processes) as pool:
-        for part in pool.map(partial(simulate, studies=studies, config=config), names_to_run):
-            parts.append(part)
-            progress(part)
-    table = pd.concat(parts, ignore_index=True)
-    error = np.sqrt(table["covered"] * (1 - table["covered"]) / (table["studies"] * (1 - table["none"])))
-    columns = [*KEYS, "studies", "covered", "none", "standard_error", "width"]
-    return table.assign(standard_error=error.round(4), width=table["width"].round(5))[columns].round({"covered": 4})
+def new_items(studies: int, rng: np.random.Generator) -> list[dict]:
+    """Simulate items with difficulties and slopes of their own in fixed paradigms; the truth is over new items, too."""
+    table = []
+    for name, (design, items) in ITEMS.items():
+        line, paradigm = design.line, np.repeat(np.arange(PARADIGMS), items)
+        estimates, variances = [], []
+        centred = (design.x - design.x.mean())[:, None]
+        for _ in range(studies // 2):
+            level = CENTRE + rng.uniform(-0.15, 0.15, len(paradigm)) + rng.normal(0, 0.03, len(paradigm)) * centred
+            expected = level + 0.02 * centred + design.effects(rng, 1)
+            judged = (rng.random(expected.shape) < np.clip(expected, 0, 1)).astype(float)
+            of_items, overlap = item_variances(line, judged, paradigm)
+            y = judged.mean(axis=1, keepdims=True)
+            of_runs = line.variances(y)[1][0]
+            both = of_items.sum() / PARADIGMS**2
+            two_way = max(of_runs + both - overlap.sum() / PARADIGMS**2, of_runs, both)
+            estimates.append(line.slope @ y[:, 0])
+            variances.append((of_runs, two_way))
+        estimate, variance = np.array(estimates), np.array(variances).T
+        limits = [
+            t_limits(of, of == TWO_WAY, estimate, v, line.degrees)
+            for of, v in zip((RUNS_ONLY, TWO_WAY), variance, strict=True)
+        ]
+        described = replace(design, pairs=len(paradigm))
+        table += rows(name, described, "slope, new items", iter(limits), estimate - 0.02, 0.02)
+    return table
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--studies", type=int, default=1000)
-    parser.add_argument("--resamples", type=int, default=CONFIG.resamples)
-    parser.add_argument("--designs", nargs="+", choices=list(DESIGNS), metavar="NAME", help="all of them if left out")
-    parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--csv", type=Path, default=FILE, help="file whose rows of these designs are replaced")
-    arguments = parser.parse_args()
-    console = Console()
-
-    def progress(part: pd.DataFrame) -> None:
-        used = part[part["used"] & (part["none"] < 1)]
-        low = used[used["covered"] < 0.93]
-        console.print(f"{part['design'].iloc[0]}: {len(used)} rows, below .93: {len(low)}", markup=False)
-
-    table = coverage(arguments.studies, arguments.resamples, arguments.designs, arguments.processes, progress)
-    write_designs(arguments.csv, table, list(DESIGNS))
-    console.print(f"{arguments.csv}", markup=False)
+    parser.add_argument("--studies", type=int, default=4000)
+    studies, rng = parser.parse_args().studies, np.random.default_rng(1)
+    table = pd.DataFrame([*slopes(studies, rng), *differences(studies, rng), *new_items(studies, rng)])
+    write_csv(FILE, table)
+    shown = table.assign(both=(100 * table["covered"]).round(1).astype(str) + " / " + table["width"].astype(str))
+    wide = shown.pivot(index=["quantity", "design"], columns="method", values="both").fillna("-")
+    print(wide.loc[list(dict.fromkeys(zip(table["quantity"], table["design"], strict=True)))].to_string())
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 
 import pandas as pd
 
-from tests.support import wrapped
-from tests.support.committed_results import RESULTS
+from tests.support import ROOT, wrapped
 
+RESULTS = ROOT / "analysis" / "results"
 OTHERS = ("OLS, t(R - 2)", "HC2, Bell-McCaffrey", "bootstrap of runs")
 
 
@@ -15,7 +15,7 @@ def _cell(row: pd.Series) -> str:
 
 def interval_coverage() -> str:
     """Return coverage and width of slopes by design: pairscale's interval and others."""
-    table = pd.read_csv(RESULTS / "coverage_new.csv")
+    table = pd.read_csv(RESULTS / "coverage.csv")
     slopes = table[table["quantity"] == "slope"]
     lines = [f"| sizes x runs | pairscale | {' | '.join(OTHERS)} |", f"| --- |{' ---: |' * (1 + len(OTHERS))}"]
     for design, of in slopes.groupby("design", sort=False):
@@ -29,7 +29,7 @@ def interval_coverage() -> str:
 
 def other_coverage() -> str:
     """Return the coverage of differences and of slopes on new items, and a sentence about all intervals."""
-    table = pd.read_csv(RESULTS / "coverage_new.csv")
+    table = pd.read_csv(RESULTS / "coverage.csv")
     used = table[table["used"]]
     others = used[used["quantity"] != "slope"]
     lines = ["| quantity | design | pairscale |", "| --- | --- | ---: |"]
