@@ -20,7 +20,7 @@ import pandas as pd
 from scipy.optimize import OptimizeWarning, curve_fit
 from scipy.special import expit, logit
 
-from analysis.lines import Array, Numbers
+from analysis.lines import NO_SPREAD, Array, Numbers
 from analysis.units import TRAJECTORIES, Curve, check_confidence, read_curves
 from pairscale.errors import InputError
 
@@ -282,8 +282,9 @@ def fieller(curve: Curve, y: Array, humans: Array, error: Array, confidence: flo
     c = (level - humans) ** 2 - square * (of_level + error**2)
     rises = slope > 0
     reached = np.where(rises, line.centre + (humans - level) / np.where(rises, slope, 1.0), np.inf)
+    without = math.nan, math.nan, "no interval", line.note or NO_SPREAD
     rows = [
-        _limits(*of, line.centre, (line.note or "All runs lie on the line: no interval."))
+        without if math.isnan(of[0]) else _limits(*of, line.centre)
         for of in zip(a.tolist(), b.tolist(), c.tolist(), slope.tolist(), (humans - level).tolist(), strict=True)
     ]
     low, high, interval, note = map(list, zip(*rows, strict=True))
@@ -296,12 +297,8 @@ def fieller(curve: Curve, y: Array, humans: Array, error: Array, confidence: flo
     }
 
 
-def _limits(
-    a: float, b: float, c: float, slope: float, gap: float, centre: float, without: str
-) -> tuple[float, float, str, str]:
+def _limits(a: float, b: float, c: float, slope: float, gap: float, centre: float) -> tuple[float, float, str, str]:
     """Return the ends of the set a d^2 + 2 b d + c <= 0, d = x - centre, in words of text, as text, and a note."""
-    if math.isnan(a):
-        return math.nan, math.nan, "no interval", without
     if a > 0 and slope <= 0:
         return math.inf, math.inf, "never", "The line falls."
     root = b**2 - a * c

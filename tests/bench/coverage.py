@@ -6,8 +6,8 @@ Each study has runs at several sizes; a run's expected accuracy is that of its s
 scored on a number of minimal pairs. The truth is what new samples of this corpus and new initialisations give.
 
 Columns: design, runs (of each size), pairs, quantity, method, used (by pairscale), studies, covered (share of intervals
-that contain the truth), none (share of studies without an interval), width (mean width over that of an oracle, which
-knows the standard deviation of the estimate and uses the normal quantile).
+that contain the truth), none (share of studies without an interval because no run varies), width (mean width over that
+of an oracle, which knows the standard deviation of the estimate and uses the normal quantile).
 """
 
 import argparse
@@ -25,7 +25,7 @@ from scipy.stats import t as student
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from analysis.lines import Line, fit_line, item_variances
+from analysis.lines import ROUNDING, Line, fit_line, item_variances
 from pairscale.tables import write_csv
 
 FILE = Path(__file__).parents[2] / "analysis" / "results" / "coverage.csv"
@@ -142,7 +142,7 @@ class Limits(NamedTuple):
 
 
 def t_limits(method: str, used: bool, estimate: np.ndarray, variance: np.ndarray, degrees: float) -> Limits:
-    half = student.ppf(0.975, degrees) * np.sqrt(variance)
+    half = student.ppf(0.975, degrees) * np.sqrt(np.where(variance > ROUNDING, variance, np.nan))
     return Limits(method, used, estimate - half, estimate + half)
 
 
@@ -166,7 +166,8 @@ def slope_limits(design: Design, y: np.ndarray, rng: np.random.Generator) -> Ite
     if min(design.counts) > 1:
         drawn = np.concatenate([rng.multinomial(n, np.full(n, 1 / n), RESAMPLES) for n in design.counts], axis=1)
         resampled = (drawn * plain.slope) @ y
-        yield Limits(BOOTSTRAP, False, *np.quantile(resampled, [0.025, 0.975], axis=0))
+        low, high = np.quantile(resampled, [0.025, 0.975], axis=0)
+        yield Limits(BOOTSTRAP, False, np.where(high - low > 1e-12, low, np.nan), high)
 
 
 def rows(design: str, one: Design, quantity: str, limits: Iterator[Limits], error: np.ndarray, truth) -> list[dict]:

@@ -40,6 +40,7 @@ from tests.support.committed_results import (
 from tests.support.construction_tables import CONSTRUCTION_BLOCKS
 from tests.support.coverage_tables import COVERAGE_BLOCKS
 from tests.support.expected_runs import expected_runs
+from tests.support.interval_tables import INTERVAL_BLOCKS
 from tests.support.people_tables import PEOPLE_BLOCKS
 
 BLOCK = re.compile(r"(<!-- (?P<name>[a-z_ ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -269,6 +270,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     **COVERAGE_BLOCKS,
     **ACQUISITION_BLOCKS,
     **PEOPLE_BLOCKS,
+    **INTERVAL_BLOCKS,
 }
 
 if __name__ == "__main__":
