@@ -162,7 +162,7 @@ def _check_settings(found: Studies, files: Sequence[ScoreFile]) -> None:
     first: dict[tuple[str, ...], ScoreFile] = {}
     for file in files:
         run = found.runs.loc[file.row]
-        tokenizer = run["curve"] if pd.isna(run["tokenizer"]) else run["tokenizer"]
+        tokenizer = str(run["curve"] if pd.isna(run["tokenizer"]) else run["tokenizer"])
         other = first.setdefault((file.benchmark, file.method, tokenizer), file)
         differing = sorted(name for name, value in file.settings.items() if other.settings.get(name) != value)
         differing += sorted(other.settings.keys() - file.settings.keys())

@@ -168,7 +168,7 @@ def pairs(
             scores = part.to_pandas().rename(columns={"good": "good_score", "bad": "bad_score"})
             scores["correct"] = scores["good_score"] > scores["bad_score"]
             tables.append(file.named(pd.concat([items.table, scores], axis=1)))
-    more = [name for table in tables for name in table if name not in PAIR_COLUMNS and name != "row"]
+    more = [str(name) for table in tables for name in table if name not in PAIR_COLUMNS and name != "row"]
     table = joined(found, tables, [*PAIR_COLUMNS[len(RUN_COLUMNS) :], *dict.fromkeys(more)])
     return table.drop(columns=[name for name in dict.fromkeys(more) if table[name].isna().all()])
 
@@ -192,7 +192,8 @@ def problems(*studies: str, folder: str | Path = "runs") -> pd.DataFrame:
     methods = methods_of_runs(found)
     for benchmark in dict.fromkeys(label for of in methods.values() for label in of):
         for method in sorted({name for of in methods.values() for name in of.get(benchmark, [])}):
-            names = {method, OF_MASKED.get(method), *(lp for lp, pll in OF_MASKED.items() if pll == method)}
+            # Masked models have pll and no other method, and others have no pll.
+            names = {method, *OF_MASKED.values(), *(lp for lp, pll in OF_MASKED.items() if pll == method)}
             rows += [
                 {"study": key[0], "run": key[1], "status": UNSCORED, "reason": f"no {method} scores of {benchmark}"}
                 for key, of in methods.items()

@@ -55,10 +55,8 @@ def parts_of(text: str, settings: ResultsConfig, first: Sequence[str] = ()) -> d
     `first`: parts of the text in which the usual pattern is searched before the rest. Raises ConfigError for a pattern
     that takes more than SECONDS.
     """
-    pattern, texts = settings.pattern, (text,)
-    if pattern is None:
-        pattern, texts = USUAL_PATTERN, (*first, text)
-    for one in texts:
+    pattern = USUAL_PATTERN if settings.pattern is None else settings.pattern
+    for one in (*(first if settings.pattern is None else ()), text):
         try:
             match = regex.search(pattern, one, timeout=SECONDS)
         except TimeoutError:

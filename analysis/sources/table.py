@@ -86,7 +86,7 @@ def _read(file: Path, columns: OutcomeColumns, settings: ResultsConfig) -> tuple
         "place": [at for at, _ in rows],
     })[[name for name in COLUMNS if name != "tests"]]  # fmt: skip
     table["removed"] = table["removed"].where(table["removed"] != settings.full, "")
-    table["tests"] = _tests(rows, places, table["removed"] != "")
+    table["tests"] = _tests(rows, places, list(table["removed"] != ""))
     if one_pair and "pair_id" not in places:  # pairs without ids are counted
         how = {"run": "first", "pair": "first", "accuracy": "mean", "n": "sum", "tests": "first", "place": "first"}
         table = table.groupby([*RUN, "paradigm", "phenomenon"], sort=False, as_index=False).agg(how)

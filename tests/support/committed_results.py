@@ -6,7 +6,8 @@
     python -m tests.support.committed_results STUDY     those of another study, from reports/STUDY
 
 A study commits accuracies.csv and runs.csv, the long table (analysis/study.py), so that it can be analysed again when
-its run folders are gone. Studies that were run earlier have points.csv instead: accuracies of phenomena, without paradigms.
+its run folders are gone. Studies that were run earlier have points.csv instead: accuracies of phenomena without
+paradigms.
 `committed_accuracies` reads either.
 
 The tables of blimp_small, of the study of families and of blimp_long are those that `python -m analysis` made of their
