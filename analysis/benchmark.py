@@ -15,6 +15,7 @@ from analysis.style import looks_of
 from analysis.units import unit_accuracies
 from eval.published import on_paradigms, read_published
 from eval.scores.names import benchmark_name
+from pairscale.errors import ConfigError
 
 HUMANS = "people"  # the human baseline among published accuracies (eval/published)
 MASKED = {"lp": "pll"}  # the method of masked models that stands for a method of all others (Salazar et al. 2020)
@@ -66,7 +67,8 @@ class BenchmarkResults:
     ) -> "BenchmarkResults":
         """Divide the long table of one benchmark into curves, baselines and models, and name its curves.
 
-        Raises ConfigError for labels, colours or an order of curves that aren't there.
+        Raises ConfigError for a method by which no run was judged, and for labels, colours or an order of curves that
+        aren't there.
         """
         is_curve = accuracies["sample_words"].notna() & (accuracies["baseline"] == "")
         every_method = accuracies[is_curve]
@@ -81,6 +83,11 @@ class BenchmarkResults:
 
         every_method = named(every_method)
         main = main_method(every_method, options.method)
+        if main.empty and len(every_method):
+            there = ", ".join(sorted(every_method["method"].unique()))
+            raise ConfigError(
+                f"analysis.method={options.method}: no run has such scores of {label}. Methods there: {there}."
+            )
         baselines = main_method(accuracies[accuracies["baseline"] != ""], options.method)
         return cls(
             label=label,

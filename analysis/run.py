@@ -1,11 +1,9 @@
 """`python -m analysis`: fit the curves of a study, print the findings, and write the report."""
 
-import dataclasses
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from hydra.core.hydra_config import HydraConfig
@@ -24,12 +22,11 @@ from analysis.run_folders import PROBLEM_COLUMNS, study_names
 from analysis.sections import chosen, exhibits
 from analysis.sources.read import FILES, read_source
 from eval.sweeps import study_commands
+from pairscale.command.line import readable
 from pairscale.console import print_text
 from pairscale.errors import ConfigError, RunError
 from pairscale.tables import filled_table, print_table
 from train.trackers.tracker import Job, tracked
-
-DEFAULT_FORMAT = "html"
 
 
 def analyse(config: AnalysisConfig) -> None:
@@ -73,7 +70,7 @@ def analyse(config: AnalysisConfig) -> None:
         raise RunError(f"study={name}: no run has scores. Score its runs: python -m eval study={name}")
     folder = Path(config.paths.reports) / (name if config.source == FILES else f"{name}+{config.source}")
     requested = study_commands(config.paths.runs, name) if config.source == FILES else []
-    commands = [*requested, command_of(config)]
+    commands = [*requested, typed_command()]
     path = write_report(folder, name, parts, commands, config.analysis.figure, config.format)
     track(config, name, folder, benchmarks)
     print_text(console, f"report: {path}")
@@ -132,6 +129,9 @@ def read_benchmarks(config: AnalysisConfig, tables: _Tables) -> list[BenchmarkRe
         InputError: for answers on other pairs.
     """
     found, options = [], config.analysis
+    methods = list(tables.accuracies["method"].unique())
+    if config.source != FILES and len(methods) == 1:
+        options = replace(options, method=methods[0])  # others' numbers have a method of their own
     labels = list(tables.accuracies["benchmark"].unique())
     sheets = read_people(config.people, tables.runs, labels, config.paths.runs) if config.people else {}
     for label in tables.accuracies["benchmark"].unique():
@@ -225,25 +225,7 @@ def print_slopes(console: Console, rows: pd.DataFrame, confidence: float) -> Non
     print_text(console, "slope: accuracy per doubling of the training text; lack of fit: p value")
 
 
-def command_of(config: AnalysisConfig) -> str:
-    """Return the command that writes this report."""
-    words = [f"study={config.study}", f"ties={config.ties}"]
-    words += [f"format={config.format}"] if config.format != DEFAULT_FORMAT else []
-    for key, value in dataclasses.asdict(config.analysis).items():
-        words += [f"analysis.{key}={_written(value)}"] if value not in (None, False, {}, []) else []
-    words += [
-        f"paths.{name}={getattr(config.paths, name)}"
-        for name in ("runs", "reports")
-        if getattr(config.paths, name) != name
-    ]
-    return shlex.join(["python", "-m", "analysis", *words])
-
-
-def _written(value: Any) -> str:
-    """Return a value as it is typed on a command line."""
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{key}:{_written(of)}" for key, of in value.items() if of is not None) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(map(_written, value)) + "]"
-    text = str(value)
-    return f"'{text}'" if isinstance(value, str) and not text.replace("_", "").replace(".", "").isalnum() else text
+def typed_command() -> str:
+    """Return the command that writes this report, as it was typed."""
+    words = map(readable, HydraConfig.get().overrides.task)
+    return shlex.join(["python", "-m", "analysis", *(word.lstrip("+") for word in words)])
