@@ -219,9 +219,8 @@ def lead_of(answers: Answers, about: str) -> str:
         ends = runs.loc[placed, "sample_words"].agg(["min", "max"])
         small, large = size_text(ends["min"]), size_text(ends["max"], str(runs.loc[placed, "unit"].iloc[0]))
         text = f"{small} to {large}" if ends["min"] < ends["max"] else large
-        parts.append(
-            f"{plural(int(placed.sum()), 'run')} of {joined(list(map(str, runs.loc[placed, 'curve'].unique())))} on {text}"
-        )
+        curves = joined([str(curve) for curve in runs.loc[placed, "curve"].unique()])
+        parts.append(f"{plural(int(placed.sum()), 'run')} of {curves} on {text}")
     if not placed.all():
         parts.append(f"{plural(int((~placed).sum()), 'pretrained model')} whose amount of training text isn't known")
     return f"{about} {' and '.join(parts)}."
