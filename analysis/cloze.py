@@ -21,7 +21,7 @@ from analysis.items import (
     all_measures,
     at_largest,
     beside,
-    finding,
+    findings,
     lead_of,
     over_sizes,
     over_text,
@@ -192,10 +192,7 @@ def section(
         kind="Diagnostics",
         lead=lead_of(found, about),
         notes=[*found.notes, *_inexpressible(found)],
-        findings=[
-            (row.curve, finding(row, confidence, f"Sensitivity ({_spelled(row.name)})"))
-            for row in main.itertuples(index=False)
-        ],
+        findings=findings(main, confidence, lambda name: f"Sensitivity ({_spelled(name)})"),
         exhibits=exhibits(found, benchmark, measured, fitted, confidence, folder if everything else None),
         methods=_methods(found),
     )
@@ -326,11 +323,11 @@ def _top_words(found: Answers, benchmark: str, folder: str | Path) -> Exhibit | 
     known = known[known["benchmark"] == benchmark].fillna({"ending": ""})
     runs = at_largest(found.runs).drop_duplicates("curve")
     parts = []
-    for run in runs.itertuples():
-        scores = RunFolder(Path(folder) / run.study / run.run).scores(found.label)
+    for study, run, curve in zip(runs["study"], runs["run"], runs["curve"], strict=True):
+        scores = RunFolder(Path(folder) / study / run).scores(found.label)
         top = read_topk(scores).sort_values("place", kind="stable")
         words = top.groupby(["item", "condition", "context"], sort=False)["word"].agg(" ".join).reset_index()
-        parts.append(words.rename(columns={"word": "words"}).assign(model=run.curve))
+        parts.append(words.rename(columns={"word": "words"}).assign(model=curve))
     ours = pd.concat(parts, ignore_index=True)
     article = ours["context"].str.rpartition(" ")[2]
     ours["ending"] = article.where(article.isin(["a", "an"]) & ours["condition"].str.startswith("simp"), "")

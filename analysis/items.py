@@ -141,16 +141,15 @@ def _check(runs: pd.DataFrame, label: str, metadata: dict[tuple[str, str], dict[
     if len(digests) > 1:
         versions = " and ".join(f"{digest} in {run}" for digest, run in list(digests.items())[:2])
         raise RunError(f"{label}: runs were scored on different versions of it ({versions}). Score them again.")
-    of_run = runs.set_index(["study", "run"])
+    tokenizer = runs["tokenizer"].fillna(runs["curve"]).astype(str)
+    tokenizers = dict(zip(runs[["study", "run"]].itertuples(index=False, name=None), tokenizer, strict=True))
     first: dict[str, tuple[str, dict[str, Any]]] = {}
     differing: dict[str, set[str]] = {}
     for key, of in metadata.items():
         policy = flatten(of["policy"])
         for name, value in policy.items():
             differing.setdefault(name, set()).add(str(value))
-        row = of_run.loc[key]
-        tokenizer = str(row["curve"] if pd.isna(row["tokenizer"]) else row["tokenizer"])
-        other, settings = first.setdefault(tokenizer, (key[1], policy))
+        other, settings = first.setdefault(tokenizers[key], (key[1], policy))
         for name in policy.keys() | settings.keys():
             if name != "pll" and policy.get(name) != settings.get(name):  # pll: of masked models only
                 values = f"{name} is {settings.get(name)} in {other} and {policy.get(name)} in {key[1]}"
@@ -204,7 +203,7 @@ def slopes(measured: pd.DataFrame, label: str, confidence: float) -> pd.DataFram
     rows = on_curves(measured)
     unit = rows["level"] + "/" + rows["name"]
     known = dict(zip(unit, rows[MEASURE].itertuples(index=False, name=None), strict=True))
-    table = rows.assign(benchmark=label, method="", phenomenon=unit, paradigm=pd.NA, pairs=rows["items"])
+    table = rows.assign(benchmark=label, method="", phenomenon=unit, paradigm=None, pairs=rows["items"])
     fitted = fit_curves(table, confidence)
     fitted = fitted[fitted["level"] == "phenomenon"].reset_index(drop=True)
     names = [known[unit] for unit in fitted["name"]]
@@ -220,10 +219,16 @@ def lead_of(answers: Answers, about: str) -> str:
         ends = runs.loc[placed, "sample_words"].agg(["min", "max"])
         small, large = size_text(ends["min"]), size_text(ends["max"], str(runs.loc[placed, "unit"].iloc[0]))
         text = f"{small} to {large}" if ends["min"] < ends["max"] else large
-        parts.append(f"{plural(int(placed.sum()), 'run')} of {joined(runs.loc[placed, 'curve'].unique())} on {text}")
+        curves = joined([str(curve) for curve in runs.loc[placed, "curve"].unique()])
+        parts.append(f"{plural(int(placed.sum()), 'run')} of {curves} on {text}")
     if not placed.all():
         parts.append(f"{plural(int((~placed).sum()), 'pretrained model')} whose amount of training text isn't known")
     return f"{about} {' and '.join(parts)}."
+
+
+def findings(fitted: pd.DataFrame, confidence: float, what: Callable[[str], str]) -> list[tuple[str, str]]:
+    """Return a sentence per row of `slopes`, with its curve; `what` returns the subject of a measure's sentence."""
+    return [(str(row.curve), finding(row, confidence, what(str(row.name)))) for row in fitted.itertuples()]
 
 
 def finding(row: Any, confidence: float, what: str) -> str:

@@ -166,7 +166,7 @@ def _scores(means: pd.DataFrame, measure: str) -> Exhibit:
     main = rows[rows["level"] == measure]
     wide = rows.pivot(index=["curve", "name"], columns="level", values="accuracy")
     order = [name for name in (PEARSON, SPEARMAN, AUC, PAIRS) if name in wide and name != measure]
-    others = [*order, *(name for name in wide if name not in (*order, measure))]
+    others = [*order, *(name for name in map(str, wide) if name not in (*order, measure))]
     table = main[["curve", "name", "runs", "accuracy", "low", "high"]].rename(columns={"accuracy": measure})
     table = table.join(wide[others], on=["curve", "name"]).rename(columns={"name": "score"}).rename_axis(columns=None)
     table = table.sort_values(

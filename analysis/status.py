@@ -113,7 +113,9 @@ def table(states: Sequence[RunState]) -> list[Text]:
     for label in in_order(one.label for one in states):
         for size in sizes:
             cells[label, size] = [one for one in states if (one.label, one.size) == (label, size)]
-    rows = [("curve", "size", Text("runs"), "time per run", "words/s", "device", "disk per run")]
+    rows: list[tuple[str | Text, ...]] = [
+        ("curve", "size", "runs", "time per run", "words/s", "device", "disk per run")
+    ]
     for (label, size), of in cells.items():
         if not of:
             continue

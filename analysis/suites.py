@@ -20,7 +20,7 @@ from analysis.items import (
     all_measures,
     at_largest,
     beside,
-    finding,
+    findings,
     lead_of,
     over_sizes,
     over_text,
@@ -129,13 +129,7 @@ def section(
         kind="Test suites",
         lead=lead_of(found, f"Formulas over the surprisal of regions, {items:,} items of {suites} (Hu et al. 2020)."),
         notes=[*found.notes, *_unknown(measured)],
-        findings=[
-            (
-                row.curve,
-                finding(row, confidence, f"The {row.name}" if row.name == SG_SCORE else f"The mean of {row.name}"),
-            )
-            for row in whole.itertuples(index=False)
-        ],
+        findings=findings(whole, confidence, lambda name: f"The {name}" if name == SG_SCORE else f"The mean of {name}"),
         exhibits=exhibits(found, measured, fitted, confidence, everything),
         methods=_methods(found),
     )
