@@ -17,6 +17,7 @@ from pairscale.files import write_bytes, write_text
 PER_INCH = 96  # pixels of an SVG
 DPI = 300  # of a PNG
 GAP = 20  # pixels between panels
+SMALL = 3  # panels in a row, from which on they share their axes
 LEAST = 80  # pixels: the narrowest panel
 CHARACTER = 6.8  # pixels of a character in a legend, in the widest font that a reader may have
 SYMBOL = 46  # pixels of a mark in a legend with its margins
@@ -58,7 +59,9 @@ def figure(
     height = round(config.pixels("height") / scale) if config.height else None
     for in_row in range(min(columns, len(panels)), 0, -1):
         trial = (width - GAP * (in_row - 1)) / in_row * 0.8
-        beside = _size(_svg(panels[:in_row], Frame(int(trial), height), in_row, None, width))[0] - int(trial) * in_row
+        first = panels[: 1 if in_row >= SMALL else in_row]  # only the first of small panels has names beside it
+        beside = _size(_svg(first, Frame(int(trial), height), in_row, None, width))[0] - int(trial) * len(first)
+        beside += (in_row - len(first)) * GAP
         share = int((width - beside) / in_row)
         if share >= LEAST or in_row == 1:
             break
@@ -69,7 +72,7 @@ def _svg(
     panels: Sequence[Callable[..., Chart]], frame: Frame, in_row: int, legend: pd.DataFrame | None, width: float
 ) -> str:
     parts = [finished(draw(frame=frame)) for draw in panels]
-    whole = _joined("concat", parts, columns=in_row, spacing=GAP) if in_row < 3 else _small(parts, frame, in_row)
+    whole = _joined("concat", parts, columns=in_row, spacing=GAP) if in_row < SMALL else _small(parts, frame, in_row)
     if legend is not None:
         apart = {"scale": dict.fromkeys(("color", "shape", "strokeDash"), "independent")}
         whole = _joined("vconcat", [finished(_legend(legend, width)), whole], resolve=apart)
