@@ -40,6 +40,8 @@ class BenchmarkResults:
         people: the people who answered a questionnaire, or None for the published human baseline.
         read_pairs: returns rows of `analysis.pairs` of the given runs by a method; None if pairs aren't known.
         read_trajectories: returns the accuracies of snapshots (`analysis.study.trajectories`); None if there are none.
+        direct: the paradigms that test each construction that a run's text lacks.
+        removed: what each intervention did to the text (`analysis.run_folders.removed_text`).
         colours: chosen colours of curves.
         names: what each curve of the long table is called here.
     """
@@ -58,6 +60,8 @@ class BenchmarkResults:
     people: People | None = None
     read_pairs: Callable[..., pd.DataFrame] | None = None
     read_trajectories: Callable[[], pd.DataFrame] | None = None
+    direct: dict[str, set[str]] = field(default_factory=dict)
+    removed: pd.DataFrame = field(default_factory=pd.DataFrame)
     colours: dict[str, str] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
 

@@ -26,6 +26,7 @@ from analysis.labels import display_names, in_order
 from analysis.reading_times import ReadingResult, read_results
 from analysis.report import Part
 from analysis.sections import ALL
+from analysis.sections.ablations import ablation_findings, effects_of
 from analysis.sections.beside import model_findings
 from analysis.sections.curves import extent, overall
 from analysis.style import looks_of
@@ -49,9 +50,11 @@ def part_of(results: BenchmarkResults) -> Part:
         *results.notes,
         *notes_of_runs(of_curves),
     ]
+    ablations = ablation_findings(effects_of(results), options.confidence)
     findings = [
+        *ablations,
         *curve_findings(results.slopes, options.confidence),
-        *comparison_findings(results.differences, options.confidence),
+        *([] if ablations else comparison_findings(results.differences, options.confidence)),
     ]
     return Part(
         label=results.label,

@@ -18,7 +18,7 @@ from analysis.parts import item_labels, item_part, part_of, reading_parts
 from analysis.people import exhibit as people_exhibit
 from analysis.people import people_of, read_people
 from analysis.report import Part, write_report
-from analysis.run_folders import PROBLEM_COLUMNS, study_names
+from analysis.run_folders import PROBLEM_COLUMNS, direct_paradigms, read_studies, removed_text, study_names
 from analysis.sections import chosen, exhibits
 from analysis.sources.read import FILES, read_source
 from eval.sweeps import study_commands
@@ -168,6 +168,9 @@ def _add_readers(results: BenchmarkResults, config: AnalysisConfig) -> None:
         return _of_runs(study.trajectories(*names, method=config.analysis.method, ties=config.ties, **of), curves)
 
     results.read_pairs, results.read_trajectories = read_pairs, read_trajectories
+    if (results.runs["construction"] != "").any():
+        found = read_studies([str(config.study)], config.paths.runs)
+        results.direct, results.removed = direct_paradigms(found, results.benchmark), removed_text(found)
 
 
 def _of_runs(snapshots: pd.DataFrame, curves: pd.Series) -> pd.DataFrame:

@@ -88,6 +88,40 @@ class Studies:
         return "study=" + "+".join(self.names)
 
 
+REMOVED_COLUMNS = (
+    "construction", "action", "dose", "runs", "sentences", "of_sentences", "words", "of_words", "matching_sentences",
+    "rewritten",
+)  # fmt: skip
+
+
+def removed_text(found: Studies) -> pd.DataFrame:
+    """Return what each intervention did to the train split, with the columns REMOVED_COLUMNS.
+
+    sentences and words count what was left out or rewritten, of_sentences and of_words the whole split, and
+    matching_sentences those that contain the construction. They are means over the runs of an intervention.
+    """
+    rows = []
+    for run in found.runs[found.runs["construction"] != ""].to_dict("records"):
+        corpus = found.folders[run["study"], run["run"]].read_manifest().get("corpus") or {}
+        done = corpus.get("ablation") or {}
+        matching = (done.get("matching") or {}).get("sentences")
+        rows.append({**run, **done, "runs": 1, "matching_sentences": matching} if done else {})
+    table = pd.DataFrame([row for row in rows if row]).reindex(columns=list(REMOVED_COLUMNS))
+    keys, counts = list(REMOVED_COLUMNS[:3]), list(REMOVED_COLUMNS[4:])
+    means = table.astype(dict.fromkeys(counts, float)).groupby(keys, as_index=False, sort=False)
+    return means.agg({"runs": "sum", **dict.fromkeys(counts, "mean")})
+
+
+def direct_paradigms(found: Studies, benchmark: str) -> dict[str, set[str]]:
+    """Return the paradigms of a benchmark that test each removed construction, as its filter lists them."""
+    direct: dict[str, set[str]] = {}
+    for run in found.runs[found.runs["construction"] != ""].to_dict("records"):
+        config = found.folders[run["study"], run["run"]].read_config()
+        listed = ((config.get("filter") or {}).get("paradigms") or {}).get(benchmark) or ()
+        direct.setdefault(run["construction"], set()).update(listed)
+    return direct
+
+
 def study_names(studies: Sequence[str], folder: str | Path) -> list[str]:
     """Return the names of studies; "a+b" names two of them, unless `folder` contains a study of just that name.
 

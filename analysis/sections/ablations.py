@@ -5,12 +5,12 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.ablations import ALL_SIZES, OVER_DOSES, ablation_effects, main_effects
+from analysis.ablations import ALL_SIZES, DIRECT, OVER_DOSES, ablation_effects, main_effects
 from analysis.benchmark import BenchmarkResults
 from analysis.exhibit import Exhibit
 from analysis.figures import dot_chart
-from analysis.findings import Finding, texts
-from analysis.formats import p_in_text, points, points_between, rows_of, signed_text, title
+from analysis.findings import Finding
+from analysis.formats import count, p_in_text, points, points_between, rows_of, signed_text, title
 from analysis.sections import section
 from analysis.style import looks_of
 
@@ -64,7 +64,6 @@ def ablations(results: BenchmarkResults) -> list[Exhibit]:
             table,
             cells={"difference": signed_text},
             charts={"differences": chart},
-            takeaways=texts(ablation_findings(effects, results.options.confidence)),
         ),
         Exhibit(
             "ablations-by-size",
@@ -73,7 +72,19 @@ def ablations(results: BenchmarkResults) -> list[Exhibit]:
             sizes,
             cells={"difference": signed_text},
         ),
+        *_removed(results),
     ]
+
+
+def _removed(results: BenchmarkResults) -> list[Exhibit]:
+    """Return how much text each intervention left out or rewrote, if the runs recorded it."""
+    if results.removed.empty:
+        return []
+    counts = [name for name in results.removed if name not in ("construction", "action", "dose")]
+    names = {name: name.replace("of_", "all ").replace("_", " ") for name in counts}
+    about = "Sentences and words of the train split that each intervention left out or rewrote; means over its runs."
+    table = _without_empty(results.removed.rename(columns=names))
+    return [Exhibit("removed-text", "What was removed", about, table, cells=dict.fromkeys(names.values(), count))]
 
 
 def effects_of(results: BenchmarkResults) -> pd.DataFrame:
@@ -81,15 +92,23 @@ def effects_of(results: BenchmarkResults) -> pd.DataFrame:
     if "construction" not in results.runs or (results.runs["construction"].fillna("") == "").all():
         return pd.DataFrame(columns=["over"])
     return ablation_effects(
-        results.accuracies, results.runs, margin=results.options.margin, confidence=results.options.confidence
+        results.accuracies,
+        results.runs,
+        margin=results.options.margin,
+        confidence=results.options.confidence,
+        direct=results.direct,
     )
 
 
 def ablation_findings(effects: pd.DataFrame, confidence: float) -> list[Finding]:
     """Return one finding per ablation: the overall change, its interval, and what it shows."""
-    findings = []
-    for row in rows_of(main_effects(effects).query("level == 'overall'")):
-        subject = f"{row.curve} − {row.other}" if row.construction == "" else f"Without {row.construction}"
+    findings: list[Finding] = []
+    if effects.empty:
+        return findings
+    main = main_effects(effects)
+    for row in rows_of(main[(main["level"] == "overall") | (main["name"] == DIRECT)]):
+        of = "" if row.level == "overall" else ", paradigms that test it"
+        subject = f"{row.curve}{of}"
         change = f"accuracy changes by {_signed(row)} points compared with {row.other}"
         if pd.isna(row.low):
             findings.append(Finding(subject, f"{change}, without a confidence interval. {row.note}"))

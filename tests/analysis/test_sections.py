@@ -7,11 +7,16 @@ import statsmodels.api as sm
 from scipy.stats import ttest_rel
 
 from analysis import sections
+from analysis.parts import part_of
+from analysis.run import read_benchmarks, read_tables
 from analysis.sections import chosen, exhibits
+from analysis.sections.ablations import effects_of
 from analysis.sections.methods import accuracy_in_bins, method_differences, shallow_predictors, without_unknown_words
 from analysis.sections.pairs import hardest, learned_and_lost
 from analysis.sections.training import perplexity_slopes
+from pairscale.command.compose import compose
 from pairscale.errors import ConfigError
+from tests.support.ablation_study import write_ablations
 from tests.support.studies import results_of
 
 
@@ -139,3 +144,20 @@ def test_a_plug_in_can_add_a_section(results, monkeypatch):
         return None
 
     assert chosen(None)[0] == "own"
+
+
+def test_a_study_with_ablations_states_their_effects_and_what_was_removed(tmp_path):
+    write_ablations(tmp_path / "runs")
+    config = compose("analysis", ["study=ablations", f"paths.runs={tmp_path}/runs"])
+    results = read_benchmarks(config, read_tables(config, None))[0]
+    assert results.direct == {"first": {"anaphor_agreement_1"}, "second": {"island_effects_1", "island_effects_2"}}
+    shown = {exhibit.name: exhibit.table for exhibit in exhibits(results, chosen(None))}
+    assert {"ablations", "ablations-by-size", "removed-text"} <= set(shown)
+    row = shown["removed-text"].query("construction == 'first' and action == 'remove'").iloc[0]
+    assert (row["sentences"], row["all sentences"]) == (1000, 20_000)
+    part = part_of(results)
+    (subject, text), *_ = [finding for finding in part.findings if "without first, paradigms" in finding[0]]
+    effect = effects_of(results).query(
+        "construction == 'first' and name == 'tests the construction' and over == 'all sizes'"
+    )
+    assert f"{100 * effect.iloc[0]['difference']:.0f}"[:3] in text
