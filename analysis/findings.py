@@ -130,7 +130,8 @@ def _compared(row: Any, confidence: float, comparisons: int) -> Finding:
         more = points(abs(row.difference), row.low, row.high)
         sure = f"({confidence:.0%} confidence interval {points_between(low, high)}; {p_in_text(row.p_holm)}{corrected})"
         return Finding(f"{faster} gains faster", f"{more} points more per doubling than {slower} {sure}.")
-    limits = f"({confidence:.0%} confidence interval {points_between(row.low, row.high)}; {p_in_text(row.p_holm)}{corrected})"
+    interval = f"{confidence:.0%} confidence interval {points_between(row.low, row.high)}"
+    limits = f"({interval}; {p_in_text(row.p_holm)}{corrected})"
     difference = f"{_signed(row.difference, row.low, row.high)} points per doubling {limits}"
     if row.equivalent is not pd.NA and row.equivalent:
         return Finding(subject, f"They gain equally fast, within the margin: {difference}.")

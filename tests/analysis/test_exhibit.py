@@ -16,10 +16,20 @@ NAMES = ("100%", "a_b", "x & y", "#1", "~", "^2", "back\\slash", "{", "}", "$5",
 
 def slopes():
     return Exhibit(
-        "slopes", "Slopes", "About.", cells={"slope": slope_text},
-        table=pd.DataFrame({"phenomenon": ["overall", "island_effects"], "slope": [0.0742, -0.5], "low": [0.06, float("nan")],
-                            "high": [0.088, float("nan")], "runs": [10, 4]}),
-    )  # fmt: skip
+        "slopes",
+        "Slopes",
+        "About.",
+        cells={"slope": slope_text},
+        table=pd.DataFrame(
+            {
+                "phenomenon": ["overall", "island_effects"],
+                "slope": [0.0742, -0.5],
+                "low": [0.06, float("nan")],
+                "high": [0.088, float("nan")],
+                "runs": [10, 4],
+            }
+        ),
+    )
 
 
 def test_limits_are_one_column_with_the_digits_that_they_support():

@@ -22,9 +22,21 @@ LEVELS = pd.DataFrame({"name": ["humans"], "accuracy": [0.95]})
 
 def units(curves=("LSTM", "GPT-2"), accuracy=lambda size, seed: 0.5 + 0.05 * size + 0.01 * seed):
     rows = [
-        (f"{curve}-{size}-{seed}", curve, f"{2**size}k", seed, 1000 * 2**size, "words", "overall", "overall", accuracy(size, seed))
-        for curve in curves for size in range(4) for seed in (1, 2)
-    ]  # fmt: skip
+        (
+            f"{curve}-{size}-{seed}",
+            curve,
+            f"{2**size}k",
+            seed,
+            1000 * 2**size,
+            "words",
+            "overall",
+            "overall",
+            accuracy(size, seed),
+        )
+        for curve in curves
+        for size in range(4)
+        for seed in (1, 2)
+    ]
     return pd.DataFrame(
         rows, columns=["run", "curve", "size", "seed", "sample_words", "unit", "level", "name", "accuracy"]
     )

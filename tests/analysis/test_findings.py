@@ -20,9 +20,20 @@ from analysis.formats import points, supported_digits, title
 
 def slope(curve="LSTM", level="overall", name="overall", slope=0.074, low=0.06, high=0.088, **others):
     row = {
-        "curve": curve, "level": level, "name": name, "unit": "words", "smallest_words": 4000, "largest_words": 64000,
-        "smallest_accuracy": 0.608, "largest_accuracy": 0.886, "slope": slope, "low": low, "high": high, "lack_of_fit": math.nan, "note": "",
-    }  # fmt: skip
+        "curve": curve,
+        "level": level,
+        "name": name,
+        "unit": "words",
+        "smallest_words": 4000,
+        "largest_words": 64000,
+        "smallest_accuracy": 0.608,
+        "largest_accuracy": 0.886,
+        "slope": slope,
+        "low": low,
+        "high": high,
+        "lack_of_fit": math.nan,
+        "note": "",
+    }
     return row | others
 
 
@@ -79,9 +90,17 @@ def test_the_headline_needs_every_curve():
 
 def difference(**changes):
     row = {
-        "curve": "LSTM", "other": "TXL", "level": "overall", "name": "overall", "difference": -0.016, "low": -0.03,
-        "high": -0.002, "p_holm": 0.035, "equivalent": pd.NA, "note": "",
-    }  # fmt: skip
+        "curve": "LSTM",
+        "other": "TXL",
+        "level": "overall",
+        "name": "overall",
+        "difference": -0.016,
+        "low": -0.03,
+        "high": -0.002,
+        "p_holm": 0.035,
+        "equivalent": pd.NA,
+        "note": "",
+    }
     return pd.DataFrame([row | changes])
 
 
@@ -105,16 +124,28 @@ def test_equivalence_is_said_only_with_a_margin():
 
 
 def test_phenomena_are_counted_and_unclear_ones_are_named():
-    rows = [slope(level="phenomenon", name="island_effects"), slope(level="phenomenon", name="binding", low=-0.01),
-            slope(level="phenomenon", name="npi_licensing", slope=-0.02, low=-0.03, high=-0.01)]  # fmt: skip
+    rows = [
+        slope(level="phenomenon", name="island_effects"),
+        slope(level="phenomenon", name="binding", low=-0.01),
+        slope(level="phenomenon", name="npi_licensing", slope=-0.02, low=-0.03, high=-0.01),
+    ]
     (finding,) = phenomena_findings(pd.DataFrame(rows))
     assert "rises in 1 of 3 phenomena and falls in 1 (NPI licensing)" in finding.text
     assert "unclear in binding" in finding.text
 
 
 def scores(**changes):
-    row = {"run": "r", "curve": "LSTM", "size": "4k", "benchmark": "toy", "phenomenon": "binding", "paradigm": "p",
-           "pairs": 100, "ties": 0, "pairs_with_unk": 0}  # fmt: skip
+    row = {
+        "run": "r",
+        "curve": "LSTM",
+        "size": "4k",
+        "benchmark": "toy",
+        "phenomenon": "binding",
+        "paradigm": "p",
+        "pairs": 100,
+        "ties": 0,
+        "pairs_with_unk": 0,
+    }
     return pd.DataFrame([row | changes])
 
 

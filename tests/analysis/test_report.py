@@ -98,8 +98,7 @@ def test_the_page_shows_every_chart_and_the_command_that_makes_it(written):
     assert "Before you quote these numbers" in page.visible
 
 
-def test_a_report_in_markdown_has_the_same_findings(written, tmp_path):
-    folder, done = written
+def test_a_report_in_markdown_has_the_same_findings(tmp_path):
     SimulatedStudy(pairs=20, models=("lstm_tiny",), sizes=("125k", "250k")).write(tmp_path / "runs")
     assert analyse(tmp_path, "format=md").returncode == 0
     text = (tmp_path / "reports" / "simulated" / "report.md").read_text()

@@ -156,8 +156,7 @@ def test_a_study_with_ablations_states_their_effects_and_what_was_removed(tmp_pa
     row = shown["removed-text"].query("construction == 'first' and action == 'remove'").iloc[0]
     assert (row["sentences"], row["all sentences"]) == (1000, 20_000)
     part = part_of(results)
-    (subject, text), *_ = [finding for finding in part.findings if "without first, paradigms" in finding[0]]
-    effect = effects_of(results).query(
-        "construction == 'first' and name == 'tests the construction' and over == 'all sizes'"
-    )
-    assert f"{100 * effect.iloc[0]['difference']:.0f}"[:3] in text
+    ((_, text),) = [finding for finding in part.findings if "first removed, paradigms" in finding[0]]
+    effects = effects_of(results).query("construction == 'first' and over == 'all sizes'")
+    effect = effects[(effects["name"] == "tests the construction") & (effects["kind"] == "treatment - control")]
+    assert f"{100 * effect['difference'].item():.0f} points" in text
