@@ -84,31 +84,6 @@ def lexical_coverage() -> str:
     return "\n".join([*lines, "", wrapped(text)])
 
 
-def reading_coverage() -> str:
-    """Return how often intervals of deltas contain the truth, and how often a U-turn is shown, by design."""
-    table = pd.read_csv(RESULTS / "reading_coverage.csv")
-    of_intervals = table[~table["quantity"].str.startswith("U-turn")]
-    ordinary = ~of_intervals["design"].str.startswith("surprisal adds")
-    lines = [
-        "| interval, should hold 95% | designs | where surprisal adds little | nothing |",
-        "| --- | ---: | ---: | ---: |",
-    ]
-    for quantity, of in of_intervals.groupby("quantity", sort=False):
-        rates = of.loc[ordinary[of.index], "rate"]
-        weak = of.set_index("design")["rate"]
-        shares = [f"{weak[f'surprisal adds {how}']:.1%}" for how in ("little", "nothing")]
-        lines.append(
-            f"| {quantity} | {rates.min():.1%} to {rates.max():.1%} (median {rates.median():.1%}) "
-            f"| {' | '.join(shares)} |"
-        )
-    lines += ["", "| curve | U-turn over text | over perplexity |", "| --- | ---: | ---: |"]
-    turns = table[table["quantity"].str.startswith("U-turn")]
-    for design, of in turns.groupby("design", sort=False):
-        lines.append(f"| {design} | {' | '.join('–' if pd.isna(rate) else f'{rate:.1%}' for rate in of['rate'])} |")
-    studies = f"Five sizes with three seeds each unless named; {table['studies'].max():,} simulated studies a design."
-    return "\n".join([*lines, "", studies])
-
-
 def designs_coverage() -> str:
     """Return how often default intervals contain the truth by design: the lowest to the highest unit, in per cent."""
     table = pd.read_csv(RESULTS / "designs_coverage.csv")
@@ -254,7 +229,6 @@ def planned_power() -> str:
 COVERAGE_BLOCKS = {
     "coverage of slopes": slopes_coverage,
     "coverage of ablations": ablation_coverage,
-    "coverage of reading times": reading_coverage,
     "coverage of designs": designs_coverage,
     "lone runs": lone_runs,
     "two runs": two_runs,
