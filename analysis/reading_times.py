@@ -175,7 +175,8 @@ def log_frequencies(words: pd.Series, counts: Counts, reference: str) -> Array:
     for word in words.unique():
         parts = [part for part in reference_words(word, reference) if any(map(str.isalnum, part))] or [word]
         known[word] = min((lowered.get(part.lower(), 0) + 0.5) / counts.words * 1e6 for part in parts)
-    return np.log2(np.asarray([known[word] for word in words]))
+    logarithms: Array = np.log2([known[word] for word in words])
+    return logarithms
 
 
 def reading_deltas(
