@@ -83,7 +83,7 @@ def ages_of_acquisition(
         tables = [surprisals[run].loc[words] for run in of_curve["run"]]
         entropies = [np.log2(_vocabulary(found, study, run)) for run in of_curve["run"]]
         chance = np.mean([of["tokens"] * bits for of, bits in zip(tables, entropies, strict=True)], axis=0)
-        x = np.log2(of_curve["sample_words"].astype(float)).groupby(of_curve["size"]).mean().sort_values()
+        x = of_curve["sample_words"].astype(float).map(np.log2).groupby(of_curve["size"]).mean().sort_values()
         bits = pd.DataFrame([of["surprisal"].to_numpy() for of in tables]).groupby(of_curve["size"].to_numpy()).mean()
         means = bits.loc[x.index].to_numpy()
         at, censored = _learned(x.to_numpy(), means, chance)
@@ -142,7 +142,7 @@ def read_ages(path: Path) -> pd.Series:
         raise InputError(f"{path}: no column of words ({', '.join(_WORDS)}); there are {_listed(rows)}")
     words = [re.sub(r"\s*\([^)]*\)\s*$", "", word).strip().lower() for word in converted(rows, name, sentence_of)]
     share = next((name for name in _SHARES if name in rows and "age" in rows), None)
-    by_age = [column for column in rows if re.fullmatch(r"\d{1,3}(\.\d+)?", str(column))]
+    by_age = [column for column in map(str, rows) if re.fullmatch(r"\d{1,3}(\.\d+)?", column)]
     ages_column = next((column for column in _AGES if column in rows), None)
     if share is not None:
         values = {
@@ -219,7 +219,8 @@ def _surprisal_folder(folder: Path, study: str, text: str | None) -> Path:
 
 def _word_surprisals(folder: Path, found: Studies) -> dict[str, pd.DataFrame]:
     """Return the mean surprisal, tokens and occurrences of each word by run, in small letters without punctuation."""
-    tables, digests = {}, {}
+    tables: dict[str, pd.DataFrame] = {}
+    digests: dict[str, str] = {}
     for run in found.runs["run"]:
         file = folder / f"{run}.parquet"
         if file.is_file():

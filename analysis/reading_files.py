@@ -127,7 +127,7 @@ def _word_rows(path: Path, key: str, config: ReadingConfig) -> pd.DataFrame:
     time = config.measure or usual
     if time not in file:
         if key == "times":
-            there = ", ".join(name for name in file if name != "where")
+            there = ", ".join(str(name) for name in file if name != "where")
             raise InputError(f"{file['where'].iloc[0]}: no column {time}; there are {there}")
         file[time] = np.nan
     rows = pd.DataFrame({

@@ -100,17 +100,17 @@ def read_and_fit(config: AnalysisConfig, study: Studies, quiet: Console) -> Read
 def print_result(console: Console, result: ReadingResult, confidence: float) -> None:
     """Print mean deltas by curve and size, and the slope of each curve, in thousandths of a nat."""
     models = result.models.assign(size=result.models["size"].fillna("")).groupby(["curve", "size"], sort=False)
-    means = models["delta"].agg(runs="size", mean="mean").reset_index().itertuples(index=False)
+    means = models["delta"].agg(runs="size", mean="mean").reset_index().to_numpy()
     body = [[curve, size, str(runs), f"{1000 * delta:.1f}"] for curve, size, runs, delta in means]
     print_table(console, filled_table(["curve", "size", "runs", "delta"], body, ["curve"]))
     unit = "reading" if result.settings["regression"] == MIXED and result.settings["participants"] else "word"
     rows = plural(result.settings["rows"], unit)
     print_text(console, f"delta: what surprisal adds to the log-likelihood, in 1/1000 nats per {unit} ({rows}).")
-    for row in result.slopes.itertuples(index=False):
-        slope, low, high = (f"{1000 * value:+.2f}" for value in (row.slope, row.low, row.high))
-        interval = f"{confidence:.0%} interval [{low}, {high}]" if pd.notna(row.low) else "no interval"
-        note = f" {row.note}" if row.note else ""
-        print_text(console, f"{row.curve}: {slope}/1000 nats per doubling of the training text, {interval}.{note}")
+    for row in result.slopes.to_dict("records"):
+        slope, low, high = (f"{1000 * value:+.2f}" for value in (row["slope"], row["low"], row["high"]))
+        interval = f"{confidence:.0%} interval [{low}, {high}]" if pd.notna(row["low"]) else "no interval"
+        note = f" {row['note']}" if row["note"] else ""
+        print_text(console, f"{row['curve']}: {slope}/1000 nats per doubling of the training text, {interval}.{note}")
 
 
 def _surprisal_command(config: AnalysisConfig, words: Path) -> str:

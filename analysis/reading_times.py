@@ -135,7 +135,7 @@ def regression_rows(times: ReadingTimes, known: npt.NDArray[np.bool_], config: R
     before = with_lags(words.assign(known=known.astype(float)), ["known"], config.spillover).filter(regex=r"^known")
     unit = words["text"] + ":" + words["sentence"].astype(str) if config.edges == SENTENCE else words["text"]
     at_edge = (unit != unit.shift(1)) | (unit != unit.shift(-1))
-    reasons = {
+    reasons: dict[str, Any] = {
         "no time, or none within the limits": ~words.index.isin(kept["word"]),
         f"first or last word of a {config.edges}": at_edge & (config.edges != NONE),
         f"fewer than {config.spillover} words before it": before.isna().any(axis=1),
@@ -175,7 +175,8 @@ def log_frequencies(words: pd.Series, counts: Counts, reference: str) -> Array:
     for word in words.unique():
         parts = [part for part in reference_words(word, reference) if any(map(str.isalnum, part))] or [word]
         known[word] = min((lowered.get(part.lower(), 0) + 0.5) / counts.words * 1e6 for part in parts)
-    return np.log2(words.map(known).to_numpy(dtype=float))
+    logarithms: Array = np.log2([known[word] for word in words])
+    return logarithms
 
 
 def reading_deltas(

@@ -138,7 +138,7 @@ class _Published:
 
     @cached_property
     def overall(self) -> pd.Series:
-        return wide(self.accuracies, OVERALL).loc[OVERALL]
+        return wide(self.accuracies, OVERALL).T[OVERALL]
 
     @cached_property
     def phenomena(self) -> pd.DataFrame:
@@ -166,7 +166,7 @@ class _Published:
 
     def gap(self, name: str, model: str) -> float:
         """Return how far a model lies above people (below: negative)."""
-        row = self.overall if name == OVERALL else self.phenomena.loc[name]
+        row = self.overall if name == OVERALL else self.phenomena.T[name]
         return float(row[model] - row[PEOPLE])
 
     def loss(self, panels: Mapping[str, Conditions]) -> pd.Series:
@@ -179,8 +179,8 @@ class _Published:
 
     def words_to_people(self, model: str, phenomenon: str) -> float:
         """Return the words at which the published slope, from the fully trained model on, reaches people."""
-        slopes = published_file("slopes").set_index(["model", "phenomenon"])["slope"]
-        doublings = -self.gap(phenomenon, model) / slopes[_SLOPES[model], phenomenon]
+        slopes = published_file("slopes").pivot(index="phenomenon", columns="model", values="slope")
+        doublings = -self.gap(phenomenon, model) / slopes[_SLOPES[model]][phenomenon]
         return float(_TRAINED_ON[model] * 2**doublings)
 
     def sizes(self, kind: str) -> pd.DataFrame:
@@ -304,8 +304,8 @@ def write_statements(config: AnalysisConfig) -> None:
         write_csv(folder / "tables" / f"{name}.csv", table)
     console = Console()
     shown = Table("statement", "where", "paper", "computed", box=None, pad_edge=False)
-    for row in _texts(checks[~checks["agrees"]]).itertuples(index=False):
-        shown.add_row(*map(Text, (row.statement, row.where, row.stated, row.computed)))
+    for row in _texts(checks[~checks["agrees"]]).to_numpy():
+        shown.add_row(*(Text(str(cell)) for cell in row))
     console.print(Text("These statements don't agree:"), shown)
     for paper, of_paper in checks.groupby("paper", sort=False):
         print_text(console, f"{PAPERS[str(paper)]}: {agreement(of_paper)}.")
@@ -329,11 +329,13 @@ def statements_page(checks: pd.DataFrame) -> str:
 def _texts(checks: pd.DataFrame) -> pd.DataFrame:
     """Return the statements with both numbers as text: the paper's with its own digits, ours with one more."""
     rows = []
-    for row in checks.itertuples(index=False):
-        stated = f"{row.stated:g}"
+    for row in checks.to_dict("records"):
+        stated = f"{row['stated']:g}"
         digits = max(2, len(stated.partition(".")[2])) + 1
-        whole = float(row.computed).is_integer() and row.stated == int(row.stated)
-        computed = f"{row.computed:.2g}" if abs(row.computed) >= 1e6 else f"{row.computed:.{0 if whole else digits}f}"
-        stated = stated if row.relation == "is" else f"{row.relation} {stated}"
-        rows.append((row.statement, f"{PAPERS[row.paper]}, {row.place}", stated, computed))
+        is_whole = row["computed"].is_integer() and row["stated"].is_integer()
+        computed = (
+            f"{row['computed']:.2g}" if row["computed"] >= 1e6 else f"{row['computed']:.{0 if is_whole else digits}f}"
+        )
+        stated = stated if row["relation"] == "is" else f"{row['relation']} {stated}"
+        rows.append((row["statement"], f"{PAPERS[row['paper']]}, {row['place']}", stated, computed))
     return pd.DataFrame(rows, columns=["statement", "where", "stated", "computed"], index=checks.index)

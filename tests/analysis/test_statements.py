@@ -22,6 +22,7 @@ from analysis.statements import (
     wide,
 )
 from eval.published import means_of_paradigms, read_published
+from tests.support import ROOT
 from tests.support.commands import run_command
 
 MODELS = ["5-gram", "LSTM", "TXL", "GPT-2", "people"]
@@ -168,3 +169,11 @@ def test_the_command_prints_agreement_and_writes_tables(tmp_path):
     assert list(table.loc["overall", MODELS] * 100) == pytest.approx(TABLE_3["overall"], abs=0.0501)
     page = (tmp_path / "published/statements.html").read_text(encoding="utf-8")
     assert page.count("<tr>") == 69  # and a heading
+
+
+def test_values_are_those_of_the_code_before_the_formulas(checks):
+    golden = pd.read_csv(ROOT / "tests/golden/statements.csv")  # its `make_analysis.py` says how it was made
+    both = golden.merge(checks, on=["place", "statement"], suffixes=("_before", ""), validate="one_to_one")
+    assert len(both) == len(golden) == 68
+    assert both["computed"].tolist() == pytest.approx(both["ours"].tolist(), rel=1e-12, abs=1e-12)
+    assert (both["agrees"] == both["agrees_before"]).all()
