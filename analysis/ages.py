@@ -17,8 +17,8 @@ from statsmodels.genmod.families import Binomial
 from statsmodels.genmod.generalized_linear_model import GLM
 from statsmodels.tools.tools import add_constant
 
-from analysis.reading_files import converted, number_or_nan, positive_or_nan, read_columns
-from analysis.run_folders import Studies, read_studies
+from analysis.reading.files import converted, number_or_nan, positive_or_nan, read_columns
+from analysis.study.run_folders import Studies, read_studies
 from eval.benchmarks.cells import sentence_of
 from eval.surprisal.files import read_surprisals
 from pairscale.errors import ConfigError, InputError, RunError

@@ -8,7 +8,7 @@ from omegaconf import MISSING
 
 import corpora.train_parser.config  # noqa: F401 (it registers its schema)
 from analysis.plan.config import GOALS, SLOPE, PlanConfig
-from analysis.reading_config import ReadingConfig
+from analysis.reading.config import ReadingConfig
 from analysis.sources.settings import OutcomeColumns, ResultsConfig
 from eval.config import EvalConfig
 from pairscale.command.schemas import NOT_IN_DIGEST, Texts, store_schemas

@@ -24,11 +24,11 @@ def run(config: AnalysisConfig) -> None:
     Raises:
         ConfigError: without a study or an output, and for a curve, phenomenon or paradigm that isn't there.
     """
-    from analysis.figure_files import write_figure
-    from analysis.figures import curve_chart
+    from analysis.figures.charts import curve_chart
+    from analysis.figures.files import write_figure
+    from analysis.figures.style import accuracy_domain
     from analysis.run import read_benchmarks, read_tables
     from analysis.sections.curves import levels
-    from analysis.style import accuracy_domain
 
     if config.output is None:
         raise ConfigError("Give output=FILE, a name that ends in .svg, .pdf or .png.")

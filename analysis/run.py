@@ -10,17 +10,17 @@ from hydra.core.hydra_config import HydraConfig
 from rich.console import Console
 
 from analysis import study
-from analysis.benchmark import BenchmarkResults
 from analysis.config import LEAVE_OUT, AnalysisConfig
-from analysis.exhibit import Exhibit
 from analysis.formats import accuracy_text, interval_text, p_text, rows_of, slope_text, supported_digits, title
-from analysis.parts import item_labels, item_part, part_of, reading_parts
-from analysis.people import exhibit as people_exhibit
-from analysis.people import people_of, read_people
-from analysis.report import Part, write_report
-from analysis.run_folders import PROBLEM_COLUMNS, direct_paradigms, read_studies, removed_text, study_names
+from analysis.items.people import exhibit as people_exhibit
+from analysis.items.people import people_of, read_people
+from analysis.report.benchmark import BenchmarkResults
+from analysis.report.exhibit import Exhibit
+from analysis.report.parts import item_labels, item_part, part_of, reading_parts
+from analysis.report.write import Part, write_report
 from analysis.sections import chosen, exhibits
 from analysis.sources.read import FILES, read_source
+from analysis.study.run_folders import PROBLEM_COLUMNS, direct_paradigms, read_studies, removed_text, study_names
 from eval.sweeps import study_commands
 from pairscale.command.line import readable
 from pairscale.console import print_text

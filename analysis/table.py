@@ -14,7 +14,7 @@ from hydra.core.hydra_config import HydraConfig
 
 from analysis.config import AnalysisConfig
 from analysis.sources.read import FILES, SOURCES, read_source
-from analysis.study import accuracies, pairs, problems, runs
+from analysis.study.long_table import accuracies, pairs, problems, runs
 from pairscale.command.main import main
 from pairscale.console import say
 from pairscale.errors import ConfigError, InputError, check_choice

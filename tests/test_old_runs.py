@@ -11,8 +11,8 @@ from safetensors.torch import load_file
 from analysis.curves.fit import fit_curves
 from analysis.exhibits.tables.slopes import slope_table
 from analysis.run_states import run_states
-from analysis.study.collect import collect
-from analysis.study.judgements import judgements
+from analysis.study.long_table.collect import collect
+from analysis.study.long_table.judgements import judgements
 from eval.run import score_run
 from eval.scores.files import ITEMS_FILE, read_items, read_scores, score_path
 from pairscale.command.compose import compose

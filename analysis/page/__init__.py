@@ -9,8 +9,8 @@ from typing import Any
 import jinja2
 import vl_convert
 
+from analysis.figures.style import schema_version
 from analysis.formats import with_minus_signs
-from analysis.style import schema_version
 from pairscale.files import write_text
 
 

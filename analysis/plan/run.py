@@ -18,10 +18,10 @@ from hydra.core.hydra_config import HydraConfig
 from rich.console import Console
 from rich.table import Table
 
-from analysis.ablations import comparisons
 from analysis.config import AnalysisConfig
+from analysis.curves.ablations import comparisons
 from analysis.plan.config import check_goal
-from analysis.planner import (
+from analysis.plan.planner import (
     ABLATION,
     DIFFERENCE,
     LEAST_SIZES,
@@ -33,7 +33,7 @@ from analysis.planner import (
     candidate_grids,
     plan_grids,
 )
-from analysis.study import accuracies, runs
+from analysis.study.long_table import accuracies, runs
 from eval.config import EvalConfig
 from eval.published import read_published
 from eval.sweeps import expected_points

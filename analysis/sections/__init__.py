@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from analysis.benchmark import BenchmarkResults
-from analysis.exhibit import Exhibit
+from analysis.report.benchmark import BenchmarkResults
+from analysis.report.exhibit import Exhibit
 from pairscale.errors import ConfigError
 from pairscale.plugins import load_members
 

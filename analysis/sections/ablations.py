@@ -5,14 +5,14 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.ablations import ALL_SIZES, DIRECT, OVER_DOSES, ablation_effects, main_effects
-from analysis.benchmark import BenchmarkResults
-from analysis.exhibit import Exhibit
-from analysis.figures import dot_chart
-from analysis.findings import Finding
+from analysis.curves.ablations import ALL_SIZES, DIRECT, OVER_DOSES, ablation_effects, main_effects
+from analysis.figures.charts import dot_chart
+from analysis.figures.style import looks_of
 from analysis.formats import count, p_in_text, points, points_between, rows_of, signed_text, title
+from analysis.report.benchmark import BenchmarkResults
+from analysis.report.exhibit import Exhibit
+from analysis.report.findings import Finding
 from analysis.sections import section
-from analysis.style import looks_of
 
 ALPHA = 0.05
 

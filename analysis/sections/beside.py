@@ -4,14 +4,14 @@ from functools import partial
 
 import pandas as pd
 
-from analysis.benchmark import HUMANS, BenchmarkResults
-from analysis.exhibit import Exhibit
-from analysis.figures import dot_chart
-from analysis.findings import size_text
+from analysis.curves.units import unit_accuracies
+from analysis.figures.charts import dot_chart
+from analysis.figures.style import looks_of
 from analysis.formats import title
+from analysis.report.benchmark import HUMANS, BenchmarkResults
+from analysis.report.exhibit import Exhibit
+from analysis.report.findings import size_text
 from analysis.sections import section
-from analysis.style import looks_of
-from analysis.units import unit_accuracies
 from eval.scores.table import BESIDE
 
 

@@ -4,13 +4,13 @@ from functools import partial
 
 import pandas as pd
 
-from analysis.benchmark import BenchmarkResults
-from analysis.exhibit import Exhibit
-from analysis.figures import curve_chart, dot_chart, panels_of
-from analysis.findings import comparison_findings, phenomena_findings, size_text, texts
+from analysis.figures.charts import curve_chart, dot_chart, panels_of
+from analysis.figures.style import accuracy_domain
 from analysis.formats import slope_text, title
+from analysis.report.benchmark import BenchmarkResults
+from analysis.report.exhibit import Exhibit
+from analysis.report.findings import comparison_findings, phenomena_findings, size_text, texts
 from analysis.sections import section
-from analysis.style import accuracy_domain
 from eval.scores.table import BESIDE
 
 SLOPE = "Accuracy gained per doubling of the text"

@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from analysis.benchmark import BenchmarkResults
-from analysis.exhibit import Exhibit
-from analysis.figures import line_chart
+from analysis.curves.units import unit_accuracies
+from analysis.figures.charts import line_chart
+from analysis.figures.style import looks_of
 from analysis.formats import count, per_cent_text, short_text, signed_text
+from analysis.report.benchmark import BenchmarkResults
+from analysis.report.exhibit import Exhibit
 from analysis.sections import section
-from analysis.style import looks_of
-from analysis.units import unit_accuracies
 from pairscale.shares import wilson
 
 WIDEST = 5  # tokens of difference between two sentences, from which on they are counted together

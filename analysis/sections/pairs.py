@@ -2,9 +2,9 @@
 
 import pandas as pd
 
-from analysis.benchmark import BenchmarkResults
-from analysis.exhibit import Exhibit
 from analysis.formats import signed_text
+from analysis.report.benchmark import BenchmarkResults
+from analysis.report.exhibit import Exhibit
 from analysis.sections import section
 from eval.benchmarks.known_items import REASONS, faulty_pairs
 

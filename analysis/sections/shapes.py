@@ -1,11 +1,11 @@
 """Sections on the form of curves: shapes, the words needed to match humans, and the order of acquisition."""
 
-from analysis.acquisition import compare_orders, words_to_threshold
-from analysis.benchmark import BenchmarkResults
-from analysis.exhibit import Exhibit
+from analysis.curves.acquisition import compare_orders, words_to_threshold
+from analysis.curves.shapes import fit_shapes, words_to_humans
 from analysis.formats import count, decimal_text, short_text
+from analysis.report.benchmark import BenchmarkResults
+from analysis.report.exhibit import Exhibit
 from analysis.sections import section
-from analysis.shapes import fit_shapes, words_to_humans
 
 
 @section(order=80, default=False)

@@ -5,13 +5,13 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from analysis.benchmark import BenchmarkResults
-from analysis.exhibit import Exhibit
-from analysis.figures import line_chart
+from analysis.curves.lines import fit_line
+from analysis.curves.units import unit_accuracies
+from analysis.figures.charts import line_chart
 from analysis.formats import count, decimal_text, short_text
-from analysis.lines import fit_line
+from analysis.report.benchmark import BenchmarkResults
+from analysis.report.exhibit import Exhibit
 from analysis.sections import section
-from analysis.units import unit_accuracies
 
 _BASELINES = {
     "untrained": "untrained models",

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from analysis.published import published_file
-from analysis.run_folders import FURTHER_COLUMNS, RUN_COLUMNS, UNTRAINED
-from analysis.score_files import FILE_COLUMNS
 from analysis.sources.settings import ResultsConfig, unit_name
 from analysis.sources.sizes import size_of, size_texts
+from analysis.study.run_folders import FURTHER_COLUMNS, RUN_COLUMNS, UNTRAINED
+from analysis.study.score_files import FILE_COLUMNS
 from eval.benchmarks.cells import shown
 from eval.config import is_of_pairs
 from pairscale.errors import ConfigError, InputError, first_few

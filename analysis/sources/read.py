@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.run_folders import FURTHER_COLUMNS, RUN_COLUMNS
 from analysis.sources.babylm import ENDINGS as PREDICTIONS
 from analysis.sources.babylm import babylm_outcomes
 from analysis.sources.files import given_files, study_name
@@ -18,7 +17,8 @@ from analysis.sources.published import Published, published
 from analysis.sources.settings import OutcomeColumns, ResultsConfig
 from analysis.sources.table import ENDINGS as TABLES
 from analysis.sources.table import table_outcomes
-from analysis.study import ACCURACY_COLUMNS
+from analysis.study.long_table import ACCURACY_COLUMNS
+from analysis.study.run_folders import FURTHER_COLUMNS, RUN_COLUMNS
 from pairscale.errors import ConfigError, InputError, check_choice
 
 FILES = "files"  # the source that is not here: run folders

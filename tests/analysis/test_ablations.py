@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from analysis.ablations import ablation_effects, main_effects
+from analysis.curves.ablations import ablation_effects, main_effects
 from pairscale.errors import InputError
 from tests.support import ROOT
 

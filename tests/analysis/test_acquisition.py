@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from analysis.acquisition import compare_orders, words_to_threshold
+from analysis.curves.acquisition import compare_orders, words_to_threshold
 from pairscale.errors import InputError
 from tests.support import ROOT
 

@@ -6,9 +6,9 @@ import pytest
 from statsmodels.stats.proportion import proportion_confint
 
 from analysis import cloze, items
-from analysis.exhibit import Exhibit
 from analysis.published import published_file
-from analysis.study import runs
+from analysis.report.exhibit import Exhibit
+from analysis.study.long_table import runs
 from eval.published import read_published
 from pairscale.errors import RunError
 from tests.support.diagnostics import config, write_files

@@ -5,7 +5,7 @@ from itertools import combinations
 import pytest
 from coloraide import Color
 
-from analysis.style import DASHES, HUES, looks_of
+from analysis.figures.style import DASHES, HUES, looks_of
 
 VISIONS = (None, "protan", "deutan", "tritan")  # without one of the three kinds of cones
 APART = {None: 18, "protan": 10, "deutan": 12, "tritan": 12}  # CIEDE2000; 2.3 is just noticeable

@@ -7,7 +7,7 @@ import statsmodels.api as sm
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from analysis.curves import compare, fit_curves, holm
+from analysis.curves.fit import compare, fit_curves, holm
 from pairscale.errors import InputError
 from tests.support.long_table import random_curve, row
 

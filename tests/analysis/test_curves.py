@@ -13,8 +13,8 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 from statsmodels.stats.anova import anova_lm
 
-from analysis.curves import fit_curves, fitted_lines, lack_of_fit
-from analysis.lines import fit_line, item_variances
+from analysis.curves.fit import fit_curves, fitted_lines, lack_of_fit
+from analysis.curves.lines import fit_line, item_variances
 from pairscale.errors import InputError
 from tests.support.long_table import curve_table, grid, random_curve, row
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from analysis.config import FigureConfig
-from analysis.exhibit import Exhibit
 from analysis.formats import slope_text
+from analysis.report.exhibit import Exhibit
 from tests.support.studies import EVIL
 
 NAMES = ("100%", "a_b", "x & y", "#1", "~", "^2", "back\\slash", "{", "}", "$5", "\\input{/etc/passwd}", "<|>", EVIL)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from analysis.config import FigureConfig
-from analysis.figure_files import figure, write_figure
-from analysis.figures import LABEL_GAP, curve_chart, dot_chart, line_chart, spread_apart
-from analysis.style import Frame, accuracy_domain, finished, looks_of
+from analysis.figures.charts import LABEL_GAP, curve_chart, dot_chart, line_chart, spread_apart
+from analysis.figures.files import figure, write_figure
+from analysis.figures.style import Frame, accuracy_domain, finished, looks_of
 from pairscale.errors import ConfigError
 
 PANEL = Frame(300, 200)

@@ -5,7 +5,8 @@ import math
 import pandas as pd
 import pytest
 
-from analysis.findings import (
+from analysis.formats import points, supported_digits, title
+from analysis.report.findings import (
     checked,
     comparison_findings,
     curve_findings,
@@ -15,7 +16,6 @@ from analysis.findings import (
     notes_of_scores,
     phenomena_findings,
 )
-from analysis.formats import points, supported_digits, title
 
 
 def slope(curve="LSTM", level="overall", name="overall", slope=0.074, low=0.06, high=0.088, **others):

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from analysis.labels import display_names, in_order
+from analysis.report.labels import display_names, in_order
 from pairscale.errors import ConfigError
 
 

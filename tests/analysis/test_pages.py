@@ -6,10 +6,10 @@ import pandas as pd
 import pytest
 
 import analysis
-from analysis.ablations import ablation_effects, main_effects
-from analysis.acquisition import compare_orders, words_to_threshold
-from analysis.study import accuracies, runs
-from analysis.units import unit_accuracies
+from analysis.curves.ablations import ablation_effects, main_effects
+from analysis.curves.acquisition import compare_orders, words_to_threshold
+from analysis.curves.units import unit_accuracies
+from analysis.study.long_table import accuracies, runs
 from tests.support import ROOT
 from tests.support.ablation_study import write_ablations
 from tests.support.simulated_study import SimulatedStudy, rewrite_config

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from analysis.people import complete_units, exhibit, people_of, read_people
-from analysis.study import accuracies, runs
+from analysis.items.people import complete_units, exhibit, people_of, read_people
+from analysis.study.long_table import accuracies, runs
 from eval.questionnaire.answers import read_sheets
 from eval.questionnaire.forms import form_digest
 from eval.scores.files import read_items, write_items

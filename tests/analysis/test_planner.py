@@ -8,7 +8,7 @@ import pytest
 import statsmodels.api as sm
 from scipy import stats
 
-from analysis.planner import (
+from analysis.plan.planner import (
     Assumed,
     Goal,
     Grid,

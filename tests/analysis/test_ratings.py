@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import pearsonr, rankdata, spearmanr
 
 from analysis import items, ratings
-from analysis.study import runs
+from analysis.study.long_table import runs
 from eval.ratings.files import read_sentences, write_sentences
 from pairscale.errors import RunError
 from tests.support.simulated_study import SimulatedStudy

@@ -2,8 +2,8 @@
 
 import pytest
 
-from analysis.reading_config import ReadingConfig
-from analysis.reading_files import read_times
+from analysis.reading.config import ReadingConfig
+from analysis.reading.files import read_times
 from pairscale.errors import ConfigError, InputError
 
 TABLE = "text,number,word,time\na,1,The,\na,2,cat,300\na,3,slept.,310\na,4,Mr.,290\na,5,Fox,280\na,6,left!,300\n"

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 import statsmodels.formula.api as smf
 
-from analysis.reading_config import ReadingConfig
-from analysis.reading_files import read_times
-from analysis.reading_times import (
+from analysis.reading.config import ReadingConfig
+from analysis.reading.files import read_times
+from analysis.reading.times import (
     Formulas,
     folds_of,
     held_out,

@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 from scipy.stats import t as student
 from statsmodels.tools.eval_measures import aicc
 
-from analysis.shapes import LINE, LOGISTIC, POWER_LAW, fit_shapes, words_text, words_to_humans
+from analysis.curves.shapes import LINE, LOGISTIC, POWER_LAW, fit_shapes, words_text, words_to_humans
 from eval.published import read_published
 from pairscale.errors import InputError
 from tests.support.long_table import curve_table, grid, random_curve, row

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.run_folders import FURTHER_COLUMNS, RUN_COLUMNS
 from analysis.sources.read import read_source
 from analysis.sources.settings import OutcomeColumns, ResultsConfig
-from analysis.study import ACCURACY_COLUMNS, accuracies, runs
+from analysis.study.long_table import ACCURACY_COLUMNS, accuracies, runs
+from analysis.study.run_folders import FURTHER_COLUMNS, RUN_COLUMNS
 from pairscale.errors import ConfigError, InputError
 from pairscale.tables import write_csv
 from tests.support import ROOT

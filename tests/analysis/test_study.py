@@ -6,8 +6,8 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from analysis.run_folders import FURTHER_COLUMNS, RUN_COLUMNS
-from analysis.study import ACCURACY_COLUMNS, accuracies, notes, pairs, problems, runs
+from analysis.study.long_table import ACCURACY_COLUMNS, accuracies, notes, pairs, problems, runs
+from analysis.study.run_folders import FURTHER_COLUMNS, RUN_COLUMNS
 from eval.scores.files import read_items, read_scores, score_path, write_items, write_scores
 from pairscale.errors import ConfigError, RunError
 from tests.support.scored_runs import rescore, run_folders

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 import yaml
 
-from analysis.score_files import PAIR_COLUMNS
-from analysis.study import accuracies, notes, pairs, problems, runs, trajectories
+from analysis.study.long_table import accuracies, notes, pairs, problems, runs, trajectories
+from analysis.study.score_files import PAIR_COLUMNS
 from eval.benchmarks.load import load_benchmark
 from eval.scores.files import read_items, read_scores, score_path, write_items
 from pairscale.command.compose import compose
@@ -63,7 +63,7 @@ def test_a_requested_run_that_is_not_there_is_missing(folder):
     (folder / "simulated" / name).rename(folder / "simulated" / f"{name}-aaaaaaaa")
     monkey = {f"{name}-bbbbbbbb": type("Request", (), request)()}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("analysis.study.requested_runs", lambda runs, study: monkey)
+        patch.setattr("analysis.study.long_table.requested_runs", lambda runs, study: monkey)
         (row,) = problems("simulated", folder=folder).to_dict("records")
     assert (row["run"], row["status"]) == ("model=lstm_tiny seed=1", "missing")
     assert f"{name}-aaaaaaaa was trained with another configuration" in row["reason"]

@@ -6,7 +6,7 @@ import pytest
 
 from analysis import items, suites
 from analysis.published import published_file
-from analysis.study import runs
+from analysis.study.long_table import runs
 from eval.published import read_published
 from eval.syntaxgym.files import read_success, write_success
 from eval.syntaxgym.regions import answers

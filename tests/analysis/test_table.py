@@ -6,9 +6,9 @@ import re
 import pandas as pd
 import pytest
 
-from analysis.run_folders import FURTHER_COLUMNS, RUN_COLUMNS
-from analysis.score_files import PAIR_COLUMNS
-from analysis.study import ACCURACY_COLUMNS, accuracies, pairs, runs
+from analysis.study.long_table import ACCURACY_COLUMNS, accuracies, pairs, runs
+from analysis.study.run_folders import FURTHER_COLUMNS, RUN_COLUMNS
+from analysis.study.score_files import PAIR_COLUMNS
 from tests.support import ROOT
 from tests.support.commands import run_command
 from tests.support.scored_runs import rescore, run_folders

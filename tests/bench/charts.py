@@ -3,7 +3,7 @@
 import altair as alt
 import pandas as pd
 
-from analysis.curves.coverage import MOST_WITHOUT
+from analysis.curves.fit.coverage import MOST_WITHOUT
 from analysis.exhibits.figures.style import GREY, HUES, Chart
 from tests.support.committed_results import RESULTS
 from tests.support.readme_blocks import bench_row, faster

@@ -25,7 +25,7 @@ from scipy.stats import t as student
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from analysis.lines import ROUNDING, Line, fit_line, item_variances
+from analysis.curves.lines import ROUNDING, Line, fit_line, item_variances
 from pairscale.tables import write_csv
 
 FILE = Path(__file__).parents[2] / "analysis" / "results" / "coverage.csv"

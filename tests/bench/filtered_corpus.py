@@ -32,7 +32,7 @@ from analysis.config import CurvesConfig
 from analysis.curves.ablations.ablations import compare_ablations
 from analysis.curves.ablations.effects import ALL_SIZES
 from analysis.curves.ablations.matching import SCOPE
-from analysis.study.judgements import Judgements
+from analysis.study.long_table.judgements import Judgements
 from pairscale.files import write_text
 
 FILE = Path(__file__).parents[2] / "analysis" / "results" / "filtered_corpus.csv"

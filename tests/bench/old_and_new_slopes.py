@@ -16,7 +16,7 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from analysis.curves import compare, fit_curves
+from analysis.curves.fit import compare, fit_curves
 from pairscale.tables import write_csv
 
 RESULTS = Path(__file__).parents[2] / "analysis" / "results"

@@ -29,11 +29,11 @@ from scipy.stats import t as student
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from analysis.curves.fit import fit_curves
-from analysis.curves.variance import satterthwaite
+from analysis.curves.fit.variance import satterthwaite
 from analysis.papers.statements import CLIMP_PARADIGMS, climp_models
 from analysis.published import published_file
-from analysis.study.judgements import Judgements, score_labels
-from analysis.study.sources.source import sources
+from analysis.study.long_table.judgements import Judgements, score_labels
+from analysis.study.long_table.sources.source import sources
 from eval.published import read_published
 from eval.syntaxgym.suites import CIRCUITS
 from pairscale.command.compose import compose

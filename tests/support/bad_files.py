@@ -28,8 +28,8 @@ STUDY = SimulatedStudy(
 
 def analyse(runs: Path) -> None:
     """Read a study as `python -m analysis` does, up to its judgements, and load the model of its first run."""
-    from analysis.study.collect import collect
-    from analysis.study.judgements import judgements
+    from analysis.study.long_table.collect import collect
+    from analysis.study.long_table.judgements import judgements
     from pairscale.errors import RunError
 
     study = collect(runs, STUDY.name)

@@ -5,7 +5,7 @@
     python -m tests.support.committed_results again STUDY   the limits of blimp_small or blimp_long, from its points.csv
     python -m tests.support.committed_results STUDY     those of another study, from reports/STUDY
 
-A study commits accuracies.csv and runs.csv, the long table (analysis/study.py), so that it can be analysed again when
+A study commits accuracies.csv and runs.csv, the long table (analysis/study/long_table.py), so that it can be analysed again when
 its run folders are gone. Studies that were run earlier have points.csv instead: accuracies of phenomena without
 paradigms.
 `committed_accuracies` reads either.
@@ -29,13 +29,13 @@ import pandas as pd
 from analysis.config import CurvesConfig
 from analysis.curves.comparisons import compare_slopes
 from analysis.curves.fit import Curves, fit_curves
-from analysis.curves.groups import with_least_runs
+from analysis.curves.fit.groups import with_least_runs
 from analysis.exhibits.tables.slopes import slope_table, with_published
 from analysis.sources.read import read_source
 from analysis.sources.settings import OutcomeColumns, ResultsConfig
-from analysis.study.collect import PROBLEMS
-from analysis.study.judgements import Judgements
-from analysis.study import accuracies, runs
+from analysis.study.long_table.collect import PROBLEMS
+from analysis.study.long_table.judgements import Judgements
+from analysis.study.long_table import accuracies, runs
 from eval.scores.files import read_items, read_scores
 from pairscale.command.compose import compose
 from pairscale.tables import write_csv

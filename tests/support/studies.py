@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from analysis.benchmark import BenchmarkResults
+from analysis.report.benchmark import BenchmarkResults
 from analysis.config import ReportConfig
 from analysis.run import read_benchmarks, read_tables
 from pairscale.command.compose import compose

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import train.lmplz
-from analysis.study.collect import collect
-from analysis.study.judgements import judgements, score_labels
+from analysis.study.long_table.collect import collect
+from analysis.study.long_table.judgements import judgements, score_labels
 from corpora.prepare import prepare
 from corpora.tokenizers import EOS, UNK, ListTokenizer, load_tokenizer, tokenizer_digest
 from eval.run import score_run

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from analysis.sections.unknown_words import unavailable_exhibits
-from analysis.study.collect import collect
-from analysis.study.judgements import judgements
+from analysis.study.long_table.collect import collect
+from analysis.study.long_table.judgements import judgements
 from corpora.prepare import prepare
 from corpora.words import words
 from eval.benchmarks.config import BenchmarkConfig

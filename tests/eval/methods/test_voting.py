@@ -11,8 +11,8 @@ from omegaconf import OmegaConf
 
 from analysis.config import CurvesConfig
 from analysis.curves.fit import fit_curves
-from analysis.study.collect import collect
-from analysis.study.judgements import judgements
+from analysis.study.long_table.collect import collect
+from analysis.study.long_table.judgements import judgements
 from eval.methods.voting import draws, vote
 from eval.pairs import loaded_benchmark
 from eval.run import score_run

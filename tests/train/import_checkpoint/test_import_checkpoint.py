@@ -7,7 +7,7 @@ from itertools import chain
 import pytest
 import torch
 
-from analysis.study.collect import PRETRAINED, collect
+from analysis.study.long_table.collect import PRETRAINED, collect
 from corpora.tokenizers import EOS, UNK
 from eval.pairs import loaded_benchmark
 from eval.run import score_study

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
 from analysis.exhibits.figures.curves import perplexity_chart
-from analysis.study.collect import collect
+from analysis.study.long_table.collect import collect
 from eval.sweeps import names_a_run
 from pairscale.command.compose import compose, composed
 from pairscale.command.errors import FOLDER

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from analysis.study.collect import collect
+from analysis.study.long_table.collect import collect
 from corpora.prepare import prepare
 from eval.run import score_study
 from eval.scorers.load import load_scorer

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from analysis.run_folders import RUN_COLUMNS, Studies
+from analysis.study.run_folders import RUN_COLUMNS, Studies
 from eval.benchmarks.known_items import REASONS, faulty_pairs
 from eval.config import is_of_pairs
 from eval.scores.accuracy import outcome, repeats_of, tied

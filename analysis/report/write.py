@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from analysis.config import FigureConfig
-from analysis.exhibit import Exhibit
 from analysis.formats import with_minus_signs
 from analysis.page import write_page
+from analysis.report.exhibit import Exhibit
 from pairscale.errors import RunError
 from pairscale.files import only_process, write_text
 from pairscale.progress import with_progress

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from analysis.run_folders import PROBLEM_COLUMNS, RUN_COLUMNS, TOKENS, Studies, read_studies
-from analysis.score_files import (
+from analysis.study.run_folders import PROBLEM_COLUMNS, RUN_COLUMNS, TOKENS, Studies, read_studies
+from analysis.study.score_files import (
     COUNT,
     FAULTY_PAIRS,
     FILE_COLUMNS,

@@ -17,9 +17,9 @@ from rich.console import Console
 
 from analysis.config import AnalysisConfig
 from analysis.formats import plural
-from analysis.reading_config import COLUMN, MIXED, SAMPLE
-from analysis.reading_files import ReadingTimes, converted, read_columns, read_times, whole_number
-from analysis.reading_times import (
+from analysis.reading.config import COLUMN, MIXED, SAMPLE
+from analysis.reading.files import ReadingTimes, converted, read_columns, read_times, whole_number
+from analysis.reading.times import (
     Array,
     Formulas,
     ReadingResult,
@@ -31,7 +31,7 @@ from analysis.reading_times import (
     regression_rows,
     write_words,
 )
-from analysis.run_folders import Studies, read_studies
+from analysis.study.run_folders import Studies, read_studies
 from corpora.word_counts import Counts, sample_counts
 from eval.benchmarks.cells import name_of
 from eval.benchmarks.files import format_of

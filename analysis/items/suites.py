@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from analysis.exhibit import Exhibit
 from analysis.formats import count, joined, plural
-from analysis.items import (
+from analysis.items.answers import (
     MEASURE,
     PAPER,
     Answers,
@@ -27,6 +26,7 @@ from analysis.items import (
     read_answers,
     slopes,
 )
+from analysis.report.exhibit import Exhibit
 from eval.published import read_published
 from eval.syntaxgym.files import read_success, success_metadata
 from eval.syntaxgym.formulas import Formula

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from analysis.lines import ROUNDING, Array, Numbers, t_p_values
-from analysis.units import Curve, check_confidence, read_curves
+from analysis.curves.lines import ROUNDING, Array, Numbers, t_p_values
+from analysis.curves.units import Curve, check_confidence, read_curves
 from pairscale.errors import InputError
 
 COMPARISON_COLUMNS = [

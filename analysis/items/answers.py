@@ -13,12 +13,12 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from analysis.curves import fit_curves
-from analysis.exhibit import Exhibit
-from analysis.figures import dot_chart, line_chart
-from analysis.findings import size_text
+from analysis.curves.fit import fit_curves
+from analysis.figures.charts import dot_chart, line_chart
+from analysis.figures.style import GREY, TEXT_GREY, Chart, Frame, looks_of
 from analysis.formats import count, joined, plural, slope_text
-from analysis.style import GREY, TEXT_GREY, Chart, Frame, looks_of
+from analysis.report.exhibit import Exhibit
+from analysis.report.findings import size_text
 from pairscale.errors import RunError, first_few
 from pairscale.shares import wilson
 from train.runs.axes import flatten

@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from analysis.exhibit import Exhibit
 from analysis.formats import accuracy_text, count, joined, plural
-from analysis.items import (
+from analysis.items.answers import (
     MEASURE,
     PAPER,
     Answers,
@@ -30,6 +29,7 @@ from analysis.items import (
     with_run,
 )
 from analysis.published import published_file
+from analysis.report.exhibit import Exhibit
 from eval.diagnostics.files import cloze_metadata, read_cloze, read_topk
 from eval.diagnostics.measures import AT, THRESHOLD, inexpressible
 from eval.diagnostics.measures import measures as measures_of_model

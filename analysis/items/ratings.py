@@ -11,11 +11,11 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.exhibit import Exhibit
-from analysis.figures import dot_chart
+from analysis.figures.charts import dot_chart
+from analysis.figures.style import looks_of
 from analysis.formats import accuracy_text, count, joined, plural
-from analysis.items import Answers, ItemsSection, at_largest, finding, lead_of, over_text, read_answers, slopes
-from analysis.style import looks_of
+from analysis.items.answers import Answers, ItemsSection, at_largest, finding, lead_of, over_text, read_answers, slopes
+from analysis.report.exhibit import Exhibit
 from eval.ratings.files import read_sentences, sentences_metadata
 from eval.ratings.measures import AUC, PAIRS, PEARSON, SPEARMAN
 from eval.ratings.measures import measures as measures_of_model

@@ -15,9 +15,9 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.stats import t as student
 
-from analysis.comparisons import holm
-from analysis.lines import ROUNDING, Array, fit_line
-from analysis.units import TRAJECTORIES, unit_accuracies
+from analysis.curves.comparisons import holm
+from analysis.curves.lines import ROUNDING, Array, fit_line
+from analysis.curves.units import TRAJECTORIES, unit_accuracies
 from pairscale.errors import InputError, first_few
 
 Rows = npt.NDArray[np.intp]
@@ -272,7 +272,7 @@ def estimate(values: Array, runs: pd.DataFrame, slope: bool) -> Estimate:
     """Estimate the mean of values, or their slope per doubling of the training text.
 
     At one size the variance is that of a mean of independent runs. Over several sizes it is that of the level or the
-    slope of a line (`analysis.lines.fit_line`).
+    slope of a line (`analysis.curves.lines.fit_line`).
 
     Args:
         values: (R, U) accuracies, or differences of paired runs.

@@ -5,8 +5,8 @@ from pairscale.command.main import main
 
 
 def run(config: AnalysisConfig) -> None:
-    """Analyse reading times; raises as `analysis.reading_run.run` does."""
-    from analysis.reading_run import run  # here, so that --help starts at once
+    """Analyse reading times; raises as `analysis.reading.run.run` does."""
+    from analysis.reading.run import run  # here, so that --help starts at once
 
     run(config)
 

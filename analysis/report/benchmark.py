@@ -6,13 +6,13 @@ from functools import cached_property
 
 import pandas as pd
 
-from analysis.comparisons import compare
 from analysis.config import ReportConfig
-from analysis.curves import fit_curves, fitted_lines
-from analysis.labels import check_curves, display_names, in_order
-from analysis.people import People
-from analysis.style import looks_of
-from analysis.units import unit_accuracies
+from analysis.curves.comparisons import compare
+from analysis.curves.fit import fit_curves, fitted_lines
+from analysis.curves.units import unit_accuracies
+from analysis.figures.style import looks_of
+from analysis.items.people import People
+from analysis.report.labels import check_curves, display_names, in_order
 from eval.published import on_paradigms, read_published
 from eval.scores.names import benchmark_name
 from pairscale.errors import ConfigError
@@ -41,7 +41,7 @@ class BenchmarkResults:
         read_pairs: returns rows of `analysis.pairs` of the given runs by a method; None if pairs aren't known.
         read_trajectories: returns the accuracies of snapshots (`analysis.study.trajectories`); None if there are none.
         direct: the paradigms that test each construction that a run's text lacks.
-        removed: what each intervention did to the text (`analysis.run_folders.removed_text`).
+        removed: what each intervention did to the text (`analysis.study.run_folders.removed_text`).
         colours: chosen colours of curves.
         names: what each curve of the long table is called here.
     """

@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import isotonic_regression
 
-from analysis.formats import title
-from analysis.style import (
+from analysis.figures.style import (
     GREY,
     LABEL_SIZE,
     SIGNED_LABEL,
@@ -24,6 +23,7 @@ from analysis.style import (
     channel,
     size_axis,
 )
+from analysis.formats import title
 
 HEIGHT, SMALL_HEIGHT = 420, 170  # pixels of a panel of curves on the page
 MOST_BANDS = 3  # of curves in one panel: more would hide each other
@@ -52,8 +52,8 @@ def curve_chart(
 
     Args:
         units: rows of `analysis.unit_accuracies`.
-        lines: rows of `analysis.curves.fitted_lines`; may be empty.
-        looks: the look of each curve (`analysis.style.looks_of`).
+        lines: rows of `analysis.curves.fit.fitted_lines`; may be empty.
+        looks: the look of each curve (`analysis.figures.style.looks_of`).
         levels: name and accuracy of human baselines and published models, drawn as dashed lines.
         name, level: the unit, such as "island_effects", "phenomenon".
         domain: the axis of accuracies. Default: as the accuracies of this unit need it.

@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 
 from analysis.config import FigureConfig
-from analysis.figure_files import write_figure
+from analysis.figures.files import write_figure
+from analysis.figures.style import PAGE, Chart, finished
 from analysis.formats import (
     DASH,
     accuracy_text,
@@ -20,7 +21,6 @@ from analysis.formats import (
     title,
     with_minus_signs,
 )
-from analysis.style import PAGE, Chart, finished
 from pairscale.files import write_text
 from pairscale.tables import write_csv
 
@@ -50,9 +50,9 @@ class Exhibit:
             the limits in one column, with as many digits as the interval supports. The default is "95% interval" for
             the columns `low` and `high` and the column before them.
         confidence: the level in that heading.
-        charts: functions of a `frame` (analysis.style.Frame) that draw the panels of one figure, by name.
+        charts: functions of a `frame` (analysis.figures.style.Frame) that draw the panels of one figure, by name.
         columns: how many panels stand in a row of the figure's file, at most.
-        legend: the look of names in a legend above the figure (analysis.style.looks_of).
+        legend: the look of names in a legend above the figure (analysis.figures.style.looks_of).
         takeaways: (subject, sentence) pairs that say what the exhibit shows. The subject may be "".
         definitions: terms and what they mean.
     """

@@ -15,9 +15,9 @@ import pandas as pd
 from scipy.stats import chi2
 from scipy.stats import t as student
 
-from analysis.ablations import estimate
-from analysis.lines import ROUNDING, Array
-from analysis.units import unit_accuracies
+from analysis.curves.ablations import estimate
+from analysis.curves.lines import ROUNDING, Array
+from analysis.curves.units import unit_accuracies
 from pairscale.errors import ConfigError, RunError
 
 SLOPE, DIFFERENCE, ABLATION = "slope", "difference", "ablation"
@@ -180,7 +180,7 @@ def simulate_power(grid: Grid, goal: Goal, assumed: Assumed, studies: int = 2000
 
     Accuracies of runs (or differences of paired runs) are drawn from normal distributions around a straight line, with
     the same variance at every size, and are analysed as a study is: the slope, or the mean over sizes, of
-    `analysis.ablations.estimate`. With 2,000 studies the standard error of a power is at most .011.
+    `analysis.curves.ablations.estimate`. With 2,000 studies the standard error of a power is at most .011.
     """
     runs = pd.DataFrame({
         "size": np.repeat(grid.sizes, grid.seeds), "sample_words": np.repeat(grid.words, grid.seeds),

@@ -21,9 +21,9 @@ from scipy.stats import norm
 from statsmodels.regression.linear_model import OLS
 from statsmodels.tools.sm_exceptions import ConvergenceWarning
 
-from analysis.curves import fit_curves
-from analysis.reading_config import MIXED, NONE, SENTENCE, ReadingConfig
-from analysis.reading_files import ReadingTimes
+from analysis.curves.fit import fit_curves
+from analysis.reading.config import MIXED, NONE, SENTENCE, ReadingConfig
+from analysis.reading.files import ReadingTimes
 from corpora.word_counts import Counts
 from corpora.words import words as reference_words
 from eval.surprisal.files import read_surprisals

@@ -14,7 +14,7 @@ import pandas as pd
 from scipy.stats import norm, spearmanr
 from scipy.stats import t as student
 
-from analysis.units import unit_accuracies
+from analysis.curves.units import unit_accuracies
 from pairscale.errors import InputError
 
 Array = npt.NDArray[np.float64]

@@ -11,7 +11,7 @@ import pandas as pd
 import vl_convert
 
 from analysis.config import FigureConfig
-from analysis.style import LABEL_SIZE, Chart, Frame, channel, finished, schema_version
+from analysis.figures.style import LABEL_SIZE, Chart, Frame, channel, finished, schema_version
 from pairscale.files import write_bytes, write_text
 
 PER_INCH = 96  # pixels of an SVG

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from analysis.comparisons import compare, holm
-from analysis.lines import NO_SPREAD, Array, Line, f_p_values, item_variances, pure_error_test, t_p_values
-from analysis.units import TRAJECTORIES, Curve, check_confidence, read_curves, unit_accuracies
+from analysis.curves.comparisons import compare, holm
+from analysis.curves.lines import NO_SPREAD, Array, Line, f_p_values, item_variances, pure_error_test, t_p_values
+from analysis.curves.units import TRAJECTORIES, Curve, check_confidence, read_curves, unit_accuracies
 from pairscale.errors import InputError, first_few
 
 __all__ = ["compare", "fit_curves", "fitted_lines", "holm", "lack_of_fit", "unit_accuracies"]

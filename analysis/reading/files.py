@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.reading_config import BABYLM, TABLE, ReadingConfig
+from analysis.reading.config import BABYLM, TABLE, ReadingConfig
 from eval.benchmarks.cells import name_of, sentence_of, shown
 from eval.benchmarks.files import file_rows, format_of
 from pairscale.errors import ConfigError, InputError

@@ -6,12 +6,15 @@ from pathlib import Path
 
 import pandas as pd
 
-from analysis import cloze, ratings, suites
-from analysis.benchmark import BenchmarkResults
 from analysis.config import AnalysisConfig
-from analysis.exhibit import Exhibit
-from analysis.figures import line_chart
-from analysis.findings import (
+from analysis.figures.charts import line_chart
+from analysis.figures.style import looks_of
+from analysis.formats import count, signed_text
+from analysis.items import cloze, ratings, suites
+from analysis.reading.times import ReadingResult, read_results
+from analysis.report.benchmark import BenchmarkResults
+from analysis.report.exhibit import Exhibit
+from analysis.report.findings import (
     checked,
     comparison_findings,
     curve_findings,
@@ -21,15 +24,12 @@ from analysis.findings import (
     notes_of_scores,
     texts,
 )
-from analysis.formats import count, signed_text
-from analysis.labels import display_names, in_order
-from analysis.reading_times import ReadingResult, read_results
-from analysis.report import Part
+from analysis.report.labels import display_names, in_order
+from analysis.report.write import Part
 from analysis.sections import ALL
 from analysis.sections.ablations import ablation_findings, effects_of
 from analysis.sections.beside import model_findings
 from analysis.sections.curves import extent, overall
-from analysis.style import looks_of
 from eval.config import is_of_pairs
 from eval.ratings.config import is_ratings
 from eval.scores.names import benchmark_name

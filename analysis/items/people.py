@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from analysis.exhibit import Exhibit
 from analysis.formats import count, decimal_text, plural
+from analysis.report.exhibit import Exhibit
 from eval.questionnaire.agreement import agreement
 from eval.questionnaire.answers import Counted, Sheet, counted, read_sheets
 from eval.questionnaire.config import QuestionnaireConfig

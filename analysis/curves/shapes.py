@@ -20,8 +20,8 @@ import pandas as pd
 from scipy.optimize import OptimizeWarning, curve_fit
 from scipy.special import expit, logit
 
-from analysis.lines import NO_SPREAD, Array, Numbers
-from analysis.units import TRAJECTORIES, Curve, check_confidence, read_curves
+from analysis.curves.lines import NO_SPREAD, Array, Numbers
+from analysis.curves.units import TRAJECTORIES, Curve, check_confidence, read_curves
 from pairscale.errors import InputError
 
 LINE, POWER_LAW, LOGISTIC = SHAPES = ("line", "power law", "logistic")
