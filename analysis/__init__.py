@@ -37,8 +37,8 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 
 __all__ = [
     "ablation_effects", "accuracies", "ages_of_acquisition", "compare", "compare_orders", "fit_curves", "fit_shapes",
-    "fitted_lines", "lack_of_fit", "notes", "pairs", "problems", "runs", "trajectories", "unit_accuracies", "words_to_humans",
-    "words_to_threshold",
+    "fitted_lines", "lack_of_fit", "notes", "pairs", "problems", "runs", "trajectories", "unit_accuracies",
+    "words_to_humans", "words_to_threshold",
 ]  # fmt: skip
 
 

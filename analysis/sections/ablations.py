@@ -81,7 +81,7 @@ def _removed(results: BenchmarkResults) -> list[Exhibit]:
     if results.removed.empty:
         return []
     counts = [name for name in results.removed if name not in ("construction", "action", "dose")]
-    names = {name: name.replace("of_", "all ").replace("_", " ") for name in counts}
+    names = {name: str(name).replace("of_", "all ").replace("_", " ") for name in counts}
     about = "Sentences and words of the train split that each intervention left out or rewrote; means over its runs."
     table = _without_empty(results.removed.rename(columns=names))
     return [Exhibit("removed-text", "What was removed", about, table, cells=dict.fromkeys(names.values(), count))]

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 from statsmodels.stats.proportion import proportion_confint
 
-from analysis import cloze, items
+from analysis.items import answers as items
+from analysis.items import cloze
 from analysis.published import published_file
 from analysis.report.exhibit import Exhibit
 from analysis.study.long_table import runs

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 from scipy.stats import pearsonr, rankdata, spearmanr
 
-from analysis import items, ratings
+from analysis.items import answers as items
+from analysis.items import ratings
 from analysis.study.long_table import runs
 from eval.ratings.files import read_sentences, write_sentences
 from pairscale.errors import RunError

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis import items, suites
+from analysis.items import answers as items
+from analysis.items import suites
 from analysis.published import published_file
 from analysis.study.long_table import runs
 from eval.published import read_published
