@@ -167,7 +167,13 @@ def _add_readers(results: BenchmarkResults, config: AnalysisConfig) -> None:
     def read_trajectories() -> pd.DataFrame:
         return _of_runs(study.trajectories(*names, method=config.analysis.method, ties=config.ties, **of), curves)
 
+    def read_without_unknown() -> pd.DataFrame:
+        options = {"ties": config.ties, "faulty_pairs": config.analysis.faulty_pairs, "unknown_words": LEAVE_OUT}
+        table = study.accuracies(*names, method=config.analysis.method, **options, **of)
+        return table.assign(curve=table["run"].map(curves), method=results.method).dropna(subset=["curve"])
+
     results.read_pairs, results.read_trajectories = read_pairs, read_trajectories
+    results.read_without_unknown = read_without_unknown
     if (results.runs["construction"] != "").any():
         found = read_studies([str(config.study)], config.paths.runs)
         results.direct, results.removed = direct_paradigms(found, results.benchmark), removed_text(found)

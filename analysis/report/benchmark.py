@@ -40,6 +40,7 @@ class BenchmarkResults:
         people: the people who answered a questionnaire, or None for the published human baseline.
         read_pairs: returns rows of `analysis.pairs` of the given runs by a method; None if pairs aren't known.
         read_trajectories: returns the accuracies of snapshots (`analysis.study.trajectories`); None if there are none.
+        read_without_unknown: returns accuracies on the pairs that contain no unknown word in any run.
         direct: the paradigms that test each construction that a run's text lacks.
         removed: what each intervention did to the text (`analysis.study.run_folders.removed_text`).
         colours: chosen colours of curves.
@@ -60,6 +61,7 @@ class BenchmarkResults:
     people: People | None = None
     read_pairs: Callable[..., pd.DataFrame] | None = None
     read_trajectories: Callable[[], pd.DataFrame] | None = None
+    read_without_unknown: Callable[[], pd.DataFrame] | None = None
     direct: dict[str, set[str]] = field(default_factory=dict)
     removed: pd.DataFrame = field(default_factory=pd.DataFrame)
     colours: dict[str, str] = field(default_factory=dict)
@@ -149,7 +151,7 @@ class BenchmarkResults:
         """The table of `analysis.fit_curves`."""
         pairs = None
         if self.options.new_items and self.read_pairs is not None:
-            pairs = self.read_pairs(self.accuracies["run"].unique())
+            pairs = self.read_pairs(self.accuracies["run"].unique()).assign(method=self.method)
         return fit_curves(self.accuracies, confidence=self.options.confidence, pairs=pairs)
 
     @cached_property

@@ -2,17 +2,20 @@
 
 from functools import partial
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
+from analysis.curves.fit import fit_curves
 from analysis.curves.units import unit_accuracies
 from analysis.figures.charts import Axis, line_chart
 from analysis.figures.style import looks_of
-from analysis.formats import count, per_cent_text, short_text, signed_text
+from analysis.formats import count, per_cent_text, points, points_between, rows_of, short_text, signed_text
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit
+from analysis.report.labels import in_order
 from analysis.sections import section
 from pairscale.shares import wilson
 
@@ -178,6 +181,7 @@ def unknown_words(results: BenchmarkResults) -> Exhibit | None:
     counted = results.accuracies.dropna(subset=["pairs", "pairs_with_unk", "ties"])
     keys = ["curve", "size", "sample_words"]
     sums = counted.groupby(keys, sort=False)[["pairs", "pairs_with_unk", "ties"]].sum().astype(float)
+    takeaways: list[tuple[str, str]] = []
     if sums.empty or not (sums["pairs_with_unk"].any() or sums["ties"].any()):
         return None
     sums = sums.sort_index(level="sample_words", sort_remaining=False).sort_index(level="curve", sort_remaining=False)
@@ -186,37 +190,43 @@ def unknown_words(results: BenchmarkResults) -> Exhibit | None:
     table = shares.reset_index().rename(columns={"ties": "tied", "pairs_with_unk": "with an unknown word"})
     cells = {"tied": per_cent_text, "with an unknown word": per_cent_text}
     about = "Shares of pairs that are tied, and that contain an unknown word in either sentence."
-    if sums["pairs_with_unk"].any() and results.read_pairs is not None:
-        free = without_unknown_words(results)
-        if free is not None:
-            table = table.merge(free, on=["curve", "size"], how="left")
-            number = int(free.attrs["pairs"])
+    if sums["pairs_with_unk"].any() and results.read_without_unknown is not None:
+        free = in_order(results.read_without_unknown(), results.curves)
+        free = free[free["run"].isin(results.accuracies["run"])]
+        if len(free):
+            number = int(free.drop_duplicates("paradigm")["pairs"].sum())
+            table = table.merge(_overall(results.units, "all pairs"), on=["curve", "size"])
+            table = table.merge(
+                _overall(unit_accuracies(free), "without unknown words"), on=["curve", "size"], how="left"
+            )
             about += (
                 " The last columns compare overall accuracy on all pairs and on the "
                 f"{number:,} pairs that contain no unknown word in any run."
             )
-    return Exhibit("unknown-words", "Unknown words and ties", about, table.drop(columns="sample_words"), cells=cells)
+            fits = rows_of(fit_curves(free, results.options.confidence))
+            takeaways = [_slope_without(row, results) for row in fits if row.level == "overall"]
+    return Exhibit(
+        "unknown-words",
+        "Unknown words and ties",
+        about,
+        table.drop(columns="sample_words"),
+        cells=cells,
+        takeaways=takeaways,
+    )
 
 
-def without_unknown_words(results: BenchmarkResults) -> pd.DataFrame | None:
-    """Return overall accuracy by curve and size on all pairs and on those without unknown words in any run.
+def _overall(units: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Return overall accuracy by curve and size, as the column `name`."""
+    whole = units[units["level"] == "overall"]
+    return whole.groupby(["curve", "size"], sort=False)["accuracy"].mean().rename(name).reset_index()
 
-    Returns None if no paradigm has such pairs. `attrs["pairs"]` counts them.
-    """
-    assert results.read_pairs is not None
-    pairs = results.read_pairs(list(results.accuracies["run"].unique()))
-    key = ["paradigm", "pair_id"]
-    unknown = pairs.loc[(pairs["good_unk"] > 0) | (pairs["bad_unk"] > 0), key].drop_duplicates()
-    free = pairs.merge(unknown.assign(unknown=True), on=key, how="left")
-    free = free[free["unknown"].isna()]
-    if free.empty:
-        return None
-    parts = {}
-    for name, rows in (("all pairs", pairs), ("without unknown words", free)):
-        by = rows.groupby(["curve", "size", "run", "paradigm"], sort=False)["correct"].mean()
-        parts[name] = (
-            by.groupby(["curve", "size", "run"], sort=False).mean().groupby(["curve", "size"], sort=False).mean()
-        )
-    table = pd.DataFrame(parts).reset_index()
-    table.attrs["pairs"] = len(free.drop_duplicates(key))
-    return table
+
+def _slope_without(row: Any, results: BenchmarkResults) -> tuple[str, str]:
+    """Compare the overall slope on pairs without unknown words with that on all pairs."""
+    of = results.slopes[(results.slopes["level"] == "overall") & (results.slopes["curve"] == row.curve)].iloc[0]
+    texts = []
+    for slope, low, high in ((of["slope"], of["low"], of["high"]), (row.slope, row.low, row.high)):
+        limits = "" if pd.isna(low) else f" ({points_between(low, high)})"
+        texts.append(f"{points(slope, low, high) if limits else points(slope)}{limits}")
+    text = f"{texts[1]} points per doubling without unknown words, {texts[0]} on all pairs."
+    return str(row.curve), text

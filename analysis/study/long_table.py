@@ -70,6 +70,7 @@ def accuracies(
     method: str | None = None,
     ties: str = "wrong",
     faulty_pairs: str = COUNT,
+    unknown_words: str = COUNT,
     folder: str | Path = "runs",
 ) -> pd.DataFrame:
     """Return one row per run, benchmark, method and paradigm, with the columns of ACCURACY_COLUMNS.
@@ -81,6 +82,7 @@ def accuracies(
             taken instead, and the column `method` says so. Default: all.
         ties: what a pair with two equal scores counts as: "wrong" (0), "half" (.5) or "right" (1).
         faulty_pairs: "count" pairs that are known to be faulty, as published, or "leave_out" these.
+        unknown_words: "count" all pairs, or "leave_out" those that contain an unknown word in any of the runs.
         folder: where studies are (`paths.runs`).
 
     Returns:
@@ -90,15 +92,18 @@ def accuracies(
         pairs with an unknown word in either sentence. Unfinished and damaged runs are left out: `problems` lists them.
 
     Raises:
-        ConfigError: without the name of a study, or for another value of `ties` or `faulty_pairs`.
+        ConfigError: without the name of a study, or for another value of `ties`, `faulty_pairs` or
+            `unknown_words`.
         RunError: for a study without finished runs or without such scores, for a damaged file, for scores of other
             weights than the run's, and if runs were scored on different versions of a benchmark, or under different
             scoring settings with one tokenizer.
     """
     check_choice("ties", ties, TIE_WORTH)
     check_choice("faulty_pairs", faulty_pairs, FAULTY_PAIRS)
+    check_choice("unknown_words", unknown_words, FAULTY_PAIRS)
     found = read_studies(studies, folder)
-    return _accuracies(found, score_files(found, benchmark, method), ties, faulty_pairs)
+    counts = count_correct(score_files(found, benchmark, method), ties, faulty_pairs, unknown_words)
+    return _accuracies(found, counts)
 
 
 def trajectories(
@@ -123,7 +128,7 @@ def trajectories(
     check_choice("faulty_pairs", faulty_pairs, FAULTY_PAIRS)
     found = read_studies(studies, folder)
     files = score_files(found, benchmark, method, snapshots=True)
-    table = _accuracies(found, files, ties, faulty_pairs, ["file"])
+    table = _accuracies(found, count_correct(files, ties, faulty_pairs), ["file"])
     moments = [file.metadata.get("moment") for file in files]
     seen = [file.metadata.get("words_seen") for file in files]
     for file, words in zip(files, seen, strict=True):
@@ -231,11 +236,8 @@ def notes(
     return list(dict.fromkeys(sentences))
 
 
-def _accuracies(
-    found: Studies, files: Sequence[ScoreFile], ties: str, faulty_pairs: str, more: Sequence[str] = ()
-) -> pd.DataFrame:
+def _accuracies(found: Studies, counts: pd.DataFrame, more: Sequence[str] = ()) -> pd.DataFrame:
     """Return accuracies with the columns of ACCURACY_COLUMNS and `more`."""
-    counts = count_correct(files, ties, faulty_pairs)
     tables = [counts.assign(accuracy=counts["correct"] / counts["pairs"])] if len(counts) else []
     return joined(found, tables, [*ACCURACY_COLUMNS[len(RUN_COLUMNS) :], *more]).astype({"pairs": "Int64"})
 

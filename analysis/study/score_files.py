@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
@@ -244,15 +245,18 @@ def with_items(files: Sequence[ScoreFile]) -> Iterator[tuple[ScoreFile, Items]]:
         yield file, known[key]
 
 
-def count_correct(files: Sequence[ScoreFile], ties: str, faulty: str) -> pd.DataFrame:
+def count_correct(files: Sequence[ScoreFile], ties: str, faulty: str, unknown_words: str = COUNT) -> pd.DataFrame:
     """Return one row per file (its place in `files`) and paradigm, with counts of its pairs.
 
     The counts are pairs, correct, ties and pairs_with_unk; of a method with templates or trials, means over these. Of
-    generated pairs of each run's own words, only the paradigms are kept that all runs have.
+    generated pairs of each run's own words, only the paradigms are kept that all runs have. Pairs that are faulty, or
+    contain an unknown word in any file, are counted or left out.
     """
-    tables = []
-    for number, (file, items) in enumerate(with_items(files)):
+    tables, known = [], list(with_items(files))
+    unknown_in_any = _unknown_in_any(known) if unknown_words == LEAVE_OUT else {}
+    for number, (file, items) in enumerate(known):
         kept = (items.table["faulty"] == "").to_numpy() | (faulty == COUNT)
+        kept &= ~unknown_in_any.get(id(items), np.zeros(len(kept), dtype=bool))
         parts = items.judgements(file)
         counts = np.zeros((4, len(items.paradigms)))
         for part in parts:
@@ -263,6 +267,16 @@ def count_correct(files: Sequence[ScoreFile], ties: str, faulty: str) -> pd.Data
         table = items.paradigms.assign(**dict(zip(names, counts / len(parts), strict=True)), file=number)
         tables.append(file.named(table[table["pairs"] > 0]))
     return _shared_paradigms(pd.concat(tables, ignore_index=True)) if tables else pd.DataFrame()
+
+
+def _unknown_in_any(known: Sequence[tuple[ScoreFile, Items]]) -> dict[int, npt.NDArray[np.bool_]]:
+    """Return which pairs contain an unknown word in any file, by the identity of their items."""
+    found: dict[int, npt.NDArray[np.bool_]] = {}
+    for file, items in known:
+        for part in items.judgements(file):
+            unknown = (part["good_unk"].to_numpy() > 0) | (part["bad_unk"].to_numpy() > 0)
+            found[id(items)] = found.get(id(items), np.zeros(len(unknown), dtype=bool)) | unknown
+    return found
 
 
 def _shared_paradigms(table: pd.DataFrame) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from analysis.parts import part_of
 from analysis.run import read_benchmarks, read_tables
 from analysis.sections import chosen, exhibits
 from analysis.sections.ablations import effects_of
-from analysis.sections.methods import accuracy_in_bins, method_differences, shallow_predictors, without_unknown_words
+from analysis.sections.methods import accuracy_in_bins, method_differences, shallow_predictors
 from analysis.sections.pairs import hardest, learned_and_lost
 from analysis.sections.training import perplexity_slopes
 from pairscale.command.compose import compose
@@ -96,19 +96,18 @@ def results(tmp_path_factory):
 
 
 def test_accuracy_without_unknown_words_is_on_the_same_pairs_in_every_run(results):
-    table = without_unknown_words(results)
+    shown = {exhibit.name: exhibit for exhibit in exhibits(results, ["unknown_words"])}["unknown-words"]
     pairs = results.read_pairs(list(results.accuracies["run"].unique()))
     unknown = pairs.groupby(["paradigm", "pair_id"])["good_unk"].sum()
     free = unknown[unknown == 0].index
-    assert table.attrs["pairs"] == len(free)
-    run = pairs[pairs["run"] == pairs["run"].iloc[0]].set_index(["paradigm", "pair_id"])
-    curve, size = run["curve"].iloc[0], run["size"].iloc[0]
+    assert f"{len(free)} pairs" in shown.about
+    curve, size = pairs[["curve", "size"]].iloc[0]
     of_size = pairs[(pairs["curve"] == curve) & (pairs["size"] == size)].set_index(["paradigm", "pair_id"])
-    expected = (
-        of_size[of_size.index.isin(free)].groupby(["run", "paradigm"])["correct"].mean().groupby("run").mean().mean()
-    )
-    row = table[(table["curve"] == curve) & (table["size"] == size)].iloc[0]
+    kept = of_size[of_size.index.isin(free)]
+    expected = kept.groupby(["run", "paradigm"])["correct"].mean().groupby("run").mean().mean()
+    row = shown.table[(shown.table["curve"] == curve) & (shown.table["size"] == size)].iloc[0]
     assert row["without unknown words"] == pytest.approx(expected)
+    assert len(shown.takeaways) == 2
 
 
 def test_every_section_can_be_shown_and_names_are_checked(results):
