@@ -78,7 +78,7 @@ bench: peers  ## speed beside the goals: training, scoring (and the peers), comm
 	  $(if $(PAIRSCALE_DATA),--benchmark $(PAIRSCALE_DATA)/blimp)
 	$(BIN)/python tests/bench/goals.py $(BENCH)
 
-coverage: venv  ## how often the intervals of the analysis contain the truth: some 20 CPU minutes (docs/benchmarks.md)
+coverage: venv  ## how often the intervals of the analysis contain the truth: about half a minute (docs/statistics.md)
 	$(BIN)/python tests/bench/coverage.py
 
 N ?= 50

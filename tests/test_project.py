@@ -177,7 +177,7 @@ def imported_distributions(paths: list[Path]) -> set[str]:
 
 
 def test_dependencies_are_the_imported_distributions():
-    optional = set().union(*map(declared_distributions, ("tensorboard", "syntax", "stanza", "bayes")))
+    optional = set().union(*map(declared_distributions, ("tensorboard", "syntax", "stanza")))
     assert imported_distributions(SOURCES) <= declared_distributions() | optional
     # Altair writes images with vl-convert, W&B reads them with pillow; Hydra's SLURM launcher is in a namespace
     # that several packages share. Nobody imports these by name.
