@@ -1,107 +1,51 @@
-"""The committed effects of the study ablation_small: findings and a picture for docs/results.md.
+"""The committed effects of the study ablation_small.
 
-python -m tests.support.ablation_tables     copies the tables from reports/ablation_small
+effects.csv is the table of the report that was written then. Its rows of paradigms can't be computed from points.csv,
+which has phenomena only.
 """
 
-from __future__ import annotations
-
 from functools import partial
-from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from analysis.config import FigureConfig
-from analysis.curves.ablations.ablations import Ablations, of_comparison
-from analysis.curves.ablations.effects import ALL_SIZES, PER_DOUBLING
-from analysis.curves.ablations.matching import SCOPE, Comparison
-from analysis.exhibits.figures.ablations import sizes_chart
-from analysis.exhibits.figures.files import figure
-from analysis.exhibits.sentences.ablations import ablation_findings
-from analysis.exhibits.sentences.findings import Finding
-from analysis.exhibits.tables.text import accuracy_text, interval_text, slope_text, supported_digits
-from pairscale.sizes import parse_size
-from pairscale.tables import write_csv
-from tests.support import ROOT
-from tests.support.committed_results import config, copy
+from analysis.curves.ablations import ALL_SIZES, DIRECT, SCOPE, TREATMENT_CONTROL
+from analysis.figures.charts import dot_chart
+from analysis.figures.files import figure
+from analysis.figures.style import looks_of
+from analysis.formats import accuracy_text, interval_text, rows_of, slope_text, supported_digits, title
+from tests.support.committed_results import ABLATION, RESULTS
 
-STUDY = "ablation_small"
-FOLDER = ROOT / "analysis" / "results" / STUDY
-KEYS = ["kind", "base", "filter", "action", "dose", "group", "other"]
-TEXTS = ("dose", "note", "phenomenon")  # columns that may be empty
-TABLES = {"effects": "ablation-differences", "shares": "ablation-shares"}  # committed name -> that of the report
+NEW_NAMES = {"group": "curve", "filter": "construction", "first": "accuracy", "second": "other_accuracy"}
 
 
-def copy_tables(report: Path = Path("reports") / STUDY) -> None:
-    """Copy the tables of the report, of phenomena and of paradigms that test the construction only over all sizes."""
-    copy(STUDY, report)
-    for name, source in TABLES.items():
-        (path,) = report.glob(f"blimp*-{source}.csv")
-        table = pd.read_csv(path)
-        wide, whole = table["level"].isin([SCOPE, "overall"]), table["over"] == ALL_SIZES
-        chosen = table[wide | (whole & ((table["level"] == "phenomenon") | table["direct"]))]
-        write_csv(FOLDER / f"{name}.csv", chosen.round(8))
+def committed_effects() -> pd.DataFrame:
+    """Return the committed rows over all sizes, with the columns of `analysis.ablation_effects` that sentences need."""
+    table = pd.read_csv(RESULTS / ABLATION / "effects.csv").rename(columns=NEW_NAMES)
+    table = table[table["over"] == ALL_SIZES]
+    return table.assign(benchmark="blimp", method="lp", equivalent=pd.NA, note=table["note"].fillna(""))
 
 
-def committed() -> Ablations:
-    """Return the committed effects."""
-    effects, shares = (
-        pd.read_csv(FOLDER / f"{name}.csv", dtype=dict.fromkeys(TEXTS, str), na_values=[""], keep_default_na=False)
-        for name in TABLES
-    )
-    for table in (effects, shares):
-        for column in TEXTS:
-            table[column] = table[column].astype(object).where(table[column].notna(), "")
-    rows: dict[str, Any] = {"rows": np.empty(0, np.intp), "other_rows": np.empty(0, np.intp), "paired": True}
-    compared = effects[KEYS].drop_duplicates().to_dict("records")
-    return Ablations(
-        [Comparison(**{str(key): str(of[key]) for key in KEYS}, **rows) for of in compared], effects, shares
-    )
-
-
-def effects_found() -> list[Finding]:
-    """Return the findings on interventions, as the report states them."""
-    return ablation_findings(committed(), config())
-
-
-def direct_table() -> str:
-    """Return the paradigms that test each construction: accuracies, and treatment minus control over all sizes."""
-    of = committed()
-    rows = of.differences[(of.differences["over"] == ALL_SIZES) & of.differences["direct"]]
-    lines = [
-        "| removed | paradigm | accuracy | control | difference, 95% interval |",
-        "| --- | --- | ---: | ---: | --- |",
-    ]
-    for group, other in of.primary:
-        for row in of_comparison(rows, group, other).to_dict("records"):
-            digits = supported_digits(row["low"], row["high"])
-            change = slope_text(row["difference"], digits=digits)
-            cells = [
-                f"`{row['filter']}`",
-                row["name"].replace("_", " "),
-                *(accuracy_text(row[of]) for of in ("first", "second")),
-            ]
-            lines.append(f"| {' | '.join(cells)} | {change} {interval_text(row['low'], row['high'], digits=digits)} |")
+def paradigm_table() -> str:
+    """Return the paradigms that test each construction: accuracies, and treatment minus control."""
+    table = committed_effects()
+    rows = table[(table["kind"] == TREATMENT_CONTROL) & (table["level"] == "paradigm") & table["direct"]]
+    lines = ["| removed | paradigm | accuracy | control | difference, 95% interval |"]
+    lines.append("| --- | --- | ---: | ---: | --- |")
+    for row in rows_of(rows):
+        digits = supported_digits(row.low, row.high)
+        cells = [f"`{row.construction}`", row.name.replace("_", " ")]
+        cells += [accuracy_text(row.accuracy), accuracy_text(row.other_accuracy)]
+        change = f"{slope_text(row.difference, digits)} {interval_text(row.low, row.high, digits)}"
+        lines.append(f"| {' | '.join([*cells, change])} |")
     return "\n".join(lines)
 
 
 def effects_picture() -> str:
-    """Return the differences over sizes of each treatment, as SVG."""
-    of = committed()
-    rows = of.differences[~of.differences["over"].isin([ALL_SIZES, PER_DOUBLING])]
-    rows = rows[rows["level"].isin([SCOPE, "overall"])]
-    rows = rows.assign(words=rows["over"].map(parse_size), name=rows["name"].replace("overall", "Overall"))
-    units = list(dict.fromkeys(rows["name"]))
-    panels = [
-        partial(
-            sizes_chart, of_comparison(rows, group, other)[["name", "words", "difference", "low", "high", "pairs"]],
-            units, title=group.partition(", ")[2], unit="words",
-        )
-        for group, other in of.primary
-    ]  # fmt: skip
-    return figure(panels, FigureConfig(), 2)
-
-
-if __name__ == "__main__":
-    copy_tables()
+    """Return each treatment minus its matched control over all sizes, as SVG."""
+    table = committed_effects()
+    rows = table[(table["kind"] == TREATMENT_CONTROL) & table["level"].isin([SCOPE, "overall"])]
+    rows = rows.assign(name=rows["name"].replace(DIRECT, "paradigms that test it").map(title))
+    looks = looks_of(list(rows["curve"].unique()))
+    chart = partial(dot_chart, rows, "difference", "Accuracy less that of the matched control", looks, signed=True)
+    return figure([chart], FigureConfig(), 1)

@@ -1,91 +1,82 @@
-"""The pictures in README and docs/, drawn from committed tables (`make pictures`).
+"""The pictures in README and docs/, drawn from committed tables.
 
-    python -m tests.support.pictures   writes them: those of a study beside its tables in analysis/results/
-
-A PNG file is written beside the SVG file of a picture in PNG, for pages that show no SVG.
+python -m tests.support.pictures    writes them; those of a study stand beside its tables in analysis/results/
 """
 
 import re
 from collections.abc import Callable
 from functools import partial
 
+import altair as alt
+import pandas as pd
 import vl_convert
 
 from analysis.config import FigureConfig
-from analysis.exhibits.figures.curves import Level, curves_together, learning_curves, overview_chart
-from analysis.exhibits.figures.files import DPI, PER_INCH, figure
-from analysis.exhibits.figures.style import Chart, finished, schema_version
-from analysis.measures.accuracies import PEOPLE
-from analysis.sections.pretrained_models import published_beside
-from eval.published import OVERALL, read_published
-from pairscale.files import write_bytes, write_text
-from tests.bench.charts import coverage_chart, speed_chart
+from analysis.figures.charts import curve_chart, panels_of
+from analysis.figures.files import figure
+from analysis.figures.style import GREY, HUES, Chart, accuracy_domain, finished, schema_version
+from analysis.sections.curves import levels
+from pairscale.files import write_text
 from tests.support import ROOT
-from tests.support.ablation_tables import STUDY as ABLATION
 from tests.support.ablation_tables import effects_picture
-from tests.support.committed_results import DEMO, FAMILIES, GPU, LONG, STUDY, analysed
+from tests.support.bench_pages import bench_row, faster
+from tests.support.committed_results import ABLATION, CPU, FAMILIES, GPU, LONG, committed_results
 
-WIDTH, WIDE = FigureConfig(width="6.9in", height="2.8in"), FigureConfig(width="11in")
-PNG = f"analysis/results/{GPU}/curves"
 _NUMBER = re.compile(r"-?\d+\.?\d*(?:e-?\d+)?")
+_PADDING = {"left": 30, "right": 10, "top": 5, "bottom": 5}  # pixels: fonts of other machines are wider
 
 
 def overview(study: str) -> str:
     """Return the overall accuracies of a study's models, beside published ones, as SVG."""
-    curves, _ = analysed(study)
-    levels = []
-    if study != DEMO:
-        beside = published_beside(read_published("blimp"), "blimp")
-        rows = beside[beside["level"] == OVERALL].to_dict("records")
-        levels = [Level(str(row["model"]), float(row["accuracy"])) for row in rows]
-    return figure([partial(overview_chart, curves, levels)], WIDTH, 1)
+    results = committed_results(study)
+    draw = partial(curve_chart, results.units, results.lines, results.looks, levels(results), labelled=True)
+    return figure([draw], FigureConfig(height="2.8in"), 1)
 
 
 def phenomena(study: str) -> str:
-    """Return a panel for each phenomenon of a study, the steepest first, as SVG."""
-    curves, _ = analysed(study)
-    slopes = curves.slopes.query("level == 'phenomenon'").groupby("name")["slope"].mean()
-    names, groups = slopes.sort_values(ascending=False).index, curves.slopes["group"].unique()
-    panels = [partial(curves_together, curves, name) for name in names]
-    return figure(panels, FigureConfig(), 4, [str(group) for group in groups])
+    """Return a panel for each phenomenon of a study, as SVG."""
+    results = committed_results(study)
+    of = (results.units, results.lines, results.looks)
+    names = panels_of(results.units)
+    single = results.units[results.units["level"] == "phenomenon"]
+    humans = results.humans[results.humans["name"].isin(names)]
+    domain = accuracy_domain(single["accuracy"], humans["accuracy"])
+    panels = []
+    for name in names:
+        line = humans[humans["name"] == name].assign(name="humans")
+        panels.append(partial(curve_chart, *of, line, name=name, level="phenomenon", domain=domain))
+    return figure(panels, FigureConfig(), 4, results.looks)
 
 
-def by_model(study: str) -> str:
-    """Return a panel for each model of a study on BLiMP, with all phenomena, as SVG."""
-    curves, _ = analysed(study)
-    published = read_published("blimp")
-    people = published.query(f"model == '{PEOPLE}' and level == '{OVERALL}'")["accuracy"].item()
-    groups = [str(group) for group in curves.slopes["group"].unique()]
-    return figure([partial(learning_curves, curves, group, people=people) for group in groups], WIDE, 2)
+def speed_chart() -> Chart:
+    """Return how many times as fast as others pairscale trains and scores, by the tables of docs/benchmarks.md."""
+    rows = [(f"{name} / authors' script", float(faster(bench_row(name)[3])), "training") for name in (
+        "LSTM, fp32", "LSTM, bf16", "Transformer-XL, fp32", "Transformer-XL, bf16"
+    )]  # fmt: skip
+    for name in ("minicons 0.3.39", "lm-evaluation-harness 0.4.13"):
+        rows.append((f"GPT-2, fp32 / {name}", float(faster(bench_row(name)[3])), "scoring"))
+    table = pd.DataFrame(rows, columns=["what", "factor", "of"])
+    scale = alt.Scale(domain=["training", "scoring"], range=list(HUES[:2]))
+    colour = alt.Color("of:N", scale=scale, legend=alt.Legend(title=None))
+    y = alt.Y("what:N", title=None, sort=None, axis=alt.Axis(labelLimit=400))
+    base = alt.Chart(table)
+    bars = base.mark_bar(height=12).encode(alt.X("factor:Q", title="times as fast"), y, colour)
+    text = base.mark_text(align="left", dx=4).encode(alt.X("factor:Q"), y, text=alt.Text("factor:Q", format=".1f"))
+    equal = alt.Chart(pd.DataFrame({"factor": [1]})).mark_rule(color=GREY, strokeDash=[3, 3]).encode(x="factor:Q")
+    return alt.layer(bars, text, equal).properties(width=340, padding=_PADDING)
 
 
-def whole(chart: Callable[[], Chart]) -> str:
-    """Return a chart that has its own size, as SVG."""
-    return vl_convert.vegalite_to_svg(finished(chart()), vl_version=schema_version())
+def speed() -> str:
+    """Return the chart of speeds as SVG."""
+    return vl_convert.vegalite_to_svg(finished(speed_chart()), vl_version=schema_version())
 
 
 PICTURES: dict[str, Callable[[], str]] = {
-    f"analysis/results/{DEMO}/overview": partial(overview, DEMO),
-    f"analysis/results/{DEMO}/phenomena": partial(phenomena, DEMO),
-    f"analysis/results/{STUDY}/overview": partial(overview, STUDY),
-    f"analysis/results/{STUDY}/curves": partial(by_model, STUDY),
-    PNG: partial(by_model, GPU),
-    f"analysis/results/{FAMILIES}/overview": partial(overview, FAMILIES),
-    **{f"analysis/results/{study}/overview": partial(overview, study) for study in (LONG, GPU)},
-    **{f"analysis/results/{study}/phenomena": partial(phenomena, study) for study in (LONG, GPU)},
-    f"analysis/results/{ABLATION}/effects": effects_picture,
-    "docs/pictures/coverage": partial(whole, coverage_chart),
-    "docs/pictures/speed": partial(whole, speed_chart),
+    **{f"analysis/results/{study}/overview.svg": partial(overview, study) for study in (CPU, FAMILIES, LONG, GPU)},
+    **{f"analysis/results/{study}/phenomena.svg": partial(phenomena, study) for study in (LONG, GPU)},
+    f"analysis/results/{ABLATION}/effects.svg": effects_picture,
+    "docs/pictures/speed.svg": speed,
 }
-
-
-def write() -> None:
-    """Write all pictures."""
-    for name, draw in PICTURES.items():
-        svg = draw()
-        write_text((ROOT / name).with_suffix(".svg"), svg)
-        if name == PNG:
-            write_bytes((ROOT / name).with_suffix(".png"), vl_convert.svg_to_png(svg, scale=72 / PER_INCH, ppi=DPI))
 
 
 def parts_of(svg: str) -> tuple[str, list[float]]:
@@ -94,4 +85,5 @@ def parts_of(svg: str) -> tuple[str, list[float]]:
 
 
 if __name__ == "__main__":
-    write()
+    for picture, draw in PICTURES.items():
+        write_text(ROOT / picture, draw())
