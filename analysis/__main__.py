@@ -1,7 +1,5 @@
 """`python -m analysis`: learning curves, tables, figures and a report of a study's scores."""
 
-import gc
-
 from analysis.config import AnalysisConfig
 from pairscale.command.main import main
 
@@ -15,7 +13,6 @@ def run(config: AnalysisConfig) -> None:
         return
     from analysis.run import analyse
 
-    gc.freeze()  # statsmodels looks for garbage after each correction, among all that has been imported
     analyse(config)
 
 
