@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
+from analysis import accuracies
 from analysis.run_states import MISSING, run_states
-from analysis.study.long_table.collect import collect
 from eval.grid import RequestedRun, read_grid, write_grid
 from eval.sweeps import names_a_run, points, requested_runs, study_commands
 from eval.tasks import record_tasks
@@ -53,8 +53,8 @@ def test_a_sweep_writes_its_grid_before_it_begins(sweep, tmp_path):
     states = run_states(tmp_path / "mine", requested)
     assert [state.state for state in states] == [MISSING] * 4
     assert {state.words for state in states} == {2_000 * 5, 4_000 * 5}  # five epochs
-    with pytest.raises(RunError, match=r"no run in .* is done"):
-        collect(tmp_path, "mine", {name: request.point for name, request in requested.items()})
+    with pytest.raises(RunError, match="no run is finished"):
+        accuracies("mine", folder=tmp_path)
 
 
 @pytest.mark.slow

@@ -200,7 +200,7 @@ def test_values_that_cannot_change_the_numbers_do_not_change_the_run_id(toy_run)
         "trainer.progress=false",
         "benchmark=climp",
         "policy.context=eos",
-        "analysis.seed=7",
+        "analysis.confidence=0.9",
         "study=other",
         "dry_run=true",
         "ties=half",

@@ -18,7 +18,7 @@ from tests.support.simulated_study import SimulatedStudy
 from train.models.build import build_model
 from train.models.config import LstmConfig
 from train.runs.export import load_model, save_model
-from train.runs.folder import RunFolder
+from train.runs.folder import RunFolder, study_runs
 
 DEEP = "[" * 100_000
 STUDY = SimulatedStudy(
@@ -28,16 +28,14 @@ STUDY = SimulatedStudy(
 
 def analyse(runs: Path) -> None:
     """Read a study as `python -m analysis` does, up to its judgements, and load the model of its first run."""
-    from analysis.study.long_table.collect import collect
-    from analysis.study.long_table.judgements import judgements
+    from analysis import accuracies, problems
     from pairscale.errors import RunError
 
-    study = collect(runs, STUDY.name)
-    for reason in study.problems["reason"]:
+    for reason in problems(STUDY.name, folder=runs)["reason"]:
         raise RunError(reason)
-    judgements(study, "blimp", "lp", "wrong")
+    accuracies(STUDY.name, benchmark="blimp", method="lp", folder=runs)
     requested_runs(runs, STUDY.name)
-    for folder in study.folders.values():
+    for folder in study_runs(runs, STUDY.name):
         folder.read_progress()
     load_model(first(runs))
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from analysis.report.benchmark import BenchmarkResults
 from analysis.config import ReportConfig
+from analysis.report.benchmark import BenchmarkResults
 from analysis.run import read_benchmarks, read_tables
 from pairscale.command.compose import compose
 from tests.support.simulated_study import SimulatedStudy

@@ -12,8 +12,7 @@ import pandas as pd
 import pytest
 
 import train.lmplz
-from analysis.study.long_table.collect import collect
-from analysis.study.long_table.judgements import judgements, score_labels
+from analysis import accuracies, runs
 from corpora.prepare import prepare
 from corpora.tokenizers import EOS, UNK, ListTokenizer, load_tokenizer, tokenizer_digest
 from eval.run import score_run
@@ -231,11 +230,10 @@ def test_a_report_has_the_curves_of_both_kinds(tmp_path, lmplz):
     for model, size in ((["model=ngram"], "1k"), (["model=ngram"], "2k"), (tiny, "1k")):
         config = compose("eval", [*fixed, *folders, *model, f"sample.size={size}"])
         score_run(train_run(config), config)
-    study = collect(f"{tmp_path}/runs", "s")
-    judged = judgements(study, score_labels(study)[0], "lp", "wrong")
-    assert set(judged.runs["group"]) == {"ngram", "lstm_tiny"}
-    assert judged.runs["valid_ppl"].notna().all()
-    assert set(judged.runs.loc[judged.runs["model"] == "ngram", "sample_words"]) == {1000, 2000}
+    table = accuracies("s", folder=f"{tmp_path}/runs")
+    assert set(table["curve"]) == {"ngram", "lstm_tiny"}
+    assert runs("s", folder=f"{tmp_path}/runs")["valid_ppl"].notna().all()
+    assert set(table.loc[table["model"] == "ngram", "sample_words"]) == {1000, 2000}
 
 
 def test_words_that_are_special_to_kenlm_are_renamed(configure):

@@ -3,12 +3,9 @@
 import dataclasses
 from collections import Counter
 
-import pandas as pd
 import pytest
 
-from analysis.sections.unknown_words import unavailable_exhibits
-from analysis.study.long_table.collect import collect
-from analysis.study.long_table.judgements import judgements
+from analysis import accuracies, notes
 from corpora.prepare import prepare
 from corpora.words import words
 from eval.benchmarks.config import BenchmarkConfig
@@ -125,14 +122,10 @@ def test_runs_with_different_pairs_are_compared_by_paradigm(tmp_path):
         benchmark = {"name": "generated", "digest": f"{number:02}" * 32}
         write_items(folder.scores(label), items, **benchmark)
         write_scores(score_path(folder.scores(label), "lp"), rows, metadata | {"benchmark": benchmark})
-    study = collect(tmp_path, simulated.name)
-    by_paradigm, by_pair = (judgements(study, name, "lp", "wrong") for name in (label, "blimp"))
-    assert by_paradigm.of_paradigms
-    assert set(by_paradigm.pairs["paradigm"]) == set(by_pair.pairs["paradigm"]) - {missing}
-    assert missing in by_paradigm.notes[-1]
-    means = pd.DataFrame(by_pair.outcome.T).groupby(by_pair.pairs["paradigm"].to_numpy()).mean()
-    for column, paradigm in enumerate(by_paradigm.pairs["paradigm"]):
-        assert by_paradigm.outcome[:, column] == pytest.approx(means.loc[paradigm].to_numpy())
-    (exhibit,) = unavailable_exhibits(study, by_paradigm)
-    assert exhibit.table.to_numpy().tolist() == [[missing, 1, "'a' is not in the vocabulary"]]
-    assert unavailable_exhibits(study, by_pair) == []
+    table = accuracies(simulated.name, folder=tmp_path)
+    own, whole = (
+        table[table["benchmark"] == name].set_index(["run", "paradigm"])["accuracy"] for name in (label, "blimp")
+    )
+    assert set(own.index.get_level_values("paradigm")) == set(whole.index.get_level_values("paradigm")) - {missing}
+    assert own.to_dict() == pytest.approx(whole.loc[own.index].to_dict())
+    assert any("own words" in note for note in notes(simulated.name, benchmark=label, folder=tmp_path))

@@ -9,10 +9,8 @@ import pandas as pd
 import pytest
 from omegaconf import OmegaConf
 
-from analysis.config import CurvesConfig
-from analysis.curves.fit import fit_curves
-from analysis.study.long_table.collect import collect
-from analysis.study.long_table.judgements import judgements
+import analysis
+from analysis import fit_curves, pairs
 from eval.methods.voting import draws, vote
 from eval.pairs import loaded_benchmark
 from eval.run import score_run
@@ -229,21 +227,14 @@ def test_the_analysis_takes_the_mean_over_templates(tmp_path):
     for folder in SimulatedStudy(pairs=10).write(tmp_path):
         rewrite_with_templates(folder, 5)
         rewrite_with_templates(folder, 1, "ab_prompt")
-    study = collect(tmp_path, "simulated")
-    plain, many, one = (judgements(study, "blimp", method, "wrong") for method in ("lp", "yes_no", "ab_prompt"))
-    assert plain.outcome.shape == many.outcome.shape
-    assert (plain.over, many.over, one.over) == ("", "5 templates", "1 template")
-    signs = np.sign(np.arange(plain.outcome.shape[1]))
-    assert len(signs) == 60
-    changed = np.isin(np.arange(60) % 7, range(1, 6))
-    rows = read_scores(score_path(study.folders[plain.runs.index[0]].scores("blimp"), "lp"))[0]
-    place = pd.MultiIndex.from_frame(plain.pairs[["paradigm", "pair_id"]]).get_indexer(
-        pd.MultiIndex.from_frame(rows[["paradigm", "pair_id"]])
-    )
-    expected = plain.outcome.copy()
-    expected[:, place[changed]] = 0.2 * (1 - plain.outcome[:, place[changed]]) + 0.8 * plain.outcome[:, place[changed]]
-    assert many.outcome == pytest.approx(expected, abs=1e-6)
-    assert many.outcome.max() == 1
+    table = analysis.accuracies("simulated", folder=tmp_path)
+    of = {method: rows.set_index(["run", "paradigm"])["correct"] for method, rows in table.groupby("method")}
+    right = pairs("simulated", method="lp", folder=tmp_path)
+    changed = np.isin(right.groupby("run").cumcount() % 7, range(1, 6))
+    right["correct"] = np.where(changed, 0.2 * ~right["correct"] + 0.8 * right["correct"], right["correct"])
+    expected = right.groupby(["run", "paradigm"])["correct"].sum()
+    assert of["yes_no"].to_dict() == pytest.approx(expected.loc[of["yes_no"].index].to_dict())
+    assert set(table["pairs"]) == {10}
 
 
 @pytest.mark.slow
@@ -255,13 +246,9 @@ def test_templates_that_agree_give_the_curves_and_intervals_of_one(tmp_path):
         rows, metadata = read_scores(score_path(folder.scores("blimp"), "lp"))
         five = pd.concat([rows.assign(template=str(number)) for number in range(5)])
         write_scores(score_path(folder.scores("blimp"), "yes_no"), five, metadata | {"method": "yes_no"})
-    study = collect(tmp_path, "simulated")
-    for interval in ("t", "bootstrap"):
-        config = CurvesConfig(method="lp", interval=interval, confidence=0.95, resamples=50, seed=1)
-        one, five = (
-            fit_curves(judgements(study, "blimp", method, "wrong"), config).slopes for method in ("lp", "yes_no")
-        )
-        pd.testing.assert_frame_equal(one, five)
+    tables = [analysis.accuracies("simulated", method=method, folder=tmp_path) for method in ("lp", "yes_no")]
+    one, five = (fit_curves(table).drop(columns="method") for table in tables)
+    pd.testing.assert_frame_equal(one, five)
 
 
 def test_runs_with_different_templates_raise_an_error(tmp_path):
@@ -270,5 +257,5 @@ def test_runs_with_different_templates_raise_an_error(tmp_path):
         path = score_path(folder.scores("blimp"), "yes_no")
         rows, metadata = read_scores(path)
         write_scores(path, rows, metadata | {"parameters": {"templates": f"digest{number % 2}"}})
-    with pytest.raises(RunError, match=r"different policies .templates: digest0 in .* and 7 more; digest1 in "):
-        judgements(collect(tmp_path, "simulated"), "blimp", "yes_no", "wrong")
+    with pytest.raises(RunError, match=r"different settings .templates is digest0 in .* and digest1 in "):
+        analysis.accuracies("simulated", method="yes_no", folder=tmp_path)

@@ -4,10 +4,11 @@ import dataclasses
 import json
 from itertools import chain
 
+import pandas as pd
 import pytest
 import torch
 
-from analysis.study.long_table.collect import PRETRAINED, collect
+from analysis import runs
 from corpora.tokenizers import EOS, UNK
 from eval.pairs import loaded_benchmark
 from eval.run import score_study
@@ -291,6 +292,6 @@ def test_an_imported_run_is_scored_and_listed_by_the_analysis(tmp_path, import_m
     ours = next(folder for folder in (tmp_path / "runs/s").iterdir() if folder != run.path)
     manifest = {"sample_words": 1000, "corpus": {"sample": {"overlap": 0}, "text": "t", "tokenizer": "t"}}
     type(run)(ours).update_manifest(**manifest)
-    study = collect(tmp_path / "runs", "s")
-    assert study.runs.index.tolist() == [ours.name]
-    assert study.problems[["run", "status"]].to_numpy().tolist() == [[run.path.name, PRETRAINED]]
+    table = runs("s", folder=tmp_path / "runs").set_index("run")
+    assert table.loc[ours.name, "sample_words"] == 1000
+    assert pd.isna(table.loc[run.path.name, "sample_words"])  # it has no place on a curve

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
-from analysis.exhibits.figures.curves import perplexity_chart
-from analysis.study.long_table.collect import collect
+from analysis import runs
+from analysis.figures.style import looks_of
 from eval.sweeps import names_a_run
 from pairscale.command.compose import compose, composed
 from pairscale.command.errors import FOLDER
@@ -217,22 +217,20 @@ def test_an_experiment_may_have_any_axes(tmp_path, monkeypatch):
     assert len(expected_runs("abl", ["seed=3", "model.dropout=0,0.5"])) == 32
 
 
-def test_tables_and_figures_order_groups_by_the_values_of_axes(tmp_path):
-    """With more groups than hues each has its own colour and shape, and numbers sort by value."""
+def test_curves_are_named_by_the_values_of_axes(tmp_path):
+    """With more curves than hues each has its own colour and shape."""
     simulated = SimulatedStudy(pairs=5, models=("txl_tiny",), sizes=("125k", "250k"), seeds=tuple(range(1, 9)))
     folders = simulated.write(tmp_path)
     for number, folder in enumerate(folders):
         config = yaml.safe_load(folder.config.read_text())
         config["model"]["memory"] = 2 ** (number % 8)
         folder.config.write_text(yaml.safe_dump(config))
-    study = collect(tmp_path, "simulated")
-    groups = [f"txl_tiny, memory={2**n}" for n in range(8)]
-    assert list(study.runs["group"].unique()) == groups
-    assert len(study.runs) == 16
-    encoding = perplexity_chart(study.runs).to_dict()["layer"][1]["encoding"]
-    pairs = list(zip(encoding["color"]["scale"]["range"], encoding["shape"]["scale"]["range"], strict=True))
-    assert len(set(pairs)) == 8
-    assert encoding["color"]["legend"]["columns"] == 2
+    table = runs("simulated", folder=tmp_path)
+    names = [f"txl_tiny, memory={2**n}" for n in range(8)]
+    assert sorted(table["curve"].unique()) == sorted(names)
+    assert len(table) == 16
+    looks = looks_of(names)
+    assert len(set(zip(looks["colour"], looks["shape"], strict=True))) == 8
 
 
 @pytest.mark.parametrize(

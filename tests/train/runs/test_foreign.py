@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from analysis.study.long_table.collect import collect
+from analysis import runs
 from corpora.prepare import prepare
 from eval.run import score_study
 from eval.scorers.load import load_scorer
@@ -202,7 +202,7 @@ def test_foreign_metrics_execute_nothing(foreign):
     score_study(config)
     evil(run.metrics)
     with pytest.raises(PairscaleError, match=r"metrics\.csv: not readable"):
-        collect("runs", "s")
+        runs("s")
     run.update_manifest(status="unfinished")
     with pytest.raises(PairscaleError, match=r"metrics\.csv: not readable"):
         train_run(config)

@@ -285,7 +285,7 @@ def test_wandb_is_imported_only_if_requested(tmp_path):
     script.write_text(
         "import sys; from pairscale.command.compose import compose; from train.run import train_run;"
         "from eval.run import score_run;"
-        "import analysis.report.tracking, analysis.study.long_table.sources.wandb;"
+        "import analysis.run;"
         f"config = compose('eval', {overrides(tmp_path, logger='csv')!r}); score_run(train_run(config), config);"
         "sys.exit('wandb' in sys.modules)"
     )
