@@ -226,7 +226,6 @@ FILES = {
     "lp.parquet: NaN score": (scores(good=math.nan), "good is nan for pair 0 of agreement_1"),
     "lp.parquet: infinite score": (scores(bad=-math.inf), "bad is -inf for pair 0 of agreement_1"),
     "lp.parquet: null score": (scores(good=None), "good is missing for pair 0 of agreement_1"),
-    "lp.parquet: null good": (scores(good=None), "good is missing for pair 0"),
     "lp.parquet: good of text": (scores(good="x"), "column good is string, must be double"),
     "lp.parquet: metadata a list": (metadata("[]"), "lp.parquet: $: expected object, got array"),
     "lp.parquet: metadata no JSON": (metadata("{"), "lp.parquet: not readable as JSON"),
