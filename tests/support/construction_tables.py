@@ -50,19 +50,6 @@ def quality_table() -> str:
     return _table([*headings, "per million words", "right matches"], rows)
 
 
-def mended_table() -> str:
-    """Return the figures of mended patterns, before and now, on seen and on fresh sentences, gold and parsed."""
-    table = _quality().query("labels == 'corrected' and mended and set in ('all', 'fresh')")
-    rows = []
-    for (name, kind), part in table.groupby(["construction", "trees"]):
-        by = part.set_index(["set", "patterns"])
-        keys = ("all", "before"), ("all", "now"), ("fresh", "before"), ("fresh", "now")
-        cells = [f"{by.loc[key, 'both']}/{by.loc[key, of]}" for key in keys for _, of in SHARES]
-        rows.append([f"`{name}`", str(kind), *(cell if cell != "0/0" else "–" for cell in cells)])
-    names = [f"{share}, {when}" for when in ("before", "now", "fresh before", "fresh now") for share, _ in SHARES]
-    return _table(["", "trees", *names], rows)
-
-
 def sentences_text() -> str:
     """Return what was labelled, and the figures of the random sentences over all constructions."""
     labels = read_labels()
@@ -114,6 +101,5 @@ def frequency_text() -> str:
 CONSTRUCTION_BLOCKS = {
     "labels of constructions": sentences_text,
     "quality of patterns": quality_table,
-    "mended patterns": mended_table,
     "frequency of constructions": frequency_text,
 }

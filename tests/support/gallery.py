@@ -16,8 +16,7 @@ FOLDER = ROOT / "docs" / "pictures"
 DESKTOP, PHONE = (1440, 900), (390, 844)
 VIEWS = {  # picture -> size of the window, colours, and the section that is scrolled to
     "report": (DESKTOP, "light", ""),
-    "report-phenomena": (DESKTOP, "light", "together"),
-    "report-curves": (DESKTOP, "light", "curves"),
+    "report-phenomena": (DESKTOP, "light", "phenomena"),
     "report-dark": (DESKTOP, "dark", "slopes"),
     "report-phone": (PHONE, "light", ""),
 }

@@ -11,7 +11,7 @@ from functools import partial
 import pandas as pd
 from rich.console import Console
 
-from analysis.formats import accuracy_text, interval_text, rows_of, slope_text, supported_digits
+from analysis.formats import accuracy_text, in_text, interval_text, rows_of, slope_text, supported_digits
 from analysis.report.findings import Finding, comparison_findings, curve_findings, phenomena_findings
 from analysis.run import print_slopes
 from analysis.sections.ablations import ablation_findings
@@ -39,6 +39,18 @@ def quoted(findings: Sequence[Finding]) -> str:
     return "\n>\n".join(wrapped(text, "> ") for text in texts)
 
 
+def first_finding() -> str:
+    """Return the first finding of blimp_gpu, and a phenomenon that its model surely learns and one that it doesn't."""
+    slopes = committed_results(GPU).slopes
+    finding = curve_findings(slopes, LEVEL)[0]
+    rows = slopes[(slopes["curve"] == finding.subject) & (slopes["level"] == "phenomenon")].sort_values("high")
+    best, worst = (
+        f"{row.smallest_accuracy:.0%} to {row.largest_accuracy:.0%} correct in {in_text(row.name)}"
+        for row in rows_of(rows.iloc[[-1, 0]])
+    )
+    return quoted([finding, Finding("", f"It goes from {best}, but from {worst}.")])
+
+
 def findings_of(study: str) -> str:
     """Return the findings of a study, as its report states them."""
     results = committed_results(study)
@@ -59,7 +71,7 @@ def minimal_pair() -> str:
 
 
 def demo_output() -> str:
-    """Return what the analysis of the demo prints about its first model: the finding and the slopes."""
+    """Return the start of what the analysis of the demo prints: a finding and the steepest slopes of its model."""
     results = committed_results(DEMO)
     finding = curve_findings(results.slopes, LEVEL)[0]
     rows = results.slopes[results.slopes["curve"] == finding.subject]
@@ -67,7 +79,7 @@ def demo_output() -> str:
     with terminal.capture() as capture:
         print_slopes(terminal, rows, LEVEL)
     lines = [line.rstrip() for line in capture.get().splitlines()]
-    return "\n".join(["```", wrapped(f"{finding.subject}: {finding.text}"), "", *lines, "```"])
+    return "\n".join(["```", wrapped(f"{finding.subject}: {finding.text}"), "", *lines[:8], " ...", "```"])
 
 
 def models(study: str) -> str:
@@ -113,13 +125,12 @@ def others_statements() -> str:
     return "\n".join(lines)
 
 
-STUDIES = (CPU, FAMILIES, LONG, GPU)
 BLOCKS: dict[str, Callable[[], str]] = {
     "output of the demo": demo_output,
-    "first finding of blimp_gpu": lambda: quoted(curve_findings(committed_results(GPU).slopes, LEVEL)[:1]),
+    "first finding of blimp_gpu": first_finding,
     "minimal pair of the demo": minimal_pair,
-    **{f"findings of {study}": partial(findings_of, study) for study in STUDIES},
-    **{f"models of {study}": partial(models, study) for study in STUDIES},
+    **{f"findings of {study}": partial(findings_of, study) for study in (CPU, LONG, GPU)},
+    **{f"models of {study}": partial(models, study) for study in (CPU, FAMILIES, LONG, GPU)},
     "effects of ablation_small": lambda: quoted(ablation_findings(committed_effects(), LEVEL)),
     "paradigms of ablation_small": paradigm_table,
     "training of blimp_cpu": trained,

@@ -10,7 +10,7 @@ import pytest
 from pairscale.shares import wilson
 from tests.bench.construction_quality import FILTERS, RESULTS, gold_trees, quality, read_filters, rows_of
 from tests.support.construction_labels import corrected, draw, read_corrections, read_labels
-from tests.support.construction_tables import mended_table, quality_table
+from tests.support.construction_tables import quality_table
 from tests.support.treebank_sentences import treebank_sentences
 
 NAMES = {path.stem for path in FILTERS.glob("*.yaml")}
@@ -69,9 +69,8 @@ def test_shares_and_intervals_follow_from_the_counts():
         assert rows[[f"{share}_low", f"{share}_high"]].to_numpy() == pytest.approx(np.array(limits))
 
 
-def test_the_tables_of_the_guide_have_each_construction():
+def test_the_table_of_the_guide_has_each_construction():
     assert all(f"| `{name}`" in quality_table() for name in NAMES)
-    assert {name for name in NAMES if f"| `{name}`" in mended_table()} == set(table().query("mended")["construction"])
 
 
 @pytest.mark.download
