@@ -10,7 +10,7 @@ import pandas as pd
 
 from analysis.config import FigureConfig
 from analysis.curves.ablations import ALL_SIZES, DIRECT, SCOPE, TREATMENT_CONTROL
-from analysis.figures.charts import dot_chart
+from analysis.figures.charts import Axis, dot_chart
 from analysis.figures.files import figure
 from analysis.figures.style import looks_of
 from analysis.formats import accuracy_text, interval_text, rows_of, slope_text, supported_digits, title
@@ -23,7 +23,7 @@ def committed_effects() -> pd.DataFrame:
     """Return the committed rows over all sizes, with the columns of `analysis.ablation_effects` that sentences need."""
     table = pd.read_csv(RESULTS / ABLATION / "effects.csv").rename(columns=NEW_NAMES)
     table = table[table["over"] == ALL_SIZES]
-    return table.assign(benchmark="blimp", method="lp", equivalent=pd.NA, note=table["note"].fillna(""))
+    return table.assign(benchmark="blimp", method="lp", equivalent=pd.NA, note=table["note"].astype(object).fillna(""))
 
 
 def paradigm_table() -> str:
@@ -41,11 +41,14 @@ def paradigm_table() -> str:
     return "\n".join(lines)
 
 
+AXIS = Axis("Accuracy less that of the matched control", "+.3f")
+
+
 def effects_picture() -> str:
     """Return each treatment minus its matched control over all sizes, as SVG."""
     table = committed_effects()
     rows = table[(table["kind"] == TREATMENT_CONTROL) & table["level"].isin([SCOPE, "overall"])]
     rows = rows.assign(name=rows["name"].replace(DIRECT, "paradigms that test it").map(title))
     looks = looks_of(list(rows["curve"].unique()))
-    chart = partial(dot_chart, rows, "difference", "Accuracy less that of the matched control", looks, signed=True)
+    chart = partial(dot_chart, rows, "difference", AXIS, looks)
     return figure([chart], FigureConfig(), 1)

@@ -12,10 +12,10 @@ import pandas as pd
 import vl_convert
 
 from analysis.config import FigureConfig
-from analysis.figures.charts import curve_chart, panels_of
+from analysis.figures.charts import curve_chart
 from analysis.figures.files import figure
-from analysis.figures.style import GREY, HUES, Chart, accuracy_domain, finished, schema_version
-from analysis.sections.curves import levels
+from analysis.figures.style import GREY, HUES, Chart, finished, schema_version
+from analysis.sections import curves
 from pairscale.files import write_text
 from tests.support import ROOT
 from tests.support.ablation_tables import effects_picture
@@ -29,23 +29,15 @@ _PADDING = {"left": 30, "right": 10, "top": 5, "bottom": 5}  # pixels: fonts of 
 def overview(study: str) -> str:
     """Return the overall accuracies of a study's models, beside published ones, as SVG."""
     results = committed_results(study)
-    draw = partial(curve_chart, results.units, results.lines, results.looks, levels(results), labelled=True)
+    draw = partial(curve_chart, results.units, results.lines, results.looks, curves.levels(results), labelled=True)
     return figure([draw], FigureConfig(height="2.8in"), 1)
 
 
 def phenomena(study: str) -> str:
     """Return a panel for each phenomenon of a study, as SVG."""
-    results = committed_results(study)
-    of = (results.units, results.lines, results.looks)
-    names = panels_of(results.units)
-    single = results.units[results.units["level"] == "phenomenon"]
-    humans = results.humans[results.humans["name"].isin(names)]
-    domain = accuracy_domain(single["accuracy"], humans["accuracy"])
-    panels = []
-    for name in names:
-        line = humans[humans["name"] == name].assign(name="humans")
-        panels.append(partial(curve_chart, *of, line, name=name, level="phenomenon", domain=domain))
-    return figure(panels, FigureConfig(), 4, results.looks)
+    exhibit = curves.phenomena(committed_results(study))
+    assert exhibit is not None
+    return figure(list(exhibit.charts.values()), FigureConfig(), exhibit.columns, exhibit.legend)
 
 
 def speed_chart() -> Chart:
