@@ -20,7 +20,10 @@ def test_a_study_of_causal_and_masked_models_is_trained_scored_and_reported(tmp_
     assert sweep.returncode == 0, sweep.stderr
     report = run_command("analysis", "study=families", *paths)
     assert report.returncode == 0, report.stderr
-    assert "Not one method: lp for gpt2_tiny; pll for roberta_tiny." in " ".join(report.stderr.split())
-    (points,) = (tmp_path / "reports" / "families").glob("*-points.csv")
-    runs = pd.read_csv(points).query("level == 'overall'").groupby("group")["run"].nunique()
-    assert runs.to_dict() == {"gpt2_tiny": 2, "roberta_tiny": 2}
+    assert "lp for gpt2_tiny; pll for roberta_tiny" in " ".join(report.stderr.split())
+    accuracies = pd.read_csv(tmp_path / "reports" / "families" / "tables" / "accuracies.csv")
+    assert accuracies.groupby("curve")["run"].nunique().to_dict() == {"GPT-2": 2, "RoBERTa": 2}
+    assert accuracies.groupby("curve")["method"].unique().str.join(" ").to_dict() == {
+        "gpt2_tiny": "lp",
+        "roberta_tiny": "pll",
+    }

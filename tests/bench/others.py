@@ -5,14 +5,15 @@
 --fict: results/data/tidy_results.csv of https://github.com/CLMBRs/corpus-filtering (Patil et al. 2024, GPL-3).
 --pythia: the folder of https://github.com/EleutherAI/pythia (Biderman et al. 2023, Apache 2.0), of which the zero-shot
 results of the models with two million tokens a step are read. CLiMP's table 2 (Xiang et al. 2021) and the SG scores of
-Hu et al. 2020 are in this repository. Writes into analysis/results/others/ for each table the slopes, or where there is
-one size the accuracies, and statements.csv:
+Hu et al. 2020 are in this repository. Writes into analysis/results/others/ for each table the slopes; for the filtered
+corpora, which have one size, the effects, with the authors' own changes (`published`); and statements.csv:
 
     in_table   whether the published numbers themselves have it so
     verdict    holds, does not hold: the 95% interval of `ours` lies on that side of `value`, or within the tolerance of
                it; cannot be told: it does not, or nothing published gives an interval (`why`)
 
-Intervals are over new initialisations: none of these papers trained the runs of one size on different texts.
+Intervals are over new initialisations: none of these papers trained the runs of one size on different texts. Equal
+seeds of two filtered corpora have nothing in common (their accuracies hardly correlate), so they are not compared in pairs.
 """
 
 import argparse
@@ -28,26 +29,30 @@ from scipy.stats import t as student
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from analysis.curves.fit import fit_curves
-from analysis.curves.fit.variance import satterthwaite
-from analysis.papers.statements import CLIMP_PARADIGMS, climp_models
+from analysis import ablation_effects, fit_curves
+from analysis.curves.ablations import ALL_SIZES
 from analysis.published import published_file
-from analysis.study.long_table.judgements import Judgements, score_labels
-from analysis.study.long_table.sources.source import sources
+from analysis.sources.published import Published
+from analysis.sources.read import read_source
+from analysis.statements import CLIMP_PARADIGMS
 from eval.published import read_published
 from eval.syntaxgym.suites import CIRCUITS
 from pairscale.command.compose import compose
 from pairscale.files import write_text
 
 FOLDER = Path(__file__).parents[2] / "analysis" / "results" / "others"
-SHOWN = ["group", "level", "name", "paradigms", "runs", "sizes", "slope", "low", "high", "method"]
+SHOWN = ["curve", "level", "name", "paradigms", "runs", "sizes", "slope", "low", "high", "largest_accuracy", "note"]
+EFFECTS = [
+    "construction", "base", "level", "name", "paradigms", "accuracy", "other_accuracy", "difference", "low", "high",
+    "p", "p_holm", "published",
+]  # fmt: skip
 STATEMENTS = [
     "table", "place", "statement", "quantity", "relation", "value", "tolerance", "ours", "low", "high", "runs",
     "in_table", "verdict", "why",
 ]  # fmt: skip
 CLIMP = ["source=table", "results.benchmark=climp", "results.unit=sentences"]
 HU = [
-    "source=table", "results.benchmark=sg", "results.text=shared", "results.sizes={XS:1M,SM:4.8M,MD:14M,LG:42M}",
+    "source=table", "results.benchmark=sg", "results.sizes={XS:1M,SM:4.8M,MD:14M,LG:42M}",
     "columns.model=architecture", "columns.size=corpus", "columns.paradigm=circuit", "columns.accuracy=score",
 ]  # fmt: skip
 FICT = [
@@ -60,6 +65,7 @@ PYTHIA = [
     r"results.pattern='/(?P<model>pythia-[0-9.]+[mb](?:-deduped)?)/zero-shot/.*_step(?P<size>\d+)_'",
 ]  # fmt: skip
 TWO_MILLION = ("70m", "1b", "2.8b", "6.9b", "12b")  # version 0 trained the others with four million tokens a step
+THEIRS = "blimp_delta_all_seed_avg"
 MARGIN = 0.02  # accuracy: what is called alike, as analysis.ablation_margin
 ONE_RUN = "one run of some model and size"
 
@@ -82,10 +88,8 @@ def contrast(cells: Iterable[Cell], confidence: float = 0.95) -> tuple[float, fl
     counts = np.asarray([len(cell.accuracies) for cell in cells])
     if (counts < 2).any():
         return estimate, np.nan, np.nan, int(counts.sum())
-    variances = np.asarray(
-        [[cell.weight**2 * np.var(cell.accuracies, ddof=1) / len(cell.accuracies)] for cell in cells]
-    )
-    degrees = satterthwaite(variances, (counts - 1)[:, None].astype(np.float64))[0]
+    variances = np.asarray([cell.weight**2 * np.var(cell.accuracies, ddof=1) / len(cell.accuracies) for cell in cells])
+    degrees = variances.sum() ** 2 / (variances**2 / (counts - 1)).sum()
     half = float(student.ppf(0.5 + confidence / 2, degrees) * np.sqrt(variances.sum()))
     return estimate, estimate - half, estimate + half, int(counts.sum())
 
@@ -124,41 +128,57 @@ def stated(
     }  # fmt: skip
 
 
-def judged_of(path: Path | list[Path], overrides: list[str]) -> Judgements:
-    """Return the judgements that a source yields."""
+def read(path: Path | list[Path], overrides: list[str]) -> Published:
+    """Return the tables that `python -m analysis source=...` reads."""
     paths = f"[{','.join(map(str, path))}]" if isinstance(path, list) else str(path)
     config = compose("analysis", [f"path={paths}", *overrides])
-    (study,) = sources()[config.source].collect(config)
-    return sources()[config.source].judge(study, score_labels(study)[0], "lp", "wrong")
+    return read_source(config.source, config.path, config.columns, config.results)
 
 
-def slopes_of(judged: Judgements) -> pd.DataFrame:
-    """Return slopes overall and of phenomena, or mean accuracies where there is one size, SHOWN."""
-    curves = fit_curves(judged, compose("analysis", ["analysis.resamples=2000"]).analysis)
-    slopes = curves.slopes[curves.slopes["level"] != "paradigm"]
-    largest = curves.accuracies.sort_values("words").groupby(["group", "level", "name"])["accuracy"].last()
-    rows = slopes[SHOWN].merge(largest.rename("at_largest").reset_index(), on=["group", "level", "name"], how="left")
-    return rows.round(dict.fromkeys(["slope", "low", "high", "at_largest"], 5))
+def slopes_of(found: Published) -> pd.DataFrame:
+    """Return the slopes of the whole and of phenomena, SHOWN."""
+    slopes = fit_curves(found.accuracies)
+    numbers = dict.fromkeys(["slope", "low", "high", "largest_accuracy"], 5)
+    return slopes.loc[slopes["level"] != "paradigm", SHOWN].round(numbers)
 
 
-def overall(judged: Judgements) -> pd.DataFrame:
-    """Return each run's mean over paradigms: group, model, filter, size, words, seed, accuracy."""
-    runs = judged.runs[["group", "model", "filter", "size", "sample_words", "seed"]]
-    return runs.assign(accuracy=judged.outcome.mean(axis=1))
+def overall(found: Published) -> pd.DataFrame:
+    """Return each run's mean over paradigms: curve, model, construction, size, sample_words, seed, accuracy."""
+    means = found.accuracies.groupby("run", sort=False)["accuracy"].mean().rename("accuracy")
+    return found.runs.merge(means, on="run")
+
+
+def effects_of(found: Published, results: pd.DataFrame) -> pd.DataFrame:
+    """Return what filtering changed, over all paradigms and those that test what was removed, EFFECTS."""
+    tested = found.accuracies[found.accuracies["tests"] == True]  # noqa: E712 (missing where nothing was removed)
+    tested = tested.merge(found.runs[["run", "construction"]], on="run")
+    direct = {str(name): set(of) for name, of in tested.groupby("construction")["paradigm"]}
+    effects = ablation_effects(found.accuracies, found.runs, direct=direct, paired=False)
+    effects = effects[effects["over"] == ALL_SIZES]
+    keys = {"corpus": "construction", "arch": "base", "blimp_benchmark": "name"}
+    theirs = results.rename(columns=keys).groupby(list(keys.values()))[THEIRS].mean().rename("published")
+    effects = effects.merge(theirs.reset_index(), on=list(keys.values()), how="left")
+    paradigms = effects[effects["level"] == "paradigm"]
+    assert (paradigms["difference"] - paradigms["published"]).abs().max() < 1e-9
+    shown = effects[effects["level"].isin(["overall", "scope"]) | effects["direct"]]
+    numbers = ["accuracy", "other_accuracy", "difference", "low", "high", "p", "p_holm", "published"]
+    return shown[EFFECTS].round(dict.fromkeys(numbers, 6))
 
 
 def climp_table() -> pd.DataFrame:
     """Return CLiMP's table 2 as a table of `source=table`: a row a phenomenon, its accuracy and number of pairs."""
     rows = read_published("climp")
-    rows = rows[rows["level"] == "phenomenon"].merge(climp_models(list(rows["model"].unique())), on="model")
+    rows = rows[rows["level"] == "phenomenon"]
+    rows = rows.join(rows["model"].str.extract(r"^(?P<kind>LSTM|5-gram)-(?P<size>[\d.]+M)-(?P<unit>word|char)$"))
+    rows = rows.dropna(subset="kind").replace({"unit": {"word": "words", "char": "characters"}})
     return pd.DataFrame({
         "model": rows["kind"] + ", " + rows["unit"], "size": rows["size"], "paradigm": rows["name"],
         "accuracy": rows["accuracy"], "n": [1000 * CLIMP_PARADIGMS[name] for name in rows["name"]],
     })  # fmt: skip
 
 
-def climp_statements(judged: Judgements) -> list[dict[str, object]]:
-    runs = overall(judged).set_index(["model", "sample_words"])["accuracy"]
+def climp_statements(found: Published) -> list[dict[str, object]]:
+    runs = overall(found).set_index(["model", "sample_words"])["accuracy"]
 
     def gain(model: str) -> tuple[float, float, float, int]:
         return contrast([Cell(1, [runs[model, 2_000_000]]), Cell(-1, [runs[model, 400_000]])])
@@ -194,8 +214,8 @@ def hu_table() -> pd.DataFrame:
     return runs.melt(["architecture", "corpus", "seed"], sorted(CIRCUITS), "circuit", "score")
 
 
-def hu_statements(judged: Judgements) -> list[dict[str, object]]:
-    runs = overall(judged)
+def hu_statements(found: Published) -> list[dict[str, object]]:
+    runs = overall(found)
     cells = {key: of["accuracy"].tolist() for key, of in runs.groupby(["model", "size"])}
     sizes = runs["size"].unique()
     table = "SG scores"
@@ -218,10 +238,10 @@ def hu_statements(judged: Judgements) -> list[dict[str, object]]:
     return rows
 
 
-def fict_statements(results: pd.DataFrame, judged: Judgements) -> list[dict[str, object]]:
-    runs = overall(judged)
-    of = {key: part["accuracy"].tolist() for key, part in runs.groupby(["model", "filter"])}
-    table, corpora = "Filtered corpora", sorted(set(runs["filter"]) - {""})
+def fict_statements(results: pd.DataFrame, found: Published) -> list[dict[str, object]]:
+    runs = overall(found)
+    of = {key: part["accuracy"].tolist() for key, part in runs.groupby(["model", "construction"])}
+    table, corpora = "Filtered corpora", sorted(set(runs["construction"]) - {""})
     direct = results[results["filter_target"].astype(str).str.upper() == "TRUE"]
     losses = {arch: _losses(results, direct, arch, corpora) for arch in ("lstm", "transformer")}
     perplexity = results.drop_duplicates(["corpus", "arch", "seed"])
@@ -262,8 +282,8 @@ def _losses(results: pd.DataFrame, direct: pd.DataFrame, arch: str, corpora: lis
     return [*cells, Cell(-1.0, np.mean(full, axis=0).tolist())]
 
 
-def pythia_statements(judged: Judgements) -> list[dict[str, object]]:
-    runs = overall(judged)
+def pythia_statements(found: Published) -> list[dict[str, object]]:
+    runs = overall(found)
     last = runs[runs["sample_words"] == runs["sample_words"].max()].set_index("model")["accuracy"]
     table, statement = "Pythia, version 0", "deduplication has no clear benefit"
     rows = []
@@ -280,18 +300,18 @@ def refit(fict: Path, pythia: Path) -> Mapping[str, pd.DataFrame]:
         files = {"climp": climp_table(), "sg": hu_table()}
         for name, table in files.items():
             table.to_csv(Path(place) / f"{name}.csv", index=False)
-        climp = judged_of(Path(place) / "climp.csv", CLIMP)
-        hu = judged_of(Path(place) / "sg.csv", HU)
-    filtered = judged_of(fict, FICT)
+        climp = read(Path(place) / "climp.csv", CLIMP)
+        hu = read(Path(place) / "sg.csv", HU)
+    filtered, results = read(fict, FICT), pd.read_csv(fict, index_col=0)
     folders = [pythia / f"pythia-{size}{kind}" / "zero-shot" for size in TWO_MILLION for kind in ("", "-deduped")]
-    checkpoints = judged_of(folders, PYTHIA)
+    checkpoints = read(folders, PYTHIA)
     statements = [
-        *climp_statements(climp), *hu_statements(hu), *fict_statements(pd.read_csv(fict, index_col=0), filtered),
+        *climp_statements(climp), *hu_statements(hu), *fict_statements(results, filtered),
         *pythia_statements(checkpoints),
     ]  # fmt: skip
     numbers = dict.fromkeys(["ours", "low", "high"], 5)
     return {
-        "climp": slopes_of(climp), "sg_scores": slopes_of(hu), "filtered_corpora": slopes_of(filtered),
+        "climp": slopes_of(climp), "sg_scores": slopes_of(hu), "filtered_corpora": effects_of(filtered, results),
         "pythia": slopes_of(checkpoints), "statements": pd.DataFrame(statements)[STATEMENTS].round(numbers),
     }  # fmt: skip
 
