@@ -50,7 +50,7 @@ def run(config: AnalysisConfig) -> None:
     for level, name in chosen:
         alone = len(chosen) == 1
         at = levels(results) if level == "overall" else _humans(results.humans, name)
-        panels.append(partial(curve_chart, results.units, results.lines, results.looks, at, name=name, level=level,
+        panels.append(partial(curve_chart, results.units, results.lines, results.looks, at, unit=(level, name),
                               domain=None if alone else domain, labelled=alone))  # fmt: skip
     legend = results.looks if len(panels) > 1 else None
     write_figure(path.parent, path.stem, panels, config.analysis.figure, min(len(panels), 4), legend, (kind,))

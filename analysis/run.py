@@ -12,11 +12,11 @@ from rich.console import Console
 from analysis import study
 from analysis.config import LEAVE_OUT, AnalysisConfig
 from analysis.formats import accuracy_text, interval_text, p_text, rows_of, slope_text, supported_digits, title
-from analysis.items.people import exhibit as people_exhibit
-from analysis.items.people import people_of, read_people
+from analysis.parts import item_labels, item_part, part_of, reading_parts
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit
-from analysis.report.parts import item_labels, item_part, part_of, reading_parts
+from analysis.report.people import exhibit as people_exhibit
+from analysis.report.people import people_of, read_people
 from analysis.report.write import Part, write_report
 from analysis.sections import chosen, exhibits
 from analysis.sources.read import FILES, read_source

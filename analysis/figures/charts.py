@@ -4,6 +4,7 @@ On the page a chart of curves has the parameter `highlight`, the name of a curve
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -39,8 +40,7 @@ def curve_chart(
     looks: pd.DataFrame,
     levels: pd.DataFrame,
     *,
-    name: str = "overall",
-    level: str = "overall",
+    unit: tuple[str, str] = ("overall", "overall"),
     domain: tuple[float, float] | None = None,
     labelled: bool = False,
     frame: Frame,
@@ -55,11 +55,12 @@ def curve_chart(
         lines: rows of `analysis.curves.fit.fitted_lines`; may be empty.
         looks: the look of each curve (`analysis.figures.style.looks_of`).
         levels: name and accuracy of human baselines and published models, drawn as dashed lines.
-        name, level: the unit, such as "island_effects", "phenomenon".
+        unit: level and name, such as ("phenomenon", "island_effects").
         domain: the axis of accuracies. Default: as the accuracies of this unit need it.
         labelled: write the names of curves and levels beside the ends of their lines, in place of a legend.
         frame: the size of the panel.
     """
+    level, name = unit
     points = units[(units["level"] == level) & (units["name"] == name)]
     points = points[["run", "curve", "size", "seed", "sample_words", "accuracy"]].astype({"sample_words": float})
     means = points.groupby(["curve", "size", "sample_words"], as_index=False, sort=False)["accuracy"].mean()
@@ -67,9 +68,8 @@ def curve_chart(
     fits = fits[["curve", "sample_words", "accuracy", "low", "high"]]
     if domain is None:
         domain = accuracy_domain(points["accuracy"], fits["accuracy"], levels["accuracy"])
-    unit = str(units["unit"].iloc[0]) if len(units) else "words"
     titled = labelled or not frame.on_page  # a page says it once, above all panels
-    x = size_axis(units["sample_words"].astype(float), unit, frame, titled)
+    x = size_axis(units["sample_words"].astype(float), _counted(units), frame, titled)
     y = accuracy_axis(domain, titled=titled, small=not labelled)
     colour, dash, shape = (
         channel(kind, "curve", looks, look)
@@ -108,6 +108,11 @@ def curve_chart(
         *layers, width=frame.span, height=height, params=[alt.VariableParameter(name="highlight", value="")]
     )
     return chart if labelled else chart.properties(title=title(name))
+
+
+def _counted(units: pd.DataFrame) -> str:
+    """Return what the sizes of runs count."""
+    return str(units["unit"].iloc[0]) if len(units) else "words"
 
 
 def _faded(opacity: float, always: float = 0.1) -> alt.OpacityValue:
@@ -152,51 +157,60 @@ def spread_apart(positions: Any, gap: float, domain: tuple[float, float]) -> Any
     return result + max(0.0, domain[0] - result.min())
 
 
+@dataclass(frozen=True)
+class Axis:
+    """The axis of a quantity: its title, how it writes numbers (d3-format), and whether it is logarithmic."""
+
+    title: str
+    form: str = ".3f"
+    logarithmic: bool = False
+
+    @property
+    def is_signed(self) -> bool:
+        return self.form.startswith("+")
+
+
 def dot_chart(
     table: pd.DataFrame,
     value: str,
-    axis_title: str,
+    axis: Axis,
     looks: pd.DataFrame,
     *,
-    row: str = "name",
     by: str = "curve",
     reference: float | None = 0.0,
-    signed: bool = False,
     heading: str = "",
     frame: Frame,
 ) -> Chart:
     """Draw estimates in rows, one mark per curve, with their intervals if the table has columns `low` and `high`.
 
     Args:
-        table: one row per mark. Rows are drawn from top to bottom in the table's order.
+        table: one row per mark. Those with one `name` share a row; rows are drawn in the table's order.
         value: the column of estimates.
-        axis_title: what the axis shows.
+        axis: the axis of estimates.
         looks: the look of each name in the column `by`.
-        row: the column of row names.
         by: the column of curves, models or methods.
         reference: a vertical line at this value.
-        signed: write signs on the axis.
         heading: a title of the panel.
         frame: the size of the panel.
     """
-    shown = table.assign(**{row: table[row].map(str)})
-    order = list(dict.fromkeys(shown[row]))
+    shown = table.assign(name=table["name"].map(str))
+    order = list(dict.fromkeys(shown["name"]))
     groups = [name for name in looks["name"] if name in set(shown[by])]
     legend = len(groups) > 1
-    axis = alt.Axis(title=axis_title, labelExpr=SIGNED_LABEL if signed else alt.Undefined, tickCount=frame.ticks(6))
-    x = alt.X(f"{value}:Q", axis=axis, scale=alt.Scale(padding=8, zero=False))
-    y = alt.Y(f"{row}:N", sort=order, axis=_ROWS, scale=alt.Scale(paddingInner=0.25))
+    label = SIGNED_LABEL if axis.is_signed else alt.Undefined
+    ticks = alt.Axis(title=axis.title, labelExpr=label, tickCount=frame.ticks(6))
+    x = alt.X(f"{value}:Q", axis=ticks, scale=alt.Scale(padding=8, zero=False))
+    y = alt.Y("name:N", sort=order, axis=_ROWS, scale=alt.Scale(paddingInner=0.25))
     offset = alt.YOffset(f"{by}:N", sort=groups)
     colour = channel(alt.Color, by, looks[looks["name"].isin(groups)], "colour", legend)
     shape = channel(alt.Shape, by, looks[looks["name"].isin(groups)], "shape", legend)
-    form = "+.4f" if signed else ".3f"
-    tooltip = [alt.Tooltip(f"{row}:N"), alt.Tooltip(f"{by}:N"), alt.Tooltip(f"{value}:Q", format=form)]
+    tooltip = [alt.Tooltip("name:N"), alt.Tooltip(f"{by}:N"), alt.Tooltip(f"{value}:Q", format=axis.form)]
     layers = []
     if reference is not None:
         line = alt.Chart(pd.DataFrame({"at": [reference]})).mark_rule(color=GREY)
         layers.append(line.encode(x=alt.X("at:Q")))
     if "low" in shown and (limited := shown[shown["low"].notna() & np.isfinite(shown["low"].astype(float))]).size:
-        tooltip += [alt.Tooltip(f"{limit}:Q", format=form) for limit in ("low", "high")]
+        tooltip += [alt.Tooltip(f"{limit}:Q", format=axis.form) for limit in ("low", "high")]
         rules = alt.Chart(limited).mark_rule(strokeWidth=1.8)
         layers.append(rules.encode(alt.X("low:Q"), alt.X2("high:Q"), y, offset, colour))
     marks = alt.Chart(shown).mark_point(size=55, filled=True, opacity=1)
@@ -208,13 +222,11 @@ def dot_chart(
 def line_chart(
     table: pd.DataFrame,
     value: str,
-    axis_title: str,
+    axis: Axis,
     looks: pd.DataFrame,
     *,
     by: str = "curve",
     unit: str = "words",
-    logarithmic: bool = False,
-    form: str = ".3f",
     heading: str = "",
     frame: Frame,
 ) -> Chart:
@@ -223,12 +235,10 @@ def line_chart(
     Args:
         table: one row per mark, with the columns `by`, sample_words and `value`.
         value: the column of the quantity.
-        axis_title: what the vertical axis shows.
+        axis: the vertical axis.
         looks: the look of each name in the column `by`.
         by: the column of curves or methods.
         unit: the unit of sample_words.
-        logarithmic: draw the vertical axis logarithmically.
-        form: how the axis writes numbers (d3-format).
         heading: a title of the panel.
         frame: the size of the panel.
     """
@@ -240,11 +250,11 @@ def line_chart(
         for kind, look in ((alt.Color, "colour"), (alt.Shape, "shape"))
     )
     x = size_axis(rows["sample_words"], unit, frame)
-    scale = alt.Scale(type="log", base=2, nice=True) if logarithmic else alt.Scale(zero=False, padding=8)
-    y = alt.Y(f"{value}:Q", scale=scale, axis=alt.Axis(title=axis_title, format=form, tickCount=5))
+    scale = alt.Scale(type="log", base=2, nice=True) if axis.logarithmic else alt.Scale(zero=False, padding=8)
+    y = alt.Y(f"{value}:Q", scale=scale, axis=alt.Axis(title=axis.title, format=axis.form, tickCount=5))
     tooltip = [
         alt.Tooltip(f"{by}:N"),
-        alt.Tooltip(f"{value}:Q", format=form),
+        alt.Tooltip(f"{value}:Q", format=axis.form),
         alt.Tooltip("sample_words:Q", format=","),
     ]
     layers = [

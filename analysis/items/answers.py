@@ -14,7 +14,7 @@ import altair as alt
 import pandas as pd
 
 from analysis.curves.fit import fit_curves
-from analysis.figures.charts import dot_chart, line_chart
+from analysis.figures.charts import Axis, dot_chart, line_chart
 from analysis.figures.style import GREY, TEXT_GREY, Chart, Frame, looks_of
 from analysis.formats import count, joined, plural, slope_text
 from analysis.report.exhibit import Exhibit
@@ -247,9 +247,8 @@ def finding(row: Any, confidence: float, what: str) -> str:
 def beside(rows: pd.DataFrame, axis_title: str) -> dict[str, Callable[..., Chart]]:
     """Return a figure of measures in rows with a mark per model; `rows`: model, measure, accuracy, low and high."""
     looks = looks_of(list(dict.fromkeys(rows["model"])))
-    return {
-        "models": partial(dot_chart, rows, "accuracy", axis_title, looks, row="measure", by="model", reference=None)
-    }
+    named = rows.assign(name=rows["measure"])
+    return {"models": partial(dot_chart, named, "accuracy", Axis(axis_title), looks, by="model", reference=None)}
 
 
 def over_text(
@@ -305,7 +304,7 @@ def _size_chart(
     *,
     frame: Frame,
 ) -> Chart:
-    chart = line_chart(rows, "accuracy", axis_title, looks, unit=unit, form=".2~f", heading=heading, frame=frame)
+    chart = line_chart(rows, "accuracy", Axis(axis_title, ".2~f"), looks, unit=unit, heading=heading, frame=frame)
     if levels is None or levels.empty:
         return chart
     named = levels.groupby("accuracy", as_index=False, sort=False).agg({"model": " and ".join})

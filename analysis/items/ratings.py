@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.figures.charts import dot_chart
+from analysis.figures.charts import Axis, dot_chart
 from analysis.figures.style import looks_of
 from analysis.formats import accuracy_text, count, joined, plural
 from analysis.items.answers import Answers, ItemsSection, at_largest, finding, lead_of, over_text, read_answers, slopes
@@ -173,7 +173,7 @@ def _scores(means: pd.DataFrame, measure: str) -> Exhibit:
         "curve", key=lambda of: of.map(list(main["curve"]).index), kind="stable", ignore_index=True
     )
     looks = looks_of(list(dict.fromkeys(main["curve"])))
-    chart = partial(dot_chart, main, "accuracy", measure, looks, row="name", reference=None)
+    chart = partial(dot_chart, main, "accuracy", Axis(measure), looks, reference=None)
     return Exhibit(
         "scores",
         "Agreement with people by score",

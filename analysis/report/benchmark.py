@@ -11,8 +11,8 @@ from analysis.curves.comparisons import compare
 from analysis.curves.fit import fit_curves, fitted_lines
 from analysis.curves.units import unit_accuracies
 from analysis.figures.style import looks_of
-from analysis.items.people import People
 from analysis.report.labels import check_curves, display_names, in_order
+from analysis.report.people import People
 from eval.published import on_paradigms, read_published
 from eval.scores.names import benchmark_name
 from pairscale.errors import ConfigError

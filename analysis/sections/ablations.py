@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.curves.ablations import ALL_SIZES, DIRECT, OVER_DOSES, ablation_effects, main_effects
-from analysis.figures.charts import dot_chart
+from analysis.figures.charts import Axis, dot_chart
 from analysis.figures.style import looks_of
 from analysis.formats import count, p_in_text, points, points_between, rows_of, signed_text, title
 from analysis.report.benchmark import BenchmarkResults
@@ -45,10 +45,9 @@ def ablations(results: BenchmarkResults) -> list[Exhibit]:
         dot_chart,
         drawn,
         "difference",
-        "Difference in accuracy",
+        Axis("Difference in accuracy", "+.4f"),
         looks_of(list(names.unique())),
         by="comparison",
-        signed=True,
     )
     about = (
         "What removing a construction changes, over all sizes: each run minus the run of the same size and seed "

@@ -5,7 +5,7 @@ from functools import partial
 import pandas as pd
 
 from analysis.curves.units import unit_accuracies
-from analysis.figures.charts import dot_chart
+from analysis.figures.charts import Axis, dot_chart
 from analysis.figures.style import looks_of
 from analysis.formats import title
 from analysis.report.benchmark import HUMANS, BenchmarkResults
@@ -66,7 +66,13 @@ def models(results: BenchmarkResults) -> list[Exhibit]:
     wide = wide.drop(columns="level").rename(columns={"name": "phenomenon"}).rename_axis(columns=None)
     drawn = table.assign(name=table["name"].map(title))
     chart = partial(
-        dot_chart, drawn, "accuracy", "Accuracy", looks_of(list(table["entry"].unique())), by="entry", reference=0.5
+        dot_chart,
+        drawn,
+        "accuracy",
+        Axis("Accuracy"),
+        looks_of(list(table["entry"].unique())),
+        by="entry",
+        reference=0.5,
     )
     about = (
         "Accuracy of pretrained models in each phenomenon, which is the mean over its paradigms. The line marks chance."

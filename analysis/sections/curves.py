@@ -4,7 +4,7 @@ from functools import partial
 
 import pandas as pd
 
-from analysis.figures.charts import curve_chart, dot_chart, panels_of
+from analysis.figures.charts import Axis, curve_chart, dot_chart, panels_of
 from analysis.figures.style import accuracy_domain
 from analysis.formats import slope_text, title
 from analysis.report.benchmark import BenchmarkResults
@@ -69,8 +69,7 @@ def phenomena(results: BenchmarkResults) -> Exhibit | None:
             results.lines,
             results.looks,
             levels_here,
-            name=name,
-            level="phenomenon",
+            unit=("phenomenon", name),
             domain=domain,
         )
     about = (
@@ -135,7 +134,7 @@ def _slopes(results: BenchmarkResults, of: list[str], name: str, heading: str) -
         intervals["with new items"] = ("slope", "low new items", "high new items")
         definitions["With new items"] = "For new pairs of the same paradigms as well."
     drawn = rows.assign(name=rows["name"].map(title))
-    chart = partial(dot_chart, drawn, "slope", SLOPE, results.looks, signed=True)
+    chart = partial(dot_chart, drawn, "slope", Axis(SLOPE, "+.4f"), results.looks)
     about = "Accuracy gained per doubling of the text (least squares on log2 of the amount), with confidence intervals."
     return Exhibit(
         name,

@@ -8,7 +8,7 @@ import pandas as pd
 from scipy.stats import t as student
 
 from analysis.curves.units import unit_accuracies
-from analysis.figures.charts import line_chart
+from analysis.figures.charts import Axis, line_chart
 from analysis.figures.style import looks_of
 from analysis.formats import count, per_cent_text, short_text, signed_text
 from analysis.report.benchmark import BenchmarkResults
@@ -43,7 +43,7 @@ def methods(results: BenchmarkResults) -> Exhibit | None:
     names = looks_of(list(units["method"].unique()))
     charts = {
         str(curve): partial(
-            line_chart, rows, "accuracy", "Accuracy", names, by="method", unit=results.unit, heading=str(curve)
+            line_chart, rows, "accuracy", Axis("Accuracy"), names, by="method", unit=results.unit, heading=str(curve)
         )
         for curve, rows in units.groupby("curve", sort=False)
     }

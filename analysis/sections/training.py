@@ -7,7 +7,7 @@ import pandas as pd
 
 from analysis.curves.lines import fit_line
 from analysis.curves.units import unit_accuracies
-from analysis.figures.charts import line_chart
+from analysis.figures.charts import Axis, line_chart
 from analysis.formats import count, decimal_text, short_text
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit
@@ -49,7 +49,7 @@ def perplexity(results: BenchmarkResults) -> list[Exhibit]:
                 else ""
             )
             draw = partial(
-                line_chart, runs, column, heading, results.looks, unit=results.unit, logarithmic=True, form=",.0f"
+                line_chart, runs, column, Axis(heading, ",.0f", logarithmic=True), results.looks, unit=results.unit
             )
             table = fits.rename(columns={"factor": "factor per doubling"})
             shown.append(
@@ -118,7 +118,7 @@ def trajectories(results: BenchmarkResults) -> Exhibit | None:
         return None
     units = unit_accuracies(table)
     units = units[units["level"] == "overall"]
-    draw = partial(line_chart, units, "accuracy", "Overall accuracy", results.looks, unit="words seen")
+    draw = partial(line_chart, units, "accuracy", Axis("Overall accuracy"), results.looks, unit="words seen")
     means = units.groupby(["curve", "size", "sample_words"], as_index=False, sort=False)["accuracy"].agg(
         ["mean", "size"]
     )

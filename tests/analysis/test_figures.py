@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from analysis.config import FigureConfig
-from analysis.figures.charts import LABEL_GAP, curve_chart, dot_chart, line_chart, spread_apart
+from analysis.figures.charts import LABEL_GAP, Axis, curve_chart, dot_chart, line_chart, spread_apart
 from analysis.figures.files import figure, write_figure
 from analysis.figures.style import Frame, accuracy_domain, finished, looks_of
 from pairscale.errors import ConfigError
@@ -110,17 +110,17 @@ def test_dots_have_intervals_only_where_they_are_known():
     table = pd.DataFrame(
         {"name": ["a", "b"], "curve": "LSTM", "slope": [0.1, 0.2], "low": [0.05, np.nan], "high": [0.15, np.nan]}
     )
-    specification = finished(dot_chart(table, "slope", "Slope", looks_of(["LSTM"]), frame=PANEL))
+    specification = finished(dot_chart(table, "slope", Axis("Slope"), looks_of(["LSTM"]), frame=PANEL))
     assert [row["name"] for row in rows_of(specification, "rule")[1]] == ["a"]
     assert len(rows_of(specification, "point")[0]) == 2
-    unknown = finished(dot_chart(table.assign(low=np.nan), "slope", "Slope", looks_of(["LSTM"]), frame=PANEL))
+    unknown = finished(dot_chart(table.assign(low=np.nan), "slope", Axis("Slope"), looks_of(["LSTM"]), frame=PANEL))
     assert len(rows_of(unknown, "rule")) == 1  # the reference alone
 
 
 def test_lines_join_means():
     specification = finished(
         line_chart(
-            units().rename(columns={"accuracy": "loss"}), "loss", "Loss", looks_of(["LSTM", "GPT-2"]), frame=PANEL
+            units().rename(columns={"accuracy": "loss"}), "loss", Axis("Loss"), looks_of(["LSTM", "GPT-2"]), frame=PANEL
         )
     )
     assert len(rows_of(specification, "line")[0]) == 8

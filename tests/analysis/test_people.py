@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from analysis.items.people import complete_units, exhibit, people_of, read_people
+from analysis.report.people import complete_units, exhibit, people_of, read_people
 from analysis.study.long_table import accuracies, runs
 from eval.questionnaire.answers import read_sheets
 from eval.questionnaire.forms import form_digest

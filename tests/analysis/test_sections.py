@@ -7,7 +7,7 @@ import statsmodels.api as sm
 from scipy.stats import ttest_rel
 
 from analysis import sections
-from analysis.report.parts import part_of
+from analysis.parts import part_of
 from analysis.run import read_benchmarks, read_tables
 from analysis.sections import chosen, exhibits
 from analysis.sections.ablations import effects_of

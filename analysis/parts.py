@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from analysis.config import AnalysisConfig
-from analysis.figures.charts import line_chart
+from analysis.figures.charts import Axis, line_chart
 from analysis.figures.style import looks_of
 from analysis.formats import count, signed_text
 from analysis.items import cloze, ratings, suites
@@ -137,9 +137,8 @@ def reading_part(result: ReadingResult) -> Part:
         line_chart,
         placed,
         "delta",
-        "Added log-likelihood per word (nats)",
+        Axis("Added log-likelihood per word (nats)", ".4f"),
         looks_of(list(placed["curve"].unique())),
-        form=".4f",
     )
     about = (
         "How much log-likelihood per word surprisal adds to a regression of reading times on the length, frequency "
