@@ -10,7 +10,7 @@ import pandas as pd
 
 from analysis.config import FigureConfig
 from analysis.curves.ablations import ALL_SIZES, DIRECT, SCOPE, TREATMENT_CONTROL
-from analysis.figures.charts import dot_chart
+from analysis.figures.charts import Axis, dot_chart
 from analysis.figures.files import figure
 from analysis.figures.style import looks_of
 from analysis.formats import accuracy_text, interval_text, rows_of, slope_text, supported_digits, title
@@ -21,7 +21,7 @@ NEW_NAMES = {"group": "curve", "filter": "construction", "first": "accuracy", "s
 
 def committed_effects() -> pd.DataFrame:
     """Return the committed rows over all sizes, with the columns of `analysis.ablation_effects` that sentences need."""
-    table = pd.read_csv(RESULTS / ABLATION / "effects.csv").rename(columns=NEW_NAMES)
+    table = pd.read_csv(RESULTS / ABLATION / "effects.csv", dtype={"note": str}).rename(columns=NEW_NAMES)
     table = table[table["over"] == ALL_SIZES]
     return table.assign(benchmark="blimp", method="lp", equivalent=pd.NA, note=table["note"].fillna(""))
 
@@ -47,5 +47,5 @@ def effects_picture() -> str:
     rows = table[(table["kind"] == TREATMENT_CONTROL) & table["level"].isin([SCOPE, "overall"])]
     rows = rows.assign(name=rows["name"].replace(DIRECT, "paradigms that test it").map(title))
     looks = looks_of(list(rows["curve"].unique()))
-    chart = partial(dot_chart, rows, "difference", "Accuracy less that of the matched control", looks, signed=True)
+    chart = partial(dot_chart, rows, "difference", Axis("Accuracy less that of the matched control", "+.4f"), looks)
     return figure([chart], FigureConfig(), 1)

@@ -44,7 +44,7 @@ def phenomena(study: str) -> str:
     panels = []
     for name in names:
         line = humans[humans["name"] == name].assign(name="humans")
-        panels.append(partial(curve_chart, *of, line, name=name, level="phenomenon", domain=domain))
+        panels.append(partial(curve_chart, *of, line, unit=("phenomenon", name), domain=domain))
     return figure(panels, FigureConfig(), 4, results.looks)
 
 
