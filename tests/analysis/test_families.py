@@ -24,4 +24,5 @@ def test_a_study_of_causal_and_masked_models_is_trained_scored_and_reported(tmp_
     accuracies = pd.read_csv(tmp_path / "reports" / "families" / "tables" / "accuracies.csv")
     assert accuracies.groupby("curve")["run"].nunique().to_dict() == {"GPT-2": 2, "RoBERTa": 2}
     methods = accuracies.groupby("curve")["method"].unique()
-    assert "lp" in methods["GPT-2"] and list(methods["RoBERTa"]) == ["pll"]
+    assert "lp" in methods["GPT-2"]
+    assert list(methods["RoBERTa"]) == ["pll"]
