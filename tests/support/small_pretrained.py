@@ -168,6 +168,8 @@ def word_pieces():
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     trainer = trainers.WordPieceTrainer(vocab_size=45, special_tokens=special, show_progress=False)
     tokenizer.train_from_iterator(TEXT, trainer)
+    pieces = [*special, *sorted(set(tokenizer.get_vocab()).difference(special))]  # the trainer's order is random
+    tokenizer.model = models.WordPiece({piece: index for index, piece in enumerate(pieces)}, unk_token="[UNK]")
     around = [("[CLS]", 2), ("[SEP]", 3)]
     tokenizer.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=around)
     return PreTrainedTokenizerFast(
