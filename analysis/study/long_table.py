@@ -30,6 +30,7 @@ from analysis.study.score_files import (
 )
 from eval.benchmarks.known_items import faulty_note
 from eval.scores.accuracy import TIE_WORTH
+from eval.scores.files import read_unavailable
 from eval.scores.names import benchmark_name
 from eval.sweeps import requested_runs
 from pairscale.errors import RunError, check_choice, first_few
@@ -225,10 +226,7 @@ def notes(
         of_label = [file for file in files if file.benchmark == label]
         sentences += _differing_settings(found, of_label)
         if has_own_pairs(label):
-            sentences.append(
-                f"{benchmark_name(label)}: each run was scored on pairs of its own words, so runs are compared by "
-                "paradigm. Paradigms without pairs in some runs are left out."
-            )
+            sentences.append(_own_pairs(label, of_label))
             continue
         _, items = next(with_items(of_label))
         if note := faulty_note(label.partition("+")[0], items.table):
@@ -265,6 +263,16 @@ def _uneven_seeds(runs: pd.DataFrame) -> list[str]:
         if missing and of_curve["size"].duplicated().any():
             sentences.append(f"{curve} has no finished run with {'; with '.join(missing)}.")
     return sentences
+
+
+def _own_pairs(label: str, files: Sequence[ScoreFile]) -> str:
+    """Say that runs have different pairs, and which paradigms are left out since a run has no pairs of them."""
+    reasons = {name: why for file in files for name, why in read_unavailable(file.path.parent).items()}
+    left_out = "; ".join(f"{name} ({why})" for name, why in sorted(reasons.items()))
+    of_runs = "each run was scored on pairs of its own words, so runs are compared by paradigm."
+    return f"{benchmark_name(label)}: {of_runs}" + (
+        f" Paradigms without pairs in some run are left out: {left_out}." if left_out else ""
+    )
 
 
 def _two_methods(found: Studies, files: Sequence[ScoreFile]) -> list[str]:

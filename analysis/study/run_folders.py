@@ -15,7 +15,7 @@ import pandas as pd
 from corpora.ablation.config import NONE
 from pairscale.errors import ConfigError, RunError
 from pairscale.sizes import format_size, parse_size
-from train.runs.axes import base_labels, labels
+from train.runs.axes import base_labels, in_order, labels
 from train.runs.folder import DONE, RunFolder, study_runs
 from train.runs.interventions import FULL_DOSE, constructions, intervention_of
 from train.runs.metrics import exported_validation
@@ -138,7 +138,7 @@ def study_names(studies: Sequence[str], folder: str | Path) -> list[str]:
 
 
 def read_studies(studies: Sequence[str], folder: str | Path) -> Studies:
-    """Read the run folders of studies.
+    """Read the run folders of studies, in the order of their curves' names with numbers in them by size.
 
     A run whose files are damaged is one of the problems, and so is a copy of a run that an earlier study has.
 
@@ -171,8 +171,10 @@ def read_studies(studies: Sequence[str], folder: str | Path) -> Studies:
     table = pd.DataFrame([record.row for record in records.values()])
     notes = _name_curves(table, list(records.values()), {list(records).index(key) for key in copied})
     types = dict.fromkeys(_COUNTS, "Int64") | dict.fromkeys(_TEXTS, "str")
-    table = table.reindex(columns=[*RUN_COLUMNS, *FURTHER_COLUMNS]).astype(types)
-    folders = {key: record.folder for key, record in records.items()}
+    place = {curve: number for number, curve in enumerate(in_order(table["curve"]))}
+    order = table["curve"].map(place).argsort(kind="stable")
+    table = table.iloc[order].reset_index(drop=True).reindex(columns=[*RUN_COLUMNS, *FURTHER_COLUMNS]).astype(types)
+    folders = {key: records[key].folder for key in zip(table["study"], table["run"], strict=True)}
     return Studies(names, table, folders, pd.DataFrame(problems, columns=list(PROBLEM_COLUMNS)), notes)
 
 

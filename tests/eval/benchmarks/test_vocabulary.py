@@ -128,4 +128,5 @@ def test_runs_with_different_pairs_are_compared_by_paradigm(tmp_path):
     )
     assert set(own.index.get_level_values("paradigm")) == set(whole.index.get_level_values("paradigm")) - {missing}
     assert own.to_dict() == pytest.approx(whole.loc[own.index].to_dict())
-    assert any("own words" in note for note in notes(simulated.name, benchmark=label, folder=tmp_path))
+    (note,) = [one for one in notes(simulated.name, benchmark=label, folder=tmp_path) if "own words" in one]
+    assert f"{missing} ('a' is not in the vocabulary)" in note
