@@ -13,7 +13,8 @@ corpora, which have one size, the effects, with the authors' own changes (`publi
                it; cannot be told: it does not, or nothing published gives an interval (`why`)
 
 Intervals are over new initialisations: none of these papers trained the runs of one size on different texts. Equal
-seeds of two filtered corpora have nothing in common (their accuracies hardly correlate), so they are not compared in pairs.
+seeds of two filtered corpora have nothing in common (their accuracies hardly correlate), so they are not
+compared in pairs.
 """
 
 import argparse

@@ -21,9 +21,9 @@ NEW_NAMES = {"group": "curve", "filter": "construction", "first": "accuracy", "s
 
 def committed_effects() -> pd.DataFrame:
     """Return the committed rows over all sizes, with the columns of `analysis.ablation_effects` that sentences need."""
-    table = pd.read_csv(RESULTS / ABLATION / "effects.csv").rename(columns=NEW_NAMES)
+    table = pd.read_csv(RESULTS / ABLATION / "effects.csv", dtype={"note": str}).rename(columns=NEW_NAMES)
     table = table[table["over"] == ALL_SIZES]
-    return table.assign(benchmark="blimp", method="lp", equivalent=pd.NA, note=table["note"].astype(object).fillna(""))
+    return table.assign(benchmark="blimp", method="lp", equivalent=pd.NA, note=table["note"].fillna(""))
 
 
 def paradigm_table() -> str:
@@ -41,14 +41,11 @@ def paradigm_table() -> str:
     return "\n".join(lines)
 
 
-AXIS = Axis("Accuracy less that of the matched control", "+.3f")
-
-
 def effects_picture() -> str:
     """Return each treatment minus its matched control over all sizes, as SVG."""
     table = committed_effects()
     rows = table[(table["kind"] == TREATMENT_CONTROL) & table["level"].isin([SCOPE, "overall"])]
     rows = rows.assign(name=rows["name"].replace(DIRECT, "paradigms that test it").map(title))
     looks = looks_of(list(rows["curve"].unique()))
-    chart = partial(dot_chart, rows, "difference", AXIS, looks)
+    chart = partial(dot_chart, rows, "difference", Axis("Accuracy less that of the matched control", "+.4f"), looks)
     return figure([chart], FigureConfig(), 1)

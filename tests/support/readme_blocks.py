@@ -52,10 +52,11 @@ def first_finding() -> str:
 
 
 def findings_of(study: str) -> str:
-    """Return the findings of a study, as its report states them."""
+    """Return the findings of a study, as its report states them; about phenomena only those of blimp_gpu."""
     results = committed_results(study)
-    found = [*curve_findings(results.slopes, LEVEL), *comparison_findings(results.differences, LEVEL)]
-    return quoted([*found, *phenomena_findings(results.slopes)])
+    of_phenomena = phenomena_findings(results.slopes) if study == GPU else []  # the largest study
+    comparisons = comparison_findings(results.differences, LEVEL)
+    return quoted([*curve_findings(results.slopes, LEVEL), *comparisons, *of_phenomena])
 
 
 def minimal_pair() -> str:
@@ -79,7 +80,7 @@ def demo_output() -> str:
     with terminal.capture() as capture:
         print_slopes(terminal, rows, LEVEL)
     lines = [line.rstrip() for line in capture.get().splitlines()]
-    return "\n".join(["```", wrapped(f"{finding.subject}: {finding.text}"), "", *lines[:8], " ...", "```"])
+    return "\n".join(["```", wrapped(f"{finding.subject}: {finding.text}"), "", *lines[:6], " ...", "```"])
 
 
 def models(study: str) -> str:
