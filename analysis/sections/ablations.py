@@ -112,13 +112,14 @@ def ablation_findings(effects: pd.DataFrame, confidence: float) -> list[Finding]
         if pd.isna(row.low):
             findings.append(Finding(subject, f"{change}, without a confidence interval. {row.note}"))
             continue
-        limits = f"({confidence:.0%} confidence interval {points_between(row.low, row.high)})"
+        interval = f"{confidence:.0%} confidence interval {points_between(row.low, row.high)}"
+        text = f"{change} ({interval}; {p_in_text(row.p_holm)} after Holm's correction)"
         if row.p_holm < ALPHA:
-            text = f"{change} {limits}; {p_in_text(row.p_holm)} after Holm's correction."
+            text += "."
         elif row.equivalent is not pd.NA and row.equivalent:
-            text = f"{change} {limits}, which lies within the margin, so nothing that matters changes."
+            text += ". The interval lies within the margin, so nothing that matters changes."
         else:
-            text = f"{change} {limits}. These runs can't tell whether it changes anything."
+            text += ". These runs can't tell whether it changes anything."
         findings.append(Finding(subject, text))
     return findings
 

@@ -12,8 +12,11 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from analysis.curves.ablations import ablation_effects, main_effects
+from analysis.formats import p_in_text
+from analysis.sections.ablations import ablation_findings
 from pairscale.errors import InputError
 from tests.support import ROOT
+from tests.support.ablation_tables import committed_effects
 
 PARADIGMS = {"a_1": "a", "a_2": "a", "b_1": "b"}
 FULL, REMOVED, CONTROL = ("", "none", "1"), ("c", "remove", "0"), ("c", "control", "0")
@@ -206,3 +209,14 @@ def test_estimates_of_the_committed_study_are_those_of_its_table():
     both = old.merge(effects, on=keys, suffixes=("_old", ""))
     assert len(both) == len(old) == 102
     assert both["difference"].to_numpy() == pytest.approx(both["difference_old"].to_numpy(), abs=1e-8)
+
+
+def test_findings_say_the_corrected_p_that_decides_them():
+    """An interval may exclude 0 although Holm's correction leaves it open whether anything changes."""
+    effects = committed_effects()
+    found = {finding.subject: finding.text for finding in ablation_findings(effects, 0.95)}
+    rows = main_effects(effects).query("level == 'overall'")
+    assert ((rows["low"] > 0) | (rows["high"] < 0)).all()
+    for row in rows.itertuples():
+        assert p_in_text(row.p_holm) in found[row.curve]
+        assert ("can't tell" in found[row.curve]) == (row.p_holm >= 0.05)
