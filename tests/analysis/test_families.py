@@ -20,7 +20,7 @@ def test_a_study_of_causal_and_masked_models_is_trained_scored_and_reported(tmp_
     assert sweep.returncode == 0, sweep.stderr
     report = run_command("analysis", "study=families", *paths)
     assert report.returncode == 0, report.stderr
-    assert "Not one method: lp for gpt2_tiny; pll for roberta_tiny." in " ".join(report.stderr.split())
-    (points,) = (tmp_path / "reports" / "families").glob("*-points.csv")
-    runs = pd.read_csv(points).query("level == 'overall'").groupby("group")["run"].nunique()
-    assert runs.to_dict() == {"gpt2_tiny": 2, "roberta_tiny": 2}
+    assert "different methods: lp for gpt2_tiny; pll for roberta_tiny." in " ".join(report.stderr.split())
+    accuracies = pd.read_csv(tmp_path / "reports" / "families" / "tables" / "accuracies.csv")
+    runs = accuracies.query("method in ['lp', 'pll']").groupby(["model", "method"])["run"].nunique()
+    assert runs.to_dict() == {("gpt2_tiny", "lp"): 2, ("roberta_tiny", "pll"): 2}

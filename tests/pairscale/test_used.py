@@ -46,7 +46,7 @@ UNUSED = [
     ("analysis", ["study=s"], "method=[lp]", "eval"),
     ("analysis", ["study=s"], "find.show=3", "corpora.find"),
     ("eval", ["study=s"], "effect=0.01", "analysis.plan"),
-    ("eval", ["study=s"], "analysis.resamples=20", "analysis"),
+    ("eval", ["study=s"], "analysis.confidence=0.9", "analysis"),
     ("eval", ["study=s"], "prompt=The", "eval.generate_text"),
     ("train", ["corpus=toy"], "ablate.listing=a.csv", "corpora"),
     ("train", ["corpus=toy"], "scoring.batch_tokens=100", "eval"),

@@ -250,8 +250,8 @@ def test_runs_without_an_ablation_are_submitted_once_for_all_filters(submit, que
         (["experiment=demo", "people=x", "dry_run=true"], "^people=x: python -m eval does not use people"),
         (["experiment=demo", "find.show=1,2", "dry_run=true"], "^find.show=1,2: python -m eval does not use find.show"),
         (
-            ["experiment=demo", "analysis.resamples=20,30", "dry_run=true"],
-            "resamples=20,30: python -m eval does not use",
+            ["experiment=demo", "analysis.confidence=.9,.95", "dry_run=true"],
+            "confidence=.9,.95: python -m eval does not use",
         ),
         (["experiment=demo", "ties=wrong,half"], "^ties=wrong,half: sweeps a key that is no part of a run"),
         (
