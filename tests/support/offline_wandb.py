@@ -1,4 +1,4 @@
-"""Offline runs of W&B read back from disk, and an API that serves them as far as `source=wandb` uses it."""
+"""Offline runs of W&B, read back from disk."""
 
 from __future__ import annotations
 
@@ -99,18 +99,3 @@ def _join(runs: dict[str, OfflineRun], folder: Path) -> None:
                 run.artifacts.append(record["artifact"])
             case "exit":
                 run.state = "failed" if record["exit"].get("exit_code") else "finished"
-
-
-@dataclass
-class OfflineApi:
-    """A stand-in for wandb.Api with one project: `runs` knows the filter and the fields that the analysis uses."""
-
-    project: str
-    known: list[OfflineRun]
-
-    def runs(self, path: str, filters: dict[str, Any], lazy: bool) -> list[OfflineRun]:
-        if path != self.project:
-            raise ValueError(f"Could not find project {path}")
-        assert not lazy
-        assert set(filters) <= {"group"}
-        return [run for run in self.known if run.group == filters.get("group", run.group)]
