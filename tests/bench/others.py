@@ -1,18 +1,18 @@
-"""Published tables of others, read by `source=table` and `source=lm_eval`, and their papers' statements beside.
+"""Published tables of others, and what their papers state about them, checked with these tables.
 
     python tests/bench/others.py --fict tidy_results.csv --pythia evals/pythia-v0
 
 --fict: results/data/tidy_results.csv of https://github.com/CLMBRs/corpus-filtering (Patil et al. 2024, GPL-3).
 --pythia: the folder of https://github.com/EleutherAI/pythia (Biderman et al. 2023, Apache 2.0), of which the zero-shot
-results of the models with two million tokens a step are read. CLiMP's table 2 (Xiang et al. 2021) and the SG scores of
-Hu et al. 2020 are in this repository. Writes into analysis/results/others/ for each table the slopes, or where there is
-one size the accuracies, and statements.csv:
+results of the models with two million tokens per step are read. CLiMP's table 2 (Xiang et al. 2021) and the SG scores
+of Hu et al. 2020 are in this repository. For each table, the program writes slopes into analysis/results/others/, or
+accuracies if there is one size. It also writes statements.csv:
 
-    in_table   whether the published numbers themselves have it so
-    verdict    holds, does not hold: the 95% interval of `ours` lies on that side of `value`, or within the tolerance of
-               it; cannot be told: it does not, or nothing published gives an interval (`why`)
+    in_table   whether the published numbers themselves agree with the statement
+    verdict    holds, or does not hold: the 95% interval of `ours` lies on one side of `value`, or within the tolerance;
+               cannot be told: it doesn't, or nothing published gives an interval (`why`)
 
-Intervals are over new initialisations: none of these papers trained the runs of one size on different texts.
+Intervals are about new initialisations: none of these papers trained the runs of one size on different texts.
 """
 
 import argparse
@@ -28,45 +28,32 @@ from scipy.stats import t as student
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from analysis.curves.fit import fit_curves
-from analysis.curves.fit.variance import satterthwaite
-from analysis.papers.statements import CLIMP_PARADIGMS, climp_models
+from analysis import fit_curves, unit_accuracies
 from analysis.published import published_file
-from analysis.study.long_table.judgements import Judgements, score_labels
-from analysis.study.long_table.sources.source import sources
+from analysis.sources.published import Published
+from analysis.sources.read import read_source
+from analysis.sources.settings import OutcomeColumns, ResultsConfig
+from analysis.statements import CLIMP_PARADIGMS
 from eval.published import read_published
 from eval.syntaxgym.suites import CIRCUITS
-from pairscale.command.compose import compose
 from pairscale.files import write_text
+from tests.bench.filtered_corpus import read_tidy
 
 FOLDER = Path(__file__).parents[2] / "analysis" / "results" / "others"
-SHOWN = ["group", "level", "name", "paradigms", "runs", "sizes", "slope", "low", "high", "method"]
+SHOWN = ["curve", "level", "name", "paradigms", "runs", "sizes", "slope", "low", "high", "largest_accuracy"]
 STATEMENTS = [
     "table", "place", "statement", "quantity", "relation", "value", "tolerance", "ours", "low", "high", "runs",
     "in_table", "verdict", "why",
 ]  # fmt: skip
-CLIMP = ["source=table", "results.benchmark=climp", "results.unit=sentences"]
-HU = [
-    "source=table", "results.benchmark=sg", "results.text=shared", "results.sizes={XS:1M,SM:4.8M,MD:14M,LG:42M}",
-    "columns.model=architecture", "columns.size=corpus", "columns.paradigm=circuit", "columns.accuracy=score",
-]  # fmt: skip
-FICT = [
-    "source=table", "results.benchmark=blimp", "results.n=1000", "results.size=66.4M", "results.full=full",
-    "columns.size=''", "columns.model=arch", "columns.removed=corpus", "columns.paradigm=blimp_benchmark",
-    "columns.accuracy=blimp_acc", "columns.tests=filter_target",
-]  # fmt: skip
-PYTHIA = [
-    "source=lm_eval", "results.unit=tokens", "results.scale=2097152", "results.n=1000",
-    r"results.pattern='/(?P<model>pythia-[0-9.]+[mb](?:-deduped)?)/zero-shot/.*_step(?P<size>\d+)_'",
-]  # fmt: skip
-TWO_MILLION = ("70m", "1b", "2.8b", "6.9b", "12b")  # version 0 trained the others with four million tokens a step
-MARGIN = 0.02  # accuracy: what is called alike, as analysis.ablation_margin
+TWO_MILLION = ("70m", "1b", "2.8b", "6.9b", "12b")  # version 0 trained the others with four million tokens per step
+PYTHIA = r"/(?P<model>pythia-[0-9.]+[mb](?:-deduped)?)/zero-shot/.*_step(?P<size>\d+)_"
+MARGIN = 0.02  # accuracy: what is called alike
 ONE_RUN = "one run of some model and size"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """Accuracies of the runs of one model and size, and the weight of their mean in a difference."""
+    """The accuracies of the runs of one model and size, and the weight of their mean in a difference."""
 
     weight: float
     accuracies: Iterable[float]
@@ -82,10 +69,8 @@ def contrast(cells: Iterable[Cell], confidence: float = 0.95) -> tuple[float, fl
     counts = np.asarray([len(cell.accuracies) for cell in cells])
     if (counts < 2).any():
         return estimate, np.nan, np.nan, int(counts.sum())
-    variances = np.asarray(
-        [[cell.weight**2 * np.var(cell.accuracies, ddof=1) / len(cell.accuracies)] for cell in cells]
-    )
-    degrees = satterthwaite(variances, (counts - 1)[:, None].astype(np.float64))[0]
+    variances = np.asarray([cell.weight**2 * np.var(cell.accuracies, ddof=1) / len(cell.accuracies) for cell in cells])
+    degrees = variances.sum() ** 2 / (variances**2 / (counts - 1)).sum()
     half = float(student.ppf(0.5 + confidence / 2, degrees) * np.sqrt(variances.sum()))
     return estimate, estimate - half, estimate + half, int(counts.sum())
 
@@ -124,41 +109,52 @@ def stated(
     }  # fmt: skip
 
 
-def judged_of(path: Path | list[Path], overrides: list[str]) -> Judgements:
-    """Return the judgements that a source yields."""
-    paths = f"[{','.join(map(str, path))}]" if isinstance(path, list) else str(path)
-    config = compose("analysis", [f"path={paths}", *overrides])
-    (study,) = sources()[config.source].collect(config)
-    return sources()[config.source].judge(study, score_labels(study)[0], "lp", "wrong")
-
-
-def slopes_of(judged: Judgements) -> pd.DataFrame:
-    """Return slopes overall and of phenomena, or mean accuracies where there is one size, SHOWN."""
-    curves = fit_curves(judged, compose("analysis", ["analysis.resamples=2000"]).analysis)
-    slopes = curves.slopes[curves.slopes["level"] != "paradigm"]
-    largest = curves.accuracies.sort_values("words").groupby(["group", "level", "name"])["accuracy"].last()
-    rows = slopes[SHOWN].merge(largest.rename("at_largest").reset_index(), on=["group", "level", "name"], how="left")
-    return rows.round(dict.fromkeys(["slope", "low", "high", "at_largest"], 5))
-
-
-def overall(judged: Judgements) -> pd.DataFrame:
-    """Return each run's mean over paradigms: group, model, filter, size, words, seed, accuracy."""
-    runs = judged.runs[["group", "model", "filter", "size", "sample_words", "seed"]]
-    return runs.assign(accuracy=judged.outcome.mean(axis=1))
-
-
-def climp_table() -> pd.DataFrame:
-    """Return CLiMP's table 2 as a table of `source=table`: a row a phenomenon, its accuracy and number of pairs."""
+def read_climp(folder: Path) -> Published:
+    """Read CLiMP's table 2: accuracies of phenomena, of the models that were trained on several amounts of text."""
     rows = read_published("climp")
-    rows = rows[rows["level"] == "phenomenon"].merge(climp_models(list(rows["model"].unique())), on="model")
-    return pd.DataFrame({
-        "model": rows["kind"] + ", " + rows["unit"], "size": rows["size"], "paradigm": rows["name"],
-        "accuracy": rows["accuracy"], "n": [1000 * CLIMP_PARADIGMS[name] for name in rows["name"]],
-    })  # fmt: skip
+    rows = rows[rows["level"] == "phenomenon"]
+    parts = rows["model"].str.extract(r"^(?P<kind>LSTM|5-gram)-(?P<size>[\d.]+M)-(?P<unit>word|char)$")
+    table = pd.DataFrame({
+        "model": parts["kind"] + ", " + parts["unit"].map({"word": "words", "char": "characters"}),
+        "size": parts["size"], "phenomenon": rows["name"], "accuracy": rows["accuracy"],
+        "n": 1000 * rows["name"].map(CLIMP_PARADIGMS),
+    }).dropna()  # fmt: skip
+    table.to_csv(folder / "climp.csv", index=False)
+    return read_source("table", folder / "climp.csv", OutcomeColumns(), ResultsConfig("climp", "sentences"))
 
 
-def climp_statements(judged: Judgements) -> list[dict[str, object]]:
-    runs = overall(judged).set_index(["model", "sample_words"])["accuracy"]
+def read_hu(folder: Path) -> Published:
+    """Read the SG scores of circuits, of the architectures that Hu et al. 2020 compare."""
+    runs = published_file("sg_scores")
+    runs = runs[runs["architecture"].isin(["LSTM", "ON-LSTM", "RNNG", "GPT-2", "n-gram"])]
+    table = runs.melt(["architecture", "corpus", "seed"], sorted(CIRCUITS), "circuit", "score")
+    table.to_csv(folder / "sg.csv", index=False)
+    columns = OutcomeColumns(size="corpus", paradigm="circuit", accuracy="score")
+    settings = ResultsConfig("sg", sizes={"XS": "1M", "SM": "4.8M", "MD": "14M", "LG": "42M"})
+    return read_source("table", folder / "sg.csv", columns, settings)
+
+
+def read_pythia(folder: Path) -> Published:
+    folders = [str(folder / f"pythia-{size}{kind}" / "zero-shot") for size in TWO_MILLION for kind in ("", "-deduped")]
+    settings = ResultsConfig(unit="tokens", scale=2_097_152, n=1000, pattern=PYTHIA)
+    return read_source("lm_eval", folders, OutcomeColumns(), settings)
+
+
+def slopes_of(found: Published) -> pd.DataFrame:
+    """Return slopes overall and of phenomena, or accuracies if there is one size, with the columns SHOWN."""
+    curves = fit_curves(found.accuracies)
+    rows = curves[curves["level"] != "paradigm"].sort_values("curve", kind="stable")
+    return rows[SHOWN].round(dict.fromkeys(["slope", "low", "high", "largest_accuracy"], 5))
+
+
+def overall(found: Published) -> pd.DataFrame:
+    """Return each run's overall accuracy, with its model, size, sample_words, seed and construction."""
+    units = unit_accuracies(found.accuracies)
+    return units[units["level"] == "overall"].merge(found.runs[["run", "construction"]], on="run")
+
+
+def climp_statements(found: Published) -> list[dict[str, object]]:
+    runs = overall(found).set_index(["model", "sample_words"])["accuracy"]
 
     def gain(model: str) -> tuple[float, float, float, int]:
         return contrast([Cell(1, [runs[model, 2_000_000]]), Cell(-1, [runs[model, 400_000]])])
@@ -187,15 +183,8 @@ def climp_statements(judged: Judgements) -> list[dict[str, object]]:
     return rows
 
 
-def hu_table() -> pd.DataFrame:
-    """Return SG scores of the circuits as a table of `source=table`, of the architectures that were compared."""
-    runs = published_file("sg_scores")
-    runs = runs[runs["architecture"].isin(["LSTM", "ON-LSTM", "RNNG", "GPT-2", "n-gram"])]
-    return runs.melt(["architecture", "corpus", "seed"], sorted(CIRCUITS), "circuit", "score")
-
-
-def hu_statements(judged: Judgements) -> list[dict[str, object]]:
-    runs = overall(judged)
+def hu_statements(found: Published) -> list[dict[str, object]]:
+    runs = overall(found)
     cells = {key: of["accuracy"].tolist() for key, of in runs.groupby(["model", "size"])}
     sizes = runs["size"].unique()
     table = "SG scores"
@@ -218,10 +207,10 @@ def hu_statements(judged: Judgements) -> list[dict[str, object]]:
     return rows
 
 
-def fict_statements(results: pd.DataFrame, judged: Judgements) -> list[dict[str, object]]:
-    runs = overall(judged)
-    of = {key: part["accuracy"].tolist() for key, part in runs.groupby(["model", "filter"])}
-    table, corpora = "Filtered corpora", sorted(set(runs["filter"]) - {""})
+def fict_statements(results: pd.DataFrame, found: Published) -> list[dict[str, object]]:
+    runs = overall(found)
+    of = {key: part["accuracy"].tolist() for key, part in runs.groupby(["model", "construction"])}
+    table, corpora = "Filtered corpora", sorted(set(runs["construction"]) - {""})
     direct = results[results["filter_target"].astype(str).str.upper() == "TRUE"]
     losses = {arch: _losses(results, direct, arch, corpora) for arch in ("lstm", "transformer")}
     perplexity = results.drop_duplicates(["corpus", "arch", "seed"])
@@ -262,8 +251,8 @@ def _losses(results: pd.DataFrame, direct: pd.DataFrame, arch: str, corpora: lis
     return [*cells, Cell(-1.0, np.mean(full, axis=0).tolist())]
 
 
-def pythia_statements(judged: Judgements) -> list[dict[str, object]]:
-    runs = overall(judged)
+def pythia_statements(found: Published) -> list[dict[str, object]]:
+    runs = overall(found)
     last = runs[runs["sample_words"] == runs["sample_words"].max()].set_index("model")["accuracy"]
     table, statement = "Pythia, version 0", "deduplication has no clear benefit"
     rows = []
@@ -277,14 +266,8 @@ def pythia_statements(judged: Judgements) -> list[dict[str, object]]:
 def refit(fict: Path, pythia: Path) -> Mapping[str, pd.DataFrame]:
     """Return the tables of analysis/results/others by name."""
     with tempfile.TemporaryDirectory() as place:
-        files = {"climp": climp_table(), "sg": hu_table()}
-        for name, table in files.items():
-            table.to_csv(Path(place) / f"{name}.csv", index=False)
-        climp = judged_of(Path(place) / "climp.csv", CLIMP)
-        hu = judged_of(Path(place) / "sg.csv", HU)
-    filtered = judged_of(fict, FICT)
-    folders = [pythia / f"pythia-{size}{kind}" / "zero-shot" for size in TWO_MILLION for kind in ("", "-deduped")]
-    checkpoints = judged_of(folders, PYTHIA)
+        climp, hu = read_climp(Path(place)), read_hu(Path(place))
+    filtered, checkpoints = read_tidy(fict), read_pythia(pythia)
     statements = [
         *climp_statements(climp), *hu_statements(hu), *fict_statements(pd.read_csv(fict, index_col=0), filtered),
         *pythia_statements(checkpoints),
