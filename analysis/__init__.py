@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from analysis.ages import ages_of_acquisition
-    from analysis.curves.ablations import ablation_effects
+    from analysis.curves.ablations import ablation_effects, main_effects
     from analysis.curves.acquisition import compare_orders, words_to_threshold
     from analysis.curves.comparisons import compare
     from analysis.curves.fit import fit_curves, fitted_lines, lack_of_fit
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from analysis.study.long_table import accuracies, notes, pairs, problems, runs, trajectories
 
 _MODULES = {
-    "curves.ablations": ("ablation_effects",),
+    "curves.ablations": ("ablation_effects", "main_effects"),
     "curves.acquisition": ("compare_orders", "words_to_threshold"),
     "curves.comparisons": ("compare",),
     "curves.fit": ("fit_curves", "fitted_lines", "lack_of_fit"),
@@ -37,8 +37,8 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 
 __all__ = [
     "ablation_effects", "accuracies", "ages_of_acquisition", "compare", "compare_orders", "fit_curves", "fit_shapes",
-    "fitted_lines", "lack_of_fit", "notes", "pairs", "problems", "runs", "trajectories", "unit_accuracies",
-    "words_to_humans", "words_to_threshold",
+    "fitted_lines", "lack_of_fit", "main_effects", "notes", "pairs", "problems", "runs", "trajectories",
+    "unit_accuracies", "words_to_humans", "words_to_threshold",
 ]  # fmt: skip
 
 

@@ -17,14 +17,15 @@ from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit
 from analysis.report.people import exhibit as people_exhibit
 from analysis.report.people import people_of, read_people
-from analysis.report.write import Part, write_report
+from analysis.report.write import REPORT_FORMATS, Part, write_report
 from analysis.sections import chosen, exhibits
+from analysis.sources.published import tested_paradigms
 from analysis.sources.read import FILES, read_source
 from analysis.study.run_folders import PROBLEM_COLUMNS, direct_paradigms, read_studies, removed_text, study_names
 from eval.sweeps import study_commands
 from pairscale.command.line import readable
 from pairscale.console import print_text
-from pairscale.errors import ConfigError, RunError
+from pairscale.errors import ConfigError, RunError, check_choice
 from pairscale.tables import filled_table, print_table
 from train.trackers.tracker import Job, tracked
 
@@ -37,6 +38,7 @@ def analyse(config: AnalysisConfig) -> None:
         RunError: for a study without finished runs or scores.
     """
     sections = chosen(config.analysis.sections)
+    check_choice("format", config.format, REPORT_FORMATS)
     console, quiet = Console(), Console(stderr=True, highlight=False)
     named = any(override.partition("=")[0] == "benchmark" for override in HydraConfig.get().overrides.task)
     benchmark = config.benchmark.name if named else None
@@ -142,6 +144,8 @@ def read_benchmarks(config: AnalysisConfig, tables: _Tables) -> list[BenchmarkRe
         )  # fmt: skip
         if config.source == FILES:
             _add_readers(results, config)
+        else:
+            results.direct = tested_paradigms(of_label, tables.runs)
         if label in sheets:
             assert config.questionnaire is not None  # conf/analysis.yaml chooses one
             results.people = people_of(

@@ -230,7 +230,7 @@ class UnigramsConfig:
         check_above("unigrams.unseen", self.unseen, 0)
 
 
-FORMATS = ("html", "md", "ipynb", "huggingface")
+FORMATS = ("html", "md", "huggingface")
 
 
 @dataclass
@@ -246,7 +246,7 @@ class EvalConfig(RunConfig):
     ties: str = field(default=MISSING, metadata=NOT_IN_DIGEST)
     questionnaire: QuestionnaireConfig | None = field(default=None, metadata=NOT_IN_DIGEST)
     people: Texts = field(default=None, metadata=NOT_IN_DIGEST)  # a path, or a list of them: answers to questionnaires
-    # Of the report: a page, Markdown or a notebook; of an export: huggingface.
+    # Of the report: a page or Markdown; of an export: huggingface.
     format: str = field(default="html", metadata=NOT_IN_DIGEST)
 
     # eval.export

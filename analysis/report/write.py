@@ -15,6 +15,7 @@ from pairscale.files import only_process, write_text
 from pairscale.progress import with_progress
 from pairscale.tables import write_csv
 
+REPORT_FORMATS = ("html", "md")
 QUESTION = "How does knowledge of grammar grow with text?"
 
 
@@ -68,7 +69,7 @@ def write_report(
         parts: the benchmarks.
         commands: the commands that make this report again.
         figure: the size of figures.
-        format: "html" or "md".
+        format: one of REPORT_FORMATS.
 
     Returns:
         The path of the page.

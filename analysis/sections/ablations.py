@@ -96,6 +96,7 @@ def effects_of(results: BenchmarkResults) -> pd.DataFrame:
         margin=results.options.margin,
         confidence=results.options.confidence,
         direct=results.direct,
+        paired=bool(results.accuracies["sample"].notna().all()),  # equal seeds of others may have nothing in common
     )
 
 

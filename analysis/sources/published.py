@@ -78,6 +78,14 @@ def published(study: str, outcomes: Outcomes, settings: ResultsConfig) -> Publis
     return Published(_accuracies(rows, runs), runs, pairs, notes)
 
 
+def tested_paradigms(accuracies: pd.DataFrame, runs: pd.DataFrame) -> dict[str, set[str]]:
+    """Return the paradigms that test each removed construction, as a source says in the column `tests`."""
+    if "tests" not in accuracies:
+        return {}
+    removed = accuracies["run"].map(runs.set_index("run")["construction"])
+    return accuracies[accuracies["tests"]].groupby(removed)["paradigm"].agg(set).to_dict()
+
+
 def _check_names(rows: pd.DataFrame) -> None:
     """Raise InputError for names that can't be printed, and for one paradigm or phenomenon in two spellings."""
     for column in ("model", "removed", "paradigm", "phenomenon"):

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
-from scipy.stats import ttest_rel
+from scipy.stats import ttest_ind, ttest_rel
 
 from analysis import sections
 from analysis.parts import part_of
@@ -157,5 +157,27 @@ def test_a_study_with_ablations_states_their_effects_and_what_was_removed(tmp_pa
     part = part_of(results)
     ((_, text),) = [finding for finding in part.findings if "first removed, paradigms" in finding[0]]
     effects = effects_of(results).query("construction == 'first' and over == 'all sizes'")
+    assert effects["paired"].all()
     effect = effects[(effects["name"] == "tests the construction") & (effects["kind"] == "treatment - control")]
     assert f"{100 * effect['difference'].item():.0f} points" in text
+
+
+def test_ablations_of_others_have_the_paradigms_that_test_them_and_runs_without_partners(tmp_path):
+    """Nothing says that equal seeds of others' runs belong together: the interval is Welch's, by scipy."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame([
+        {"model": "m", "seed": seed, "paradigm": paradigm, "accuracy": rng.uniform(0.6, 0.8), "removed": removed,
+         "tests": bool(removed) and paradigm == "a_1"}
+        for seed in range(1, 5) for paradigm in ("a_1", "a_2", "b_1") for removed in ("", "passive")
+    ])  # fmt: skip
+    table.to_csv(tmp_path / "others.csv", index=False)
+    words = ["source=table", f"path={tmp_path}/others.csv", "results.size=1M", "columns.size=''"]
+    config = compose("analysis", words)
+    results = read_benchmarks(config, read_tables(config, None))[0]
+    assert results.direct == {"passive": {"a_1"}}
+    effect = effects_of(results).query("name == 'tests the construction'").iloc[0]
+    wide = table[table["paradigm"] == "a_1"].pivot(index="seed", columns="removed", values="accuracy")
+    test = ttest_ind(wide["passive"], wide[""], equal_var=False)
+    assert not effect["paired"]
+    assert effect["p"] == pytest.approx(test.pvalue)
+    assert (effect["low"], effect["high"]) == pytest.approx(tuple(test.confidence_interval()))

@@ -33,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from analysis import ablation_effects, fit_curves
 from analysis.curves.ablations import ALL_SIZES
 from analysis.published import published_file
-from analysis.sources.published import Published
+from analysis.sources.published import Published, tested_paradigms
 from analysis.sources.read import read_source
 from analysis.statements import CLIMP_PARADIGMS
 from eval.published import read_published
@@ -151,9 +151,7 @@ def overall(found: Published) -> pd.DataFrame:
 
 def effects_of(found: Published, results: pd.DataFrame) -> pd.DataFrame:
     """Return what filtering changed, over all paradigms and those that test what was removed, EFFECTS."""
-    tested = found.accuracies[found.accuracies["tests"] == True]  # noqa: E712 (missing where nothing was removed)
-    tested = tested.merge(found.runs[["run", "construction"]], on="run")
-    direct = {str(name): set(of) for name, of in tested.groupby("construction")["paradigm"]}
+    direct = tested_paradigms(found.accuracies, found.runs)
     effects = ablation_effects(found.accuracies, found.runs, direct=direct, paired=False)
     effects = effects[effects["over"] == ALL_SIZES]
     keys = {"corpus": "construction", "arch": "base", "blimp_benchmark": "name"}

@@ -23,7 +23,7 @@ from analysis.config import CurvesConfig
 from analysis.curves.comparisons import compare_slopes
 from analysis.curves.fit import ALL_PAIRS, fit_curves
 from analysis.papers.papers import reproduce
-from analysis.study.long_table.judgements import Judgements
+from analysis.study.judgements import Judgements
 
 FOLDER = Path(__file__).parent
 PARADIGMS = {("agreement", "a_1"): 40, ("agreement", "a_2"): 25, ("binding", "b_1"): 30, ("islands", "i_1"): 20,
