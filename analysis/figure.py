@@ -8,6 +8,7 @@ It takes seconds, since it reads the long table and needs no report.
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -15,33 +16,40 @@ from analysis.config import AnalysisConfig
 from pairscale.command.main import main
 from pairscale.errors import ConfigError
 
+if TYPE_CHECKING:
+    from analysis.report.benchmark import BenchmarkResults
+
 FORMATS = ("svg", "pdf", "png")
 
 
 def run(config: AnalysisConfig) -> None:
     """Draw the overall curves, or those of the chosen phenomena or paradigms, into `config.output`.
 
+    A study with several benchmarks gives a figure for each, with the benchmark at the end of its name.
+
     Raises:
         ConfigError: without a study or an output, and for a curve, phenomenon or paradigm that isn't there.
     """
-    from analysis.figures.charts import curve_chart
-    from analysis.figures.files import write_figure
-    from analysis.figures.style import accuracy_domain
     from analysis.run import read_benchmarks, read_tables
-    from analysis.sections.curves import levels
 
     if config.output is None:
         raise ConfigError("Give output=FILE, a name that ends in .svg, .pdf or .png.")
     path = Path(config.output)
-    kind = path.suffix.removeprefix(".")
-    if kind not in FORMATS:
+    if path.suffix.removeprefix(".") not in FORMATS:
         raise ConfigError(f"output={config.output}: the name must end in .svg, .pdf or .png.")
     benchmarks = read_benchmarks(config, read_tables(config, config.benchmark.name if named_benchmark() else None))
-    if len(benchmarks) > 1:
-        raise ConfigError(
-            f"Choose one benchmark of this study: benchmark={' or benchmark='.join(of.benchmark for of in benchmarks)}."
-        )
-    results = benchmarks[0].of_curves(config.curves)
+    for results in benchmarks:
+        of = path if len(benchmarks) == 1 else path.with_stem(f"{path.stem}-{results.label}")
+        draw_benchmark(results.of_curves(config.curves), config, of)
+
+
+def draw_benchmark(results: "BenchmarkResults", config: AnalysisConfig, path: Path) -> None:
+    """Draw the figure of one benchmark into the file `path`."""
+    from analysis.figures.charts import curve_chart
+    from analysis.figures.files import write_figure
+    from analysis.figures.style import accuracy_domain
+    from analysis.sections.curves import levels
+
     chosen = chosen_units(results.units, config)
     names = {name for _, name in chosen}
     shown = results.units[results.units["name"].isin(names)]
@@ -53,7 +61,9 @@ def run(config: AnalysisConfig) -> None:
         panels.append(partial(curve_chart, results.units, results.lines, results.looks, at, unit=(level, name),
                               domain=None if alone else domain, labelled=alone))  # fmt: skip
     legend = results.looks if len(panels) > 1 else None
-    write_figure(path.parent, path.stem, panels, config.analysis.figure, min(len(panels), 4), legend, (kind,))
+    write_figure(
+        path.parent, path.stem, panels, config.analysis.figure, min(len(panels), 4), legend, (path.suffix[1:],)
+    )
     print(path)
 
 

@@ -64,7 +64,10 @@ def accuracy_text(value: float, digits: int = 3) -> str:
 
 def signed_text(value: float, digits: int = 3) -> str:
     """Format a difference of proportions: +.042."""
-    return DASH if pd.isna(value) else f"{value:+.{digits}f}".replace("0.", ".", 1)
+    if pd.isna(value):
+        return DASH
+    text = f"{value:+.{digits}f}".replace("0.", ".", 1)
+    return text if text.strip("+-.0") else text[1:]
 
 
 def slope_text(value: float, digits: int = MOST_DIGITS) -> str:
@@ -85,6 +88,11 @@ def p_in_text(value: float) -> str:
 def per_cent_text(share: float, digits: int = 1) -> str:
     """Format a share: 12.3%."""
     return DASH if pd.isna(share) else f"{share:.{digits}%}"
+
+
+def level_text(confidence: float) -> str:
+    """Format the level of an interval: 95%, 99.9%."""
+    return f"{100 * confidence:.6g}%"
 
 
 def decimal_text(value: float) -> str:
@@ -110,7 +118,8 @@ def count(value: float) -> str:
 def points(value: float, low: float = math.nan, high: float = math.nan) -> str:
     """Format a difference of proportions as percentage points, with the digits that its interval supports: 7.4."""
     digits = 1 if math.isnan(low) else max(0, supported_digits(low, high) - 2)
-    return f"{100 * value:.{digits}f}"
+    text = f"{100 * value:.{digits}f}"
+    return text if text.strip("-.0") else text.removeprefix("-")
 
 
 def points_between(low: float, high: float) -> str:

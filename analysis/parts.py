@@ -9,7 +9,7 @@ import pandas as pd
 from analysis.config import AnalysisConfig
 from analysis.figures.charts import Axis, line_chart
 from analysis.figures.style import looks_of
-from analysis.formats import count, signed_text
+from analysis.formats import count, level_text, signed_text
 from analysis.items import cloze, ratings, suites
 from analysis.reading.times import ReadingResult, read_results
 from analysis.report.benchmark import BenchmarkResults
@@ -54,7 +54,7 @@ def part_of(results: BenchmarkResults) -> Part:
     findings = [
         *ablations,
         *curve_findings(results.slopes, options.confidence),
-        *([] if ablations else comparison_findings(results.differences, options.confidence)),
+        *([] if ablations else comparison_findings(results.differences, results.slopes, options.confidence)),
     ]
     return Part(
         label=results.label,
@@ -64,14 +64,14 @@ def part_of(results: BenchmarkResults) -> Part:
         headline=headline(results.slopes),
         findings=[*texts(findings), *model_findings(results)],
         notes=notes,
-        checked=checked(results.accuracies, of_curves, results.problems),
+        checked=checked(results.accuracies, of_curves, results.of_folders and results.problems.empty),
         methods=methods_text(results),
     )
 
 
 def methods_text(results: BenchmarkResults) -> list[str]:
     """Return a paragraph on scores and one on statistics, for the methods section of a paper."""
-    level = f"{results.options.confidence:.0%}"
+    level = level_text(results.options.confidence)
     return [
         f"A pair counts as correct if the grammatical sentence has the higher score (method {results.method}); a tie "
         f"counts as {results.ties}. The accuracy of a phenomenon is the mean over its paradigms, and overall "

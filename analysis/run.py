@@ -11,7 +11,16 @@ from rich.console import Console
 
 from analysis import study
 from analysis.config import LEAVE_OUT, AnalysisConfig
-from analysis.formats import accuracy_text, interval_text, p_text, rows_of, slope_text, supported_digits, title
+from analysis.formats import (
+    accuracy_text,
+    interval_text,
+    level_text,
+    p_text,
+    rows_of,
+    slope_text,
+    supported_digits,
+    title,
+)
 from analysis.parts import item_labels, item_part, part_of, reading_parts
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit
@@ -140,7 +149,7 @@ def read_benchmarks(config: AnalysisConfig, tables: _Tables) -> list[BenchmarkRe
         of_label = tables.accuracies[tables.accuracies["benchmark"] == label].reset_index(drop=True)
         results = BenchmarkResults.of(
             label, of_label, tables.runs, options, problems=_concerning(tables.problems, label), ties=config.ties,
-            notes=tables.notes(label),
+            notes=tables.notes(label), of_folders=config.source == FILES,
         )  # fmt: skip
         if config.source == FILES:
             _add_readers(results, config)
@@ -223,7 +232,7 @@ def print_texts(console: Console, quiet: Console, part: Part) -> None:
 
 def print_slopes(console: Console, rows: pd.DataFrame, confidence: float) -> None:
     """Print slopes with their intervals, steepest phenomena first."""
-    head = ["phenomenon", "smallest size", "largest size", "slope", f"{confidence:.0%} interval", "lack of fit"]
+    head = ["phenomenon", "smallest size", "largest size", "slope", f"{level_text(confidence)} interval", "lack of fit"]
     body: list[list[str]] = []
     for curve, of in rows.groupby("curve", sort=False):
         body.append([str(curve), *[""] * 5])

@@ -13,7 +13,16 @@ import pandas as pd
 from scipy.stats import t as student
 
 from analysis.curves.comparisons import compare, holm
-from analysis.curves.lines import NO_SPREAD, Array, Line, f_p_values, item_variances, pure_error_test, t_p_values
+from analysis.curves.lines import (
+    NO_CHANGE,
+    NO_SPREAD,
+    Array,
+    Line,
+    f_p_values,
+    item_variances,
+    pure_error_test,
+    t_p_values,
+)
 from analysis.curves.units import TRAJECTORIES, Curve, check_confidence, read_curves, unit_accuracies
 from pairscale.errors import InputError, first_few
 
@@ -77,11 +86,14 @@ def _fitted(curve: Curve, confidence: float) -> pd.DataFrame:
         smallest_accuracy=y[first].mean(axis=0), largest_accuracy=y[last].mean(axis=0), slope=slope,
         intercept=line.level @ y - slope * line.centre, se=error, df=np.where(np.isnan(error), np.nan, line.degrees),
         low=slope - half, high=slope + half, p=t_p_values(slope, error, line.degrees),
-        lack_of_fit=_lack_of_fit(curve)[3], note=notes_of(curve, line, error, confidence),
+        lack_of_fit=_lack_of_fit(curve)[3], note=notes_of(curve, line, error),
     )[CURVE_COLUMNS]  # fmt: skip
 
 
-def notes_of(curve: Curve, line: Line, error: Array, confidence: float) -> list[str]:
+AT_ENDS = "Most runs of a size are at 0 or 1"  # the start of a note
+
+
+def notes_of(curve: Curve, line: Line, error: Array) -> list[str]:
     """Return what a reader should know about each unit's slope; `error` (U,) is NaN without an interval."""
     counts = np.bincount(curve.size)
     of_curve = [line.note]
@@ -97,12 +109,11 @@ def notes_of(curve: Curve, line: Line, error: Array, confidence: float) -> list[
     at_ends = np.isin(curve.accuracy, (0, 1))
     ends = np.any([at_ends[curve.size == s].mean(axis=0) > 0.5 for s in range(len(counts))], axis=0)
     notes = []
-    for left_out, flat, end in zip(curve.units["left_out"], np.isnan(error), ends, strict=True):
-        of_unit = [*of_curve, NO_SPREAD if flat and not line.note else "", left_out]
+    constant = np.ptp(curve.accuracy, axis=0) == 0
+    for left_out, flat, end, equal in zip(curve.units["left_out"], np.isnan(error), ends, constant, strict=True):
+        of_unit = [*of_curve, (NO_CHANGE if equal else NO_SPREAD) if flat and not line.note else "", left_out]
         if end and not flat:
-            of_unit.append(
-                f"Most runs of a size are at 0 or 1: the interval may contain the truth in less than {confidence:.0%}."
-            )
+            of_unit.append(f"{AT_ENDS}: the interval may be too narrow.")
         notes.append(" ".join(filter(None, of_unit)))
     return notes
 

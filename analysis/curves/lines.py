@@ -20,7 +20,8 @@ LEAST_RUNS = 4
 LEAST_SEEDS = 3  # of nested samples
 ROUNDING = 1e-24  # variances below it are 0 but for rounding
 ONE_TRAINING = "These are checkpoints of one training, which depend on each other: no interval."
-NO_SPREAD = "All runs lie on the line because there are too few pairs: no interval."
+NO_SPREAD = "All runs lie on the line, as with too few pairs: no interval."
+NO_CHANGE = "All runs have the same accuracy: no interval."
 
 
 class Line(NamedTuple):

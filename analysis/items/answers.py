@@ -16,7 +16,7 @@ import pandas as pd
 from analysis.curves.fit import fit_curves
 from analysis.figures.charts import Axis, dot_chart, line_chart
 from analysis.figures.style import GREY, TEXT_GREY, Chart, Frame, looks_of
-from analysis.formats import count, joined, plural, slope_text
+from analysis.formats import count, joined, level_text, plural, slope_text
 from analysis.report.exhibit import Exhibit
 from analysis.report.findings import size_text
 from pairscale.errors import RunError, first_few
@@ -237,7 +237,7 @@ def finding(row: Any, confidence: float, what: str) -> str:
     ends += f" and {row.largest_accuracy:.2f} after {size_text(row.largest_words, row.unit)}"
     if pd.isna(row.low):
         return f"{what} is {ends}. The change has no confidence interval: {row.note}"
-    limits = f"{slope_text(row.slope)} per doubling, {confidence:.0%} interval {slope_text(row.low)} to "
+    limits = f"{slope_text(row.slope)} per doubling, {level_text(confidence)} interval {slope_text(row.low)} to "
     limits += slope_text(row.high)
     if row.low <= 0 <= row.high:
         return f"{what} is {ends}. We can't tell whether it changes with more text ({limits})."

@@ -43,7 +43,7 @@ def check_goal(effect: float | None, power: float) -> float:
     """Return the effect that is planned for. Raises ConfigError for an impossible effect or power."""
     if effect is None:
         raise ConfigError(
-            "effect=null: give the effect that the study is to find, a difference of accuracy: effect=0.01"
+            "Which difference of accuracy should the study be able to find? Give it, for example: effect=0.01."
         )
     if not -1 < effect < 1 or effect == 0:
         raise ConfigError(

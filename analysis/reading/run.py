@@ -16,7 +16,7 @@ from hydra.core.hydra_config import HydraConfig
 from rich.console import Console
 
 from analysis.config import AnalysisConfig
-from analysis.formats import plural
+from analysis.formats import level_text, plural
 from analysis.reading.config import COLUMN, MIXED, SAMPLE
 from analysis.reading.files import ReadingTimes, converted, read_columns, read_times, whole_number
 from analysis.reading.times import (
@@ -108,7 +108,7 @@ def print_result(console: Console, result: ReadingResult, confidence: float) -> 
     print_text(console, f"delta: what surprisal adds to the log-likelihood, in 1/1000 nats per {unit} ({rows}).")
     for row in result.slopes.to_dict("records"):
         slope, low, high = (f"{1000 * value:+.2f}" for value in (row["slope"], row["low"], row["high"]))
-        interval = f"{confidence:.0%} interval [{low}, {high}]" if pd.notna(row["low"]) else "no interval"
+        interval = f"{level_text(confidence)} interval [{low}, {high}]" if pd.notna(row["low"]) else "no interval"
         note = f" {row['note']}" if row["note"] else ""
         print_text(console, f"{row['curve']}: {slope}/1000 nats per doubling of the training text, {interval}.{note}")
 

@@ -37,6 +37,7 @@ class BenchmarkResults:
         notes: sentences that a reader needs to know.
         options: `analysis` of the configuration.
         ties: what a tie counts as.
+        of_folders: whether the study is one of run folders, so that missing runs are known.
         people: the people who answered a questionnaire, or None for the published human baseline.
         read_pairs: returns rows of `analysis.pairs` of the given runs by a method; None if pairs aren't known.
         read_trajectories: returns the accuracies of snapshots (`analysis.study.trajectories`); None if there are none.
@@ -58,6 +59,7 @@ class BenchmarkResults:
     notes: list[str]
     options: ReportConfig
     ties: str = "wrong"
+    of_folders: bool = True
     people: People | None = None
     read_pairs: Callable[..., pd.DataFrame] | None = None
     read_trajectories: Callable[[], pd.DataFrame] | None = None
@@ -156,8 +158,12 @@ class BenchmarkResults:
 
     @cached_property
     def differences(self) -> pd.DataFrame:
-        """The table of `analysis.compare`."""
-        return compare(self.accuracies, margin=self.options.margin, confidence=self.options.confidence)
+        """The table of `analysis.compare`; runs whose text lacks something are compared by the section on ablations."""
+        accuracies = self.accuracies
+        if "construction" in self.runs:
+            changed = self.runs.loc[self.runs["construction"].fillna("") != "", "run"]
+            accuracies = accuracies[~accuracies["run"].isin(changed)]
+        return compare(accuracies, margin=self.options.margin, confidence=self.options.confidence)
 
     @cached_property
     def lines(self) -> pd.DataFrame:

@@ -16,6 +16,7 @@ from analysis.formats import (
     accuracy_text,
     as_it_is,
     count,
+    level_text,
     p_text,
     row_digits,
     title,
@@ -94,7 +95,7 @@ class Exhibit:
         if self.intervals is not None or self.table is None or "low" not in self.table:
             return self.intervals or {}
         names = [str(name) for name in self.table.columns]
-        return {f"{self.confidence:.0%} interval": (names[names.index("low") - 1], "low", "high")}
+        return {f"{level_text(self.confidence)} interval": (names[names.index("low") - 1], "low", "high")}
 
     def _cell(self, name: str) -> Cell:
         if name in self.cells:

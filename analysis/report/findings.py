@@ -7,10 +7,13 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.curves.fit import AT_ENDS
 from analysis.formats import (
     in_text,
     joined,
+    level_text,
     p_in_text,
+    p_text,
     per_cent_text,
     plural,
     points,
@@ -19,7 +22,7 @@ from analysis.formats import (
 )
 from pairscale.sizes import format_size, readable_size
 
-ALPHA = 0.05
+ALPHA = 0.05  # of the lack-of-fit test
 MOST_COMPARISONS = 3  # on the first screen
 MOST_NAMED = 6  # phenomena that a sentence lists
 FEW_PAIRS = 20  # a phenomenon of fewer pairs is mentioned
@@ -44,10 +47,10 @@ def headline(slopes: pd.DataFrame) -> str:
     whole = slopes[slopes["level"] == "overall"]
     if len(whole) < 2 or whole["low"].isna().any():
         return ""
-    number = "Both" if len(whole) == 2 else f"All {len(whole)}"
+    curves = "both curves" if len(whole) == 2 else f"all {len(whole)} curves"
     if (whole["low"] > 0).all():
-        return f"{number} models get better at this grammar with more text."
-    return f"{number} models get worse at this grammar with more text." if (whole["high"] < 0).all() else ""
+        return f"Accuracy rises with more text in {curves}."
+    return f"Accuracy falls with more text in {curves}." if (whole["high"] < 0).all() else ""
 
 
 def curve_findings(slopes: pd.DataFrame, confidence: float) -> list[Finding]:
@@ -67,7 +70,7 @@ def _curve(row: Any, confidence: float) -> str:
     if pd.isna(row.slope):
         at = f"{row.largest_accuracy:.0%} correct after {large}."
         return f"{at} There is only one training size, so there is no learning curve yet."
-    interval = f"{confidence:.0%} confidence interval"
+    interval = f"{level_text(confidence)} confidence interval"
     if pd.isna(row.low):
         text = f"Each doubling of the text changes accuracy by {_signed(row.slope)} points on average."
         return f"{ends} {text} {_sentence(row.note)}"
@@ -82,7 +85,7 @@ def _curve(row: Any, confidence: float) -> str:
             "We can't tell whether accuracy changes with more text: "
             f"{_signed(row.slope, row.low, row.high)} points per doubling ({interval} {limits})."
         )
-    return f"{ends} {text}{_bent(row)}"
+    return f"{ends} {text}{_bent(row)} {_sentence(row.note)}".strip()
 
 
 def _signed(value: float, low: float = math.nan, high: float = math.nan) -> str:
@@ -93,6 +96,8 @@ def _signed(value: float, low: float = math.nan, high: float = math.nan) -> str:
 def _bent(row: Any) -> str:
     if pd.isna(row.lack_of_fit) or row.lack_of_fit >= ALPHA:
         return ""
+    if row.low <= 0 <= row.high:
+        return f" But it doesn't change at a steady rate (lack-of-fit test, {p_in_text(row.lack_of_fit)})."
     over = f"{size_text(row.smallest_words)} to {size_text(row.largest_words, row.unit)}"
     return (
         f" Growth isn't steady (lack-of-fit test, {p_in_text(row.lack_of_fit)}), so read this slope as an average over "
@@ -100,23 +105,30 @@ def _bent(row: Any) -> str:
     )
 
 
-def comparison_findings(differences: pd.DataFrame, confidence: float) -> list[Finding]:
+def comparison_findings(differences: pd.DataFrame, slopes: pd.DataFrame, confidence: float) -> list[Finding]:
     """Return the comparisons of curves by their overall slopes, the surest first.
 
     Args:
         differences: the table of `analysis.compare`.
-        confidence: the level of its intervals.
+        slopes: the table of `analysis.fit_curves`; curves without a slope aren't mentioned.
+        confidence: the level of the intervals; a corrected p value below 1 - confidence shows a difference.
     """
+    overall = slopes[(slopes["level"] == "overall") & slopes["slope"].notna()]
+    falling = set(overall.loc[overall["slope"] < 0, "curve"])
     whole = differences[differences["level"] == "overall"].sort_values("p_holm", kind="stable")
-    findings = [_compared(row, confidence, len(whole)) for row in rows_of(whole.head(MOST_COMPARISONS))]
+    whole = whole[whole["curve"].isin(overall["curve"]) & whole["other"].isin(overall["curve"])]
+    shown = rows_of(whole.head(MOST_COMPARISONS))
+    findings = [_compared(row, confidence, len(whole), {row.curve, row.other} <= falling) for row in shown]
     if len(whole) > MOST_COMPARISONS:
-        sure = int((whole["p_holm"] < ALPHA).sum())
-        all_text = f"Slopes differ in {sure} of {len(whole)} comparisons (p < .05, Holm's correction)."
+        alpha = round(1 - confidence, 6)
+        sure = int((whole["p_holm"] < alpha).sum())
+        all_text = f"Slopes differ in {sure} of {len(whole)} comparisons (p < {p_text(alpha)}, Holm's correction)."
         findings.append(Finding("", f"{all_text} The table of differences has all of them."))
     return findings
 
 
-def _compared(row: Any, confidence: float, comparisons: int) -> Finding:
+def _compared(row: Any, confidence: float, comparisons: int, falling: bool) -> Finding:
+    gains, more = ("loses more slowly", "fewer") if falling else ("gains faster", "more")
     corrected = f" after Holm's correction for {comparisons} comparisons" if comparisons > 1 else ""
     subject = f"{row.curve} and {row.other}"
     if pd.isna(row.difference):
@@ -124,18 +136,23 @@ def _compared(row: Any, confidence: float, comparisons: int) -> Finding:
     if pd.isna(row.low):
         by = f"Their slopes differ by {points(abs(row.difference))} points per doubling"
         return Finding(subject, f"{by}, without a confidence interval. {_sentence(row.note)}")
-    if row.p_holm < ALPHA:
+    note = f" {_sentence(row.note)}".rstrip()
+    if row.p_holm < 1 - confidence:
         faster, slower = (row.curve, row.other) if row.difference > 0 else (row.other, row.curve)
         low, high = (row.low, row.high) if row.difference > 0 else (-row.high, -row.low)
-        more = points(abs(row.difference), row.low, row.high)
-        sure = f"({confidence:.0%} confidence interval {points_between(low, high)}; {p_in_text(row.p_holm)}{corrected})"
-        return Finding(f"{faster} gains faster", f"{more} points more per doubling than {slower} {sure}.")
-    interval = f"{confidence:.0%} confidence interval {points_between(row.low, row.high)}"
+        change = points(abs(row.difference), row.low, row.high)
+        interval = f"{level_text(confidence)} confidence interval {points_between(low, high)}"
+        sure = f"({interval}; {p_in_text(row.p_holm)}{corrected})"
+        text = f"{change} points {more} per doubling than {slower} {sure}.{note}"
+        return Finding(f"{faster} {gains}", text)
+    interval = f"{level_text(confidence)} confidence interval {points_between(row.low, row.high)}"
     limits = f"({interval}; {p_in_text(row.p_holm)}{corrected})"
     difference = f"{_signed(row.difference, row.low, row.high)} points per doubling {limits}"
+    if corrected and (row.low > 0 or row.high < 0):
+        note = f" The interval itself isn't corrected.{note}"
     if row.equivalent is not pd.NA and row.equivalent:
-        return Finding(subject, f"They gain equally fast, within the margin: {difference}.")
-    return Finding(subject, f"We can't tell which one gains faster: {difference}.")
+        return Finding(subject, f"Their slopes are equal within the margin: {difference}.{note}")
+    return Finding(subject, f"We can't tell which one {gains}: {difference}.{note}")
 
 
 def phenomena_findings(slopes: pd.DataFrame) -> list[Finding]:
@@ -145,9 +162,10 @@ def phenomena_findings(slopes: pd.DataFrame) -> list[Finding]:
         known = rows[rows["low"].notna()].sort_values("slope", ascending=False)
         if known.empty:
             continue
+        unknown = rows[rows["low"].isna()]
         rising, falling = known[known["low"] > 0], known[known["high"] < 0]
         unclear = known.drop(rising.index).drop(falling.index)
-        text = f"accuracy rises in {len(rising)} of {plural(len(known), 'phenomenon')}"
+        text = f"accuracy rises in {len(rising)} of {plural(len(rows), 'phenomenon')}"
         text += f" and falls in {len(falling)} ({_names(falling)})." if len(falling) else "."
         if len(unclear):
             are = "its interval includes" if len(unclear) == 1 else "their intervals include"
@@ -156,6 +174,11 @@ def phenomena_findings(slopes: pd.DataFrame) -> list[Finding]:
         if len(bent):
             slopes_are = "its slope is an average" if len(bent) == 1 else "their slopes are averages"
             text += f" Growth isn't steady in {_names(bent)} (lack-of-fit test, p < .05): {slopes_are}."
+        if len(unknown):
+            text += f" There is no interval for {_names(unknown)}."
+        ends = known[known["note"].str.contains(AT_ENDS, regex=False)]
+        if len(ends):
+            text += f" Most runs of a size are at 0 or 1 in {_names(ends)}, so that intervals may be too narrow there."
         findings.append(Finding(str(curve), text))
     return findings
 
@@ -191,9 +214,10 @@ def notes_of_scores(accuracies: pd.DataFrame, ties: str) -> list[str]:
         )
     if tied.max() >= TIED_SHARE:
         curve, size = tied.index[int(tied.argmax())]
+        change = points(tied.max() / (2 if ties == "half" else 1))
         notes.append(
             f"Up to {per_cent_text(tied.max())} of the pairs are ties ({curve}, {size}); a tie counts as {ties}. "
-            f"Counted the other way, accuracy would change by up to {points(tied.max())} points."
+            f"Counted otherwise, accuracy would change by up to {change} points."
         )
     pairs = counted.groupby("run", sort=False).head(10**6).drop_duplicates(["benchmark", "paradigm"])
     few = pairs.groupby("phenomenon", sort=False)["pairs"].sum()
@@ -227,8 +251,8 @@ def notes_of_runs(runs: pd.DataFrame) -> list[str]:
         )
     if "vocabulary" in runs and runs["vocabulary"].isin(["pieces", "text"]).any():
         notes.append(
-            "Small samples lack some words of the pairs. These aren't counted as unknown words, because the "
-            "tokenizer was fitted to the whole corpus, so part of a rise may be vocabulary. To check, score pairs "
+            "Small samples may lack words of the pairs, and these wouldn't be counted as unknown words, because the "
+            "tokenizer was fitted to the whole corpus. So part of a rise may be vocabulary. To check, score pairs "
             "made only of words that every sample contains (benchmark=generated benchmark.vocabulary=study)."
         )
     return notes
@@ -240,9 +264,12 @@ def _sizes_of(runs: pd.DataFrame) -> pd.Series:
     return pd.Series({curve: tuple(sorted(set(of.dropna()))) for curve, of in words}, dtype=object)
 
 
-def checked(accuracies: pd.DataFrame, runs: pd.DataFrame, problems: pd.DataFrame) -> str:
-    """Return one sentence on what was checked and found in order; an empty text if nothing was."""
-    fine = ["no missing runs"] if problems.empty else []
+def checked(accuracies: pd.DataFrame, runs: pd.DataFrame, complete: bool) -> str:
+    """Return one sentence on what was checked and found in order; an empty text if nothing was.
+
+    `complete`: whether all runs that the study should have are known to be there.
+    """
+    fine = ["no missing runs"] if complete else []
     counted = accuracies.dropna(subset=["pairs", "ties", "pairs_with_unk"])
     if len(counted):
         fine += ["no ties"] if not counted["ties"].astype(float).any() else []

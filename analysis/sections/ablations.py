@@ -1,20 +1,17 @@
 """The section of a study with ablations: what removing a construction from the training text changes."""
 
 from functools import partial
-from typing import Any
 
 import pandas as pd
 
 from analysis.curves.ablations import ALL_SIZES, DIRECT, OVER_DOSES, ablation_effects, main_effects
 from analysis.figures.charts import Axis, dot_chart
 from analysis.figures.style import looks_of
-from analysis.formats import count, p_in_text, points, points_between, rows_of, signed_text, title
+from analysis.formats import count, level_text, p_in_text, points, points_between, rows_of, signed_text, title
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit
 from analysis.report.findings import Finding
 from analysis.sections import section
-
-ALPHA = 0.05
 
 
 @section(order=8)
@@ -109,13 +106,16 @@ def ablation_findings(effects: pd.DataFrame, confidence: float) -> list[Finding]
     for row in rows_of(main[(main["level"] == "overall") | (main["name"] == DIRECT)]):
         of = "" if row.level == "overall" else ", paradigms that test it"
         subject = f"{row.curve}{of}"
-        change = f"accuracy changes by {_signed(row)} points compared with {row.other}"
+        falls = row.difference < 0
+        verb, low, high = ("falls", -row.high, -row.low) if falls else ("rises", row.low, row.high)
         if pd.isna(row.low):
+            change = f"accuracy {verb} by {points(abs(row.difference))} points compared with {row.other}"
             findings.append(Finding(subject, f"{change}, without a confidence interval. {row.note}"))
             continue
-        interval = f"{confidence:.0%} confidence interval {points_between(row.low, row.high)}"
+        change = f"accuracy {verb} by {points(abs(row.difference), low, high)} points compared with {row.other}"
+        interval = f"{level_text(confidence)} confidence interval {points_between(low, high)}"
         text = f"{change} ({interval}; {p_in_text(row.p_holm)} after Holm's correction)"
-        if row.p_holm < ALPHA:
+        if row.p_holm < 1 - confidence:
             text += "."
         elif row.equivalent is not pd.NA and row.equivalent:
             text += ". The interval lies within the margin, so nothing that matters changes."
@@ -123,11 +123,6 @@ def ablation_findings(effects: pd.DataFrame, confidence: float) -> list[Finding]
             text += ". These runs can't tell whether it changes anything."
         findings.append(Finding(subject, text))
     return findings
-
-
-def _signed(row: Any) -> str:
-    text = points(row.difference, row.low, row.high) if pd.notna(row.low) else points(row.difference)
-    return text if text.startswith("-") else f"+{text}"
 
 
 def _without_empty(table: pd.DataFrame) -> pd.DataFrame:

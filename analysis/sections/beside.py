@@ -46,7 +46,7 @@ def published(results: BenchmarkResults) -> Exhibit | None:
         "Mean accuracy at each curve's largest size beside published models, which were trained on other and mostly "
         "more text, and the human baseline."
     )
-    return Exhibit("published", "Beside published models", about, wide.rename_axis(columns=None))
+    return Exhibit("published", "Compared with published models", about, wide.rename_axis(columns=None))
 
 
 @section(order=5)

@@ -6,7 +6,7 @@ import pandas as pd
 
 from analysis.figures.charts import Axis, curve_chart, dot_chart, panels_of
 from analysis.figures.style import accuracy_domain
-from analysis.formats import slope_text, title
+from analysis.formats import joined, level_text, plural, slope_text, title
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit
 from analysis.report.findings import comparison_findings, phenomena_findings, size_text, texts
@@ -21,10 +21,19 @@ def overall(results: BenchmarkResults) -> Exhibit | None:
     """Return the figure of the first screen: the overall curves beside humans and published models."""
     if results.accuracies.empty:
         return None
+    beside = levels(results)["name"]
+    dashed = [
+        of
+        for of, there in (
+            ("the human baseline", (beside == "humans").any()),
+            ("published models", (beside != "humans").any()),
+        )
+        if there
+    ]
     band = " with its confidence band" if results.lines["low"].notna().any() else ""
     about = (
         "Overall accuracy. Large marks: means over runs; small marks: runs; thick lines: the fitted line"
-        f"{band}; thin lines join the means. Dashed: chance, the human baseline and published models."
+        f"{band}; thin lines join the means. Dashed: {joined(['chance', *dashed])}."
     )
     draw = partial(curve_chart, results.units, results.lines, results.looks, levels(results), labelled=True)
     return Exhibit("overall", "Overall accuracy", about, charts={"overall": draw})
@@ -123,7 +132,7 @@ def _slopes(results: BenchmarkResults, of: list[str], name: str, heading: str) -
     }
     table = rows[[column for column in shown if column in rows]].rename(columns=shown)
     table = table.drop(columns="note") if (table["note"] == "").all() else table
-    interval = f"{results.options.confidence:.0%} interval"
+    interval = f"{level_text(results.options.confidence)} interval"
     intervals = {interval: ("slope", "low", "high")}
     definitions = {
         "Slope": "Accuracy gained per doubling of the training text.",
@@ -185,7 +194,7 @@ def differences(results: BenchmarkResults) -> Exhibit | None:
         table,
         cells={"difference": slope_text},
         definitions=definitions,
-        takeaways=texts(comparison_findings(results.differences, results.options.confidence)),
+        takeaways=texts(comparison_findings(results.differences, results.slopes, results.options.confidence)),
     )
 
 
@@ -203,4 +212,5 @@ def extent(results: BenchmarkResults) -> str:
         over = f"one size, {size_text(sizes[0], results.unit)}"
     corpora = [str(name) for name in results.runs["corpus"].dropna().unique()] if "corpus" in results.runs else []
     of = f" of {' and '.join(corpora)}" if corpora else ""
-    return f"{runs} runs: {len(results.curves)} curves over {over}{of}, scored on {results.name}{number}."
+    counted = f"{plural(runs, 'run')}: {plural(len(results.curves), 'curve')}"
+    return f"{counted} over {over}{of}, scored on {results.name}{number}."

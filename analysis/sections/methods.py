@@ -12,7 +12,7 @@ from analysis.curves.fit import fit_curves
 from analysis.curves.units import unit_accuracies
 from analysis.figures.charts import Axis, line_chart
 from analysis.figures.style import looks_of
-from analysis.formats import count, per_cent_text, points, points_between, rows_of, short_text, signed_text
+from analysis.formats import count, level_text, per_cent_text, points, points_between, rows_of, short_text, signed_text
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit
 from analysis.report.labels import in_order
@@ -54,7 +54,7 @@ def methods(results: BenchmarkResults) -> Exhibit | None:
         "Overall accuracy by judgment method. The table has the mean at each curve's largest size, and how far each "
         f"method lies from {results.options.method} on the same runs, over all sizes."
     )
-    interval = f"{results.options.confidence:.0%} interval"
+    interval = f"{level_text(results.options.confidence)} interval"
     return Exhibit(
         "methods",
         "Judgment methods",
@@ -133,13 +133,19 @@ def predictors(results: BenchmarkResults) -> Exhibit | None:
     ]
     if not rows:
         return None
-    table = pd.DataFrame(rows, columns=["curve", "predictor", "median", "judgments", "accuracy"])
+    table = pd.DataFrame(rows, columns=["curve", "predictor", "tenth", "median", "judgments", "accuracy"])
     about = (
         "Accuracy in ten bins of the length, perplexity and log-probability of the good sentence and of the model's "
         "confidence (Warstadt et al. 2020, section 5.2), at each curve's largest size. Bins are quantiles within "
         "each paradigm, so that no trend arises because easy paradigms have long sentences."
     )
-    return Exhibit("predictors", "Shallow predictors", about, table, cells={"median": short_text, "judgments": count})
+    return Exhibit(
+        "predictors",
+        "Shallow predictors",
+        about,
+        table,
+        cells={"median": short_text, "judgments": count, "tenth": count},
+    )
 
 
 def shallow_predictors(pairs: pd.DataFrame) -> pd.DataFrame:
@@ -155,8 +161,8 @@ def shallow_predictors(pairs: pd.DataFrame) -> pd.DataFrame:
     return pairs.assign(length=words, perplexity=perplexity, log_probability=good, confidence=np.abs(good - bad))
 
 
-def accuracy_in_bins(pairs: pd.DataFrame, curve: str) -> list[tuple[str, str, float, int, float]]:
-    """Return curve, predictor, median, judgments and accuracy of each bin, the lowest bins first.
+def accuracy_in_bins(pairs: pd.DataFrame, curve: str) -> list[tuple[str, str, int, float, int, float]]:
+    """Return curve, predictor, tenth (1 to 10), median, judgments and accuracy of each bin, the lowest bins first.
 
     The accuracy of a bin is the mean over paradigms, plus how far the bin lies above each paradigm's own accuracy, on
     average. Paradigms in which a predictor doesn't vary are left out of its bins.
@@ -168,10 +174,10 @@ def accuracy_in_bins(pairs: pd.DataFrame, curve: str) -> list[tuple[str, str, fl
         within = known.groupby("paradigm")
         place = (within[predictor].rank() - 0.5) / within[predictor].transform("size")
         level = within["correct"].mean()
-        for _, part in known.groupby(np.floor(place * BINS).clip(0, BINS - 1)):
+        for tenth, part in known.groupby(np.floor(place * BINS).clip(0, BINS - 1)):
             means = part.groupby("paradigm")["correct"].mean()
             accuracy = float(level.mean() + (means - level[means.index]).mean())
-            rows.append((curve, label, float(part[predictor].median()), len(part), accuracy))
+            rows.append((curve, label, 1 + int(tenth), float(part[predictor].median()), len(part), accuracy))
     return rows
 
 
@@ -184,7 +190,8 @@ def unknown_words(results: BenchmarkResults) -> Exhibit | None:
     takeaways: list[tuple[str, str]] = []
     if sums.empty or not (sums["pairs_with_unk"].any() or sums["ties"].any()):
         return None
-    sums = sums.sort_index(level="sample_words", sort_remaining=False).sort_index(level="curve", sort_remaining=False)
+    sums = sums.sort_index(level="sample_words", sort_remaining=False)
+    sums = sums.sort_index(level="curve", sort_remaining=False, kind="stable")
     known = [name for name in ("ties", "pairs_with_unk") if sums[name].any()]
     shares = sums[known].div(sums["pairs"], axis=0)
     table = shares.reset_index().rename(columns={"ties": "tied", "pairs_with_unk": "with an unknown word"})

@@ -22,6 +22,9 @@ def hardest_pairs(results: BenchmarkResults) -> Exhibit | None:
     if pairs.empty:
         return None
     table = hardest(pairs, HARDEST)
+    table = table[table["accuracy"] < 1].reset_index(drop=True)
+    if table.empty:
+        return None
     faults = faulty_pairs(results.benchmark, table)
     if len(faults):
         known = faults.assign(fault=faults["reason"].map(REASONS))[["paradigm", "pair_id", "fault"]]
@@ -36,7 +39,7 @@ def hardest_pairs(results: BenchmarkResults) -> Exhibit | None:
         "widest margin.",
         shown[order],
         cells={"margin": signed_text, "pair": str},
-        takeaways=[("", f"{wrong} of these {len(table)} pairs are wrong in every run.")],
+        takeaways=[("", f"{wrong} of these {len(table)} pairs are wrong in every one of these runs.")],
         definitions={
             "Margin": "The good sentence's score minus the bad one's, in standard deviations of a run's differences; "
             "mean over runs."

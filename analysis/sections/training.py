@@ -167,7 +167,7 @@ def runs(results: BenchmarkResults) -> list[Exhibit]:
             "runs",
             "Runs",
             "The runs of this benchmark, with what they cost.",
-            table.astype({"seed": float}, errors="ignore"),
+            table.astype({name: float for name in ("seed",) if name in table}),
             cells={**cells, "perplexity": decimal_text, "samples": short_text},
         )
     ]

@@ -23,6 +23,10 @@ RUN = ["model", "removed", "size", "seed"]  # columns of rows that tell runs apa
 COLUMNS = (*RUN, "run", "paradigm", "phenomenon", "pair", "accuracy", "n", "tests", "place")
 COUNT_COLUMNS = ("pairs", "correct", "accuracy", "ties", "pairs_with_unk")
 BLIMP, OVERALL = "blimp", "overall"
+SAME_TEXT = (
+    "Nothing says whether runs of one size were trained on the same text. If they were, intervals are for new "
+    "initialisations only."
+)
 LEAST_WORDS = 2000  # of a largest size: below it, sizes may count thousands or millions of words
 
 
@@ -83,7 +87,8 @@ def tested_paradigms(accuracies: pd.DataFrame, runs: pd.DataFrame) -> dict[str, 
     if "tests" not in accuracies:
         return {}
     removed = accuracies["run"].map(runs.set_index("run")["construction"])
-    return accuracies[accuracies["tests"]].groupby(removed)["paradigm"].agg(set).to_dict()
+    tested = accuracies[accuracies["tests"]].groupby(removed)["paradigm"]
+    return {str(construction): set(names) for construction, names in tested}
 
 
 def _check_names(rows: pd.DataFrame) -> None:
@@ -208,8 +213,5 @@ def _notes(outcomes: Outcomes, runs: pd.DataFrame, settings: ResultsConfig) -> l
             "each other, so their curve has no confidence interval."
         )
     elif runs.duplicated(["curve", "size"]).any():
-        notes.append(
-            "Nothing says whether runs of one size were trained on the same text. If they were, intervals are for new "
-            "initialisations only."
-        )
+        notes.append(SAME_TEXT)
     return notes

@@ -13,7 +13,7 @@ from analysis.sources.babylm import babylm_outcomes
 from analysis.sources.files import given_files, study_name
 from analysis.sources.lm_eval import ENDINGS as RESULTS
 from analysis.sources.lm_eval import lm_eval_outcomes
-from analysis.sources.published import Published, published
+from analysis.sources.published import SAME_TEXT, Published, published
 from analysis.sources.settings import OutcomeColumns, ResultsConfig
 from analysis.sources.table import ENDINGS as TABLES
 from analysis.sources.table import table_outcomes
@@ -54,6 +54,8 @@ def read_source(
         own = _own_table(files[0]) if len(files) == 1 else None
         found = own or published(name, table_outcomes(files, columns, results), results)
         found.runs = _with_runs_beside(found.runs, files[0])
+        if found.runs["overlap"].notna().any():
+            found.notes = [note for note in found.notes if note != SAME_TEXT]
         return found
     read = lm_eval_outcomes if source == "lm_eval" else babylm_outcomes
     return published(name, read(files, results), results)

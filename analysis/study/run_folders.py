@@ -133,7 +133,8 @@ def study_names(studies: Sequence[str], folder: str | Path) -> list[str]:
     for study in studies:
         names += [study] if (Path(folder) / study).is_dir() else study.split("+")
     if "" in names or len(set(names)) < len(names):
-        raise ConfigError(f"study={'+'.join(studies)}: give different names of studies, joined by +, as in a+b.")
+        given = "+".join(studies)
+        raise ConfigError(f"study={given} names a study twice, or none. Join different studies: study=first+second.")
     return names
 
 

@@ -83,7 +83,7 @@ def test_lack_of_fit_is_said_below_five_per_cent_only():
 
 def test_the_headline_needs_every_curve():
     rising, unclear = slope(), slope("GPT-2", low=-0.01)
-    assert "better" in headline(pd.DataFrame([rising, slope("GPT-2")]))
+    assert "rises" in headline(pd.DataFrame([rising, slope("GPT-2")]))
     assert headline(pd.DataFrame([rising, unclear])) == ""
     assert headline(pd.DataFrame([rising])) == ""
 
@@ -104,23 +104,42 @@ def difference(**changes):
     return pd.DataFrame([row | changes])
 
 
+SLOPES = pd.DataFrame([slope(), slope("TXL")])
+
+
+def test_where_both_curves_fall_the_better_one_loses_more_slowly():
+    falling = pd.DataFrame([slope(slope=-0.02), slope("TXL", slope=-0.01)])
+    (finding,) = comparison_findings(difference(), falling, 0.95)
+    assert finding.subject == "TXL loses more slowly"
+
+
+def test_the_verdict_follows_the_level_of_the_intervals():
+    (finding,) = comparison_findings(difference(), SLOPES, 0.99)
+    assert "can't tell" in finding.text
+    assert "99% confidence interval" in finding.text
+
+
+def test_curves_without_a_slope_are_not_compared():
+    assert comparison_findings(difference(), SLOPES.assign(slope=[0.1, math.nan]), 0.95) == []
+
+
 def test_the_faster_curve_is_named_first():
-    (finding,) = comparison_findings(difference(), 0.95)
+    (finding,) = comparison_findings(difference(), SLOPES, 0.95)
     assert finding.subject == "TXL gains faster"
     assert "1.6 points more" in finding.text
     assert "0.2 to 3.0" in finding.text
-    (finding,) = comparison_findings(difference(difference=0.016, low=0.002, high=0.03), 0.95)
+    (finding,) = comparison_findings(difference(difference=0.016, low=0.002, high=0.03), SLOPES, 0.95)
     assert finding.subject == "LSTM gains faster"
 
 
 def test_a_difference_follows_the_adjusted_p_value():
-    (finding,) = comparison_findings(difference(p_holm=0.2), 0.95)
+    (finding,) = comparison_findings(difference(p_holm=0.2), SLOPES, 0.95)
     assert "can't tell" in finding.text
 
 
 def test_equivalence_is_said_only_with_a_margin():
-    (finding,) = comparison_findings(difference(p_holm=0.4, equivalent=True), 0.95)
-    assert "equally fast" in finding.text
+    (finding,) = comparison_findings(difference(p_holm=0.4, equivalent=True), SLOPES, 0.95)
+    assert "equal within the margin" in finding.text
 
 
 def test_phenomena_are_counted_and_unclear_ones_are_named():
@@ -170,10 +189,10 @@ def test_notes_of_runs_concern_sizes_shared_text_and_vocabulary():
 
 def test_what_is_in_order_is_never_also_a_problem():
     problems = pd.DataFrame({"run": ["x"], "status": ["failed"], "reason": [""]})
-    assert "no missing runs" in checked(scores(), runs(), problems.iloc[:0])
-    assert "no missing runs" not in checked(scores(), runs(), problems)
+    assert "no missing runs" in checked(scores(), runs(), complete=True)
+    assert "no missing runs" not in checked(scores(), runs(), complete=False)
     assert "1 failed" in missing_runs(problems)[0]
-    assert "no ties" not in checked(scores(ties=1), runs(), problems)
+    assert "no ties" not in checked(scores(ties=1), runs(), complete=False)
 
 
 @pytest.mark.parametrize(

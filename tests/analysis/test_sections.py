@@ -82,7 +82,7 @@ def test_predictors_are_as_defined_and_bins_compare_within_paradigms():
     assert known["perplexity"].iloc[0] == pytest.approx(np.exp(0.5))
     assert known["confidence"].iloc[1] == pytest.approx(3)
     rows = pd.DataFrame(
-        accuracy_in_bins(known, "LSTM"), columns=["curve", "predictor", "median", "judgments", "accuracy"]
+        accuracy_in_bins(known, "LSTM"), columns=["curve", "predictor", "tenth", "median", "judgments", "accuracy"]
     )
     of = rows[rows["predictor"].str.startswith("log-probability")]
     assert of["judgments"].tolist() == [2] * 10
@@ -159,7 +159,8 @@ def test_a_study_with_ablations_states_their_effects_and_what_was_removed(tmp_pa
     effects = effects_of(results).query("construction == 'first' and over == 'all sizes'")
     assert effects["paired"].all()
     effect = effects[(effects["name"] == "tests the construction") & (effects["kind"] == "treatment - control")]
-    assert f"{100 * effect['difference'].item():.0f} points" in text
+    assert effect["difference"].item() < 0
+    assert f"falls by {-100 * effect['difference'].item():.0f} points" in text
 
 
 def test_ablations_of_others_have_the_paradigms_that_test_them_and_runs_without_partners(tmp_path):

@@ -260,7 +260,7 @@ def test_studies_are_joined_and_told_apart(tmp_path):
     assert both.groupby("study")["curve"].agg(set).to_dict() == {"a": {"lstm_tiny, a"}, "b": {"lstm_tiny, b"}}
     assert both.equals(accuracies("a", "b", folder=tmp_path))
     for wrong in (["a", "a"], ["a+"]):
-        with pytest.raises(ConfigError, match="different names"):
+        with pytest.raises(ConfigError, match="names a study twice"):
             accuracies(*wrong, folder=tmp_path)
 
 

@@ -85,7 +85,7 @@ def test_a_study_without_a_finished_run_is_refused(folder):
 def test_bad_requests_are_refused(folder):
     with pytest.raises(ConfigError, match="at least one study"):
         accuracies(folder=folder)
-    with pytest.raises(RunError, match="simulate: no folder"):
+    with pytest.raises(RunError, match=r"“simulate”.*Studies there: simulated"):
         runs("simulate", folder=folder)
     for wrong in ({"ties": "left"}, {"faulty_pairs": "drop"}):
         with pytest.raises(ConfigError, match=next(iter(wrong))):

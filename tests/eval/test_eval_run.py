@@ -178,7 +178,7 @@ def test_a_study_is_scored_and_reports_runs_that_cannot_be(configure, capsys):
     with pytest.raises(RunError, match=r"study=s: none of its runs is done|2 of 2 runs could not be scored"):
         score_study(configure())
     assert "manifest.json: $: expected object" in " ".join(capsys.readouterr().out.split())
-    with pytest.raises(RunError, match=r"study=t: no folder .*; studies there: s"):
+    with pytest.raises(RunError, match=r"“t”.*Studies there: s"):
         score_study(configure("study=t"))
 
 

@@ -78,7 +78,7 @@ def test_samples_of_runs_are_searched_alone(overrides, tmp_path, capsys):
 def test_refusals(overrides):
     with pytest.raises(ConfigError, match="benchmark=cprag: has no pairs"):
         run(compose("overlap", [*overrides[:3], "benchmark=cprag"]))
-    with pytest.raises(RunError, match="study=s: no folder"):
+    with pytest.raises(RunError, match="“s”"):
         run(compose("overlap", [*overrides, "study=s"]))
     with pytest.raises(ConfigError, match="corpus: not set"):
         run(compose("overlap", overrides[:PATHS_AND_BENCHMARK]))

@@ -55,7 +55,7 @@ def findings_of(study: str) -> str:
     """Return the findings of a study, as its report states them; about phenomena only those of blimp_gpu."""
     results = committed_results(study)
     of_phenomena = phenomena_findings(results.slopes) if study == GPU else []  # the largest study
-    comparisons = comparison_findings(results.differences, LEVEL)
+    comparisons = comparison_findings(results.differences, results.slopes, LEVEL)
     return quoted([*curve_findings(results.slopes, LEVEL), *comparisons, *of_phenomena])
 
 

@@ -207,7 +207,8 @@ def study_runs(runs: str | Path, study: str, run: str | None = None) -> list[Run
     folder = Path(runs) / study
     if not folder.is_dir():
         studies = sorted(path.name for path in Path(runs).glob("*") if path.is_dir())
-        raise RunError(f"study={study}: no folder {folder}; studies there: {', '.join(studies) or 'none'}")
+        there = f"Studies there: {', '.join(studies)}." if studies else "There are no studies."
+        raise RunError(f"There is no study “{study}” in {runs}. {there}")
     folders = [RunFolder(path.parent) for path in sorted(folder.glob("*/config.yaml"))]
     if run is None:
         return folders
