@@ -82,8 +82,8 @@ def compare(disturbed: Path, undisturbed: Path, runs: list[str]) -> None:
     print(f"{len(runs)} runs: weights, metrics and scores are equal; more than one attempt:")
     print({run: count for run, count in attempts.items() if count > 1})
     reports = [study / "reports" / "demo" for study in (disturbed, undisturbed)]
-    for path in sorted(reports[1].glob("*.csv")):
-        tables = [pd.read_csv(report / path.name).drop(columns=TIMES, errors="ignore") for report in reports]
+    for path in sorted((reports[1] / "tables").glob("*.csv")):
+        tables = [pd.read_csv(report / "tables" / path.name).drop(columns=TIMES, errors="ignore") for report in reports]
         pd.testing.assert_frame_equal(*tables, check_exact=True)
         print(f"equal: {path.name}")
 

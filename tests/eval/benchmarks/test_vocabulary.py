@@ -82,7 +82,7 @@ def test_the_vocabulary_of_a_run_has_the_words_of_its_sample(configs, tmp_path):
     ("more", "change", "error", "message"),
     [
         ({"vocabulary": "study"}, {"study": None}, ConfigError, "no study; give study=NAME"),
-        ({"vocabulary": "study"}, {"study": "t"}, RunError, "study=t: no folder"),
+        ({"vocabulary": "study"}, {"study": "t"}, RunError, "no study “t”"),
         ({"vocabulary": "run"}, {"model": {"name": "hf", "path": "gpt2"}}, ConfigError, "hf was trained on no sample"),
         ({"vocabulary": "study", "min_count": 10_000}, {}, ConfigError, "no word occurs so often in each sample"),
     ],
