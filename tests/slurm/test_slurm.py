@@ -126,7 +126,7 @@ def test_the_report_equals_that_of_the_undisturbed_study(walk, cluster):
     reports = [path / "reports" / "demo" for path in (folder, alone)]
     assert (reports[0] / "report.html").exists()
     tables = sorted(path.name for path in (reports[1] / "tables").glob("*.csv"))
-    assert "slopes.csv" in tables
+    assert "accuracies.csv" in tables
     for table in tables:
         rows = [pd.read_csv(report / "tables" / table) for report in reports]
         timed = [column for column in rows[0] if column in ("words_per_s", "wall_s")]
