@@ -21,7 +21,7 @@ from tests.support.slurm_cluster import ROOT, SMALL_JOBS, TOY, Cluster, paths, w
 from train.runs.folder import RunFolder
 
 GRID = ["model=lstm_tiny,txl_tiny", "sample.size=4k,8k,16k", "seed=1,2,3,4"]
-TIMES = ["words_per_s", "wall_s"]
+TIMES = ["words/s", "seconds"]
 SCORES = "toy+seed-1+per_paradigm-3"
 
 
