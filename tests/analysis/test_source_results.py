@@ -46,27 +46,21 @@ def write_results(folder, revision, accuracies, *, samples=False, stamp=DATE, mo
 # lm-evaluation-harness
 
 
-def test_results_of_version_4_are_accuracies_of_paradigms(tmp_path):
-    for step in (1000, 2000):
-        write_results(tmp_path / f"s{step}", f"step{step}", TASKS)
-    found = read("lm_eval", tmp_path, unit="tokens", scale=2097152)
-    assert found.runs["size"].tolist() == ["2.097B tokens", "4.194B tokens"]
-    assert set(found.runs["model"]) == {"pythia-70m"}
-    assert found.accuracies["accuracy"].tolist() == [0.75, 0.5] * 2
-    assert found.accuracies["pairs"].tolist() == [4, 2] * 2
-    assert set(found.accuracies["phenomenon"]) == {"island_effects"}
-    assert set(found.accuracies["method"]) == {"acc"}
-    assert found.pairs is None
-
-
-def test_samples_are_judgements_of_pairs(tmp_path):
-    for step in (1000, 2000):
-        write_results(tmp_path / f"s{step}", f"step{step}", TASKS, samples=True)
-    found = read("lm_eval", tmp_path, unit="steps")
+def test_results_of_version_4_are_accuracies_of_paradigms_and_samples_judgements_of_pairs(tmp_path):
+    for samples in (False, True):
+        for step in (1000, 2000):
+            write_results(tmp_path / f"s{step}", f"step{step}", TASKS, samples=samples)
+        found = read("lm_eval", tmp_path, unit="tokens", scale=2097152)
+        assert found.runs["size"].tolist() == ["2.097B tokens", "4.194B tokens"]
+        assert set(found.runs["model"]) == {"pythia-70m"}
+        assert found.accuracies["accuracy"].tolist() == [0.75, 0.5] * 2
+        assert found.accuracies["pairs"].tolist() == [4, 2] * 2
+        assert set(found.accuracies["phenomenon"]) == {"islands" if samples else "island_effects"}
+        assert set(found.accuracies["method"]) == {"acc"}
+        assert (found.pairs is not None) == samples
     assert found.pairs["correct"].tolist() == [1, 0, 1, 1, 0, 1] * 2
-    assert set(found.pairs["phenomenon"]) == {"islands"}
     (tmp_path / "s2000" / f"samples_blimp_wh_island_{DATE}.jsonl").unlink()
-    counted = read("lm_eval", tmp_path, unit="steps")
+    counted = read("lm_eval", tmp_path, unit="tokens", scale=2097152)
     assert counted.pairs is None
     assert counted.accuracies["pairs"].tolist() == [4, 2] * 2
     assert shares(counted) == shares(found)
