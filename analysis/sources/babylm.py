@@ -43,9 +43,8 @@ def babylm_rows(files: Sequence[Path], settings: ResultsConfig) -> tuple[pd.Data
     for file in files:
         data = read_object(file)
         entries = data.get(str(settings.benchmark), data)
-        pairs = {
-            paradigm: folder / Path(f"{paradigm}.jsonl").name for paradigm in entries
-        }  # .name: it leads nowhere else
+        # By .name, a paradigm in a file leads to no other folder.
+        pairs = {paradigm: folder / Path(f"{paradigm}.jsonl").name for paradigm in entries}
         if not any(place.is_file() for place in pairs.values()):
             continue  # of another task
         path = file.as_posix()
@@ -65,10 +64,8 @@ def babylm_rows(files: Sequence[Path], settings: ResultsConfig) -> tuple[pd.Data
         raise InputError(unplaced[0] if unplaced else nothing)
     rows = pd.concat(parts, ignore_index=True).assign(run="", method="prediction", n=1.0, tests=False)
     notes += [f"Left out: {reason}" for reason in unplaced]
-    return rows[COLUMNS], [
-        *notes,
-        "The accuracies were read from predictions of the BabyLM pipeline, not from run folders.",
-    ]
+    notes.append("The accuracies were read from predictions of the BabyLM pipeline, not from run folders.")
+    return rows[COLUMNS], notes
 
 
 def _predictions(file: Path, entries: Mapping[str, Any]) -> dict[str, pd.Series]:

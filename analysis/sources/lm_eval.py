@@ -105,14 +105,12 @@ def _paradigms(data: Mapping[str, Any], benchmark: str) -> dict[str, str]:
     below = groups.get(benchmark, set())
     while more := set().union(*(groups.get(name, ()) for name in below)) - below:
         below |= more
-    tasks = {task: task.removeprefix(f"{benchmark}_").lstrip("_") for task in data["results"] if task not in groups}
+    tasks = [task for task in data["results"] if task not in groups]
+    tasks = [task for task in tasks if (task in below if below else task.startswith(f"{benchmark}_"))]
+    chosen = {task: task.removeprefix(f"{benchmark}_").lstrip("_") for task in tasks}
     if benchmark == BLIMP:
         known = set(published_file("blimp_paradigms")["paradigm"])
-        chosen = {task: name for task, name in tasks.items() if task != name and name in known}
-    else:
-        chosen = {
-            task: name for task, name in tasks.items() if (task in below if below else task.startswith(f"{benchmark}_"))
-        }
+        chosen = {task: name for task, name in chosen.items() if name in known}
     return chosen or ({benchmark: benchmark} if benchmark in data["results"] else {})
 
 

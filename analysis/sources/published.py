@@ -54,12 +54,11 @@ def published(study: str, rows: pd.DataFrame, settings: ResultsConfig) -> Publis
     rows["n"] = rows["n"].fillna(settings.n or np.nan)
     rows["phenomenon"] = _phenomena(rows, settings)
     _check(rows)
-    there = [str(size) for size in sorted(set(rows["size"]))]
-    unused = [
-        name for name, size in settings.sizes.items() if str(round(size_number(size) * settings.scale)) not in there
-    ]
+    there = sorted(set(rows["size"]))
+    unused = [name for name, size in settings.sizes.items() if round(settings.scale * size_number(size)) not in there]
     if unused:
-        raise InputError(f"results.sizes: no size is named {first_few(unused)}. Sizes: {first_few(there)}.")
+        sizes = first_few([str(size) for size in there])
+        raise InputError(f"results.sizes: no size is named {first_few(unused)}. The sizes are {sizes}.")
     runs = _runs(rows, study, settings)
     keys = ["model", "construction", "sample_words", "seed"]
     rows["run"] = rows[RUN].merge(runs, left_on=RUN, right_on=keys, how="left")["run"]
@@ -109,8 +108,9 @@ def _check(rows: pd.DataFrame) -> None:
     is_one = (rows["phenomenon"] == first) | (rows["paradigm"] == "")
     check_cells(rows["phenomenon"], is_one, rows["place"], "the one of the rows before it with the same paradigm")
     for column in ("pair", "paradigm"):
-        if not (empty := rows[column] == "").all():
-            check_cells(rows[column], ~empty, rows["place"], f"the name of a {column}, as in other rows")
+        is_given = rows[column] != ""
+        is_needed = is_given.groupby([rows[name] for name in RUN]).transform("any")
+        check_cells(rows[column], is_given | ~is_needed, rows["place"], f"the name of a {column}, as in other rows")
     keys = [*RUN, "paradigm", "phenomenon", "pair"]
     if (twice := rows.duplicated(keys) & rows["pair"].notna()).any():
         row = rows[twice].iloc[0]

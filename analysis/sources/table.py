@@ -61,10 +61,11 @@ def _read(file: Path, columns: OutcomeColumns, settings: ResultsConfig) -> pd.Da
     rows = pd.DataFrame({name: _texts(cells[names.get(name, [])]) for name in _TEXTS})
     rows = rows.rename(columns={"pair_id": "pair"})
     rows["removed"] = rows["removed"].where(rows["removed"] != settings.full, "")
-    if "model" in names:
-        check_cells(cells[names["model"][0]], rows["model"] != "", places, "the name of a model")
-    else:
+    if "model" not in names:
         rows["model"] = file.name.partition(".")[0]
+    for name in ("model",) if "phenomenon" in names else ("model", "paradigm"):
+        if name in names:
+            check_cells(cells[names[name][0]], rows[name] != "", places, f"the name of a {name}")
     sizes = cells[names["size"][0]] if "size" in names else [settings.size] * len(rows)
     rows["size"] = [settings.size_of(cell, where) for cell, where in zip(sizes, places, strict=True)]
     numbers = {}
