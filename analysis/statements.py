@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,6 +27,7 @@ from rich.text import Text
 from scipy.stats import pearsonr
 
 from analysis.config import AnalysisConfig
+from analysis.formats import rows_of
 from analysis.published import published_file
 from eval.published import OVERALL, read_published
 from pairscale.console import print_text
@@ -101,9 +100,8 @@ def check_statements(blimp: pd.DataFrame | None = None) -> pd.DataFrame:
     rows["computed"] = [float(eval(formula, names)) for formula in rows["formula"]]  # they are ours, not a user's
     difference = rows["computed"] - rows["stated"]
     is_near = difference.abs() <= rows["tolerance"] + 1e-9
-    rows["agrees"] = np.select(
-        [rows["relation"] == "is", rows["relation"] == "below"], [is_near, difference < 0], difference > 0
-    ).astype(bool)
+    on_its_side = difference * rows["relation"].map({"above": 1, "below": -1}) > 0
+    rows["agrees"] = is_near.where(rows["relation"] == "is", on_its_side)
     columns = ["paper", "place", "statement", "relation", "stated", "tolerance", "computed", "agrees"]
     return rows[[*columns, "by_choice", "note", "formula"]]
 
@@ -130,39 +128,21 @@ def _namespace(blimp: pd.DataFrame) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@dataclass(frozen=True)
 class _Published:
-    """Published accuracies as the formulas of statements use them."""
+    """Published accuracies as the formulas of statements use them.
 
-    accuracies: pd.DataFrame
+    `r` has the correlations of models over paradigms. `means` has CLiMP's overall accuracies, which are means over its
+    paradigms, of which only the means of phenomena are published.
+    """
 
-    @cached_property
-    def overall(self) -> pd.Series:
-        return wide(self.accuracies, OVERALL).T[OVERALL]
-
-    @cached_property
-    def phenomena(self) -> pd.DataFrame:
-        return wide(self.accuracies, "phenomenon")
-
-    @cached_property
-    def paradigms(self) -> pd.DataFrame:
-        return wide(self.accuracies, "paradigm")
-
-    @property
-    def models(self) -> list[str]:
-        """The models, without people."""
-        return [model for model in self.overall.index if model != PEOPLE]
-
-    @cached_property
-    def r(self) -> pd.DataFrame:
-        """The correlations of models over paradigms."""
-        return self.paradigms.corr()
-
-    @cached_property
-    def means(self) -> pd.Series:
-        """CLiMP's overall accuracies: means over its paradigms, of which only the means of phenomena are published."""
+    def __init__(self, accuracies: pd.DataFrame):
+        self.accuracies = accuracies
+        self.overall = wide(accuracies, OVERALL).T[OVERALL]
+        self.phenomena, self.paradigms = wide(accuracies, "phenomenon"), wide(accuracies, "paradigm")
+        self.models = [model for model in self.overall.index if model != PEOPLE]
+        self.r = self.paradigms.corr()
         weights = pd.Series(CLIMP_PARADIGMS)
-        return self.phenomena.mul(weights, axis=0).sum() / weights.sum()
+        self.means = self.phenomena.mul(weights, axis=0).sum() / weights.sum()
 
     def gap(self, name: str, model: str) -> float:
         """Return how far a model lies above people (below: negative)."""
@@ -171,10 +151,8 @@ class _Published:
 
     def loss(self, panels: Mapping[str, Conditions]) -> pd.Series:
         """Return the loss of each model (`losses`) over all panels at once, in which each paradigm counts the same."""
-        pooled: dict[str, list[str]] = {}
-        for conditions in panels.values():
-            for condition, paradigms in conditions.items():
-                pooled.setdefault(condition, []).extend(paradigms)
+        conditions = next(iter(panels.values()))
+        pooled = {name: [paradigm for panel in panels.values() for paradigm in panel[name]] for name in conditions}
         return losses(by_condition(self.accuracies, {"": pooled})).set_index("model")["loss"]
 
     def words_to_people(self, model: str, phenomenon: str) -> float:
@@ -201,22 +179,22 @@ def wide(accuracies: pd.DataFrame, level: str) -> pd.DataFrame:
     """Return accuracies of one level: a row per name and a column per model, NaN where a model lacks a name."""
     rows = accuracies[accuracies["level"] == level]
     table = rows.pivot(index="name", columns="model", values="accuracy")
-    return table.reindex(index=list(dict.fromkeys(rows["name"])), columns=list(dict.fromkeys(rows["model"])))
+    return table.reindex(index=rows["name"].unique(), columns=rows["model"].unique()).rename_axis(columns=None)
 
 
 def phenomenon_table(accuracies: pd.DataFrame) -> pd.DataFrame:
     """Return BLiMP's table 3: the overall accuracy and those of phenomena, by name, with a column per model."""
     table = pd.concat([wide(accuracies, OVERALL), wide(accuracies, "phenomenon").sort_index()])
-    return table.rename_axis("phenomenon", axis=0).rename_axis(None, axis=1).reset_index()
+    return table.rename_axis("phenomenon").reset_index()
 
 
 def paradigm_table(accuracies: pd.DataFrame) -> pd.DataFrame:
     """Return BLiMP's table 4: field, phenomenon and paradigm, a column per model, and the prefix methods that apply."""
-    table = wide(accuracies, "paradigm").rename_axis("paradigm", axis=0).rename_axis(None, axis=1).reset_index()
-    about = published_file("blimp_paradigms").drop(columns="word_shuffling")
-    order = ["field", "phenomenon", "paradigm", *table.columns[1:], "one_prefix", "two_prefix"]
-    joined = about.merge(table, on="paradigm", how="right", validate="one_to_one")
-    return joined[order].sort_values(["phenomenon", "paradigm"], ignore_index=True)
+    about = published_file("blimp_paradigms").set_index("paradigm")
+    table = about[["field", "phenomenon"]].join(wide(accuracies, "paradigm"), how="right")
+    table = table.join(about[["one_prefix", "two_prefix"]]).rename_axis("paradigm").reset_index()
+    table.insert(2, "paradigm", table.pop("paradigm"))
+    return table.sort_values(["phenomenon", "paradigm"], ignore_index=True)
 
 
 def correlations(accuracies: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
@@ -251,10 +229,9 @@ def by_condition(accuracies: pd.DataFrame, panels: Mapping[str, Conditions]) -> 
     table = wide(accuracies, "paradigm")
     rows = []
     for panel, conditions in panels.items():
-        of_panel = table.reindex([paradigm for paradigms in conditions.values() for paradigm in paradigms])
-        for model in table.columns[of_panel.notna().all()]:
-            for condition, paradigms in conditions.items():
-                rows.append((panel, model, condition, table.loc[list(paradigms), model].mean(), len(paradigms)))
+        known = table.reindex([paradigm for names in conditions.values() for paradigm in names]).dropna(axis=1)
+        for model, (condition, names) in product(known.columns, conditions.items()):
+            rows.append((panel, model, condition, known.loc[list(names), model].mean(), len(names)))
     columns = ["panel", "model", "condition", "accuracy", "paradigms"]
     return pd.DataFrame(rows, columns=columns).astype({"accuracy": float})
 
@@ -262,8 +239,7 @@ def by_condition(accuracies: pd.DataFrame, panels: Mapping[str, Conditions]) -> 
 def losses(conditions: pd.DataFrame) -> pd.DataFrame:
     """Return, per panel and model of `by_condition`, how far the mean of the other conditions is below the first."""
     by_model = conditions.groupby(["panel", "model"], sort=False)["accuracy"]
-    rows = [(*key, values.iloc[0] - values.iloc[1:].mean()) for key, values in by_model]
-    return pd.DataFrame(rows, columns=["panel", "model", "loss"])
+    return by_model.agg(lambda means: means.iloc[0] - means.iloc[1:].mean()).rename("loss").reset_index()
 
 
 def paper_tables() -> dict[str, pd.DataFrame]:
@@ -316,26 +292,21 @@ def write_statements(config: AnalysisConfig) -> None:
 def statements_page(checks: pd.DataFrame) -> str:
     """Return an HTML page of all statements; those that don't agree are marked."""
     texts = _texts(checks).assign(agrees=checks["agrees"].map({True: "yes", False: "no"}), note=checks["note"])
-    styler = texts.style.hide(axis="index").format(escape="html")
-    marked = pd.DataFrame("", index=texts.index, columns=texts.columns)
-    marked.loc[~checks["agrees"]] = "differs"
-    table = styler.set_td_classes(marked).to_html(exclude_styles=True)
-    style = "body {font: 15px sans-serif} th, td {text-align: left; padding: 3px 12px} .differs {background: #fde8d0}"
+    colours = texts["agrees"].map({"yes": "", "no": "background: #fde8d0"})
+    styler = texts.style.hide(axis="index").format(escape="html").apply(lambda cells: colours).set_uuid("s")
+    style = "body {font: 15px sans-serif} th, td {text-align: left; padding: 3px 12px}"
     head = f'<meta charset="utf-8"><title>Statements of papers</title><style>{style}</style>'
-    text = f"<h1>Statements of papers</h1><p>{html.escape(agreement(checks))}.</p>"
-    return f'<!DOCTYPE html><html lang="en">{head}{text}{table}</html>\n'
+    text = f"<h1>Statements of papers</h1><p>{html.escape(agreement(checks))}.</p>{styler.to_html()}"
+    return f'<!DOCTYPE html><html lang="en">{head}{text}</html>\n'
 
 
 def _texts(checks: pd.DataFrame) -> pd.DataFrame:
     """Return the statements with both numbers as text: the paper's with its own digits, ours with one more."""
     rows = []
-    for row in checks.to_dict("records"):
-        stated = f"{row['stated']:g}"
-        digits = max(2, len(stated.partition(".")[2])) + 1
-        is_whole = row["computed"].is_integer() and row["stated"].is_integer()
-        computed = (
-            f"{row['computed']:.2g}" if row["computed"] >= 1e6 else f"{row['computed']:.{0 if is_whole else digits}f}"
-        )
-        stated = stated if row["relation"] == "is" else f"{row['relation']} {stated}"
-        rows.append((row["statement"], f"{PAPERS[row['paper']]}, {row['place']}", stated, computed))
+    for row in rows_of(checks):
+        stated, is_whole = f"{row.stated:g}", row.computed.is_integer() and row.stated.is_integer()
+        digits = 0 if is_whole else max(2, len(stated.partition(".")[2])) + 1
+        computed = f"{row.computed:.2g}" if row.computed >= 1e6 else f"{row.computed:.{digits}f}"
+        relation = "" if row.relation == "is" else f"{row.relation} "
+        rows.append((row.statement, f"{PAPERS[row.paper]}, {row.place}", relation + stated, computed))
     return pd.DataFrame(rows, columns=["statement", "where", "stated", "computed"], index=checks.index)

@@ -67,19 +67,19 @@ def first_few(names: Sequence[str], count: int = 3) -> str:
 def check_above(key: str, value: float | None, limit: float) -> None:
     """Raise ConfigError unless `value` is above `limit` or null; `key` is the dotted configuration key."""
     if value is not None and not limit < value < math.inf:
-        raise ConfigError(f"{key}={value}: must be above {limit}")
+        raise ConfigError(f"{key}={value}: must be above {limit}.")
 
 
 def check_between(key: str, value: float | None, low: float, high: float) -> None:
     """Raise ConfigError unless `value` is a number from `low` to `high`, or null; `key` is the dotted key."""
     if value is not None and not low <= value <= high:
-        raise ConfigError(f"{key}={_short(value)}: must be from {_short(low)} to {_short(high)}")
+        raise ConfigError(f"{key}={_short(value)}: must be from {_short(low)} to {_short(high)}.")
 
 
 def check_seed(key: str, value: int | None) -> None:
     """Raise ConfigError unless `value` is a seed, from 0 to 2**63 - 1, or null; `key` is the dotted key."""
     if value is not None and not 0 <= value <= MAX_SEED:
-        raise ConfigError(f"{key}={_short(value)}: must be a whole number from 0 to 2**63 - 1")
+        raise ConfigError(f"{key}={_short(value)}: must be a whole number from 0 to 2**63 - 1.")
 
 
 def check_name(key: str, value: str) -> None:
@@ -87,7 +87,7 @@ def check_name(key: str, value: str) -> None:
     if not NAME.fullmatch(value) or len(value.encode()) > MAX_NAME:
         raise ConfigError(
             f"{key}={value[:80]}: names a folder; must consist of letters, digits, _ . - and spaces, begin with a "
-            f"letter or digit, and have at most {MAX_NAME} bytes"
+            f"letter or digit, and have at most {MAX_NAME} bytes."
         )
 
 
@@ -100,10 +100,10 @@ def _short(value: float) -> str:
 def check_share(key: str, value: float) -> None:
     """Raise ConfigError unless `value` is a probability below 1; `key` is the dotted configuration key."""
     if not 0 <= value < 1:
-        raise ConfigError(f"{key}={value}: must be 0 or more and below 1")
+        raise ConfigError(f"{key}={value}: must be 0 or more and below 1.")
 
 
 def check_choice(key: str, value: str, allowed: Collection[str]) -> None:
     """Raise ConfigError unless `value` is one of `allowed`; `key` is the dotted configuration key."""
     if value not in allowed:
-        raise ConfigError(f"{key}={value}: must be one of {', '.join(sorted(allowed))}")
+        raise ConfigError(f"{key}={value}: must be one of {', '.join(sorted(allowed))}.")

@@ -10,24 +10,24 @@ one order, as in the pipeline. Otherwise (all of BLiMP, of which the challenge h
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from analysis.sources.files import read_lines, read_object
-from analysis.sources.published import BLIMP, COLUMNS, Outcomes
+from analysis.sources.rows import COLUMNS, check_cells, read_object, run_of
 from analysis.sources.settings import ResultsConfig
-from analysis.sources.sizes import parts_of, pattern_size, seed_of
+from eval.benchmarks.files import file_rows
 from pairscale.errors import ConfigError, InputError, first_few
 
 ENDINGS = ("predictions.json", "predictions.json.gz", "preds.json", "preds.json.gz")
-_FOLDERS = ("zero_shot", "finetune")  # below MODEL/REVISION
 
 
-def babylm_outcomes(files: Sequence[Path], settings: ResultsConfig) -> Outcomes:
-    """Read the rows of files of predictions.
+def babylm_rows(files: Sequence[Path], settings: ResultsConfig) -> tuple[pd.DataFrame, list[str]]:
+    """Return the rows of files of predictions (rows.COLUMNS), and notes.
 
     Raises ConfigError without pairs, and InputError for other files and predictions of other pairs.
     """
@@ -38,125 +38,69 @@ def babylm_outcomes(files: Sequence[Path], settings: ResultsConfig) -> Outcomes:
     folder = Path(settings.pairs).expanduser()
     if not folder.is_dir():
         raise InputError(f"results.pairs={settings.pairs}: no such folder.")
-    benchmark, pairs = settings.benchmark or BLIMP, _Pairs(folder)
-    parts, unplaced, seeded = [], [], dict[str, bool]()
+    read_pairs = cache(_read_pairs)
+    parts, notes, unplaced = [], [], []
     for file in files:
-        predictions = _predictions(file, benchmark)
-        if predictions is None or not any(pairs.path(paradigm).is_file() for paradigm in predictions):
+        data = read_object(file)
+        entries = data.get(str(settings.benchmark), data)
+        # By .name, a paradigm in a file leads to no other folder.
+        pairs = {paradigm: folder / Path(f"{paradigm}.jsonl").name for paradigm in entries}
+        if not any(place.is_file() for place in pairs.values()):
             continue  # of another task
+        path = file.as_posix()
+        placed = re.search(r"([^/]+)/([^/]+)/zero_shot/", path)
+        model, revision = placed.groups() if placed else (file.name.partition(".")[0], "")
         try:
-            run, has_seed = _run(file, settings)
+            run = run_of(file, model, revision, (revision, path), settings)
         except InputError as error:
             unplaced.append(str(error))
             continue
-        seeded[run["model"]] = seeded.get(run["model"], False) or has_seed
-        parts += [pairs.judged(paradigm, said, run, file) for paradigm, said in predictions.items()]
+        for paradigm, said in _predictions(file, entries).items():
+            rows, left_out = _judged(read_pairs(pairs[paradigm]), said, f"{file}: {paradigm}")
+            parts.append(rows.assign(**run, paradigm=paradigm))
+            notes += left_out
     if not parts:
-        nothing = f"{first_few([str(file) for file in files], 1)}: no predictions of {benchmark}."
+        nothing = f"{first_few([str(file) for file in files], 1)}: no predictions of {settings.benchmark}."
         raise InputError(unplaced[0] if unplaced else nothing)
-    notes = [*pairs.notes, *(f"Left out: {reason}" for reason in unplaced)]
-    rows = pd.concat(parts, ignore_index=True)[list(COLUMNS)]
-    return Outcomes(rows, benchmark, "prediction", "predictions of the BabyLM pipeline", seeded, notes)
+    rows = pd.concat(parts, ignore_index=True).assign(run="", method="prediction", n=1.0, tests=False)
+    notes += [f"Left out: {reason}" for reason in unplaced]
+    notes.append("The accuracies were read from predictions of the BabyLM pipeline, not from run folders.")
+    return rows[COLUMNS], notes
 
 
-def _predictions(file: Path, benchmark: str) -> dict[str, list[str]] | None:
-    """Return the preferred sentences by paradigm; None if a file has none of the benchmark."""
-    data = read_object(file)
-    of = data.get(benchmark, data)
-    paradigms: dict[str, list[str]] = {}
-    for paradigm, entry in of.items() if isinstance(of, dict) else ():
-        said = entry.get("predictions") if isinstance(entry, dict) else None
-        if not isinstance(said, list):
-            return None
-        sentences = [one.get("pred") if isinstance(one, dict) else None for one in said]
-        if not all(isinstance(one, str) for one in sentences):
-            raise InputError(f"{file}: {paradigm}: a prediction must have a sentence as its 'pred'.")
-        paradigms[str(paradigm)] = [str(one).strip() for one in sentences]
-    return paradigms or None
+def _predictions(file: Path, entries: Mapping[str, Any]) -> dict[str, pd.Series]:
+    """Return the preferred sentences of each paradigm."""
+    try:
+        said = {paradigm: [one["pred"].strip() for one in of["predictions"]] for paradigm, of in entries.items()}
+    except (AttributeError, KeyError, TypeError):
+        said = {}
+    if not said or not all(said.values()):
+        raise InputError(f"{file}: each paradigm must have 'predictions', and each of these a sentence as its 'pred'.")
+    return {paradigm: pd.Series(sentences, name="prediction", dtype=object) for paradigm, sentences in said.items()}
 
 
-def _run(file: Path, settings: ResultsConfig) -> tuple[dict[str, Any], bool]:
-    """Return model, removed, size and seed of a file, and if the seed is given. Raises InputError without a size."""
-    places = [place for place, part in enumerate(file.parts) if part in _FOLDERS and place >= 2]
-    model, revision = file.parts[places[-1] - 2 : places[-1]] if places else (file.name.partition(".")[0], "")
-    parts = parts_of(file.as_posix(), settings, (revision,))
-    if revision in (settings.sizes or {}):
-        parts = {**parts, "size": revision}
-    size = pattern_size(parts, settings, str(file))
-    if size is None:
-        reason = f"revision {revision} says no size" if revision else "nothing says its size"
-        name = revision or "NAME"
-        raise InputError(f"{file}: {reason}. Give results.sizes={{{name}:SIZE}} or results.size=SIZE.")
-    run = {"model": parts.get("model") or model, "removed": "", "size": size, "seed": seed_of(parts, str(file))}
-    return run, "seed" in parts
+def _read_pairs(file: Path) -> pd.DataFrame:
+    """Return the pairs of a paradigm: good, bad, phenomenon and pair."""
+    rows: list[tuple[str, ...]] = []
+    for where, row in file_rows(file):
+        good, bad = row.get("sentence_good"), row.get("sentence_bad")
+        if not isinstance(good, str) or not isinstance(bad, str):
+            raise InputError(f"{where}: no sentence_good and sentence_bad.")
+        rows.append((good.strip(), bad.strip(), row.get("linguistics_term") or "", str(row.get("pairID", len(rows)))))
+    return pd.DataFrame(rows, columns=["good", "bad", "phenomenon", "pair"])
 
 
-class _Pairs:
-    """The pairs that predictions are about, each paradigm read once, and `notes` on predictions that are left out."""
-
-    def __init__(self, folder: Path):
-        self.folder = folder
-        self.notes: list[str] = []
-        self._known: dict[str, list[dict[str, str]]] = {}
-
-    def path(self, paradigm: str) -> Path:
-        return self.folder / Path(f"{paradigm}.jsonl").name  # a name in a file leads nowhere else
-
-    def judged(self, paradigm: str, said: Sequence[str], run: Mapping[str, Any], file: Path) -> pd.DataFrame:
-        """Return rows (published.COLUMNS) of a run's predictions of one paradigm."""
-        where = f"{file}: {paradigm}"
-        pairs = self._read(paradigm, where)
-        if not said:
-            raise InputError(f"{where}: its list of predictions is empty, must have one for each pair.")
-        if len(pairs) != len(said):
-            judged = self._looked_up(pairs, said, where)
-        else:
-            judged = {place: float(one == pairs[place]["good"]) for place, one in enumerate(said)}
-            wrong = [place for place, one in enumerate(said) if one not in (pairs[place]["good"], pairs[place]["bad"])]
-            if wrong:
-                raise InputError(f"{where}, prediction {wrong[0]}: not a sentence of the pair in results.pairs.")
-        return pd.DataFrame({
-            **run, "run": "", "paradigm": paradigm, "phenomenon": pairs[0]["phenomenon"],
-            "pair": [pairs[place]["pair"] for place in judged], "accuracy": list(judged.values()), "n": 1.0,
-            "tests": False, "place": where,
-        })  # fmt: skip
-
-    def _read(self, paradigm: str, where: str) -> list[dict[str, str]]:
-        if paradigm not in self._known:
-            if not self.path(paradigm).is_file():
-                raise InputError(f"{where}: results.pairs has no {paradigm}.jsonl.")
-            rows: list[dict[str, str]] = []
-            for line, row in read_lines(self.path(paradigm)):
-                good, bad = row.get("sentence_good"), row.get("sentence_bad")
-                if not isinstance(good, str) or not isinstance(bad, str):
-                    raise InputError(f"{line}: no sentence_good and sentence_bad.")
-                phenomenon, pair = str(row.get("linguistics_term") or ""), str(row.get("pairID", len(rows)))
-                rows.append({"good": good.strip(), "bad": bad.strip(), "phenomenon": phenomenon, "pair": pair})
-            if not rows:
-                raise InputError(f"{self.path(paradigm)}: contains no pairs.")
-            self._known[paradigm] = rows
-        return self._known[paradigm]
-
-    def _looked_up(self, pairs: Sequence[Mapping[str, str]], said: Sequence[str], where: str) -> dict[int, float]:
-        """Return the outcome of each predicted pair, found by its sentence; not of sentences of several pairs."""
-        found: dict[str, list[tuple[int, float]]] = {}
-        for place, pair in enumerate(pairs):
-            found.setdefault(pair["good"], []).append((place, 1.0))
-            found.setdefault(pair["bad"], []).append((place, 0.0))
-        judged: dict[int, float] = {}
-        for one in said:
-            if one not in found:
-                raise InputError(
-                    f"{where}: {len(said)} predictions of other pairs than the {len(pairs)} in results.pairs."
-                )
-            if len(found[one]) == 1:
-                place, right = found[one][0]
-                if place in judged:
-                    raise InputError(f"{where}: two predictions of pair {pairs[place]['pair']}, must be one.")
-                judged[place] = right
-        if len(judged) < len(said):
-            left = len(said) - len(judged)
-            self.notes.append(
-                f"{where}: {left} of {len(said)} predictions are left out, because several pairs have their sentence."
-            )
-        return dict(sorted(judged.items()))
+def _judged(pairs: pd.DataFrame, said: pd.Series, where: str) -> tuple[pd.DataFrame, list[str]]:
+    """Return pair, phenomenon, accuracy and place of predictions of one paradigm, and a note on those left out."""
+    sides = [pairs.assign(prediction=pairs[side], accuracy=right) for side, right in (("good", 1.0), ("bad", 0.0))]
+    if len(pairs) == len(said):
+        known = (said == pairs["good"]) | (said == pairs["bad"])
+        judged = pairs.assign(accuracy=(said == pairs["good"]).astype(float))
+    else:
+        by_sentence = pd.concat(sides).reset_index()
+        known = said.isin(by_sentence["prediction"])
+        judged = by_sentence.drop_duplicates("prediction", keep=False).merge(said).sort_values("index")
+    check_cells(said, known, pd.Series(where, said.index), "a sentence of its pair in results.pairs")
+    left_out = len(said) - len(judged)
+    because = f"{where}: {left_out} of {len(said)} predictions are left out, because several pairs have their sentence."
+    return judged.assign(place=where), [because] if left_out else []

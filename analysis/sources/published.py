@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
+import numpy as np
 import pandas as pd
 
 from analysis.published import published_file
-from analysis.sources.settings import ResultsConfig, unit_name
-from analysis.sources.sizes import size_of, size_texts
+from analysis.sources.rows import RUN, check_cells
+from analysis.sources.settings import ResultsConfig, size_number
+from analysis.study.long_table import ACCURACY_COLUMNS
 from analysis.study.run_folders import FURTHER_COLUMNS, RUN_COLUMNS, UNTRAINED
 from analysis.study.score_files import FILE_COLUMNS
-from eval.benchmarks.cells import shown
-from eval.config import is_of_pairs
-from pairscale.errors import ConfigError, InputError, first_few
+from pairscale.errors import InputError, first_few
+from pairscale.sizes import format_size
 from train.runs.interventions import FULL_DOSE, FULL_TEXT
 
-RUN = ["model", "removed", "size", "seed"]  # columns of rows that tell runs apart
-# Of rows of outcomes; run: the run's name or "", pair: "" where a row is a paradigm, tests: whether the paradigm tests
-# what is removed, place: file and line. A row without a paradigm is a phenomenon, and one with neither is a run.
-COLUMNS = (*RUN, "run", "paradigm", "phenomenon", "pair", "accuracy", "n", "tests", "place")
-COUNT_COLUMNS = ("pairs", "correct", "accuracy", "ties", "pairs_with_unk")
 BLIMP, OVERALL = "blimp", "overall"
 SAME_TEXT = (
     "Nothing says whether runs of one size were trained on the same text. If they were, intervals are for new "
     "initialisations only."
 )
-LEAST_WORDS = 2000  # of a largest size: below it, sizes may count thousands or millions of words
 
 
 @dataclass
@@ -49,37 +44,36 @@ class Published:
     notes: list[str] = field(default_factory=list)
 
 
-@dataclass
-class Outcomes:
-    """The rows of a source (COLUMNS), what accuracies are called (`method`), and where they come from, in words."""
+def published(study: str, rows: pd.DataFrame, settings: ResultsConfig) -> Published:
+    """Return the tables of others' outcomes (rows.COLUMNS).
 
-    rows: pd.DataFrame
-    benchmark: str
-    method: str
-    origin: str
-    seeded: Mapping[str, bool]  # file or model -> whether a seed is given
-    notes: list[str] = field(default_factory=list)
-
-
-def published(study: str, outcomes: Outcomes, settings: ResultsConfig) -> Published:
-    """Return the tables of others' outcomes.
-
-    Raises ConfigError for a benchmark's name that isn't one of pairs, and InputError for two rows of one thing, names
-    in two spellings, a paradigm in two phenomena, and a name of a size that no run has.
+    Raises InputError for two rows of one thing, names in two spellings, a paradigm in two phenomena, and a name of a
+    size that no run has.
     """
-    if not is_of_pairs(outcomes.benchmark):
-        raise ConfigError(f"results.benchmark={outcomes.benchmark}: this is not a benchmark of pairs; choose a name.")
-    rows = outcomes.rows.reset_index(drop=True)
-    _check_names(rows)
-    rows = _with_phenomena(rows, outcomes)
-    _check_rows(rows)
-    _check_sizes(rows, settings, outcomes.origin)
-    runs, curves = _runs(rows, study, settings)
-    rows["run"] = rows[RUN].merge(curves, on=RUN, how="left")["run"]
-    rows = rows.assign(benchmark=outcomes.benchmark, method=outcomes.method)
-    notes = [*outcomes.notes, *_notes(outcomes, runs, settings)]
-    pairs = _pairs(rows, runs) if (rows["pair"] != "").all() else None
-    return Published(_accuracies(rows, runs), runs, pairs, notes)
+    rows = rows.reset_index(drop=True).assign(benchmark=settings.benchmark)
+    rows["n"] = rows["n"].fillna(settings.n or np.nan)
+    rows["phenomenon"] = _phenomena(rows, settings)
+    _check(rows)
+    there = sorted(set(rows["size"]))
+    unused = [name for name, size in settings.sizes.items() if round(settings.scale * size_number(size)) not in there]
+    if unused:
+        sizes = first_few([str(size) for size in there])
+        raise InputError(f"results.sizes: no size is named {first_few(unused)}. The sizes are {sizes}.")
+    runs = _runs(rows, study, settings)
+    keys = ["model", "construction", "sample_words", "seed"]
+    rows["run"] = rows[RUN].merge(runs, left_on=RUN, right_on=keys, how="left")["run"]
+    how = {"accuracy": ("accuracy", "mean"), "pairs": ("n", lambda n: n.sum(min_count=1)), "tests": ("tests", "first")}
+    table = rows.groupby(["run", *FILE_COLUMNS], as_index=False).agg(**how)  # sorted by phenomenon and paradigm
+    table[["phenomenon", "paradigm"]] = table[["phenomenon", "paradigm"]].replace("", None)
+    table["correct"] = table["accuracy"] * table["pairs"]
+    about = runs[list(RUN_COLUMNS)]
+    columns = [*ACCURACY_COLUMNS, *(["tests"] if rows["tests"].any() else [])]
+    accuracies = about.merge(table, on="run").reindex(columns=columns).astype({"pairs": "Int64"})
+    pairs = None
+    if (rows["pair"].notna() & (rows["pair"] != "")).all():
+        judged = rows[["run", *FILE_COLUMNS]].assign(pair_id=rows["pair"], correct=rows["accuracy"])
+        pairs = about.merge(judged, on="run")
+    return Published(accuracies, runs, pairs, _notes(rows, runs, settings))
 
 
 def tested_paradigms(accuracies: pd.DataFrame, runs: pd.DataFrame) -> dict[str, set[str]]:
@@ -91,125 +85,93 @@ def tested_paradigms(accuracies: pd.DataFrame, runs: pd.DataFrame) -> dict[str, 
     return {str(construction): set(names) for construction, names in tested}
 
 
-def _check_names(rows: pd.DataFrame) -> None:
-    """Raise InputError for names that can't be printed, and for one paradigm or phenomenon in two spellings."""
+def _phenomena(rows: pd.DataFrame, settings: ResultsConfig) -> pd.Series:
+    """Return phenomena: the published ones of BLiMP, or else the paradigm, where a source names none."""
+    known = published_file("blimp_paradigms").set_index("paradigm")["phenomenon"]
+    paradigms = rows["paradigm"]
+    usual = paradigms.map(known).fillna(paradigms) if settings.benchmark == BLIMP else paradigms
+    is_overall = (rows["phenomenon"].str.lower() == OVERALL) & (paradigms == "")
+    return rows["phenomenon"].where((rows["phenomenon"] != "") & ~is_overall, usual)
+
+
+def _check(rows: pd.DataFrame) -> None:
+    """Raise InputError for names that can't be used, for rows of two kinds, and for two rows of one thing."""
     for column in ("model", "removed", "paradigm", "phenomenon"):
-        first: dict[str, tuple[str, str]] = {}
-        for name, where in rows.drop_duplicates(column)[[column, "place"]].itertuples(index=False):
-            if not name.isprintable():
-                raise InputError(f"{where}: {column} is {shown(name)}, must consist of printable characters.")
-            plain = " ".join(name.replace("_", " ").casefold().split())
-            other, there = first.setdefault(plain, (name, where))
-            if other != name and column in ("paradigm", "phenomenon"):
-                raise InputError(f"{where}: {column} is {name!r}, but {other!r} at {there}. Write it in one way.")
-
-
-def _with_phenomena(rows: pd.DataFrame, outcomes: Outcomes) -> pd.DataFrame:
-    """Add the phenomena of paradigms that a source doesn't name: BLiMP's published ones, else the paradigm itself."""
-    known: dict[str, str] = {}
-    if outcomes.benchmark == BLIMP:
-        table = published_file("blimp_paradigms")
-        known = dict(zip(table["paradigm"], table["phenomenon"], strict=True))
-    unnamed = (rows["phenomenon"] == "") & (rows["paradigm"] != "")
-    rows.loc[unnamed, "phenomenon"] = [known.get(name, name) for name in rows.loc[unnamed, "paradigm"]]
-    overall = (rows["phenomenon"].str.lower() == OVERALL) & (rows["paradigm"] == "")
-    rows.loc[overall, "phenomenon"] = ""
-    for paradigm, names in rows[rows["paradigm"] != ""].groupby("paradigm")["phenomenon"]:
-        if names.nunique() > 1:
-            listed = ", ".join(sorted(set(names)))
-            raise InputError(f"{outcomes.origin}: paradigm {paradigm} is in several phenomena: {listed}.")
-    return rows
-
-
-def _check_rows(rows: pd.DataFrame) -> None:
-    """Raise InputError for a phenomenon called overall, for rows of two kinds, and for two rows of one thing."""
-    taken = rows[rows["phenomenon"].str.lower() == OVERALL]
-    if len(taken):
-        row = taken.iloc[0]
-        raise InputError(f"{row['place']}: {row['phenomenon']!r} is the mean over all phenomena. Rename this one.")
-    for column, what in (("pair", "the id of its pair"), ("paradigm", "its paradigm")):
-        empty = rows[column] == ""
-        mixed = empty.groupby([rows[name] for name in RUN]).transform("nunique") > 1
-        if mixed.any() or (column == "pair" and 0 < empty.sum() < len(rows)):
-            where = rows.loc[empty, "place"].iloc[0]
-            raise InputError(f"{where}: this row doesn't give {what}, but others do. Give it in all rows or in none.")
+        check_cells(rows[column], rows[column].map(str.isprintable), rows["place"], "of printable characters")
+    named = rows["phenomenon"].str.lower() != OVERALL
+    check_cells(rows["phenomenon"], named, rows["place"], "another name, because this is the mean over all phenomena")
+    for column in ("paradigm", "phenomenon"):
+        spelling = rows[column].str.replace(r"[_\s]+", " ", regex=True).str.strip().str.casefold()
+        first = rows.groupby(spelling)[column].transform("first")
+        check_cells(rows[column], rows[column] == first, rows["place"], "written as in the rows before it")
+    first = rows.groupby("paradigm")["phenomenon"].transform("first")
+    is_one = (rows["phenomenon"] == first) | (rows["paradigm"] == "")
+    check_cells(rows["phenomenon"], is_one, rows["place"], "the one of the rows before it with the same paradigm")
+    for column in ("pair", "paradigm"):
+        is_given = rows[column] != ""
+        is_needed = is_given.groupby([rows[name] for name in RUN]).transform("any")
+        check_cells(rows[column], is_given | ~is_needed, rows["place"], f"the name of a {column}, as in other rows")
     keys = [*RUN, "paradigm", "phenomenon", "pair"]
-    twice = rows[rows.duplicated(keys)]
-    if len(twice):
-        row = twice.iloc[0]
+    if (twice := rows.duplicated(keys) & rows["pair"].notna()).any():
+        row = rows[twice].iloc[0]
         first = rows[(rows[keys] == row[keys]).all(axis=1)].iloc[0]
-        named = ", ".join(f"{key} {row[key]}" for key in keys if row[key] != "")
         raise InputError(
-            f"{row['place']}: a second row of {named} (the first: {first['place']}). If they are different runs, "
-            "columns.model, columns.size or columns.seed of a table, or groups of results.pattern, tell them apart."
+            f"{row['place']}: a second row of {', '.join(f'{key} {row[key]}' for key in keys if row[key] != '')} (the "
+            f"first: {first['place']}). If they are different runs, columns.model, columns.size or columns.seed of a "
+            "table, or groups of results.pattern, tell them apart."
         )
 
 
-def _check_sizes(rows: pd.DataFrame, settings: ResultsConfig, origin: str) -> None:
-    sizes = set(rows["size"])
-    unused = [name for name in settings.sizes or {} if size_of(name, settings, "results.sizes") not in sizes]
-    if unused:
-        texts = size_texts(sorted(sizes), unit_name(settings))
-        there = first_few([texts[size] for size in sorted(sizes)], 5)
-        raise InputError(f"results.sizes: no size in {origin} is named {first_few(unused)}. Sizes there: {there}.")
-
-
-def _runs(rows: pd.DataFrame, study: str, settings: ResultsConfig) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the table of runs, and the name of each run by the columns of RUN."""
-    found = rows[[*RUN, "run"]].drop_duplicates(RUN).sort_values(RUN, kind="stable", ignore_index=True)
+def _runs(rows: pd.DataFrame, study: str, settings: ResultsConfig) -> pd.DataFrame:
+    """Return the table of runs."""
+    found = rows.drop_duplicates(RUN).sort_values(RUN, kind="stable", ignore_index=True)
     removed = found["removed"] != ""
     texts = (found["removed"] + " removed").where(removed, FULL_TEXT)
     curve = found["model"] + ", " + texts if removed.any() else found["model"]
-    sizes = found["size"].map(size_texts(list(found["size"]), unit_name(settings)))
+    sizes = found["size"].map(_size_texts(set(found["size"]), settings.unit_name))
     made = curve + "-" + sizes.str.replace(" ", "-") + "-s" + found["seed"].astype(str)
     run = found["run"].where(found["run"] != "", made)
-    if run.duplicated().any():
-        name = run[run.duplicated()].iloc[0]
-        raise InputError(f"run {name} has several models, sizes or seeds. Give each run a name of its own.")
+    check_cells(run, ~run.duplicated(), found["place"], "the name of one model, size and seed")
     table = pd.DataFrame({
         "study": study, "run": run, "curve": curve, "model": found["model"], "size": sizes,
         "sample_words": found["size"].astype("Int64"), "seed": found["seed"].astype("Int64"), "nested": False,
-        "unit": unit_name(settings), "baseline": (found["size"] == 0).map({True: UNTRAINED, False: ""}),
+        "unit": settings.unit_name, "baseline": (found["size"] == 0).map({True: UNTRAINED, False: ""}),
         "construction": found["removed"], "action": removed.map({True: "remove", False: "none"}),
         "dose": removed.map({True: "0", False: FULL_DOSE}), "base": found["model"],
     })  # fmt: skip
-    columns = dict.fromkeys((*RUN_COLUMNS, *FURTHER_COLUMNS))
-    return table.reindex(columns=list(columns)), found[RUN].assign(run=run)
+    return table.reindex(columns=list(dict.fromkeys((*RUN_COLUMNS, *FURTHER_COLUMNS))))
 
 
-def _accuracies(rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    keys = ["run", "benchmark", "phenomenon", "paradigm", "method"]
-    how = {"accuracy": ("accuracy", "mean"), "pairs": ("n", lambda n: n.sum(min_count=1)), "tests": ("tests", "first")}
-    table = rows.groupby(keys, as_index=False).agg(**how)  # sorted by phenomenon and paradigm
-    table[["phenomenon", "paradigm"]] = table[["phenomenon", "paradigm"]].replace("", None)
-    table["correct"] = table["accuracy"] * table["pairs"]
-    more = ["tests"] if rows["tests"].any() else []
-    return _with_runs(table, runs, [*FILE_COLUMNS, *COUNT_COLUMNS, *more]).astype({"pairs": "Int64"})
+def _size_texts(sizes: Collection[int], unit: str) -> dict[int, str]:
+    """Write sizes, with their unit if that isn't words or characters, and with the digits that tell them apart.
+
+    >>> _size_texts([1000, 10_000, 10_003], "steps")
+    {1000: '1k steps', 10000: '10k steps', 10003: '10.003k steps'}
+    """
+    if unit in ("words", "characters"):
+        return {size: format_size(size) if size else "0" for size in sizes}
+    texts: dict[int, str] = {}
+    for digits in range(4, 18):
+        for size in sizes:
+            letter, of = next((pair for pair in (("B", 1e9), ("M", 1e6), ("k", 1e3)) if size >= pair[1]), ("", 1))
+            texts[size] = f"{size / of:.{digits}g}{letter} {unit}"
+        if len(set(texts.values())) == len(texts):
+            break
+    return texts
 
 
-def _pairs(rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    table = rows.rename(columns={"pair": "pair_id"}).assign(correct=rows["accuracy"])
-    return _with_runs(table, runs, [*FILE_COLUMNS, "pair_id", "correct"])
-
-
-def _with_runs(table: pd.DataFrame, runs: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    own = table.drop(columns=[name for name in RUN_COLUMNS if name != "run" and name in table])
-    return runs[list(RUN_COLUMNS)].merge(own, on="run").reindex(columns=[*RUN_COLUMNS, *columns])
-
-
-def _notes(outcomes: Outcomes, runs: pd.DataFrame, settings: ResultsConfig) -> list[str]:
+def _notes(rows: pd.DataFrame, runs: pd.DataFrame, settings: ResultsConfig) -> list[str]:
     """Say what a source lacks."""
-    notes = [f"The accuracies were read from {outcomes.origin}, not from run folders."]
-    largest = runs["sample_words"].max()
-    if settings.unit == "words" and settings.scale == 1 and largest < LEAST_WORDS:
+    notes, largest = [], runs["sample_words"].max()
+    if settings.unit == "words" and settings.scale == 1 and largest < 2000:
         notes.append(f"The largest size is {largest} words. If sizes count millions, say results.scale=1000000.")
-    without = [name for name, seeded in outcomes.seeded.items() if not seeded]
-    if without:
-        of = "" if len(without) == len(outcomes.seeded) else f" for {first_few(without)}"
+    seeded = rows.groupby("model", sort=False)["seeded"].any()
+    if not seeded.all():
+        of = f" for {first_few(list(seeded.index[~seeded]))}" if seeded.any() else ""
         notes.append(f"No seeds are given{of}: one run per size, so nothing shows how far runs of a size lie apart.")
     if settings.seen:
         notes.append(
-            f"Sizes count {unit_name(settings)} of one training, with repeats. Checkpoints of a training depend on "
+            f"Sizes count {settings.unit_name} of one training, with repeats. Checkpoints of a training depend on "
             "each other, so their curve has no confidence interval."
         )
     elif runs.duplicated(["curve", "size"]).any():

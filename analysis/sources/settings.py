@@ -1,13 +1,13 @@
-"""What a user says about others' numbers: `columns` and `results` of the configuration."""
+"""What a user says about others' numbers, and the sizes that this gives: `columns` and `results`."""
 
 import math
+import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-import regex
-
 from pairscale.command.schemas import Size, Texts
-from pairscale.errors import ConfigError, check_above, check_choice, check_name
+from pairscale.errors import ConfigError, InputError, check_above, check_choice, check_name
 from pairscale.sizes import parse_size
 
 TEXT_UNITS = ("words", "characters", "sentences")  # of a training text: each size is a training of its own
@@ -32,13 +32,6 @@ class OutcomeColumns:
     removed: str | None = None  # the construction that the training text lacks; empty: none, the full text
     tests: str | None = None  # true where the paradigm tests that construction
 
-    def __post_init__(self) -> None:
-        for name in ("model", "paradigm"):
-            value = getattr(self, name)
-            columns = value if isinstance(value, list) else [value] if value else []
-            if value == [] or not all(isinstance(one, str) and one for one in columns):
-                raise ConfigError(f"columns.{name}={value}: give a column, or a list of columns.")
-
 
 @dataclass
 class ResultsConfig:
@@ -58,61 +51,62 @@ class ResultsConfig:
 
     def __post_init__(self) -> None:
         check_choice("results.unit", self.unit, (*TEXT_UNITS, *SEEN_UNITS))
-        if self.sizes is not None:
-            self.sizes = _checked_sizes(self.sizes)
         check_above("results.scale", self.scale, 0)
         check_above("results.n", self.n, 0)
         if self.benchmark is not None:
             check_name("results.benchmark", self.benchmark)
-        if self.pattern is not None:
-            _check_pattern(self.pattern)
+        sizes = {} if self.sizes is None else self.sizes
+        if not isinstance(sizes, dict) or not all(0 <= size_number(size) < math.inf for size in sizes.values()):
+            raise ConfigError(f"results.sizes={sizes}: give names and their sizes, such as {{small:125k,all:100M}}.")
+        self.sizes = {size_name(name): size for name, size in sizes.items()}
+        try:
+            groups = set(re.compile(self.pattern or "").groupindex)
+        except re.error as error:
+            raise ConfigError(f"results.pattern={self.pattern}: {error}.") from None
+        if self.pattern is not None and (not groups or groups - set(GROUPS)):
+            known = ", ".join(f"(?P<{name}>...)" for name in GROUPS)
+            raise ConfigError(f"results.pattern={self.pattern}: give named groups, any of {known}.")
 
     @property
     def seen(self) -> bool:
         """True if sizes are checkpoints of one training."""
         return self.unit in SEEN_UNITS
 
+    @property
+    def unit_name(self) -> str:
+        """What sizes count, as tables say it: "words seen"."""
+        return self.unit.replace("_", " ")
 
-def unit_name(settings: ResultsConfig) -> str:
-    """Return what sizes count, as tables say it: "words seen"."""
-    return settings.unit.replace("_", " ")
+    def size_of(self, cell: Any, where: str) -> int:
+        """Return `size`, or else the size in a cell, or that `sizes` gives its text, times `scale`; 0 is allowed.
+
+        Raises InputError, naming `where`, for text that isn't a size, for a part of a word, and for a number without a
+        name if `sizes` names numbers.
+        """
+        text = str(cell if self.size is None else self.size).strip()
+        names_numbers = any(not math.isnan(size_number(name)) for name in self.sizes)
+        scaled = self.scale * size_number(self.sizes.get(size_name(text), "" if names_numbers else text))
+        if scaled == 0 or 1 <= scaled < 1e18:
+            return round(scaled)
+        times = f" times results.scale={self.scale:g}" if self.scale != 1 else ""
+        raise InputError(
+            f"{where}: size is {text[:60]!r}{times}, must be 0, or from 1 to 1e18, such as 125k, 1/8M or 300000. "
+            "results.sizes={NAME:SIZE,...} gives the sizes of names, and results.scale=1000000 counts millions."
+        )
+
+
+def size_number(text: Any) -> float:
+    """Return the number of 1000000, 1e6, 125k or 1/8M; NaN for other text."""
+    with suppress(ValueError):
+        return float(str(text))
+    with suppress(ConfigError):
+        return float(parse_size(str(text)))
+    return math.nan
 
 
 def size_name(name: Any) -> str:
     """Return a name of a size as text: 1, 1.0, "1" and "1.0", as YAML and tables write one name, are "1"."""
     text = str(name).strip()
-    try:
+    with suppress(ValueError):
         return repr(float(text)).removesuffix(".0")
-    except ValueError:
-        return text
-
-
-def size_number(text: str) -> float | None:
-    """Return the number of 1000000, 1e6, 125k or 1/8M; None for other text."""
-    try:
-        return float(text)
-    except ValueError:
-        try:
-            return float(parse_size(text))
-        except ConfigError:
-            return None
-
-
-def _checked_sizes(sizes: Any) -> dict[str, str]:
-    if not isinstance(sizes, dict):
-        raise ConfigError(f"results.sizes={sizes}: give names and their sizes, such as {{small:1M,all:100M}}.")
-    for name, size in sizes.items():
-        number = size_number(str(size))
-        if number is None or not 0 <= number < math.inf:
-            raise ConfigError(f"results.sizes: {name} is {str(size)[:60]!r}; give a size such as 125k or 300000.")
-    return {size_name(name): str(size) for name, size in sizes.items()}
-
-
-def _check_pattern(pattern: str) -> None:
-    try:
-        groups = set(regex.compile(pattern).groupindex)
-    except regex.error as error:
-        raise ConfigError(f"results.pattern={pattern}: {error}") from None
-    if not groups or groups - set(GROUPS):
-        known = ", ".join(f"(?P<{name}>...)" for name in GROUPS)
-        raise ConfigError(f"results.pattern={pattern}: give named groups, any of {known}.")
+    return text

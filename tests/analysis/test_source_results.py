@@ -46,27 +46,21 @@ def write_results(folder, revision, accuracies, *, samples=False, stamp=DATE, mo
 # lm-evaluation-harness
 
 
-def test_results_of_version_4_are_accuracies_of_paradigms(tmp_path):
-    for step in (1000, 2000):
-        write_results(tmp_path / f"s{step}", f"step{step}", TASKS)
-    found = read("lm_eval", tmp_path, unit="tokens", scale=2097152)
-    assert found.runs["size"].tolist() == ["2.097B tokens", "4.194B tokens"]
-    assert set(found.runs["model"]) == {"pythia-70m"}
-    assert found.accuracies["accuracy"].tolist() == [0.75, 0.5] * 2
-    assert found.accuracies["pairs"].tolist() == [4, 2] * 2
-    assert set(found.accuracies["phenomenon"]) == {"island_effects"}
-    assert set(found.accuracies["method"]) == {"acc"}
-    assert found.pairs is None
-
-
-def test_samples_are_judgements_of_pairs(tmp_path):
-    for step in (1000, 2000):
-        write_results(tmp_path / f"s{step}", f"step{step}", TASKS, samples=True)
-    found = read("lm_eval", tmp_path, unit="steps")
+def test_results_of_version_4_are_accuracies_of_paradigms_and_samples_judgements_of_pairs(tmp_path):
+    for samples in (False, True):
+        for step in (1000, 2000):
+            write_results(tmp_path / f"s{step}", f"step{step}", TASKS, samples=samples)
+        found = read("lm_eval", tmp_path, unit="tokens", scale=2097152)
+        assert found.runs["size"].tolist() == ["2.097B tokens", "4.194B tokens"]
+        assert set(found.runs["model"]) == {"pythia-70m"}
+        assert found.accuracies["accuracy"].tolist() == [0.75, 0.5] * 2
+        assert found.accuracies["pairs"].tolist() == [4, 2] * 2
+        assert set(found.accuracies["phenomenon"]) == {"islands" if samples else "island_effects"}
+        assert set(found.accuracies["method"]) == {"acc"}
+        assert (found.pairs is not None) == samples
     assert found.pairs["correct"].tolist() == [1, 0, 1, 1, 0, 1] * 2
-    assert set(found.pairs["phenomenon"]) == {"islands"}
     (tmp_path / "s2000" / f"samples_blimp_wh_island_{DATE}.jsonl").unlink()
-    counted = read("lm_eval", tmp_path, unit="steps")
+    counted = read("lm_eval", tmp_path, unit="tokens", scale=2097152)
     assert counted.pairs is None
     assert counted.accuracies["pairs"].tolist() == [4, 2] * 2
     assert shares(counted) == shares(found)
@@ -104,8 +98,7 @@ def test_the_later_of_two_results_of_a_task_is_read(tmp_path):
 def test_two_models_of_one_name_are_told_apart_by_a_pattern(tmp_path):
     for seed in (1, 2):
         write_results(tmp_path / f"run-s{seed}", "step1000", TASKS, model=f"/scratch/run-s{seed}/final")
-    message = r"/scratch/run-s2/final would be one run with /scratch/run-s1/final .*results\.pattern="
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=r"/scratch/run-s2/final .*/scratch/run-s1/final.*results\.pattern="):
         read("lm_eval", tmp_path, unit="steps")
     found = read("lm_eval", tmp_path, unit="steps", pattern=r"run-s(?P<seed>\d)/final.*step(?P<size>\d+)")
     assert found.runs["seed"].tolist() == [1, 2]
@@ -131,7 +124,7 @@ def test_a_revision_says_its_size(tmp_path, revision, size):
 @pytest.mark.parametrize(("revision", "text"), [("chck_1B", "1B"), ("step10K", "10K"), ("chck_10m", "10m")])
 def test_a_size_that_cannot_be_read_is_not_cut_short(tmp_path, revision, text):
     write_results(tmp_path / "a", revision, TASKS)
-    with pytest.raises(InputError, match=rf"size is '{text}', must be a number such as 125k.* results\.sizes="):
+    with pytest.raises(InputError, match=rf"size is '{text}'.*results\.sizes="):
         read("lm_eval", tmp_path, unit="words_seen")
     found = read("lm_eval", tmp_path, unit="words_seen", sizes={text: "1000M"})
     assert found.runs["sample_words"].tolist() == [10**9]
@@ -139,28 +132,29 @@ def test_a_size_that_cannot_be_read_is_not_cut_short(tmp_path, revision, text):
 
 def test_a_step_is_no_size_of_a_text(tmp_path):
     write_results(tmp_path / "a", "step1000", TASKS)
-    with pytest.raises(ConfigError, match=r"is a checkpoint's, but results\.unit=words .*results\.unit=tokens\|words"):
+    with pytest.raises(ConfigError, match=r"1000 .*results\.unit=tokens"):
         read("lm_eval", tmp_path)
     for said in ({"size": "1k"}, {"pattern": r"step(?P<size>\d+)"}):
         assert read("lm_eval", tmp_path, **said).runs["sample_words"].tolist() == [1000]
 
 
 @pytest.mark.parametrize(
-    ("text", "results", "message"),
+    ("text", "message"),
     [
-        ("{", {}, r"x\.json: not JSON"),
-        ("[1]", {}, r"x\.json: contains a list, must contain an object"),
-        ("{}", {}, r"x\.json: these are not results of lm-evaluation-harness"),
-        ('{"results": {"piqa": {"acc": 1}}}', {}, r"no results of tasks blimp_\* or blimp"),
-        ('{"results": {"blimp": {"acc": 1}}}', {}, r"x\.json: no size in its path or model_args"),
-        ('{"results": {"blimp": {"f1,none": 1}}}', {"size": "1M"}, r"no acc \(results\.metric\)\. There are: f1"),
-        ('{"results": {"blimp": {"acc": 2}}}', {"size": "1M"}, r"acc is 2, must be from 0 to 1"),
+        ("{", "x.json: not JSON"),
+        ("[1]", "x.json: contains a list"),
+        ("{}", "x.json.*results"),
+        ('{"results": {"piqa": {"acc": 1}}}', r"x\.json: .*blimp_\*"),
+        ('{"results": {"blimp": {"acc": 1}}}', r"x\.json: .*results\.size="),
+        ('{"results": {"blimp": {"f1,none": 1}}, "model_name": "m"}', r"x\.json: blimp: .*results\.metric.* f1"),
+        ('{"results": {"blimp": {"acc": 2}}, "model_name": "m"}', r"x\.json: blimp: acc is 2.* from 0 to 1"),
     ],
 )
-def test_other_files_are_told_in_one_line(tmp_path, text, results, message):
+def test_other_files_are_told_in_one_line(tmp_path, text, message):
     (tmp_path / "x.json").write_text(text)
-    with pytest.raises((InputError, ConfigError), match=message):
-        read("lm_eval", tmp_path / "x.json", **results)
+    size = {"size": "1M"} if "model_name" in text else {}
+    with pytest.raises(InputError, match=message):
+        read("lm_eval", tmp_path / "x.json", **size)
 
 
 # BabyLM
@@ -226,36 +220,35 @@ def test_sentences_of_several_pairs_are_left_out(tmp_path, pairs):
 
 
 @pytest.mark.parametrize(
-    ("data", "results", "message"),
+    ("data", "message"),
     [
-        (predictions(wh_island=["x y"]), {"size": "1M"}, "not a sentence of the pair in"),
-        (predictions(wh_island=["x", "y"]), {"size": "1M"}, "2 predictions of other pairs than the 1 in"),
-        (predictions(wh_island=["g h"], other=["x"]), {"size": "1M"}, "results.pairs has no other.jsonl"),
-        (predictions(wh_island=["g h"], adjunct_island=[]), {"size": "1M"}, "its list of predictions is empty"),
-        (predictions(adjunct_island=["a b", "b a"]), {"size": "1M"}, "two predictions of pair 0, must be one"),
-        (predictions(other=["x"]), {"size": "1M"}, "no predictions of blimp"),
-        (predictions(wh_island=["g h"]), {}, "nothing says its size. Give results.sizes="),
-        ({"wh_island": {"predictions": [{"pred": 1}]}}, {"size": "1M"}, "must have a sentence as its 'pred'"),
+        (predictions(wh_island=["x y"]), "wh_island: prediction is 'x y'"),
+        (predictions(wh_island=["x", "y"]), "wh_island: prediction is 'x'"),
+        (predictions(wh_island=["g h"], other=["x"]), r"other\.jsonl"),
+        (predictions(wh_island=["g h"], adjunct_island=[]), "each paradigm must have"),
+        (predictions(adjunct_island=["a b", "b a"]), "second row .*pair 0"),
+        (predictions(other=["x"]), "no predictions of blimp"),
+        ({"wh_island": {"predictions": [{"pred": 1}]}}, "'pred'"),
     ],
 )
-def test_other_predictions_are_told_in_one_line(tmp_path, pairs, data, results, message):
+def test_other_predictions_are_told_in_one_line(tmp_path, pairs, data, message):
     path = tmp_path / "predictions.json"
     path.write_text(json.dumps(data))
     with pytest.raises(InputError, match=message):
-        read("babylm", path, pairs=str(pairs), **results)
+        read("babylm", path, pairs=str(pairs), size="1M")
 
 
-def test_a_checkpoint_is_no_size_of_a_text(tmp_path, pairs):
+def test_a_size_of_a_text_and_pairs_are_needed(tmp_path, pairs):
     write_predictions(tmp_path, "chck_1M", predictions(wh_island=["g h"]))
-    with pytest.raises(ConfigError, match=r"1M in its path or revision is a checkpoint's"):
+    with pytest.raises(ConfigError, match=r"1M .*results\.unit="):
         read("babylm", tmp_path / "results", pairs=str(pairs))
     found = read("babylm", tmp_path / "results", pairs=str(pairs), sizes={"chck_1M": "10M"})
     assert found.runs["sample_words"].tolist() == [10_000_000]
-
-
-def test_pairs_are_needed(tmp_path):
-    (tmp_path / "predictions.json").write_text("{}")
-    with pytest.raises(ConfigError, match=r"give results\.pairs=FOLDER"):
-        read("babylm", tmp_path)
-    with pytest.raises(InputError, match=r"results\.pairs=nowhere: no such folder"):
-        read("babylm", tmp_path, pairs="nowhere")
+    with pytest.raises(ConfigError, match=r"results\.pairs="):
+        read("babylm", tmp_path / "results")
+    with pytest.raises(InputError, match=r"results\.pairs=nowhere"):
+        read("babylm", tmp_path / "results", pairs="nowhere")
+    path = tmp_path / "predictions.json"
+    path.write_text(json.dumps(predictions(wh_island=["g h"])))
+    with pytest.raises(InputError, match=r"predictions\.json: .*results\.sizes="):
+        read("babylm", path, pairs=str(pairs))
