@@ -74,6 +74,9 @@ def _read(file: Path, columns: OutcomeColumns, settings: ResultsConfig) -> pd.Da
             column = cells[names[name][0]]
             numbers[name] = column.map(number_of) / (100 if name == "accuracy" and settings.percent else 1)
             check_cells(column, allowed(numbers[name]), places, f"{must} (columns.{name})")
+    if "tests" in names:  # where nothing is removed, an empty cell says that nothing is tested
+        said = numbers["tests"].notna() | (rows["removed"] == "")
+        check_cells(cells[names["tests"][0]], said, places, "true or false where a text is removed (columns.tests)")
     rows["seed"], rows["seeded"] = numbers.get("seed", pd.Series(1.0, rows.index)).astype("int64"), "seed" in names
     rows["method"], rows["place"] = "accuracy", places
     rows["tests"] = numbers["tests"] == 1 if "tests" in names else False

@@ -177,6 +177,9 @@ def test_texts_without_a_construction_have_their_own_curves(tmp_path):
     removed = found.runs[found.runs["construction"] == "npi"]
     assert removed[["action", "dose", "base"]].drop_duplicates().to_numpy().tolist() == [["remove", "0", "a"]]
     assert found.accuracies.loc[found.accuracies["tests"], "paradigm"].unique().tolist() == ["x"]
+    table["target"] = table["target"].map({True: "yes", False: ""}).where(table["corpus"] == "npi", "")
+    with pytest.raises(InputError, match=r"columns\.tests"):  # a text without the construction, and nothing said
+        read(tmp_path, table, {"removed": "corpus", "tests": "target"}, full="full")
 
 
 @pytest.mark.parametrize(
