@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.curves.comparisons import add_tests
-from analysis.curves.lines import ROUNDING, Numbers, estimate
+from analysis.curves.lines import ROUNDING, Numbers
 from analysis.curves.units import TRAJECTORIES, Curve, at_common_sizes, join_notes, partners, read_curves
 from pairscale.errors import InputError, first_few
 
@@ -45,12 +45,10 @@ def ablation_effects(
     less the full text, and each control less the full text, which checks that removing as many other sentences
     changes nothing. A construction with three or more doses also gets the slope of accuracy over doses.
 
-    Paired runs have the same size and seed; runs without a partner are left out and named in `note`. At one size the
-    interval is that of the paired t test. Over all sizes, and for the change per doubling, a least-squares line is
-    fitted to the differences over log2(sample_words); its errors are HC3 (MacKinnon and White 1985) with Student's t
-    and R - 2 degrees of freedom, as for slopes. Nested samples give one value per seed, with S - 1 degrees. Two curves
-    without any pair of runs are independent: Welch's (1947) degrees of freedom. Intervals are about new samples of this
-    corpus and new initialisations, on these minimal pairs.
+    Paired runs have the same size and seed; runs without a partner are left out and named in `note`. The interval of
+    their differences is that of `analysis.curves.lines.estimate`: the paired t test at one size, else HC3 (MacKinnon
+    and White 1985) with Student's t. Two curves without any pair of runs are independent: Welch's (1947) degrees of
+    freedom. docs/guides/ablation_statistics.md has the rest.
 
     Args:
         accuracies: Long table of `accuracies()`. Baselines and points of one training are not used.
@@ -100,7 +98,7 @@ def main_effects(effects: pd.DataFrame) -> pd.DataFrame:
     """
     rows = effects[effects["kind"].isin([TREATMENT_CONTROL, TREATMENT_FULL]) & (effects["over"] == ALL_SIZES)]
     controlled = rows.groupby(["benchmark", "method", "curve"])["kind"].transform(
-        lambda of: TREATMENT_CONTROL in set(of)
+        lambda of: (of == TREATMENT_CONTROL).any()
     )
     rows = rows[(rows["kind"] == TREATMENT_CONTROL) | ~controlled]
     return rows[rows["level"].isin(["overall", SCOPE])].reset_index(drop=True)
@@ -113,11 +111,13 @@ def _compared(curves: list[Curve], direct: Mapping[str, Collection[str]], paired
     for about in comparisons(runs):
         first, second = (_with_scopes(by_name[about[key]], direct, about["construction"]) for key in ("curve", "other"))
         yield _differences(first, second, paired).assign(benchmark=first.benchmark, method=first.method, **about)
-    for (base, construction), doses in _doses(runs):
-        of_doses = [_with_scopes(by_name[name], direct, construction) for name in doses.values()]
-        rows = _pairs(of_doses)
-        if len(rows[0]):
-            yield _over_doses(of_doses, rows, list(doses)).assign(
+    removed = runs[runs["action"] == REMOVE]
+    for (base, construction), of in removed.groupby(["base", "construction"], sort=False):
+        full = runs[(runs["action"] == NONE) & (runs["base"] == base)].assign(dose="1")
+        doses = {float(Fraction(dose)): name for dose, name in pd.concat([of, full])[["dose", "curve"]].to_numpy()}
+        of_doses = [_with_scopes(by_name[name], direct, construction) for _, name in sorted(doses.items())]
+        if len(doses) >= LEAST_DOSES and len((rows := _pairs(of_doses))[0]):
+            yield _over_doses(of_doses, rows, sorted(doses)).assign(
                 benchmark=of_doses[0].benchmark, method=of_doses[0].method, kind=OVER_DOSES, base=base,
                 construction=construction, action=REMOVE, dose="", curve=of_doses[0].name, other="",
             )  # fmt: skip
@@ -167,7 +167,7 @@ def comparisons(runs: pd.DataFrame) -> Iterator[dict[str, str]]:
 def _pairs(curves: Sequence[Curve]) -> list[Numbers]:
     """Return the rows of the runs whose size and seed all curves have. Raises InputError for two of a curve."""
     for curve in curves:
-        keys = pd.DataFrame({"size": curve.labels, "seed": curve.runs["seed"].to_numpy()}).dropna()
+        keys = curve.runs[["size", "seed"]].dropna()
         for size, seed in keys[keys.duplicated()].to_numpy()[:1]:
             raise InputError(
                 f"Curve {curve.name} has two runs of size {size} and seed {seed}. Give them different curves."
@@ -179,31 +179,23 @@ def _differences(curve: Curve, other: Curve, paired: bool) -> pd.DataFrame:
     """Return the differences of two curves over all sizes, at each size and per doubling, a row per unit."""
     rows = _pairs([curve, other]) if paired else [np.empty(0, np.intp)]
     paired = len(rows[0]) > 0
-    first, second = (curve.of(rows[0]), other.of(rows[1])) if paired else at_common_sizes(curve, other)
-    sizes = list(dict.fromkeys(first.labels))
+    sides = (curve.of(rows[0]), other.of(rows[1])) if paired else at_common_sizes(curve, other)
+    sizes = list(dict.fromkeys(sides[0].labels))
     if not sizes:
         note = "The two curves have no size in common."
         unknown = dict.fromkeys(["accuracy", "other_accuracy", "difference", "se", "df"], np.nan)
         return curve.units.assign(over=ALL_SIZES, paired=False, runs=0, sizes=0, note=note, **unknown)
-    left = [
-        run
-        for all_, of in ((curve, first), (other, second))
-        for run in all_.runs["run"]
-        if run not in set(of.runs["run"])
-    ]
+    used = {run for of in sides for run in of.runs["run"]}
+    left = [run for of in (curve, other) for run in of.runs["run"] if run not in used]
     left_out = f"Left out because no run of the other curve fits: {first_few(left)}." if left else ""
     parts = []
     for over in [ALL_SIZES, *sizes, PER_DOUBLING] if len(sizes) > 1 else [ALL_SIZES]:
         slope = over == PER_DOUBLING
-        a, b = (
-            of if slope or over == ALL_SIZES else of.of(np.flatnonzero(of.labels == over)) for of in (first, second)
-        )
+        a, b = sides if slope or over == ALL_SIZES else (of.at([over]) for of in sides)
         if paired:
-            result = estimate(a.accuracy - b.accuracy, a.x, a.size, a.seeds, slope)
+            result = a._replace(accuracy=a.accuracy - b.accuracy).estimate(slope)
         else:
-            result = estimate(a.accuracy, a.x, a.size, a.seeds, slope).less(
-                estimate(b.accuracy, b.x, b.size, b.seeds, slope)
-            )
+            result = a.estimate(slope).less(b.estimate(slope))
         parts.append(curve.units.assign(
             over=over, accuracy=np.nan if slope else a.accuracy.mean(axis=0),
             other_accuracy=np.nan if slope else b.accuracy.mean(axis=0), **result.columns(), paired=paired,
@@ -213,26 +205,15 @@ def _differences(curve: Curve, other: Curve, paired: bool) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def _doses(runs: pd.DataFrame) -> Iterator[tuple[tuple[str, str], dict[float, str]]]:
-    """Yield (base, construction) and dose -> curve, where sentences were removed in several doses."""
-    curves = runs[["curve", *INTERVENTION]].drop_duplicates()
-    for (base, construction), of in curves[curves["action"] == REMOVE].groupby(["base", "construction"], sort=False):
-        full = curves[(curves["action"] == NONE) & (curves["base"] == base)].assign(dose="1")
-        doses = {float(Fraction(dose)): curve for dose, curve in pd.concat([of, full])[["dose", "curve"]].to_numpy()}
-        if len(doses) >= LEAST_DOSES:
-            yield (str(base), str(construction)), dict(sorted(doses.items()))
-
-
 def _over_doses(curves: Sequence[Curve], rows: Sequence[Numbers], doses: Sequence[float]) -> pd.DataFrame:
     """Return the mean slope over doses; each size and seed that all doses have gives a least-squares line."""
     used = [of.of(shared) for of, shared in zip(curves, rows, strict=True)]
     dose = np.asarray(doses) - np.mean(doses)
     slopes = np.tensordot(dose / (dose**2).sum(), np.stack([of.accuracy for of in used]), 1)
-    result = estimate(slopes, used[-1].x, used[-1].size, used[-1].seeds, slope=False)
+    result, units = used[-1]._replace(accuracy=slopes).estimate(slope=False), curves[0].units
     places = {place for of in curves for place in zip(of.labels, of.runs["seed"], strict=True)}
     left = len(places) - len(slopes)
     note = f"{left} sizes and seeds without all doses are left out." if left else ""
-    units = curves[0].units
     return units.assign(
         over=ALL_SIZES, accuracy=np.nan, other_accuracy=np.nan, **result.columns(), paired=True, runs=len(slopes),
         sizes=len(set(used[-1].labels)), note=join_notes(result.note, note, units["left_out"]),

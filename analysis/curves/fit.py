@@ -188,10 +188,8 @@ def _with_new_items(table: pd.DataFrame, curve: Curve, pairs: pd.DataFrame) -> p
     member |= level == "overall"
     known = member.sum(axis=1) == units["paradigms"].fillna(-1)
     size = np.where(known, member.sum(axis=1), np.nan)
-    of_runs, of_items, overlap = (
-        line.variances(curve.accuracy)[1],
-        *(np.where(member, of, 0).sum(axis=1) / size**2 for of in (of_items, overlap)),
-    )
+    of_items, overlap = (np.where(member, of, 0).sum(axis=1) / size**2 for of in (of_items, overlap))
+    of_runs = line.variances(curve.accuracy)[1]
     variance = np.maximum(of_runs + of_items - overlap, np.maximum(of_runs, of_items))
     degrees = np.minimum(line.degrees, member @ np.bincount(paradigm, minlength=len(paradigms)) - 1)
     missing = np.isnan(variance) & table["se"].notna()

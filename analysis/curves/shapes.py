@@ -229,12 +229,8 @@ def words_to_humans(accuracies: pd.DataFrame, humans: pd.DataFrame, confidence: 
     def to_humans(curve: Curve) -> pd.DataFrame:
         units = curve.units.reset_index(names="unit").merge(people, on=["level", "name"]).dropna(subset="humans")
         theirs, y = units["humans"].to_numpy(np.float64), curve.accuracy[:, units["unit"]]
-        line = curve.line
-        parts = [
-            units.assign(
-                shape=LINE, **fieller(line, y, theirs, units["se"].fillna(0.0).to_numpy(np.float64), confidence)
-            )
-        ]
+        error = units["se"].fillna(0.0).to_numpy(np.float64)
+        parts = [units.assign(shape=LINE, **fieller(curve.line, y, theirs, error, confidence))]
         for shape in (POWER_LAW, LOGISTIC):
             fits = fit_shape(shape, curve.x - curve.x.min(), y, int(curve.size.max()) + 1)
             reached = curve.x.min() + _reaches(shape, fits.parameters, theirs)
@@ -259,16 +255,11 @@ def fieller(line: Line, y: Array, humans: Array, error: Array, confidence: float
     b = (level - humans) * slope - square * of_both
     c = (level - humans) ** 2 - square * (of_level + error**2)
     reached = np.where(slope > 0, line.centre + (humans - level) / np.where(slope > 0, slope, 1.0), np.inf)
-    table = pd.DataFrame(
-        [
-            (math.nan, math.nan, "no interval", line.note or NO_SPREAD)
-            if math.isnan(of[0])
-            else _limits(line.centre, *of)
-            for of in np.column_stack([a, b, c, slope, humans - level]).tolist()
-        ],
-        columns=["low", "high", "interval", "note"],
-    )
-    return {"words": [_words(x) for x in reached.tolist()], **table}
+    without = math.nan, math.nan, "no interval", line.note or NO_SPREAD
+    known = np.column_stack([a, b, c, slope, humans - level]).tolist()
+    rows = [without if math.isnan(of[0]) else _limits(line.centre, *of) for of in known]
+    table = pd.DataFrame(rows, columns=["low", "high", "interval", "note"])
+    return {"words": np.exp2(np.where(reached < 1000, reached, math.inf)), **table}
 
 
 def _limits(centre: float, a: float, b: float, c: float, slope: float, gap: float) -> tuple[float, float, str, str]:
@@ -279,7 +270,7 @@ def _limits(centre: float, a: float, b: float, c: float, slope: float, gap: floa
     if root <= 0 or a == 0:
         return 0.0, math.inf, "any amount of text", "The slope may be 0."
     ends = sorted(centre + (-b + sign * math.sqrt(root)) / a for sign in (-1, 1))
-    low, high = map(_words, ends)
+    low, high = (2.0**end if end < 1000 else math.inf for end in ends)
     if a > 0:
         text = f"{words_text(low)} to {words_text(high)}" if low < FURTHEST else words_text(low)
         return low, high, text, ""
@@ -298,11 +289,6 @@ def _reaches(shape: str, parameters: Array, accuracy: Array) -> Array:
         floor, ceiling, rate, midpoint = parameters
         at = midpoint + logit(np.clip((accuracy - floor) / (ceiling - floor), 0, 1)) / rate
         return np.where(accuracy >= np.maximum(floor, ceiling), np.inf, np.where(ceiling > floor, at, np.nan))
-
-
-def _words(x: float) -> float:
-    """Return 2^x; inf where that overflows."""
-    return 2.0**x if x < 1000 else math.inf
 
 
 def words_text(words: float) -> str:

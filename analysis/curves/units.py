@@ -5,7 +5,7 @@ A phenomenon is the unweighted mean of its paradigms, and overall is the unweigh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from analysis.curves.lines import Array, Line, Numbers, fit_line
+from analysis.curves.lines import Array, Estimate, Line, Numbers, estimate, fit_line
 from pairscale.errors import InputError, first_few
 
 TRAJECTORIES = ("tokens", "words seen", "steps")  # units of x that count the progress of one training
@@ -104,9 +104,9 @@ class Curve(NamedTuple):
     size: Numbers
 
     @property
-    def labels(self) -> npt.NDArray[np.object_]:
-        """(R,) name of each run's size; the number of words where a source gives no name."""
-        return np.asarray(_labels(self.runs), dtype=object)
+    def labels(self) -> list[str]:
+        """(R,) name of each run's size."""
+        return list(self.runs["size"])
 
     @property
     def unit(self) -> str:
@@ -132,21 +132,24 @@ class Curve(NamedTuple):
         size = np.unique(self.size[rows], return_inverse=True)[1].astype(np.intp)
         return self._replace(runs=self.runs.iloc[rows], accuracy=self.accuracy[rows], x=self.x[rows], size=size)
 
+    def at(self, labels: Collection[str]) -> Curve:
+        """Return the curve through the runs of some sizes."""
+        return self.of(np.flatnonzero([label in labels for label in self.labels]))
 
-def _labels(runs: pd.DataFrame) -> pd.Series:
-    return runs["size"].fillna(runs["sample_words"].astype(str))
+    def estimate(self, slope: bool) -> Estimate:
+        """Return the mean accuracy over all sizes, or the slope, as `analysis.curves.lines.estimate`."""
+        return estimate(self.accuracy, self.x, self.size, self.seeds, slope)
 
 
 def at_common_sizes(first: Curve, second: Curve) -> tuple[Curve, Curve]:
     """Return the runs of two curves at the sizes that both have."""
     common = set(first.labels) & set(second.labels)
-    one, other = (of.of(np.flatnonzero([label in common for label in of.labels])) for of in (first, second))
-    return one, other
+    return first.at(common), second.at(common)
 
 
 def partners(curves: Sequence[Curve], by: list[str]) -> list[Numbers]:
     """Return the row numbers, curve by curve, of the runs that agree in `by` (of size, seed, sample) in all curves."""
-    keys = [of.runs.assign(size=of.labels)[by].reset_index(drop=True).dropna().drop_duplicates() for of in curves]
+    keys = [of.runs[by].reset_index(drop=True).dropna().drop_duplicates() for of in curves]
     tables = [of.reset_index(names=f"row {number}") for number, of in enumerate(keys)]
     shared = reduce(lambda one, other: one.merge(other, on=by), tables)
     return [shared[f"row {number}"].to_numpy(dtype=np.intp) for number in range(len(curves))]
@@ -173,6 +176,7 @@ def read_curves(accuracies: pd.DataFrame) -> Iterator[list[Curve]]:
 def _curves(table: pd.DataFrame) -> list[Curve]:
     keys = table.groupby(["phenomenon", "paradigm"], dropna=False, sort=False)["run"]
     runs = table.drop_duplicates(["study", "run"], ignore_index=True)
+    runs["size"] = runs["size"].fillna(runs["sample_words"].astype(str))  # others' sizes may have no names
     shared = table[keys.transform("size") == len(runs)]
     if shared.empty:
         raise InputError(
@@ -193,7 +197,7 @@ def _curves(table: pd.DataFrame) -> list[Curve]:
             measured = first_few(sorted(of["unit"].unique()))
             raise InputError(f"Curve {name} has runs measured in {measured}. Give them curves of their own.")
         of = of.sort_values("sample_words", kind="stable")
-        size, x = pd.factorize(_labels(of))[0].astype(np.intp), np.log2(of["sample_words"].to_numpy(np.float64))
+        size, x = pd.factorize(of["size"])[0].astype(np.intp), np.log2(of["sample_words"].to_numpy(np.float64))
         about = of["benchmark"].iloc[0], of["method"].iloc[0], str(name)
         curves.append(Curve(*about, of, accuracy[of.index], units, x, size))
     return curves
@@ -205,13 +209,9 @@ def _left_out(table: pd.DataFrame, shared: pd.DataFrame, units: pd.DataFrame) ->
     for of in (table, shared):
         paradigms = of.dropna(subset="paradigm").drop_duplicates(["phenomenon", "paradigm"])["phenomenon"]
         counts.append(units["name"].map({**paradigms.value_counts(), "overall": len(paradigms)}))
-    known = zip(*counts, units["level"], strict=True)
-    return [
-        f"{count - kept:.0f} of {count:.0f} paradigms are left out: some runs were not scored on them."
-        if level != "paradigm" and kept < count
-        else ""
-        for count, kept, level in known
-    ]
+    left = (counts[0] - counts[1]).where(units["level"] != "paradigm", 0)
+    text = " paradigms are left out: some runs were not scored on them."
+    return [f"{lost:.0f} of {count:.0f}{text}" if lost > 0 else "" for lost, count in zip(left, counts[0], strict=True)]
 
 
 def map_curves(accuracies: pd.DataFrame, columns: list[str], rows_of: Callable[[Curve], pd.DataFrame]) -> pd.DataFrame:
