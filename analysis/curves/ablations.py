@@ -115,11 +115,11 @@ def _compared(curves: list[Curve], direct: Mapping[str, Collection[str]], paired
     for (base, construction), of in removed.groupby(["base", "construction"], sort=False):
         full = runs[(runs["action"] == NONE) & (runs["base"] == base)].assign(dose="1")
         doses = {float(Fraction(dose)): name for dose, name in pd.concat([of, full])[["dose", "curve"]].to_numpy()}
-        of_doses = [_with_scopes(by_name[name], direct, construction) for _, name in sorted(doses.items())]
+        of_doses = [_with_scopes(by_name[name], direct, str(construction)) for _, name in sorted(doses.items())]
         if len(doses) >= LEAST_DOSES and len((rows := _pairs(of_doses))[0]):
             yield _over_doses(of_doses, rows, sorted(doses)).assign(
-                benchmark=of_doses[0].benchmark, method=of_doses[0].method, kind=OVER_DOSES, base=base,
-                construction=construction, action=REMOVE, dose="", curve=of_doses[0].name, other="",
+                benchmark=of_doses[0].benchmark, method=of_doses[0].method, kind=OVER_DOSES, base=str(base),
+                construction=str(construction), action=REMOVE, dose="", curve=of_doses[0].name, other="",
             )  # fmt: skip
 
 
