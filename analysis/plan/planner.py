@@ -110,8 +110,8 @@ def assume_pilot(
     chosen = list(curves or by_curve)
     if not set(chosen) <= set(by_curve) or (goal.kind != SLOPE and len(chosen) > 2):
         raise ConfigError(
-            f"plan.group={chosen[0][:80]}: name one or two curves of the pilot with plan.group and plan.other. It has "
-            f"{'; '.join(by_curve)}."
+            f"The pilot has the curves {'; '.join(by_curve)}. Name one or two of them with plan.group and plan.other; "
+            f"received: {'; '.join(curves)[:80] or 'none'}."
         )
     # binomial variance of a unit's accuracy, a mean over runs; 0 if numbers of pairs are not known
     of = accuracies[(accuracies["phenomenon"] == unit) | (accuracies["paradigm"] == unit) | (unit == "overall")]

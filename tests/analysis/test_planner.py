@@ -110,7 +110,7 @@ def test_a_comparison_takes_differences_of_paired_runs_or_a_second_curve_like_th
     ("table", "goal", "unit", "curves", "error", "message"),
     [
         (pilot(), "slope", "verbs", (), ConfigError, "plan.unit=verbs"),
-        (pilot(), "slope", "p0", ("x",), ConfigError, "plan.group=x"),
+        (pilot(), "slope", "p0", ("x",), ConfigError, "received: x"),
         (pilot(curves="mno"), "ablation", "p0", (), ConfigError, "m; n; o"),
         (pilot(seeds=1), "slope", "overall", (), RunError, "no two"),
         (pilot(spread=0), "slope", "overall", (), RunError, "how far runs differ"),
