@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
 
-from analysis.curves.lines import ROUNDING, Array, Numbers, t_p_values
-from analysis.curves.units import Curve, check_confidence, read_curves
+from analysis.curves.lines import Array, Estimate, Line, add_intervals
+from analysis.curves.units import Curve, at_common_sizes, join_notes, partners, read_curves
 from pairscale.errors import InputError
 
 COMPARISON_COLUMNS = [
@@ -43,9 +41,6 @@ def compare(accuracies: pd.DataFrame, margin: float | None = None, confidence: f
     Raises:
         InputError: as `fit_curves` does, and for a margin that is not above 0.
     """
-    check_confidence(confidence)
-    if margin is not None and not margin > 0:
-        raise InputError(f"margin={margin}: must be above 0. It is a difference of slopes, such as 0.005 per doubling.")
     parts = [
         _compared(curve, other).assign(family=number)
         for number, curves in enumerate(read_curves(accuracies))
@@ -54,17 +49,21 @@ def compare(accuracies: pd.DataFrame, margin: float | None = None, confidence: f
     if not parts:
         return pd.DataFrame(columns=COMPARISON_COLUMNS)
     table = pd.concat(parts, ignore_index=True)
-    half = student.ppf(0.5 + confidence / 2, table["df"]) * table["se"]
-    table = table.assign(low=table["difference"] - half, high=table["difference"] + half)
-    table["p"] = t_p_values(table["difference"].to_numpy(), table["se"].to_numpy(), table["df"].to_numpy())
     one_pair = (table["curve"] + "\0" + table["other"]).where(table["level"] != "overall", "")
-    table["p_holm"] = table.groupby(["family", "level", one_pair])["p"].transform(lambda p: holm(p.to_numpy()))
-    table["equivalent"] = pd.array([pd.NA] * len(table), dtype="boolean")
-    if margin is not None:
-        table["equivalent"] = ((table["low"] > -margin) & (table["high"] < margin)).astype("boolean").where(
-            table["low"].notna()
-        )  # fmt: skip
-    return table[COMPARISON_COLUMNS]
+    return add_tests(table, ["family", "level", one_pair], margin, confidence)[COMPARISON_COLUMNS]
+
+
+def add_tests(
+    table: pd.DataFrame, family: list[str | pd.Series], margin: float | None, confidence: float
+) -> pd.DataFrame:
+    """Add interval, p, p_holm (corrected within each `family`) and equivalent to differences with se and df."""
+    if margin is not None and not margin > 0:
+        raise InputError(f"margin={margin}: must be above 0. It is a difference that doesn't matter, such as 0.005.")
+    table = add_intervals(table, "difference", confidence)
+    table["p_holm"] = table.groupby(family, dropna=False)["p"].transform(lambda p: holm(p.to_numpy()))
+    inside = (table["low"] > -(margin or 0)) & (table["high"] < (margin or 0))
+    table["equivalent"] = inside.astype("boolean").where(table["low"].notna() & (margin is not None))
+    return table
 
 
 def holm(p: Array) -> Array:
@@ -77,76 +76,36 @@ def holm(p: Array) -> Array:
     return corrected
 
 
-class _Estimate(NamedTuple):
-    """Differences with their variances and degrees of freedom, each (U,), and a note."""
-
-    value: Array
-    variance: Array
-    degrees: Array
-    note: str
-
-
 def _compared(curve: Curve, other: Curve) -> pd.DataFrame:
     """Return the rows of two curves, without tests."""
-    methods = " / ".join(dict.fromkeys([curve.method, other.method]))
-    row = {"benchmark": curve.benchmark, "method": methods, "curve": curve.name, "other": other.name}
-    common = set(curve.labels) & set(other.labels)
-    first, second = (of.of(np.flatnonzero([label in common for label in of.labels])) for of in (curve, other))
-    partners = _partners(first, second)
-    runs, paired = [len(first.x), len(second.x)], len(partners[0]) > min(len(first.x), len(second.x)) / 2
-    dropped = [len(set(of.labels) - common) for of in (curve, other)]
-    notes = [f"Only sizes that both have are compared: {len(common)}."] if any(dropped) else []
-    if curve.unit != other.unit or len(common) < 2:
-        unknown = np.full(len(curve.units), np.nan)
-        note = "The two curves have fewer than two sizes in common."
+    first, second = at_common_sizes(curve, other)
+    rows = partners([first, second], ["size", "seed", "sample"])
+    runs, sizes = len(first.x) + len(second.x), len(set(first.labels))
+    paired, unknown, reason = False, np.full(len(curve.units), np.nan), ""
+    notes = [f"Only sizes that both have are compared: {sizes}."] if {*curve.labels} != {*other.labels} else []
+    if curve.unit != other.unit or sizes < 2:
+        result, notes = Estimate(unknown, unknown, unknown), []
+        reason = "The two curves have fewer than two sizes in common."
         if curve.unit != other.unit:
-            note = f"{curve.name} is measured in {curve.unit}, {other.name} in {other.unit}: no difference."
-        estimate, paired, notes = _Estimate(unknown, unknown, unknown, note), False, []
-    elif paired:
-        a, b = first.of(partners[0]), second.of(partners[1])
-        estimate = _of_pairs(a, b)
-        if left := sum(runs) - 2 * len(partners[0]):
+            reason = f"{curve.name} is measured in {curve.unit}, {other.name} in {other.unit}: no difference."
+    elif len(rows[0]) > min(len(first.x), len(second.x)) / 2:
+        if left := runs - 2 * len(rows[0]):
             notes.append(f"Runs without a partner are left out: {left}.")
+        paired, runs = True, len(rows[0])
+        first, second = first.of(rows[0]), second.of(rows[1])
+        line = (second if first.seeds is None else first).line  # both have the same sizes and seeds
+        result, reason = _slopes(line, first.accuracy - second.accuracy), line.note
     else:
-        estimate = _of_both(first, second)
-    count = len(partners[0]) if paired else sum(runs)
-    of_curves = " ".join(filter(None, [estimate.note, *notes]))
-    known = ~np.isnan(estimate.variance)
-    reasons = np.where(known | (estimate.note != ""), "", "All runs of a curve lie on its line: no interval.")
-    sentences = [
-        " ".join(filter(None, of))
-        for of in zip(reasons, [of_curves] * len(known), curve.units["left_out"], strict=True)
-    ]
+        result = _slopes(first.line, first.accuracy).less(_slopes(second.line, second.accuracy))
+        reason = " ".join(f"{of.name}: {of.line.note}" for of in (first, second) if of.line.note)
+    flat = np.isnan(result.variance) & (reason == "")
+    exact = np.where(flat, "All runs of a curve lie on its line: no interval.", "")
     return curve.units.assign(
-        **row, difference=estimate.value, se=np.sqrt(estimate.variance), df=np.where(known, estimate.degrees, np.nan),
-        paired=paired, runs=count, sizes=len(common), note=sentences,
+        benchmark=curve.benchmark, method=" / ".join(dict.fromkeys([curve.method, other.method])), curve=curve.name,
+        other=other.name, **result.columns(), paired=paired, runs=runs, sizes=sizes,
+        note=join_notes(exact, reason, *notes, curve.units["left_out"]),
     )  # fmt: skip
 
 
-def _partners(first: Curve, second: Curve) -> tuple[Numbers, Numbers]:
-    """Return the row numbers of runs of both curves that have the same size, seed and sample."""
-    keys = [
-        pd.DataFrame({"size": of.labels, "seed": of.runs["seed"].to_numpy(), "sample": of.runs["sample"].to_numpy()})
-        for of in (first, second)
-    ]
-    keys = [of.dropna().drop_duplicates().reset_index(names="row") for of in keys]
-    both = keys[0].merge(keys[1], on=["size", "seed", "sample"])
-    return both["row_x"].to_numpy(dtype=np.intp), both["row_y"].to_numpy(dtype=np.intp)
-
-
-def _of_pairs(first: Curve, second: Curve) -> _Estimate:
-    line = (first if first.nested else second).line  # both have the same sizes and seeds
-    change = first.accuracy - second.accuracy
-    degrees = np.full(change.shape[1], line.degrees)
-    return _Estimate(line.slope @ change, line.variances(change)[1], degrees, line.note)
-
-
-def _of_both(first: Curve, second: Curve) -> _Estimate:
-    """Return the difference of two independent slopes, with Welch's degrees of freedom."""
-    lines = [of.line for of in (first, second)]
-    values = [line.slope @ of.accuracy for line, of in zip(lines, (first, second), strict=True)]
-    a, b = (line.variances(of.accuracy)[1] for line, of in zip(lines, (first, second), strict=True))
-    spread = a**2 / lines[0].degrees + b**2 / lines[1].degrees
-    degrees = (a + b) ** 2 / np.where(spread > ROUNDING**2, spread, np.nan)
-    notes = [f"{of.name}: {line.note}" for line, of in zip(lines, (first, second), strict=True) if line.note]
-    return _Estimate(values[0] - values[1], a + b, degrees, " ".join(notes))
+def _slopes(line: Line, y: Array) -> Estimate:
+    return Estimate(line.slope @ y, line.variances(y)[1], np.full(y.shape[1], line.degrees))

@@ -1,4 +1,4 @@
-"""Learning curves from the long table: slopes with intervals, tests of straightness, and differences of slopes.
+"""Learning curves from the long table: slopes with intervals, tests of straightness, and lines to be drawn.
 
     from analysis import accuracies, fit_curves
     fit_curves(accuracies("mine"))
@@ -10,20 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
+from scipy.stats import f as f_distribution
 
 from analysis.curves.comparisons import compare, holm
-from analysis.curves.lines import (
-    NO_CHANGE,
-    NO_SPREAD,
-    Array,
-    Line,
-    f_p_values,
-    item_variances,
-    pure_error_test,
-    t_p_values,
-)
-from analysis.curves.units import TRAJECTORIES, Curve, check_confidence, read_curves, unit_accuracies
+from analysis.curves.lines import NO_SPREAD, ROUNDING, add_intervals, item_variances, t_quantile
+from analysis.curves.units import Curve, join_notes, map_curves, unit_accuracies
 from pairscale.errors import InputError, first_few
 
 __all__ = ["compare", "fit_curves", "fitted_lines", "holm", "lack_of_fit", "unit_accuracies"]
@@ -33,9 +24,11 @@ CURVE_COLUMNS = [
     "largest_words", "smallest_accuracy", "largest_accuracy", "slope", "intercept", "se", "df", "low", "high", "p",
     "lack_of_fit", "note",
 ]  # fmt: skip
+NEW_ITEM_COLUMNS = ["se_new_items", "df_new_items", "low_new_items", "high_new_items"]
 FIT_COLUMNS = ["benchmark", "method", "curve", "level", "name", "f", "df_between", "df_within", "p", "note"]
 LINE_COLUMNS = ["benchmark", "method", "curve", "level", "name", "sample_words", "accuracy", "low", "high"]
-_ITEM_COLUMNS = ["study", "run", "benchmark", "method", "phenomenon", "paradigm", "pair_id", "correct"]
+AT_ENDS = "Most runs of a size are at 0 or 1"  # the start of a note
+_ITEM_COLUMNS = ["study", "run", "benchmark", "method", "paradigm", "pair_id", "correct"]
 _POINTS = 41  # of a drawn line
 
 
@@ -63,66 +56,54 @@ def fit_curves(accuracies: pd.DataFrame, confidence: float = 0.95, pairs: pd.Dat
         InputError: as `unit_accuracies` does, if no paradigm was scored in every run, for a curve measured in two
             units, or for a confidence that is not between 0 and 1.
     """
-    check_confidence(confidence)
-    parts = []
-    for curve in (curve for curves in read_curves(accuracies) for curve in curves):
-        table = _fitted(curve, confidence)
-        if pairs is not None:
-            table = _with_new_items(table, curve, pairs, confidence)
-        parts.append(table)
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=CURVE_COLUMNS)
+    if pairs is None:
+        return add_intervals(map_curves(accuracies, CURVE_COLUMNS, _fitted), "slope", confidence)
+    if missing := [name for name in _ITEM_COLUMNS if name not in pairs]:
+        raise InputError(f"The table of pairs has no column {first_few(missing)}. Give it the columns of pairs().")
+    columns = [*CURVE_COLUMNS, *NEW_ITEM_COLUMNS]
+    table = map_curves(accuracies, columns, lambda curve: _with_new_items(_fitted(curve), curve, pairs))
+    half = t_quantile(confidence, table["df_new_items"]) * table["se_new_items"]
+    table = table.assign(low_new_items=table["slope"] - half, high_new_items=table["slope"] + half)
+    return add_intervals(table, "slope", confidence)
 
 
-def _fitted(curve: Curve, confidence: float) -> pd.DataFrame:
+def _fitted(curve: Curve) -> pd.DataFrame:
     line, y = curve.line, curve.accuracy
     slope, error = line.slope @ y, np.sqrt(line.variances(y)[1])
-    used = np.abs(line.level) > 0  # runs of incomplete seeds have no weight
     first, last = (curve.size == curve.size[row] for row in (0, -1))
     words = curve.runs["sample_words"].to_numpy(dtype=np.float64)
-    half = line.quantile(confidence) * error
     return curve.units.assign(
-        benchmark=curve.benchmark, method=curve.method, curve=curve.name, unit=curve.unit, runs=int(used.sum()),
-        sizes=len(np.unique(curve.size)), smallest_words=words[first].mean(), largest_words=words[last].mean(),
-        smallest_accuracy=y[first].mean(axis=0), largest_accuracy=y[last].mean(axis=0), slope=slope,
-        intercept=line.level @ y - slope * line.centre, se=error, df=np.where(np.isnan(error), np.nan, line.degrees),
-        low=slope - half, high=slope + half, p=t_p_values(slope, error, line.degrees),
-        lack_of_fit=_lack_of_fit(curve)[3], note=notes_of(curve, line, error),
-    )[CURVE_COLUMNS]  # fmt: skip
+        unit=curve.unit, runs=np.count_nonzero(line.level), sizes=curve.size.max() + 1,
+        smallest_words=words[first].mean(), largest_words=words[last].mean(), smallest_accuracy=y[first].mean(axis=0),
+        largest_accuracy=y[last].mean(axis=0), slope=slope, intercept=line.level @ y - slope * line.centre, se=error,
+        df=np.where(np.isnan(error), np.nan, line.degrees), lack_of_fit=_lack_of_fit(curve)["p"],
+        note=_notes(curve, error),
+    )  # fmt: skip
 
 
-AT_ENDS = "Most runs of a size are at 0 or 1"  # the start of a note
-
-
-def notes_of(curve: Curve, line: Line, error: Array) -> list[str]:
+def _notes(curve: Curve, error: np.ndarray) -> list[str]:
     """Return what a reader should know about each unit's slope; `error` (U,) is NaN without an interval."""
-    counts = np.bincount(curve.size)
-    of_curve = [line.note]
-    if not line.note:
-        seeds = sorted(set(curve.runs["seed"][np.abs(line.level) == 0].dropna()))
-        if seeds:
-            of_curve.append(f"Seeds without all sizes are left out: {first_few([str(seed) for seed in seeds])}.")
-        if counts.max() == 1:
-            of_curve.append("One run per size: the interval also covers bends of the curve, which cannot be tested.")
-        samples = curve.runs["sample"].dropna()
-        if counts.max() > 1 and len(samples) == len(curve.runs) and samples.nunique() == len(counts):
-            of_curve.append("All runs of a size share a sample: the interval is about new initialisations only.")
-    at_ends = np.isin(curve.accuracy, (0, 1))
-    ends = np.any([at_ends[curve.size == s].mean(axis=0) > 0.5 for s in range(len(counts))], axis=0)
-    notes = []
+    line, counts, samples = curve.line, np.bincount(curve.size), curve.runs["sample"]
+    of_curve = [line.note or line.left_out]
+    if not line.note and counts.max() == 1:
+        of_curve.append("One run per size: the interval also covers bends of the curve, which cannot be tested.")
+    elif not line.note and samples.notna().all() and samples.nunique() == len(counts):
+        of_curve.append("All runs of a size share a sample: the interval is about new initialisations only.")
     constant = np.ptp(curve.accuracy, axis=0) == 0
-    for left_out, flat, end, equal in zip(curve.units["left_out"], np.isnan(error), ends, constant, strict=True):
-        of_unit = [*of_curve, (NO_CHANGE if equal else NO_SPREAD) if flat and not line.note else "", left_out]
-        if end and not flat:
-            of_unit.append(f"{AT_ENDS}: the interval may be too narrow.")
-        notes.append(" ".join(filter(None, of_unit)))
-    return notes
+    exact = np.where(constant, "All runs have the same accuracy: no interval.", NO_SPREAD)
+    flat = np.isnan(error)
+    at_ends = np.isin(curve.accuracy, (0, 1))
+    most = np.any([at_ends[curve.size == s].mean(axis=0) > 0.5 for s in range(len(counts))], axis=0)
+    ends = np.where(most & ~flat, f"{AT_ENDS}: the interval may be too narrow.", "")
+    return join_notes(*of_curve, np.where(flat & (line.note == ""), exact, ""), curve.units["left_out"], ends)
 
 
 def lack_of_fit(accuracies: pd.DataFrame) -> pd.DataFrame:
     """Test whether the mean accuracies of the sizes lie on a line: the F test with pure error.
 
-    The test takes runs to spread equally at all sizes (Draper and Smith 1998, section 2.1). It needs three sizes and
-    two runs of one of them; runs of nested samples and of one training depend on each other and are not tested.
+    The deviations of the means from the line are compared with those of runs from the mean of their size, which takes
+    runs to spread equally at all sizes (Draper and Smith 1998, section 2.1). The test needs three sizes and two runs of
+    one of them; runs of nested samples and of one training depend on each other and are not tested.
 
     Args:
         accuracies: table of `accuracies()`.
@@ -134,26 +115,27 @@ def lack_of_fit(accuracies: pd.DataFrame) -> pd.DataFrame:
     Raises:
         InputError: as `fit_curves` does.
     """
-    parts = []
-    for curve in (curve for curves in read_curves(accuracies) for curve in curves):
-        statistic, between, within, p, note = _lack_of_fit(curve)
-        known = np.isnan(p)
-        parts.append(curve.units.assign(
-            benchmark=curve.benchmark, method=curve.method, curve=curve.name, f=statistic, df_between=between,
-            df_within=within, p=p, note=np.where(known, note, ""),
-        )[FIT_COLUMNS])  # fmt: skip
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=FIT_COLUMNS)
+    return map_curves(accuracies, FIT_COLUMNS, _lack_of_fit)
 
 
-def _lack_of_fit(curve: Curve) -> tuple[Array, int, int, Array, str]:
-    """Return F, its degrees of freedom, p values, and a note for units that have none."""
-    statistic, between, within = pure_error_test(curve.x, curve.size, curve.accuracy)
-    note = "Runs of the same size do not differ."
-    if curve.unit in TRAJECTORIES or curve.nested:
-        statistic, note = np.full(len(statistic), np.nan), "Runs of different sizes depend on each other."
+def _lack_of_fit(curve: Curve) -> pd.DataFrame:
+    y, line, sizes = curve.accuracy, curve.line, int(curve.size.max()) + 1
+    between, within = sizes - 2, len(y) - sizes
+    statistic, note = np.full(y.shape[1], np.nan), "Runs of the same size do not differ."
+    if curve.dependent:
+        note = "Runs of different sizes depend on each other."
     elif between < 1 or within < 1:
         note = "The test needs three sizes, and two runs of one of them."
-    return statistic, between, within, f_p_values(statistic, between, within), note
+    else:
+        means = np.stack([y[curve.size == s].mean(axis=0) for s in range(sizes)])
+        pure = ((y - means[curve.size]) ** 2).sum(axis=0)
+        residual = y - line.level @ y - np.outer(curve.x - line.centre, line.slope @ y)
+        lack = np.maximum((residual**2).sum(axis=0) - pure, 0)
+        statistic = lack / between / np.where(pure > ROUNDING, pure / within, np.nan)
+    p = f_distribution.sf(statistic, max(between, 1), max(within, 1))
+    return curve.units.assign(
+        f=statistic, df_between=between, df_within=within, p=p, note=np.where(np.isnan(p), note, "")
+    )
 
 
 def fitted_lines(accuracies: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
@@ -170,69 +152,49 @@ def fitted_lines(accuracies: pd.DataFrame, confidence: float = 0.95) -> pd.DataF
     Raises:
         InputError: as `fit_curves` does.
     """
-    check_confidence(confidence)
-    parts = []
-    for curve in (curve for curves in read_curves(accuracies) for curve in curves):
+
+    def points(curve: Curve) -> pd.DataFrame:
         line, y = curve.line, curve.accuracy
         away = np.linspace(curve.x.min(), curve.x.max(), _POINTS)[:, None] - line.centre
         level, slope, both = line.variances(y)
         height = line.level @ y + away * (line.slope @ y)
         half = line.quantile(confidence) * np.sqrt(np.maximum(level + 2 * away * both + away**2 * slope, 0))
-        rows = curve.units.loc[np.repeat(curve.units.index, _POINTS)].assign(
-            benchmark=curve.benchmark, method=curve.method, curve=curve.name,
+        return curve.units.loc[np.repeat(curve.units.index, _POINTS)].assign(
             sample_words=np.tile(2 ** (away[:, 0] + line.centre), len(curve.units)), accuracy=height.T.ravel(),
             low=(height - half).T.ravel(), high=(height + half).T.ravel(),
         )  # fmt: skip
-        parts.append(rows[LINE_COLUMNS])
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=LINE_COLUMNS)
+
+    return map_curves(accuracies, LINE_COLUMNS, points)
 
 
-def _with_new_items(table: pd.DataFrame, curve: Curve, pairs: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Add the intervals about new items, too, to the rows of a curve."""
-    judged, items = _judged_items(curve, pairs)
-    line, units = curve.line, curve.units
-    paradigm, names = pd.factorize(items["paradigm"])
-    of_items, overlap = item_variances(line, judged, paradigm.astype(np.intp))
-    phenomena = items.drop_duplicates("paradigm")["phenomenon"].to_numpy()
-    variance, degrees = np.full((2, len(units)), np.nan)
-    of_runs = line.variances(curve.accuracy)[1]
-    for u, (level, name, paradigms) in enumerate(units[["level", "name", "paradigms"]].to_numpy()):
-        of = {"overall": np.full(len(names), True), "phenomenon": phenomena == name}.get(level, names == name)
-        if of.sum() == paradigms and not pd.isna(paradigms):
-            both = of_items[of].sum() / paradigms**2
-            larger = np.maximum(of_runs[u], both)
-            variance[u] = np.maximum(of_runs[u] + both - overlap[of].sum() / paradigms**2, larger)
-            degrees[u] = min(line.degrees, of[paradigm].sum() - 1)
-    unknown = np.isnan(variance)
-    error, degrees = np.sqrt(variance), np.where(unknown, np.nan, degrees)
-    half = student.ppf(0.5 + confidence / 2, degrees) * error
-    note = np.where(
-        unknown & table["se"].notna(), " Too few pairs are shared by all runs: no interval about new items.", ""
-    )
-    return table.assign(
-        se_new_items=error, df_new_items=degrees, low_new_items=table["slope"] - half,
-        high_new_items=table["slope"] + half, note=(table["note"] + note).str.strip(),
-    )  # fmt: skip
+def _with_new_items(table: pd.DataFrame, curve: Curve, pairs: pd.DataFrame) -> pd.DataFrame:
+    """Add the standard errors and degrees of freedom about new items, too, to the rows of a curve.
 
-
-def _judged_items(curve: Curve, pairs: pd.DataFrame) -> tuple[Array, pd.DataFrame]:
-    """Return the (R, P) outcomes of the items that all runs of a curve were scored on, and their paradigms.
-
-    An item with several templates or trials counts with its mean over them.
+    The items of a curve are those that all its runs were scored on. One with several templates or trials counts with
+    its mean over them.
     """
-    if missing := [name for name in _ITEM_COLUMNS if name not in pairs]:
-        raise InputError(f"The table of pairs has no column {first_few(missing)}. Give it the columns of pairs().")
-    names = curve.units.loc[curve.units["level"] == "paradigm", "name"]
+    line, units = curve.line, curve.units
+    names = units["name"].to_numpy()
     of = pairs[(pairs["benchmark"] == curve.benchmark) & (pairs["method"] == curve.method)]
-    of = of[of["run"].isin(curve.runs["run"]) & of["paradigm"].isin(names)]
+    of = of[of["run"].isin(curve.runs["run"]) & of["paradigm"].isin(names[units["level"] == "paradigm"])]
+    means = of.groupby(["study", "run", "paradigm", "pair_id"], sort=False, observed=True)["correct"].mean()
     runs = pd.MultiIndex.from_frame(curve.runs[["study", "run"]])
-    known, seen = of.groupby(["study", "run"], sort=False).ngroup(), of[["study", "run"]].drop_duplicates()
-    row = runs.get_indexer(pd.MultiIndex.from_frame(seen))[known.to_numpy()] if len(of) else known.to_numpy()
-    of, row = of[row >= 0], row[row >= 0]
-    grouped = of.groupby(["paradigm", "pair_id"], sort=False)
-    item, items = grouped.ngroup().to_numpy(), grouped[["phenomenon"]].first().reset_index()
-    place, shape = row * len(items) + item, (len(runs), len(items))
-    counts = np.bincount(place, minlength=len(runs) * len(items)).reshape(shape)
-    correct = np.bincount(place, of["correct"].to_numpy(np.float64), len(runs) * len(items)).reshape(shape)
-    shared = np.flatnonzero((counts > 0).all(axis=0))
-    return correct[:, shared] / counts[:, shared], items.iloc[shared]
+    judged = means.unstack(["paradigm", "pair_id"]).reindex(runs).dropna(axis="columns").astype(np.float64)
+    paradigm, paradigms = pd.factorize(judged.columns.get_level_values("paradigm"))
+    of_items, overlap = item_variances(line, judged.to_numpy(), paradigm.astype(np.intp))
+    phenomena = units.set_index("name")["phenomenon"].dropna()[paradigms].to_numpy()
+    level = units["level"].to_numpy()[:, None]
+    member = np.where(level == "phenomenon", names[:, None] == phenomena, names[:, None] == np.asarray(paradigms))
+    member |= level == "overall"
+    known = member.sum(axis=1) == units["paradigms"].fillna(-1)
+    size = np.where(known, member.sum(axis=1), np.nan)
+    of_items, overlap = (np.where(member, of, 0).sum(axis=1) / size**2 for of in (of_items, overlap))
+    of_runs = line.variances(curve.accuracy)[1]
+    variance = np.maximum(of_runs + of_items - overlap, np.maximum(of_runs, of_items))
+    degrees = np.minimum(line.degrees, member @ np.bincount(paradigm, minlength=len(paradigms)) - 1)
+    missing = np.isnan(variance) & table["se"].notna()
+    few = np.where(missing, "Too few pairs are shared by all runs: no interval about new items.", "")
+    return table.assign(
+        se_new_items=np.sqrt(variance), df_new_items=np.where(np.isnan(variance), np.nan, degrees),
+        note=join_notes(table["note"], few),
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Straight lines through the runs of a curve, with HC3 standard errors. Arrays only; curves.py has the tables.
+"""Straight lines through the runs of a curve with HC3 standard errors, and intervals by Student's t. Mostly arrays.
 
 x is log2(words), so a slope is accuracy per doubling of the training text. R runs, U units (overall, phenomena,
 paradigms), S sizes. All units of a curve share x, so they are computed together.
@@ -10,8 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import f as f_distribution
+import pandas as pd
 from scipy.stats import t as student
+
+from pairscale.errors import InputError, first_few
 
 Array = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.intp]
@@ -21,17 +23,17 @@ LEAST_SEEDS = 3  # of nested samples
 ROUNDING = 1e-24  # variances below it are 0 but for rounding
 ONE_TRAINING = "These are checkpoints of one training, which depend on each other: no interval."
 NO_SPREAD = "All runs lie on the line, as with too few pairs: no interval."
-NO_CHANGE = "All runs have the same accuracy: no interval."
 
 
 class Line(NamedTuple):
     """The line of a curve as sums over its runs: an estimate is `weights @ accuracies`.
 
-    level: (R,) weights of the line's height at `centre`, the mean log2(words).
+    level: (R,) weights of the line's height at `centre`, the mean log2(words); 0 for runs that are left out.
     slope: (R,) weights of the slope.
     level_terms, slope_terms: (J, R). The sum of squares of `terms @ accuracies` is the variance of the estimate.
     degrees: of Student's t.
     note: why there is no interval, or "".
+    left_out: which runs are left out, or "".
     """
 
     centre: float
@@ -41,6 +43,7 @@ class Line(NamedTuple):
     slope_terms: Array
     degrees: float
     note: str = ""
+    left_out: str = ""
 
     def variances(self, y: Array) -> tuple[Array, Array, Array]:
         """Return the (U,) variances of level and slope and their covariance, NaN without an interval; y is (R, U)."""
@@ -50,7 +53,7 @@ class Line(NamedTuple):
 
     def quantile(self, confidence: float) -> float:
         """Return Student's quantile of a two-sided interval."""
-        return float(student.ppf(0.5 + confidence / 2, self.degrees))
+        return float(t_quantile(confidence, self.degrees))
 
 
 def fit_line(x: Array, size: Numbers, seed: Numbers | None = None, trajectory: bool = False) -> Line:
@@ -106,37 +109,12 @@ def _of_seeds(x: Array, size: Numbers, seed: Numbers) -> Line:
         centred = x[of] - x[of].mean()
         slopes[row, of] = centred / (centred**2).sum()
         levels[row, of] = 1 / of.sum() + (centre - x[of].mean()) * slopes[row, of]
-    seeds = len(complete)
     level, slope = levels.mean(axis=0), slopes.mean(axis=0)
-    scale = np.sqrt(seeds * (seeds - 1))
-    return Line(centre, level, slope, (levels - level) / scale, (slopes - slope) / scale, seeds - 1.0)
-
-
-def pure_error_test(x: Array, size: Numbers, y: Array) -> tuple[Array, int, int]:
-    """Return the (U,) F statistics that sizes' means do not lie on a line, and their degrees of freedom.
-
-    The deviations of the means from the line are compared with those of runs from the mean of their size, which takes
-    runs to spread equally at all sizes (Draper and Smith 1998, section 2.1). NaN where it cannot be tested.
-    """
-    sizes = np.unique(size)
-    between, within = len(sizes) - 2, len(x) - len(sizes)
-    if between < 1 or within < 1:
-        return np.full(y.shape[1], np.nan), between, within
-    line = fit_line(x, size)
-    residual = y - line.level @ y - np.outer(x - line.centre, line.slope @ y)
-    pure = sum((((y[size == s] - y[size == s].mean(axis=0)) ** 2).sum(axis=0) for s in sizes), np.zeros(y.shape[1]))
-    lack = np.maximum((residual**2).sum(axis=0) - pure, 0)
-    return lack / between / np.where(pure > ROUNDING, pure / within, np.nan), between, within
-
-
-def f_p_values(statistic: Array, between: int, within: int) -> Array:
-    """Return the p values of F statistics; NaN stays."""
-    return np.asarray(f_distribution.sf(statistic, max(between, 1), max(within, 1)))
-
-
-def t_p_values(estimate: Array, error: Array, degrees: Array | float) -> Array:
-    """Return two-sided p values of Student's test that estimates are 0."""
-    return np.asarray(2 * student.sf(np.abs(estimate / error), degrees))
+    scale = np.sqrt(len(complete) * (len(complete) - 1))
+    left = [str(one) for one in np.unique(seed) if one not in complete]
+    left_out = f"Seeds without all sizes are left out: {first_few(left)}." if left else ""
+    terms = (levels - level) / scale, (slopes - slope) / scale
+    return Line(centre, level, slope, *terms, len(complete) - 1.0, left_out=left_out)
 
 
 def item_variances(line: Line, judged: Array, paradigm: Numbers) -> tuple[Array, Array]:
@@ -159,3 +137,57 @@ def item_variances(line: Line, judged: Array, paradigm: Numbers) -> tuple[Array,
     of_terms = ((terms - (terms @ member)[:, paradigm]) ** 2).sum(axis=0)
     free = np.where(items > 1, items - 1, np.nan)
     return of_slopes @ member / free, of_terms @ member / free
+
+
+class Estimate(NamedTuple):
+    """Estimates of units, their variances and degrees of freedom, each (U,); without variances `note` says why."""
+
+    value: Array
+    variance: Array
+    degrees: Array
+    note: str = ""
+
+    def less(self, other: Estimate) -> Estimate:
+        """Return the difference from an independent estimate, with Welch's (1947) degrees of freedom."""
+        variance = self.variance + other.variance
+        spread = self.variance**2 / self.degrees + other.variance**2 / other.degrees
+        degrees = variance**2 / np.where(spread > ROUNDING**2, spread, np.nan)
+        return Estimate(self.value - other.value, variance, degrees, self.note or other.note)
+
+    def columns(self) -> dict[str, Array]:
+        """Return the columns difference, se and df of a table of differences."""
+        degrees = np.where(np.isnan(self.variance), np.nan, self.degrees)
+        return {"difference": self.value, "se": np.sqrt(self.variance), "df": degrees}
+
+
+def estimate(y: Array, x: Array, size: Numbers, seed: Numbers | None, slope: bool) -> Estimate:
+    """Estimate the mean of y (R, U), or its slope per doubling of the training text.
+
+    At one size the variance is that of a mean of independent runs, with R - 1 degrees of freedom. Over several sizes
+    the estimate and its variance are the level or the slope of `fit_line(x, size, seed)`.
+    """
+    units = y.shape[1]
+    if np.ptp(size) == 0:
+        variance = y.var(axis=0, ddof=1) / len(y) if len(y) > 1 else np.full(units, np.nan)
+        note = "" if len(y) > 1 else "One run: no interval."
+        return Estimate(y.mean(axis=0), variance, np.full(units, len(y) - 1.0), note)
+    line = fit_line(x, size, seed)
+    variance = line.variances(y)[int(slope)]
+    if not line.note:  # all runs on one line
+        variance = np.nan_to_num(variance)
+    note = f"{line.note} {line.left_out}".strip()
+    return Estimate((line.slope if slope else line.level) @ y, variance, np.full(units, line.degrees), note)
+
+
+def t_quantile(confidence: float, degrees: float | pd.Series | Array) -> Array:
+    """Return Student's quantiles of two-sided intervals. Raises InputError unless the confidence is in (0, 1)."""
+    if not 0 < confidence < 1:
+        raise InputError(f"confidence={confidence}: must be between 0 and 1, such as 0.95.")
+    return np.asarray(student.ppf(0.5 + confidence / 2, degrees))
+
+
+def add_intervals(table: pd.DataFrame, estimate: str, confidence: float) -> pd.DataFrame:
+    """Add low, high and p (two-sided, that the estimate is 0) to a table with the columns `estimate`, se and df."""
+    value, error, degrees = (table[name].astype(np.float64) for name in (estimate, "se", "df"))
+    half = t_quantile(confidence, degrees) * error
+    return table.assign(low=value - half, high=value + half, p=2 * student.sf((value / error).abs(), degrees))

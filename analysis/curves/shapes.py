@@ -13,6 +13,7 @@ import math
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,8 +21,8 @@ import pandas as pd
 from scipy.optimize import OptimizeWarning, curve_fit
 from scipy.special import expit, logit
 
-from analysis.curves.lines import NO_SPREAD, Array, Numbers
-from analysis.curves.units import TRAJECTORIES, Curve, check_confidence, read_curves
+from analysis.curves.lines import NO_SPREAD, Array, Line
+from analysis.curves.units import Curve, join_notes, map_curves
 from pairscale.errors import InputError
 
 LINE, POWER_LAW, LOGISTIC = SHAPES = ("line", "power law", "logistic")
@@ -64,102 +65,96 @@ def fit_shapes(accuracies: pd.DataFrame) -> pd.DataFrame:
     Raises:
         InputError: as `fit_curves` does.
     """
-    parts = [_fitted(curve) for curves in read_curves(accuracies) for curve in curves]
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=SHAPE_COLUMNS)
+    return map_curves(accuracies, SHAPE_COLUMNS, _fitted)
 
 
-class Fit(NamedTuple):
-    """A shape fitted to one unit: parameters (NaN if there is no fit), sum of squares, and a note."""
+def _line(d: Array, intercept: Array, slope: Array) -> Array:
+    return intercept + slope * d
+
+
+def _power_law(d: Array, ceiling: Array, gap: Array, rate: Array) -> Array:
+    return ceiling - gap * np.exp2(-rate * d)
+
+
+def _power_law_gradient(d: Array, ceiling: float, gap: float, rate: float) -> Array:
+    fall = np.exp2(-rate * d)
+    return np.stack([np.ones_like(d), -fall, gap * math.log(2) * d * fall], axis=1)
+
+
+def _logistic(d: Array, floor: Array, ceiling: Array, rate: Array, midpoint: Array) -> Array:
+    return floor + (ceiling - floor) * expit(rate * (d - midpoint))
+
+
+def _logistic_gradient(d: Array, floor: float, ceiling: float, rate: float, midpoint: float) -> Array:
+    rise = expit(rate * (d - midpoint))
+    steep = (ceiling - floor) * rise * (1 - rise)
+    return np.stack([1 - rise, rise, steep * (d - midpoint), -steep * rate], axis=1)
+
+
+# accuracies, and their (R, P) derivatives, from doublings and parameters
+HEIGHTS: dict[str, Callable[..., Array]] = {LINE: _line, POWER_LAW: _power_law, LOGISTIC: _logistic}
+GRADIENTS: dict[str, Callable[..., Array]] = {POWER_LAW: _power_law_gradient, LOGISTIC: _logistic_gradient}
+
+
+class Fits(NamedTuple):
+    """A shape fitted to U units: (P, U) parameters, NaN if there is no fit; (U,) sums of squares; a note for each."""
 
     parameters: Array
-    squares: float
-    note: str = ""
+    squares: Array
+    notes: list[str]
 
 
-def _height(shape: str) -> Callable[..., Array]:
-    """Return the function of doublings and parameters that gives a shape's accuracies."""
-    if shape == LINE:
-        return lambda d, intercept, slope: intercept + slope * d
-    if shape == POWER_LAW:
-        return lambda d, ceiling, gap, rate: ceiling - gap * np.exp2(-rate * d)
-    return lambda d, floor, ceiling, rate, midpoint: floor + (ceiling - floor) * expit(rate * (d - midpoint))
-
-
-def _gradient(shape: str) -> Callable[..., Array]:
-    """Return the function that gives the (R, P) derivatives of a shape's accuracies by its parameters."""
-    if shape == POWER_LAW:
-
-        def power_law(d: Array, ceiling: float, gap: float, rate: float) -> Array:
-            fall = np.exp2(-rate * d)
-            return np.stack([np.ones_like(d), -fall, gap * math.log(2) * d * fall], axis=1)
-
-        return power_law
-
-    def logistic(d: Array, floor: float, ceiling: float, rate: float, midpoint: float) -> Array:
-        rise = expit(rate * (d - midpoint))
-        steep = (ceiling - floor) * rise * (1 - rise)
-        return np.stack([1 - rise, rise, steep * (d - midpoint), -steep * rate], axis=1)
-
-    return logistic
-
-
-def _bounds(shape: str, span: float) -> Array:
-    """Return the (2, P) least and greatest values of the parameters of curves over `span` doublings."""
-    if shape == POWER_LAW:
-        return np.array([[0.0, -1.0, 0.02 / span], [1.0, 1.0, 5.0]])
-    return np.array([[0.0, 0.0, 0.1 / span, -2 * span], [1.0, 1.0, max(5.0, 20 / span), 3 * span]])
-
-
-def fit_shape(shape: str, doublings: Array, y: Array, sizes: int) -> list[Fit]:
+def fit_shape(shape: str, doublings: Array, y: Array, sizes: int) -> Fits:
     """Fit a shape to each of U units; doublings (R,), y (R, U), `sizes`: how many different ones."""
     names, units = PARAMETERS[shape], y.shape[1]
+    parameters, notes = np.full((len(names), units), np.nan), [""] * units
     if sizes <= len(names):
-        note = f"No fit: {len(names)} parameters need {len(names) + 1} sizes."
-        return [Fit(np.full(len(names), np.nan), math.nan, note)] * units
-    if shape == LINE:
-        parameters, *_ = np.linalg.lstsq(np.stack([np.ones(len(doublings)), doublings], axis=1), y)
-        fitted = parameters[0] + np.outer(doublings, parameters[1])
-        return [Fit(*of) for of in zip(parameters.T, ((y - fitted) ** 2).sum(axis=0).tolist(), strict=True)]
-    bounds = _bounds(shape, float(np.ptp(doublings)))
-    return [
-        _least_squares(shape, doublings, y[:, u], starts, bounds)
-        for u, starts in enumerate(_starts(shape, doublings, y, bounds))
-    ]
+        notes = [f"No fit: {len(names)} parameters need {len(names) + 1} sizes."] * units
+    elif shape == LINE:
+        parameters = np.linalg.lstsq(np.stack([np.ones(len(doublings)), doublings], axis=1), y)[0]
+    else:
+        span = float(np.ptp(doublings))
+        low, high = np.array([[0.0, -1.0, 0.02 / span], [1.0, 1.0, 5.0]])
+        if shape == LOGISTIC:
+            low, high = np.array([[0.0, 0.0, 0.1 / span, -2 * span], [1.0, 1.0, max(5.0, 20 / span), 3 * span]])
+        for u, starts in enumerate(_starts(shape, doublings, y, low, high)):
+            parameters[:, u] = found = _least_squares(shape, doublings, y[:, u], starts, low, high)
+            at_bound = np.minimum(found - low, high - found) < _AT_BOUND * (high - low)
+            if at_bound.any():
+                notes[u] = f"At the bound of its {' and '.join(np.array(names)[at_bound])}."
+            elif np.isnan(found).any():
+                notes[u] = "No fit: the search did not converge."
+    squares = ((y - HEIGHTS[shape](doublings[:, None], *parameters)) ** 2).sum(axis=0)
+    return Fits(parameters, squares, notes)
 
 
-def _least_squares(shape: str, doublings: Array, y: Array, starts: Array, bounds: Array) -> Fit:
-    """Return the best of the fits that start from (T, P) `starts`."""
-    low, high = bounds
-    height, found = _height(shape), []
+def _least_squares(shape: str, doublings: Array, y: Array, starts: Array, low: Array, high: Array) -> Array:
+    """Return the best (P,) parameters of the fits to one unit that start from (T, P) `starts`, NaN without any."""
+    best, least = np.full(len(low), np.nan), math.inf
     for start in np.clip(starts, low + 1e-9, high - 1e-9):
         with warnings.catch_warnings(), suppress(RuntimeError):  # the search did not converge
             warnings.simplefilter("ignore", OptimizeWarning)  # of covariances, which are not used
-            parameters, _ = curve_fit(
-                height, doublings, y, start, bounds=(low, high), jac=_gradient(shape), x_scale=high - low,
+            found, _ = curve_fit(
+                HEIGHTS[shape], doublings, y, start, bounds=(low, high), jac=GRADIENTS[shape], x_scale=high - low,
                 max_nfev=400,
             )  # fmt: skip
-            found.append((float(((y - height(doublings, *parameters)) ** 2).sum()), parameters))
-    if not found:
-        return Fit(np.full(len(low), np.nan), math.nan, "No fit: the search did not converge.")
-    squares, parameters = min(found, key=lambda fit: fit[0])
-    margin = _AT_BOUND * (high - low)
-    edges = (parameters - low < margin) | (high - parameters < margin)
-    at_bound = " and ".join(np.array(PARAMETERS[shape])[edges])
-    return Fit(parameters, squares, f"At the bound of its {at_bound}." if at_bound else "")
+            squares = float(((y - HEIGHTS[shape](doublings, *found)) ** 2).sum())
+            if squares < least:
+                best, least = found, squares
+    return best
 
 
-def _starts(shape: str, doublings: Array, y: Array, bounds: Array) -> Array:
+def _starts(shape: str, doublings: Array, y: Array, low: Array, high: Array) -> Array:
     """Return (U, T, P) starts: the best parameters on a grid of rates and midpoints, for slow, middle and fast rates.
 
     The first two parameters follow by linear regression.
     """
-    rates = np.geomspace(float(bounds[0, 2]), float(bounds[1, 2]), _RATES)
-    middles = np.linspace(bounds[0, 3], bounds[1, 3], _MIDPOINTS).tolist() if shape == LOGISTIC else [None]
-    height, starts = _height(shape), []
-    for part in np.array_split(rates, _STARTS):
-        grid = np.array([[rate, *([] if middle is None else [middle])] for rate in part for middle in middles])
+    height, starts = HEIGHTS[shape], []
+    for rates in np.array_split(np.geomspace(low[2], high[2], _RATES), _STARTS):
+        axes = [rates, np.linspace(low[3], high[3], _MIDPOINTS)] if shape == LOGISTIC else [rates]
+        grid = np.array([*product(*axes)])
         basis = np.stack([np.stack([height(doublings, *of, *point) for of in ((1, 0), (0, 1))], 1) for point in grid])
-        linear = np.clip(np.linalg.pinv(basis) @ y, bounds[0, :2, None], bounds[1, :2, None])
+        linear = np.clip(np.linalg.pinv(basis) @ y, low[:2, None], high[:2, None])
         best = ((y - basis @ linear) ** 2).sum(axis=1).argmin(axis=0)
         starts.append(np.concatenate([linear[best, :, np.arange(y.shape[1])], grid[best]], axis=1))
     return np.stack(starts, axis=1)
@@ -168,35 +163,28 @@ def _starts(shape: str, doublings: Array, y: Array, bounds: Array) -> Array:
 def _fitted(curve: Curve) -> pd.DataFrame:
     """Return the rows of a curve."""
     doublings, y, last = curve.x - curve.x.min(), curve.accuracy, curve.size == curve.size[-1]
-    sizes, runs = len(np.unique(curve.size)), len(curve.x)
-    dependent = curve.nested or curve.unit in TRAJECTORIES
-    observed = y[last].mean(axis=0)
+    sizes, runs = int(curve.size.max()) + 1, len(curve.x)
     parts = []
     for shape in SHAPES:
+        names = PARAMETERS[shape]
         fits = fit_shape(shape, doublings, y, sizes)
         earlier = fit_shape(shape, doublings[~last], y[~last], sizes - 1)
-        parameters = np.stack([of.parameters for of in fits], axis=1)
-        predicted = _height(shape)(doublings[last].mean(), *np.stack([of.parameters for of in earlier], axis=1))
-        named = dict(zip(PARAMETERS[shape], parameters, strict=True))
+        named = dict(zip(names, fits.parameters, strict=True))
         if shape == LOGISTIC:
             named["midpoint"] = np.exp2(curve.x.min() + named["midpoint"])
-        squares = np.array([of.squares for of in fits])
-        notes = [of.note for of in fits]
-        if dependent:
-            notes = [f"{note} No AICc: the runs depend on each other.".strip() for note in notes]
-        if sizes == len(PARAMETERS[shape]) + 1:
-            notes = [f"{note} No prediction: it needs {sizes + 1} sizes.".strip() for note in notes]
+        no_aicc = "No AICc: the runs depend on each other." if curve.dependent else ""
+        no_prediction = f"No prediction: it needs {sizes + 1} sizes." if sizes == len(names) + 1 else ""
         parts.append(curve.units.assign(
-            shape=shape, **named, squares=squares, predicted=predicted, note=notes,
-            aicc=np.nan if dependent else aicc(squares, runs, len(PARAMETERS[shape]) + 1),
+            shape=shape, runs=runs, sizes=sizes, **named, squares=fits.squares,
+            aicc=np.nan if curve.dependent else aicc(fits.squares, runs, len(names) + 1),
+            largest_accuracy=y[last].mean(axis=0),
+            predicted=HEIGHTS[shape](doublings[last].mean(), *earlier.parameters),
+            note=join_notes(fits.notes, no_aicc, no_prediction),
         ))  # fmt: skip
-    table = pd.concat(parts).sort_index(kind="stable").assign(
-        benchmark=curve.benchmark, method=curve.method, curve=curve.name, runs=runs, sizes=sizes,
-        largest_accuracy=np.repeat(observed, len(SHAPES)),
-    )  # fmt: skip
+    table = pd.concat(parts).sort_index(kind="stable")
     table["error"] = table["predicted"] - table["largest_accuracy"]
     table["aicc_above_best"] = table["aicc"] - table.groupby(level=0)["aicc"].transform("min")
-    return table.reindex(columns=SHAPE_COLUMNS).reset_index(drop=True)
+    return table
 
 
 def aicc(squares: Array, runs: int, parameters: int) -> Array:
@@ -233,71 +221,48 @@ def words_to_humans(accuracies: pd.DataFrame, humans: pd.DataFrame, confidence: 
     Raises:
         InputError: as `fit_curves` does, and for a table of humans without the needed columns.
     """
-    check_confidence(confidence)
     if missing := {"level", "name", "accuracy"} - set(humans):
         raise InputError(f"The table of humans has no column {', '.join(sorted(missing))}.")
     people = humans[humans["model"] == HUMANS] if "model" in humans else humans
-    people = people.assign(se=people.get("se", 0.0)).set_index(["level", "name"])
-    parts = []
-    for curve in (curve for curves in read_curves(accuracies) for curve in curves):
-        known = people.reindex(pd.MultiIndex.from_frame(curve.units[["level", "name"]]))
-        rows = np.flatnonzero(known["accuracy"].notna())
-        if len(rows):
-            parts.append(_to_humans(curve, known.iloc[rows].astype({"accuracy": float}), rows, confidence))
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=HUMAN_COLUMNS)
+    people = people.assign(humans=people["accuracy"], se=people.get("se", 0.0))[["level", "name", "humans", "se"]]
+
+    def to_humans(curve: Curve) -> pd.DataFrame:
+        units = curve.units.reset_index(names="unit").merge(people, on=["level", "name"]).dropna(subset="humans")
+        theirs, y = units["humans"].to_numpy(np.float64), curve.accuracy[:, units["unit"]]
+        error = units["se"].fillna(0.0).to_numpy(np.float64)
+        parts = [units.assign(shape=LINE, **fieller(curve.line, y, theirs, error, confidence))]
+        for shape in (POWER_LAW, LOGISTIC):
+            fits = fit_shape(shape, curve.x - curve.x.min(), y, int(curve.size.max()) + 1)
+            reached = curve.x.min() + _reaches(shape, fits.parameters, theirs)
+            words = np.exp2(np.where(reached < math.inf, np.minimum(reached, 1023.0), reached))
+            parts.append(units.assign(shape=shape, words=words, low=np.nan, high=np.nan, interval="", note=fits.notes))
+        table = pd.concat(parts).sort_index(kind="stable")
+        return table.assign(extrapolation=table["words"] > 2 ** curve.x.max() * (1 + 1e-9))
+
+    return map_curves(accuracies, HUMAN_COLUMNS, to_humans)
 
 
-def _to_humans(curve: Curve, humans: pd.DataFrame, rows: Numbers, confidence: float) -> pd.DataFrame:
-    accuracy, y = humans["accuracy"].to_numpy(), curve.accuracy[:, rows]
-    named = curve.units.iloc[rows].assign(
-        benchmark=curve.benchmark, method=curve.method, curve=curve.name, humans=accuracy
-    )
-    of_line = fieller(curve, y, accuracy, humans["se"].fillna(0.0).to_numpy(dtype=np.float64), confidence)
-    parts = [named.assign(shape=LINE, **of_line)]
-    doublings, sizes = curve.x - curve.x.min(), len(np.unique(curve.size))
-    for shape in (POWER_LAW, LOGISTIC):
-        fits = fit_shape(shape, doublings, y, sizes)
-        reached = [_reaches(shape, of.parameters, h) for of, h in zip(fits, accuracy, strict=True)]
-        words = np.exp2(np.minimum(curve.x.min() + np.array(reached), 1023.0))
-        words = np.where(np.isinf(reached) & (np.array(reached) > 0), np.inf, words)
-        parts.append(named.assign(shape=shape, words=words, low=np.nan, high=np.nan, interval="",
-                                  note=[of.note for of in fits]))  # fmt: skip
-    table = pd.concat(parts).sort_index(kind="stable")
-    largest = 2 ** curve.x.max()
-    return table.assign(extrapolation=table["words"] > largest * (1 + 1e-9))[HUMAN_COLUMNS].reset_index(drop=True)
-
-
-def fieller(curve: Curve, y: Array, humans: Array, error: Array, confidence: float) -> dict[str, list[Any]]:
-    """Return words, low, high, interval and note of each unit: where the curve's line reaches humans (Fieller 1954).
+def fieller(line: Line, y: Array, humans: Array, error: Array, confidence: float) -> dict[str, Any]:
+    """Return words, low, high, interval and note of each unit: where the line reaches humans (Fieller 1954).
 
     The set of amounts is {x: (line at x - humans)^2 <= t^2 (variance of the line at x + error^2)}. y is (R, U); humans
     and error, their standard error, are (U,).
     """
-    line = curve.line
     level, slope = line.level @ y, line.slope @ y
     of_level, of_slope, of_both = line.variances(y)
     square = line.quantile(confidence) ** 2
     a = slope**2 - square * of_slope
     b = (level - humans) * slope - square * of_both
     c = (level - humans) ** 2 - square * (of_level + error**2)
-    rises = slope > 0
-    reached = np.where(rises, line.centre + (humans - level) / np.where(rises, slope, 1.0), np.inf)
+    reached = np.where(slope > 0, line.centre + (humans - level) / np.where(slope > 0, slope, 1.0), np.inf)
     without = math.nan, math.nan, "no interval", line.note or NO_SPREAD
-    rows = [
-        without if math.isnan(of[0]) else _limits(*of, line.centre)
-        for of in zip(a.tolist(), b.tolist(), c.tolist(), slope.tolist(), (humans - level).tolist(), strict=True)
-    ]
-    low, high, interval, note = map(list, zip(*rows, strict=True))
-    return {
-        "words": [_words(x) for x in reached.tolist()],
-        "low": low,
-        "high": high,
-        "interval": interval,
-        "note": note,
-    }
+    known = np.column_stack([a, b, c, slope, humans - level]).tolist()
+    rows = [without if math.isnan(of[0]) else _limits(line.centre, *of) for of in known]
+    table = pd.DataFrame(rows, columns=["low", "high", "interval", "note"])
+    return {"words": np.exp2(np.where(reached < 1000, reached, math.inf)), **table}
 
 
-def _limits(a: float, b: float, c: float, slope: float, gap: float, centre: float) -> tuple[float, float, str, str]:
+def _limits(centre: float, a: float, b: float, c: float, slope: float, gap: float) -> tuple[float, float, str, str]:
     """Return the ends of the set a d^2 + 2 b d + c <= 0, d = x - centre, in words of text, as text, and a note."""
     if a > 0 and slope <= 0:
         return math.inf, math.inf, "never", "The line falls."
@@ -305,7 +270,7 @@ def _limits(a: float, b: float, c: float, slope: float, gap: float, centre: floa
     if root <= 0 or a == 0:
         return 0.0, math.inf, "any amount of text", "The slope may be 0."
     ends = sorted(centre + (-b + sign * math.sqrt(root)) / a for sign in (-1, 1))
-    low, high = map(_words, ends)
+    low, high = (2.0**end if end < 1000 else math.inf for end in ends)
     if a > 0:
         text = f"{words_text(low)} to {words_text(high)}" if low < FURTHEST else words_text(low)
         return low, high, text, ""
@@ -314,26 +279,16 @@ def _limits(a: float, b: float, c: float, slope: float, gap: float, centre: floa
     return 0.0, low, f"{words_text(low)} or less, or never", "The slope may be 0."
 
 
-def _reaches(shape: str, parameters: Array, accuracy: float) -> float:
-    """Return the doublings at which a rising curve has an accuracy: inf if it stays below, -inf if it stays above."""
-    if np.isnan(parameters).any():
-        return math.nan
-    if shape == POWER_LAW:
-        ceiling, gap, rate = parameters
-        if gap <= 0:
-            return math.inf if ceiling < accuracy else math.nan
-        return -math.log2((ceiling - accuracy) / gap) / rate if accuracy < ceiling else math.inf
-    floor, ceiling, rate, midpoint = parameters
-    if accuracy >= max(floor, ceiling):
-        return math.inf
-    if ceiling <= floor:
-        return math.nan
-    return float(midpoint + logit((accuracy - floor) / (ceiling - floor)) / rate) if accuracy > floor else -math.inf
-
-
-def _words(x: float) -> float:
-    """Return 2^x; inf where that overflows."""
-    return 2.0**x if x < 1000 else math.inf
+def _reaches(shape: str, parameters: Array, accuracy: Array) -> Array:
+    """Return the doublings at which rising curves have accuracies: inf if they stay below, -inf if they stay above."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if shape == POWER_LAW:
+            ceiling, gap, rate = parameters
+            at = np.where(gap > 0, -np.log2((ceiling - accuracy) / gap) / rate, np.nan)
+            return np.where(accuracy > ceiling, np.inf, at)
+        floor, ceiling, rate, midpoint = parameters
+        at = midpoint + logit(np.clip((accuracy - floor) / (ceiling - floor), 0, 1)) / rate
+        return np.where(accuracy >= np.maximum(floor, ceiling), np.inf, np.where(ceiling > floor, at, np.nan))
 
 
 def words_text(words: float) -> str:

@@ -5,18 +5,19 @@ A phenomenon is the unweighted mean of its paradigms, and overall is the unweigh
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from functools import reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from analysis.curves.lines import Array, Line, Numbers, fit_line
+from analysis.curves.lines import Array, Estimate, Line, Numbers, estimate, fit_line
 from pairscale.errors import InputError, first_few
 
 TRAJECTORIES = ("tokens", "words seen", "steps")  # units of x that count the progress of one training
-LEVELS = ("overall", "phenomenon", "paradigm")
+LEVELS = ["overall", "phenomenon", "paradigm"]
 RUN_COLUMNS = ["study", "run", "curve", "model", "size", "sample_words", "seed", "sample", "nested", "unit", "baseline"]
 UNIT_COLUMNS = [*RUN_COLUMNS, "benchmark", "method", "level", "name", "paradigms", "pairs", "accuracy"]
 _NEEDED = [*RUN_COLUMNS, "benchmark", "phenomenon", "paradigm", "method", "pairs", "accuracy"]
@@ -44,20 +45,18 @@ def unit_accuracies(accuracies: pd.DataFrame) -> pd.DataFrame:
             has accuracies of paradigms next to given means.
     """
     table = _checked(accuracies)
-    known, given = table[table["paradigm"].notna()], table[table["paradigm"].isna()]
-    parts = [
-        _means(known, "overall"), _means(known, "phenomenon"), _means(known, "paradigm"),
-        given.dropna(subset="phenomenon").assign(level="phenomenon", name=lambda of: of["phenomenon"]),
-    ]  # fmt: skip
-    overall = given[given["phenomenon"].isna()].assign(level="overall", name="overall")
-    computed = _means(given.dropna(subset="phenomenon"), "overall").assign(paradigms=np.nan)
-    parts += [overall, computed.merge(overall[_RUN_KEY], how="left_anti", on=_RUN_KEY)]
-    units = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
+    given = table["phenomenon"].isna() & table["paradigm"].isna()  # overall accuracies, which then are not computed
+    computed = given | ~given.groupby([table[key] for key in _RUN_KEY]).transform("any")
+    table = table.assign(overall=pd.Series("overall", table.index).where(computed), paradigms=table["paradigm"].notna())
+    rows = table.melt([*_RUN_KEY, "paradigms", "pairs", "accuracy"], LEVELS, "level", "name").dropna(subset="name")
+    groups = rows.groupby([*_RUN_KEY, "level", "name"], sort=False)
+    units = groups.agg(paradigms=("paradigms", "sum"), accuracy=("accuracy", "mean"))
+    units = units.assign(pairs=groups["pairs"].sum(skipna=False)).reset_index()
+    units["paradigms"] = units["paradigms"].where(units["paradigms"] > 0)
+    units = units.assign(level=pd.Categorical(units["level"], LEVELS)).sort_values(["level", "name"])
     runs = table.drop_duplicates(_RUN_KEY)[[*RUN_COLUMNS, "benchmark", "method"]]
-    units = runs.assign(order=range(len(runs))).merge(units[[*_RUN_KEY, *UNIT_COLUMNS[-5:]]], on=_RUN_KEY)
-    units["depth"] = units["level"].map(LEVELS.index)
-    units = units.sort_values(["order", "depth", "name"], ignore_index=True)
-    return units[UNIT_COLUMNS].astype({"paradigms": "Int64", "pairs": "Int64", "accuracy": "float64"})
+    types: dict[Hashable, Any] = {"level": str, "paradigms": "Int64", "pairs": "Int64", "accuracy": "float64"}
+    return runs.merge(units, on=_RUN_KEY)[UNIT_COLUMNS].astype(types)
 
 
 def _checked(accuracies: pd.DataFrame) -> pd.DataFrame:
@@ -66,7 +65,7 @@ def _checked(accuracies: pd.DataFrame) -> pd.DataFrame:
         raise InputError(
             f"The table of accuracies has no column {first_few(missing)}. Give it the columns of accuracies()."
         )
-    table = accuracies[accuracies["accuracy"].notna()].assign(paradigms=np.nan)
+    table = accuracies[accuracies["accuracy"].notna()]
     twice = table[table.duplicated([*_RUN_KEY, "phenomenon", "paradigm"])]
     if len(twice):
         row = twice.iloc[0]
@@ -74,33 +73,25 @@ def _checked(accuracies: pd.DataFrame) -> pd.DataFrame:
             f"Run {row['run']} has two accuracies by {row['method']} on {row['benchmark']}, {row['phenomenon']}, "
             f"{row['paradigm']}. Keep one of them, or give them different methods."
         )
-    named = table.dropna(subset=["phenomenon", "paradigm"])[["benchmark", "phenomenon", "paradigm"]].drop_duplicates()
-    if named.duplicated(["benchmark", "paradigm"]).any():
-        name = named.loc[named.duplicated(["benchmark", "paradigm"]), "paradigm"].iloc[0]
+    phenomena = table.groupby(["benchmark", "paradigm"], sort=False)["phenomenon"].nunique()
+    if (phenomena > 1).any():
+        name = phenomena.index[phenomena > 1].get_level_values("paradigm")[0]
         raise InputError(f"Paradigm {name} belongs to two phenomena. Give it one phenomenon, or two names.")
-    given = table[table["paradigm"].isna()]
-    both = given.merge(table.loc[table["paradigm"].notna(), _RUN_KEY].drop_duplicates(), on=_RUN_KEY)
-    if len(both):
+    kinds = table["paradigm"].notna().groupby([table[key] for key in _RUN_KEY]).nunique()
+    if (kinds > 1).any():
+        row = kinds[kinds > 1].reset_index().iloc[0]
         raise InputError(
-            f"Run {both['run'].iloc[0]} has accuracies of paradigms and also means over paradigms on "
-            f"{both['benchmark'].iloc[0]}. Leave out the means: they are computed."
+            f"Run {row['run']} has accuracies of paradigms and also means over paradigms on {row['benchmark']}. "
+            "Leave out the means: they are computed."
         )
     return table
-
-
-def _means(table: pd.DataFrame, level: str) -> pd.DataFrame:
-    """Return unweighted means over the rows of each run and unit; unknown numbers of pairs stay unknown."""
-    of = table.assign(level=level, name=level if level == "overall" else table[level])
-    groups = of.groupby([*_RUN_KEY, "level", "name"], sort=False)
-    means = groups.agg(paradigms=("accuracy", "size"), accuracy=("accuracy", "mean"))
-    return means.assign(pairs=groups["pairs"].sum(skipna=False)).reset_index()
 
 
 class Curve(NamedTuple):
     """The runs of a curve on a benchmark, smallest text first.
 
-    runs: (R rows) columns of runs. accuracy: (R, U). units: (U rows) level, name, paradigms, pairs, left_out (a note).
-    x: (R,) log2(sample_words). size: (R,) numbers of sizes from 0.
+    runs: (R rows) columns of runs. accuracy: (R, U). units: (U rows) level, name, phenomenon (of a paradigm),
+    paradigms, pairs, left_out (a note). x: (R,) log2(sample_words). size: (R,) numbers of sizes from 0.
     """
 
     benchmark: str
@@ -113,29 +104,55 @@ class Curve(NamedTuple):
     size: Numbers
 
     @property
-    def labels(self) -> npt.NDArray[np.object_]:
-        """(R,) name of each run's size; the number of words where a source gives no name."""
-        words = self.runs["sample_words"].astype(str)
-        return np.asarray(self.runs["size"].fillna(words), dtype=object)
+    def labels(self) -> list[str]:
+        """(R,) name of each run's size."""
+        return list(self.runs["size"])
 
     @property
     def unit(self) -> str:
         return str(self.runs["unit"].iloc[0])
 
     @property
-    def nested(self) -> bool:
-        """Whether larger samples of a seed contain its smaller ones."""
-        return bool(self.runs["nested"].fillna(False).astype(bool).any())
+    def seeds(self) -> Numbers | None:
+        """(R,) seeds if larger samples of a seed contain its smaller ones, else None."""
+        nested = self.runs["nested"].fillna(False).astype(bool).any()
+        return self.runs["seed"].fillna(-1).to_numpy(dtype=np.intp) if nested else None
+
+    @property
+    def dependent(self) -> bool:
+        """Whether runs of different sizes depend on each other."""
+        return self.seeds is not None or self.unit in TRAJECTORIES
 
     @property
     def line(self) -> Line:
-        seeds = self.runs["seed"].fillna(-1).to_numpy(dtype=np.intp) if self.nested else None
-        return fit_line(self.x, self.size, seeds, self.unit in TRAJECTORIES)
+        return fit_line(self.x, self.size, self.seeds, self.unit in TRAJECTORIES)
 
     def of(self, rows: Numbers) -> Curve:
         """Return the curve through some of its runs, in the given order."""
         size = np.unique(self.size[rows], return_inverse=True)[1].astype(np.intp)
         return self._replace(runs=self.runs.iloc[rows], accuracy=self.accuracy[rows], x=self.x[rows], size=size)
+
+    def at(self, labels: Collection[str]) -> Curve:
+        """Return the curve through the runs of some sizes."""
+        return self.of(np.flatnonzero([label in labels for label in self.labels]))
+
+    def estimate(self, slope: bool) -> Estimate:
+        """Return the mean accuracy over all sizes, or the slope, as `analysis.curves.lines.estimate`."""
+        return estimate(self.accuracy, self.x, self.size, self.seeds, slope)
+
+
+def at_common_sizes(first: Curve, second: Curve) -> tuple[Curve, Curve]:
+    """Return the runs of two curves at the sizes that both have."""
+    common = set(first.labels) & set(second.labels)
+    return first.at(common), second.at(common)
+
+
+def partners(curves: Sequence[Curve], by: list[str]) -> list[Numbers]:
+    """Return the row numbers, curve by curve, of the runs that agree in `by` (of size, seed, sample) in all curves."""
+    keys = [of.runs[by].reset_index(drop=True).dropna().drop_duplicates() for of in curves]
+    tables = [of.reset_index(names=f"row {number}") for number, of in enumerate(keys)]
+    shared = reduce(lambda one, other: one.merge(other, on=by), tables)
+    return [shared[f"row {number}"].to_numpy(dtype=np.intp) for number in range(len(curves))]
 
 
 def read_curves(accuracies: pd.DataFrame) -> Iterator[list[Curve]]:
@@ -158,47 +175,56 @@ def read_curves(accuracies: pd.DataFrame) -> Iterator[list[Curve]]:
 
 def _curves(table: pd.DataFrame) -> list[Curve]:
     keys = table.groupby(["phenomenon", "paradigm"], dropna=False, sort=False)["run"]
-    runs = table.drop_duplicates(["study", "run"]).set_index(["study", "run"])
+    runs = table.drop_duplicates(["study", "run"], ignore_index=True)
+    runs["size"] = runs["size"].fillna(runs["sample_words"].astype(str))  # others' sizes may have no names
     shared = table[keys.transform("size") == len(runs)]
     if shared.empty:
         raise InputError(
             f"{runs['benchmark'].iloc[0]}: no paradigm was scored in every run, so curves cannot be compared. "
-            f"Leave out runs that were scored on other paradigms; the first run is {runs.index[0][1]}."
+            f"Leave out runs that were scored on other paradigms; the first run is {runs['run'].iloc[0]}."
         )
-    units = unit_accuracies(shared)
-    about = units.groupby(["level", "name"], sort=False)[["paradigms", "pairs"]].min().reset_index()
-    wide = units.pivot(index=["study", "run"], columns=["level", "name"], values="accuracy")
-    wide = wide.reindex(index=runs.index, columns=pd.MultiIndex.from_frame(about[["level", "name"]]))
-    about["left_out"] = _left_out(table, shared, about)
-    accuracy, runs = wide.to_numpy(dtype=np.float64), runs.reset_index()
+    accuracies = unit_accuracies(shared)
+    units = accuracies.groupby(["level", "name"], sort=False)[["paradigms", "pairs"]].min().reset_index()
+    phenomena = shared.dropna(subset="paradigm").drop_duplicates("paradigm").set_index("paradigm")["phenomenon"]
+    units["phenomenon"] = units["name"].map(phenomena).where(units["level"] == "paradigm")
+    units["left_out"] = _left_out(table, shared, units)
+    wide = accuracies.pivot(index=["study", "run"], columns=["level", "name"], values="accuracy")
+    wide = wide.reindex(pd.MultiIndex.from_frame(runs[["study", "run"]]))
+    accuracy = wide[pd.MultiIndex.from_frame(units[["level", "name"]])].to_numpy(np.float64)
     curves = []
     for name, of in runs.groupby("curve", sort=False):
         if of["unit"].nunique() > 1:
-            units_ = first_few(sorted(of["unit"].unique()))
-            raise InputError(f"Curve {name} has runs measured in {units_}. Give them curves of their own.")
+            measured = first_few(sorted(of["unit"].unique()))
+            raise InputError(f"Curve {name} has runs measured in {measured}. Give them curves of their own.")
         of = of.sort_values("sample_words", kind="stable")
-        x = np.log2(of["sample_words"].to_numpy(dtype=np.float64))
-        curve = Curve(of["benchmark"].iloc[0], of["method"].iloc[0], str(name), of, accuracy[of.index], about, x,
-                      np.zeros(len(of), np.intp))  # fmt: skip
-        curves.append(curve._replace(size=pd.factorize(curve.labels)[0].astype(np.intp)))
+        size, x = pd.factorize(of["size"])[0].astype(np.intp), np.log2(of["sample_words"].to_numpy(np.float64))
+        about = of["benchmark"].iloc[0], of["method"].iloc[0], str(name)
+        curves.append(Curve(*about, of, accuracy[of.index], units, x, size))
     return curves
 
 
 def _left_out(table: pd.DataFrame, shared: pd.DataFrame, units: pd.DataFrame) -> list[str]:
     """Say for each unit which paradigms are left out, "" if none is."""
-    before, after = (of.dropna(subset="paradigm").drop_duplicates(["phenomenon", "paradigm"]) for of in (table, shared))
-    counts = [of.groupby("phenomenon")["paradigm"].size().to_dict() | {"overall": len(of)} for of in (before, after)]
-    notes = []
-    for level, name in units[["level", "name"]].to_numpy():
-        count, kept = (of.get(name, 0) for of in counts)
-        lost = level != "paradigm" and kept < count
-        notes.append(
-            f"{count - kept} of {count} paradigms are left out: some runs were not scored on them." if lost else ""
-        )
-    return notes
+    counts = []
+    for of in (table, shared):
+        paradigms = of.dropna(subset="paradigm").drop_duplicates(["phenomenon", "paradigm"])["phenomenon"]
+        counts.append(units["name"].map({**paradigms.value_counts(), "overall": len(paradigms)}))
+    left = (counts[0] - counts[1]).where(units["level"] != "paradigm", 0)
+    text = " paradigms are left out: some runs were not scored on them."
+    return [f"{lost:.0f} of {count:.0f}{text}" if lost > 0 else "" for lost, count in zip(left, counts[0], strict=True)]
 
 
-def check_confidence(confidence: float) -> None:
-    """Raise InputError unless a confidence lies between 0 and 1."""
-    if not 0 < confidence < 1:
-        raise InputError(f"confidence={confidence}: must be between 0 and 1, such as 0.95.")
+def map_curves(accuracies: pd.DataFrame, columns: list[str], rows_of: Callable[[Curve], pd.DataFrame]) -> pd.DataFrame:
+    """Return the rows that a function gives for each curve, with benchmark, method and curve, as `columns`."""
+    parts = [
+        rows_of(curve).assign(benchmark=curve.benchmark, method=curve.method, curve=curve.name)
+        for curves in read_curves(accuracies)
+        for curve in curves
+    ]
+    return pd.concat(parts or [pd.DataFrame()], ignore_index=True).reindex(columns=columns)
+
+
+def join_notes(*notes: npt.ArrayLike) -> list[str]:
+    """Join notes, each one for all units or a list with one per unit; empty ones are left out."""
+    columns = np.atleast_1d(*np.broadcast_arrays(*notes))
+    return [" ".join(filter(None, of)) for of in zip(*columns, strict=True)]

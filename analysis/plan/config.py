@@ -37,18 +37,3 @@ class PlanConfig:
                 raise ConfigError(f"plan.{name}=[]: must be a list of at least one whole number, such as [2,3,5]")
             for value in values or []:
                 check_between(f"plan.{name}", value, least, most)
-
-
-def check_goal(effect: float | None, power: float) -> float:
-    """Return the effect that is planned for. Raises ConfigError for an impossible effect or power."""
-    if effect is None:
-        raise ConfigError(
-            "Which difference of accuracy should the study be able to find? Give it, for example: effect=0.01."
-        )
-    if not -1 < effect < 1 or effect == 0:
-        raise ConfigError(
-            f"effect={effect}: must be above -1 and below 1, and not 0, because it is a difference of accuracy"
-        )
-    if not 0 < power < 1:
-        raise ConfigError(f"power={power}: must be above 0 and below 1, such as 0.8")
-    return effect

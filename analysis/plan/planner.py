@@ -7,26 +7,24 @@ runs differ.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy.stats import chi2
-from scipy.stats import t as student
 
-from analysis.curves.ablations import estimate
-from analysis.curves.lines import ROUNDING, Array
+from analysis.curves.lines import ROUNDING, Array, estimate, t_quantile
 from analysis.curves.units import unit_accuracies
+from analysis.plan.config import ABLATION, DIFFERENCE, SLOPE, PlanConfig
 from pairscale.errors import ConfigError, RunError
 
-SLOPE, DIFFERENCE, ABLATION = "slope", "difference", "ablation"
 UPPER = 0.9  # one-sided level of the upper limit of a pilot's variance
 LEAST_SIZES = {SLOPE: 3, DIFFERENCE: 3, ABLATION: 1}
 
 
-@dataclass(frozen=True)
-class Goal:
+class Goal(NamedTuple):
     """What a study is to find.
 
     effect: accuracy per doubling of the training data (slope, or difference of two curves' slopes), or difference of
@@ -39,30 +37,8 @@ class Goal:
     power: float = 0.8
     confidence: float = 0.95
 
-    @property
-    def compares(self) -> bool:
-        """Whether two curves are compared, run by run."""
-        return self.kind != SLOPE
 
-
-@dataclass(frozen=True)
-class Grid:
-    """Sizes (names and words, smallest first), seeds per size, minimal pairs per paradigm."""
-
-    sizes: tuple[str, ...]
-    words: tuple[float, ...]
-    seeds: int
-    pairs: int
-    nested: bool = False
-
-    @property
-    def doublings(self) -> Array:
-        """The (sizes,) doublings from the smallest size."""
-        return np.log2(np.asarray(self.words) / self.words[0])
-
-
-@dataclass(frozen=True)
-class Assumed:
+class Assumed(NamedTuple):
     """What a simulation assumes about accuracies, or about their differences between paired runs.
 
     accuracy: expected at the smallest size. variance: between runs of one size, without chance in single judgements.
@@ -75,14 +51,16 @@ class Assumed:
     chance: float
     degrees: float = math.inf
 
-    def of(self, pairs: int) -> float:
-        """Return the variance between runs that judge so many minimal pairs per paradigm."""
-        return self.variance + self.chance / pairs
+    def deviations(self, pairs: int) -> tuple[float, float]:
+        """Return the standard deviation of runs that judge so many pairs per paradigm, and its upper limit.
 
-    def at_upper_limit(self) -> Assumed:
-        """Return the same with variances at the upper limit that a pilot of so few runs leaves open."""
-        factor = self.degrees / float(chi2.ppf(1 - UPPER, self.degrees)) if math.isfinite(self.degrees) else 1.0
-        return replace(self, variance=self.variance * factor, chance=self.chance * factor)
+        The limit is what a pilot of so few runs leaves open, by the chi-square distribution; NaN if it is stated.
+        """
+        variance = self.variance + self.chance / pairs
+        limit = math.nan
+        if math.isfinite(self.degrees):
+            limit = math.sqrt(variance * self.degrees / float(chi2.ppf(1 - UPPER, self.degrees)))
+        return math.sqrt(variance), limit
 
 
 def assume_stated(goal: Goal, spread: float, accuracy: float, paradigms: int, correlation: float = 0.0) -> Assumed:
@@ -95,9 +73,10 @@ def assume_stated(goal: Goal, spread: float, accuracy: float, paradigms: int, co
         paradigms: Paradigms of the unit that is planned for.
         correlation: Between the accuracies of paired runs of the two curves.
     """
-    double = 2.0 if goal.compares else 1.0
-    shared = 1 - correlation if goal.compares else 1.0
-    return Assumed(accuracy, spread**2 * double * shared, accuracy * (1 - accuracy) / paradigms * double)
+    chance = accuracy * (1 - accuracy) / paradigms
+    if goal.kind != SLOPE:
+        return Assumed(accuracy, 2 * (1 - correlation) * spread**2, 2 * chance)
+    return Assumed(accuracy, spread**2, chance)
 
 
 def assume_pilot(
@@ -126,45 +105,35 @@ def assume_pilot(
     if rows.empty:
         known = units.loc[units["level"] != "paradigm", "name"].unique()
         raise ConfigError(f"plan.unit={unit[:80]}: no such unit in the pilot. Choose one of {', '.join(known)}.")
-    by_curve = {
-        str(curve): of.set_index(["size", "seed"])["accuracy"] for curve, of in rows.groupby("curve", sort=False)
-    }
-    for curve in curves:
-        if curve not in by_curve:
-            raise ConfigError(f"No curve {curve[:80]} in the pilot. Choose one of {'; '.join(by_curve)}.")
-    chosen = list(curves) or list(by_curve)
-    if goal.compares and len(chosen) > 2:
+    places = rows.set_index(["size", "seed"])
+    by_curve = {str(curve): of for curve, of in places.groupby("curve", sort=False)["accuracy"]}
+    chosen = list(curves or by_curve)
+    if not set(chosen) <= set(by_curve) or (goal.kind != SLOPE and len(chosen) > 2):
         raise ConfigError(
-            f"The pilot has {len(chosen)} curves. Name the two to compare: plan.group and plan.other, of "
-            f"{'; '.join(chosen)}."
+            f"The pilot has the curves {'; '.join(by_curve)}. Name one or two of them with plan.group and plan.other; "
+            f"received: {'; '.join(curves)[:80] or 'none'}."
         )
-    share, chance = 1.0, _chance(accuracies, unit)
-    if goal.compares and len(chosen) == 2:
+    # binomial variance of a unit's accuracy, a mean over runs; 0 if numbers of pairs are not known
+    of = accuracies[(accuracies["phenomenon"] == unit) | (accuracies["paradigm"] == unit) | (unit == "overall")]
+    by_run = (of["accuracy"] * (1 - of["accuracy"]) / of["pairs"].astype(float)).groupby(of["run"])
+    share, chance = 1.0, float(np.nan_to_num((by_run.sum() / by_run.size() ** 2).mean()))
+    if goal.kind != SLOPE and len(chosen) == 2:
         about, chance = f"differences of paired runs, {chosen[0]} less {chosen[1]}", 2 * chance
-        values = (by_curve[chosen[0]] - by_curve[chosen[1]]).dropna()
+        variance, degrees = _spread((by_curve[chosen[0]] - by_curve[chosen[1]]).dropna())
     else:
-        curve = max(chosen, key=lambda curve: np.nan_to_num(_spread(by_curve[curve])[0]))
-        about, values = f"runs of {curve}", by_curve[curve]
-        share = 2 * (1 - correlation) if goal.compares else 1.0
-    variance, degrees = _spread(values)
-    if not degrees:
-        raise RunError("The pilot has no two runs of one size, so it doesn't show how far runs differ.")
+        spreads = {curve: _spread(by_curve[curve]) for curve in chosen}
+        curve = max(chosen, key=lambda curve: np.nan_to_num(spreads[curve][0]))
+        about, (variance, degrees) = f"runs of {curve}", spreads[curve]
+        share = 2 * (1 - correlation) if goal.kind != SLOPE else 1.0
     if not variance > ROUNDING:
-        raise RunError(f"All {about} of the pilot are equal in {unit}, so they don't show how far runs differ.")
+        raise RunError(
+            f"The pilot doesn't show how far runs differ in {unit}: no two {about} have one size, or all are equal."
+        )
     variance, chance = variance * share, min(chance, variance) * share
     pairs = float(accuracies["pairs"].astype(float).mean())
-    smallest = rows[rows["sample_words"] == rows["sample_words"].min()]
-    assumed = Assumed(float(smallest["accuracy"].mean()), variance - chance, chance * pairs, degrees)
-    return assumed, f"{about}: standard deviation {math.sqrt(variance):.4f}, {degrees:.0f} degrees of freedom"
-
-
-def _chance(accuracies: pd.DataFrame, unit: str) -> float:
-    """Return the binomial variance of a unit's accuracy in one run, mean over runs; 0 if pairs are not known."""
-    of = accuracies
-    if unit != "overall":
-        of = of[(of["phenomenon"] == unit) | (of["paradigm"] == unit)]
-    by_run = (of["accuracy"] * (1 - of["accuracy"]) / of["pairs"].astype(float)).groupby(of["run"])
-    return float(np.nan_to_num((by_run.sum() / by_run.size() ** 2).mean()))
+    smallest = rows.loc[rows["sample_words"] == rows["sample_words"].min(), "accuracy"]
+    assumed = Assumed(float(smallest.mean()), variance - chance, chance * pairs, degrees)
+    return assumed, f"{about}: standard deviation {math.sqrt(variance):.4f}, {degrees} degrees of freedom"
 
 
 def _spread(accuracies: pd.Series) -> tuple[float, int]:
@@ -175,89 +144,86 @@ def _spread(accuracies: pd.Series) -> tuple[float, int]:
     return (squares / degrees if degrees else math.nan), degrees
 
 
-def simulate_power(grid: Grid, goal: Goal, assumed: Assumed, studies: int = 2000, seed: int = 1) -> float:
+def simulate_power(x: Array, seeds: int, deviation: float, goal: Goal, plan: PlanConfig, nested: bool = False) -> float:
     """Return the share of simulated studies whose interval excludes 0, NaN if such a study has no interval.
 
     Accuracies of runs (or differences of paired runs) are drawn from normal distributions around a straight line, with
-    the same variance at every size, and are analysed as a study is: the slope, or the mean over sizes, of
-    `analysis.curves.ablations.estimate`. With 2,000 studies the standard error of a power is at most .011.
+    the same standard deviation at every size, and are analysed as a study is: the slope, or the mean over sizes, of
+    `analysis.curves.lines.estimate`. With 2,000 studies the standard error of a power is at most .011.
+
+    Args:
+        x: (S,) log2(words) of the sizes, smallest first, each with `seeds` runs, or pairs of runs.
+        plan: Has the number of studies, `simulations`, and the seed of the simulation.
+        nested: Whether larger samples of a seed contain its smaller ones.
     """
-    runs = pd.DataFrame({
-        "size": np.repeat(grid.sizes, grid.seeds), "sample_words": np.repeat(grid.words, grid.seeds),
-        "seed": np.tile(np.arange(grid.seeds), len(grid.sizes)), "nested": grid.nested,
-    })  # fmt: skip
-    doublings = np.repeat(grid.doublings, grid.seeds)
-    expected = np.full(len(runs), goal.effect) if goal.kind == ABLATION else goal.effect * doublings
-    noise = np.random.default_rng(seed).normal(size=(len(runs), studies))
-    values = expected[:, None] + math.sqrt(assumed.of(grid.pairs)) * noise
-    found = estimate(values, runs, slope=goal.kind != ABLATION)
+    of_runs, size, slope = np.repeat(x, seeds), np.repeat(np.arange(len(x)), seeds), goal.kind != ABLATION
+    expected = goal.effect * (of_runs - x[0] if slope else np.ones(len(of_runs)))
+    noise = np.random.default_rng(plan.seed).normal(size=(len(of_runs), plan.simulations))
+    of_seeds = np.tile(np.arange(seeds), len(x)) if nested else None
+    found = estimate(expected[:, None] + deviation * noise, of_runs, size, of_seeds, slope)
     if np.isnan(found.variance).any():
         return math.nan
-    half = student.ppf(0.5 + goal.confidence / 2, found.degrees) * np.sqrt(found.variance)
+    half = t_quantile(goal.confidence, found.degrees) * np.sqrt(found.variance)
     return float((np.abs(found.value) > half).mean())
 
 
-def candidate_grids(
-    sizes: Mapping[str, float], seeds: Sequence[int], pairs: Sequence[int], least: int, nested: bool = False
-) -> Iterator[Grid]:
-    """Yield all sizes up to each, and every other one of these, with each number of seeds and minimal pairs.
+def candidate_sizes(names: Sequence[str], least: int) -> list[tuple[str, ...]]:
+    """Return all sizes up to each, and every other one of these, of sizes from the smallest; `least`: how many.
 
-    Dropping large sizes saves most words, dropping those between keeps the range. `sizes`: words by name, smallest
-    first; `least`: fewest sizes of a grid.
+    Dropping large sizes saves most words, dropping those between keeps the range.
     """
-    names = list(sizes)
-    chosen: dict[tuple[str, ...], None] = {}
+    chosen = []
     for end in range(least, len(names) + 1):
-        chosen[tuple(names[:end])] = None
-        thinned = tuple(names[:end][::-1][::2][::-1])
+        chosen.append(tuple(names[:end]))
+        thinned = tuple(names[(end - 1) % 2 : end : 2])
         if len(thinned) >= max(least, 2):
-            chosen[thinned] = None
-    for of in chosen:
-        for number in sorted(set(seeds)):
-            for n in sorted(set(pairs)):
-                yield Grid(of, tuple(sizes[name] for name in of), number, n, nested)
+            chosen.append(thinned)
+    return chosen
 
 
 def plan_grids(
-    grids: Sequence[Grid], goal: Goal, assumed: Assumed, costs: pd.DataFrame, studies: int = 2000, seed: int = 1
+    sizes: pd.DataFrame, pairs: Sequence[int], goal: Goal, assumed: Assumed, plan: PlanConfig, nested: bool = False
 ) -> pd.DataFrame:
-    """Return the power and the cost of grids, cheapest first.
+    """Return the power and the cost of grids, cheapest first: `candidate_sizes` with each number of seeds and pairs.
 
     Args:
-        grids: At least one; those at which an expected accuracy would leave 0 to 1 are dropped.
-        costs: Cost of one seed at each size: index size, columns runs, words and hours (NaN: not known).
+        sizes: Cost of one seed at each size, smallest first: index size, columns sample_words, runs, words and hours
+            (NaN: not known).
+        pairs: Numbers of minimal pairs per paradigm.
+        plan: Has the numbers of seeds, and the settings of the simulation.
 
     Returns:
         One row per grid: sizes, seeds, pairs, runs, words (with repeats, of all runs), hours, power, power_high (with
         the variance at its upper limit, see `Assumed`; missing if it is stated), enough (power is reached), chosen
-        (the cheapest of these).
+        (the cheapest of these). Sizes at which an expected accuracy would leave 0 to 1 are left out.
 
     Raises:
         ConfigError: No grid is left.
     """
-    possible = [grid for grid in grids if _is_possible(grid, goal, assumed.accuracy)]
-    if not possible:
+    rows = []
+    for names in candidate_sizes(list(sizes.index), LEAST_SIZES[goal.kind]):
+        of = sizes.loc[list(names)]
+        x = np.log2(of["sample_words"].to_numpy(dtype=np.float64))
+        change = goal.effect * (1 if goal.kind == ABLATION else x[-1] - x[0])
+        ends = assumed.accuracy + change * np.array([0.5, -0.5] if goal.kind == DIFFERENCE else [1])
+        if not ((ends >= 0) & (ends <= 1)).all():
+            continue
+        for seeds, number in product(sorted(set(plan.seeds)), sorted(set(pairs))):
+            power, high = (
+                math.nan if math.isnan(deviation) else simulate_power(x, seeds, deviation, goal, plan, nested)
+                for deviation in assumed.deviations(number)
+            )
+            cost = of[["runs", "words", "hours"]].sum(skipna=False) * seeds
+            rows.append(
+                {"sizes": ",".join(names), "seeds": seeds, "pairs": number, **cost, "power": power, "power_high": high}
+            )
+    if not rows:
         raise ConfigError(
             f"effect={goal.effect}: from {assumed.accuracy:.3g} at the smallest size, accuracies would leave 0 to 1 in "
             "every grid. Plan for a smaller effect or for fewer sizes."
         )
-    high = assumed.at_upper_limit() if math.isfinite(assumed.degrees) else None
-    rows = []
-    for grid in possible:
-        cost = costs.loc[list(grid.sizes), ["runs", "words", "hours"]].sum(skipna=False) * grid.seeds
-        power = simulate_power(grid, goal, assumed, studies, seed)
-        power_high = simulate_power(grid, goal, high, studies, seed) if high else math.nan
-        rows.append({"sizes": ",".join(grid.sizes), "seeds": grid.seeds, "pairs": grid.pairs, **cost.to_dict(),
-                     "power": power, "power_high": power_high})  # fmt: skip
     table = pd.DataFrame(rows).astype({"runs": int})
     by = "hours" if table["hours"].notna().all() else "words"
     table = table.sort_values([by, "pairs", "seeds"], kind="stable", ignore_index=True)
     enough = table["power"] >= goal.power
     return table.assign(enough=enough, chosen=enough & (enough.cumsum() == 1))
-
-
-def _is_possible(grid: Grid, goal: Goal, accuracy: float) -> bool:
-    """Return whether the expected accuracies of a grid lie between 0 and 1."""
-    change = goal.effect * (1 if goal.kind == ABLATION else grid.doublings[-1])
-    ends = {SLOPE: [change], DIFFERENCE: [change / 2, -change / 2], ABLATION: [change]}[goal.kind]
-    return all(0 <= accuracy + end <= 1 for end in ends)

@@ -10,35 +10,20 @@ from scipy import stats
 from analysis.curves.acquisition import compare_orders, words_to_threshold
 from pairscale.errors import InputError
 from tests.support import ROOT
+from tests.support.long_table import curve_table, row
 
 
-def table(curves, sizes=(1000, 2000, 4000), baseline="", nested=False):
-    """Return accuracies; `curves`: curve -> paradigm -> (sizes x seeds) accuracies; a phenomenon per paradigm."""
-    rows = [
-        {"study": "s", "run": f"{curve} {baseline} {words} {seed}", "curve": curve, "model": curve, "size": str(words),
-         "sample_words": words, "seed": seed, "sample": pd.NA, "nested": nested, "unit": "words",
-         "baseline": baseline, "benchmark": "blimp", "method": "lp", "phenomenon": f"of {paradigm}",
-         "paradigm": paradigm, "pairs": 100, "accuracy": accuracy}
-        for curve, paradigms in curves.items()
-        for paradigm, accuracies in paradigms.items()
-        for words, of_size in zip(sizes, accuracies, strict=True)
-        for seed, accuracy in enumerate(of_size)
-    ]  # fmt: skip
-    return pd.DataFrame(rows)
+def table(accuracies, curve="m", words=(1000, 2000, 4000), **columns):
+    """Return the long table of a curve of (sizes, seeds) or (sizes, seeds, paradigms) accuracies."""
+    y = np.asarray(accuracies)
+    sizes, seeds, *_ = y.shape
+    runs = np.repeat(words, seeds), np.tile(np.arange(seeds), sizes)
+    return curve_table(y.reshape(sizes * seeds, -1), *runs, curve=curve, **{"model": "m", **columns})
 
 
-def row(words, name="p", level="paradigm"):
-    return words[(words["level"] == level) & (words["name"] == name)].iloc[0]
-
-
-def test_between_two_sizes_the_means_are_a_line_over_log_words():
-    result = row(words_to_threshold(table({"m": {"p": [[0.5], [0.55], [0.65]]}})))
-    assert result["words"] == pytest.approx(2000 * 2**0.5)  # .6 is halfway from .55 to .65
-    assert (result["status"], result["threshold"], result["note"]) == (
-        "estimated",
-        0.6,
-        "One run of each size: no interval.",
-    )
+def crossing(*tables):
+    """Return the row of the first paradigm."""
+    return row(words_to_threshold(pd.concat(tables)), name="p0_0")
 
 
 @pytest.mark.parametrize(
@@ -49,63 +34,67 @@ def test_between_two_sizes_the_means_are_a_line_over_log_words():
         ((0.7, 0.5, 0.7), "estimated", 2000 * 2**0.5),  # the last crossing counts: from there on it stays
         ((0.5, 0.7, 0.5), "not by the largest size", np.nan),
         ((0.5, 0.6, 0.7), "estimated", 2000),
+        ((0.5, 0.55, 0.65), "estimated", 2000 * 2**0.5),  # .6 is halfway, on a line over log2(words)
     ],
 )
 def test_a_unit_is_acquired_where_it_stays_above(accuracies, status, words):
-    result = row(words_to_threshold(table({"m": {"p": [[of] for of in accuracies]}})))
+    result = crossing(table([[of] for of in accuracies]))
     assert result["status"] == status
     assert result["words"] == pytest.approx(words, nan_ok=True)
+    assert "no interval" in result["note"]
 
 
 def test_the_interval_is_where_the_band_of_the_means_holds_the_threshold():
     accuracies = np.asarray([[0.50, 0.52], [0.58, 0.62], [0.69, 0.71]])
-    result = row(words_to_threshold(table({"m": {"p": accuracies}})))
+    result = crossing(table(accuracies))
     spread = np.sqrt(accuracies.var(axis=1, ddof=1).mean() / 2)
     half = stats.t.ppf(0.975, 3) * spread
     means = accuracies.mean(axis=1)
     low = 10 + np.interp(0.6, means + half, [0, 1, 2])
     high = 10 + np.interp(0.6, means - half, [0, 1, 2])
     assert (result["low"], result["high"]) == pytest.approx((2**low / 1.024, 2**high / 1.024))
-    nested = row(words_to_threshold(table({"m": {"p": accuracies}}, nested=True)))
+    nested = crossing(table(accuracies, nested=True))
     assert nested["low"] < result["low"]
     assert nested["high"] > result["high"]
 
 
 def test_the_threshold_is_above_the_highest_baseline_of_the_model():
-    curve = table({"m": {"p": [[0.5], [0.6], [0.8]]}})
-    untrained = table({"m": {"p": [[0.55]]}, "other": {"p": [[0.9]]}}, sizes=(1000,), baseline="untrained")
-    shuffled = table({"m": {"p": [[0.9], [0.58]]}}, sizes=(1000, 2000), baseline="sentence")
-    result = row(words_to_threshold(pd.concat([curve, untrained])))
+    curve = table([[0.5], [0.6], [0.8]])
+    untrained = table([[0.55]], "u", [1000], baseline="untrained")
+    other = table([[0.9]], "v", [1000], baseline="untrained", model="other")
+    shuffled = table([[0.9], [0.58]], "x", [1000, 2000], baseline="sentence")
+    result = crossing(curve, untrained, other)
     assert (result["baseline"], result["threshold"]) == pytest.approx((0.55, 0.65))
-    assert row(words_to_threshold(pd.concat([curve, untrained, shuffled])))["baseline"] == 0.58  # of the largest size
+    assert crossing(curve, untrained, other, shuffled)["baseline"] == 0.58  # of the largest size
     with pytest.raises(InputError, match="margin=0"):
         words_to_threshold(curve, margin=0)
 
 
 def orders(*rows):
-    """Return accuracies of two curves that acquire paradigms at the given places between 1000 and 4000 words."""
-    rise = np.asarray([[-0.1], [0.0], [0.1]])
-    return table({f"m{i}": {f"p{k}": 0.6 + rise - shift for k, shift in enumerate(of)} for i, of in enumerate(rows)})
+    """Return where two curves acquire paradigms, at the given places between 1000 and 4000 words."""
+    rise = np.reshape([-0.1, 0.0, 0.1], (3, 1, 1))
+    words = words_to_threshold(pd.concat([table(0.6 + rise - of, f"m{i}") for i, of in enumerate(np.asarray(rows))]))
+    return words[words["level"] == "paradigm"]
 
 
 def test_orders_are_correlated_as_by_scipy():
     first, second = (0.01, 0.02, 0.03, 0.04, 0.05, 0.5, 0.5), (0.02, 0.01, 0.05, 0.03, 0.04, 0.5, 0.06)
-    words = words_to_threshold(orders(first, second))
-    result = compare_orders(words).query("level == 'paradigm'").iloc[0]
+    words = orders(first, second)
+    result = compare_orders(words).iloc[0]
     expected = stats.spearmanr(first, second).statistic
     half = 1.959964 * np.sqrt((1 + expected**2 / 2) / 4)
     assert (result["units"], result["reached"], result["spearman"]) == (7, 5, pytest.approx(expected))
     limits = np.tanh(np.arctanh(expected) + np.asarray([-half, half]))
     assert (result["low"], result["high"]) == pytest.approx(tuple(limits), abs=1e-6)
-    ranks = words.query("curve == 'm0' and level == 'paradigm'")["rank"]
+    ranks = words.query("curve == 'm0'")["rank"]
     assert list(ranks) == [1, 2, 3, 4, 5, 6, 6]
 
 
 def test_without_an_order_there_is_no_correlation():
-    result = compare_orders(words_to_threshold(orders((0.5,) * 7, (0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07))))
+    result = compare_orders(orders((0.5,) * 7, np.arange(7) / 100))
     assert result["spearman"].isna().all()
     assert result["note"].str.contains("no correlation").all()
-    few = compare_orders(words_to_threshold(orders((0.01, 0.02, 0.03), (0.02, 0.01, 0.03))))
+    few = compare_orders(orders((0.01, 0.02, 0.03), (0.02, 0.01, 0.03)))
     assert few["low"].isna().all()
     assert not few["spearman"].isna().any()
 
@@ -115,7 +104,7 @@ def test_without_an_order_there_is_no_correlation():
 def test_the_same_order_correlates_perfectly_whatever_it_is(order, sign):
     first = [0.01 + 0.01 * place for place in order]
     second = [0.05 + sign * (of - 0.05) / 2 for of in first]
-    result = compare_orders(words_to_threshold(orders(first, second)))
+    result = compare_orders(orders(first, second))
     assert result["spearman"].to_numpy() == pytest.approx(sign)
 
 

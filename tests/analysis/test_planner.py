@@ -8,23 +8,24 @@ import pytest
 import statsmodels.api as sm
 from scipy import stats
 
+from analysis.plan.config import PlanConfig
 from analysis.plan.planner import (
     Assumed,
     Goal,
-    Grid,
     assume_pilot,
     assume_stated,
-    candidate_grids,
+    candidate_sizes,
     plan_grids,
     simulate_power,
 )
 from pairscale.errors import ConfigError, RunError
 from tests.support.ablation_study import write_ablations
 from tests.support.commands import run_command
+from tests.support.long_table import curve_table, grid
 from tests.support.simulated_study import SimulatedStudy
 
-SIZES = {"1k": 1000.0, "2k": 2000.0, "4k": 4000.0, "8k": 8000.0}
-GRID = Grid(tuple(SIZES), tuple(SIZES.values()), seeds=3, pairs=100)
+X = np.log2([1000.0, 2000.0, 4000.0, 8000.0])
+PLAN = PlanConfig(seeds=[2, 3, 5], simulations=2000)
 
 
 def paired_t_power(effect, deviation, seeds):
@@ -35,60 +36,45 @@ def paired_t_power(effect, deviation, seeds):
 
 @pytest.mark.parametrize("effect", [0.0, 0.01, 0.03])
 def test_at_one_size_power_is_that_of_the_paired_t_test(effect):
-    grid = Grid(("1k",), (1000.0,), seeds=5, pairs=100)
-    power = simulate_power(grid, Goal("ablation", effect), Assumed(0.7, 0.01**2, 0.0), studies=8000)
+    power = simulate_power(X[:1], 5, 0.01, Goal("ablation", effect), PlanConfig(simulations=8000))
     assert power == pytest.approx(paired_t_power(effect, 0.01, 5), abs=0.012)
+    assert math.isnan(simulate_power(X[:1], 1, 0.01, Goal("ablation", effect), PLAN))
 
 
 def test_the_power_of_a_slope_is_that_of_studies_analysed_by_statsmodels():
-    assumed, goal, rng = Assumed(0.6, 0.01**2, 0.0), Goal("slope", 0.006), np.random.default_rng(7)
+    goal, rng = Goal("slope", 0.006), np.random.default_rng(7)
     x = np.repeat(np.arange(4.0), 3)
     found = 0
     for _ in range(400):
         y = 0.6 + 0.006 * x + rng.normal(0, 0.01, 12)
         found += sm.OLS(y, sm.add_constant(x)).fit(cov_type="HC3", use_t=True).pvalues[1] < 0.05
     error = math.sqrt(0.25 / 400)
-    assert simulate_power(GRID, goal, assumed) == pytest.approx(found / 400, abs=3 * error)
+    assert simulate_power(X, 3, 0.01, goal, PLAN) == pytest.approx(found / 400, abs=3 * error)
 
 
-def test_power_rises_with_seeds_pairs_sizes_and_effect():
-    assumed = assume_stated(Goal("slope", 0.01), spread=0.02, accuracy=0.65, paradigms=3)
+def test_power_rises_with_seeds_sizes_and_effect_and_nested_samples_need_three_seeds():
+    def power(effect=0.005, seeds=3, sizes=4, nested=False):
+        return simulate_power(X[:sizes], seeds, 0.015, Goal("slope", effect), PLAN, nested)
 
-    def power(effect=0.005, seeds=3, pairs=100, sizes=4):
-        grid = Grid(GRID.sizes[:sizes], GRID.words[:sizes], seeds, pairs)
-        return simulate_power(grid, Goal("slope", effect), assumed)
-
-    assert power() < min(power(effect=0.01), power(seeds=6), power(pairs=1000) + 0.02)
+    assert power() < min(power(effect=0.01), power(seeds=6))
     assert power(sizes=3) < power()
     assert power(effect=0.0) < 0.08
-    assert math.isnan(simulate_power(Grid(("1k",), (1000.0,), 1, 10), Goal("ablation", 0.1), assumed))
+    assert math.isnan(power(seeds=2, nested=True))
+    assert 0 < power(nested=True) < power()
 
 
-def test_nested_samples_need_three_seeds():
-    assumed = Assumed(0.6, 0.01**2, 0.0)
-    two, three = (Grid(GRID.sizes, GRID.words, seeds, 100, nested=True) for seeds in (2, 3))
-    assert math.isnan(simulate_power(two, Goal("slope", 0.01), assumed))
-    assert 0 < simulate_power(three, Goal("slope", 0.01), assumed) < simulate_power(GRID, Goal("slope", 0.01), assumed)
+@pytest.mark.parametrize(
+    ("kind", "variance"), [("slope", 1e-4 + 0.6 * 0.4 / 400), ("difference", 1e-4 + 2 * 0.6 * 0.4 / 400)]
+)
+def test_stated_variances_by_hand(kind, variance):
+    assumed = assume_stated(Goal(kind, 0.01), spread=0.01, accuracy=0.6, paradigms=4, correlation=0.5)
+    assert np.square(assumed.deviations(100)) == pytest.approx([variance, np.nan], nan_ok=True)
 
 
-def test_stated_variances_by_hand():
-    slope = assume_stated(Goal("slope", 0.01), spread=0.01, accuracy=0.6, paradigms=4)
-    assert slope.of(100) == pytest.approx(0.01**2 + 0.6 * 0.4 / 400)
-    difference = assume_stated(Goal("difference", 0.01), 0.01, 0.6, 4, correlation=0.5)
-    assert difference.of(100) == pytest.approx(0.01**2 + 2 * 0.6 * 0.4 / 400)
-    assert slope.at_upper_limit() == slope
-
-
-def pilot(curves=("m", "n"), sizes=(1000, 2000), seeds=(1, 2, 3), spread=0.05):
-    rng = np.random.default_rng(0)
-    rows = [
-        {"study": "s", "run": f"{curve} {words} {seed}", "curve": curve, "model": curve, "size": str(words),
-         "sample_words": words, "seed": seed, "sample": pd.NA, "nested": False, "unit": "words", "baseline": "",
-         "benchmark": "blimp", "method": "lp", "phenomenon": "a", "paradigm": paradigm, "pairs": 100,
-         "accuracy": 0.7 + rng.normal(0, spread * (1 + (curve == "n")))}
-        for curve in curves for words in sizes for seed in seeds for paradigm in ("a_1", "a_2")
-    ]  # fmt: skip
-    return pd.DataFrame(rows).astype({"pairs": "Int64"})
+def pilot(curves="mn", seeds=3, spread=0.05):
+    rng, (words, of_seeds) = np.random.default_rng(0), grid(2, seeds)
+    accuracies = {curve: rng.normal(0.7, spread * (1 + (curve == "n")), (len(words), 2)) for curve in curves}
+    return pd.concat([curve_table(y, words, of_seeds, curve) for curve, y in accuracies.items()])
 
 
 def overall(table, curve):
@@ -100,16 +86,13 @@ def test_a_pilots_variance_is_pooled_over_sizes_and_chance_is_binomial():
     table = pilot()
     assumed, about = assume_pilot(Goal("slope", 0.01), table, "overall", ["m"])
     variance = overall(table, "m").var(axis=1, ddof=1).mean()
-    assert assumed.of(100) == pytest.approx(variance)
-    assert (assumed.degrees, assumed.accuracy) == (
-        4,
-        pytest.approx(table.query("sample_words == 1000")["accuracy"].mean()),
-    )
-    chance = (table["accuracy"] * (1 - table["accuracy"])).mean() / 200
-    assert assumed.chance == pytest.approx(min(chance, variance) * 100)
+    assert assumed.degrees == 4
+    assert assumed.accuracy == pytest.approx(table.query("sample_words == 1000")["accuracy"].mean())
+    chance = (table["accuracy"] * (1 - table["accuracy"])).mean() / 100
+    assert assumed.chance == pytest.approx(min(chance, variance) * 50)
     assert "runs of m" in about
-    factor = 4 / stats.chi2.ppf(0.1, 4)
-    assert assumed.at_upper_limit().of(100) == pytest.approx(variance * factor)
+    limit = variance * 4 / stats.chi2.ppf(0.1, 4)
+    assert np.square(assumed.deviations(50)) == pytest.approx([variance, limit])
     assert "runs of n" in assume_pilot(Goal("slope", 0.01), table, "overall")[1]  # whose runs differ most
 
 
@@ -117,20 +100,20 @@ def test_a_comparison_takes_differences_of_paired_runs_or_a_second_curve_like_th
     table, goal = pilot(), Goal("difference", 0.01)
     differences = overall(table, "m") - overall(table, "n")
     assumed, about = assume_pilot(goal, table, "overall")
-    assert assumed.of(100) == pytest.approx(differences.var(axis=1, ddof=1).mean())
+    assert assumed.deviations(50)[0] ** 2 == pytest.approx(differences.var(axis=1, ddof=1).mean())
     assert "m less n" in about
     alone, _ = assume_pilot(goal, table, "overall", ["m"], correlation=0.5)
-    assert alone.of(100) == pytest.approx(overall(table, "m").var(axis=1, ddof=1).mean())
+    assert alone.deviations(50)[0] ** 2 == pytest.approx(overall(table, "m").var(axis=1, ddof=1).mean())
 
 
 @pytest.mark.parametrize(
     ("table", "goal", "unit", "curves", "error", "message"),
     [
         (pilot(), "slope", "verbs", (), ConfigError, "plan.unit=verbs"),
-        (pilot(), "slope", "a", ("x",), ConfigError, "No curve x"),
-        (pilot(curves=("m", "n", "o")), "ablation", "a", (), ConfigError, "has 3 curves"),
-        (pilot(seeds=(1,)), "slope", "overall", (), RunError, "no two runs"),
-        (pilot(spread=0), "slope", "overall", (), RunError, "equal"),
+        (pilot(), "slope", "p0", ("x",), ConfigError, "received: x"),
+        (pilot(curves="mno"), "ablation", "p0", (), ConfigError, "m; n; o"),
+        (pilot(seeds=1), "slope", "overall", (), RunError, "no two"),
+        (pilot(spread=0), "slope", "overall", (), RunError, "how far runs differ"),
     ],
 )
 def test_pilots_that_cannot_be_used_say_why(table, goal, unit, curves, error, message):
@@ -138,29 +121,30 @@ def test_pilots_that_cannot_be_used_say_why(table, goal, unit, curves, error, me
         assume_pilot(Goal(goal, 0.01), table, unit, curves)
 
 
-def costs(hours=1.0):
-    return pd.DataFrame({"runs": 1, "words": list(SIZES.values()), "hours": hours}, index=list(SIZES))
-
-
-def test_grids_are_all_sizes_up_to_each_and_every_other_one():
-    names = [grid.sizes for grid in candidate_grids(SIZES, [2], [10], least=2)]
+def test_sizes_are_all_up_to_each_and_every_other_one():
+    names = candidate_sizes(["1k", "2k", "4k", "8k"], least=2)
     assert names == [("1k", "2k"), ("1k", "2k", "4k"), ("1k", "4k"), ("1k", "2k", "4k", "8k"), ("2k", "8k")]
 
 
 def test_the_cheapest_grid_that_suffices_is_chosen():
-    goal, assumed = Goal("slope", 0.01), Assumed(0.6, 0.01**2, 0.0, degrees=6)
-    grids = [*candidate_grids(SIZES, [2, 3, 5], [100], least=3)]
-    table = plan_grids(grids, goal, assumed, costs(np.nan))
-    assert len(table) == len(grids) == 6
+    names = ["1k", "2k", "4k", "8k"]
+    sizes = pd.DataFrame({"sample_words": 2**X, "runs": 1, "words": 2**X, "hours": np.nan}, index=names)
+    assumed = Assumed(0.6, 0.01**2, 0.0, degrees=6)
+
+    def grids(effect):
+        return plan_grids(sizes, [100], Goal("slope", effect), assumed, PLAN)
+
+    table = grids(0.01)
+    assert len(table) == 6
     assert table["words"].is_monotonic_increasing
     assert table["words"].iloc[-1] == 5 * 15_000
     (place,) = np.flatnonzero(table["chosen"])
     assert table["power"].iloc[place] >= 0.8 > table["power"].iloc[:place].max()
     assert (table["power_high"] < table["power"] + 0.02).all()
-    assert not plan_grids(grids, Goal("slope", 0.0001), assumed, costs())["chosen"].any()
+    assert not grids(0.0001)["chosen"].any()
     with pytest.raises(ConfigError, match=r"effect=0\.3"):
-        plan_grids(grids, Goal("slope", 0.3), assumed, costs())
-    assert len(plan_grids(grids, Goal("slope", 0.15), assumed, costs())) == 3  # three doublings would pass 1
+        grids(0.3)
+    assert len(grids(0.15)) == 3  # three doublings would pass 1
 
 
 @pytest.fixture(scope="module")
@@ -203,7 +187,7 @@ def test_a_pilot_gives_a_command_ready_to_paste(folder, words, grids):
         (["experiment=blimp_small", "spread=0.01"], "effect=0.01"),
         (["experiment=blimp_small", "effect=0.01"], "spread=None"),
         (["experiment=blimp_small", "effect=0.01", "spread=0.01", "goal=ablation"], "goal=ablation needs a filter"),
-        (["experiment=blimp_small", "effect=0.01", "spread=0.01", "goal=difference", "model=lstm_tiny"], "needs two"),
+        (["experiment=blimp_small", "effect=0.01", "spread=0.01", "goal=difference", "model=lstm_tiny"], "two curves"),
         (["experiment=blimp_small", "effect=0.01", "pilot=nothing"], "nothing"),
     ],
 )
