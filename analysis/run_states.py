@@ -2,8 +2,10 @@
 
 import math
 import os
+from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -22,7 +24,7 @@ PRETRAINED = "pretrained"  # in place of a size
 _NO_SCORES = {"items", "tokens", "topk", "regions"}  # files next to scores
 
 
-@dataclass(frozen=True)
+@dataclass
 class RunState:
     """One run of a study: its name, its place in the table, and how far it is. None stands for unknown numbers.
 
@@ -38,10 +40,10 @@ class RunState:
 
     run: str
     name: str
-    state: str
     label: str
-    size: str
-    seed: int
+    state: str = MISSING
+    size: str = PRETRAINED
+    seed: int = 0
     values: Mapping[str, str] = field(default_factory=dict)
     scored_on: tuple[str, ...] = ()
     seen: int | None = None
@@ -65,83 +67,73 @@ def run_states(folder: Path, requested: Mapping[str, RequestedRun]) -> list[RunS
     folders = {path.parent.name: RunFolder(path.parent) for path in sorted(folder.glob("*/config.yaml"))}
     configs: dict[str, Mapping[str, Any]] = {name: one.config for name, one in requested.items()}
     damaged: dict[str, str] = {}
-    for name, one in folders.items():
+    for name, run in folders.items():
         try:
-            configs[name] = one.read_config()
+            configs[name] = run.read_config()
         except RunError as error:
             damaged[name] = str(error)
+    come_trained = {name for name, of in configs.items() if not {"path", "checkpoint"}.isdisjoint(of["model"])}
+    curves, _ = labels({name: of for name, of in configs.items() if name not in come_trained})
     of_study = frozenset[str]().union(*(one.benchmarks for one in requested.values()))
     states = []
-    for name, start in _unread(configs).items():
-        state = replace(start, name=requested[name].point if name in requested else name, words=_words(configs[name]))
-        if name in folders and name not in damaged:
-            benchmarks = requested[name].benchmarks if name in requested else of_study
+    for name in dict.fromkeys([*configs, *damaged]):
+        state, request = RunState(name, name, name), requested.get(name)
+        if config := configs.get(name):
+            state.label, state.words = curves.get(name, config["model"]["name"]), _words(config)
+            state.values = {key: written(value) for key, value in flatten(config).items()}
+            if name in curves:
+                state.size, state.seed = format_size(parse_size(config["sample"]["size"])), int(config["seed"])
+        if name in folders:
             try:
-                state = _read(replace(start, name=name), folders[name], configs[name], benchmarks)
+                _read(state, folders[name], of_study if request is None else request.benchmarks)
             except RunError as error:
-                damaged[name] = str(error)
-        states.append(state if name not in damaged else _damaged(start, folders[name], damaged.pop(name)))
-    for name, reason in damaged.items():  # whose configuration cannot be read
-        states.append(_damaged(RunState(name, name, DAMAGED, name, PRETRAINED, 0), folders[name], reason))
-    return _with_estimates(states)
-
-
-def _damaged(start: RunState, run: RunFolder, reason: str) -> RunState:
-    return replace(start, state=DAMAGED, reason=reason, bytes=_bytes(run.path), scored_on=_scored_on(run))
-
-
-def _unread(configs: Mapping[str, Mapping[str, Any]]) -> dict[str, RunState]:
-    """Return each run with its place in the table, as if it hadn't begun."""
-    pretrained = {name for name, of in configs.items() if "path" in of["model"] or "checkpoint" in of["model"]}
-    names, _ = labels({name: of for name, of in configs.items() if name not in pretrained})
-    states = {}
-    for name, of in configs.items():
-        place = (of["model"]["name"], PRETRAINED, 0)
-        if name not in pretrained:
-            place = (names[name], format_size(parse_size(of["sample"]["size"])), int(of["seed"]))
-        values = {key: written(value) for key, value in flatten(of).items()}
-        states[name] = RunState(name, name, MISSING, *place, values=values)
+                damaged.setdefault(name, str(error))
+        elif request:
+            state.name = request.point
+        if name in damaged:
+            state.state, state.reason = DAMAGED, damaged[name]
+        states.append(state)
+    _estimate(states)
     return states
 
 
-def _read(start: RunState, run: RunFolder, config: Mapping[str, Any], benchmarks: Set[str]) -> RunState:
-    """Return the state of a run that has a folder. Raises RunError for damaged files."""
-    manifest, scored = run.read_manifest(), _scored_on(run)
-    status, done = manifest.get("status"), manifest.get("status") == DONE
-    seen, rate, words = manifest.get("words_seen"), manifest.get("words_per_s"), manifest.get("words_seen")
-    if not done:
-        progress = run.read_progress()
-        seen, rate, words = progress.words_seen, progress.words_per_s, progress.words or _words(config)
-    failures = manifest.get("scoring_failed") or {}
-    names = {label.partition("+")[0] for label in scored}
-    state, reason = STOPPED, ""
-    if run.in_use:
-        state = RUNNING
-    elif done and failures:
-        state = UNSCORED
-        reason = "; ".join(f"scoring on {name}: {_last_line(why)}" for name, why in failures.items())
-    elif done:
-        state = SCORED if (benchmarks <= names if benchmarks else names) else TRAINED
-    elif status == TRAINING_FAILED:
-        state, reason = FAILED, _last_line(manifest.get("reason") or "no reason was recorded")
-    left = max(0.0, words - (seen or 0)) / rate if words and rate else None
-    again = {
-        label: f"python -m eval study={run.path.parent.name} benchmark={label.partition('+')[0]}" for label in failures
-    }
-    return replace(
-        start, state=state, scored_on=scored, seen=seen, words=words, rate=rate, wall=manifest.get("wall_s"),
-        left=0.0 if done else left, device=manifest.get("machine", {}).get("device", ""), reason=reason,
-        bytes=_bytes(run.path), again=again | manifest.get("scoring_commands", {}), trained=done,
-    )  # fmt: skip
-
-
-def _scored_on(run: RunFolder) -> tuple[str, ...]:
+def _read(state: RunState, run: RunFolder, benchmarks: Set[str]) -> None:
+    """Read the state of a run from its folder. Raises RunError for damaged files."""
     files = run.scores("").glob("*/*.parquet")
-    return tuple(sorted({path.parent.name for path in files if path.stem not in _NO_SCORES}))
+    state.scored_on = tuple(sorted({path.parent.name for path in files if path.stem not in _NO_SCORES}))
+    state.bytes = _bytes(run.path)
+    manifest = run.read_manifest()
+    state.trained, failures = manifest.get("status") == DONE, manifest.get("scoring_failed", {})
+    state.wall, state.device = manifest.get("wall_s"), manifest.get("machine", {}).get("device", "")
+    if state.trained:
+        state.seen = state.words = manifest.get("words_seen")
+        state.rate, state.left = manifest.get("words_per_s"), 0.0
+    else:
+        progress = run.read_progress()
+        state.seen, state.rate, state.words = progress.words_seen, progress.words_per_s, progress.words or state.words
+        if state.words and state.rate:
+            state.left = max(0.0, state.words - (state.seen or 0)) / state.rate
+    if run.in_use:
+        state.state = RUNNING
+    elif state.trained and failures:
+        state.state = UNSCORED
+        state.reason = "; ".join(f"scoring on {label}: {_last_line(why)}" for label, why in failures.items())
+        commands, again = (
+            manifest.get("scoring_commands", {}),
+            f"python -m eval study={run.path.parent.name} benchmark=",
+        )
+        state.again = {label: commands.get(label, again + label.partition("+")[0]) for label in failures}
+    elif state.trained:
+        names = {label.partition("+")[0] for label in state.scored_on}
+        state.state = SCORED if (benchmarks <= names if benchmarks else names) else TRAINED
+    elif manifest.get("status") == TRAINING_FAILED:
+        state.state, state.reason = FAILED, _last_line(manifest.get("reason") or "no reason was recorded")
+    else:
+        state.state = STOPPED
 
 
 def _last_line(reason: str) -> str:
-    return next((line.strip() for line in reversed(reason.splitlines()) if line.strip()), "")
+    return reason.strip().rpartition("\n")[2].strip()
 
 
 def _words(config: Mapping[str, Any]) -> float | None:
@@ -157,25 +149,20 @@ def _bytes(folder: Path) -> int:
     total = 0
     for path, _, files in os.walk(folder):
         for name in files:
-            try:
+            with suppress(FileNotFoundError):
                 total += os.lstat(os.path.join(path, name)).st_blocks * 512
-            except FileNotFoundError:
-                continue
     return total
 
 
-def _with_estimates(states: Sequence[RunState]) -> list[RunState]:
+def _estimate(states: Sequence[RunState]) -> None:
     """Estimate the remaining time of runs without a speed from the speed of their curve at the nearest size."""
-    rates: dict[str, dict[str, list[float]]] = {}
-    for one in states:
-        if one.rate and one.size != PRETRAINED:
-            rates.setdefault(one.label, {}).setdefault(one.size, []).append(one.rate)
-    estimated = []
-    for one in states:
-        row = rates.get(one.label)
-        if one.left is None and row and one.words is not None and one.size != PRETRAINED:
+    rates: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    trained_here = [one for one in states if one.size != PRETRAINED]
+    for one in trained_here:
+        if one.rate:
+            rates[one.label][parse_size(one.size)].append(one.rate)
+    for one in trained_here:
+        if one.left is None and one.words is not None and (of_curve := rates.get(one.label)):
             size = parse_size(one.size)
-            near = min(row, key=lambda other: abs(math.log(parse_size(other) / size)))
-            one = replace(one, left=max(0.0, one.words - (one.seen or 0)) / median(row[near]))
-        estimated.append(one)
-    return estimated
+            near = min(of_curve, key=lambda other: abs(math.log(other / size)))
+            one.left = max(0.0, one.words - (one.seen or 0)) / median(of_curve[near])

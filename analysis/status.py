@@ -3,16 +3,17 @@
 run_states.py reads the states. No model is loaded, and no pandas, so that the command answers at once.
 """
 
-import difflib
 import shutil
 import sys
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from analysis.config import AnalysisConfig
@@ -33,7 +34,7 @@ from eval.grid import RequestedRun, forget_runs, read_grid
 from eval.sweeps import commands_of, requested_runs
 from pairscale import as_typed
 from pairscale.command.main import main
-from pairscale.errors import ConfigError, RunError, RunInUse
+from pairscale.errors import ConfigError, RunError, RunInUse, first_few
 from pairscale.sizes import clock, format_size, parse_size, readable_size
 from train.runs.axes import in_order
 from train.runs.folder import GRID, RunFolder
@@ -42,10 +43,10 @@ MARKS = {
     SCORED: ("#", "green"), TRAINED: ("t", "cyan"), UNSCORED: ("!", "bold red"), RUNNING: (">", "bold blue"),
     STOPPED: ("~", "yellow"), FAILED: ("x", "bold red"), DAMAGED: ("?", "bold red"), MISSING: (".", "dim"),
 }  # fmt: skip
-TITLES = {TRAINED: "trained, not scored yet", UNSCORED: "trained, but scoring failed"}
 STUDY = "study"  # remove=study: all of it
 LEFT_BY_COMMANDS = (GRID, "local", "slurm", "multirun.yaml")  # in a study's folder, next to its runs
 LISTED = 10  # runs per list
+WIDTH = 1000  # characters: no line is cut, wherever it is printed
 
 
 def run(config: AnalysisConfig) -> None:
@@ -53,24 +54,20 @@ def run(config: AnalysisConfig) -> None:
 
     Raises ConfigError without a study, RunError for one without runs, and the errors of `select` and `remove_runs`.
     """
-    runs = Path(config.paths.runs)
     if config.study is None:
-        known = sorted(path.name for path in runs.iterdir() if path.is_dir()) if runs.is_dir() else []
-        there = f"Studies in {runs}: {', '.join(known)}." if known else f"There are none in {runs}."
-        raise ConfigError(f"Which study? Add study=NAME. {there}")
-    folder, requested = runs / config.study, requested_runs(runs, config.study)
+        raise ConfigError("Which study? Give study=NAME.")
+    folder, requested = Path(config.paths.runs, config.study), requested_runs(config.paths.runs, config.study)
     states = run_states(folder, requested)
     if not states:
         raise RunError(f"study={config.study}: there are no runs in {folder}, and no experiment has this name")
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False)
     if config.remove is None:
-        for line in report(folder, states, requested):
-            console.print(line, soft_wrap=True)
+        for part in report(folder, states, requested):
+            console.print(part, width=WIDTH, crop=False, no_wrap=True)
         return
     wanted = [str(one) for one in (config.remove if isinstance(config.remove, list) else [config.remove])]
     chosen = select(config.study, states, wanted)
-    for text in removal(folder, chosen, STUDY in wanted):
-        console.print(text, soft_wrap=True, markup=False)
+    console.print(removal(folder, chosen, STUDY in wanted), soft_wrap=True)
     if is_confirmed(config.yes):
         remove_runs(folder, chosen, whole_study=STUDY in wanted)
         console.print("Removed. The prepared text and reports are kept.")
@@ -78,75 +75,66 @@ def run(config: AnalysisConfig) -> None:
         console.print("Nothing was removed.")
 
 
-def report(folder: Path, states: Sequence[RunState], requested: Mapping[str, RequestedRun]) -> list[Text]:
-    """Return the lines to print of the study in `folder`."""
+def report(
+    folder: Path, states: Sequence[RunState], requested: Mapping[str, RequestedRun]
+) -> Iterator[str | Text | Table]:
+    """Yield what to print of the study in `folder`."""
     runs = {name: of for name in MARKS if (of := [one for one in states if one.state == name])}
-    head = Text(f"{folder.name}: {_counted(len(states), 'run')}", style="bold")
-    for name, of in runs.items():
-        head.append(" · ", style="not bold").append(f"{len(of)} {name}", style=MARKS[name][1])
-    lines = [head, Text(f"in {folder}" if folder.is_dir() else f"in {folder}: this folder does not exist yet")]
+    counts = [(f"{len(of)} {name}", MARKS[name][1]) for name, of in runs.items()]
+    yield Text(" · ").join(
+        [Text(f"{folder.name}: {_counted(len(states))}", "bold"), *(Text(*count) for count in counts)]
+    )
+    yield f"in {folder}" + ("" if folder.is_dir() else ": this folder does not exist yet")
     if scores := Counter(label for one in states for label in one.scored_on):
-        lines.append(Text("scored on " + ", ".join(f"{name} {count}" for name, count in sorted(scores.items()))))
-    legend = [Text(f"{MARKS[name][0]} {name}", style=MARKS[name][1]) for name in runs]
-    lines += [Text(), *table(states), Text(), Text("   ").join([*legend, Text("(one mark per seed)")])]
+        yield "scored on " + ", ".join(f"{name} {count}" for name, count in sorted(scores.items()))
+    yield ""
+    yield table(states)
+    yield ""
+    legend = [Text(f"{MARKS[name][0]} {name}", MARKS[name][1]) for name in runs]
+    yield Text("   ").join([*legend, Text("(one mark per seed)")])
     for name, of in runs.items():
         if name == SCORED or (name == MISSING and len(of) == len(states)):
             continue
-        lines += [Text(), Text(TITLES.get(name, name), style=MARKS[name][1])]
+        yield ""
+        yield Text(name, MARKS[name][1])
         for reason in dict.fromkeys(one.reason for one in of):
             listed = [_progress(one) for one in of if one.reason == reason]
-            more = [f"and {len(listed) - LISTED} more"] if len(listed) > LISTED and name != RUNNING else []
-            shown = listed[:LISTED] if more else listed
-            lines += [Text(f"  {reason}")] if reason else []
-            lines += [Text(f"{'    ' if reason else '  '}{text}") for text in shown + more]
-        lines += [Text(f"  {text}") for text in _remedies(folder.name, name, of, requested)]
-    unfinished = [requested[one.run] for one in states if one.run in requested and not _is_complete(one, requested)]
-    commands = [Text(f"to continue: {as_typed(command)}") for command in commands_of(unfinished)]
-    return [*lines, Text(), *map(Text, _totals(states)), *commands]
-
-
-def table(states: Sequence[RunState]) -> list[Text]:
-    """Return a row per curve and size: a mark per seed, and the mean time, speed, device and disk space of a run."""
-    sizes = [*sorted({one.size for one in states if one.size != PRETRAINED}, key=parse_size), PRETRAINED]
-    seeds = sorted({one.seed for one in states if one.size != PRETRAINED})
-    cells: dict[tuple[str, str], list[RunState]] = {}
-    for label in in_order(one.label for one in states):
-        for size in sizes:
-            cells[label, size] = [one for one in states if (one.label, one.size) == (label, size)]
-    rows: list[tuple[str | Text, ...]] = [
-        ("curve", "size", "runs", "time per run", "words/s", "device", "disk per run")
+            if name != RUNNING and len(listed) > LISTED:
+                listed[LISTED:] = [f"and {len(listed) - LISTED} more"]
+            yield from [f"  {reason}"] if reason else []
+            yield from [f"{'    ' if reason else '  '}{text}" for text in listed]
+        yield from [f"  {text}" for text in _remedies(folder.name, name, of, requested)]
+    yield ""
+    yield from _totals(states)
+    incomplete = [
+        request
+        for one in states
+        if (request := requested.get(one.run)) and one.state != SCORED
+        if one.state != TRAINED or request.benchmarks
     ]
-    for (label, size), of in cells.items():
-        if not of:
-            continue
-        walls, rates = ([value for one in of if (value := getattr(one, name))] for name in ("wall", "rate"))
-        time, rate = clock(sum(walls) / len(walls)) if walls else "", f"{median(rates):,.0f}" if rates else ""
-        disk = f"{sum(one.bytes for one in of) / len(of) / 2**20:,.0f} MiB" if any(one.bytes for one in of) else ""
-        devices = ", ".join(dict.fromkeys(one.device for one in of if one.device))
-        rows.append((label, readable_size(size), _marks(of, seeds), time, rate, devices, disk))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for number, row in enumerate(rows):
-        line = Text(style="bold" if number == 0 else "")
-        for column, (cell, width) in enumerate(zip(row, widths, strict=True)):
-            space = " " * (width - len(cell))
-            line.append("  " if column else "")
-            line.append(space if column > 2 else "").append(cell).append("" if column > 2 else space)
-        line.rstrip()
-        lines.append(line)
-    return lines
+    yield from [f"to continue: {as_typed(command)}" for command in commands_of(incomplete)]
 
 
-def _marks(cell: Sequence[RunState], seeds: Sequence[int]) -> Text:
-    """Return a mark per seed, or a space; runs of one seed that the labels don't tell apart follow each other."""
-    text = Text()
-    for seed in [0] if cell[0].size == PRETRAINED else seeds:
-        of_seed = [one for one in cell if one.seed == seed]
-        for one in of_seed:
-            text.append(*MARKS[one.state])
-        text.append("" if of_seed else " ")
-    text.rstrip()
-    return text
+def table(states: Sequence[RunState]) -> Table:
+    """Return a row per curve and size: a mark per seed, and the mean time, speed, device and disk space of a run."""
+    columns = Table("curve", "size", "runs", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("time per run", "words/s", "device", "disk per run"):
+        columns.add_column(heading, justify="right")
+    sizes = sorted({one.size for one in states if one.size != PRETRAINED}, key=parse_size)
+    seeds = sorted({one.seed for one in states if one.size != PRETRAINED})
+    for label in in_order(one.label for one in states):
+        for size in [*sizes, PRETRAINED]:
+            of = [one for one in states if (one.label, one.size) == (label, size)]
+            if not of:
+                continue
+            marks = Text()
+            for seed in [0] if size == PRETRAINED else seeds:
+                marks.append_text(Text.assemble(*([MARKS[one.state] for one in of if one.seed == seed] or " ")))
+            walls, rates = [one.wall for one in of if one.wall], [one.rate for one in of if one.rate]
+            time, rate = clock(fmean(walls)) if walls else "", f"{median(rates):,.0f}" if rates else ""
+            devices = ", ".join(dict.fromkeys(one.device for one in of if one.device))
+            columns.add_row(label, readable_size(size), marks, time, rate, devices, f"{_mib(of) / len(of):,.0f} MiB")
+    return columns
 
 
 def _progress(one: RunState) -> str:
@@ -167,44 +155,41 @@ def _remedies(study: str, state: str, runs: Sequence[RunState], requested: Mappi
     if state in (FAILED, DAMAGED):
         remove = as_typed(f"python -m analysis.status study={study} remove={'failed' if state == FAILED else 'RUN'}")
         return [f"Run the command that started them again to retry. To remove them from the study: {remove}"]
-    if state != UNSCORED:
-        return []
     again: list[str] = []
-    for one in runs:
-        failed = {label.partition("+")[0] for label in one.again}
-        sweeps = requested[one.run].commands if one.run in requested else ()
-        of_all = [text for text in sweeps if not text.startswith("python -m train ")]
-        again += of_all if of_all and failed <= requested[one.run].benchmarks else one.again.values()
-    return [f"To score them again, without training: {as_typed(text)}" for text in dict.fromkeys(again)]
+    for one in runs if state == UNSCORED else ():
+        request = requested.get(one.run, RequestedRun("", {}))
+        sweeps = [command for command in request.commands if not command.startswith("python -m train ")]
+        is_swept = {label.partition("+")[0] for label in one.again} <= request.benchmarks
+        again += sweeps if sweeps and is_swept else one.again.values()
+    return [f"To score them again, without training: {as_typed(command)}" for command in dict.fromkeys(again)]
 
 
-def _totals(states: Sequence[RunState]) -> list[str]:
-    """Return the time that training took and will take, and the disk space."""
-    lines = []
-    spent: dict[str, float] = {}
+def _totals(states: Sequence[RunState]) -> Iterator[str]:
+    """Yield the time that training took and will take, and the disk space."""
+    spent: dict[str, float] = defaultdict(float)
     for one in states:
-        device = one.device or "an unknown device"
-        spent[device] = spent.get(device, 0) + (one.wall or 0)
-    if any(spent.values()):
-        times = (f"{clock(seconds)} on {device}" for device, seconds in spent.items() if seconds)
-        lines.append(f"training so far: {', '.join(times)}")
+        if one.wall:
+            spent[one.device or "an unknown device"] += one.wall
+    if spent:
+        yield "training so far: " + ", ".join(f"{clock(seconds)} on {device}" for device, seconds in spent.items())
     todo = [one for one in states if one.state in (RUNNING, STOPPED, MISSING) and not one.trained and one.left != 0]
     known = [one.left for one in todo if one.left is not None]
-    if todo:
-        running = sum(one.state == RUNNING for one in todo)
-        text = f"left: {clock(sum(known))} of training in one process" if known else "left: training of unknown length"
-        text += f", about {clock(sum(known) / running)} in the {running} running" if known and running > 1 else ""
-        unknown = len(todo) - len(known)
-        lines.append(text + (f"; {_counted(unknown, 'run')} of unknown speed not counted" if known and unknown else ""))
-    return [*lines, f"disk: {sum(one.bytes for one in states) / 2**20:,.0f} MiB"]
+    if known:
+        running, unknown = sum(one.state == RUNNING for one in todo), len(todo) - len(known)
+        text = f"left: {clock(sum(known))} of training in one process"
+        text += f", about {clock(sum(known) / running)} in the {running} running" if running > 1 else ""
+        yield text + (f"; {_counted(unknown)} of unknown speed not counted" if unknown else "")
+    elif todo:
+        yield "left: training of unknown length"
+    yield f"disk: {_mib(states):,.0f} MiB"
 
 
-def _is_complete(one: RunState, requested: Mapping[str, RequestedRun]) -> bool:
-    return one.state == SCORED or (one.state == TRAINED and not requested[one.run].benchmarks)
+def _mib(runs: Sequence[RunState]) -> float:
+    return sum(one.bytes for one in runs) / 2**20
 
 
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def _counted(number: int) -> str:
+    return f"{number} run" if number == 1 else f"{number} runs"
 
 
 def select(study: str, states: Sequence[RunState], wanted: Sequence[str]) -> list[RunState]:
@@ -215,98 +200,77 @@ def select(study: str, states: Sequence[RunState], wanted: Sequence[str]) -> lis
     """
     chosen: set[str] = set()
     for value in wanted:
-        runs = {one.run for one in states if value == STUDY or value == one.state in (FAILED, MISSING)}
-        runs |= {one.run for one in states if value in (one.run, one.name, one.run.rpartition("-")[2])}
-        runs |= {one.run for one in states if set(value) & set("*?[") and fnmatchcase(one.run, value)}
-        if not runs and "=" in value:
-            runs = _by_key(value, states)
+        runs = {
+            one.run
+            for one in states
+            if value == STUDY
+            or value == one.state in (FAILED, MISSING)
+            or value in (one.name, one.run.rpartition("-")[2])
+            or fnmatchcase(one.run, value)
+            or _has_value(one, *value.split("=", 1))
+        }
         if not runs:
-            unscored = sum(one.state == UNSCORED for one in states) if value == FAILED else 0
-            hint = (
-                "Give a run's name or its last 8 digits, a pattern such as '*-s2-*', a key such as seed=2, or failed, "
-                "missing or study."
+            raise ConfigError(
+                f"remove={value}: no run of study={study} matches. Give a run's name or its last 8 digits, a pattern "
+                "such as '*-s2-*', a key such as seed=2, or failed, missing or study."
             )
-            if unscored:
-                hint = f"No training failed; {_counted(unscored, 'trained run')} could not be scored (remove=RUN)."
-            raise ConfigError(f"remove={value}: no run of study={study} matches. {hint}")
         chosen |= runs
     return [one for one in states if one.run in chosen]
 
 
-def _by_key(value: str, states: Sequence[RunState]) -> set[str]:
-    """Return the runs with a value such as `seed=2`, `model=lstm_tiny` or `model.dropout=0.2`.
-
-    A key may be the whole one, that of a `name` (model.name), or the last part of one.
-    """
-    key, _, text = value.partition("=")
-    known = list(dict.fromkeys(name for one in states for name in one.values))
-    ends = [name for name in known if name.rpartition(".")[2] == key]
-    full = next((name for name in (key, f"{key}.name") if name in known), ends[0] if len(ends) == 1 else None)
-    if full is None and ends:
-        raise ConfigError(f"remove={value}: several keys end in '{key}'. Give one of them: {', '.join(ends)}.")
-    if full is None:
-        near = difflib.get_close_matches(key, {name.removesuffix(".name") for name in known}, n=1)
-        hint = f" Did you mean '{near[0]}'?" if near else ""
-        raise ConfigError(f"remove={value}: the runs of this study have no key '{key}'.{hint}")
-    if full == "sample.size":  # 1/8M and 125k are one size
-        return {one.run for one in states if one.size == format_size(parse_size(text, "remove=sample.size"))}
-    return {one.run for one in states if one.values.get(full) == text}
+def _has_value(one: RunState, key: str, value: str | None = None) -> bool:
+    """Return True for a run with this value of a key: a whole one, that of a name (model), or the last part of one."""
+    ends = [name for name in one.values if name.rpartition(".")[2] == key]
+    keys = [name for name in (key, f"{key}.name") if name in one.values][:1] or ends
+    if value is not None and keys == ["sample.size"]:  # 1/8M and 125k are one size
+        return one.size == format_size(parse_size(value, "remove=sample.size"))
+    return len(keys) == 1 and one.values[keys[0]] == value
 
 
-def removal(folder: Path, runs: Sequence[RunState], whole_study: bool) -> list[str]:
+def removal(folder: Path, runs: Sequence[RunState], whole_study: bool) -> str:
     """Return lines that describe what would be removed."""
     study = f"all of study={folder.name}, " if whole_study else ""
-    size = sum(one.bytes for one in runs) / 2**20
-    lines = [f"This removes {study}{_counted(len(runs), 'run')} ({size:,.0f} MiB) from {folder}:"]
-    for one in runs[:20]:
+    lines = [f"This removes {study}{_counted(len(runs))} ({_mib(runs):,.0f} MiB) from {folder}:"]
+    for one in runs[: 2 * LISTED]:
         scores = f"scores on {', '.join(one.scored_on)}" if one.scored_on else "no scores"
-        files = f"{one.bytes / 2**20:,.0f} MiB, {scores}" if one.state != MISSING else "only its line of the grid"
+        files = f"{_mib([one]):,.0f} MiB, {scores}" if one.state != MISSING else "only its line of the grid"
         lines.append(f"  {one.name} ({one.state}): {files}")
-    return lines + ([f"  and {len(runs) - 20} more"] if len(runs) > 20 else [])
+    more = len(runs) - 2 * LISTED
+    return "\n".join([*lines, *([f"  and {more} more"] if more > 0 else [])])
 
 
-def is_confirmed(yes: bool, ask: Callable[[str], str] = input) -> bool:
+def is_confirmed(yes: bool) -> bool:
     """Return True if the user agrees. Raises ConfigError without `yes` if there is no terminal to ask in."""
-    if yes:
-        return True
-    if not sys.stdin.isatty():
+    if not yes and not sys.stdin.isatty():
         raise ConfigError("remove needs your confirmation, but there is no terminal to ask in. Add yes=true.")
-    return ask("Remove them? [y/N] ").strip().lower() in ("y", "yes")
+    return yes or input("Remove them? [y/N] ").strip().lower() in ("y", "yes")
 
 
 def remove_runs(folder: Path, runs: Sequence[RunState], whole_study: bool = False) -> None:
-    """Remove runs and their lines in the grid; with `whole_study`, everything else in the study's folder, too.
+    """Remove runs and their lines in the grid; with `whole_study`, what commands left next to them, too.
 
     Raises RunInUse, before anything is removed, if a process works on one of them, and ConfigError for a run that only
     an experiment requests.
     """
-    busy = [one.run for one in runs if one.state == RUNNING]
-    if busy:
-        raise RunInUse(f"{folder}: a process works on {', '.join(busy[:3])}. Stop it first; nothing was removed.")
+    if busy := [one.run for one in runs if one.state == RUNNING]:
+        raise RunInUse(f"{folder}: a process works on {first_few(busy)}. Stop it first; nothing was removed.")
     missing = [one.name for one in runs if one.state == MISSING]
     if missing and not whole_study and not read_grid(folder):
         raise ConfigError(f"remove={missing[0]}: it has no folder; only experiment={folder.name} requests it.")
     for one in runs:
-        if one.state != MISSING:
-            _remove(RunFolder(folder / one.run))
+        path = folder / one.run
+        if path.is_symlink():
+            path.unlink()
+        elif one.state != MISSING:
+            with RunFolder(path).locked():
+                RunFolder(path).discard()
     forget_runs(folder, {one.run for one in runs})
     if whole_study:
         for path in (folder / name for name in LEFT_BY_COMMANDS):
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
-                path.unlink(missing_ok=True)
-        if not any(folder.iterdir()):
+            shutil.rmtree(path, ignore_errors=True)  # a folder, but not a link or file
+            path.unlink(missing_ok=True)
+        with suppress(OSError):  # there are other files, too
             folder.rmdir()
-
-
-def _remove(run: RunFolder) -> None:
-    """Remove a run's folder under its lock."""
-    if run.path.is_symlink():
-        run.path.unlink()
-        return
-    with run.locked():
-        run.discard()
 
 
 if __name__ == "__main__":

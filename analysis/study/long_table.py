@@ -8,37 +8,33 @@ docs/guides/table.md explains every column.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from pathlib import Path
 
 import pandas as pd
 
-from analysis.study.run_folders import PROBLEM_COLUMNS, RUN_COLUMNS, TOKENS, Studies, read_studies
+from analysis.config import COUNT
+from analysis.formats import rows_of
+from analysis.study.run_folders import PROBLEM_COLUMNS, RUN_COLUMNS, TOKENS, read_studies
 from analysis.study.score_files import (
-    COUNT,
-    FAULTY_PAIRS,
     FILE_COLUMNS,
-    OF_MASKED,
     PAIR_COLUMNS,
-    ScoreFile,
+    STANDS_FOR,
     count_correct,
     has_own_pairs,
     joined,
-    methods_of_runs,
+    list_files,
     score_files,
+    settings_of,
     with_items,
 )
 from eval.benchmarks.known_items import faulty_note
-from eval.scores.accuracy import TIE_WORTH
 from eval.scores.files import read_unavailable
 from eval.scores.names import benchmark_name
 from eval.sweeps import requested_runs
-from pairscale.errors import RunError, check_choice, first_few
+from pairscale.errors import first_few
 
-COUNT_COLUMNS = ("pairs", "correct", "accuracy", "ties", "pairs_with_unk")
-ACCURACY_COLUMNS = (*RUN_COLUMNS, *FILE_COLUMNS, *COUNT_COLUMNS)
-MISSING, UNSCORED = "missing", "unscored"  # states of runs, beside those of run_folders.py
-WORDS_SEEN = "words seen"
+ACCURACY_COLUMNS = (*RUN_COLUMNS, *FILE_COLUMNS, "pairs", "correct", "accuracy", "ties", "pairs_with_unk")
 
 
 def runs(*studies: str, folder: str | Path = "runs") -> pd.DataFrame:
@@ -49,14 +45,9 @@ def runs(*studies: str, folder: str | Path = "runs") -> pd.DataFrame:
         folder: where studies are (`paths.runs`).
 
     Returns:
-        `curve` names what differs between the runs, besides size and seed. `sample_words` counts what `unit` names:
-        distinct training words or characters, or the tokens that a checkpoint of one training has seen. It is missing
-        for a model whose amount of text is not known. `sample` is the digest of the training sample: runs with equal
-        digests were trained on the same sentences. `baseline` is "" for a run of a curve, "untrained", or how the
-        words of its text were shuffled. `words_seen` counts words with repeats. `valid_ppl` is per reference word.
-        `overlap` is the share of text that two samples of this size have in common. `wall_s` counts seconds. A run
-        whose text lacks a construction names it in `construction`, with the `action` and the `dose` that is left, and
-        `base` is the name of its curve without this intervention.
+        `curve` names what differs between the runs, besides size and seed. `sample_words` counts what `unit` names, and
+        is missing for a model whose amount of text is not known. `baseline` is "" for a run of a curve, "untrained", or
+        how the words of its text were shuffled. `valid_ppl` is per reference word. `wall_s` counts seconds.
 
     Raises:
         ConfigError: without the name of a study.
@@ -99,12 +90,8 @@ def accuracies(
             weights than the run's, and if runs were scored on different versions of a benchmark, or under different
             scoring settings with one tokenizer.
     """
-    check_choice("ties", ties, TIE_WORTH)
-    check_choice("faulty_pairs", faulty_pairs, FAULTY_PAIRS)
-    check_choice("unknown_words", unknown_words, FAULTY_PAIRS)
-    found = read_studies(studies, folder)
-    counts = count_correct(score_files(found, benchmark, method), ties, faulty_pairs, unknown_words)
-    return _accuracies(found, counts)
+    files = score_files(read_studies(studies, folder), benchmark, method)
+    return _accuracies(files, ties, faulty_pairs, unknown_words)
 
 
 def trajectories(
@@ -125,21 +112,15 @@ def trajectories(
     Raises:
         ConfigError, RunError: as `accuracies` does.
     """
-    check_choice("ties", ties, TIE_WORTH)
-    check_choice("faulty_pairs", faulty_pairs, FAULTY_PAIRS)
-    found = read_studies(studies, folder)
-    files = score_files(found, benchmark, method, snapshots=True)
-    table = _accuracies(found, count_correct(files, ties, faulty_pairs), ["file"])
-    moments = [file.metadata.get("moment") for file in files]
-    seen = [file.metadata.get("words_seen") for file in files]
-    for file, words in zip(files, seen, strict=True):
-        if words is None:
-            raise RunError(f"{file.path}: doesn't say how many words the model had seen. Score the snapshot again.")
-    rows = table.pop("file").astype(int)
-    table["moment"] = [moments[row] for row in rows]
-    table["sample_words"] = pd.array([seen[row] for row in rows], dtype="Int64")
-    table["run"] = table["run"] + "@" + table["moment"].astype(str)
-    return table.assign(unit=WORDS_SEEN)
+    files = score_files(read_studies(studies, folder), benchmark, method, snapshots=True)
+    files["run"] += "@" + files["moment"].astype("str")
+    files = files.assign(sample_words=files["seen"].astype("Int64"), unit="words seen")
+    return _accuracies(files, ties, faulty_pairs, COUNT, "moment")
+
+
+def _accuracies(files: pd.DataFrame, ties: str, faulty_pairs: str, unknown_words: str, *more: str) -> pd.DataFrame:
+    table = count_correct(files, ties, faulty_pairs, unknown_words).reindex(columns=[*ACCURACY_COLUMNS, *more])
+    return table.assign(accuracy=table["correct"] / table["pairs"].astype(float))
 
 
 def pairs(
@@ -158,25 +139,23 @@ def pairs(
         `good` and `bad` are the sentences. `good_score` and `bad_score` are the method's scores of them, such as
         log-probabilities in nats. `correct` is True if the good sentence has the higher score. `good_tokens` and
         `bad_tokens` count scored tokens, `good_unk` and `bad_unk` unknown ones, and `good_words` and `bad_words` words
-        of the corpus's reference tokenizer. `faulty` says what is wrong with a
-        pair that is known to be faulty, and is "" for others. The benchmark's `field` and your own columns of its
-        tables follow; a column of yours with a name that is taken is called item_NAME.
+        of the corpus's reference tokenizer. `faulty` says what is wrong with a pair that is known to be faulty, and is
+        "" for others. The benchmark's `field` and your own columns of its tables follow; a column of yours with a name
+        that is taken is called item_NAME.
 
     Raises:
         ConfigError, RunError: as `accuracies` does.
     """
-    found = read_studies(studies, folder)
+    files = score_files(read_studies(studies, folder), benchmark, method)
     tables = []
-    files = score_files(found, benchmark, method)
-    files = [file for file in files if runs is None or found.runs.at[file.row, "run"] in runs]
-    for file, items in with_items(files):
+    for file, items in with_items(files if runs is None else files[files["run"].isin(list(runs))]):
         for part in items.judgements(file):
             scores = part.to_pandas().rename(columns={"good": "good_score", "bad": "bad_score"})
             scores["correct"] = scores["good_score"] > scores["bad_score"]
-            tables.append(file.named(pd.concat([items.table, scores], axis=1)))
-    more = [str(name) for table in tables for name in table if name not in PAIR_COLUMNS and name != "row"]
-    table = joined(found, tables, [*PAIR_COLUMNS[len(RUN_COLUMNS) :], *dict.fromkeys(more)])
-    return table.drop(columns=[name for name in dict.fromkeys(more) if table[name].isna().all()])
+            tables.append(pd.concat([items.table, scores], axis=1).assign(file=file.Index))
+    table = joined(files[[*RUN_COLUMNS, "benchmark", "method"]], tables)
+    own = [name for name in table if name not in {*PAIR_COLUMNS, "file"} and table[name].notna().any()]
+    return table.reindex(columns=[*PAIR_COLUMNS, *own])
 
 
 def problems(*studies: str, folder: str | Path = "runs") -> pd.DataFrame:
@@ -188,25 +167,22 @@ def problems(*studies: str, folder: str | Path = "runs") -> pd.DataFrame:
     found = read_studies(studies, folder)
     rows = []
     for study in found.names:
-        known = [run for of, run in found.folders if of == study]
-        known += list(found.problems.loc[found.problems["study"] == study, "run"])
+        of_study = [table.loc[table["study"] == study, "run"] for table in (found.runs, found.problems)]
+        known = pd.concat(of_study).astype("str")
         for run, request in requested_runs(folder, study).items():
-            if run not in known:
-                alike = [one for one in known if one.rpartition("-")[0] == run.rpartition("-")[0]]
+            if run not in set(known):
+                alike = known[known.str.rpartition("-")[0] == run.rpartition("-")[0]].tolist()
                 reason = f"{first_few(alike)} was trained with another configuration" if alike else ""
-                rows.append({"study": study, "run": request.point, "status": MISSING, "reason": reason})
-    methods = methods_of_runs(found)
-    for benchmark in dict.fromkeys(label for of in methods.values() for label in of):
-        for method in sorted({name for of in methods.values() for name in of.get(benchmark, [])}):
-            # Masked models have pll and no other method, and others have no pll.
-            names = {method, *OF_MASKED.values(), *(lp for lp, pll in OF_MASKED.items() if pll == method)}
-            rows += [
-                {"study": key[0], "run": key[1], "status": UNSCORED, "reason": f"no {method} scores of {benchmark}"}
-                for key, of in methods.items()
-                if names.isdisjoint(of.get(benchmark, []))
-            ]
-    more = pd.DataFrame(rows, columns=list(PROBLEM_COLUMNS))
-    return pd.concat([found.problems, more], ignore_index=True)
+                rows.append((study, request.point, "missing", reason))
+    files = list_files(found)
+    files = files[~files["is_snapshot"]].assign(stands_for=files["method"].replace(STANDS_FOR))
+    for of in rows_of(files[["benchmark", "stands_for"]].drop_duplicates()):
+        # Masked models have pll and no other method, and others have no pll.
+        is_scored = files["stands_for"].eq(of.stands_for) | files["method"].isin(STANDS_FOR)
+        having = files.loc[files["benchmark"].eq(of.benchmark) & is_scored, "row"]
+        for run in rows_of(found.runs[~found.runs.index.isin(having)]):
+            rows.append((run.study, run.run, "unscored", f"no {of.stands_for} scores of {of.benchmark}"))
+    return pd.concat([found.problems, pd.DataFrame(rows, columns=list(PROBLEM_COLUMNS))], ignore_index=True)
 
 
 def notes(
@@ -219,90 +195,53 @@ def notes(
     """
     found = read_studies(studies, folder)
     files = score_files(found, benchmark, method)
-    sentences = [*found.notes, *_one_training(found.runs), *_uneven_seeds(found.runs)]
-    if method is not None:
-        sentences += _two_methods(found, files)
-    for label in dict.fromkeys(file.benchmark for file in files):
-        of_label = [file for file in files if file.benchmark == label]
-        sentences += _differing_settings(found, of_label)
+    sentences = found.notes + _uneven_seeds(found.runs)
+    if curves := sorted(set(found.runs.loc[found.runs["unit"] == TOKENS, "curve"])):
+        sentences.append(
+            f"The points of {' | '.join(curves)} are checkpoints of one training, by tokens seen with repeats. They "
+            "depend on each other, so their curve has no confidence interval."
+        )
+    if method is not None and (listed := _by_curve(files["method"], files)):
+        sentences.append(
+            f"Curves were judged by different methods: {listed}. Masked models have no log-probability of a sentence "
+            "(lp), only the sum of those of each token given all others (pll). Compare their levels with care."
+        )
+    for _, of_method in files.groupby(["benchmark", "method"]):
+        for name, values in settings_of(of_method).items():
+            if listed := _by_curve(values, of_method):
+                sentences.append(f"The scoring setting {name} differs: {listed}. Compare their levels with care.")
+    for label in map(str, files["benchmark"].unique()):
+        of_label = files[files["benchmark"] == label]
         if has_own_pairs(label):
-            sentences.append(_own_pairs(label, of_label))
-            continue
-        _, items = next(with_items(of_label))
-        if note := faulty_note(label.partition("+")[0], items.table):
+            sentences.append(f"{benchmark_name(label)}: {_own_pairs(of_label)}")
+        elif note := faulty_note(label.partition("+")[0], next(with_items(of_label))[1].table):
             sentences.append(f"{benchmark_name(label)}: {note}.")
     return list(dict.fromkeys(sentences))
-
-
-def _accuracies(found: Studies, counts: pd.DataFrame, more: Sequence[str] = ()) -> pd.DataFrame:
-    """Return accuracies with the columns of ACCURACY_COLUMNS and `more`."""
-    tables = [counts.assign(accuracy=counts["correct"] / counts["pairs"])] if len(counts) else []
-    return joined(found, tables, [*ACCURACY_COLUMNS[len(RUN_COLUMNS) :], *more]).astype({"pairs": "Int64"})
-
-
-def _one_training(runs: pd.DataFrame) -> list[str]:
-    curves = sorted(set(runs.loc[runs["unit"] == TOKENS, "curve"]))
-    if not curves:
-        return []
-    return [
-        f"The points of {' | '.join(curves)} are checkpoints of one training, by tokens seen with repeats. They depend "
-        "on each other, so their curve has no confidence interval."
-    ]
 
 
 def _uneven_seeds(runs: pd.DataFrame) -> list[str]:
     """Say at which sizes a curve lacks some of its seeds, unless every size has one run."""
     sentences = []
     on_curves = runs[runs["baseline"].eq("") & runs["seed"].notna()]
-    for curve, of_curve in on_curves.groupby("curve", sort=True):
-        seeds, missing = set(of_curve["seed"]), []
+    for curve, of_curve in on_curves.groupby("curve"):
+        missing = []
         for size, of_size in of_curve.groupby("size", sort=False):
-            absent = sorted(seeds - set(of_size["seed"]))
-            if absent:
+            if absent := sorted(set(of_curve["seed"]) - set(of_size["seed"])):
                 missing.append(f"seed{'s' if len(absent) > 1 else ''} {', '.join(map(str, absent))} at {size}")
         if missing and of_curve["size"].duplicated().any():
             sentences.append(f"{curve} has no finished run with {'; with '.join(missing)}.")
     return sentences
 
 
-def _own_pairs(label: str, files: Sequence[ScoreFile]) -> str:
+def _own_pairs(files: pd.DataFrame) -> str:
     """Say that runs have different pairs, and which paradigms are left out since a run has no pairs of them."""
-    reasons = {name: why for file in files for name, why in read_unavailable(file.path.parent).items()}
+    reasons = {name: why for path in files["path"] for name, why in read_unavailable(path.parent).items()}
     left_out = "; ".join(f"{name} ({why})" for name, why in sorted(reasons.items()))
     of_runs = "each run was scored on pairs of its own words, so runs are compared by paradigm."
-    return f"{benchmark_name(label)}: {of_runs}" + (
-        f" Paradigms without pairs in some run are left out: {left_out}." if left_out else ""
-    )
+    return of_runs + (f" Paradigms without pairs in some run are left out: {left_out}." if left_out else "")
 
 
-def _two_methods(found: Studies, files: Sequence[ScoreFile]) -> list[str]:
-    """Say which curves were judged by the method that stands for the others' in masked models."""
-    curves = _curves_by(found, files, [file.method for file in files])
-    if len(curves) < 2:
-        return []
-    listed = "; ".join(f"{name} for {of}" for name, of in curves.items())
-    return [
-        f"Curves were judged by different methods: {listed}. Masked models have no log-probability of a sentence (lp), "
-        "only the sum of those of each token given all others (pll). Compare their levels with care."
-    ]
-
-
-def _differing_settings(found: Studies, files: Sequence[ScoreFile]) -> list[str]:
-    """Say which scoring settings of one method differ between tokenizers; one tokenizer has the same ones."""
-    sentences = []
-    for method in dict.fromkeys(file.method for file in files):
-        of_method = [file for file in files if file.method == method]
-        for name in sorted({name for file in of_method for name in file.settings}):
-            curves = _curves_by(found, of_method, [file.settings.get(name, "null") for file in of_method])
-            if len(curves) > 1:
-                listed = "; ".join(f"{value} for {of}" for value, of in curves.items())
-                sentences.append(f"The scoring setting {name} differs: {listed}. Compare their levels with care.")
-    return sentences
-
-
-def _curves_by(found: Studies, files: Sequence[ScoreFile], values: Sequence[str]) -> dict[str, str]:
-    """Return the curves that have each of the values of their files, as text."""
-    curves: dict[str, set[str]] = {}
-    for file, value in zip(files, values, strict=True):
-        curves.setdefault(value, set()).add(str(found.runs.at[file.row, "curve"]))
-    return {value: " | ".join(sorted(curves[value])) for value in sorted(curves)}
+def _by_curve(values: pd.Series, files: pd.DataFrame) -> str:
+    """Return the curves that have each value of their files, "lp for a | b; pll for c"; "" for one value."""
+    curves = files["curve"].groupby(values).agg(lambda of: " | ".join(sorted(set(of))))
+    return "; ".join(f"{value} for {of}" for value, of in curves.items()) if len(curves) > 1 else ""

@@ -5,15 +5,18 @@ A curve is a set of runs that differ in nothing but size and seed. Whatever else
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
+from analysis.formats import rows_of
 from corpora.ablation.config import NONE
-from pairscale.errors import ConfigError, RunError
+from pairscale.errors import ConfigError, RunError, first_few
 from pairscale.sizes import format_size, parse_size
 from train.runs.axes import base_labels, in_order, labels
 from train.runs.folder import DONE, RunFolder, study_runs
@@ -30,96 +33,41 @@ FURTHER_COLUMNS = (
     "base",
 )  # fmt: skip
 PROBLEM_COLUMNS = ("study", "run", "status", "reason")
+REMOVED_COLUMNS = (
+    "construction", "action", "dose", "runs", "sentences", "of_sentences", "words", "of_words", "matching_sentences",
+    "rewritten",
+)  # fmt: skip
 WORDS, CHARACTERS, TOKENS = "words", "characters", "tokens"  # units of `sample_words`
 UNTRAINED = "untrained"
-DAMAGED, SHARED = "damaged", "shared"  # states of runs that a table leaves out
 
-_COUNTS = ("sample_words", "seed", "words_seen", "tokens", "parameters")
-_TEXTS = ("curve", "construction", "action", "dose", "base")
-_SIZE_UNITS = {"sentences": " sentences", "characters": " characters"}  # where a size doesn't count words
+_TYPES = dict.fromkeys(("sample_words", "seed", "words_seen", "tokens", "parameters"), "Int64") | dict.fromkeys(
+    ("curve", "construction", "action", "dose", "base"), "str"
+)
 _WHOLE_WORDS = {"word", "whitespace", "jieba"}  # kinds of tokenizers that know whole words
+_GROUPS = ("model", "tokenizer", "corpus")  # groups of a configuration that a baseline shares with its curve
 _LOADED = ("dtype", "begin", "load_in_4bit")  # how a model that comes trained is loaded
-Key = tuple[str, str]  # study and run
 
 
-@dataclass
-class _Record:
-    """What the files of a finished run say, and its row of the table."""
-
-    folder: RunFolder
-    config: dict[str, Any]
-    manifest: dict[str, Any]
-    row: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def comes_trained(self) -> bool:
-        return not {"path", "checkpoint"}.isdisjoint(self.config["model"])
-
-    @property
-    def tokens(self) -> int | None:
-        """The tokens that a model which comes trained has seen, if they are known."""
-        return self.manifest.get("tokens") if self.comes_trained else None
-
-    @property
-    def path(self) -> str:
-        model = self.config["model"]
-        return str(model.get("path") or model.get("checkpoint"))
-
-
-@dataclass
+@dataclass(frozen=True)
 class Studies:
     """The finished runs of one study or several.
 
     Attributes:
         names: the names of the studies.
         runs: one row per run, with RUN_COLUMNS and FURTHER_COLUMNS.
-        folders: the folder of each run, by study and run.
+        folders: the folder of each run, by study and run, in the order of `runs`.
         problems: one row per run that cannot be used, with PROBLEM_COLUMNS.
         notes: sentences that a reader of the curves should know.
     """
 
     names: list[str]
     runs: pd.DataFrame
-    folders: dict[Key, RunFolder]
+    folders: dict[tuple[str, str], RunFolder]
     problems: pd.DataFrame
-    notes: list[str] = field(default_factory=list)
+    notes: list[str]
 
     def __str__(self) -> str:
         return "study=" + "+".join(self.names)
-
-
-REMOVED_COLUMNS = (
-    "construction", "action", "dose", "runs", "sentences", "of_sentences", "words", "of_words", "matching_sentences",
-    "rewritten",
-)  # fmt: skip
-
-
-def removed_text(found: Studies) -> pd.DataFrame:
-    """Return what each intervention did to the train split, with the columns REMOVED_COLUMNS.
-
-    sentences and words count what was left out or rewritten, of_sentences and of_words the whole split, and
-    matching_sentences those that contain the construction. They are means over the runs of an intervention.
-    """
-    rows = []
-    for run in found.runs[found.runs["construction"] != ""].to_dict("records"):
-        corpus = found.folders[run["study"], run["run"]].read_manifest().get("corpus") or {}
-        done = corpus.get("ablation") or {}
-        matching = (done.get("matching") or {}).get("sentences")
-        rows.append({**run, **done, "runs": 1, "matching_sentences": matching} if done else {})
-    table = pd.DataFrame([row for row in rows if row]).reindex(columns=list(REMOVED_COLUMNS))
-    keys, counts = list(REMOVED_COLUMNS[:3]), list(REMOVED_COLUMNS[4:])
-    means = table.astype(dict.fromkeys(counts, float)).groupby(keys, as_index=False, sort=False)
-    return means.agg({"runs": "sum", **dict.fromkeys(counts, "mean")})
-
-
-def direct_paradigms(found: Studies, benchmark: str) -> dict[str, set[str]]:
-    """Return the paradigms of a benchmark that test each removed construction, as its filter lists them."""
-    direct: dict[str, set[str]] = {}
-    for run in found.runs[found.runs["construction"] != ""].to_dict("records"):
-        config = found.folders[run["study"], run["run"]].read_config()
-        listed = ((config.get("filter") or {}).get("paradigms") or {}).get(benchmark) or ()
-        direct.setdefault(run["construction"], set()).update(listed)
-    return direct
 
 
 def study_names(studies: Sequence[str], folder: str | Path) -> list[str]:
@@ -127,21 +75,20 @@ def study_names(studies: Sequence[str], folder: str | Path) -> list[str]:
 
     Raises ConfigError without a name, and for names that are empty or repeated.
     """
-    if not studies:
-        raise ConfigError('Give the name of at least one study, as in accuracies("demo").')
-    names: list[str] = []
-    for study in studies:
-        names += [study] if (Path(folder) / study).is_dir() else study.split("+")
-    if "" in names or len(set(names)) < len(names):
+    names = [name for one in studies for name in ([one] if (Path(folder) / one).is_dir() else one.split("+"))]
+    if not names or "" in names or len(set(names)) < len(names):
         given = "+".join(studies)
-        raise ConfigError(f"study={given} names a study twice, or none. Join different studies: study=first+second.")
+        raise ConfigError(
+            f"study={given}: give the name of a study, or several different ones as in study=first+second."
+        )
     return names
 
 
 def read_studies(studies: Sequence[str], folder: str | Path) -> Studies:
     """Read the run folders of studies, in the order of their curves' names with numbers in them by size.
 
-    A run whose files are damaged is one of the problems, and so is a copy of a run that an earlier study has.
+    A run whose files are damaged is one of the problems, and so is a copy of a run that an earlier study has: copies
+    have one name and started at the same time.
 
     Raises:
         ConfigError: without the name of a study.
@@ -149,121 +96,89 @@ def read_studies(studies: Sequence[str], folder: str | Path) -> Studies:
             study, or if models of different names have the same weights.
     """
     names = study_names(studies, folder)
-    problems: list[dict[str, Any]] = []
-    records: dict[Key, _Record] = {}
-    copied: set[Key] = set()  # runs of which another study has a copy
+    rows: list[dict[str, Any]] = []
+    problems: list[tuple[str, str, str, str]] = []
     for study in names:
-        found = _finished_runs(study, folder, problems)
-        copies = _copies(found, records)
-        problems += [
-            {"study": key[0], "run": key[1], "status": SHARED, "reason": f"the same run as {'/'.join(first)}"}
-            for key, first in copies.items()
-        ]
-        if found and len(copies) == len(found):
-            others = ", ".join(sorted({first[0] for first in copies.values()}))
-            raise RunError(f"study={study}: each of its runs is also a run of {others}. Leave {study} out.")
-        records |= {key: record for key, record in found.items() if key not in copies}
-        copied |= set(copies.values())
-    if not records:
-        examples = "; ".join(f"{one['run']}: {one['reason'] or one['status']}" for one in problems[:3])
+        for run in study_runs(folder, study):
+            try:
+                config, manifest = run.read_config(), run.read_manifest()
+                if manifest.get("status") == DONE:
+                    rows.append(_row(study, run, config, manifest))
+                    continue
+                status, reason = manifest.get("status", "not started"), manifest.get("reason") or ""
+            except RunError as error:
+                status, reason = "damaged", str(error)
+            except KeyError as error:
+                problem = f"{run.path}: {error} is missing from config.yaml and manifest.json."
+                status, reason = "damaged", f"{problem} Train the run again."
+            problems.append((study, run.path.name, status, reason))
+    if not rows:
+        examples = first_few([f"{run}: {reason or status}" for _, run, status, reason in problems])
         problem = f"no run is finished ({examples or 'the folder is empty'})"
         raise RunError(f"study={'+'.join(names)}: {problem}. Train with python -m train.")
-    _check_weights(records)
-    table = pd.DataFrame([record.row for record in records.values()])
-    notes = _name_curves(table, list(records.values()), {list(records).index(key) for key in copied})
-    types = dict.fromkeys(_COUNTS, "Int64") | dict.fromkeys(_TEXTS, "str")
+    table = pd.DataFrame(rows, index=[f"{row['study']}/{row['run']}" for row in rows])
+    first = table.groupby(["run", "started"])["study"].transform("first")
+    copies = table.assign(first=first)[first.notna() & (first != table["study"])]
+    table = table.drop(index=copies.index)
+    if whole := sorted(set(copies["study"]) - set(table["study"])):
+        others = ", ".join(sorted(set(copies.loc[copies["study"] == whole[0], "first"])))
+        raise RunError(f"study={whole[0]}: each of its runs is also a run of {others}. Leave {whole[0]} out.")
+    for copy in rows_of(copies):
+        problems.append((copy.study, copy.run, "shared", f"the same run as {copy.first}/{copy.run}"))
+    _check_weights(table)
+    notes = _name_curves(table, table.index.isin(copies["first"] + "/" + copies["run"]))
     place = {curve: number for number, curve in enumerate(in_order(table["curve"]))}
-    order = table["curve"].map(place).argsort(kind="stable")
-    table = table.iloc[order].reset_index(drop=True).reindex(columns=[*RUN_COLUMNS, *FURTHER_COLUMNS]).astype(types)
-    folders = {key: records[key].folder for key in zip(table["study"], table["run"], strict=True)}
-    return Studies(names, table, folders, pd.DataFrame(problems, columns=list(PROBLEM_COLUMNS)), notes)
+    table = table.sort_values("curve", key=lambda curves: curves.map(place), kind="stable", ignore_index=True)
+    return Studies(
+        names,
+        table.reindex(columns=[*RUN_COLUMNS, *FURTHER_COLUMNS]).astype(_TYPES),
+        dict(zip(zip(table["study"], table["run"], strict=True), table["folder"], strict=True)),
+        pd.DataFrame(problems, columns=list(PROBLEM_COLUMNS)),
+        notes,
+    )
 
 
-def _finished_runs(study: str, folder: str | Path, problems: list[dict[str, Any]]) -> dict[Key, _Record]:
-    """Return the finished runs of a study, and add the others to `problems`."""
-    found = {}
-    for run in study_runs(folder, study):
-        problem = {"study": study, "run": run.path.name}
-        try:
-            config, manifest = run.read_config(), run.read_manifest()
-            if manifest.get("status") != DONE:
-                status = manifest.get("status", "not started")
-                problems.append({**problem, "status": status, "reason": manifest.get("reason") or ""})
-                continue
-            record = _Record(run, config, manifest)
-            record.row = _row((study, run.path.name), record)
-        except RunError as error:
-            problems.append({**problem, "status": DAMAGED, "reason": str(error)})
-        except KeyError as error:
-            reason = f"{run.path}: {error} is missing from config.yaml and manifest.json. Train the run again."
-            problems.append({**problem, "status": DAMAGED, "reason": reason})
-        else:
-            found[study, run.path.name] = record
-    return found
+def _row(study: str, run: RunFolder, config: Mapping[str, Any], manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the row of a run without the names of its curve, and what these depend on.
 
-
-def _copies(found: Mapping[Key, _Record], earlier: Mapping[Key, _Record]) -> dict[Key, Key]:
-    """Return the runs that are copies of earlier ones: copies have one name, and started at the same time."""
-    known = {(key[1], record.manifest.get("started")): key for key, record in earlier.items()}
-    copies = {}
-    for key, record in found.items():
-        started = record.manifest.get("started")
-        if started and (key[1], started) in known:
-            copies[key] = known[key[1], started]
-    return copies
-
-
-def _check_weights(records: Mapping[Key, _Record]) -> None:
-    """Raise RunError if models of different names have the same weights.
-
-    Several revisions on the Hugging Face Hub may contain the same file; a curve of them would be one point.
+    Raises KeyError for a value that its files lack, and RunError for damaged metrics.
     """
-    first: dict[str, tuple[str, str]] = {}
-    for key, record in records.items():
-        digest, revision = record.manifest.get("digest"), record.config["model"].get("revision")
-        if digest and record.comes_trained:
-            name = record.path + (f" at revision {revision}" if revision else "")
-            other, run = first.setdefault(digest, (name, "/".join(key)))
-            if other != name:
-                raise RunError(
-                    f"{other} and {name} have the same weights (digest {digest[:8]}), so they are one model and not "
-                    f"two points of a curve. Remove one of the runs {run} and {'/'.join(key)}."
-                )
-
-
-def _row(key: Key, record: _Record) -> dict[str, Any]:
-    """Return the row of a run without the names of its curve. Raises KeyError for a value that its files lack."""
-    config, manifest = record.config, record.manifest
-    of_run = {"study": key[0], "run": key[1], "nested": False, "baseline": ""}
-    if record.comes_trained:
-        tokens = record.tokens
-        return {
-            **of_run,
-            "model": Path(record.path).name,
+    model, corpus = config["model"], manifest.get("corpus", {})
+    row = {
+        "study": study, "run": run.path.name, "folder": run, "config": config, "started": manifest.get("started"),
+        "source": None, "weights": None, "nested": False, "baseline": "", "parameters": manifest.get("parameters"),
+        "tokens": manifest.get("tokens"), "text digest": "", "tokenizer digest": "",
+    }  # fmt: skip
+    if source := model.get("path") or model.get("checkpoint"):
+        tokens = manifest.get("tokens") or None
+        return row | {
+            "source": source,
+            "weights": manifest.get("digest"),
+            "model": Path(source).name,
             "size": f"{_rounded(tokens)} tokens" if tokens else None,
-            "sample_words": tokens or None,
+            "sample_words": tokens,
             "unit": TOKENS if tokens else None,
-            "tokens": tokens,
-            "parameters": manifest.get("parameters"),
         }
-    sample, reference = config["sample"], config["corpus"].get("reference")
-    unit = _SIZE_UNITS.get(sample.get("count", WORDS), "")
-    measured = ("words_seen", "tokens", "parameters", "words_per_s", "wall_s")
-    return {
-        **of_run,
-        **{part: config[part]["name"] for part in ("model", "tokenizer", "corpus")},
-        "size": format_size(parse_size(sample["size"])) + unit,
+    sample, reference, tokenizer = config["sample"], config["corpus"].get("reference"), config["tokenizer"]
+    count, of_sample = sample.get("count", WORDS), corpus["sample"]
+    fitted_on_sample = tokenizer.get("fit_on") == "sample" or model.get("vocabulary") == "open"
+    whole_words = "sample" if fitted_on_sample else "text"
+    return row | {
+        **{part: config[part]["name"] for part in _GROUPS},
+        "size": format_size(parse_size(sample["size"])) + ("" if count == WORDS else f" {count}"),
         "sample_words": int(manifest["sample_words"]),
         "seed": int(config["seed"]),
-        "sample": manifest["corpus"]["sample"].get("digest"),
+        "sample": of_sample.get("digest"),
         "nested": bool(sample.get("nested", False)),
         "unit": CHARACTERS if reference == CHARACTERS else WORDS,
         "baseline": UNTRAINED if manifest.get("words_seen") == 0 else str(sample.get("shuffle") or ""),
         "reference": reference,
-        "overlap": manifest["corpus"]["sample"].get("overlap"),
-        **{name: manifest.get(name) for name in measured},
-        **exported_validation(record.folder.metrics, (config.get("recipe") or {}).get("export", "last")),
-        "vocabulary": _vocabulary(config),
+        "overlap": of_sample.get("overlap"),
+        **{name: manifest.get(name) for name in ("words_seen", "words_per_s", "wall_s")},
+        **exported_validation(run.metrics, (config.get("recipe") or {}).get("export", "last")),
+        "vocabulary": whole_words if tokenizer.get("kind") in _WHOLE_WORDS else "pieces",
+        "text digest": corpus.get("text", "")[:8],
+        "tokenizer digest": "" if fitted_on_sample else corpus.get("tokenizer", "")[:8],
     }
 
 
@@ -275,106 +190,106 @@ def _rounded(count: int) -> str:
     return str(count)
 
 
-def _vocabulary(config: Mapping[str, Any]) -> str:
-    """Return what the tokenizer knows: "pieces", or the words of the whole "text" or of each run's own "sample"."""
-    if config["tokenizer"].get("kind") not in _WHOLE_WORDS:
-        return "pieces"
-    return "sample" if _fitted_on_sample(config) else "text"
+def _check_weights(table: pd.DataFrame) -> None:
+    """Raise RunError if models of different names have the same weights.
+
+    Several revisions on the Hugging Face Hub may contain the same file; a curve of them would be one point.
+    """
+    revisions = [config["model"].get("revision") for config in table["config"]]
+    at = [f" at revision {revision}" if revision else "" for revision in revisions]
+    for digest, rows in table.assign(name=table["source"].astype("str") + pd.Series(at, table.index)).groupby(
+        "weights"
+    ):
+        models = rows.drop_duplicates("name")
+        if len(models) > 1:
+            raise RunError(
+                f"{' and '.join(models['name'])} have the same weights (digest {str(digest)[:8]}), so they are one "
+                f"model and not points of a curve. Keep only one of the runs {' and '.join(models.index)}."
+            )
 
 
-def _fitted_on_sample(config: Mapping[str, Any]) -> bool:
-    """Return True if a run's tokenizer or vocabulary was made from its own sample."""
-    fit_on = (config.get("tokenizer") or {}).get("fit_on")
-    return bool(fit_on == "sample" or config["model"].get("vocabulary") == "open")
-
-
-def _name_curves(table: pd.DataFrame, records: Sequence[_Record], copied: Collection[int]) -> list[str]:
+def _name_curves(table: pd.DataFrame, are_copied: npt.NDArray[np.bool_]) -> list[str]:
     """Add curve, base, construction, action and dose to the runs; return notes on what the names don't say.
 
-    `copied`: the rows of runs of which another study has a copy, so that their curve belongs to both studies.
+    `are_copied`: the runs of which another study has a copy, so that their curve belongs to both studies.
     """
-    trained = [row for row, record in enumerate(records) if not record.comes_trained]
-    placed = {row: records[row].config for row in trained if not table.at[row, "baseline"]}
-    named = {str(row): config for row, config in placed.items()}
-
-    def distinct(names: Mapping[str, str]) -> tuple[dict[int, str], list[str]]:
-        by_row, notes = _by_text({row: names[str(row)] for row in placed}, records)
-        return _by_study(by_row, table["study"], copied), notes
-
-    names, notes = labels(named)
-    curves, on_texts = distinct(names)
-    interventions = {run: intervention_of(config) for run, config in named.items()}
-    filters, _ = constructions(interventions)
-    columns: dict[str, dict[int, str]] = {
-        "base": distinct(base_labels(named)[0])[0],
-        "construction": {row: filters[str(row)] for row in placed},
-        "action": {row: interventions[str(row)].action for row in placed},
-        "dose": {row: interventions[str(row)].dose for row in placed},
+    come_trained, are_baselines = table["source"].notna(), table["baseline"].ne("")
+    configs = {str(run): config for run, config in table.loc[~come_trained & ~are_baselines, "config"].items()}
+    interventions = {run: intervention_of(config) for run, config in configs.items()}
+    names, notes = labels(configs)
+    curves, on_texts = _divided(names, table, are_copied)
+    bases, _ = _divided(base_labels(configs)[0], table, are_copied)
+    named = {
+        "construction": constructions(interventions)[0],
+        "action": {run: one.action for run, one in interventions.items()},
+        "dose": {run: one.dose for run, one in interventions.items()},
     }
-    untrained = [row for row in trained if row not in placed]
-    curves |= {row: _baseline_curve(row, records, curves) for row in untrained}
-    curves |= _pretrained_curves({row: one for row, one in enumerate(records) if one.comes_trained}, curves)
-    table["curve"] = pd.Series(curves, dtype=object)
-    for column, usual in (("base", table["curve"]), ("construction", ""), ("action", NONE), ("dose", FULL_DOSE)):
-        table[column] = pd.Series(columns[column], table.index, dtype=object).fillna(usual)
+    for run, config in table.loc[are_baselines, "config"].items():
+        same = {
+            curves[other] for other, of in configs.items() if all(of.get(key) == config.get(key) for key in _GROUPS)
+        }
+        curves[str(run)] = same.pop() if len(same) == 1 else config["model"]["name"]
+    is_checkpoint = table["unit"].eq(TOKENS)  # checkpoints of one training share a curve, whatever their revision
+    for chosen, keys in ((is_checkpoint, _LOADED), (come_trained & ~is_checkpoint, (*_LOADED, "revision"))):
+        taken = set(curves)
+        for run, name in labels({str(row.Index): _identity(row, keys) for row in table[chosen].itertuples()})[
+            0
+        ].items():
+            curves[run] = f"{name}, pretrained" if name in taken else name
+    table["curve"] = curves
+    table["base"] = bases.reindex(table.index).fillna(table["curve"])
+    for column, usual in (("construction", ""), ("action", NONE), ("dose", FULL_DOSE)):
+        table[column] = [named[column].get(run, usual) for run in table.index]
     return [*notes, *on_texts]
 
 
-def _digest(record: _Record, part: str) -> str:
-    """Return the start of the digest of a run's text or tokenizer; "" for a tokenizer that is fitted on its sample."""
-    fitted = part == "tokenizer" and _fitted_on_sample(record.config)
-    return "" if fitted else str(record.manifest.get("corpus", {}).get(part, ""))[:8]
+def _identity(row: Any, keys: Sequence[str]) -> dict[str, Any]:
+    """Return what tells a model that comes trained from others, as a configuration; `labels` reads a size."""
+    model = {key: row.config["model"].get(key) for key in keys}
+    return {"model": model | {"path": row.source, "name": row.model}, "sample": {"size": "1"}}
 
 
-def _by_text(names: Mapping[int, str], records: Sequence[_Record]) -> tuple[dict[int, str], list[str]]:
-    """Add the digest of the text or tokenizer to the names of curves whose runs differ in it; return notes, too."""
-    curves, notes = dict(names), []
+def _divided(
+    names: Mapping[str, str], table: pd.DataFrame, are_copied: npt.NDArray[np.bool_]
+) -> tuple[pd.Series, list[str]]:
+    """Divide curves by the digest of their text or tokenizer and by study; return names by run, and notes."""
+    curves, notes = pd.Series(names, dtype="str"), []
+    runs = table.assign(is_copied=are_copied).loc[curves.index]
     for part in ("text", "tokenizer"):
-        digests = {row: _digest(records[row], part) for row in curves}
-        different = _names_with_several(curves, digests)
-        if different:
-            listed = " | ".join(sorted(different))
+        digests = runs[f"{part} digest"]
+        differ = digests.groupby(curves).transform("nunique") > 1
+        if differ.any():
+            listed = " | ".join(sorted(set(curves[differ])))
             notes.append(f"Runs of {listed} were trained with different {part}s, so each {part} has its own curve.")
-        curves |= {row: f"{name}, {part} {digests[row]}" for row, name in curves.items() if name in different}
-    return curves, notes
+        curves = curves.where(~differ, curves + f", {part} " + digests)
+    of_several = runs["study"].groupby(curves).transform("nunique") > 1
+    of_several &= ~curves.isin(curves[runs["is_copied"]])
+    return curves.where(~of_several, curves + ", " + runs["study"]), notes
 
 
-def _by_study(names: Mapping[int, str], studies: pd.Series, copied: Collection[int]) -> dict[int, str]:
-    """Add the study to the names of curves that several studies have, unless they have runs in common."""
-    several = _names_with_several(names, studies) - {names[row] for row in copied if row in names}
-    return {row: f"{name}, {studies[row]}" if name in several else name for row, name in names.items()}
+def removed_text(found: Studies) -> pd.DataFrame:
+    """Return what each intervention did to the train split, with the columns REMOVED_COLUMNS.
+
+    sentences and words count what was left out or rewritten, of_sentences and of_words the whole split, and
+    matching_sentences those that contain the construction. They are means over the runs of an intervention.
+    """
+    rows = []
+    for run in found.runs[found.runs["construction"] != ""].to_dict("records"):
+        corpus = found.folders[run["study"], run["run"]].read_manifest().get("corpus", {})
+        if done := corpus.get("ablation"):
+            matching = (done.get("matching") or {}).get("sentences")
+            rows.append({**run, **done, "runs": 1, "matching_sentences": matching})
+    counts = dict.fromkeys(REMOVED_COLUMNS[4:], float)
+    table = pd.DataFrame(rows).reindex(columns=list(REMOVED_COLUMNS)).astype(counts)
+    means = table.groupby(list(REMOVED_COLUMNS[:3]), as_index=False, sort=False)
+    return means.agg({"runs": "sum", **dict.fromkeys(counts, "mean")})
 
 
-def _names_with_several(names: Mapping[int, str], values: Mapping[int, str] | pd.Series) -> set[str]:
-    """Return the names whose rows have several values."""
-    of_name: dict[str, set[str]] = {}
-    for row, name in names.items():
-        of_name.setdefault(name, set()).add(values[row])
-    return {name for name, of in of_name.items() if len(of) > 1}
-
-
-def _baseline_curve(row: int, records: Sequence[_Record], curves: Mapping[int, str]) -> str:
-    """Return the curve of a baseline: the one with its model, tokenizer and corpus, else the name of its model."""
-
-    def shared(row: int) -> list[Any]:
-        return [records[row].config.get(part) for part in ("model", "tokenizer", "corpus")]
-
-    same = {curve for other, curve in curves.items() if shared(other) == shared(row)}
-    return same.pop() if len(same) == 1 else str(records[row].config["model"]["name"])
-
-
-def _pretrained_curves(records: Mapping[int, _Record], taken: Mapping[int, str]) -> dict[int, str]:
-    """Return the curve of each model that comes trained; checkpoints of one training share a curve."""
-    curves: dict[int, str] = {}
-    for has_tokens in (True, False):
-        keys = _LOADED if has_tokens else (*_LOADED, "revision")
-        identities = {}
-        for number, record in records.items():
-            if bool(record.tokens) is has_tokens:
-                model = {key: record.config["model"].get(key) for key in keys}
-                model |= {"path": record.path, "name": Path(record.path).name}
-                identities[str(number)] = {"model": model, "sample": {"size": "1"}}  # `labels` reads a size
-        names = labels(identities)[0] if identities else {}
-        used = {*taken.values(), *curves.values()}
-        curves |= {int(run): f"{name}, pretrained" if name in used else name for run, name in names.items()}
-    return curves
+def direct_paradigms(found: Studies, benchmark: str) -> dict[str, set[str]]:
+    """Return the paradigms of a benchmark that test each removed construction, as its filter lists them."""
+    direct: dict[str, set[str]] = {}
+    for run in found.runs[found.runs["construction"] != ""].to_dict("records"):
+        of_filter = found.folders[run["study"], run["run"]].read_config().get("filter") or {}
+        listed = (of_filter.get("paradigms") or {}).get(benchmark) or ()
+        direct.setdefault(run["construction"], set()).update(listed)
+    return direct

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,169 +11,112 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from analysis.config import COUNT, FAULTY_PAIRS, LEAVE_OUT
+from analysis.formats import rows_of
 from analysis.study.run_folders import RUN_COLUMNS, Studies
 from eval.benchmarks.known_items import REASONS, faulty_pairs
 from eval.config import is_of_pairs
-from eval.scores.accuracy import outcome, repeats_of, tied
+from eval.scores.accuracy import TIE_WORTH, outcome, repeats_of, tied
 from eval.scores.files import ITEMS, ITEMS_FILE, TOKENS_FILE, judged_pairs, read_items, read_metadata, read_score_table
-from pairscale.errors import RunError
+from pairscale.errors import RunError, check_choice
 from pairscale.sizes import written
 from train.runs.axes import flatten
 
-COUNT, LEAVE_OUT = FAULTY_PAIRS = ("count", "leave_out")  # what happens to pairs that are known to be faulty
-OF_MASKED = {"lp": "pll"}  # a method -> the one that stands for it in masked models (Salazar et al. 2020)
+STANDS_FOR = {"pll": "lp"}  # the method of masked models -> the one that it stands for (Salazar et al. 2020)
 SCORE_COLUMNS = (
     "template", "trial", "good", "bad", "good_tokens", "bad_tokens", "good_words", "bad_words", "good_unk", "bad_unk",
 )  # fmt: skip
 FILE_COLUMNS = ("benchmark", "phenomenon", "paradigm", "method")
+COUNT_COLUMNS = ("pairs", "correct", "ties", "pairs_with_unk")
 PAIR_COLUMNS = (
     *RUN_COLUMNS, *FILE_COLUMNS, "pair_id", "template", "trial", "good", "bad", "good_score", "bad_score", "correct",
     "good_tokens", "bad_tokens", "good_words", "bad_words", "good_unk", "bad_unk", "faulty",
 )  # fmt: skip
-TAKEN = {*PAIR_COLUMNS, "field", "row"}  # names that a user's own column can't have in the table of pairs
 
+_TAKEN = {*PAIR_COLUMNS, "field", "file"}  # names that a user's own column can't have in the table of pairs
 _KEY = ["paradigm", "pair_id"]
-_OWN_PAIRS = re.compile(r"\+run-k\d+")
 _AGAIN = "Remove the file and score the run again."
-Key = tuple[str, str]  # study and run
-
-
-@dataclass(frozen=True)
-class ScoreFile:
-    """The scores of one run, or of a snapshot of it, on one benchmark by one method; `row`: the run's in a table."""
-
-    row: int
-    path: Path
-    metadata: dict[str, Any]
-
-    @property
-    def benchmark(self) -> str:
-        return self.path.parent.name
-
-    @property
-    def method(self) -> str:
-        return self.path.stem.partition("@")[0]
-
-    @property
-    def digest(self) -> str:
-        return str(self.metadata["benchmark"]["digest"])
-
-    @property
-    def settings(self) -> dict[str, str]:
-        """The scoring settings and the method's parameters, as text."""
-        settings = flatten(self.metadata["policy"] | self.metadata["parameters"])
-        return {name: written(value) for name, value in settings.items()}
-
-    def named(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return a table of this file with the columns row, benchmark and method."""
-        return table.assign(row=self.row, benchmark=self.benchmark, method=self.method)
 
 
 def has_own_pairs(benchmark: str) -> bool:
     """Return True if each run was scored on generated pairs of its own sample's words."""
-    return bool(_OWN_PAIRS.search(benchmark))
+    return bool(re.search(r"\+run-k\d+", benchmark))
 
 
-def methods_of_runs(found: Studies) -> dict[Key, dict[str, list[str]]]:
-    """Return the methods by which each run was scored on each benchmark of pairs, without those of snapshots."""
-    return {
-        key: {benchmark: [path.stem for path in paths if "@" not in path.stem] for benchmark, paths in files.items()}
-        for key, files in _paths(found).items()
-    }
+def list_files(found: Studies) -> pd.DataFrame:
+    """Return the score files of pairs in the order of the runs: row of a run, benchmark, method, path, is_snapshot."""
+    rows = [
+        (row, path.parent.name, path.stem.partition("@")[0], path, "@" in path.stem)
+        for row, folder in enumerate(found.folders.values())
+        for path in sorted(folder.scores("").glob("*/*.parquet"))
+        if path.name not in (ITEMS_FILE, TOKENS_FILE) and is_of_pairs(path.parent.name)
+    ]
+    return pd.DataFrame(rows, columns=["row", "benchmark", "method", "path", "is_snapshot"]).astype(
+        {"is_snapshot": bool}
+    )
 
 
-def _paths(found: Studies) -> dict[Key, dict[str, list[Path]]]:
-    """Return the score files of each run by benchmark."""
-    paths: dict[Key, dict[str, list[Path]]] = {}
-    for key, folder in found.folders.items():
-        paths[key] = {}
-        for scores in sorted(folder.scores("").glob("*")):
-            files = [path for path in sorted(scores.glob("*.parquet")) if path.name not in (ITEMS_FILE, TOKENS_FILE)]
-            if files and is_of_pairs(scores.name):
-                paths[key][scores.name] = files
-    return paths
-
-
-def score_files(found: Studies, benchmark: str | None, method: str | None, snapshots: bool = False) -> list[ScoreFile]:
-    """Return the score files of the finished models, or of their snapshots, in the order of the runs.
+def score_files(found: Studies, benchmark: str | None, method: str | None, snapshots: bool = False) -> pd.DataFrame:
+    """Return one row per score file of the finished models, or of their snapshots, in the order of the runs.
 
     `benchmark` is the name of a benchmark or of a folder of scores, and None stands for all. Where a run lacks `method`
     and has the one that stands for it in masked models, that one is taken.
+
+    Returns:
+        The columns of `found.runs` and `list_files`, digest (of the benchmark), settings (of the scores, as text by
+        name), and of a snapshot its moment and the words that it has seen.
 
     Raises:
         RunError: without such scores of finished models, for scores of other weights than the run's, and if runs were
             scored on different versions of a benchmark, or under different settings with one tokenizer.
     """
-    files, paths = [], _paths(found)
-    for row, (key, of_run) in enumerate(paths.items()):
-        own = found.folders[key].model_digest()
-        for label, of_label in of_run.items():
-            if benchmark not in (None, label, label.partition("+")[0]):
-                continue
-            methods = [path.stem.partition("@")[0] for path in of_label]
-            wanted = method if method in methods else OF_MASKED.get(str(method))
-            for path, name in zip(of_label, methods, strict=True):
-                if method is None or name == wanted:
-                    file = ScoreFile(row, path, read_metadata(path))
-                    _check_model(file, own)
-                    files.append(file)
-    if not files:
-        raise _no_scores(found, paths, benchmark, method)
-    _check_versions(found, files)
-    _check_settings(found, files)
-    return [file for file in files if ("@" in file.path.stem) is snapshots]
+    there = files = list_files(found)
+    if benchmark is not None:
+        files = files[files["benchmark"].eq(benchmark) | files["benchmark"].str.split("+").str[0].eq(benchmark)]
+    if method is not None:
+        has_method = files["method"].eq(method).groupby([files["row"], files["benchmark"]]).transform("any")
+        files = files[files["method"].where(has_method, files["method"].replace(STANDS_FOR)).eq(method)]
+    if files.empty:
+        listed = there.groupby("benchmark")["method"].agg(lambda methods: ", ".join(sorted(set(methods))))
+        known = "; ".join(f"{label} by {methods}" for label, methods in listed.items())
+        wanted = " ".join(filter(None, [method, "scores of", benchmark or "minimal pairs"]))
+        remedy = f"There are scores of {known}." if known else f"Score its runs: python -m eval {found} benchmark=NAME"
+        raise RunError(f"{found}: no run has {wanted}. {remedy}")
+    files = pd.concat([found.runs.loc[files["row"]].reset_index(drop=True), files.reset_index(drop=True)], axis=1)
+    about = pd.DataFrame([read_metadata(path) for path in files["path"]])
+    settings = [flatten(one.policy | one.parameters) for one in rows_of(about)]
+    files["settings"] = pd.Series([{name: written(value) for name, value in one.items()} for one in settings])
+    files["digest"], files["scored"] = (about[name].str.get("digest") for name in ("benchmark", "model"))
+    files[["moment", "seen"]] = about.reindex(columns=["moment", "words_seen"])
+    for file in rows_of(files[~files["is_snapshot"]]):
+        own = found.folders[file.study, file.run].model_digest()
+        if own not in (None, file.scored):
+            problem = f"these are scores of another model ({file.scored[:8]}, not {own[:8]})"
+            raise RunError(f"{file.path}: {problem}. {_AGAIN}")
+    _check_alike(found, files)
+    return files[files["is_snapshot"] == snapshots]
 
 
-def _check_model(file: ScoreFile, own: str | None) -> None:
-    scored = file.metadata["model"]["digest"]
-    if own is not None and scored != own and "@" not in file.path.stem:
-        raise RunError(
-            f"{file.path}: these are scores of another model (digest {scored[:8]}) than the run's ({own[:8]}). {_AGAIN}"
-        )
+def settings_of(files: pd.DataFrame) -> pd.DataFrame:
+    """Return the scoring settings and the parameters of methods, one row per file, as text."""
+    return pd.DataFrame(files["settings"].tolist(), files.index).fillna("null").sort_index(axis=1)
 
 
-def _no_scores(
-    found: Studies, paths: Mapping[Key, Mapping[str, Sequence[Path]]], benchmark: str | None, method: str | None
-) -> RunError:
-    there: dict[str, set[str]] = {}
-    for of_run in paths.values():
-        for label, of_label in of_run.items():
-            there.setdefault(label, set()).update(path.stem.partition("@")[0] for path in of_label)
-    listed = "; ".join(f"{label} by {', '.join(sorted(methods))}" for label, methods in sorted(there.items()))
-    wanted = " ".join(filter(None, [method, "scores", f"of {benchmark}" if benchmark else "of minimal pairs"]))
-    remedy = f"There are scores of {listed}." if listed else f"Score its runs: python -m eval {found} benchmark=NAME"
-    return RunError(f"{found}: no run has {wanted}. {remedy}")
-
-
-def _check_versions(found: Studies, files: Sequence[ScoreFile]) -> None:
-    """Raise RunError if runs were scored on different versions of a benchmark."""
-    first: dict[str, ScoreFile] = {}
-    for file in files:
-        other = first.setdefault(file.benchmark, file)
-        if other.digest != file.digest and not has_own_pairs(file.benchmark):
-            versions = " and ".join(f"{one.digest[:8]} in {_run(found, one)}" for one in (other, file))
-            problem = f"runs were scored on different versions of {file.benchmark} ({versions})"
-            raise RunError(f"{found}: {problem}. Score the runs of one version again.")
-
-
-def _check_settings(found: Studies, files: Sequence[ScoreFile]) -> None:
-    """Raise RunError if runs of one tokenizer were scored under different settings."""
-    first: dict[tuple[str, ...], ScoreFile] = {}
-    for file in files:
-        run = found.runs.loc[file.row]
-        tokenizer = str(run["curve"] if pd.isna(run["tokenizer"]) else run["tokenizer"])
-        other = first.setdefault((file.benchmark, file.method, tokenizer), file)
-        differing = sorted(name for name, value in file.settings.items() if other.settings.get(name) != value)
-        differing += sorted(other.settings.keys() - file.settings.keys())
-        if differing:
-            values = [f"{one.settings.get(differing[0], 'null')} in {_run(found, one)}" for one in (other, file)]
-            problem = f"runs were scored under different settings ({differing[0]} is {' and '.join(values)})"
-            raise RunError(f"{found}: {file.method} scores of {file.benchmark}: {problem}. Score one of them again.")
-
-
-def _run(found: Studies, file: ScoreFile) -> str:
-    run = found.runs.loc[file.row]
-    return f"{run['study']}/{run['run']}" if len(found.names) > 1 else str(run["run"])
+def _check_alike(found: Studies, files: pd.DataFrame) -> None:
+    """Raise RunError for different versions of a benchmark, and for different settings with one tokenizer."""
+    tokenizers = files["tokenizer"].fillna(files["curve"])
+    versions = files["digest"].str[:8].mask(files["benchmark"].map(has_own_pairs))
+    compared = [("versions of its pairs", versions, [files["benchmark"]])]
+    for name, values in settings_of(files).items():
+        compared.append((f"settings of {name}", values, [files["benchmark"], files["method"], tokenizers]))
+    for what, values, groups in compared:
+        for (benchmark, *_), of_group in values.groupby(groups):
+            different = of_group.drop_duplicates().dropna()
+            if len(different) > 1:
+                runs = files.loc[different.index, "study"] + "/" + files.loc[different.index, "run"]
+                listed = " and ".join(f"{value} in {run}" for value, run in zip(different, runs, strict=True))
+                problem = f"runs were scored on {benchmark} with different {what} ({listed})"
+                raise RunError(f"{found}: {problem}. Score the runs of one of them again.")
 
 
 class Items:
@@ -186,10 +127,11 @@ class Items:
             pair), and the user's own columns.
         paradigms: a row per paradigm, with its phenomenon.
         codes: the row in `paradigms` of each pair.
+        are_faulty, have_unknown: of each pair; unknown words in any run, once `count_correct` has searched for them.
     """
 
-    def __init__(self, file: ScoreFile):
-        """Read the pairs beside a score file. Raises RunError for a damaged file and for a pair that is named twice."""
+    def __init__(self, file: Any):
+        """Read the pairs of a row of `score_files`. Raises RunError for damage and for a pair that is named twice."""
         folder = file.path.parent
         items, _ = read_items(folder)
         items = items[judged_pairs(file.method, items)].reset_index(drop=True)
@@ -197,17 +139,18 @@ class Items:
         if self.index.has_duplicates:
             twice = self.index[self.index.duplicated()][0]
             raise RunError(f"{folder / ITEMS_FILE}: has two pairs {twice[1]} of {twice[0]}. Score the run again.")
-        faulty = faulty_pairs(file.benchmark.partition("+")[0], items)
-        reasons = {tuple(key): REASONS[reason] for *key, reason in faulty[[*_KEY, "reason"]].to_numpy().tolist()}
+        faulty = faulty_pairs(file.benchmark.partition("+")[0], items).set_index(_KEY)["reason"].map(REASONS)
         own = items[[name for name in items if name not in ITEMS.names]].apply(_numbers)
-        own.columns = [f"item_{name}" if name in TAKEN else name for name in own]
+        own.columns = [f"item_{name}" if name in _TAKEN else name for name in own]
         self.table = items[[*_KEY, "phenomenon", "good", "bad", "field"]].join(own)
-        self.table["faulty"] = [reasons.get(key, "") for key in self.index]
+        self.table["faulty"] = faulty.reindex(self.index).fillna("").to_numpy()
+        self.are_faulty = self.table["faulty"].ne("").to_numpy()
+        self.have_unknown = np.zeros(len(items), dtype=bool)
         self.codes, _ = pd.factorize(items["paradigm"])
         self.paradigms = items[["phenomenon", "paradigm"]].drop_duplicates("paradigm", ignore_index=True)
-        self._keys = [pa.array(items[name], pa.string()) for name in _KEY]
+        self._keys = [pa.chunked_array([pa.array(items[name], pa.string())]) for name in _KEY]
 
-    def judgements(self, file: ScoreFile) -> list[pa.Table]:
+    def judgements(self, file: Any) -> list[pa.Table]:
         """Read scores in the order of `table`: one table, or one for each template or trial (SCORE_COLUMNS).
 
         Raises RunError for a damaged file, and for one that doesn't have the pairs that the method judges.
@@ -219,8 +162,8 @@ class Items:
             parts = [scores.filter(pa.array(rows)) for rows in repeats.values()]
         return [self._in_order(part, file).select(SCORE_COLUMNS) for part in parts]
 
-    def _in_order(self, part: pa.Table, file: ScoreFile) -> pa.Table:
-        if all(part[name].equals(pa.chunked_array([keys])) for name, keys in zip(_KEY, self._keys, strict=True)):
+    def _in_order(self, part: pa.Table, file: Any) -> pa.Table:
+        if all(part[name].equals(keys) for name, keys in zip(_KEY, self._keys, strict=True)):
             return part
         order = self.index.get_indexer(pd.MultiIndex.from_frame(part.select(_KEY).to_pandas()))
         if len(order) != len(self.index) or (np.sort(order) != np.arange(len(order))).any():
@@ -235,66 +178,61 @@ def _numbers(cells: pd.Series) -> pd.Series:
     return numbers if numbers.notna().equals(cells.notna()) else cells
 
 
-def with_items(files: Sequence[ScoreFile]) -> Iterator[tuple[ScoreFile, Items]]:
-    """Yield score files with their pairs, which are read once for all files of a version and a kind of method."""
-    known: dict[tuple[str, str], Items] = {}
-    for file in files:
+def with_items(files: pd.DataFrame) -> Iterator[tuple[Any, Items]]:
+    """Yield rows of `score_files` with their pairs, read once for all files of a version and a kind of method."""
+    known: dict[tuple[Any, ...], Items] = {}
+    for file in files.itertuples():
         flagged = file.method if f"{file.method}_method" in ITEMS.names else ""
         if (key := (file.digest, flagged)) not in known:
             known[key] = Items(file)
         yield file, known[key]
 
 
-def count_correct(files: Sequence[ScoreFile], ties: str, faulty: str, unknown_words: str = COUNT) -> pd.DataFrame:
-    """Return one row per file (its place in `files`) and paradigm, with counts of its pairs.
+def count_correct(files: pd.DataFrame, ties: str, faulty: str, unknown_words: str = COUNT) -> pd.DataFrame:
+    """Return one row per row of `files` and paradigm, with COUNT_COLUMNS and the columns of `files`.
 
-    The counts are pairs, correct, ties and pairs_with_unk; of a method with templates or trials, means over these. Of
-    generated pairs of each run's own words, only the paradigms are kept that all runs have. Pairs that are faulty, or
-    contain an unknown word in any file, are counted or left out.
+    The counts of a method with templates or trials are means over these. Of generated pairs of each run's own words,
+    only the paradigms are kept that all runs have. Pairs that are faulty, or contain an unknown word in any file, are
+    counted or left out. Raises ConfigError for other values of the options, and RunError if no paradigm is left.
     """
-    tables, known = [], list(with_items(files))
-    unknown_in_any = _unknown_in_any(known) if unknown_words == LEAVE_OUT else {}
-    for number, (file, items) in enumerate(known):
-        kept = (items.table["faulty"] == "").to_numpy() | (faulty == COUNT)
-        kept &= ~unknown_in_any.get(id(items), np.zeros(len(kept), dtype=bool))
-        parts = items.judgements(file)
-        counts = np.zeros((4, len(items.paradigms)))
-        for part in parts:
-            good, bad, *unknown = (part[name].to_numpy() for name in ("good", "bad", "good_unk", "bad_unk"))
-            values = [kept, outcome(good, bad, ties), tied(good, bad), (unknown[0] > 0) | (unknown[1] > 0)]
-            counts += [np.bincount(items.codes, kept * value, len(items.paradigms)) for value in values]
-        names = ("pairs", "correct", "ties", "pairs_with_unk")
-        table = items.paradigms.assign(**dict(zip(names, counts / len(parts), strict=True)), file=number)
-        tables.append(file.named(table[table["pairs"] > 0]))
-    return _shared_paradigms(pd.concat(tables, ignore_index=True)) if tables else pd.DataFrame()
-
-
-def _unknown_in_any(known: Sequence[tuple[ScoreFile, Items]]) -> dict[int, npt.NDArray[np.bool_]]:
-    """Return which pairs contain an unknown word in any file, by the identity of their items."""
-    found: dict[int, npt.NDArray[np.bool_]] = {}
-    for file, items in known:
+    check_choice("ties", ties, TIE_WORTH)
+    check_choice("faulty_pairs", faulty, FAULTY_PAIRS)
+    check_choice("unknown_words", unknown_words, FAULTY_PAIRS)
+    known, tables = list(with_items(files)), []
+    for file, items in known if unknown_words == LEAVE_OUT else ():
         for part in items.judgements(file):
-            unknown = (part["good_unk"].to_numpy() > 0) | (part["bad_unk"].to_numpy() > 0)
-            found[id(items)] = found.get(id(items), np.zeros(len(unknown), dtype=bool)) | unknown
-    return found
-
-
-def _shared_paradigms(table: pd.DataFrame) -> pd.DataFrame:
-    """Leave out paradigms of generated pairs that some runs lack. Raises RunError if none is left."""
-    own = table["benchmark"].map(has_own_pairs)
-    files = table.groupby(["benchmark", "method"])["file"].transform("nunique")
-    having = table.groupby(["benchmark", "method", "paradigm"])["file"].transform("nunique")
-    kept = table[~own | (having == files)]
-    lost = sorted(set(table["benchmark"]) - set(kept["benchmark"]))
-    if lost:
+            items.have_unknown |= _have_unknown(part)
+    for file, items in known:
+        kept = ~items.have_unknown & (~items.are_faulty | (faulty == COUNT))
+        parts = items.judgements(file)
+        counts = np.zeros((len(COUNT_COLUMNS), len(items.paradigms)))
+        for part in parts:
+            good, bad = part["good"].to_numpy(), part["bad"].to_numpy()
+            values = [kept, outcome(good, bad, ties), tied(good, bad), _have_unknown(part)]
+            counts += [np.bincount(items.codes, kept * value, len(items.paradigms)) for value in values]
+        means = pd.DataFrame(counts.T / len(parts), columns=list(COUNT_COLUMNS))
+        tables.append(pd.concat([items.paradigms, means], axis=1).assign(file=file.Index))
+    table = joined(files, tables)
+    if table.empty:
+        return table
+    table = table[table["pairs"] > 0]
+    groups = ["benchmark", "method"]
+    having = table.groupby([*groups, "paradigm"])["file"].transform("nunique")
+    is_shared = having == table.groupby(groups)["file"].transform("nunique")
+    shared = table[is_shared | ~table["benchmark"].map(has_own_pairs)]
+    if lost := sorted(set(table["benchmark"]) - set(shared["benchmark"])):
         raise RunError(f"{lost[0]}: no paradigm has pairs in all runs, so they can't be compared.")
-    return kept
+    return shared.astype({"pairs": "Int64"}).reset_index(drop=True)
 
 
-def joined(found: Studies, tables: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:
-    """Return tables of score files as one, with the columns of their runs in front of `columns`."""
-    if not tables:
-        return pd.DataFrame(columns=[*RUN_COLUMNS, *columns])
-    table = pd.concat(tables, ignore_index=True)
-    of_runs = found.runs[list(RUN_COLUMNS)].iloc[table.pop("row")].reset_index(drop=True)
-    return pd.concat([of_runs, table.reset_index(drop=True)], axis=1).reindex(columns=[*RUN_COLUMNS, *columns])
+def _have_unknown(part: pa.Table) -> npt.NDArray[np.bool_]:
+    """Return which pairs contain an unknown word in either sentence."""
+    either: npt.NDArray[np.bool_] = (part["good_unk"].to_numpy() > 0) | (part["bad_unk"].to_numpy() > 0)
+    return either
+
+
+def joined(files: pd.DataFrame, tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return tables as one, each row with the columns of the row in `files` that its `file` names."""
+    table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame({"file": []}, dtype=int)
+    columns = [name for name in files if name not in table]
+    return pd.concat([files.loc[table["file"], columns].reset_index(drop=True), table], axis=1)

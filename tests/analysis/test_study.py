@@ -1,14 +1,20 @@
-"""The long table of a study, against counts made from its files by plain loops."""
+"""The long table of a study, against counts made from its files by plain loops, and what it leaves out or refuses."""
 
+import json
 import shutil
+from types import SimpleNamespace
 
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
-from analysis.study.long_table import ACCURACY_COLUMNS, accuracies, notes, pairs, problems, runs
+from analysis.study.long_table import ACCURACY_COLUMNS, accuracies, notes, pairs, problems, runs, trajectories
 from analysis.study.run_folders import FURTHER_COLUMNS, RUN_COLUMNS
+from analysis.study.score_files import PAIR_COLUMNS
+from eval.benchmarks.load import load_benchmark
 from eval.scores.files import read_items, read_scores, score_path, write_items, write_scores
+from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, RunError
 from tests.support.scored_runs import rescore, run_folders
 from tests.support.simulated_study import SimulatedStudy, as_hub_model, as_revisions, rewrite_config
@@ -41,6 +47,21 @@ def of_run(table, run):
     return table[table["run"] == run].set_index("paradigm")
 
 
+def table_of_runs(own):
+    return runs("simulated", folder=own).set_index("run")
+
+
+def against(rows):
+    """Swap the scores of the two sentences."""
+    return rows.assign(good=rows["bad"], bad=rows["good"])
+
+
+def skip_unknown(folder):
+    """Score the unknown words of a run otherwise."""
+    metadata = read_scores(score_path(folder.scores("blimp"), "lp"))[1]
+    rescore(folder, policy=metadata["policy"] | {"unk": "skip"})
+
+
 # Accuracies
 
 
@@ -62,8 +83,7 @@ def test_accuracies_are_the_counts_of_the_score_files(written):
             assert row["accuracy"] == right / number
             assert row["phenomenon"] == paradigm.rpartition("_")[0]
     assert table["pairs_with_unk"].sum() > 0
-    assert set(table["unit"]) == {"words"}
-    assert set(table["baseline"]) == {""}
+    assert (set(table["unit"]), set(table["baseline"])) == ({"words"}, {""})
 
 
 def test_the_order_of_a_file_does_not_matter(own):
@@ -83,10 +103,21 @@ def test_ties_count_as_asked(own, ties, worth):
     assert (table["correct"] == decided + worth).all()
 
 
+def test_pairs_with_an_unknown_word_in_any_run_are_left_out(own):
+    judged = pairs("simulated", folder=own)
+    unknown = judged[(judged["good_unk"] > 0) | (judged["bad_unk"] > 0)]
+    keys = ["paradigm", "pair_id"]
+    kept = judged[~judged.set_index(keys).index.isin(unknown.set_index(keys).index)]
+    table = accuracies("simulated", unknown_words="leave_out", folder=own).set_index(["run", "paradigm"])
+    expected = kept.groupby(["run", "paradigm"])["correct"].agg(["size", "sum"]).loc[table.index]
+    assert (table["pairs"] == expected["size"]).all()
+    assert (table["correct"] == expected["sum"]).all()
+
+
 def test_a_pair_counts_once_however_many_templates_judge_it(own):
     def in_templates(rows):
-        against = rows.assign(good=rows["bad"], bad=rows["good"])
-        return pd.concat([rows.assign(template="one"), rows.assign(template="two"), against.assign(template="three")])
+        changed = {"one": rows, "two": rows, "three": against(rows)}
+        return pd.concat([of.assign(template=name) for name, of in changed.items()])
 
     rescore(run_folder(own, FIRST), in_templates, method="in_template_lp")
     alone, templates = (
@@ -139,17 +170,15 @@ def test_known_faulty_pairs_are_counted_or_left_out(own, monkeypatch):
 def test_generated_pairs_of_own_words_have_the_shared_paradigms(own):
     label = "blimp+run-k2"
     for number, folder in enumerate(run_folders(own)):
-        folder.scores("blimp").rename(folder.scores(label))
-        items, _ = read_items(folder.scores(label))
+        scores = folder.scores(label)
+        folder.scores("blimp").rename(scores)
+        items, _ = read_items(scores)
         kept = items[items["paradigm"] != f"island_effects_{1 + number % 2}"]
-        digest = f"{number:02d}" * 32
-        write_items(folder.scores(label), kept, "blimp", digest)
-        rows, about = read_scores(score_path(folder.scores(label), "lp"))
-        rows = rows[rows["paradigm"].isin(kept["paradigm"])]
-        about["benchmark"]["digest"] = digest
-        write_scores(score_path(folder.scores(label), "lp"), rows, about)
-    table = accuracies("simulated", folder=own)
-    assert set(table["paradigm"]) == {
+        write_items(scores, kept, "blimp", f"{number:02d}" * 32)
+        rows, about = read_scores(score_path(scores, "lp"))
+        about["benchmark"]["digest"] = f"{number:02d}" * 32
+        write_scores(score_path(scores, "lp"), rows[rows["paradigm"].isin(kept["paradigm"])], about)
+    assert set(accuracies("simulated", folder=own)["paradigm"]) == {
         "anaphor_agreement_1", "anaphor_agreement_2", "island_effects_3", "npi_licensing_1",
     }  # fmt: skip
     assert any("by paradigm" in note for note in notes("simulated", folder=own))
@@ -159,9 +188,9 @@ def test_generated_pairs_of_own_words_have_the_shared_paradigms(own):
 
 
 def test_runs_have_the_values_of_their_files(written):
-    table = runs("simulated", folder=written).set_index("run")
-    assert tuple(table.reset_index()[[*RUN_COLUMNS, *FURTHER_COLUMNS]].columns) == (*RUN_COLUMNS, *FURTHER_COLUMNS)
-    row = table.loc["lstm_tiny-english-unigram-1M-s2"]
+    table = runs("simulated", folder=written)
+    assert tuple(table.columns) == (*RUN_COLUMNS, *FURTHER_COLUMNS)
+    row = table.set_index("run").loc["lstm_tiny-english-unigram-1M-s2"]
     assert (row["study"], row["model"], row["curve"], row["size"]) == ("simulated", "lstm_tiny", "lstm_tiny", "1M")
     assert (row["sample_words"], row["words_seen"], row["seed"], row["sample"]) == (10**6, 3 * 10**6, 2, "02" * 32)
     assert (row["construction"], row["action"], row["dose"], row["base"]) == ("", "none", "1", "lstm_tiny")
@@ -172,7 +201,7 @@ def test_runs_have_the_values_of_their_files(written):
 def test_curves_are_named_by_what_differs(own):
     for seed in (1, 2):
         rewrite_config(run_folder(own, f"txl_tiny-english-unigram-1M-s{seed}"), model__layers=3)
-    curves = runs("simulated", folder=own).set_index("run")["curve"]
+    curves = table_of_runs(own)["curve"]
     assert curves[LAST] == "txl_tiny, layers=3"
     assert curves["txl_tiny-english-unigram-125k-s1"] == "txl_tiny, layers=2"
     assert curves[FIRST] == "lstm_tiny"
@@ -186,16 +215,14 @@ def test_runs_on_another_text_have_their_own_curve(own, what, fit_on, curves):
         rewrite_config(folder, tokenizer__fit_on=fit_on)
     folder = run_folder(own, FIRST)
     folder.update_manifest(corpus=folder.read_manifest()["corpus"] | {what: "cd" * 32})
-    table = runs("simulated", folder=own)
-    assert table.groupby("model")["curve"].nunique().to_dict() == {"lstm_tiny": curves, "txl_tiny": 1}
+    assert table_of_runs(own).groupby("model")["curve"].nunique().to_dict() == {"lstm_tiny": curves, "txl_tiny": 1}
     assert len([note for note in notes("simulated", folder=own) if f"different {what}" in note]) == curves - 1
 
 
 def test_an_intervention_is_in_the_curve_and_not_in_its_base(own):
     for folder in run_folders(own)[:2]:
         rewrite_config(folder, filter={"name": "npi"}, ablate={"action": "remove", "dose": "0"})
-    table = runs("simulated", folder=own).set_index("run").loc[FIRST]
-    assert table[["curve", "construction", "action", "dose", "base"]].tolist() == [
+    assert table_of_runs(own).loc[FIRST, ["curve", "construction", "action", "dose", "base"]].tolist() == [
         "lstm_tiny, npi removed", "npi", "remove", "0", "lstm_tiny",
     ]  # fmt: skip
 
@@ -211,21 +238,21 @@ def test_baselines_carry_the_curve_that_they_belong_to(own):
 
 def test_models_that_come_trained_have_rows_without_a_place(own):
     as_hub_model(run_folder(own, LAST), path="models/lstm_tiny")
-    row = runs("simulated", folder=own).set_index("run").loc[LAST]
-    assert row["model"] == "lstm_tiny"
-    assert row["curve"] == "lstm_tiny, pretrained"  # never the curve of a model that was trained here
+    row = table_of_runs(own).loc[LAST]
+    # Never the curve of a model that was trained here.
+    assert (row["model"], row["curve"]) == ("lstm_tiny", "lstm_tiny, pretrained")
     assert row[["sample_words", "seed", "size", "unit"]].isna().all()
     assert len(of_run(accuracies("simulated", folder=own), LAST)) == 6
 
 
 def test_checkpoints_of_one_training_are_one_curve_over_tokens(own):
-    names = [f"txl_tiny-english-unigram-{size}-s{seed}" for size in ("125k", "1M") for seed in (1, 2)]
-    as_revisions([run_folder(own, name) for name in names])
-    table = runs("simulated", folder=own).set_index("run").loc[names]
-    assert table["sample_words"].tolist()[:3] == [1000, 2000, 3000]
-    assert table["size"].tolist()[:3] == ["1k tokens", "2k tokens", "3k tokens"]
-    assert table["unit"].tolist()[:3] == ["tokens"] * 3
-    assert table["curve"].iloc[:3].unique().tolist() == ["gpt"]
+    folders = run_folders(own)[:4]
+    as_revisions(folders)
+    table = table_of_runs(own).loc[[folder.path.name for folder in folders]]
+    known = table.iloc[:3]
+    assert known["sample_words"].tolist() == [1000, 2000, 3000]
+    assert known["size"].tolist() == ["1k tokens", "2k tokens", "3k tokens"]
+    assert (set(known["unit"]), set(known["curve"])) == ({"tokens"}, {"gpt"})
     assert table["curve"].iloc[3] != "gpt"
     assert any("one training" in note for note in notes("simulated", folder=own))
 
@@ -235,16 +262,14 @@ def test_equal_weights_under_two_names_are_an_error(own):
     folders = run_folders(own)[:3]
     as_revisions(folders)
     folders[1].update_manifest(digest=folders[0].read_manifest()["digest"])
-    with pytest.raises(RunError, match="models/gpt at revision step1 and models/gpt at revision step2 have the same"):
+    with pytest.raises(RunError, match="models/gpt at revision step1 and models/gpt at revision step2"):
         runs("simulated", folder=own)
 
 
 def test_other_values_that_differ_are_noted(own):
     for folder in run_folders(own):
-        if "125k" in folder.path.name:
-            rewrite_config(folder, recipe={"name": "r", "export": "best", "budget": {"epochs": 20.0, "words": None}})
-        else:
-            rewrite_config(folder, recipe={"name": "r", "export": "best", "budget": {"epochs": 3.0, "words": None}})
+        budget = {"epochs": 20.0 if "125k" in folder.path.name else 3.0, "words": None}
+        rewrite_config(folder, recipe={"name": "r", "export": "best", "budget": budget})
     assert any("recipe.budget.epochs differs between sizes" in note for note in notes("simulated", folder=own))
 
 
@@ -259,15 +284,12 @@ def test_studies_are_joined_and_told_apart(tmp_path):
     both = accuracies("a+b", folder=tmp_path)
     assert both.groupby("study")["curve"].agg(set).to_dict() == {"a": {"lstm_tiny, a"}, "b": {"lstm_tiny, b"}}
     assert both.equals(accuracies("a", "b", folder=tmp_path))
-    for wrong in (["a", "a"], ["a+"]):
-        with pytest.raises(ConfigError, match="names a study twice"):
-            accuracies(*wrong, folder=tmp_path)
 
 
 def test_a_run_in_two_studies_counts_once(tmp_path):
     SimulatedStudy(pairs=5, name="a", models=("lstm_tiny",), seeds=(1,)).write(tmp_path)
     shutil.copytree(tmp_path / "a", tmp_path / "b")
-    with pytest.raises(RunError, match="study=b: each of its runs is also a run of a"):
+    with pytest.raises(RunError, match=r"study=b: .*run of a"):
         runs("a+b", folder=tmp_path)
     for folder in SimulatedStudy(pairs=5, name="c", models=("lstm_tiny",), seeds=(2,)).write(tmp_path):
         folder.path.rename(tmp_path / "b" / folder.path.name)
@@ -275,3 +297,166 @@ def test_a_run_in_two_studies_counts_once(tmp_path):
     assert table["curve"].unique().tolist() == ["lstm_tiny"]
     assert table["study"].tolist() == ["a"] * 4 + ["b"] * 4
     assert problems("a+b", folder=tmp_path)["status"].tolist() == ["shared"] * 4
+
+
+# Problems
+
+
+def test_unusable_runs_are_listed_with_a_reason_and_left_out(own):
+    folders = run_folders(own)
+    folders[0].update_manifest(status="failed", reason="ValueError: loss is nan")
+    folders[1].update_manifest(status="unfinished")
+    folders[2].config.write_text("a: [")
+    config = yaml.safe_load(folders[3].config.read_text())
+    del config["corpus"]["name"]
+    folders[3].config.write_text(yaml.safe_dump(config))
+    score_path(folders[4].scores("blimp"), "lp").unlink()
+    table = problems("simulated", folder=own).set_index("run").loc[[folder.path.name for folder in folders[:5]]]
+    assert table["status"].tolist() == ["failed", "unfinished", "damaged", "damaged", "unscored"]
+    for reason, part in zip(table["reason"], ["loss is nan", "", "config.yaml", "'name'", "lp"], strict=True):
+        assert part in reason
+    assert len(runs("simulated", folder=own)) == 4
+    assert accuracies("simulated", folder=own)["run"].nunique() == 3
+
+
+def test_a_requested_run_that_is_not_there_is_missing(own, monkeypatch):
+    run_folder(own, FIRST).path.rename(own / "simulated" / f"{FIRST}-aaaaaaaa")
+    requested = {f"{FIRST}-bbbbbbbb": SimpleNamespace(point="model=lstm_tiny seed=1")}
+    monkeypatch.setattr("analysis.study.long_table.requested_runs", lambda runs, study: requested)
+    (row,) = problems("simulated", folder=own).to_dict("records")
+    assert (row["run"], row["status"]) == ("model=lstm_tiny seed=1", "missing")
+    assert f"{FIRST}-aaaaaaaa" in row["reason"]  # was trained with another configuration
+
+
+def test_missing_seeds_are_noted(own):
+    run_folder(own, FIRST).update_manifest(status="unfinished")
+    (note,) = notes("simulated", folder=own)
+    assert "seed 1 at 125k" in note
+
+
+def test_a_study_without_a_finished_run_is_refused(own):
+    for folder in run_folders(own):
+        folder.update_manifest(status="unfinished")
+    with pytest.raises(RunError, match="study=simulated: no run is finished"):
+        runs("simulated", folder=own)
+
+
+@pytest.mark.parametrize(
+    ("studies", "options", "message"),
+    [
+        ([], {}, "study="),
+        (["a", "a"], {}, r"study=a\+a"),
+        (["a+"], {}, r"study=a\+"),
+        (["simulated"], {"ties": "left"}, "ties=left"),
+        (["simulated"], {"faulty_pairs": "drop"}, "faulty_pairs=drop"),
+        (["simulate"], {}, "“simulate”.*simulated"),
+        (["simulated"], {"benchmark": "climp"}, "of climp.*blimp by lp"),
+        (["simulated"], {"method": "slor"}, "slor scores.*blimp by lp"),
+    ],
+)
+def test_bad_requests_are_refused(written, studies, options, message):
+    with pytest.raises((ConfigError, RunError), match=message):
+        accuracies(*studies, folder=written, **options)
+
+
+# Scores that can't be compared
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda run: rescore(run, benchmark={"name": "blimp", "digest": "00" * 32}), "blimp.*00000000.*bebebebe"),
+        (skip_unknown, f"blimp.*unk .skip in simulated/{FIRST} and score in"),
+        (lambda run: rescore(run, lambda rows: rows.iloc[1:]), "119 .* 120 pairs of blimp"),
+        (lambda run: rescore(run, lambda rows: rows.assign(pair_id="x")), "120 pairs of blimp"),
+        (lambda run: run.model.write_text(json.dumps({"digest": "ff" * 32})), "0d0d0d0d.*ffffffff"),
+        (lambda run: score_path(run.scores("blimp"), "lp").write_bytes(b"PAR1"), r"lp\.parquet: damaged"),
+    ],
+    ids=["version", "settings", "fewer pairs", "other pairs", "other weights", "damaged"],
+)
+def test_scores_that_cannot_be_compared_are_refused(own, damage, message):
+    damage(run_folder(own, FIRST))
+    with pytest.raises(RunError, match=message):
+        accuracies("simulated", folder=own)
+
+
+def test_settings_may_differ_between_tokenizers(own):
+    for folder in run_folders(own)[:4]:
+        skip_unknown(folder)
+        rewrite_config(folder, tokenizer__name="word")
+    (note,) = notes("simulated", folder=own)
+    assert "unk differs: score for txl_tiny, unigram; skip for lstm_tiny, word" in note
+    assert len(accuracies("simulated", folder=own)) == 8 * 6
+
+
+# Pairs
+
+
+def test_pairs_are_sentences_with_scores(written):
+    table = pairs("simulated", folder=written)
+    assert tuple(table.columns) == PAIR_COLUMNS
+    counted = table.groupby(["run", "paradigm"])["correct"].sum()
+    expected = accuracies("simulated", folder=written).set_index(["run", "paradigm"])["correct"]
+    assert (counted == expected).all()
+    scores, _ = read_scores(score_path(run_folder(written, FIRST).scores("blimp"), "lp"))
+    some = table[table["run"] == FIRST].set_index(["paradigm", "pair_id"])
+    for row in scores.itertuples():
+        found = some.loc[(row.paradigm, row.pair_id)]
+        assert (found["good_score"], found["bad_score"]) == (row.good, row.bad)
+        assert (found["good"], found["bad"]) == ("A cat sleeps .", "A cat sleep .")
+    assert pairs("simulated", runs=[FIRST], folder=written)["run"].unique().tolist() == [FIRST]
+
+
+def test_own_columns_of_a_benchmark_are_in_the_table_of_pairs(own):
+    extra = {"frequency": "3.5", "verb": "eat", "size": "long", "empty": None}
+    for folder in run_folders(own):
+        items, metadata = read_items(folder.scores("blimp"))
+        write_items(folder.scores("blimp"), items.assign(**extra), **metadata["benchmark"])
+    table = pairs("simulated", folder=own)
+    assert list(table.columns) == [*PAIR_COLUMNS, "frequency", "verb", "item_size"]
+    assert table["frequency"].unique().tolist() == [3.5]
+    assert set(table["size"]) == {"125k", "1M"}
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("good,bad,verb,pair_ID\nThe cat sleeps.,The cat sleep.,sleep,a\n", []),
+        ("text,ok,verb,rating\nThe cat sleeps.,1,sleep,6\nThe cat sleep.,0,sleep,2\n", ["sentence=text", "label=ok"]),
+    ],
+)
+def test_a_benchmark_keeps_own_columns(tmp_path, text, columns):
+    path = tmp_path / "mine.csv"
+    path.write_text(text)
+    chosen = ["study=s", "benchmark=local", f"benchmark.path={path}", "benchmark.name=mine"]
+    config = compose("eval", [*chosen, *(f"benchmark.columns.{column}" for column in columns)])
+    loaded = load_benchmark(config.benchmark)
+    assert loaded.pairs["verb"].tolist() == ["sleep"]
+    assert "rating" not in loaded.pairs  # it differs between the two sentences of a pair
+    write_items(tmp_path, loaded.pairs, **loaded.described)
+    items, _ = read_items(tmp_path)
+    pd.testing.assert_frame_equal(items[["good", "verb"]], loaded.pairs[["good", "verb"]], check_dtype=False)
+
+
+# Snapshots
+
+
+def test_trajectories_have_the_words_that_a_snapshot_had_seen(own):
+    none = trajectories("simulated", folder=own)
+    final = accuracies("simulated", folder=own)
+    first, second, *_ = run_folders(own)
+    for folder in (first, second):
+        rescore(folder, against, name="lp@7", moment="start", words_seen=1000, step=7)
+        rescore(folder, name="lp@70", moment="end", words_seen=9000, step=70)
+    table = trajectories("simulated", folder=own)
+    assert none.empty
+    assert list(none.columns) == list(table.columns) == [*final.columns, "moment"]
+    assert set(table["unit"]) == {"words seen"}
+    assert set(table["run"]) == {f"{folder.path.name}@{at}" for folder in (first, second) for at in ("end", "start")}
+    assert len(accuracies("simulated", folder=own)) == len(final)
+    merged = table.assign(run=table["run"].str.partition("@")[0]).merge(
+        final, on=["run", "paradigm"], suffixes=("", "_final")
+    )
+    start, end = (merged[merged["sample_words"] == words] for words in (1000, 9000))
+    assert start["accuracy"].to_numpy() == pytest.approx(1 - start["accuracy_final"].to_numpy(), abs=1e-12)
+    assert (end["accuracy"] == end["accuracy_final"]).all()
