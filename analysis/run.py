@@ -11,18 +11,10 @@ from rich.console import Console
 
 from analysis import study
 from analysis.config import LEAVE_OUT, AnalysisConfig
-from analysis.formats import (
-    accuracy_text,
-    interval_text,
-    level_text,
-    p_text,
-    rows_of,
-    slope_text,
-    supported_digits,
-    title,
-)
+from analysis.formats import p_text, rows_of, slope_text
 from analysis.parts import item_parts, part_of, reading_parts
 from analysis.report.benchmark import BenchmarkResults
+from analysis.report.exhibit import Exhibit
 from analysis.report.people import exhibit as people_exhibit
 from analysis.report.people import read_people
 from analysis.report.write import REPORT_FORMATS, Part, write_report
@@ -189,18 +181,21 @@ def print_slopes(console: Console, slopes: pd.DataFrame, confidence: float) -> N
     """Print slopes with their intervals, steepest phenomena first; nothing if there are none."""
     if slopes.empty:
         return
-    head = ["phenomenon", "smallest size", "largest size", "slope", f"{level_text(confidence)} interval", "lack of fit"]
+    columns = {
+        "name": "phenomenon", "smallest_accuracy": "smallest size", "largest_accuracy": "largest size",
+        "slope": "slope", "low": "low", "high": "high", "lack_of_fit": "lack of fit",
+    }  # fmt: skip
+    rows = slopes.sort_values("slope", ascending=False).sort_values(
+        "level", key=lambda level: level != "overall", kind="stable"
+    )
+    table = rows[list(columns)].rename(columns=columns)
+    formats = {"slope": slope_text, "lack of fit": p_text}
+    texts = Exhibit("slopes", "Slopes", "", table, cells=formats, confidence=confidence).texts
     body: list[list[str]] = []
-    for curve, of in slopes.groupby("curve", sort=False):
-        body.append([str(curve), *[""] * 5])
-        whole, single = of[of["level"] == "overall"], of[of["level"] != "overall"].sort_values("slope", ascending=False)
-        for row in rows_of(pd.concat([whole, single])):
-            digits = supported_digits(row.low, row.high)
-            body.append([
-                f" {title(row.name)}", accuracy_text(row.smallest_accuracy), accuracy_text(row.largest_accuracy),
-                slope_text(row.slope, digits), interval_text(row.low, row.high, digits), p_text(row.lack_of_fit),
-            ])  # fmt: skip
-    print_table(console, filled_table(head, body, ["phenomenon"]), ("lack of fit",))
+    for curve in slopes["curve"].unique():
+        body.append([str(curve), *[""] * (len(texts.columns) - 1)])
+        body += [[f" {name}", *cells] for name, *cells in texts[(rows["curve"] == curve).to_numpy()].to_numpy()]
+    print_table(console, filled_table(list(map(str, texts)), body, ["phenomenon"]), ("lack of fit",))
     print_text(console, "slope: accuracy per doubling of the training text; lack of fit: p value")
 
 

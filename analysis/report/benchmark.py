@@ -167,8 +167,9 @@ class BenchmarkResults:
     def published(self) -> pd.DataFrame:
         """Published accuracies on the same paradigms: level, name, model, accuracy."""
         table = self.accuracies if len(self.accuracies) else self.models
-        phenomena = table.dropna(subset=["paradigm"]).drop_duplicates("paradigm").set_index("paradigm")["phenomenon"]
-        return on_paradigms(read_published(self.benchmark), phenomena.to_dict())
+        paradigms = table.dropna(subset=["paradigm"]).drop_duplicates("paradigm")
+        phenomena = dict(zip(paradigms["paradigm"], paradigms["phenomenon"], strict=True))
+        return on_paradigms(read_published(self.benchmark), phenomena)
 
     @cached_property
     def humans(self) -> pd.DataFrame:

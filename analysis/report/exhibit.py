@@ -90,7 +90,7 @@ class Exhibit:
             of: list(map(supported_digits, table[low].astype(float), table[high].astype(float)))
             for of, low, high in intervals.values()
         }
-        texts = {name: list(map(self._cell(name), values)) for name, values in table.items()}
+        texts = {str(name): list(map(self._cell(str(name)), values)) for name, values in table.items()}
         headings = {}
         for heading, (of, low, high) in intervals.items():
             texts[of], texts[low], texts[high] = (
@@ -151,7 +151,7 @@ class Exhibit:
 
     def write(self, folder: Path, figure: FigureConfig) -> None:
         """Write the table as CSV and LaTeX into `tables/`, and the figure as SVG, PDF and PNG into `figures/`."""
-        if self.rows:
+        if self.table is not None and self.rows:
             write_csv(folder / "tables" / f"{self.name}.csv", self.table)
             write_text(folder / "tables" / f"{self.name}.tex", self.latex(f"tab:{self.name}"))
         if self.charts:

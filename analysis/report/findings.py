@@ -38,7 +38,7 @@ def headline(slopes: pd.DataFrame) -> str:
     return f"Accuracy {verb} with more text in {curves}." if verb and len(whole) > 1 else ""
 
 
-def curve_findings(slopes: pd.DataFrame, confidence: float, pairs: Mapping[str, float] | None = None) -> list[Finding]:
+def curve_findings(slopes: pd.DataFrame, confidence: float, pairs: Mapping[Any, float] | None = None) -> list[Finding]:
     """Return one finding per curve: its accuracy at both ends, its overall slope, and how sure that is.
 
     Args:
@@ -105,8 +105,8 @@ def comparison_findings(differences: pd.DataFrame, slopes: pd.DataFrame, confide
     """
     overall = slopes[(slopes["level"] == "overall") & slopes["slope"].notna()]
     falling = set(overall.loc[overall["slope"] < 0, "curve"])
-    whole = differences[differences["level"] == "overall"].sort_values("p_holm", kind="stable")
-    whole = whole[whole["curve"].isin(overall["curve"]) & whole["other"].isin(overall["curve"])]
+    known = differences[["curve", "other"]].isin(set(overall["curve"])).all(axis=1)
+    whole = differences[known & (differences["level"] == "overall")].sort_values("p_holm", kind="stable")
     shown = rows_of(whole.head(MOST_COMPARISONS))
     findings = [_compared(row, confidence, len(whole), {row.curve, row.other} <= falling) for row in shown]
     if len(whole) > MOST_COMPARISONS:
@@ -188,18 +188,17 @@ def notes_of_scores(accuracies: pd.DataFrame, ties: str) -> list[str]:
     notes: list[str] = []
     counted = accuracies.dropna(subset=["pairs", "pairs_with_unk", "ties"])
     sums = counted.groupby(["curve", "size"], sort=False)[["pairs", "pairs_with_unk", "ties"]].sum().astype(float)
-    shares = sums[["pairs_with_unk", "ties"]].div(sums["pairs"], axis=0)
-    most = shares.max()
-    where = {name: ", ".join(shares[name].idxmax()) for name in shares if len(shares)}
-    if most["pairs_with_unk"] >= UNKNOWN_SHARE:
+    sums.index = sums.index.map(", ".join)
+    unknown, tied = sums["pairs_with_unk"] / sums["pairs"], sums["ties"] / sums["pairs"]
+    if unknown.max() >= UNKNOWN_SHARE:
         notes.append(
-            f"Up to {most['pairs_with_unk']:.1%} of the pairs contain an unknown word ({where['pairs_with_unk']}). "
-            "Accuracy without them is under “Unknown words and ties”."
+            f"Up to {unknown.max():.1%} of the pairs contain an unknown word ({unknown.idxmax()}). Accuracy without "
+            "them is under “Unknown words and ties”."
         )
-    if most["ties"] >= TIED_SHARE:
+    if tied.max() >= TIED_SHARE:
         notes.append(
-            f"Up to {most['ties']:.1%} of the pairs are ties ({where['ties']}); a tie counts as {ties}. Counted "
-            f"otherwise, accuracy would change by up to {points(most['ties'] / (2 if ties == 'half' else 1))} points."
+            f"Up to {tied.max():.1%} of the pairs are ties ({tied.idxmax()}); a tie counts as {ties}. Counted "
+            f"otherwise, accuracy would change by up to {points(tied.max() / (2 if ties == 'half' else 1))} points."
         )
     few = counted.drop_duplicates("paradigm").groupby("phenomenon", sort=False)["pairs"].sum()
     few = few[few < FEW_PAIRS]

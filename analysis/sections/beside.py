@@ -103,6 +103,6 @@ def model_findings(results: BenchmarkResults) -> list[tuple[str, str]]:
             worst, best = single.iloc[0], single.iloc[-1]
             best_text, worst_text = (f"{title(of['name'])} ({of['accuracy']:.0%})" for of in (best, worst))
             ends = f" Best: {best_text}; worst: {worst_text}."
-        over = over_pairs(whole, pairs[curve, method], results.options.confidence)
+        over = over_pairs(whole, pairs.get((curve, method)), results.options.confidence)
         findings.append((f"{curve} ({method})", f"{whole:.0%} correct overall{over}.{ends}"))
     return findings
