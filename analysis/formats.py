@@ -149,9 +149,3 @@ def supported_digits(low: float, high: float) -> int:
     while digits < MOST_DIGITS and any(limit != 0 and round(limit, digits) == 0 for limit in (low, high)):
         digits += 1
     return min(max(2, digits), MOST_DIGITS)
-
-
-def row_digits(low: pd.Series, high: pd.Series) -> list[int]:
-    """Return the decimal places that each row's interval supports."""
-    limits = zip(low.astype(float), high.astype(float), strict=True)
-    return [supported_digits(*of_row) for of_row in limits]

@@ -1,6 +1,5 @@
 """The parts of a report: a benchmark of minimal pairs, a benchmark of items, or reading times."""
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -22,9 +21,8 @@ from analysis.report.findings import (
     missing_runs,
     notes_of_runs,
     notes_of_scores,
-    texts,
 )
-from analysis.report.labels import display_names, in_order
+from analysis.report.labels import display_names, renamed
 from analysis.report.write import Part
 from analysis.sections import ALL
 from analysis.sections.ablations import ablation_findings, effects_of
@@ -39,33 +37,37 @@ from train.runs.folder import RunFolder
 
 def part_of(results: BenchmarkResults) -> Part:
     """Return the first screen of a benchmark: its findings, notes and figure."""
-    options = results.options
+    confidence, tables = results.options.confidence, {"accuracies": results.every_method}
     if results.accuracies.empty:
-        models = f"{results.models['run'].nunique()} pretrained models, scored on {results.name}."
-        return Part(results.label, results.name, models, findings=model_findings(results), notes=results.notes)
-    of_curves = results.runs[results.runs["curve"].isin(results.curves)]
-    notes = [
-        *missing_runs(results.problems),
-        *notes_of_scores(results.accuracies, results.ties),
-        *results.notes,
-        *notes_of_runs(of_curves),
-    ]
-    ablations = ablation_findings(effects_of(results), options.confidence)
-    findings = [
-        *ablations,
-        *curve_findings(results.slopes, options.confidence),
-        *([] if ablations else comparison_findings(results.differences, results.slopes, options.confidence)),
-    ]
+        lead = f"{results.models['run'].nunique()} pretrained models, scored on {results.name}."
+        findings = model_findings(results)
+        return Part(results.label, results.name, lead, findings=findings, notes=results.notes, tables=tables)
+    runs = results.runs[results.runs["curve"].isin(results.curves)]
+    one_run = results.accuracies[results.accuracies["run"].isin(results.accuracies.groupby("curve")["run"].first())]
+    pairs = one_run.groupby("curve")["pairs"].sum(min_count=1).to_dict()
+    ablations = ablation_findings(effects_of(results), confidence)
+    comparisons = [] if ablations else comparison_findings(results.differences, results.slopes, confidence)
     return Part(
         label=results.label,
         name=results.name,
         lead=extent(results),
         first=overall(results),
         headline=headline(results.slopes),
-        findings=[*texts(findings), *model_findings(results)],
-        notes=notes,
-        checked=checked(results.accuracies, of_curves, results.of_folders and results.problems.empty),
+        findings=[
+            *ablations,
+            *curve_findings(results.slopes, confidence, pairs),
+            *comparisons,
+            *model_findings(results),
+        ],
+        notes=[
+            *missing_runs(results.problems),
+            *notes_of_scores(results.accuracies, results.ties),
+            *results.notes,
+            *notes_of_runs(runs),
+        ],
+        checked=checked(results.accuracies, runs, results.of_folders and results.problems.empty),
         methods=methods_text(results),
+        tables=tables,
     )
 
 
@@ -85,71 +87,55 @@ def methods_text(results: BenchmarkResults) -> list[str]:
     ]
 
 
-def item_labels(runs: pd.DataFrame, folder: str | Path) -> list[str]:
-    """Return the benchmarks of items (diagnostics, suites, ratings) that some run has scores of."""
-    labels: dict[str, None] = {}
-    for study, run in runs[["study", "run"]].itertuples(index=False):
-        found = sorted(
-            path.name for path in RunFolder(Path(folder) / study / run).scores("").glob("*") if path.is_dir()
-        )
-        labels |= dict.fromkeys(label for label in found if not is_of_pairs(label))
-    return list(labels)
+def item_parts(runs: pd.DataFrame, config: AnalysisConfig, benchmark: str | None) -> list[Part]:
+    """Return the parts about the diagnostics, suites and ratings that some run has scores of, or about one of them.
+
+    Raises RunError as the modules of analysis/items do.
+    """
+    folders = [RunFolder(Path(config.paths.runs) / study / run) for study, run in runs[["study", "run"]].to_numpy()]
+    found = dict.fromkeys(path.name for run in folders for path in sorted(run.scores("").glob("*")) if path.is_dir())
+    wanted = [label for label in found if not is_of_pairs(label) and benchmark in (None, label.partition("+")[0])]
+    return [_item_part(label, runs, config) for label in wanted]
 
 
-def item_part(label: str, runs: pd.DataFrame, config: AnalysisConfig) -> Part:
-    """Return the part about a diagnostic, suites or ratings. Raises RunError as their modules do."""
+def _item_part(label: str, runs: pd.DataFrame, config: AnalysisConfig) -> Part:
+    options = config.analysis
+    curves = list(runs["curve"].unique())
+    labels = {curve: text for curve, text in options.labels.items() if curve in curves}
+    named = renamed(runs, display_names(curves, labels), options.order)
     section_of = suites.section if is_syntaxgym(label) else ratings.section if is_ratings(label) else cloze.section
-    everything = ALL in (config.analysis.sections or ())
-    section = section_of(_named(runs, config), label, config.analysis.confidence, config.paths.runs, everything)
+    section = section_of(named, label, options.confidence, config.paths.runs, ALL in (options.sections or ()))
     return Part(
         label=label,
         name=benchmark_name(label),
         lead=section.lead,
-        exhibits=section.exhibits,
+        exhibits=list(section.exhibits),
         findings=section.findings,
         notes=section.notes,
         methods=section.methods,
     )
 
 
-def _named(runs: pd.DataFrame, config: AnalysisConfig) -> pd.DataFrame:
-    """Return runs whose curves are named as `analysis.labels` says, in the order of `analysis.order`."""
-    curves = list(runs["curve"].unique())
-    labels = {curve: label for curve, label in config.analysis.labels.items() if curve in curves}
-    names = display_names(curves, labels)
-    order = [names.get(curve, curve) for curve in config.analysis.order]
-    return in_order(runs.assign(curve=runs["curve"].map(names)), order)
+def reading_parts(reports: str | Path, study: str) -> list[Part]:
+    """Return a part for each file of reading times that `python -m analysis.reading` analysed."""
+    return [_reading_part(result) for result in read_results(Path(reports), study)]
 
 
-def reading_parts(reports: str | Path, study: str) -> Iterator[Part]:
-    """Yield a part for each file of times that `python -m analysis.reading` analysed."""
-    for result in read_results(Path(reports), study):
-        yield reading_part(result)
-
-
-def reading_part(result: ReadingResult) -> Part:
-    """Return the part about one file of reading times."""
-    models = result.models
+def _reading_part(result: ReadingResult) -> Part:
+    models, settings = result.models, result.settings
     placed = models[models["sample_words"].notna()]
-    shown = ["curve", "size", "seed", "delta"]
-    table = models[[name for name in shown if name in models]]
-    draw = partial(
-        line_chart,
-        placed,
-        "delta",
-        Axis("Added log-likelihood per word (nats)", ".4f"),
-        looks_of(list(placed["curve"].unique())),
-    )
+    axis = Axis("Added log-likelihood per word (nats)", ".4f")
+    draw = partial(line_chart, placed, "delta", axis, looks_of(list(placed["curve"].unique())))
     about = (
         "How much log-likelihood per word surprisal adds to a regression of reading times on the length, frequency "
-        f"and position of words. Baseline: {result.settings['baseline']}."
+        f"and position of words. Baseline: {settings['baseline']}."
     )
     exhibits = [
         Exhibit(
             f"{result.name}-delta",
             "Added log-likelihood",
             about,
-            table,
+            models[[name for name in ("curve", "size", "seed", "delta") if name in models]],
             cells={"delta": signed_text, "seed": count},
             charts={"delta": draw} if len(placed) else {},
         ),
@@ -159,8 +145,7 @@ def reading_part(result: ReadingResult) -> Part:
         about = "Added log-likelihood gained per doubling of the training text."
         exhibits.append(Exhibit(f"{result.name}-slopes", "Slopes", about, slopes, cells={"slope": signed_text}))
     if len(result.excluded):
-        exhibits.append(
-            Exhibit(f"{result.name}-excluded", "Words left out", "Words left out, by reason.", result.excluded)
-        )
-    lead = f"{result.settings['rows']:,} words of {result.settings['texts']} texts from {result.settings['file']}."
+        about = "Words left out, by reason."
+        exhibits.append(Exhibit(f"{result.name}-excluded", "Words left out", about, result.excluded))
+    lead = f"{settings['rows']:,} words of {settings['texts']} texts from {settings['file']}."
     return Part(f"reading-{result.name}", f"Reading times: {result.name}", lead, exhibits=exhibits)

@@ -11,21 +11,12 @@ from rich.console import Console
 
 from analysis import study
 from analysis.config import LEAVE_OUT, AnalysisConfig
-from analysis.formats import (
-    accuracy_text,
-    interval_text,
-    level_text,
-    p_text,
-    rows_of,
-    slope_text,
-    supported_digits,
-    title,
-)
-from analysis.parts import item_labels, item_part, part_of, reading_parts
+from analysis.formats import p_text, rows_of, slope_text
+from analysis.parts import item_parts, part_of, reading_parts
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit
 from analysis.report.people import exhibit as people_exhibit
-from analysis.report.people import people_of, read_people
+from analysis.report.people import read_people
 from analysis.report.write import REPORT_FORMATS, Part, write_report
 from analysis.sections import chosen, exhibits
 from analysis.sources.published import tested_paradigms
@@ -48,9 +39,9 @@ def analyse(config: AnalysisConfig) -> None:
     """
     sections = chosen(config.analysis.sections)
     check_choice("format", config.format, REPORT_FORMATS)
+    words = HydraConfig.get().overrides.task
+    benchmark = config.benchmark.name if any(word.partition("=")[0] == "benchmark" for word in words) else None
     console, quiet = Console(), Console(stderr=True, highlight=False)
-    named = any(override.partition("=")[0] == "benchmark" for override in HydraConfig.get().overrides.task)
-    benchmark = config.benchmark.name if named else None
     with quiet.status("reading scores"):
         tables = read_tables(config, benchmark)
         benchmarks = read_benchmarks(config, tables)
@@ -58,50 +49,32 @@ def analyse(config: AnalysisConfig) -> None:
     for results in benchmarks:
         with quiet.status(f"{results.name}: fitting curves"):
             part = part_of(results)
-        print_part(console, quiet, results, part)
+        print_part(console, quiet, part)
+        print_slopes(console, results.slopes[results.slopes["level"] != "paradigm"], config.analysis.confidence)
         with quiet.status(f"{results.name}: making tables and figures"):
-            part.exhibits = [*exhibits(results, sections), *people_exhibits(results, config)]
-        part.tables["accuracies"] = results.every_method
+            part.exhibits = list(exhibits(results, sections))
+        if results.people and config.questionnaire:
+            shown = people_exhibit(results.people, config.questionnaire.threshold, config.analysis.confidence)
+            part.exhibits.append(shown)
         parts.append(part)
-    name = tables.study
+    name, commands = tables.study, []
     if config.source == FILES:
-        labels = [
-            label
-            for label in item_labels(tables.runs, config.paths.runs)
-            if benchmark in (None, label.partition("+")[0])
-        ]
-        others = [
-            *(item_part(label, tables.runs, config) for label in labels),
-            *reading_parts(config.paths.reports, name),
-        ]
+        others = [*item_parts(tables.runs, config, benchmark), *reading_parts(config.paths.reports, name)]
         for part in others:
-            print_texts(console, quiet, part)
+            print_part(console, quiet, part)
         parts += others
+        commands = study_commands(config.paths.runs, name)
     if not parts:
         raise RunError(f"study={name}: no run has scores. Score its runs: python -m eval study={name}")
     folder = Path(config.paths.reports) / (name if config.source == FILES else f"{name}+{config.source}")
-    requested = study_commands(config.paths.runs, name) if config.source == FILES else []
-    commands = [*requested, typed_command()]
+    commands.append(shlex.join(["python", "-m", "analysis", *(readable(word).lstrip("+") for word in words)]))
     path = write_report(folder, name, parts, commands, config.analysis.figure, config.format)
     track(config, name, folder, benchmarks)
     print_text(console, f"report: {path}")
 
 
-def track(config: AnalysisConfig, name: str, folder: Path, benchmarks: Sequence[BenchmarkResults]) -> None:
-    """Send the figure of the overall curves and the slopes to the tracker that `logger` names, if any."""
-    chosen_values = {"study": name, "method": config.analysis.method, "ties": config.ties, "source": config.source}
-    with tracked(config.logger, Job("analysis", name, name, folder, chosen_values)) as tracker:
-        for results in benchmarks:
-            place = folder / results.label if len(benchmarks) > 1 else folder
-            if len(results.accuracies):
-                tracker.image(f"curves/{results.label}", place / "figures" / "overall.png")
-                tracker.table(f"slopes/{results.label}", results.slopes)
-                whole = results.slopes[(results.slopes["level"] == "overall") & results.slopes["slope"].notna()]
-                tracker.summarise({f"slope/{results.label}/{row.curve}": row.slope for row in rows_of(whole)})
-
-
 @dataclass(frozen=True)
-class _Tables:
+class Tables:
     """The long table of a study: accuracies, runs, problems and notes (of a benchmark), whatever the source."""
 
     study: str
@@ -111,19 +84,18 @@ class _Tables:
     notes: Callable[[str], list[str]]
 
 
-def read_tables(config: AnalysisConfig, benchmark: str | None) -> _Tables:
+def read_tables(config: AnalysisConfig, benchmark: str | None) -> Tables:
     """Read a study from its run folders, or the numbers of others that `source` and `path` name."""
     options = config.analysis
     if config.source != FILES:
         found = read_source(config.source, config.path, config.columns, config.results, config.study)
         none = pd.DataFrame(columns=list(PROBLEM_COLUMNS))
-        name = str(found.runs["study"].iloc[0])
-        return _Tables(name, found.accuracies, found.runs, none, lambda label: found.notes)
+        return Tables(str(found.runs["study"].iloc[0]), found.accuracies, found.runs, none, lambda label: found.notes)
     if config.study is None:
         raise ConfigError("Which study? Give study=NAME.")
     names = study_names([config.study], config.paths.runs)
     read = {"folder": config.paths.runs}
-    return _Tables(
+    return Tables(
         config.study,
         study.accuracies(*names, benchmark=benchmark, ties=config.ties, faulty_pairs=options.faulty_pairs, **read),
         study.runs(*names, **read),
@@ -132,57 +104,60 @@ def read_tables(config: AnalysisConfig, benchmark: str | None) -> _Tables:
     )
 
 
-def read_benchmarks(config: AnalysisConfig, tables: _Tables) -> list[BenchmarkResults]:
+def read_benchmarks(config: AnalysisConfig, tables: Tables) -> list[BenchmarkResults]:
     """Divide the long table of a study by benchmark, and add what people answered to questionnaires.
 
     Raises:
         ConfigError: for labels, colours or an order of curves that aren't there.
         InputError: for answers on other pairs.
     """
-    found, options = [], config.analysis
-    methods = list(tables.accuracies["method"].unique())
-    if config.source != FILES and len(methods) == 1:
-        options = replace(options, method=methods[0])  # others' numbers have a method of their own
-    labels = list(tables.accuracies["benchmark"].unique())
-    sheets = read_people(config.people, tables.runs, labels, config.paths.runs) if config.people else {}
-    for label in tables.accuracies["benchmark"].unique():
-        of_label = tables.accuracies[tables.accuracies["benchmark"] == label].reset_index(drop=True)
+    found, options, accuracies, people = [], config.analysis, tables.accuracies, {}
+    if config.source != FILES and accuracies["method"].nunique() == 1:
+        options = replace(options, method=accuracies["method"].iloc[0])  # others' numbers have a method of their own
+    if config.people and config.questionnaire:
+        people = read_people(config.people, accuracies, config.questionnaire, options.confidence, config.paths.runs)
+    for label in accuracies["benchmark"].unique():
+        of_label = accuracies[accuracies["benchmark"] == label].reset_index(drop=True)
+        of_others = (tables.problems["status"] == "unscored") & ~tables.problems["reason"].str.endswith(f" {label}")
         results = BenchmarkResults.of(
-            label, of_label, tables.runs, options, problems=_concerning(tables.problems, label), ties=config.ties,
-            notes=tables.notes(label), of_folders=config.source == FILES,
-        )  # fmt: skip
+            label,
+            of_label,
+            tables.runs,
+            options,
+            problems=tables.problems[~of_others].reset_index(drop=True),
+            notes=tables.notes(label) + (people[label].notes if label in people else []),
+            ties=config.ties,
+            of_folders=config.source == FILES,
+            people=people.get(label),
+        )
         if config.source == FILES:
             _add_readers(results, config)
         else:
             results.direct = tested_paradigms(of_label, tables.runs)
-        if label in sheets:
-            assert config.questionnaire is not None  # conf/analysis.yaml chooses one
-            results.people = people_of(
-                sheets[label], of_label, config.questionnaire, options.confidence, config.paths.runs
-            )
-            results.notes += results.people.notes
         found.append(results)
     return found
 
 
 def _add_readers(results: BenchmarkResults, config: AnalysisConfig) -> None:
     """Let sections read single pairs and snapshots, if they need them."""
-    curves = results.runs.set_index("run")["curve"]
+    curves, options = results.runs.set_index("run")["curve"], config.analysis
     names = study_names([str(config.study)], config.paths.runs)
     of = {"benchmark": results.label, "folder": config.paths.runs}
 
     def read_pairs(runs: Sequence[str], method: str | None = None) -> pd.DataFrame:
-        pairs = study.pairs(*names, method=method or config.analysis.method, runs=runs, **of)
-        if config.analysis.faulty_pairs == LEAVE_OUT:
+        pairs = study.pairs(*names, method=method or options.method, runs=runs, **of)
+        if options.faulty_pairs == LEAVE_OUT:
             pairs = pairs[pairs["faulty"] == ""]
         return pairs.assign(curve=pairs["run"].map(curves))
 
     def read_trajectories() -> pd.DataFrame:
-        return _of_runs(study.trajectories(*names, method=config.analysis.method, ties=config.ties, **of), curves)
+        table = study.trajectories(*names, method=options.method, ties=config.ties, **of)
+        run = table["run"].str.replace(r"@[^@]*$", "", regex=True)
+        return table.assign(curve=run.map(curves)).dropna(subset=["curve"])
 
     def read_without_unknown() -> pd.DataFrame:
-        options = {"ties": config.ties, "faulty_pairs": config.analysis.faulty_pairs, "unknown_words": LEAVE_OUT}
-        table = study.accuracies(*names, method=config.analysis.method, **options, **of)
+        left_out = {"faulty_pairs": options.faulty_pairs, "unknown_words": LEAVE_OUT}
+        table = study.accuracies(*names, method=options.method, ties=config.ties, **left_out, **of)
         return table.assign(curve=table["run"].map(curves), method=results.method).dropna(subset=["curve"])
 
     results.read_pairs, results.read_trajectories = read_pairs, read_trajectories
@@ -192,35 +167,7 @@ def _add_readers(results: BenchmarkResults, config: AnalysisConfig) -> None:
         results.direct, results.removed = direct_paradigms(found, results.benchmark), removed_text(found)
 
 
-def _of_runs(snapshots: pd.DataFrame, curves: pd.Series) -> pd.DataFrame:
-    """Name the curves of snapshots as those of their runs."""
-    return snapshots.assign(curve=snapshots["run"].str.replace(r"@[^@]*$", "", regex=True).map(curves)).dropna(
-        subset=["curve"]
-    )
-
-
-def people_exhibits(results: BenchmarkResults, config: AnalysisConfig) -> list[Exhibit]:
-    """Return the table of people who answered a questionnaire, if there are any."""
-    if results.people is None or config.questionnaire is None:
-        return []
-    return [people_exhibit(results.people, config.questionnaire.threshold, config.analysis.confidence)]
-
-
-def _concerning(problems: pd.DataFrame, label: str) -> pd.DataFrame:
-    """Return the problems without missing scores of other benchmarks."""
-    other = (problems["status"] == "unscored") & ~problems["reason"].str.endswith(f" {label}")
-    return problems[~other].reset_index(drop=True)
-
-
-def print_part(console: Console, quiet: Console, results: BenchmarkResults, part: Part) -> None:
-    """Print notes, findings and the table of slopes."""
-    print_texts(console, quiet, part)
-    rows = results.slopes[results.slopes["level"] != "paradigm"] if len(results.accuracies) else pd.DataFrame()
-    if len(rows):
-        print_slopes(console, rows, results.options.confidence)
-
-
-def print_texts(console: Console, quiet: Console, part: Part) -> None:
+def print_part(console: Console, quiet: Console, part: Part) -> None:
     """Print the texts of the first screen."""
     for note in part.notes:
         print_text(quiet, note, "note", "yellow")
@@ -230,24 +177,37 @@ def print_texts(console: Console, quiet: Console, part: Part) -> None:
             print_text(console, f"{subject}: {text}" if subject else text)
 
 
-def print_slopes(console: Console, rows: pd.DataFrame, confidence: float) -> None:
-    """Print slopes with their intervals, steepest phenomena first."""
-    head = ["phenomenon", "smallest size", "largest size", "slope", f"{level_text(confidence)} interval", "lack of fit"]
+def print_slopes(console: Console, slopes: pd.DataFrame, confidence: float) -> None:
+    """Print slopes with their intervals, steepest phenomena first; nothing if there are none."""
+    if slopes.empty:
+        return
+    columns = {
+        "name": "phenomenon", "smallest_accuracy": "smallest size", "largest_accuracy": "largest size",
+        "slope": "slope", "low": "low", "high": "high", "lack_of_fit": "lack of fit",
+    }  # fmt: skip
+    rows = slopes.sort_values("slope", ascending=False).sort_values(
+        "level", key=lambda level: level != "overall", kind="stable"
+    )
+    table = rows[list(columns)].rename(columns=columns)
+    formats = {"slope": slope_text, "lack of fit": p_text}
+    texts = Exhibit("slopes", "Slopes", "", table, cells=formats, confidence=confidence).texts
     body: list[list[str]] = []
-    for curve, of in rows.groupby("curve", sort=False):
-        body.append([str(curve), *[""] * 5])
-        whole, single = of[of["level"] == "overall"], of[of["level"] != "overall"].sort_values("slope", ascending=False)
-        for row in rows_of(pd.concat([whole, single])):
-            digits = 3 if pd.isna(row.low) else supported_digits(row.low, row.high)
-            body.append([
-                f" {title(row.name)}", accuracy_text(row.smallest_accuracy), accuracy_text(row.largest_accuracy),
-                slope_text(row.slope, digits), interval_text(row.low, row.high, digits), p_text(row.lack_of_fit),
-            ])  # fmt: skip
-    print_table(console, filled_table(head, body, ["phenomenon"]), ("lack of fit",))
+    for curve in slopes["curve"].unique():
+        body.append([str(curve), *[""] * (len(texts.columns) - 1)])
+        body += [[f" {name}", *cells] for name, *cells in texts[(rows["curve"] == curve).to_numpy()].to_numpy()]
+    print_table(console, filled_table(list(map(str, texts)), body, ["phenomenon"]), ("lack of fit",))
     print_text(console, "slope: accuracy per doubling of the training text; lack of fit: p value")
 
 
-def typed_command() -> str:
-    """Return the command that writes this report, as it was typed."""
-    words = map(readable, HydraConfig.get().overrides.task)
-    return shlex.join(["python", "-m", "analysis", *(word.lstrip("+") for word in words)])
+def track(config: AnalysisConfig, name: str, folder: Path, benchmarks: Sequence[BenchmarkResults]) -> None:
+    """Send the figure of the overall curves and the slopes to the tracker that `logger` names, if any."""
+    values = {"study": name, "method": config.analysis.method, "ties": config.ties, "source": config.source}
+    with tracked(config.logger, Job("analysis", name, name, folder, values)) as tracker:
+        for results in benchmarks:
+            if results.slopes.empty:
+                continue
+            place = folder / results.label if len(benchmarks) > 1 else folder
+            tracker.image(f"curves/{results.label}", place / "figures" / "overall.png")
+            tracker.table(f"slopes/{results.label}", results.slopes)
+            whole = results.slopes[results.slopes["level"] == "overall"].dropna(subset=["slope"])
+            tracker.summarise({f"slope/{results.label}/{row.curve}": row.slope for row in rows_of(whole)})

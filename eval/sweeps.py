@@ -166,12 +166,15 @@ def commands_of(requested: Iterable[RequestedRun]) -> list[str]:
 def study_commands(runs: str | Path, study: str) -> list[str]:
     """Return the commands that make a study: those of its sweeps, or that of the experiment with its name.
 
-    A run of no sweep has a comment instead, with the file that holds its configuration. Commands that scored runs of
-    sweeps on further benchmarks follow.
+    A comment stands for the runs of no sweep, with the files that have their configurations. Commands that scored runs
+    of sweeps on further benchmarks follow.
     """
     requested = requested_runs(runs, study)
     folders = [RunFolder(path.parent) for path in sorted(Path(runs, study).glob("*/config.yaml"))]
-    comments = [f"# of no sweep; its values: {one.config}" for one in folders if one.path.name not in requested]
+    others = [one.config for one in folders if one.path.name not in requested]
+    comments = [f"# of no sweep; its values: {path}" for path in others]
+    if len(others) > 1:
+        comments = [f"# {len(others)} runs of no sweep; their values: {Path(runs, study, '*', others[0].name)}"]
     further = {run.path.name: _scoring(run, requested[run.path.name]) for run in folders if run.path.name in requested}
     scoring = [command for commands in further.values() for command in commands]
     commands = [shlex.join(as_written(shlex.split(one))) for one in commands_of(requested.values())]

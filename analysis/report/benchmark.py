@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import pandas as pd
 
@@ -11,7 +12,7 @@ from analysis.curves.comparisons import compare
 from analysis.curves.fit import fit_curves, fitted_lines
 from analysis.curves.units import unit_accuracies
 from analysis.figures.style import looks_of
-from analysis.report.labels import check_curves, display_names, in_order
+from analysis.report.labels import check_curves, display_names, in_order, renamed, renamed_text
 from analysis.report.people import People
 from eval.published import on_paradigms, read_published
 from eval.scores.names import benchmark_name
@@ -44,7 +45,6 @@ class BenchmarkResults:
         read_without_unknown: returns accuracies on the pairs that contain no unknown word in any run.
         direct: the paradigms that test each construction that a run's text lacks.
         removed: what each intervention did to the text (`analysis.study.run_folders.removed_text`).
-        colours: chosen colours of curves.
         names: what each curve of the long table is called here.
     """
 
@@ -66,49 +66,41 @@ class BenchmarkResults:
     read_without_unknown: Callable[[], pd.DataFrame] | None = None
     direct: dict[str, set[str]] = field(default_factory=dict)
     removed: pd.DataFrame = field(default_factory=pd.DataFrame)
-    colours: dict[str, str] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
-        cls, label: str, accuracies: pd.DataFrame, runs: pd.DataFrame, options: ReportConfig, **others: object
+        cls, label: str, accuracies: pd.DataFrame, runs: pd.DataFrame, options: ReportConfig, **others: Any
     ) -> "BenchmarkResults":
         """Divide the long table of one benchmark into curves, baselines and models, and name its curves.
 
         Raises ConfigError for a method by which no run was judged, and for labels, colours or an order of curves that
         aren't there.
         """
-        is_curve = accuracies["sample_words"].notna() & (accuracies["baseline"] == "")
-        every_method = accuracies[is_curve]
-        curves = list(every_method["curve"].unique())
-        names = display_names(curves, options.labels)
+        every_method = accuracies[accuracies["sample_words"].notna() & (accuracies["baseline"] == "")]
+        names = display_names(list(every_method["curve"].unique()), options.labels)
         for key in ("colours", "order"):
-            check_curves(f"analysis.{key}", getattr(options, key), [*curves, *names.values()])
-        order = [names.get(curve, curve) for curve in options.order]
-
-        def named(table: pd.DataFrame) -> pd.DataFrame:
-            return in_order(table.assign(curve=table["curve"].map(lambda curve: names.get(curve, curve))), order)
-
-        every_method = named(every_method)
-        main = main_method(every_method, options.method)
+            check_curves(f"analysis.{key}", getattr(options, key), [*names, *names.values()])
+        every_method = renamed(every_method, names, options.order)
+        main = _of_method(every_method, options.method)
         if main.empty and len(every_method):
             there = ", ".join(sorted(every_method["method"].unique()))
             raise ConfigError(
                 f"analysis.method={options.method}: no run has such scores of {label}. Methods there: {there}."
             )
-        baselines = main_method(accuracies[accuracies["baseline"] != ""], options.method)
+        method = " or ".join(main["method"].unique())
+        others["notes"] = [renamed_text(note, names) for note in others["notes"]]
         return cls(
             label=label,
-            method=" or ".join(main["method"].unique()),
-            accuracies=main.assign(method=" or ".join(main["method"].unique())),
+            method=method,
+            accuracies=main.assign(method=method),
             every_method=every_method,
             models=accuracies[accuracies["sample_words"].isna()].reset_index(drop=True),
-            baselines=baselines,
-            runs=named(runs[runs["run"].isin(accuracies["run"])]),
+            baselines=_of_method(accuracies[accuracies["baseline"] != ""], options.method),
+            runs=renamed(runs[runs["run"].isin(accuracies["run"])], names, options.order),
             options=options,
             names=names,
-            colours={names.get(curve, curve): colour for curve, colour in options.colours.items()},
-            **others,  # type: ignore[arg-type]
+            **others,
         )
 
     def of_curves(self, curves: Sequence[str] | str | None) -> "BenchmarkResults":
@@ -141,7 +133,8 @@ class BenchmarkResults:
     @property
     def looks(self) -> pd.DataFrame:
         """The colour, dash and shape of each curve."""
-        return looks_of(self.curves, self.colours)
+        colours = {self.names.get(curve, curve): colour for curve, colour in self.options.colours.items()}
+        return looks_of(self.curves, colours)
 
     @cached_property
     def units(self) -> pd.DataFrame:
@@ -175,16 +168,14 @@ class BenchmarkResults:
         """Published accuracies on the same paradigms: level, name, model, accuracy."""
         table = self.accuracies if len(self.accuracies) else self.models
         paradigms = table.dropna(subset=["paradigm"]).drop_duplicates("paradigm")
-        return on_paradigms(
-            read_published(self.benchmark), dict(zip(paradigms["paradigm"], paradigms["phenomenon"], strict=True))
-        )
+        phenomena = dict(zip(paradigms["paradigm"], paradigms["phenomenon"], strict=True))
+        return on_paradigms(read_published(self.benchmark), phenomena)
 
     @cached_property
     def humans(self) -> pd.DataFrame:
         """The human baseline: level, name, accuracy; may be empty."""
-        if self.people is not None:
-            return self.people.accuracy[["level", "name", "accuracy"]]
-        return self.published.loc[self.published["model"] == HUMANS, ["level", "name", "accuracy"]]
+        published = self.published[self.published["model"] == HUMANS] if self.people is None else self.people.accuracy
+        return published[["level", "name", "accuracy"]]
 
     @property
     def largest(self) -> pd.DataFrame:
@@ -193,7 +184,7 @@ class BenchmarkResults:
         return table[table["sample_words"] == table.groupby("curve")["sample_words"].transform("max")]
 
 
-def main_method(accuracies: pd.DataFrame, method: str) -> pd.DataFrame:
+def _of_method(accuracies: pd.DataFrame, method: str) -> pd.DataFrame:
     """Return the rows of one method; masked models without it have those of the method that stands for it."""
     has = accuracies.groupby("run")["method"].transform(lambda methods: method in set(methods))
     return accuracies[(accuracies["method"] == method) | (~has & (accuracies["method"] == MASKED.get(method)))]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from analysis.config import FigureConfig
 from analysis.figures.files import write_figure
@@ -18,7 +19,7 @@ from analysis.formats import (
     count,
     level_text,
     p_text,
-    row_digits,
+    supported_digits,
     title,
     with_minus_signs,
 )
@@ -71,31 +72,35 @@ class Exhibit:
     takeaways: Sequence[tuple[str, str]] = ()
     definitions: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def rows(self) -> int:
+        """How many rows the table has."""
+        return 0 if self.table is None else len(self.table)
+
     @cached_property
     def texts(self) -> pd.DataFrame:
         """The table as readers see it: formatted texts, and each interval in one column."""
-        if self.table is None:
-            return pd.DataFrame()
-        table, intervals, columns = self.table, self._intervals(), {}
-        digits = {of: row_digits(table[low], table[high]) for of, low, high in intervals.values()}
-        for name in map(str, table.columns):
-            for heading, (of, low, high) in intervals.items():
-                if name == low:
-                    rows = zip(table[low], table[high], digits[of], strict=True)
-                    columns[heading] = [_limits(self._cell(of), *row) for row in rows]
-            if not any(name in (low, high) for _, low, high in intervals.values()):
-                cell, values = self._cell(name), table[name]
-                if name in digits:
-                    columns[name] = [cell(value, digits=n) for value, n in zip(values, digits[name], strict=True)]
-                else:
-                    columns[name] = [cell(value) for value in values]
-        return pd.DataFrame(columns).map(with_minus_signs) if columns else pd.DataFrame()
-
-    def _intervals(self) -> Mapping[str, tuple[str, str, str]]:
-        if self.intervals is not None or self.table is None or "low" not in self.table:
-            return self.intervals or {}
-        names = [str(name) for name in self.table.columns]
-        return {f"{level_text(self.confidence)} interval": (names[names.index("low") - 1], "low", "high")}
+        table = pd.DataFrame() if self.table is None else self.table
+        intervals = self.intervals
+        if intervals is None:
+            estimate = dict(zip(table.columns[1:], table.columns, strict=False)).get("low", "")
+            heading = f"{level_text(self.confidence)} interval"
+            intervals = {heading: (estimate, "low", "high")} if "low" in table else {}
+        digits = {
+            of: list(map(supported_digits, table[low].astype(float), table[high].astype(float)))
+            for of, low, high in intervals.values()
+        }
+        texts = {str(name): list(map(self._cell(str(name)), values)) for name, values in table.items()}
+        headings = {}
+        for heading, (of, low, high) in intervals.items():
+            texts[of], texts[low], texts[high] = (
+                [self._cell(of)(value, digits=n) for value, n in zip(table[name], digits[of], strict=True)]
+                for name in (of, low, high)
+            )
+            limits = zip(texts[low], texts.pop(high), strict=True)
+            texts[low] = [DASH if DASH in both else f"[{both[0]}, {both[1]}]" for both in limits]
+            headings[low] = heading
+        return pd.DataFrame(texts).rename(columns=headings).map(with_minus_signs)
 
     def _cell(self, name: str) -> Cell:
         if name in self.cells:
@@ -106,8 +111,7 @@ class Exhibit:
 
     def is_numeric(self, name: str) -> bool:
         """Return True for a column of numbers; intervals count as numbers."""
-        assert self.table is not None
-        return name not in self.table or pd.api.types.is_numeric_dtype(self.table[name].dtype)
+        return self.table is None or name not in self.table or is_numeric_dtype(self.table[name].dtype)
 
     def html(self) -> str:
         """Return the table for the page; its text is escaped."""
@@ -141,13 +145,13 @@ class Exhibit:
     def files(self) -> dict[str, str]:
         """Return the files that `write` writes, by what they are."""
         kinds = {kind: f"figures/{self.name}.{kind.lower()}" for kind in ("SVG", "PDF", "PNG")} if self.charts else {}
-        if self.table is not None and len(self.table):
+        if self.rows:
             kinds |= {"CSV": f"tables/{self.name}.csv", "LaTeX": f"tables/{self.name}.tex"}
         return kinds
 
     def write(self, folder: Path, figure: FigureConfig) -> None:
         """Write the table as CSV and LaTeX into `tables/`, and the figure as SVG, PDF and PNG into `figures/`."""
-        if self.table is not None and len(self.table):
+        if self.table is not None and self.rows:
             write_csv(folder / "tables" / f"{self.name}.csv", self.table)
             write_text(folder / "tables" / f"{self.name}.tex", self.latex(f"tab:{self.name}"))
         if self.charts:
@@ -156,7 +160,3 @@ class Exhibit:
     def page_charts(self, prefix: str = "") -> dict[str, dict[str, Any]]:
         """Return the interactive charts of the page, as Vega-Lite specifications by name."""
         return {f"{prefix}{self.name}-{name}": finished(draw(frame=PAGE)) for name, draw in self.charts.items()}
-
-
-def _limits(cell: Cell, low: float, high: float, digits: int) -> str:
-    return DASH if pd.isna(low) or pd.isna(high) else f"[{cell(low, digits=digits)}, {cell(high, digits=digits)}]"

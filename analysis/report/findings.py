@@ -1,25 +1,14 @@
 """The sentences of a report: one finding per curve, the comparison of curves, and what to know before quoting them."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from analysis.curves.fit import AT_ENDS
-from analysis.formats import (
-    in_text,
-    joined,
-    level_text,
-    p_in_text,
-    p_text,
-    per_cent_text,
-    plural,
-    points,
-    points_between,
-    rows_of,
-)
+from analysis.formats import in_text, joined, level_text, p_in_text, p_text, plural, points, points_between, rows_of
+from pairscale.shares import wilson
 from pairscale.sizes import format_size, readable_size
 
 ALPHA = 0.05  # of the lack-of-fit test
@@ -29,8 +18,7 @@ FEW_PAIRS = 20  # a phenomenon of fewer pairs is mentioned
 UNKNOWN_SHARE, TIED_SHARE, SHARED_TEXT = 0.05, 0.01, 0.1  # shares from which they are mentioned
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """A sentence or two about a subject, such as a curve; the subject may be ""."""
 
     subject: str
@@ -45,47 +33,52 @@ def size_text(words: float, unit: str = "") -> str:
 def headline(slopes: pd.DataFrame) -> str:
     """Return a sentence on all curves if all of them rise or fall, else an empty text."""
     whole = slopes[slopes["level"] == "overall"]
-    if len(whole) < 2 or whole["low"].isna().any():
-        return ""
+    verb = "rises" if (whole["low"] > 0).all() else "falls" if (whole["high"] < 0).all() else ""
     curves = "both curves" if len(whole) == 2 else f"all {len(whole)} curves"
-    if (whole["low"] > 0).all():
-        return f"Accuracy rises with more text in {curves}."
-    return f"Accuracy falls with more text in {curves}." if (whole["high"] < 0).all() else ""
+    return f"Accuracy {verb} with more text in {curves}." if verb and len(whole) > 1 else ""
 
 
-def curve_findings(slopes: pd.DataFrame, confidence: float) -> list[Finding]:
+def curve_findings(slopes: pd.DataFrame, confidence: float, pairs: Mapping[Any, float] | None = None) -> list[Finding]:
     """Return one finding per curve: its accuracy at both ends, its overall slope, and how sure that is.
 
     Args:
         slopes: the table of `analysis.fit_curves`.
         confidence: the level of its intervals.
+        pairs: the number of pairs of each curve, for an interval of the accuracy of a curve with one size.
     """
     whole = slopes[slopes["level"] == "overall"]
-    return [Finding(str(row.curve), _curve(row, confidence)) for row in rows_of(whole)]
+    return [Finding(str(row.curve), _curve(row, confidence, (pairs or {}).get(row.curve))) for row in rows_of(whole)]
 
 
-def _curve(row: Any, confidence: float) -> str:
+def _curve(row: Any, confidence: float, pairs: float | None) -> str:
     small, large = size_text(row.smallest_words), size_text(row.largest_words, row.unit)
-    ends = f"{row.smallest_accuracy:.0%} correct after {small}, {row.largest_accuracy:.0%} after {large}."
     if pd.isna(row.slope):
-        at = f"{row.largest_accuracy:.0%} correct after {large}."
-        return f"{at} There is only one training size, so there is no learning curve yet."
-    interval = f"{level_text(confidence)} confidence interval"
+        over = over_pairs(row.largest_accuracy, pairs, confidence)
+        none = "There is only one training size, so there is no learning curve yet."
+        return f"{row.largest_accuracy:.0%} correct after {large}{over}. {none}"
+    change, bent = _signed(row.slope, row.low, row.high), ""
+    test = f"(lack-of-fit test, {p_in_text(row.lack_of_fit)})"
     if pd.isna(row.low):
-        text = f"Each doubling of the text changes accuracy by {_signed(row.slope)} points on average."
-        return f"{ends} {text} {_sentence(row.note)}"
-    limits = points_between(row.low, row.high)
-    if row.low > 0 or row.high < 0:
-        verb = "adds" if row.low > 0 else "takes away"
-        low, high = (row.low, row.high) if row.low > 0 else (-row.high, -row.low)
-        change = points(abs(row.slope), row.low, row.high)
-        text = f"Each doubling of the text {verb} about {change} points ({interval} {points_between(low, high)})."
+        text = f"Each doubling of the text changes accuracy by {change} points on average."
+    elif row.low <= 0 <= row.high:
+        limits = f"{change} points per doubling ({_interval(row.low, row.high, confidence)})"
+        text = f"We can't tell whether accuracy changes with more text: {limits}."
+        bent = f"But it doesn't change at a steady rate {test}."
     else:
-        text = (
-            "We can't tell whether accuracy changes with more text: "
-            f"{_signed(row.slope, row.low, row.high)} points per doubling ({interval} {limits})."
-        )
-    return f"{ends} {text}{_bent(row)} {_sentence(row.note)}".strip()
+        verb = "adds" if row.low > 0 else "takes away"
+        size, low, high = _without_sign(row.slope, row.low, row.high)
+        text = f"Each doubling of the text {verb} about {size} points ({_interval(low, high, confidence)})."
+        bent = f"Growth isn't steady {test}, so read this slope as an average over {small} to {large}."
+    ends = f"{row.smallest_accuracy:.0%} correct after {small}, {row.largest_accuracy:.0%} after {large}."
+    return " ".join(filter(None, [ends, text, bent if row.lack_of_fit < ALPHA else "", _sentence(row.note)]))
+
+
+def over_pairs(accuracy: float, pairs: float | None, confidence: float) -> str:
+    """Return Wilson's interval of an accuracy for new pairs, in brackets; an empty text if `pairs` isn't known."""
+    if pairs is None or pd.isna(pairs):
+        return ""
+    low, high = wilson(accuracy, pairs, confidence)
+    return f" ({level_text(confidence)} confidence interval over pairs {low:.0%} to {high:.0%})"
 
 
 def _signed(value: float, low: float = math.nan, high: float = math.nan) -> str:
@@ -93,16 +86,13 @@ def _signed(value: float, low: float = math.nan, high: float = math.nan) -> str:
     return text if text.startswith("-") or value == 0 else f"+{text}"
 
 
-def _bent(row: Any) -> str:
-    if pd.isna(row.lack_of_fit) or row.lack_of_fit >= ALPHA:
-        return ""
-    if row.low <= 0 <= row.high:
-        return f" But it doesn't change at a steady rate (lack-of-fit test, {p_in_text(row.lack_of_fit)})."
-    over = f"{size_text(row.smallest_words)} to {size_text(row.largest_words, row.unit)}"
-    return (
-        f" Growth isn't steady (lack-of-fit test, {p_in_text(row.lack_of_fit)}), so read this slope as an average over "
-        f"{over}."
-    )
+def _without_sign(value: float, low: float, high: float) -> tuple[str, float, float]:
+    """Return the points of an estimate without its sign, and the limits of that."""
+    return points(abs(value), low, high), *((low, high) if value > 0 else (-high, -low))
+
+
+def _interval(low: float, high: float, confidence: float) -> str:
+    return f"{level_text(confidence)} confidence interval {points_between(low, high)}"
 
 
 def comparison_findings(differences: pd.DataFrame, slopes: pd.DataFrame, confidence: float) -> list[Finding]:
@@ -115,8 +105,8 @@ def comparison_findings(differences: pd.DataFrame, slopes: pd.DataFrame, confide
     """
     overall = slopes[(slopes["level"] == "overall") & slopes["slope"].notna()]
     falling = set(overall.loc[overall["slope"] < 0, "curve"])
-    whole = differences[differences["level"] == "overall"].sort_values("p_holm", kind="stable")
-    whole = whole[whole["curve"].isin(overall["curve"]) & whole["other"].isin(overall["curve"])]
+    known = differences[["curve", "other"]].isin(set(overall["curve"])).all(axis=1)
+    whole = differences[known & (differences["level"] == "overall")].sort_values("p_holm", kind="stable")
     shown = rows_of(whole.head(MOST_COMPARISONS))
     findings = [_compared(row, confidence, len(whole), {row.curve, row.other} <= falling) for row in shown]
     if len(whole) > MOST_COMPARISONS:
@@ -129,30 +119,26 @@ def comparison_findings(differences: pd.DataFrame, slopes: pd.DataFrame, confide
 
 def _compared(row: Any, confidence: float, comparisons: int, falling: bool) -> Finding:
     gains, more = ("loses more slowly", "fewer") if falling else ("gains faster", "more")
-    corrected = f" after Holm's correction for {comparisons} comparisons" if comparisons > 1 else ""
-    subject = f"{row.curve} and {row.other}"
+    subject, note = f"{row.curve} and {row.other}", _sentence(row.note)
     if pd.isna(row.difference):
-        return Finding(subject, f"Their slopes can't be compared. {_sentence(row.note)}")
+        return Finding(subject, f"Their slopes can't be compared. {note}")
+    size, low, high = _without_sign(row.difference, row.low, row.high)
     if pd.isna(row.low):
-        by = f"Their slopes differ by {points(abs(row.difference))} points per doubling"
-        return Finding(subject, f"{by}, without a confidence interval. {_sentence(row.note)}")
-    note = f" {_sentence(row.note)}".rstrip()
+        by = f"Their slopes differ by {size} points per doubling"
+        return Finding(subject, f"{by}, without a confidence interval. {note}")
+    corrected = f" after Holm's correction for {comparisons} comparisons" if comparisons > 1 else ""
+    p = f"{p_in_text(row.p_holm)}{corrected}"
     if row.p_holm < 1 - confidence:
         faster, slower = (row.curve, row.other) if row.difference > 0 else (row.other, row.curve)
-        low, high = (row.low, row.high) if row.difference > 0 else (-row.high, -row.low)
-        change = points(abs(row.difference), row.low, row.high)
-        interval = f"{level_text(confidence)} confidence interval {points_between(low, high)}"
-        sure = f"({interval}; {p_in_text(row.p_holm)}{corrected})"
-        text = f"{change} points {more} per doubling than {slower} {sure}.{note}"
-        return Finding(f"{faster} {gains}", text)
-    interval = f"{level_text(confidence)} confidence interval {points_between(row.low, row.high)}"
-    limits = f"({interval}; {p_in_text(row.p_holm)}{corrected})"
-    difference = f"{_signed(row.difference, row.low, row.high)} points per doubling {limits}"
-    if corrected and (row.low > 0 or row.high < 0):
-        note = f" The interval itself isn't corrected.{note}"
-    if row.equivalent is not pd.NA and row.equivalent:
-        return Finding(subject, f"Their slopes are equal within the margin: {difference}.{note}")
-    return Finding(subject, f"We can't tell which one {gains}: {difference}.{note}")
+        text = f"{size} points {more} per doubling than {slower} ({_interval(low, high, confidence)}; {p})."
+        return Finding(f"{faster} {gains}", f"{text} {note}".strip())
+    difference = f"{_signed(row.difference, row.low, row.high)} points per doubling"
+    limits = f"({_interval(row.low, row.high, confidence)}; {p})"
+    if corrected and low * high > 0:
+        note = f"The interval itself isn't corrected. {note}"
+    is_equal = row.equivalent is not pd.NA and row.equivalent
+    verdict = "Their slopes are equal within the margin" if is_equal else f"We can't tell which one {gains}"
+    return Finding(subject, f"{verdict}: {difference} {limits}. {note}".strip())
 
 
 def phenomena_findings(slopes: pd.DataFrame) -> list[Finding]:
@@ -162,24 +148,23 @@ def phenomena_findings(slopes: pd.DataFrame) -> list[Finding]:
         known = rows[rows["low"].notna()].sort_values("slope", ascending=False)
         if known.empty:
             continue
-        unknown = rows[rows["low"].isna()]
         rising, falling = known[known["low"] > 0], known[known["high"] < 0]
-        unclear = known.drop(rising.index).drop(falling.index)
-        text = f"accuracy rises in {len(rising)} of {plural(len(rows), 'phenomenon')}"
-        text += f" and falls in {len(falling)} ({_names(falling)})." if len(falling) else "."
-        if len(unclear):
-            are = "its interval includes" if len(unclear) == 1 else "their intervals include"
-            text += f" The trend is unclear in {_names(unclear)}: {are} zero."
-        bent = known[known["lack_of_fit"].fillna(1).astype(float) < ALPHA]
-        if len(bent):
-            slopes_are = "its slope is an average" if len(bent) == 1 else "their slopes are averages"
-            text += f" Growth isn't steady in {_names(bent)} (lack-of-fit test, p < .05): {slopes_are}."
-        if len(unknown):
-            text += f" There is no interval for {_names(unknown)}."
-        ends = known[known["note"].str.contains(AT_ENDS, regex=False)]
-        if len(ends):
-            text += f" Most runs of a size are at 0 or 1 in {_names(ends)}, so that intervals may be too narrow there."
-        findings.append(Finding(str(curve), text))
+        falls = f" and falls in {len(falling)} ({_names(falling)})" if len(falling) else ""
+        texts_of = {
+            "The trend is unclear in {}, where the interval includes zero.": known.drop(
+                [*rising.index, *falling.index]
+            ),
+            "Growth isn't steady in {} (lack-of-fit test, p < .05): the slope is an average there.": known[
+                known["lack_of_fit"].astype(float) < ALPHA
+            ],
+            "There is no interval for {}.": rows[rows["low"].isna()],
+            "Most runs of a size are at 0 or 1 in {}, so intervals may be too narrow there.": known[
+                known["note"].str.contains(AT_ENDS, regex=False)
+            ],
+        }
+        sentences = [f"accuracy rises in {len(rising)} of {plural(len(rows), 'phenomenon')}{falls}."]
+        sentences += [text.format(_names(named)) for text, named in texts_of.items() if len(named)]
+        findings.append(Finding(str(curve), " ".join(sentences)))
     return findings
 
 
@@ -202,26 +187,21 @@ def notes_of_scores(accuracies: pd.DataFrame, ties: str) -> list[str]:
     """
     notes: list[str] = []
     counted = accuracies.dropna(subset=["pairs", "pairs_with_unk", "ties"])
-    if counted.empty:
-        return notes
     sums = counted.groupby(["curve", "size"], sort=False)[["pairs", "pairs_with_unk", "ties"]].sum().astype(float)
+    sums.index = sums.index.map(", ".join)
     unknown, tied = sums["pairs_with_unk"] / sums["pairs"], sums["ties"] / sums["pairs"]
     if unknown.max() >= UNKNOWN_SHARE:
-        curve, size = unknown.index[int(unknown.argmax())]
         notes.append(
-            f"Up to {per_cent_text(unknown.max())} of the pairs contain an unknown word ({curve}, {size}). Accuracy "
-            "without them is under “Unknown words and ties”."
+            f"Up to {unknown.max():.1%} of the pairs contain an unknown word ({unknown.idxmax()}). Accuracy without "
+            "them is under “Unknown words and ties”."
         )
     if tied.max() >= TIED_SHARE:
-        curve, size = tied.index[int(tied.argmax())]
-        change = points(tied.max() / (2 if ties == "half" else 1))
         notes.append(
-            f"Up to {per_cent_text(tied.max())} of the pairs are ties ({curve}, {size}); a tie counts as {ties}. "
-            f"Counted otherwise, accuracy would change by up to {change} points."
+            f"Up to {tied.max():.1%} of the pairs are ties ({tied.idxmax()}); a tie counts as {ties}. Counted "
+            f"otherwise, accuracy would change by up to {points(tied.max() / (2 if ties == 'half' else 1))} points."
         )
-    pairs = counted.groupby("run", sort=False).head(10**6).drop_duplicates(["benchmark", "paradigm"])
-    few = pairs.groupby("phenomenon", sort=False)["pairs"].sum()
-    few = few[few.astype(float) < FEW_PAIRS]
+    few = counted.drop_duplicates("paradigm").groupby("phenomenon", sort=False)["pairs"].sum()
+    few = few[few < FEW_PAIRS]
     if len(few):
         named = joined([f"{in_text(str(name))} ({number})" for name, number in few.head(MOST_NAMED).items()])
         notes.append(
@@ -241,9 +221,8 @@ def notes_of_runs(runs: pd.DataFrame) -> list[str]:
     if sizes.nunique() > 1:
         ranges = [f"{curve} {size_text(of[0])} to {size_text(of[-1])}" for curve, of in sizes.items() if of]
         notes.append(f"Curves cover different sizes, so their slopes aren't directly comparable: {'; '.join(ranges)}.")
-    shared = runs.dropna(subset=["overlap", "sample_words"])
-    shared = shared[shared.groupby(["curve", "size"])["run"].transform("size") > 1]
-    if len(shared) and shared["overlap"].max() >= SHARED_TEXT:
+    shared = runs[runs.duplicated(["curve", "size"], keep=False)].dropna(subset=["overlap", "sample_words"])
+    if shared["overlap"].max() >= SHARED_TEXT:
         row = shared.sort_values("overlap").iloc[-1]
         notes.append(
             f"Samples of {size_text(row['sample_words'], 'words')} share {row['overlap']:.0%} of their text. "
@@ -269,14 +248,15 @@ def checked(accuracies: pd.DataFrame, runs: pd.DataFrame, complete: bool) -> str
 
     `complete`: whether all runs that the study should have are known to be there.
     """
-    fine = ["no missing runs"] if complete else []
     counted = accuracies.dropna(subset=["pairs", "ties", "pairs_with_unk"])
-    if len(counted):
-        fine += ["no ties"] if not counted["ties"].astype(float).any() else []
-        fine += ["no unknown words"] if not counted["pairs_with_unk"].astype(float).any() else []
     sizes = _sizes_of(runs)
-    if len(sizes) > 1 and sizes.nunique() == 1:
-        fine.append("the same sizes for all curves")
+    checks = {
+        "no missing runs": complete,
+        "no ties": len(counted) and not counted["ties"].any(),
+        "no unknown words": len(counted) and not counted["pairs_with_unk"].any(),
+        "the same sizes for all curves": len(sizes) > 1 and sizes.nunique() == 1,
+    }
+    fine = [text for text, is_fine in checks.items() if is_fine]
     return f"Checked: {', '.join(fine)}." if fine else ""
 
 
@@ -291,4 +271,4 @@ def missing_runs(problems: pd.DataFrame) -> list[str]:
 
 def texts(findings: Sequence[Finding]) -> list[tuple[str, str]]:
     """Return findings as the takeaways of an exhibit."""
-    return [(finding.subject, finding.text) for finding in findings]
+    return list(findings)

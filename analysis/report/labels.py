@@ -1,5 +1,7 @@
 """The names, order and colours of curves in tables and figures, chosen when a study is analysed."""
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
@@ -25,17 +27,15 @@ def display_names(curves: Sequence[str], labels: Mapping[str, str]) -> dict[str,
         ConfigError: for a label of a curve that isn't there, or for one label of two curves.
     """
     check_curves("analysis.labels", labels, curves)
-    kinds = {
-        curve: ARCHITECTURES.get(curve.partition("_")[0], curve) if "," not in curve else curve for curve in curves
+    kinds = [curve if "," in curve else ARCHITECTURES.get(curve.partition("_")[0], curve) for curve in curves]
+    names = {
+        curve: labels.get(curve, kind if kinds.count(kind) == 1 else curve)
+        for curve, kind in zip(curves, kinds, strict=True)
     }
-    alone = {curve: kind for curve, kind in kinds.items() if list(kinds.values()).count(kind) == 1}
-    names = {curve: labels.get(curve, alone.get(curve, curve)) for curve in curves}
-    for name in names.values():
-        if list(names.values()).count(name) > 1:
-            twice = [curve for curve in curves if names[curve] == name]
-            raise ConfigError(
-                f"analysis.labels: {' and '.join(twice)} would both be called “{name}”. Choose two labels."
-            )
+    for name, number in Counter(names.values()).items():
+        if number > 1:
+            twice = " and ".join(curve for curve in curves if names[curve] == name)
+            raise ConfigError(f"analysis.labels: {twice} would both be called “{name}”. Choose two labels.")
     return names
 
 
@@ -50,7 +50,18 @@ def check_curves(key: str, chosen: Sequence[str] | Mapping[str, str], curves: Se
 
 def in_order(table: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:
     """Return a table whose rows are sorted by curve: those of `order` first, then the others as they are."""
-    first = [curve for curve in order if curve in set(table["curve"])]
-    rest = [curve for curve in table["curve"].unique() if curve not in first]
-    place = {curve: number for number, curve in enumerate([*first, *rest])}
+    place = {curve: number for number, curve in enumerate(dict.fromkeys([*order, *table["curve"]]))}
     return table.iloc[table["curve"].map(place).argsort(kind="stable")].reset_index(drop=True)
+
+
+def renamed(table: pd.DataFrame, names: Mapping[str, str], order: Sequence[str]) -> pd.DataFrame:
+    """Return a table with the names of `display_names` in its column `curve`, in an order of old or new names."""
+    table = table.assign(curve=table["curve"].map(lambda curve: names.get(curve, curve)))
+    return in_order(table, [names.get(curve, curve) for curve in order])
+
+
+def renamed_text(text: str, names: Mapping[str, str]) -> str:
+    """Return a sentence with the names of `display_names` in place of those of the long table."""
+    longest_first = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    pattern = rf"(?<![\w=/-])(?:{longest_first})(?![\w=/-])"
+    return re.sub(pattern, lambda match: names[match[0]], text) if names else text

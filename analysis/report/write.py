@@ -1,7 +1,7 @@
 """Writing a report: the page, its tables and its figures."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ class Part:
     name: str
     lead: str
     first: Exhibit | None = None
-    exhibits: Sequence[Exhibit] = ()
+    exhibits: list[Exhibit] = field(default_factory=list)
     headline: str = ""
     findings: Sequence[tuple[str, str]] = ()
     notes: Sequence[str] = ()
@@ -80,106 +80,82 @@ def write_report(
     with only_process(folder / ".lock", folder) as alone:
         if not alone:
             raise RunError(f"{folder}: another process is writing this report (process {os.getpid()} stopped).")
+        exhibits = [(part, exhibit) for part in parts for exhibit in part.all_exhibits]
         places = {part.label: folder / part.label if len(parts) > 1 else folder for part in parts}
-        exhibits = [(places[part.label], exhibit) for part in parts for exhibit in part.all_exhibits]
         steps = ((1, one) for one in exhibits)
-        for place, exhibit in with_progress(steps, "writing tables and figures", len(exhibits), "exhibits"):
-            exhibit.write(place, figure)
+        for part, exhibit in with_progress(steps, "writing tables and figures", len(exhibits), "exhibits"):
+            exhibit.write(places[part.label], figure)
         for part in parts:
             for name, table in part.tables.items():
                 write_csv(places[part.label] / "tables" / f"{name}.csv", table)
         path = folder / f"report.{format}"
-        pages = _items(parts, len(parts) > 1)
+        context = {"study": study, "question": QUESTION, "parts": _pages(parts), "commands": commands}
         if format == "md":
-            write_text(path, _markdown(study, parts, pages, commands))
+            write_text(path, _markdown(context))
         else:
-            charts = {
-                name: chart
-                for part in parts
-                for exhibit in part.all_exhibits
-                for name, chart in exhibit.page_charts(f"{part.label}-").items()
-            }
-            write_page(path, charts, {"study": study, "question": QUESTION, "parts": pages, "commands": list(commands)})
+            charts: dict[str, Any] = {}
+            for part, exhibit in exhibits:
+                charts |= exhibit.page_charts(f"{part.label}-")
+            write_page(path, charts, context)
         return path
 
 
-def _items(parts: Sequence[Part], several: bool) -> list[dict[str, Any]]:
-    """Return the values of report.html for each part; figures and tables are numbered through the page."""
+def _pages(parts: Sequence[Part]) -> list[dict[str, Any]]:
+    """Return what the page shows of each part; figures and tables are numbered through the page."""
     figures, tables = 0, 0
     pages = []
     for part in parts:
+        folder = f"{part.label}/" if len(parts) > 1 else ""
         items = []
         for exhibit in part.all_exhibits:
-            rows = 0 if exhibit.table is None else len(exhibit.table)
-            figures, tables = figures + bool(exhibit.charts), tables + bool(rows)
-            prefix = f"{part.label}/" if several else ""
-            legend = exhibit.legend.to_dict("records") if exhibit.legend is not None and len(exhibit.legend) > 1 else []
+            figures, tables = figures + bool(exhibit.charts), tables + bool(exhibit.rows)
+            legend = exhibit.legend.to_dict("records") if exhibit.legend is not None else []
             items.append(
                 {
+                    **vars(exhibit),
+                    "exhibit": exhibit,
                     "anchor": f"{part.label}-{exhibit.name}",
-                    "heading": exhibit.heading,
-                    "about": exhibit.about,
-                    "takeaways": list(exhibit.takeaways),
-                    "definitions": dict(exhibit.definitions),
-                    "table": exhibit.html() if rows else "",
-                    "rows": rows,
+                    "table": exhibit.html() if exhibit.rows else "",
+                    "rows": exhibit.rows,
                     "figure": figures,
                     "number": tables,
                     "charts": [f"{part.label}-{exhibit.name}-{name}" for name in exhibit.charts],
-                    "legend": legend,
+                    "legend": legend if len(legend) > 1 else [],
                     "small": exhibit.columns > 2,
-                    "files": {kind: f"{prefix}{name}" for kind, name in exhibit.files().items()},
+                    "files": {kind: f"{folder}{name}" for kind, name in exhibit.files().items()},
                 }
             )
-        pages.append(
-            {
-                "anchor": part.label,
-                "name": part.name,
-                "lead": part.lead,
-                "headline": part.headline,
-                "findings": list(part.findings),
-                "notes": list(part.notes),
-                "checked": part.checked,
-                "methods": list(part.methods),
-                "first": items[0] if part.first else None,
-                "items": items[1:] if part.first else items,
-            }
-        )
+        first = items.pop(0) if part.first else None
+        pages.append({**vars(part), "anchor": part.label, "first": first, "items": items})
     return pages
 
 
-def _markdown(study: str, parts: Sequence[Part], pages: Sequence[dict[str, Any]], commands: Sequence[str]) -> str:
+def _markdown(context: Mapping[str, Any]) -> str:
     """Return the report as Markdown that shows the SVG files beside it."""
-    blocks = [f"# {QUESTION}", f"Study {_escaped(study)}."]
-    for part, page in zip(parts, pages, strict=True):
-        blocks += [f"## {_escaped(part.name)}", _escaped(part.lead)]
-        blocks += [f"**{_escaped(part.headline)}**"] if part.headline else []
-        blocks += [_statement(*finding) for finding in part.findings]
-        if part.notes or part.checked:
-            listed = [f"- {_escaped(note)}" for note in [*part.notes, part.checked] if note]
-            blocks += ["**Before you quote these numbers**", "\n".join(listed)]
-        items = [*([page["first"]] if page["first"] else []), *page["items"]]
-        for exhibit, item in zip(part.all_exhibits, items, strict=True):
-            blocks += [f"### {_escaped(exhibit.heading)}", *(_statement(*takeaway) for takeaway in exhibit.takeaways)]
-            if exhibit.charts:
-                blocks += [
-                    f"![Figure {item['figure']}]({item['files']['SVG']})",
-                    f"**Figure {item['figure']}.** {_escaped(exhibit.about)}",
-                ]
+    blocks = [f"# {QUESTION}", f"Study {_escaped(context['study'])}."]
+    for part in context["parts"]:
+        blocks += [f"## {_escaped(part['name'])}", _escaped(part["lead"])]
+        blocks += [f"**{_escaped(part['headline'])}**"] if part["headline"] else []
+        blocks += [_statement(*finding) for finding in part["findings"]]
+        if notes := [f"- {_escaped(note)}" for note in [*part["notes"], part["checked"]] if note]:
+            blocks += ["**Before you quote these numbers**", "\n".join(notes)]
+        for item in filter(None, [part["first"], *part["items"]]):
+            blocks += [f"### {_escaped(item['heading'])}", *(_statement(*takeaway) for takeaway in item["takeaways"])]
+            number, about = item["figure"], _escaped(item["about"])
+            if item["charts"]:
+                blocks += [f"![Figure {number}]({item['files']['SVG']})", f"**Figure {number}.** {about}"]
+                about = "The numbers."
             if item["rows"]:
-                about = "The numbers." if exhibit.charts else exhibit.about
-                blocks += [f"**Table {item['number']}.** {_escaped(about)}", _table(exhibit)]
-        blocks += [_escaped(text) for text in part.methods]
-    listed_commands = "\n".join(commands)
-    return "\n\n".join([*blocks, f"## Make it again\n\n```sh\n{listed_commands}\n```"]) + "\n"
+                blocks += [f"**Table {item['number']}.** {about}", _table(item["exhibit"])]
+        blocks += [_escaped(text) for text in part["methods"]]
+    blocks += ["## Make it again", "\n".join(["```sh", *context["commands"], "```"])]
+    return "\n\n".join(blocks) + "\n"
 
 
 def _table(exhibit: Exhibit) -> str:
-    texts = exhibit.texts
-    rows = [list(map(str, texts.columns)), *texts.to_numpy().tolist()]
-    lines = [f"| {' | '.join(map(_escaped, row))} |" for row in rows]
-    sides = ["---:" if exhibit.is_numeric(str(name)) else "---" for name in texts]
-    return "\n".join([lines[0], f"| {' | '.join(sides)} |", *lines[1:]])
+    sides = ["---:" if exhibit.is_numeric(str(name)) else "---" for name in exhibit.texts]
+    rows = [[_escaped(str(cell)) for cell in row] for row in [exhibit.texts.columns, *exhibit.texts.to_numpy()]]
+    return "\n".join(f"| {' | '.join(row)} |" for row in [rows[0], sides, *rows[1:]])
 
 
 def _statement(subject: str, text: str) -> str:

@@ -10,7 +10,7 @@ from analysis.figures.style import looks_of
 from analysis.formats import title
 from analysis.report.benchmark import HUMANS, BenchmarkResults
 from analysis.report.exhibit import Exhibit
-from analysis.report.findings import size_text
+from analysis.report.findings import over_pairs, size_text
 from analysis.sections import section
 from eval.scores.table import BESIDE
 
@@ -93,6 +93,8 @@ def model_findings(results: BenchmarkResults) -> list[tuple[str, str]]:
         return []
     findings = []
     units = unit_accuracies(results.models)
+    of_one_run = results.models.drop_duplicates(["curve", "method", "paradigm"])
+    pairs = of_one_run.groupby(["curve", "method"])["pairs"].sum(min_count=1)
     for (curve, method), rows in units.groupby(["curve", "method"], sort=False):
         whole = float(rows.loc[rows["level"] == "overall", "accuracy"].iloc[0])
         single = rows[rows["level"] == "phenomenon"].sort_values("accuracy")
@@ -101,5 +103,6 @@ def model_findings(results: BenchmarkResults) -> list[tuple[str, str]]:
             worst, best = single.iloc[0], single.iloc[-1]
             best_text, worst_text = (f"{title(of['name'])} ({of['accuracy']:.0%})" for of in (best, worst))
             ends = f" Best: {best_text}; worst: {worst_text}."
-        findings.append((f"{curve} ({method})", f"{whole:.0%} correct overall.{ends}"))
+        over = over_pairs(whole, pairs.get((curve, method)), results.options.confidence)
+        findings.append((f"{curve} ({method})", f"{whole:.0%} correct overall{over}.{ends}"))
     return findings

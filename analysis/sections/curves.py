@@ -211,6 +211,6 @@ def extent(results: BenchmarkResults) -> str:
     else:
         over = f"one size, {size_text(sizes[0], results.unit)}"
     corpora = [str(name) for name in results.runs["corpus"].dropna().unique()] if "corpus" in results.runs else []
-    of = f" of {' and '.join(corpora)}" if corpora else ""
+    of = f" of the {'corpus' if len(corpora) == 1 else 'corpora'} {joined(corpora)}" if corpora else ""
     counted = f"{plural(runs, 'run')}: {plural(len(results.curves), 'curve')}"
     return f"{counted} over {over}{of}, scored on {results.name}{number}."

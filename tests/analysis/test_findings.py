@@ -4,6 +4,7 @@ import math
 
 import pandas as pd
 import pytest
+from statsmodels.stats.proportion import proportion_confint
 
 from analysis.formats import points, supported_digits, title
 from analysis.report.findings import (
@@ -14,185 +15,131 @@ from analysis.report.findings import (
     missing_runs,
     notes_of_runs,
     notes_of_scores,
+    over_pairs,
     phenomena_findings,
 )
 
-
-def slope(curve="LSTM", level="overall", name="overall", slope=0.074, low=0.06, high=0.088, **others):
-    row = {
-        "curve": curve,
-        "level": level,
-        "name": name,
-        "unit": "words",
-        "smallest_words": 4000,
-        "largest_words": 64000,
-        "smallest_accuracy": 0.608,
-        "largest_accuracy": 0.886,
-        "slope": slope,
-        "low": low,
-        "high": high,
-        "lack_of_fit": math.nan,
-        "note": "",
-    }
-    return row | others
+SLOPE = {
+    "curve": "LSTM", "level": "overall", "name": "overall", "unit": "words", "smallest_words": 4000,
+    "largest_words": 64000, "smallest_accuracy": 0.608, "largest_accuracy": 0.886, "slope": 0.074, "low": 0.06,
+    "high": 0.088, "lack_of_fit": math.nan, "note": "",
+}  # fmt: skip
+DIFFERENCE = {
+    "curve": "LSTM", "other": "TXL", "level": "overall", "name": "overall", "difference": -0.016, "low": -0.03,
+    "high": -0.002, "p_holm": 0.035, "equivalent": pd.NA, "note": "",
+}  # fmt: skip
+SCORES = {
+    "run": "r", "curve": "LSTM", "size": "4k", "benchmark": "toy", "phenomenon": "binding", "paradigm": "p",
+    "pairs": 100, "ties": 0, "pairs_with_unk": 0,
+}  # fmt: skip
+RUN = {"run": "r", "curve": "LSTM", "size": "4k", "sample_words": 4000, "overlap": 0.0, "vocabulary": "sample"}
+UNKNOWN = {"low": math.nan, "high": math.nan}
 
 
-def text_of(**changes):
-    (finding,) = curve_findings(pd.DataFrame([slope(**changes)]), 0.95)
-    assert finding.subject == "LSTM"
-    return finding.text
-
-
-def test_a_finding_has_both_ends_the_slope_and_its_interval():
-    text = text_of()
-    for part in (
-        "61% correct after 4k",
-        "89% after 64k words",
-        "adds about 7.4 points",
-        "6.0 to 8.8",
-        "95% confidence",
-    ):
-        assert part in text
-
-
-def test_a_falling_curve_loses_points_and_keeps_its_interval_in_order():
-    text = text_of(slope=-0.02, low=-0.03, high=-0.01)
-    assert "takes away about 2.0 points" in text
-    assert "1.0 to 3.0" in text
-
-
-def test_an_interval_with_zero_claims_nothing():
-    text = text_of(slope=0.01, low=-0.01, high=0.03)
-    assert "can't tell" in text
-    assert "adds" not in text
-
-
-def test_without_an_interval_the_reason_is_given():
-    text = text_of(low=math.nan, high=math.nan, note="two runs: no interval")
-    assert "two runs: no interval" in text
-
-
-def test_one_size_has_no_curve():
-    assert "only one training size" in text_of(slope=math.nan, low=math.nan, high=math.nan)
-
-
-def test_lack_of_fit_is_said_below_five_per_cent_only():
-    assert "isn't steady" in text_of(lack_of_fit=0.01)
-    assert "isn't steady" not in text_of(lack_of_fit=0.2)
-
-
-def test_the_headline_needs_every_curve():
-    rising, unclear = slope(), slope("GPT-2", low=-0.01)
-    assert "rises" in headline(pd.DataFrame([rising, slope("GPT-2")]))
-    assert headline(pd.DataFrame([rising, unclear])) == ""
-    assert headline(pd.DataFrame([rising])) == ""
-
-
-def difference(**changes):
-    row = {
-        "curve": "LSTM",
-        "other": "TXL",
-        "level": "overall",
-        "name": "overall",
-        "difference": -0.016,
-        "low": -0.03,
-        "high": -0.002,
-        "p_holm": 0.035,
-        "equivalent": pd.NA,
-        "note": "",
-    }
-    return pd.DataFrame([row | changes])
-
-
-SLOPES = pd.DataFrame([slope(), slope("TXL")])
-
-
-def test_where_both_curves_fall_the_better_one_loses_more_slowly():
-    falling = pd.DataFrame([slope(slope=-0.02), slope("TXL", slope=-0.01)])
-    (finding,) = comparison_findings(difference(), falling, 0.95)
-    assert finding.subject == "TXL loses more slowly"
-
-
-def test_the_verdict_follows_the_level_of_the_intervals():
-    (finding,) = comparison_findings(difference(), SLOPES, 0.99)
-    assert "can't tell" in finding.text
-    assert "99% confidence interval" in finding.text
-
-
-def test_curves_without_a_slope_are_not_compared():
-    assert comparison_findings(difference(), SLOPES.assign(slope=[0.1, math.nan]), 0.95) == []
-
-
-def test_the_faster_curve_is_named_first():
-    (finding,) = comparison_findings(difference(), SLOPES, 0.95)
-    assert finding.subject == "TXL gains faster"
-    assert "1.6 points more" in finding.text
-    assert "0.2 to 3.0" in finding.text
-    (finding,) = comparison_findings(difference(difference=0.016, low=0.002, high=0.03), SLOPES, 0.95)
-    assert finding.subject == "LSTM gains faster"
-
-
-def test_a_difference_follows_the_adjusted_p_value():
-    (finding,) = comparison_findings(difference(p_holm=0.2), SLOPES, 0.95)
-    assert "can't tell" in finding.text
-
-
-def test_equivalence_is_said_only_with_a_margin():
-    (finding,) = comparison_findings(difference(p_holm=0.4, equivalent=True), SLOPES, 0.95)
-    assert "equal within the margin" in finding.text
-
-
-def test_phenomena_are_counted_and_unclear_ones_are_named():
-    rows = [
-        slope(level="phenomenon", name="island_effects"),
-        slope(level="phenomenon", name="binding", low=-0.01),
-        slope(level="phenomenon", name="npi_licensing", slope=-0.02, low=-0.03, high=-0.01),
-    ]
-    (finding,) = phenomena_findings(pd.DataFrame(rows))
-    assert "rises in 1 of 3 phenomena and falls in 1 (NPI licensing)" in finding.text
-    assert "unclear in binding" in finding.text
-
-
-def scores(**changes):
-    row = {
-        "run": "r",
-        "curve": "LSTM",
-        "size": "4k",
-        "benchmark": "toy",
-        "phenomenon": "binding",
-        "paradigm": "p",
-        "pairs": 100,
-        "ties": 0,
-        "pairs_with_unk": 0,
-    }
-    return pd.DataFrame([row | changes])
-
-
-def test_unknown_words_ties_and_few_pairs_are_noted_from_their_thresholds_on():
-    assert notes_of_scores(scores(), "wrong") == []
-    assert "5.0%" in notes_of_scores(scores(pairs_with_unk=5), "wrong")[0]
-    assert "ties" in notes_of_scores(scores(ties=1), "wrong")[0]
-    assert "binding (19)" in notes_of_scores(scores(pairs=19), "wrong")[0]
+def table(row, *changes):
+    return pd.DataFrame([row | changed for changed in changes])
 
 
 def runs(**changes):
-    row = {"run": "r", "curve": "LSTM", "size": "4k", "sample_words": 4000, "overlap": 0.0, "vocabulary": "sample"}
-    return pd.DataFrame([row, row | {"run": "s"} | changes])
+    return table(RUN, {}, {"run": "s"} | changes)
 
 
-def test_notes_of_runs_concern_sizes_shared_text_and_vocabulary():
+@pytest.mark.parametrize(
+    ("changes", "parts"),
+    [
+        ({}, ["61% correct after 4k", "89% after 64k words", "adds", "7.4 points", "95% confidence", "6.0 to 8.8"]),
+        ({"slope": -0.02, "low": -0.03, "high": -0.01}, ["takes away", "2.0 points", "1.0 to 3.0"]),
+        ({"slope": 0.01, "low": -0.01, "high": 0.03}, ["can't tell", "+1.0 points"]),
+        ({**UNKNOWN, "note": "two runs: no interval"}, ["two runs: no interval."]),
+        ({**UNKNOWN, "slope": math.nan}, ["only one training size", "interval over pairs"]),
+        ({"lack_of_fit": 0.01}, ["isn't steady"]),
+    ],
+)
+def test_a_finding_has_both_ends_the_slope_and_how_sure_it_is(changes, parts):
+    ((subject, text),) = curve_findings(table(SLOPE, changes), 0.95, {"LSTM": 150})
+    assert subject == "LSTM"
+    assert [part for part in parts if part not in text] == []
+    assert ("isn't steady" in text) == ("lack_of_fit" in changes)
+
+
+def test_the_interval_over_pairs_is_wilsons():
+    low, high = proportion_confint(133, 150, alpha=0.01, method="wilson")
+    assert f"99% confidence interval over pairs {low:.0%} to {high:.0%}" in over_pairs(133 / 150, 150, 0.99)
+    assert over_pairs(0.5, math.nan, 0.95) == ""
+
+
+def test_lack_of_fit_above_five_per_cent_is_not_said():
+    ((_, text),) = curve_findings(table(SLOPE, {"lack_of_fit": 0.2}), 0.95)
+    assert "isn't steady" not in text
+
+
+def test_the_headline_needs_every_curve():
+    assert "rises" in headline(table(SLOPE, {}, {"curve": "GPT-2"}))
+    assert headline(table(SLOPE, {}, {"curve": "GPT-2", "low": -0.01})) == ""
+    assert headline(table(SLOPE, {})) == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "slopes", "confidence", "parts"),
+    [
+        ({}, (0.1, 0.1), 0.95, ["TXL gains faster", "1.6 points more", "0.2 to 3.0"]),
+        ({"difference": 0.016, "low": 0.002, "high": 0.03}, (0.1, 0.1), 0.95, ["LSTM gains faster", "1.6 points more"]),
+        ({}, (-0.02, -0.01), 0.95, ["TXL loses more slowly"]),
+        ({}, (0.1, 0.1), 0.99, ["can't tell", "99% confidence interval"]),
+        ({"p_holm": 0.2}, (0.1, 0.1), 0.95, ["can't tell"]),
+        ({"p_holm": 0.4, "equivalent": True}, (0.1, 0.1), 0.95, ["equal within the margin"]),
+        ({**UNKNOWN, "note": "why"}, (0.1, 0.1), 0.95, ["without a confidence interval", "why."]),
+    ],
+)
+def test_a_comparison_follows_the_corrected_p_value_and_names_the_better_curve_first(
+    changes, slopes, confidence, parts
+):
+    of = table(SLOPE, {"slope": slopes[0]}, {"slope": slopes[1], "curve": "TXL"})
+    ((subject, text),) = comparison_findings(table(DIFFERENCE, changes), of, confidence)
+    assert [part for part in parts if part not in f"{subject}: {text}"] == []
+
+
+def test_curves_without_a_slope_are_not_compared():
+    slopes = table(SLOPE, {}, {"curve": "TXL", "slope": math.nan})
+    assert comparison_findings(table(DIFFERENCE, {}), slopes, 0.95) == []
+
+
+def test_phenomena_are_counted_and_unclear_ones_are_named():
+    falls = {"name": "npi_licensing", "slope": -0.02, "low": -0.03, "high": -0.01}
+    rows = table(SLOPE, {"name": "island_effects"}, {"name": "binding", "low": -0.01}, falls).assign(level="phenomenon")
+    ((_, text),) = phenomena_findings(rows)
+    assert "rises in 1 of 3 phenomena and falls in 1 (NPI licensing)" in text
+    assert "unclear in binding" in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "part"), [({"pairs_with_unk": 5}, "5.0%"), ({"ties": 1}, "ties"), ({"pairs": 19}, "binding (19)")]
+)
+def test_unknown_words_ties_and_few_pairs_are_noted_from_their_thresholds_on(changes, part):
+    assert notes_of_scores(table(SCORES, {}), "wrong") == []
+    (note,) = notes_of_scores(table(SCORES, changes), "wrong")
+    assert part in note
+
+
+@pytest.mark.parametrize(
+    ("changes", "part"),
+    [
+        ({"overlap": 0.7}, "70%"),
+        ({"curve": "GPT-2", "sample_words": 8000}, "different sizes"),
+        ({"vocabulary": "pieces"}, "vocabulary"),
+    ],
+)
+def test_notes_of_runs_concern_sizes_shared_text_and_vocabulary(changes, part):
     assert notes_of_runs(runs()) == []
-    assert "70%" in notes_of_runs(runs(overlap=0.7))[0]
-    assert "different sizes" in notes_of_runs(runs(curve="GPT-2", sample_words=8000))[0]
-    assert "vocabulary" in notes_of_runs(runs(vocabulary="pieces"))[0]
+    assert part in notes_of_runs(runs(**changes))[0]
 
 
 def test_what_is_in_order_is_never_also_a_problem():
     problems = pd.DataFrame({"run": ["x"], "status": ["failed"], "reason": [""]})
-    assert "no missing runs" in checked(scores(), runs(), complete=True)
-    assert "no missing runs" not in checked(scores(), runs(), complete=False)
+    assert "no missing runs" in checked(table(SCORES, {}), runs(), complete=True)
+    assert "no missing runs" not in checked(table(SCORES, {}), runs(), complete=False)
+    assert "no ties" not in checked(table(SCORES, {"ties": 1}), runs(), complete=False)
     assert "1 failed" in missing_runs(problems)[0]
-    assert "no ties" not in checked(scores(ties=1), runs(), complete=False)
 
 
 @pytest.mark.parametrize(
@@ -200,11 +147,7 @@ def test_what_is_in_order_is_never_also_a_problem():
 )
 def test_digits_follow_the_interval(low, high, digits):
     assert supported_digits(low, high) == digits
-
-
-def test_points_have_the_digits_of_their_interval():
-    assert points(0.0742, 0.06, 0.088) == "7.4"
-    assert points(0.0742, -0.1, 0.3) == "7"
+    assert points(0.0742, low, high) == f"{7.42:.{digits - 2}f}"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from analysis.report.labels import display_names, in_order
+from analysis.report.labels import display_names, in_order, renamed_text
 from pairscale.errors import ConfigError
 
 
@@ -36,3 +36,10 @@ def test_a_label_of_no_curve_or_of_two_is_an_error(labels, hint):
 def test_chosen_curves_come_first_and_rows_keep_their_order():
     table = pd.DataFrame({"curve": ["a", "b", "c", "a"], "row": range(4)})
     assert in_order(table, ["c", "absent"])["row"].tolist() == [2, 0, 3, 1]
+
+
+def test_sentences_get_the_names_of_curves_as_whole_words():
+    names = {"lstm": "RNN", "lstm, lr=1": "Fast"}
+    assert renamed_text("lstm, lr=1 and lstm have no runs (model=lstm, lstm_tiny)", names) == (
+        "Fast and RNN have no runs (model=lstm, lstm_tiny)"
+    )

@@ -2,11 +2,11 @@
 
 import json
 
+import pandas as pd
 import pytest
 
-from analysis.report.people import complete_units, exhibit, people_of, read_people
-from analysis.study.long_table import accuracies, runs
-from eval.questionnaire.answers import read_sheets
+from analysis.report.people import exhibit, read_people
+from analysis.study.long_table import accuracies
 from eval.questionnaire.forms import form_digest
 from eval.scores.files import read_items, write_items
 from pairscale.errors import ConfigError, InputError
@@ -45,10 +45,8 @@ def test_people_have_the_accuracy_of_their_answers(study, tmp_path):
     items, _ = read_items(folders[0].scores("blimp"))
     write_sheet(tmp_path / "answers", items, wrong=["binding_2"], rater="1")
     paths = write_sheet(tmp_path / "answers", items, wrong=["binding_2", "islands_1"], rater="2")
-    sheets = read_people(paths, runs(STUDY.name, folder=folder), ["blimp"], folder)["blimp"]
-    table = accuracies(STUDY.name, folder=folder)
-    people = people_of(sheets, table, config(), 0.95, folder)
-    assert people.raters == 2
+    people = read_people(paths, accuracies(STUDY.name, folder=folder), config(), folder=folder)["blimp"]
+    assert people.agreement["raters"].eq(2).all()
     accuracy = people.accuracy.set_index("name")["accuracy"]
     assert accuracy.to_dict() == pytest.approx(
         {"binding_1": 1, "binding_2": 0, "islands_1": 0.5, "binding": 0.5, "islands": 0.5, "overall": 0.5}
@@ -62,16 +60,14 @@ def test_people_have_the_accuracy_of_their_answers(study, tmp_path):
 def test_units_whose_paradigms_were_not_all_asked_are_left_out(study, tmp_path):
     folder, folders = study
     items, _ = read_items(folders[0].scores("blimp"))
-    asked = items[items["paradigm"] != "binding_2"]
     table = accuracies(STUDY.name, folder=folder)
-    sheets = read_sheets(write_sheet(tmp_path / "answers", asked))
-    people = people_of(sheets, table, config(), 0.95, folder)
+    paths = write_sheet(tmp_path / "answers", items[items["paradigm"] != "binding_2"])
+    people = read_people(paths, table, config(), folder=folder)["blimp"]
     assert people.accuracy["name"].tolist() == ["binding_1", "islands_1", "islands"]
-    phenomena = table.drop_duplicates("paradigm").set_index("paradigm")["phenomenon"]
-    without = complete_units(people.agreement, phenomena.drop("binding_2"))
-    assert set(without["name"]) == {"binding_1", "islands_1", "binding", "islands", "overall"}
+    asked = read_people(paths, table[table["paradigm"] != "binding_2"], config(), folder=folder)["blimp"]
+    assert set(asked.accuracy["name"]) == {"binding_1", "islands_1", "binding", "islands", "overall"}
     with pytest.raises(ConfigError, match="nobody was asked"):
-        people_of(sheets, table[table["paradigm"] == "binding_2"], config(), 0.95, folder)
+        read_people(paths, table[table["paradigm"] == "binding_2"], config(), folder=folder)
 
 
 def test_answers_belong_to_every_label_with_their_pairs(study, tmp_path):
@@ -80,9 +76,11 @@ def test_answers_belong_to_every_label_with_their_pairs(study, tmp_path):
     for label, digest in (("blimp+context-eos-32", DIGEST), ("blimp+study-k5", "ad" * 32)):
         folders[0].scores(label).mkdir()
         write_items(folders[0].scores(label), items, "blimp", digest)
-    table, labels = runs(STUDY.name, folder=folder), ["blimp", "blimp+context-eos-32", "blimp+study-k5"]
+    of_blimp = accuracies(STUDY.name, folder=folder)
+    labels = ["blimp", "blimp+context-eos-32", "blimp+study-k5"]
+    table = pd.concat([of_blimp.assign(benchmark=label) for label in labels])
     paths = write_sheet(tmp_path / "answers", items)
-    assert set(read_people(paths, table, labels, folder)) == {"blimp", "blimp+context-eos-32"}
+    assert set(read_people(paths, table, config(), folder=folder)) == {"blimp", "blimp+context-eos-32"}
     paths = write_sheet(tmp_path / "answers", items, rater="2", digest="0" * 64)
     with pytest.raises(InputError, match=r"answers on blimp \(pairs 00000000\), but the runs were scored on blimp"):
-        read_people(paths, table, labels, folder)
+        read_people(paths, table, config(), folder=folder)

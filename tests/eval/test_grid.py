@@ -214,6 +214,10 @@ def test_runs_without_a_sweep_are_listed_after_the_commands(sweep, tmp_path):
     run = RunFolder.of(compose("train", [*RUN, "sample.size=4k", f"paths.runs={tmp_path}"]))
     run.path.mkdir(parents=True)
     run.config.write_text("model: {}")
-    sweep, comment = study_commands(tmp_path, "mine")
-    assert sweep.startswith("python -m train -m study=mine")
+    command, comment = study_commands(tmp_path, "mine")
+    assert command.startswith("python -m train -m study=mine")
     assert comment == f"# of no sweep; its values: {run.config}"
+    (run.path.parent / "other").mkdir()
+    (run.path.parent / "other" / run.config.name).write_text("model: {}")
+    _, comment = study_commands(tmp_path, "mine")
+    assert comment.startswith("# 2 runs of no sweep")
