@@ -274,24 +274,22 @@ def _prediction(paper: _Paper, ours: pd.DataFrame, theirs: pd.DataFrame) -> Exhi
     bins = [name for name in dict.fromkeys(ours["name"]) if name.startswith("cloze")]
     headings = {name: text for name, text in paper.conditions.items() if name in set(ours["name"])}
     headings |= {name: name for name in bins}
-    table = []
-    for model in dict.fromkeys(rows["model"]):
-        for k in AT:
-            of = rows[(rows["model"] == model) & (rows["level"] == f"accuracy@{k}")].set_index("name")
-            row: dict[str, object] = {"model": model, "first": k}
-            for name, heading in headings.items():
-                row[heading] = of["accuracy"].get(name, np.nan)
-                if name.startswith("shuffled"):
-                    row[f"± {heading}"] = of["sd"].get(name, np.nan)
-            table.append(row)
+    firsts = {f"accuracy@{k}": k for k in AT}
+    index = pd.MultiIndex.from_product([rows["model"].unique(), AT], names=["model", "first"])
+    rows = rows.assign(first=rows["level"].map(firsts)).dropna(subset="first")
+    wide = rows.pivot(index=["model", "first"], columns="name", values=["accuracy", "sd"]).reindex(index)
+    table = pd.DataFrame(index=index)
+    for name, heading in headings.items():
+        table[heading] = wide["accuracy", name]
+        if name.startswith("shuffled"):
+            table[f"± {heading}"] = wide["sd", name]
     about = (
         "Share of contexts with an expected word among the model's 1 or 5 most probable whole words (Ettinger 2020, "
         f"{paper.tables}). {_AT}"
     )
     definitions = {"Conditions": paper.conditions_text}
-    return Exhibit(
-        "prediction", "Word prediction", about, pd.DataFrame(table), cells={"first": count}, definitions=definitions
-    )
+    table = table.reset_index()
+    return Exhibit("prediction", "Word prediction", about, table, cells={"first": count}, definitions=definitions)
 
 
 def _probabilities(found: Answers, benchmark: str) -> Exhibit:
