@@ -30,16 +30,6 @@ _AGES = {"Rating.Mean": 12, "AoA_Kup": 12, "age_years": 12, "age_months": 1, "ao
 _SHARES = ("proportion", "prop")
 _LEAST_AGES = 3  # to which a logistic regression is fitted
 _EDGES = "\"'“”‘’.,;:!?()[]…–—-"
-_COLUMNS = [
-    "curve",
-    "word",
-    "age",
-    "occurrences",
-    "sample_words",
-    "censored",
-    "smallest_surprisal",
-    "largest_surprisal",
-]
 
 
 def ages_of_acquisition(
@@ -100,10 +90,8 @@ def _learned(x: Array, means: Array, chance: Array) -> tuple[Array, npt.NDArray[
     if len(x) < 3:
         return np.full(len(chance), np.nan), np.full(len(chance), "")
     at = halfway(x, means, chance)
-    is_before, is_after = at < x[0], ~(at <= x[-1])
-    return np.where(is_before, x[0], np.where(is_after, x[-1], at)), np.select(
-        [is_before, is_after], ["before", "after"], ""
-    )
+    censored = np.select([at < x[0], ~(at <= x[-1])], ["before", "after"], "")
+    return np.where(np.isnan(at), x[-1], at.clip(x[0], x[-1])), censored
 
 
 def halfway(x: Array, curves: Array, chance: Array) -> Array:
@@ -145,17 +133,11 @@ def read_ages(path: Path) -> pd.Series:
     by_age = [column for column in map(str, rows) if re.fullmatch(r"\d{1,3}(\.\d+)?", column)]
     ages_column = next((column for column in _AGES if column in rows), None)
     if share is not None:
-        values = {
-            "word": words,
-            "age": converted(rows, "age", positive_or_nan),
-            "share": converted(rows, share, _share),
-        }
-        table = _half_ages(pd.DataFrame(values))
+        ages = converted(rows, "age", positive_or_nan)
+        table = _half_ages(pd.DataFrame({"word": words, "age": ages, "share": converted(rows, share, _share)}))
     elif len(by_age) >= _LEAST_AGES:
-        columns = [
-            pd.DataFrame({"word": words, "age": float(age), "share": converted(rows, age, _share)}) for age in by_age
-        ]
-        table = _half_ages(pd.concat(columns))
+        shares = {float(age): converted(rows, age, _share) for age in by_age}
+        table = _half_ages(pd.DataFrame({"word": words, **shares}).melt("word", var_name="age", value_name="share"))
     elif ages_column is not None:
         months = np.asarray(converted(rows, ages_column, positive_or_nan)) * _AGES[ages_column]
         table = pd.DataFrame({"word": words, "age": months})
@@ -189,8 +171,8 @@ def half_age(ages: Array, shares: Array) -> float:
 
 def _half_ages(shares: pd.DataFrame) -> pd.DataFrame:
     """Return word and age of rows word, age and share."""
-    words = shares.dropna().groupby("word", sort=False)
-    rows = [(word, half_age(of["age"].to_numpy(), of["share"].to_numpy())) for word, of in words]
+    shares = shares.dropna().astype({"age": float})
+    rows = [(word, half_age(of["age"].to_numpy(), of["share"].to_numpy())) for word, of in shares.groupby("word")]
     return pd.DataFrame(rows, columns=["word", "age"])
 
 
@@ -210,10 +192,8 @@ def _surprisal_folder(folder: Path, study: str, text: str | None) -> Path:
     names = sorted(path.name for path in folder.glob("*") if any(path.glob("*.parquet")))
     if not names:
         raise ConfigError(f"There are no surprisals in {folder}. Run python -m eval.surprisal study={study} text=FILE.")
-    if text is None and len(names) > 1:
-        raise ConfigError(f"Several texts have surprisals: {', '.join(names)}. Name one with text=.")
-    if text is not None and text not in names:
-        raise ConfigError(f"There are no surprisals of a text {text} in {folder}, only of {', '.join(names)}.")
+    if text not in names and (text is not None or len(names) > 1):
+        raise ConfigError(f"text={text}: name a text that has surprisals in {folder}: {', '.join(names)}.")
     return folder / (text or names[0])
 
 
@@ -228,12 +208,8 @@ def _word_surprisals(folder: Path, found: Studies) -> dict[str, pd.DataFrame]:
             digests.setdefault(made["text"], run)
             rows = rows[rows["tokens"] > 0]
             by_word = rows.groupby(rows["word"].str.strip().str.strip(_EDGES).str.lower())
-            table = by_word.agg(
-                surprisal=("surprisal", "mean"),
-                tokens=("tokens", "mean"),
-                unk=("unk", "max"),
-                occurrences=("unk", "size"),
-            )
+            table = by_word[["surprisal", "tokens"]].mean()
+            table = table.assign(unk=by_word["unk"].max(), occurrences=by_word.size())
             tables[run] = table[(table["unk"] == 0) & (table["occurrences"] >= LEAST_OCCURRENCES)]
     if len(digests) > 1:
         first, other = list(digests.values())[:2]

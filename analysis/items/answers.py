@@ -19,6 +19,7 @@ from analysis.figures.style import GREY, TEXT_GREY, Chart, Frame, looks_of
 from analysis.formats import count, joined, level_text, plural, slope_text
 from analysis.report.exhibit import Exhibit
 from analysis.report.findings import size_text
+from eval.published import COLUMNS, read_published
 from pairscale.errors import RunError, first_few
 from pairscale.shares import wilson
 from train.runs.axes import flatten
@@ -177,8 +178,25 @@ def over_sizes(measured: pd.DataFrame) -> pd.DataFrame:
     columns = [name for name in ("items", "accuracy", "sd", "ties", "unknown", "known") if name in measured]
     groups = measured.groupby([*_AT, *MEASURE], sort=False, dropna=False)
     means = groups[columns].mean().assign(runs=groups.size()).reset_index()
-    limits = [wilson(share, items) for share, items in means[["accuracy", "items"]].to_numpy(dtype=float)]
-    return means.assign(low=[low for low, _ in limits], high=[high for _, high in limits])
+    return with_limits(means)
+
+
+def with_limits(rows: pd.DataFrame) -> pd.DataFrame:
+    """Add low and high, Wilson's 95% interval of `accuracy` for new items, to rows of accuracy and items."""
+    limits = [wilson(share, items) for share, items in rows[["accuracy", "items"]].to_numpy(dtype=float)]
+    return rows.assign(low=[low for low, _ in limits], high=[high for _, high in limits])
+
+
+def published_next_to(benchmark: str, means: pd.DataFrame, columns: Sequence[str] = COLUMNS) -> pd.DataFrame:
+    """Return a paper's measures that `means` of `over_sizes` has, too: `columns`, items, low and high."""
+    rows = read_published(benchmark, columns).assign(model=lambda of: of["model"] + PAPER)
+    return with_limits(rows.merge(means.drop_duplicates(MEASURE)[[*MEASURE, "items"]], on=MEASURE))
+
+
+def table_of_models(rows: pd.DataFrame, column: str, order: list[str]) -> pd.DataFrame:
+    """Return accuracies with a row per model, and a column for each of `order`, which are values of `column`."""
+    table = rows.pivot(index="model", columns=column, values="accuracy")
+    return table.reindex(index=rows["model"].unique(), columns=order).rename_axis(None, axis=1).reset_index()
 
 
 def at_largest(means: pd.DataFrame) -> pd.DataFrame:

@@ -24,8 +24,10 @@ from analysis.items.answers import (
     lead_of,
     over_sizes,
     over_text,
+    published_next_to,
     read_answers,
     slopes,
+    table_of_models,
     with_run,
 )
 from analysis.published import published_file
@@ -33,8 +35,7 @@ from analysis.report.exhibit import Exhibit
 from eval.diagnostics.files import cloze_metadata, read_cloze, read_topk
 from eval.diagnostics.measures import AT, THRESHOLD, inexpressible
 from eval.diagnostics.measures import measures as measures_of_model
-from eval.published import COLUMNS, read_published
-from pairscale.shares import wilson
+from eval.published import COLUMNS
 from train.runs.folder import RunFolder
 
 SENSITIVITY = "sensitivity"
@@ -161,10 +162,7 @@ def people_measures(cloze: pd.DataFrame) -> pd.DataFrame:
 
 def published(benchmark: str, means: pd.DataFrame) -> pd.DataFrame:
     """Return the paper's measures of the same items: model, level, name, accuracy, sd, items, Wilson's low and high."""
-    rows = read_published(benchmark, (*COLUMNS, "sd")).assign(model=lambda of: of["model"] + PAPER)
-    rows = rows.merge(means.drop_duplicates(MEASURE)[[*MEASURE, "items"]], on=MEASURE)
-    limits = [wilson(share, items) for share, items in rows[["accuracy", "items"]].to_numpy(dtype=float)]
-    return rows.assign(low=[low for low, _ in limits], high=[high for _, high in limits])
+    return published_next_to(benchmark, means, (*COLUMNS, "sd"))
 
 
 def section(
@@ -251,8 +249,6 @@ def _sensitivity(found: Answers, benchmark: str, ours: pd.DataFrame, theirs: pd.
     above = np.where(rows["level"] == ABOVE, f" by > {THRESHOLD:.2f}".replace("0.", "."), "")
     rows = rows.assign(measure=plain + above)
     order = list(dict.fromkeys(rows.loc[rows["model"].isin(ours["model"]), "measure"]))
-    table = rows.pivot(index="model", columns="measure", values="accuracy")
-    table = table.reindex(index=list(dict.fromkeys(rows["model"])), columns=order).rename_axis(None, axis=1)
     drawn = rows[rows["low"].notna()].sort_values("measure", key=lambda of: of.map(order.index), kind="stable")
     about = (
         f"{paper.sensitivity_text}, and by more than {THRESHOLD} of probability (Ettinger 2020, {paper.tables}). {_AT}"
@@ -262,7 +258,14 @@ def _sensitivity(found: Answers, benchmark: str, ours: pd.DataFrame, theirs: pd.
         about += " High and low constraint: contexts that constrain people's expectations strongly and weakly."
     definitions = {"Lines": "Wilson's 95% intervals for new items of this kind.", "Tie": "A tie is no preference."}
     charts = beside(drawn, "Share of items")
-    return Exhibit("sensitivity", "Sensitivity", about, table.reset_index(), charts=charts, definitions=definitions)
+    return Exhibit(
+        "sensitivity",
+        "Sensitivity",
+        about,
+        table_of_models(rows, "measure", order),
+        charts=charts,
+        definitions=definitions,
+    )
 
 
 def _prediction(paper: _Paper, ours: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit:
@@ -271,24 +274,22 @@ def _prediction(paper: _Paper, ours: pd.DataFrame, theirs: pd.DataFrame) -> Exhi
     bins = [name for name in dict.fromkeys(ours["name"]) if name.startswith("cloze")]
     headings = {name: text for name, text in paper.conditions.items() if name in set(ours["name"])}
     headings |= {name: name for name in bins}
-    table = []
-    for model in dict.fromkeys(rows["model"]):
-        for k in AT:
-            of = rows[(rows["model"] == model) & (rows["level"] == f"accuracy@{k}")].set_index("name")
-            row: dict[str, object] = {"model": model, "first": k}
-            for name, heading in headings.items():
-                row[heading] = of["accuracy"].get(name, np.nan)
-                if name.startswith("shuffled"):
-                    row[f"± {heading}"] = of["sd"].get(name, np.nan)
-            table.append(row)
+    firsts = {f"accuracy@{k}": k for k in AT}
+    index = pd.MultiIndex.from_product([rows["model"].unique(), AT], names=["model", "first"])
+    rows = rows.assign(first=rows["level"].map(firsts)).dropna(subset="first")
+    wide = rows.pivot(index=["model", "first"], columns="name", values=["accuracy", "sd"]).reindex(index)
+    table = pd.DataFrame(index=index)
+    for name, heading in headings.items():
+        table[heading] = wide["accuracy", name]
+        if name.startswith("shuffled"):
+            table[f"± {heading}"] = wide["sd", name]
     about = (
         "Share of contexts with an expected word among the model's 1 or 5 most probable whole words (Ettinger 2020, "
         f"{paper.tables}). {_AT}"
     )
     definitions = {"Conditions": paper.conditions_text}
-    return Exhibit(
-        "prediction", "Word prediction", about, pd.DataFrame(table), cells={"first": count}, definitions=definitions
-    )
+    table = table.reset_index()
+    return Exhibit("prediction", "Word prediction", about, table, cells={"first": count}, definitions=definitions)
 
 
 def _probabilities(found: Answers, benchmark: str) -> Exhibit:

@@ -223,7 +223,9 @@ def _methods(found: Answers) -> list[str]:
             "Unigram log-probabilities are relative frequencies of tokens in each run's own training sample. A token "
             f"that it lacks counts as {of_sample[0].get('unseen')} occurrences."
         )
-    if masked := [str(run["curve"]) for run, _ in found.of_runs() if _policy(found, run).get("pll")]:
+    if masked := [
+        str(run["curve"]) for run, _ in found.of_runs() if found.metadata[run["study"], run["run"]]["policy"].get("pll")
+    ]:
         text.append(f"{joined(list(dict.fromkeys(masked)))}: the pseudo-log-likelihood (Salazar et al. 2020).")
     text.append(
         "Intervals for new sentences are Student's, of correlations on Fisher's scale and of shares in logits, with "
@@ -231,8 +233,3 @@ def _methods(found: Answers) -> list[str]:
         "are one unit. Intervals of slopes are for new runs on these sentences."
     )
     return text
-
-
-def _policy(found: Answers, run: pd.Series) -> dict[str, Any]:
-    policy: dict[str, Any] = found.metadata[run["study"], run["run"]]["policy"]
-    return policy

@@ -23,8 +23,10 @@ from analysis.items.answers import (
     lead_of,
     over_sizes,
     over_text,
+    published_next_to,
     read_answers,
     slopes,
+    table_of_models,
 )
 from analysis.report.exhibit import Exhibit
 from eval.published import read_published
@@ -33,7 +35,6 @@ from eval.syntaxgym.formulas import Formula
 from eval.syntaxgym.measures import ALL_ITEMS, ALL_SUITES, CIRCUIT, COMPARISON, OVERALL, SG_SCORE, SUITE
 from eval.syntaxgym.measures import measures as measures_of_model
 from eval.syntaxgym.suites import circuit_of
-from pairscale.shares import wilson
 
 CHANCE = "chance"
 DRAWS = 20_000  # a share of 1/4 has a standard error of .003
@@ -83,24 +84,19 @@ def published(means: pd.DataFrame) -> pd.DataFrame:
     Args:
         means: the table of `over_sizes`.
     """
-    rows = read_published("syntaxgym")
-    theirs = set(rows.loc[rows["level"] == SUITE, "name"])
+    theirs = set(read_published("syntaxgym").query("level == @SUITE")["name"])
+    rows = published_next_to("syntaxgym", means)
     ours = set(means.loc[means["level"] == SUITE, "name"])
 
     def is_comparable(level: str, name: str) -> bool:
         if level == CIRCUIT:
-            return {one for one in ours if circuit_of(one) == name} == {
-                one for one in theirs if circuit_of(one) == name
-            }
+            return all(circuit_of(suite) != name for suite in ours ^ theirs)
         if name == SG_SCORE:
-            return set(filter(circuit_of, ours)) == set(filter(circuit_of, theirs))
+            return not any(map(circuit_of, ours ^ theirs))
         return level == SUITE or ours == theirs
 
-    comparable = np.asarray([is_comparable(*key) for key in rows[MEASURE].itertuples(index=False)])
-    rows = rows[rows["model"].isin(_MODELS) & comparable].assign(model=lambda of: of["model"] + PAPER)
-    rows = rows.merge(means.drop_duplicates(MEASURE)[[*MEASURE, "items"]], on=MEASURE)
-    limits = [wilson(share, items) for share, items in rows[["accuracy", "items"]].to_numpy(dtype=float)]
-    return rows.assign(low=[low for low, _ in limits], high=[high for _, high in limits])
+    comparable = np.asarray([is_comparable(*key) for key in rows[MEASURE].itertuples(index=False)], dtype=bool)
+    return rows[rows["model"].isin([model + PAPER for model in _MODELS]) & comparable].reset_index(drop=True)
 
 
 def section(
@@ -148,9 +144,7 @@ def exhibits(
     ours, theirs = at_largest(means).rename(columns={"curve": "model"}), published(means)
     _, success = next(iter(found.of_runs()))
     chance = chance_scores(success).assign(model=CHANCE)
-    circuits = [
-        name for name in measured["name"].unique() if name in set(measured.loc[measured["level"] == CIRCUIT, "name"])
-    ]
+    circuits = measured.loc[measured["level"] == CIRCUIT, "name"].unique()
     curves = [(OVERALL, _main(measured), _main(measured)), *((CIRCUIT, name, name) for name in circuits)]
     levels = pd.concat([theirs[theirs["model"] == f"GPT-2{PAPER}"], chance])[[*MEASURE, "model", "accuracy"]]
     shown = [
@@ -170,8 +164,7 @@ def _circuits(ours: pd.DataFrame, theirs: pd.DataFrame, chance: pd.DataFrame) ->
     names = list(dict.fromkeys(ours.loc[ours["level"].isin([OVERALL, CIRCUIT]), "name"]))
     columns = sorted(names, key=lambda name: name in (ALL_SUITES, ALL_ITEMS))
     drawn_names = [name for name in columns if name not in (ALL_SUITES, ALL_ITEMS)] or columns
-    table = rows.pivot(index="model", columns="name", values="accuracy")
-    table = table.reindex(index=list(dict.fromkeys(rows["model"])), columns=columns).rename_axis(None, axis=1)
+    table = table_of_models(rows, "name", columns)
     drawn = rows[rows["name"].isin(drawn_names) & (rows["model"] != CHANCE)].rename(columns={"name": "measure"})
     drawn = drawn.sort_values("measure", key=lambda of: of.map(columns.index), kind="stable")
     about = (
@@ -185,9 +178,8 @@ def _circuits(ours: pd.DataFrame, theirs: pd.DataFrame, chance: pd.DataFrame) ->
         "Chance": "The score of surprisals that are independent and alike in all regions.",
         "Lines": "Wilson's 95% intervals for new items.",
     }
-    return Exhibit(
-        "circuits", "SG scores", about, table.reset_index(), charts=beside(drawn, "SG score"), definitions=definitions
-    )
+    charts = beside(drawn, "SG score")
+    return Exhibit("circuits", "SG scores", about, table, charts=charts, definitions=definitions)
 
 
 def _parts(ours: pd.DataFrame, theirs: pd.DataFrame, chance: pd.DataFrame, level: str) -> Exhibit | None:

@@ -172,7 +172,7 @@ def matched_threshold(scores: Array, good: Bools) -> float:
 
     The one of the highest accuracy, or Matthews' correlation, lies far out by chance where scores know little. It does
     worse on other sentences, by an amount that influences do not show: intervals were too narrow
-    (tests/bench/ratings_coverage.py).
+    in simulations.
     """
     bad = int((~good).sum())
     if bad in (0, len(good)):

@@ -87,11 +87,11 @@ def test_a_study_learns_words_in_the_order_of_children_that_was_simulated(tmp_pa
     means = [pd.read_parquet(run).query(f"word == '{word.title()},'")["surprisal"].mean() for run in runs]
     assert len(runs) == len(STUDY.seeds)
     assert table["smallest_surprisal"][0] == pytest.approx(np.mean(means))
-    with pytest.raises(ConfigError, match="no surprisals of a text other"):
+    with pytest.raises(ConfigError, match="text=other"):
         ages_of_acquisition("simulated", tmp_path / "ages.csv", "other", **folders)
     (tmp_path / "reports/simulated/surprisal/second").mkdir()
     (tmp_path / "reports/simulated/surprisal/second/a.parquet").write_bytes(b"")
-    with pytest.raises(ConfigError, match="Several texts have surprisals: childes, second"):
+    with pytest.raises(ConfigError, match="childes, second"):
         ages_of_acquisition("simulated", tmp_path / "ages.csv", **folders)
     with pytest.raises(RunError, match="no run on a curve has surprisals"):
         ages_of_acquisition("simulated", tmp_path / "ages.csv", "second", **folders)
