@@ -36,7 +36,7 @@ def run(config: AnalysisConfig) -> None:
 
     path = Path(config.output or "")
     if path.suffix not in FORMATS:
-        raise ConfigError(f"output={config.output}: give the name of a file that ends in .svg, .pdf or .png.")
+        raise ConfigError(f"Give output=FILE, a name that ends in .svg, .pdf or .png (output={config.output}).")
     is_named = any(override.partition("=")[0] == "benchmark" for override in HydraConfig.get().overrides.task)
     benchmarks = read_benchmarks(config, read_tables(config, config.benchmark.name if is_named else None))
     for whole in benchmarks:

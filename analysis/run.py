@@ -215,7 +215,7 @@ def _concerning(problems: pd.DataFrame, label: str) -> pd.DataFrame:
 def print_part(console: Console, quiet: Console, results: BenchmarkResults, part: Part) -> None:
     """Print notes, findings and the table of slopes."""
     print_texts(console, quiet, part)
-    rows = results.slopes[results.slopes["level"] != "paradigm"] if len(results.accuracies) else pd.DataFrame()
+    rows = results.slopes[(results.slopes["level"] != "paradigm") & results.slopes["slope"].notna()]
     if len(rows):
         print_slopes(console, rows, results.options.confidence)
 
