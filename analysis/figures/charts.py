@@ -60,7 +60,7 @@ def curve_chart(
     """
     points, fits = (table[(table["level"] == unit[0]) & (table["name"] == unit[1])] for table in (units, lines))
     points = points[["run", "curve", "size", "seed", "sample_words", "accuracy"]]
-    means = points.groupby(["curve", "size", "sample_words"], as_index=False, sort=False)["accuracy"].mean()
+    means = points.groupby(["curve", "size", "sample_words"], as_index=False, sort=False)[["accuracy"]].mean()
     domain = domain or accuracy_domain(points["accuracy"], fits["accuracy"], levels["accuracy"])
     fits = fits[["curve", "sample_words", "accuracy", "low", "high"]]
     bands = fits.dropna(subset="low")
@@ -228,7 +228,7 @@ def line_chart(
         frame: the size of the panel.
     """
     rows = table[[by, "sample_words", value]].dropna().astype({"sample_words": float, value: float})
-    means = rows.groupby([by, "sample_words"], as_index=False, sort=False)[value].mean()
+    means = rows.groupby([by, "sample_words"], as_index=False, sort=False)[[value]].mean()
     names = looks[looks["name"].isin(rows[by])]
     scale = {"type": "log", "base": 2, "nice": True} if axis.logarithmic else {"zero": False, "padding": 8}
     y = number(value, scale=scale, axis={"title": axis.title, "format": axis.form, "tickCount": 5})

@@ -37,26 +37,24 @@ def ablations(results: BenchmarkResults) -> list[Exhibit]:
         "What removing a construction changes, over all sizes: each run minus the run of the same size and seed "
         "whose text lacks as many other sentences (its matched control), or with the full text."
     )
-    options = {"cells": {"difference": signed_text}, "confidence": results.options.confidence}
+    show = partial(Exhibit, cells={"difference": signed_text}, confidence=results.options.confidence)
     shown = [
-        Exhibit(
+        show(
             "ablations",
             "Ablations",
             about,
             for_readers(rows.drop(columns="over"), _COLUMNS),
             charts={"differences": partial(dot_chart, drawn, "difference", axis, looks, by="comparison")},
-            **options,
         ),
-        Exhibit(
+        show(
             "ablations-by-size",
             "Ablations by size",
             "The same at each size, per doubling of the text, and over doses.",
             for_readers(sizes, _COLUMNS),
-            **options,
         ),
     ]
     if len(results.removed):
-        names = {name: name.replace("of_", "all ").replace("_", " ") for name in results.removed}
+        names = {name: name.replace("of_", "all ").replace("_", " ") for name in map(str, results.removed)}
         counts = dict.fromkeys([*names.values()][len(("construction", "action", "dose")) :], count)
         about = "Sentences and words of the train split that each intervention left out or rewrote; means over runs."
         table = for_readers(results.removed, names)

@@ -176,7 +176,7 @@ def extent(results: BenchmarkResults) -> str:
     number = f", {int(pairs.sum()):,} minimal pairs in {len(pairs)} paradigms" if pairs.notna().all() else ""
     largest = size_text(sizes[-1], results.unit)
     over = f"{len(sizes)} sizes from {size_text(sizes[0])} to {largest}" if len(sizes) > 1 else f"one size, {largest}"
-    corpora = results.runs["corpus"].dropna().unique() if "corpus" in results.runs else []
+    corpora = list(results.runs["corpus"].dropna().unique()) if "corpus" in results.runs else []
     of = f" of {' and '.join(map(str, corpora))}" if len(corpora) else ""
     counted = f"{plural(table['run'].nunique(), 'run')}: {plural(len(results.curves), 'curve')}"
     return f"{counted} over {over}{of}, scored on {results.name}{number}."

@@ -67,7 +67,11 @@ def method_differences(units: pd.DataFrame, method: str, confidence: float) -> p
         if all differences are equal), runs.
     """
     wide = units.pivot(index=["curve", "run"], columns="method", values="accuracy")
-    changes = wide.sub(wide.get(method), axis=0).drop(columns=method, errors="ignore").melt(ignore_index=False)
+    changes = (
+        wide.sub(wide.reindex(columns=[method])[method], axis=0)
+        .drop(columns=method, errors="ignore")
+        .melt(ignore_index=False)
+    )
     known = changes.dropna().groupby(["curve", "method"], sort=False)["value"]
     table = known.agg(difference="mean", error="sem", runs="size").reset_index()
     error, degrees = table["error"].where(table["error"] > 0), table["runs"] - 1
@@ -83,7 +87,7 @@ def lengths(results: BenchmarkResults) -> Exhibit | None:
     if results.read_pairs is None:
         return None
     runs = results.largest.groupby("method", sort=False)["run"].unique()
-    read = [results.read_pairs(list(of), str(method)).assign(method=method) for method, of in runs.items()]
+    read = [results.read_pairs(list(of), str(method)).assign(method=str(method)) for method, of in runs.items()]
     judged = pd.concat(read, ignore_index=True).dropna(subset=["good_tokens", "bad_tokens"])
     difference = (judged["good_tokens"] - judged["bad_tokens"]).clip(-WIDEST, WIDEST).astype(int)
     if difference.nunique() < 2:
@@ -149,7 +153,8 @@ def accuracy_in_bins(pairs: pd.DataFrame) -> pd.DataFrame:
         above = (known["correct"] - within["correct"].transform("mean")).groupby([tenth, known["paradigm"]]).mean()
         table = known.groupby(tenth)[predictor].agg(median="median", judgments="size")
         tables[label] = table.assign(accuracy=within["correct"].mean().mean() + above.groupby("tenth").mean())
-    return pd.concat(tables, names=["predictor"]).reset_index()
+    table: pd.DataFrame = pd.concat(tables, names=["predictor"]).reset_index()
+    return table
 
 
 @section(order=50)

@@ -8,7 +8,7 @@ from analysis.curves.acquisition import compare_orders, words_to_threshold
 from analysis.curves.shapes import fit_shapes, words_text, words_to_humans
 from analysis.formats import DASH, accuracy_text, count, decimal_text, level_text, signed_text
 from analysis.report.benchmark import BenchmarkResults
-from analysis.report.exhibit import Exhibit
+from analysis.report.exhibit import Cell, Exhibit
 from analysis.sections import for_readers, section
 
 
@@ -52,7 +52,7 @@ def words_to_match_humans(results: BenchmarkResults) -> Exhibit | None:
         "Amounts beyond the largest size are extrapolations. Intervals come from the fitted line (Fieller 1954) and "
         "may be unbounded."
     )
-    cells = {"words": _amount, "humans": accuracy_text}
+    cells: dict[str, Cell] = {"words": _amount, "humans": accuracy_text}
     table = for_readers(words, columns)
     return Exhibit("words-to-match-humans", "Words needed to match humans", about, table, cells=cells)
 

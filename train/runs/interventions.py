@@ -35,7 +35,7 @@ class Intervention:
         return self.action != NONE
 
     def name(self, construction: str) -> str:
-        """Return "npi removed", "matched control for npi", "npi 1/8 kept"; `construction`: the filter, by `constructions`."""
+        """Return "npi removed", "matched control for npi", "npi 1/8 kept"; `construction`: see `constructions`."""
         if not self.acts:
             return FULL_TEXT
         if self.dose == "0" or self.action == KEEP_ONLY:
