@@ -136,8 +136,8 @@ def read_ages(path: Path) -> pd.Series:
         ages = converted(rows, "age", positive_or_nan)
         table = _half_ages(pd.DataFrame({"word": words, "age": ages, "share": converted(rows, share, _share)}))
     elif len(by_age) >= _LEAST_AGES:
-        shares = {float(age): converted(rows, age, _share) for age in by_age}
-        table = _half_ages(pd.DataFrame({"word": words, **shares}).melt("word", var_name="age", value_name="share"))
+        shares = pd.DataFrame({float(age): converted(rows, age, _share) for age in by_age})
+        table = _half_ages(shares.assign(word=words).melt("word", var_name="age", value_name="share"))
     elif ages_column is not None:
         months = np.asarray(converted(rows, ages_column, positive_or_nan)) * _AGES[ages_column]
         table = pd.DataFrame({"word": words, "age": months})

@@ -75,6 +75,19 @@ class ReportConfig:
         self.labels = {str(curve): str(label) for curve, label in self.labels.items()}
         self.colours = {str(curve): str(colour) for curve, colour in self.colours.items()}
         self.order = [str(curve) for curve in self.order]
+        for curve, colour in self.colours.items():
+            _check_colour(curve, colour)
+
+
+def _check_colour(curve: str, colour: str) -> None:
+    from PIL import ImageColor  # here, because few studies choose colours
+
+    try:
+        ImageColor.getrgb(colour)
+    except ValueError:
+        raise ConfigError(
+            f'analysis.colours.{curve}={colour}: give a colour as in CSS, such as black, "#0050d4" or rgb(0,80,212).'
+        ) from None
 
 
 @dataclass

@@ -43,7 +43,7 @@ def joined(words: Sequence[str]) -> str:
 
 def plural(number: int, noun: str) -> str:
     """Format a number and a noun: 1 run, 2 runs."""
-    plurals = {"phenomenon": "phenomena"}
+    plurals = {"phenomenon": "phenomena", "person": "people"}
     return f"{number:,} {noun if number == 1 else plurals.get(noun, noun + 's')}"
 
 

@@ -50,7 +50,8 @@ def analyse(config: AnalysisConfig) -> None:
         with quiet.status(f"{results.name}: fitting curves"):
             part = part_of(results)
         print_part(console, quiet, part)
-        print_slopes(console, results.slopes[results.slopes["level"] != "paradigm"], config.analysis.confidence)
+        slopes = results.slopes[results.slopes["level"] != "paradigm"].dropna(subset="slope")
+        print_slopes(console, slopes, config.analysis.confidence)
         with quiet.status(f"{results.name}: making tables and figures"):
             part.exhibits = list(exhibits(results, sections))
         if results.people and config.questionnaire:

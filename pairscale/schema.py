@@ -10,7 +10,9 @@ Undeclared keys are no error, since a later version may add some; a TypedDict ke
 
 import dataclasses
 import json
+import pickle
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Protocol, TypeVar, cast, is_typeddict
 
@@ -99,6 +101,12 @@ def load_yaml(text: str) -> Any:
     Raises yaml.YAMLError or ValueError for invalid YAML, deep nesting, half a character, sets, and aliases: a few lines
     of them can stand for more than any memory holds.
     """
+    return pickle.loads(_loaded(text))  # a copy of its own for each caller
+
+
+@lru_cache(maxsize=256)
+def _loaded(text: str) -> bytes:
+    """Return the pickled data of a YAML text: a study's run folders are read several times by one command."""
     depth = 0
     for event in yaml.parse(text, _SafeLoader):
         depth += isinstance(event, _OPENING) - isinstance(event, _CLOSING)
@@ -111,7 +119,7 @@ def load_yaml(text: str) -> Any:
             raise ValueError(f"line {line}: aliases (*{event.anchor}) are not read; write the value out")
         if isinstance(event, yaml.MappingStartEvent) and event.tag == _SET:
             raise ValueError(f"line {line}: sets (!!set) are not read, as they have no order; write a list")
-    return yaml.load(text, _SafeLoader)
+    return pickle.dumps(yaml.load(text, _SafeLoader))
 
 
 def checked(

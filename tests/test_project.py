@@ -179,7 +179,7 @@ def imported_distributions(paths: list[Path]) -> set[str]:
 def test_dependencies_are_the_imported_distributions():
     optional = set().union(*map(declared_distributions, ("tensorboard", "syntax", "stanza")))
     assert imported_distributions(SOURCES) <= declared_distributions() | optional
-    # Altair writes images with vl-convert, W&B reads them with pillow; Hydra's SLURM launcher is in a namespace
+    # W&B reads images with pillow; Hydra's SLURM launcher is in a namespace
     # that several packages share. Nobody imports these by name.
     assert declared_distributions() - imported_distributions(SOURCES) <= {
         "vl-convert-python",

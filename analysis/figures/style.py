@@ -1,14 +1,14 @@
 """The look of figures: colours, dashes, shapes, axes, fonts, and the size of a panel."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import altair as alt
 import numpy as np
 import pandas as pd
 
-Chart = Any  # Altair's classes of charts share no useful base
+Chart = dict[str, Any]  # a specification of Vega-Lite (https://vega.github.io/vega-lite/docs/spec.html)
 
 # Six hues, far apart for any colour vision, with enough contrast on a light and a dark page (test_colours.py). A
 # seventh name has the first hue again, with another dash and shape.
@@ -17,18 +17,24 @@ DASHES = ([1, 0], [6, 3], [2, 2], [9, 3, 2, 3])
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 GREY = "#8a8a8a"
 TEXT_GREY = "#666666"  # small text needs more contrast than a line (WCAG 2.2, 1.4.3)
-FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
 LABEL_SIZE = 11  # pixels: the font of names and numbers beside axes and lines
-MOST_TICKS = 8  # on an axis of sizes
-TICK = 38  # pixels that a tick's number takes on a horizontal axis
-CHANCE_LABEL = "abs(datum.value - 0.5) < 1e-6 ? 'chance' : format(datum.value, '.2~f')"
-SIGNED_LABEL = "datum.value ? format(datum.value, '+.4~f') : '0'"
+CHANCE = 0.5
+_MOST_TICKS = 8  # on an axis of sizes
+_TICK = 38  # pixels that a tick's number takes on a horizontal axis
 # 125000 -> 125k, 2000000 -> 2M
-SIZE_LABEL = (
+_SIZE_LABEL = (
     "datum.value >= 1e9 ? format(datum.value / 1e9, '.3~g') + 'B' : "
     "datum.value >= 1e6 ? format(datum.value / 1e6, '.3~g') + 'M' : "
     "datum.value >= 1e3 ? format(datum.value / 1e3, '.3~g') + 'k' : datum.value"
 )
+_LOOK = {
+    "font": "Helvetica, Arial, Liberation Sans, sans-serif",
+    "background": "white",
+    "view": {"strokeWidth": 0},
+    "axis": {"labelFontSize": LABEL_SIZE, "titleFontSize": 12, "titleFontWeight": "normal", "gridOpacity": 0.35},
+    "title": {"fontSize": 13, "anchor": "start"},
+    "legend": {"labelFontSize": 12, "symbolSize": 90},
+}
 
 
 @dataclass(frozen=True)
@@ -55,7 +61,7 @@ class Frame:
 
     def ticks(self, most: int) -> int:
         """Return how many ticks have room on a horizontal axis, 2 to `most`."""
-        return most if self.width is None else int(np.clip(self.width // TICK, 2, most))
+        return most if self.width is None else int(np.clip(self.width // _TICK, 2, most))
 
 
 PAGE = Frame()
@@ -72,11 +78,37 @@ def looks_of(names: Sequence[str], colours: Mapping[str, str] | None = None) -> 
     return pd.DataFrame(rows, columns=["name", "colour", "dash", "shape"])
 
 
-def channel(kind: Any, column: str, looks: pd.DataFrame, look: str, legend: bool = False) -> Any:
-    """Return an Altair channel (colour, dash, shape) that gives each name of a column its look."""
-    scale = alt.Scale(domain=list(looks["name"]), range=list(looks[look]))
-    above = alt.Legend(title=None, orient="top", labelLimit=400, symbolOpacity=1, columns=3) if legend else None
-    return kind(f"{column}:N", scale=scale, legend=above)
+def layer(table: pd.DataFrame, mark: str, encoding: Mapping[str, Any], **look: Any) -> Chart:
+    """Return a layer of marks, one or more for the rows of a table; missing numbers are null."""
+    values = json.loads(table.to_json(orient="records", double_precision=15))
+    return {"data": {"values": values}, "mark": {"type": mark, **look}, "encoding": encoding}
+
+
+def number(column: str, **options: Any) -> dict[str, Any]:
+    """Return the encoding of a column of numbers, such as {"y": number("accuracy")}."""
+    return {"field": column, "type": "quantitative", **options}
+
+
+def text(column: str, **options: Any) -> dict[str, Any]:
+    """Return the encoding of a column of names."""
+    return {"field": column, "type": "nominal", **options}
+
+
+def styled(column: str, looks: pd.DataFrame, *looks_like: str, legend: bool = False) -> dict[str, Any]:
+    """Return the encodings by which each name of a column has its look.
+
+    Args:
+        column: the column of names.
+        looks: the table of `looks_of`.
+        looks_like: those of the columns colour, dash and shape that the mark has.
+        legend: draw a legend above the panel.
+    """
+    kinds = {"colour": "color", "dash": "strokeDash", "shape": "shape"}
+    above = {"title": None, "orient": "top", "labelLimit": 400, "symbolOpacity": 1, "columns": 3} if legend else None
+    return {
+        kinds[look]: text(column, scale={"domain": [*looks["name"]], "range": [*looks[look]]}, legend=above)
+        for look in looks_like
+    }
 
 
 def amount_of(unit: str) -> str:
@@ -85,13 +117,13 @@ def amount_of(unit: str) -> str:
     return names.get(unit, f"{unit[:1].upper()}{unit[1:]} of training text")
 
 
-def size_axis(sizes: Iterable[float], unit: str, frame: Frame, titled: bool = True) -> alt.X:
+def size_axis(sizes: Iterable[float], unit: str, frame: Frame, titled: bool = True) -> dict[str, Any]:
     """Return a logarithmic axis of the column `sample_words`."""
     sizes = sorted(set(map(float, sizes)))
-    ticks = sizes[:: -(-len(sizes) // frame.ticks(MOST_TICKS))]
-    scale = alt.Scale(type="log", base=2, nice=False, domain=[sizes[0] / 1.12, sizes[-1] * 1.12])
-    axis = alt.Axis(values=ticks, labelExpr=SIZE_LABEL, title=amount_of(unit) if titled else None, grid=False)
-    return alt.X("sample_words:Q", scale=scale, axis=axis)
+    ticks = sizes[:: -(-len(sizes) // frame.ticks(_MOST_TICKS))]
+    scale = {"type": "log", "base": 2, "nice": False, "domain": [sizes[0] / 1.12, sizes[-1] * 1.12]}
+    axis = {"values": ticks, "labelExpr": _SIZE_LABEL, "title": amount_of(unit) if titled else None, "grid": False}
+    return number("sample_words", scale=scale, axis=axis)
 
 
 def accuracy_domain(*accuracies: pd.Series) -> tuple[float, float]:
@@ -101,35 +133,17 @@ def accuracy_domain(*accuracies: pd.Series) -> tuple[float, float]:
     return float(max(0.0, min(low, 0.4))), float(min(1.0, max(high, 0.6)))
 
 
-def accuracy_axis(
-    domain: tuple[float, float], kind: Any = alt.Y, column: str = "accuracy", titled: bool = True, small: bool = False
-) -> Any:
-    """Return an axis of accuracies with a tick at chance, which it names."""
+def accuracy_axis(domain: tuple[float, float], titled: bool, small: bool) -> dict[str, Any]:
+    """Return an axis of the column `accuracy` with a tick at chance, which it names."""
     step = 0.1 if domain[1] - domain[0] < (0.45 if small else 0.85) else 0.25
     first = np.ceil(domain[0] / step - 1e-9) * step
     ticks = [round(float(tick), 3) for tick in np.arange(first, domain[1] + 1e-9, step)]
+    named = f"abs(datum.value - {CHANCE}) < 1e-6 ? 'chance' : format(datum.value, '.2~f')"
     # Vega drops every other tick if there are more than tickCount.
-    axis = alt.Axis(title="Accuracy" if titled else None, values=ticks, tickCount=len(ticks), labelExpr=CHANCE_LABEL)
-    return kind(f"{column}:Q", scale=alt.Scale(domain=list(domain), nice=False, zero=False), axis=axis)
+    axis = {"title": "Accuracy" if titled else None, "values": ticks, "tickCount": len(ticks), "labelExpr": named}
+    return number("accuracy", scale={"domain": [*domain], "nice": False, "zero": False}, axis=axis)
 
 
-_LOOK = alt.Config(
-    font=FONT,
-    background="white",
-    view=alt.ViewConfig(strokeWidth=0),
-    axis=alt.AxisConfig(labelFontSize=LABEL_SIZE, titleFontSize=12, titleFontWeight="normal", gridOpacity=0.35),
-    title=alt.TitleConfig(fontSize=13, anchor="start"),
-    legend=alt.LegendConfig(labelFontSize=12, symbolSize=90),
-)
-
-
-def finished(chart: Any) -> dict[str, Any]:
-    """Return a chart as a Vega-Lite specification with the common look."""
-    chart.config = _LOOK  # chart.configure would copy the chart
-    specification: dict[str, Any] = chart.to_dict(validate=False)  # its parts are valid, and checking takes seconds
-    return specification
-
-
-def schema_version() -> str:
-    """Return the version of Vega-Lite of the specifications, as vl-convert names it."""
-    return alt.SCHEMA_VERSION.removeprefix("v").rpartition(".")[0]
+def finished(chart: Chart) -> Chart:
+    """Return a chart with the common look."""
+    return {**chart, "config": _LOOK}

@@ -10,12 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import pandas as pd
 
 from analysis.curves.fit import fit_curves
 from analysis.figures.charts import Axis, dot_chart, line_chart
-from analysis.figures.style import GREY, TEXT_GREY, Chart, Frame, looks_of
+from analysis.figures.style import GREY, TEXT_GREY, Chart, Frame, layer, looks_of, number, text
 from analysis.formats import count, joined, level_text, plural, slope_text
 from analysis.report.exhibit import Exhibit
 from analysis.report.findings import size_text
@@ -289,14 +288,14 @@ def over_text(
     """
     rows = on_curves(measured)
     charts, tables = {}, []
-    for number, (level, name, heading) in enumerate(wanted):
+    for place, (level, name, heading) in enumerate(wanted):
         drawn = rows[(rows["level"] == level) & (rows["name"] == name)]
         if drawn.empty:
             continue
         lines = None if levels is None else levels[(levels["level"] == level) & (levels["name"] == name)]
         looks = looks_of(list(dict.fromkeys(drawn["curve"])))
         unit = str(drawn["unit"].iloc[0])
-        charts[f"sizes-{number}"] = partial(_size_chart, drawn, lines, axis_title, looks, unit, heading)
+        charts[f"sizes-{place}"] = partial(_size_chart, drawn, lines, axis_title, looks, unit, heading)
         slope = fitted[(fitted["method"] == level) & (fitted["name"] == name)]
         tables.append(slope.assign(measure=heading))
     if not charts:
@@ -326,12 +325,11 @@ def _size_chart(
     if levels is None or levels.empty:
         return chart
     named = levels.groupby("accuracy", as_index=False, sort=False).agg({"model": " and ".join})
-    at = alt.Chart(named).encode(y=alt.Y("accuracy:Q"))
-    names = at.mark_text(align="left", dx=4, dy=-5, fontSize=10, color=TEXT_GREY)
-    return alt.layer(
-        at.mark_rule(strokeDash=[3, 3], color=GREY), names.encode(x=alt.value(0), text="model:N"), *chart.layer,
-        title=heading, width=chart.width, height=chart.height,
-    )  # fmt: skip
+    y = number("accuracy")
+    rules = layer(named, "rule", {"y": y}, strokeDash=[3, 3], color=GREY)
+    at = {"x": {"value": 0}, "y": y, "text": text("model")}
+    names = layer(named, "text", at, align="left", dx=4, dy=-5, fontSize=10, color=TEXT_GREY)
+    return {**chart, "layer": [rules, names, *chart["layer"]]}
 
 
 def all_measures(means: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit:

@@ -1,16 +1,17 @@
 """The page of a report, which opens without a network: its template, style and script."""
 
+import os
 from collections.abc import Mapping
-from functools import cache
+from contextlib import suppress
+from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import jinja2
-import vl_convert
 
-from analysis.figures.style import schema_version
 from analysis.formats import with_minus_signs
+from pairscale.errors import WriteError
 from pairscale.files import write_text
 
 
@@ -31,11 +32,21 @@ def write_page(path: Path, charts: Mapping[str, Mapping[str, Any]], context: Map
     write_text(path, environment.get_template("report.html").render({**context, **assets}))
 
 
-@cache
 def _vega() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed as one script that may stand in a page."""
-    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", schema_version())
-    return bundle.replace("</script", "<\\/script")
+    """Return Vega, Vega-Lite and Vega-Embed as one script that may stand in a page.
+
+    Joining their modules takes two seconds, so the script is kept in the user's folder of caches.
+    """
+    caches = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    kept = Path(caches).expanduser() / "pairscale" / f"vega-{version('vl-convert-python')}.js"
+    with suppress(OSError):
+        return kept.read_text(encoding="utf-8")
+    import vl_convert
+
+    script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").replace("</script", "<\\/script")
+    with suppress(OSError, WriteError):
+        write_text(kept, script)
+    return script
 
 
 def _asset(name: str, package: str = "analysis.page") -> str:

@@ -16,10 +16,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import statsmodels.formula.api as smf
-from scipy.stats import norm
-from statsmodels.regression.linear_model import OLS
-from statsmodels.tools.sm_exceptions import ConvergenceWarning
 
 from analysis.curves.fit import fit_curves
 from analysis.reading.config import MIXED, NONE, SENTENCE, ReadingConfig
@@ -214,6 +210,8 @@ def reading_deltas(
 def _fit_ols(table: pd.DataFrame, formulas: Formulas, config: ReadingConfig, rows: RegressionRows) -> dict[str, Any]:
     """Compare held-out log-likelihoods of least squares; the coefficient's interval is clustered (Student's t)."""
     fold = folds_of(table["text"], config.folds, config.seed)
+    import statsmodels.formula.api as smf  # here, because the report imports this module and needs no regression
+
     without, full = (held_out(*design_matrices(formula, table), fold) for formula in (formulas.baseline, formulas.full))
     groups = table[rows.clusters].factorize()[0]
     whole = smf.ols(formulas.full, table).fit(cov_type="cluster", cov_kwds={"groups": groups}, use_t=True)
@@ -223,6 +221,9 @@ def _fit_ols(table: pd.DataFrame, formulas: Formulas, config: ReadingConfig, row
 
 def _fit_mixed(table: pd.DataFrame, formulas: Formulas) -> dict[str, Any]:
     """Compare mixed models with random intercepts, by maximum likelihood on the rows that they are fitted to."""
+    import statsmodels.formula.api as smf
+    from statsmodels.tools.sm_exceptions import ConvergenceWarning
+
     fits, notes = [], []
     for formula in (formulas.baseline, formulas.full):
         design_matrices(formula, table)
@@ -253,6 +254,8 @@ def folds_of(texts: pd.Series, folds: int, seed: int) -> npt.NDArray[np.intp]:
 
 def design_matrices(formula: str, table: pd.DataFrame) -> tuple[Array, Array]:
     """Return the (N,) outcome and (N, K) predictors of a formula. Raises ConfigError if they are not in the table."""
+    import statsmodels.formula.api as smf
+
     try:
         model = smf.ols(formula, table)
     except Exception as error:  # whatever patsy, or what a formula calls, raises
@@ -269,6 +272,9 @@ def held_out(outcome: Array, predictors: Array, fold: npt.NDArray[np.intp]) -> A
 
     The variance is the maximum-likelihood estimate.
     """
+    from scipy.stats import norm
+    from statsmodels.regression.linear_model import OLS
+
     likelihood = np.empty(len(outcome))
     for number in range(int(fold.max()) + 1):
         held = fold == number

@@ -78,7 +78,9 @@ def read_people(
             answers = counted(of_label, name, digest, items[label], config)
             rows = accuracies[accuracies["benchmark"] == label].drop_duplicates("paradigm")
             phenomena = rows.set_index("paradigm")["phenomenon"]
-            people[label] = _people_of(answers.judgements, phenomena, answers.notes, confidence)
+            asked = plural(int(answers.judgements["rater"].nunique()), "person")
+            own = f"Humans are the {asked} who answered the questionnaire on these pairs, not published ones."
+            people[label] = _people_of(answers.judgements, phenomena, [own, *answers.notes], confidence)
     return people
 
 

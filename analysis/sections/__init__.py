@@ -4,32 +4,22 @@ A section is a function from `BenchmarkResults` to an exhibit, a list of exhibit
 To add one, write it in a module of this folder or in a plug-in (docs/guides/extending.md).
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+
+import pandas as pd
 
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit
 from pairscale.errors import ConfigError
 from pairscale.plugins import load_members
 
-Exhibits = Exhibit | Sequence[Exhibit | None] | None
+Section = Callable[[BenchmarkResults], Exhibit | Sequence[Exhibit] | None]
 ALL = "all"
+_SECTIONS: dict[str, tuple[int, bool, Section]] = {}  # order, whether it is a default one, and what makes it
 
 
-@dataclass(frozen=True)
-class _Section:
-    write: Callable[[BenchmarkResults], Exhibits]
-    order: int
-    default: bool
-
-
-_SECTIONS: dict[str, _Section] = {}
-
-
-def section(
-    order: int, default: bool = True
-) -> Callable[[Callable[[BenchmarkResults], Exhibits]], Callable[[BenchmarkResults], Exhibits]]:
+def section(order: int, default: bool = True) -> Callable[[Section], Section]:
     """Register a function as the section of its name.
 
     Args:
@@ -37,8 +27,8 @@ def section(
         default: whether it is shown without being asked for by `analysis.sections`.
     """
 
-    def register(write: Callable[[BenchmarkResults], Exhibits]) -> Callable[[BenchmarkResults], Exhibits]:
-        _SECTIONS[write.__name__] = _Section(write, order, default)
+    def register(write: Section) -> Section:
+        _SECTIONS[write.__name__] = (order, default, write)
         return write
 
     return register
@@ -60,12 +50,18 @@ def chosen(names: Sequence[str] | str | None) -> list[str]:
             close = get_close_matches(name, _SECTIONS, 1)
             hint = f"Did you mean “{close[0]}”?" if close else f"Sections: {', '.join(sorted(_SECTIONS))}, or all."
             raise ConfigError(f"analysis.sections: there is no section “{name}”. {hint}")
-    shown = [name for name, one in _SECTIONS.items() if one.default or ALL in wanted or name in wanted]
-    return sorted(shown, key=lambda name: _SECTIONS[name].order)
+    shown = [name for name, (_, default, _) in _SECTIONS.items() if default or ALL in wanted or name in wanted]
+    return sorted(shown, key=lambda name: _SECTIONS[name][0])
 
 
 def exhibits(results: BenchmarkResults, names: Sequence[str]) -> Iterator[Exhibit]:
     """Yield the exhibits of some sections, in order; those without anything to show yield none."""
     for name in names:
-        shown = _SECTIONS[name].write(results)
-        yield from filter(None, [shown] if isinstance(shown, Exhibit) else shown or [])
+        shown = _SECTIONS[name][2](results)
+        yield from [shown] if isinstance(shown, Exhibit) else shown or []
+
+
+def for_readers(table: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
+    """Return the columns of a table that it has, under the names that readers see, without empty ones."""
+    shown = table[[name for name in columns if name in table]].rename(columns=columns)
+    return shown.loc[:, [bool(shown[name].replace("", pd.NA).notna().any()) for name in shown]]

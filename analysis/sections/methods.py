@@ -1,7 +1,6 @@
 """Judgment methods compared, and what they depend on besides grammar: length, probability, confidence."""
 
 from functools import partial
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from analysis.formats import count, level_text, per_cent_text, points, points_be
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit
 from analysis.report.labels import in_order
-from analysis.sections import section
+from analysis.sections import for_readers, section
 from pairscale.shares import wilson
 
 WIDEST = 5  # tokens of difference between two sentences, from which on they are counted together
@@ -32,24 +31,15 @@ PREDICTORS = {
 @section(order=40)
 def methods(results: BenchmarkResults) -> Exhibit | None:
     """Accuracy by judgment method, and the differences from the report's method, run by run."""
-    table = results.every_method
-    if table["method"].nunique() < 2:
-        return None
-    units = unit_accuracies(table)
+    units = unit_accuracies(results.every_method)
     units = units[units["level"] == "overall"]
     compared = method_differences(units, results.options.method, results.options.confidence)
     if not compared["difference"].fillna(0).any():
-        return None  # all methods judge every pair alike
+        return None  # there is one method, or all judge every pair alike
     at = units[units["sample_words"] == units.groupby("curve")["sample_words"].transform("max")]
     means = at.groupby(["curve", "method"], as_index=False, sort=False)["accuracy"].mean()
-    shown = means.merge(compared, on=["curve", "method"], how="left")
     names = looks_of(list(units["method"].unique()))
-    charts = {
-        str(curve): partial(
-            line_chart, rows, "accuracy", Axis("Accuracy"), names, by="method", unit=results.unit, heading=str(curve)
-        )
-        for curve, rows in units.groupby("curve", sort=False)
-    }
+    draw = partial(line_chart, value="accuracy", axis=Axis("Accuracy"), looks=names, by="method", unit=results.unit)
     about = (
         "Overall accuracy by judgment method. The table has the mean at each curve's largest size, and how far each "
         f"method lies from {results.options.method} on the same runs, over all sizes."
@@ -59,10 +49,12 @@ def methods(results: BenchmarkResults) -> Exhibit | None:
         "methods",
         "Judgment methods",
         about,
-        shown,
+        means.merge(compared, on=["curve", "method"], how="left"),
         cells={"difference": signed_text},
-        charts=charts,
-        intervals={interval: ("difference", "low", "high")},
+        charts={
+            str(curve): partial(draw, rows, heading=str(curve)) for curve, rows in units.groupby("curve", sort=False)
+        },
+        confidence=results.options.confidence,
         definitions={interval: "Of the mean difference between two methods on the same run (Student's t)."},
     )
 
@@ -75,19 +67,18 @@ def method_differences(units: pd.DataFrame, method: str, confidence: float) -> p
         if all differences are equal), runs.
     """
     wide = units.pivot(index=["curve", "run"], columns="method", values="accuracy")
-    rows = []
-    for curve, name in product(units["curve"].unique(), wide.columns):
-        if name == method or method not in wide:
-            continue
-        change = (wide.loc[curve, name] - wide.loc[curve, method]).dropna().to_numpy()
-        if not len(change):
-            continue
-        n, mean = len(change), float(change.mean())
-        error = change.std(ddof=1) / np.sqrt(n) if n > 1 else 0.0
-        half = student.ppf(0.5 + confidence / 2, n - 1) * error if error > 0 else np.nan
-        p = 2 * student.sf(abs(mean) / error, n - 1) if error > 0 else np.nan
-        rows.append((curve, name, mean, mean - half, mean + half, p, n))
-    return pd.DataFrame(rows, columns=["curve", "method", "difference", "low", "high", "p", "runs"])
+    changes = (
+        wide.sub(wide.reindex(columns=[method])[method], axis=0)
+        .drop(columns=method, errors="ignore")
+        .melt(ignore_index=False)
+    )
+    known = changes.dropna().groupby(["curve", "method"], sort=False)["value"]
+    table = known.agg(difference="mean", error="sem", runs="size").reset_index()
+    error, degrees = table["error"].where(table["error"] > 0), table["runs"] - 1
+    half = student.ppf(0.5 + confidence / 2, degrees) * error
+    table = table.assign(low=table["difference"] - half, high=table["difference"] + half)
+    table["p"] = 2 * student.sf((table["difference"] / error).abs(), degrees)
+    return table[["curve", "method", "difference", "low", "high", "p", "runs"]]
 
 
 @section(order=45, default=False)
@@ -95,22 +86,16 @@ def lengths(results: BenchmarkResults) -> Exhibit | None:
     """Accuracy by the difference of the two sentences' lengths (Ide et al. 2024, figure 2)."""
     if results.read_pairs is None:
         return None
-    runs = results.largest.drop_duplicates(["run", "method"])
-    parts = []
-    for method, of_method in runs.groupby("method", sort=False):
-        pairs = results.read_pairs(list(of_method["run"]), str(method)).dropna(subset=["good_tokens", "bad_tokens"])
-        difference = (pairs["good_tokens"] - pairs["bad_tokens"]).clip(-WIDEST, WIDEST)
-        parts.append(
-            pairs.assign(method=method, difference=difference)[["curve", "method", "difference", "correct", "run"]]
-        )
-    judged = pd.concat(parts, ignore_index=True)
-    if judged["difference"].nunique() < 2:
+    runs = results.largest.groupby("method", sort=False)["run"].unique()
+    read = [results.read_pairs(list(of), str(method)).assign(method=str(method)) for method, of in runs.items()]
+    judged = pd.concat(read, ignore_index=True).dropna(subset=["good_tokens", "bad_tokens"])
+    difference = (judged["good_tokens"] - judged["bad_tokens"]).clip(-WIDEST, WIDEST).astype(int)
+    if difference.nunique() < 2:
         return None
-    rows = []
-    for key, of in judged.astype({"difference": int}).groupby(["curve", "method", "difference"], sort=True):
-        share = float(of["correct"].mean())
-        rows.append((*key, len(of), share, *wilson(share, len(of) / of["run"].nunique())))
-    table = pd.DataFrame(rows, columns=["curve", "method", "difference", "judgments", "accuracy", "low", "high"])
+    of_length = judged.assign(difference=difference).groupby(["curve", "method", "difference"])
+    table = of_length.agg(judgments=("correct", "size"), accuracy=("correct", "mean")).reset_index()
+    pairs = table["judgments"] / of_length["run"].nunique().to_numpy()
+    table["low"], table["high"] = zip(*map(wilson, table["accuracy"].astype(float), pairs), strict=True)
     about = (
         "Accuracy by the tokens of the good sentence minus those of the bad one, at each curve's largest size, with "
         "Wilson's 95% intervals over the pairs of one run. A method without a bias towards longer or shorter "
@@ -122,30 +107,21 @@ def lengths(results: BenchmarkResults) -> Exhibit | None:
 @section(order=46, default=False)
 def predictors(results: BenchmarkResults) -> Exhibit | None:
     """Accuracy by length, perplexity, probability and confidence (Warstadt et al. 2020, section 5.2 and figure 2)."""
-    if results.read_pairs is None or "lp" not in set(results.every_method["method"]):
-        return None
     runs = results.largest[results.largest["method"] == "lp"]["run"].unique()
-    pairs = results.read_pairs(list(runs), "lp")
-    rows = [
-        part
-        for curve, of in pairs.groupby("curve", sort=False)
-        for part in accuracy_in_bins(shallow_predictors(of), str(curve))
-    ]
-    if not rows:
+    if results.read_pairs is None or not len(runs):
         return None
-    table = pd.DataFrame(rows, columns=["curve", "predictor", "tenth", "median", "judgments", "accuracy"])
+    pairs = shallow_predictors(results.read_pairs(list(runs), "lp"))
+    of_curves = {curve: accuracy_in_bins(of) for curve, of in pairs.groupby("curve", sort=False)}
+    table = pd.concat(of_curves, names=["curve"]).reset_index("curve")
+    if table.empty:
+        return None
     about = (
         "Accuracy in ten bins of the length, perplexity and log-probability of the good sentence and of the model's "
         "confidence (Warstadt et al. 2020, section 5.2), at each curve's largest size. Bins are quantiles within "
         "each paradigm, so that no trend arises because easy paradigms have long sentences."
     )
-    return Exhibit(
-        "predictors",
-        "Shallow predictors",
-        about,
-        table,
-        cells={"median": short_text, "judgments": count, "tenth": count},
-    )
+    cells = {"median": short_text, "tenth": count}
+    return Exhibit("predictors", "Shallow predictors", about, table.reset_index(drop=True), cells=cells)
 
 
 def shallow_predictors(pairs: pd.DataFrame) -> pd.DataFrame:
@@ -161,79 +137,69 @@ def shallow_predictors(pairs: pd.DataFrame) -> pd.DataFrame:
     return pairs.assign(length=words, perplexity=perplexity, log_probability=good, confidence=np.abs(good - bad))
 
 
-def accuracy_in_bins(pairs: pd.DataFrame, curve: str) -> list[tuple[str, str, int, float, int, float]]:
-    """Return curve, predictor, tenth (1 to 10), median, judgments and accuracy of each bin, the lowest bins first.
+def accuracy_in_bins(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Return predictor, tenth (1 to 10), median, judgments and accuracy of each bin, the lowest bins first.
 
     The accuracy of a bin is the mean over paradigms, plus how far the bin lies above each paradigm's own accuracy, on
     average. Paradigms in which a predictor doesn't vary are left out of its bins.
     """
-    rows = []
+    tables = {}
     for predictor, label in PREDICTORS.items():
         known = pairs.loc[np.isfinite(pairs[predictor]), ["paradigm", "correct", predictor]]
-        known = known[known.groupby("paradigm")[predictor].transform("nunique") > 1]
+        known = known[known.groupby("paradigm")[predictor].transform("nunique") > 1].astype({"correct": float})
         within = known.groupby("paradigm")
         place = (within[predictor].rank() - 0.5) / within[predictor].transform("size")
-        level = within["correct"].mean()
-        for tenth, part in known.groupby(np.floor(place * BINS).clip(0, BINS - 1)):
-            means = part.groupby("paradigm")["correct"].mean()
-            accuracy = float(level.mean() + (means - level[means.index]).mean())
-            rows.append((curve, label, 1 + int(tenth), float(part[predictor].median()), len(part), accuracy))
-    return rows
+        tenth = 1 + np.floor(place * BINS).clip(0, BINS - 1).astype(int).rename("tenth")
+        above = (known["correct"] - within["correct"].transform("mean")).groupby([tenth, known["paradigm"]]).mean()
+        table = known.groupby(tenth)[predictor].agg(median="median", judgments="size")
+        tables[label] = table.assign(accuracy=within["correct"].mean().mean() + above.groupby("tenth").mean())
+    return pd.DataFrame(pd.concat(tables, names=["predictor"]).reset_index())
 
 
 @section(order=50)
 def unknown_words(results: BenchmarkResults) -> Exhibit | None:
     """Shares of pairs with unknown words and of ties, and accuracy without unknown words."""
     counted = results.accuracies.dropna(subset=["pairs", "pairs_with_unk", "ties"])
-    keys = ["curve", "size", "sample_words"]
-    sums = counted.groupby(keys, sort=False)[["pairs", "pairs_with_unk", "ties"]].sum().astype(float)
-    takeaways: list[tuple[str, str]] = []
-    if sums.empty or not (sums["pairs_with_unk"].any() or sums["ties"].any()):
+    sums = counted.groupby(["curve", "sample_words", "size"])[["ties", "pairs_with_unk", "pairs"]].sum().astype(float)
+    shares = sums.loc[:, sums.any()].div(sums["pairs"], axis=0).drop(columns="pairs", errors="ignore")
+    if shares.columns.empty:
         return None
-    sums = sums.sort_index(level="sample_words", sort_remaining=False)
-    sums = sums.sort_index(level="curve", sort_remaining=False, kind="stable")
-    known = [name for name in ("ties", "pairs_with_unk") if sums[name].any()]
-    shares = sums[known].div(sums["pairs"], axis=0)
-    table = shares.reset_index().rename(columns={"ties": "tied", "pairs_with_unk": "with an unknown word"})
-    cells = {"tied": per_cent_text, "with an unknown word": per_cent_text}
+    columns = {"curve": "curve", "size": "size", "ties": "tied", "pairs_with_unk": "with an unknown word"}
+    table = for_readers(shares.reset_index(), columns)
     about = "Shares of pairs that are tied, and that contain an unknown word in either sentence."
-    if sums["pairs_with_unk"].any() and results.read_without_unknown is not None:
+    takeaways: list[tuple[str, str]] = []
+    free = pd.DataFrame()
+    if "pairs_with_unk" in shares and results.read_without_unknown is not None:
         free = in_order(results.read_without_unknown(), results.curves)
         free = free[free["run"].isin(results.accuracies["run"])]
-        if len(free):
-            number = int(free.drop_duplicates("paradigm")["pairs"].sum())
-            table = table.merge(_overall(results.units, "all pairs"), on=["curve", "size"])
-            table = table.merge(
-                _overall(unit_accuracies(free), "without unknown words"), on=["curve", "size"], how="left"
+    if len(free):
+        for name, units in {"all pairs": results.units, "without unknown words": unit_accuracies(free)}.items():
+            whole = units[units["level"] == "overall"].groupby(["curve", "size"])["accuracy"].mean().rename(name)
+            table = table.join(whole, on=["curve", "size"])
+        about += (
+            " The last columns compare overall accuracy on all pairs and on the "
+            f"{int(free.drop_duplicates('paradigm')['pairs'].sum()):,} pairs that contain no unknown word in any run."
+        )
+        both = fit_curves(free, results.options.confidence).merge(
+            results.slopes, on=["level", "name", "curve"], suffixes=("", "_all")
+        )
+        takeaways = [
+            (
+                row.curve,
+                f"{_slope(row.slope, row.low, row.high)} points per doubling without unknown words, "
+                f"{_slope(row.slope_all, row.low_all, row.high_all)} on all pairs.",
             )
-            about += (
-                " The last columns compare overall accuracy on all pairs and on the "
-                f"{number:,} pairs that contain no unknown word in any run."
-            )
-            fits = rows_of(fit_curves(free, results.options.confidence))
-            takeaways = [_slope_without(row, results) for row in fits if row.level == "overall"]
+            for row in rows_of(both[both["level"] == "overall"])
+        ]
     return Exhibit(
         "unknown-words",
         "Unknown words and ties",
         about,
-        table.drop(columns="sample_words"),
-        cells=cells,
+        table,
+        cells={"tied": per_cent_text, "with an unknown word": per_cent_text},
         takeaways=takeaways,
     )
 
 
-def _overall(units: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Return overall accuracy by curve and size, as the column `name`."""
-    whole = units[units["level"] == "overall"]
-    return whole.groupby(["curve", "size"], sort=False)["accuracy"].mean().rename(name).reset_index()
-
-
-def _slope_without(row: Any, results: BenchmarkResults) -> tuple[str, str]:
-    """Compare the overall slope on pairs without unknown words with that on all pairs."""
-    of = results.slopes[(results.slopes["level"] == "overall") & (results.slopes["curve"] == row.curve)].iloc[0]
-    texts = []
-    for slope, low, high in ((of["slope"], of["low"], of["high"]), (row.slope, row.low, row.high)):
-        limits = "" if pd.isna(low) else f" ({points_between(low, high)})"
-        texts.append(f"{points(slope, low, high) if limits else points(slope)}{limits}")
-    text = f"{texts[1]} points per doubling without unknown words, {texts[0]} on all pairs."
-    return str(row.curve), text
+def _slope(slope: Any, low: Any, high: Any) -> str:
+    return points(slope) if pd.isna(low) else f"{points(slope, low, high)} ({points_between(low, high)})"

@@ -5,7 +5,7 @@ import pandas as pd
 from analysis.formats import signed_text
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit
-from analysis.sections import section
+from analysis.sections import for_readers, section
 from eval.benchmarks.known_items import REASONS, faulty_pairs
 
 HARDEST = 2  # pairs per paradigm
@@ -18,26 +18,23 @@ def hardest_pairs(results: BenchmarkResults) -> Exhibit | None:
     if results.read_pairs is None:
         return None
     main = results.largest[results.largest["method"].isin(results.method.split(" or "))]
-    pairs = results.read_pairs(list(main["run"].unique()))
-    if pairs.empty:
-        return None
-    table = hardest(pairs, HARDEST)
-    table = table[table["accuracy"] < 1].reset_index(drop=True)
+    table = hardest(results.read_pairs(list(main["run"].unique())), HARDEST)
+    table = table[table["accuracy"] < 1]
     if table.empty:
         return None
     faults = faulty_pairs(results.benchmark, table)
-    if len(faults):
-        known = faults.assign(fault=faults["reason"].map(REASONS))[["paradigm", "pair_id", "fault"]]
-        table = table.merge(known, on=["paradigm", "pair_id"], how="left").rename(columns={"fault": "known fault"})
+    table = table.merge(faults.assign(reason=faults["reason"].map(REASONS)), on=_KEY[1:], how="left")
+    columns = {
+        "paradigm": "paradigm", "pair_id": "pair", "good": "good", "bad": "bad", "accuracy": "accuracy",
+        "margin": "margin", "reason": "known fault",
+    }  # fmt: skip
     wrong = int((table["accuracy"] == 0).sum())
-    shown = table.rename(columns={"pair_id": "pair"})
-    order = ["paradigm", "pair", "good", "bad", "accuracy", "margin", *(["known fault"] if len(faults) else [])]
     return Exhibit(
         "hardest-pairs",
         "The hardest pairs",
         f"The {HARDEST} pairs of each paradigm that the runs at the largest sizes get wrong most often, and by the "
         "widest margin.",
-        shown[order],
+        for_readers(table, columns),
         cells={"margin": signed_text, "pair": str},
         takeaways=[("", f"{wrong} of these {len(table)} pairs are wrong in every one of these runs.")],
         definitions={
@@ -58,14 +55,12 @@ def hardest(pairs: pd.DataFrame, each: int) -> pd.DataFrame:
         phenomenon, paradigm, pair_id, good, bad, accuracy (the mean over curves of the mean over runs) and margin.
     """
     margin = pairs["good_score"] - pairs["bad_score"]
-    judged = pairs.assign(margin=margin / margin.groupby(pairs["run"]).transform("std"))
-    by_curve = judged.groupby([*_KEY, "curve"], as_index=False, sort=True)[["correct", "margin"]].mean()
-    means = by_curve.groupby(_KEY, as_index=False, sort=True)[["correct", "margin"]].mean()
-    means = means.rename(columns={"correct": "accuracy"})
-    means = means.sort_values(["phenomenon", "paradigm", "accuracy", "margin"], kind="stable")
+    judged = pairs.assign(accuracy=pairs["correct"], margin=margin / margin.groupby(pairs["run"]).transform("std"))
+    by_curve = judged.groupby([*_KEY, "curve"])[["accuracy", "margin"]].mean()
+    means = by_curve.groupby(_KEY).mean().reset_index().sort_values([*_KEY[:2], "accuracy", "margin"], kind="stable")
     table = means.groupby("paradigm", sort=False).head(each)
-    texts = pairs.drop_duplicates(["paradigm", "pair_id"])[["paradigm", "pair_id", "good", "bad"]]
-    return table.merge(texts, on=["paradigm", "pair_id"], how="left").reset_index(drop=True)
+    texts = pairs.drop_duplicates(_KEY[1:])[[*_KEY[1:], "good", "bad"]]
+    return table.merge(texts, on=_KEY[1:], how="left")
 
 
 @section(order=65, default=False)
@@ -95,22 +90,19 @@ def learned_and_lost(pairs: pd.DataFrame) -> pd.DataFrame:
     Returns:
         paradigm, curve, learned, lost, and disagreement (between two runs of the largest size; missing for one run).
     """
-    tables = []
-    for curve, rows in pairs.groupby("curve", sort=False):
-        sizes = sorted(rows["sample_words"].unique())
-        if len(sizes) < 2:
-            continue
-        small, large = (
-            rows[rows["sample_words"] == size].groupby(["paradigm", "pair_id"], sort=False)["correct"].mean()
-            for size in (sizes[0], sizes[-1])
-        )
-        runs = rows.loc[rows["sample_words"] == sizes[-1], "run"].nunique()
-        table = pd.DataFrame({"small": small, "large": large}).dropna()
-        table["learned"] = (table["small"] < 0.5) & (table["large"] > 0.5)
-        table["lost"] = (table["small"] > 0.5) & (table["large"] < 0.5)
-        table["disagreement"] = (
-            2 * table["large"] * (1 - table["large"]) * (runs / (runs - 1) if runs > 1 else float("nan"))
-        )
-        means = table.groupby("paradigm", sort=True)[["learned", "lost", "disagreement"]].mean().reset_index()
-        tables.append(means.assign(curve=curve)[["paradigm", "curve", "learned", "lost", "disagreement"]])
-    return pd.concat(tables, ignore_index=True).dropna(axis="columns", how="all") if tables else pd.DataFrame()
+    words = pairs.groupby("curve")["sample_words"]
+    least, most = words.transform("min"), words.transform("max")
+    ends = {"small": pairs[pairs["sample_words"] == least], "large": pairs[pairs["sample_words"] == most]}
+    key = ["curve", "paradigm", "pair_id"]
+    table = pd.DataFrame({end: rows.groupby(key, sort=False)["correct"].mean() for end, rows in ends.items()}).dropna()
+    table = table.reset_index().astype({"small": float, "large": float})
+    table = table[table["curve"].isin(pairs.loc[least < most, "curve"])]
+    runs = table["curve"].map(ends["large"].groupby("curve")["run"].nunique()).astype(float)
+    table = table.assign(
+        learned=(table["small"] < 0.5) & (table["large"] > 0.5),
+        lost=(table["small"] > 0.5) & (table["large"] < 0.5),
+        disagreement=2 * table["large"] * (1 - table["large"]) * runs / (runs - 1).where(runs > 1),
+    )
+    shares = ["learned", "lost", "disagreement"]
+    means = table.groupby(["curve", "paradigm"], as_index=False, sort=False)[shares].mean()
+    return for_readers(means, {name: name for name in ("paradigm", "curve", *shares)})

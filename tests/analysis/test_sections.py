@@ -81,9 +81,7 @@ def test_predictors_are_as_defined_and_bins_compare_within_paradigms():
     known = shallow_predictors(pairs)
     assert known["perplexity"].iloc[0] == pytest.approx(np.exp(0.5))
     assert known["confidence"].iloc[1] == pytest.approx(3)
-    rows = pd.DataFrame(
-        accuracy_in_bins(known, "LSTM"), columns=["curve", "predictor", "tenth", "median", "judgments", "accuracy"]
-    )
+    rows = accuracy_in_bins(known)
     of = rows[rows["predictor"].str.startswith("log-probability")]
     assert of["judgments"].tolist() == [2] * 10
     assert of["accuracy"].tolist() == [0.5] * 10
@@ -113,26 +111,14 @@ def test_accuracy_without_unknown_words_is_on_the_same_pairs_in_every_run(result
 def test_every_section_can_be_shown_and_names_are_checked(results):
     names = [exhibit.name for exhibit in exhibits(results, chosen("all"))]
     assert len(names) == len(set(names))
-    assert {
-        "phenomena",
-        "slopes",
-        "differences",
-        "unknown-words",
-        "hardest-pairs",
-        "perplexity",
-        "runs",
-        "paradigms",
-    } <= set(names)
+    default = [exhibit.name for exhibit in exhibits(results, chosen(None))]
+    assert {"phenomena", "slopes", "differences", "unknown-words", "hardest-pairs", "perplexity", "runs"} <= {*default}
+    assert len(default) <= 12
+    assert set(names) - set(default) >= {"paradigms", "predictors", "learned-pairs", "shapes"}
     assert "methods" not in names  # there is one
+    assert {"paradigms", *chosen(None)} == {*chosen(["paradigms"])}
     with pytest.raises(ConfigError, match="slopes"):
         chosen(["slops"])
-
-
-def test_the_default_sections_are_few_and_further_ones_are_added(results):
-    default = [exhibit.name for exhibit in exhibits(results, chosen(None))]
-    assert len(default) <= 12
-    assert "paradigms" not in default
-    assert "paradigms" in [exhibit.name for exhibit in exhibits(results, chosen(["paradigms"]))]
 
 
 def test_a_plug_in_can_add_a_section(results, monkeypatch):

@@ -7,14 +7,13 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-import altair as alt
 import pandas as pd
 import vl_convert
 
 from analysis.config import FigureConfig
 from analysis.figures.charts import curve_chart
 from analysis.figures.files import figure
-from analysis.figures.style import GREY, HUES, Chart, finished, schema_version
+from analysis.figures.style import GREY, HUES, Chart, finished, layer, number, text
 from analysis.sections import curves
 from pairscale.files import write_text
 from tests.support import ROOT
@@ -48,19 +47,24 @@ def speed_chart() -> Chart:
     for name in ("minicons 0.3.39", "lm-evaluation-harness 0.4.13"):
         rows.append((f"GPT-2, fp32 / {name}", float(faster(bench_row(name)[3])), "scoring"))
     table = pd.DataFrame(rows, columns=["what", "factor", "of"])
-    scale = alt.Scale(domain=["training", "scoring"], range=list(HUES[:2]))
-    colour = alt.Color("of:N", scale=scale, legend=alt.Legend(title=None))
-    y = alt.Y("what:N", title=None, sort=None, axis=alt.Axis(labelLimit=400))
-    base = alt.Chart(table)
-    bars = base.mark_bar(height=12).encode(alt.X("factor:Q", title="times as fast"), y, colour)
-    text = base.mark_text(align="left", dx=4).encode(alt.X("factor:Q"), y, text=alt.Text("factor:Q", format=".1f"))
-    equal = alt.Chart(pd.DataFrame({"factor": [1]})).mark_rule(color=GREY, strokeDash=[3, 3]).encode(x="factor:Q")
-    return alt.layer(bars, text, equal).properties(width=340, padding=_PADDING)
+    scale = {"domain": ["training", "scoring"], "range": list(HUES[:2])}
+    place = {
+        "x": number("factor", title="times as fast"),
+        "y": text("what", title=None, sort=None, axis={"labelLimit": 400}),
+    }
+    layers = [
+        layer(table, "bar", {**place, "color": text("of", scale=scale, legend={"title": None})}, height=12),
+        layer(
+            table, "text", {**place, "x": number("factor"), "text": number("factor", format=".1f")}, align="left", dx=4
+        ),
+        layer(pd.DataFrame({"factor": [1]}), "rule", {"x": number("factor")}, color=GREY, strokeDash=[3, 3]),
+    ]
+    return {"layer": layers, "width": 340, "padding": _PADDING}
 
 
 def speed() -> str:
     """Return the chart of speeds as SVG."""
-    return vl_convert.vegalite_to_svg(finished(speed_chart()), vl_version=schema_version())
+    return vl_convert.vegalite_to_svg(finished(speed_chart()))
 
 
 PICTURES: dict[str, Callable[[], str]] = {

@@ -12,7 +12,7 @@ FULL_DOSE = "1"  # all sentences of the construction: the text as it is
 KEYS = ("filter", "ablate")  # of a configuration
 FULL_TEXT = "full text"  # what runs without an intervention are called beside others
 _DEFINITION = ("patterns", "without")  # keys of a filter that say what it searches for
-_ACTIONS = {REMOVE: "{} removed", KEEP_ONLY: "only {}", REPLACE: "{} replaced", CONTROL: "control of {}"}
+_ACTIONS = {REMOVE: "{} removed", KEEP_ONLY: "only {}", REPLACE: "{} replaced", CONTROL: "matched control for {}"}
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Intervention:
         return self.action != NONE
 
     def name(self, construction: str) -> str:
-        """Return "npi removed", "control of npi", "npi 1/8 kept"; `construction`: the filter, by `constructions`."""
+        """Return "npi removed", "matched control for npi", "npi 1/8 kept"; `construction`: see `constructions`."""
         if not self.acts:
             return FULL_TEXT
         if self.dose == "0" or self.action == KEEP_ONLY:

@@ -20,9 +20,9 @@ POINTS = {
 NAMES = {
     "full": "llama_tiny, full text",
     "removed": "llama_tiny, determiner_noun removed",
-    "control": "llama_tiny, control of determiner_noun",
+    "control": "llama_tiny, matched control for determiner_noun",
     "dose": "llama_tiny, determiner_noun 1/8 kept",
-    "control of the dose": "llama_tiny, control of determiner_noun 1/8 kept",
+    "control of the dose": "llama_tiny, matched control for determiner_noun 1/8 kept",
     "only": "llama_tiny, only determiner_noun",
     "replaced": "llama_tiny, passive replaced",
     "other": "llama_tiny, npi_only removed",
