@@ -1,5 +1,6 @@
 """An exhibit: a table, a figure or both under a heading, for files and for the page."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -121,7 +122,7 @@ class Exhibit:
         looks = looks.apply(lambda column: column + whole.map({True: " overall", False: ""}))
         styler = texts.style.hide(axis="index").format(escape="html").format_index(escape="html", axis=1)
         html: str = styler.set_td_classes(looks).to_html(table_attributes='class="sortable"', cell_ids=False)
-        return html[html.index("<table") :]  # after a style that is empty
+        return re.sub(r' id="T_\w+"', "", html[html.index("<table") :])  # no empty style, no random names
 
     def _look(self, name: Any, column: pd.Series) -> str:
         """Return the class of a column (report.css): "text", and "long" for one whose texts may break."""
