@@ -173,7 +173,8 @@ def extent(results: BenchmarkResults) -> str:
     table = results.accuracies
     sizes = sorted(table["sample_words"].unique())
     pairs = table.groupby("paradigm", sort=False)["pairs"].first()
-    number = f", {int(pairs.sum()):,} minimal pairs in {len(pairs)} paradigms" if pairs.notna().all() else ""
+    known = len(pairs) and pairs.notna().all()
+    number = f", {int(pairs.sum()):,} minimal pairs in {len(pairs)} paradigms" if known else ""
     largest = size_text(sizes[-1], results.unit)
     over = f"{len(sizes)} sizes from {size_text(sizes[0])} to {largest}" if len(sizes) > 1 else f"one size, {largest}"
     corpora = results.runs["corpus"].dropna().astype(str).unique().tolist() if "corpus" in results.runs else []
