@@ -48,7 +48,8 @@ def unit_accuracies(accuracies: pd.DataFrame) -> pd.DataFrame:
     given = table["phenomenon"].isna() & table["paradigm"].isna()  # overall accuracies, which then are not computed
     computed = given | ~given.groupby([table[key] for key in _RUN_KEY]).transform("any")
     table = table.assign(overall=pd.Series("overall", table.index).where(computed), paradigms=table["paradigm"].notna())
-    rows = table.melt([*_RUN_KEY, "paradigms", "pairs", "accuracy"], LEVELS, "level", "name").dropna(subset="name")
+    kept = [*_RUN_KEY, "paradigms", "pairs", "accuracy"]
+    rows = table[[*kept, *LEVELS]].melt(kept, LEVELS, "level", "name").dropna(subset="name")
     groups = rows.groupby([*_RUN_KEY, "level", "name"], sort=False)
     units = groups.agg(paradigms=("paradigms", "sum"), accuracy=("accuracy", "mean"))
     units = units.assign(pairs=groups["pairs"].sum(skipna=False)).reset_index()

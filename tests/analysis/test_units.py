@@ -17,7 +17,7 @@ from tests.support.long_table import curve_table, random_curve, row
 def test_units_are_unweighted_means_of_paradigms(accuracy):
     table = curve_table(accuracy, [1000, 2000], [1, 1])
     table["pairs"] = pd.array([10, 20, 30, 40, 50] * 2, dtype="Int64")
-    units = unit_accuracies(table)
+    units = unit_accuracies(table.assign(name="of the user", level=1))
     for run, values in zip(units["run"].unique(), accuracy, strict=True):
         of = units[units["run"] == run]
         assert row(of, level="overall")["accuracy"] == pytest.approx(values.mean())
