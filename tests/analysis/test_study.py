@@ -1,7 +1,6 @@
 """The long table of a study, against counts made from its files by plain loops, and what it leaves out or refuses."""
 
 import json
-import shutil
 from types import SimpleNamespace
 
 import pandas as pd
@@ -10,45 +9,18 @@ import pytest
 import yaml
 
 from analysis.study.long_table import ACCURACY_COLUMNS, accuracies, notes, pairs, problems, runs, trajectories
-from analysis.study.run_folders import FURTHER_COLUMNS, RUN_COLUMNS
 from analysis.study.score_files import PAIR_COLUMNS
 from eval.benchmarks.load import load_benchmark
 from eval.scores.files import read_items, read_scores, score_path, write_items, write_scores
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, RunError
+from tests.support.copied_study import FIRST, run_folder
 from tests.support.scored_runs import rescore, run_folders
-from tests.support.simulated_study import SimulatedStudy, as_hub_model, as_revisions, rewrite_config
-from train.runs.folder import RunFolder
-
-STUDY = SimulatedStudy(sizes=("125k", "1M"), pairs=20, unk_share=0.3)
-FIRST = "lstm_tiny-english-unigram-125k-s1"
-LAST = "txl_tiny-english-unigram-1M-s2"
-
-
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("study")
-    STUDY.write(folder)
-    return folder
-
-
-@pytest.fixture
-def own(written, tmp_path):
-    """A copy of the study that a test may change."""
-    shutil.copytree(written, tmp_path / "runs")
-    return tmp_path / "runs"
-
-
-def run_folder(own, run, study="simulated"):
-    return RunFolder(own / study / run)
+from tests.support.simulated_study import rewrite_config
 
 
 def of_run(table, run):
     return table[table["run"] == run].set_index("paradigm")
-
-
-def table_of_runs(own):
-    return runs("simulated", folder=own).set_index("run")
 
 
 def against(rows):
@@ -182,121 +154,6 @@ def test_generated_pairs_of_own_words_have_the_shared_paradigms(own):
         "anaphor_agreement_1", "anaphor_agreement_2", "island_effects_3", "npi_licensing_1",
     }  # fmt: skip
     assert any("by paradigm" in note for note in notes("simulated", folder=own))
-
-
-# Runs and curves
-
-
-def test_runs_have_the_values_of_their_files(written):
-    table = runs("simulated", folder=written)
-    assert tuple(table.columns) == (*RUN_COLUMNS, *FURTHER_COLUMNS)
-    row = table.set_index("run").loc["lstm_tiny-english-unigram-1M-s2"]
-    assert (row["study"], row["model"], row["curve"], row["size"]) == ("simulated", "lstm_tiny", "lstm_tiny", "1M")
-    assert (row["sample_words"], row["words_seen"], row["seed"], row["sample"]) == (10**6, 3 * 10**6, 2, "02" * 32)
-    assert (row["construction"], row["action"], row["dose"], row["base"]) == ("", "none", "1", "lstm_tiny")
-    metrics = pd.read_csv(written / "simulated" / row.name / "metrics.csv")
-    assert row["valid_ppl"] == metrics["valid_ppl"].min()  # the recipe exports the best model
-
-
-def test_curves_are_named_by_what_differs(own):
-    for seed in (1, 2):
-        rewrite_config(run_folder(own, f"txl_tiny-english-unigram-1M-s{seed}"), model__layers=3)
-    curves = table_of_runs(own)["curve"]
-    assert curves[LAST] == "txl_tiny, layers=3"
-    assert curves["txl_tiny-english-unigram-125k-s1"] == "txl_tiny, layers=2"
-    assert curves[FIRST] == "lstm_tiny"
-
-
-@pytest.mark.parametrize(
-    ("what", "fit_on", "curves"), [("text", "train", 2), ("tokenizer", "train", 2), ("tokenizer", "sample", 1)]
-)
-def test_runs_on_another_text_have_their_own_curve(own, what, fit_on, curves):
-    for folder in run_folders(own):
-        rewrite_config(folder, tokenizer__fit_on=fit_on)
-    folder = run_folder(own, FIRST)
-    folder.update_manifest(corpus=folder.read_manifest()["corpus"] | {what: "cd" * 32})
-    assert table_of_runs(own).groupby("model")["curve"].nunique().to_dict() == {"lstm_tiny": curves, "txl_tiny": 1}
-    assert len([note for note in notes("simulated", folder=own) if f"different {what}" in note]) == curves - 1
-
-
-def test_an_intervention_is_in_the_curve_and_not_in_its_base(own):
-    for folder in run_folders(own)[:2]:
-        rewrite_config(folder, filter={"name": "npi"}, ablate={"action": "remove", "dose": "0"})
-    assert table_of_runs(own).loc[FIRST, ["curve", "construction", "action", "dose", "base"]].tolist() == [
-        "lstm_tiny, npi removed", "npi", "remove", "0", "lstm_tiny",
-    ]  # fmt: skip
-
-
-def test_baselines_carry_the_curve_that_they_belong_to(own):
-    run_folder(own, FIRST).update_manifest(words_seen=0)
-    rewrite_config(run_folder(own, LAST), sample__shuffle="sentence")
-    table = accuracies("simulated", folder=own).drop_duplicates("run").set_index("run")
-    assert table.loc[FIRST, ["baseline", "curve"]].tolist() == ["untrained", "lstm_tiny"]
-    assert table.loc[LAST, ["baseline", "curve"]].tolist() == ["sentence", "txl_tiny"]
-    assert (table["baseline"] != "").sum() == 2
-
-
-def test_models_that_come_trained_have_rows_without_a_place(own):
-    as_hub_model(run_folder(own, LAST), path="models/lstm_tiny")
-    row = table_of_runs(own).loc[LAST]
-    # Never the curve of a model that was trained here.
-    assert (row["model"], row["curve"]) == ("lstm_tiny", "lstm_tiny, pretrained")
-    assert row[["sample_words", "seed", "size", "unit"]].isna().all()
-    assert len(of_run(accuracies("simulated", folder=own), LAST)) == 6
-
-
-def test_checkpoints_of_one_training_are_one_curve_over_tokens(own):
-    folders = run_folders(own)[:4]
-    as_revisions(folders)
-    table = table_of_runs(own).loc[[folder.path.name for folder in folders]]
-    known = table.iloc[:3]
-    assert known["sample_words"].tolist() == [1000, 2000, 3000]
-    assert known["size"].tolist() == ["1k tokens", "2k tokens", "3k tokens"]
-    assert (set(known["unit"]), set(known["curve"])) == ({"tokens"}, {"gpt"})
-    assert table["curve"].iloc[3] != "gpt"
-    assert any("one training" in note for note in notes("simulated", folder=own))
-
-
-def test_equal_weights_under_two_names_are_an_error(own):
-    """EleutherAI/pythia, issue 203: several revisions on the hub hold the same file."""
-    folders = run_folders(own)[:3]
-    as_revisions(folders)
-    folders[1].update_manifest(digest=folders[0].read_manifest()["digest"])
-    with pytest.raises(RunError, match="models/gpt at revision step1 and models/gpt at revision step2"):
-        runs("simulated", folder=own)
-
-
-def test_other_values_that_differ_are_noted(own):
-    for folder in run_folders(own):
-        budget = {"epochs": 20.0 if "125k" in folder.path.name else 3.0, "words": None}
-        rewrite_config(folder, recipe={"name": "r", "export": "best", "budget": budget})
-    assert any("recipe.budget.epochs differs between sizes" in note for note in notes("simulated", folder=own))
-
-
-# Several studies
-
-
-def test_studies_are_joined_and_told_apart(tmp_path):
-    for number, name in enumerate("ab"):
-        study = SimulatedStudy(pairs=5, name=name, models=("lstm_tiny",), sizes=("125k", "1M"))
-        for folder in study.write(tmp_path, seed=number):
-            folder.update_manifest(started=f"{name} {folder.path.name}")
-    both = accuracies("a+b", folder=tmp_path)
-    assert both.groupby("study")["curve"].agg(set).to_dict() == {"a": {"lstm_tiny, a"}, "b": {"lstm_tiny, b"}}
-    assert both.equals(accuracies("a", "b", folder=tmp_path))
-
-
-def test_a_run_in_two_studies_counts_once(tmp_path):
-    SimulatedStudy(pairs=5, name="a", models=("lstm_tiny",), seeds=(1,)).write(tmp_path)
-    shutil.copytree(tmp_path / "a", tmp_path / "b")
-    with pytest.raises(RunError, match=r"study=b: .*run of a"):
-        runs("a+b", folder=tmp_path)
-    for folder in SimulatedStudy(pairs=5, name="c", models=("lstm_tiny",), seeds=(2,)).write(tmp_path):
-        folder.path.rename(tmp_path / "b" / folder.path.name)
-    table = runs("a+b", folder=tmp_path)
-    assert table["curve"].unique().tolist() == ["lstm_tiny"]
-    assert table["study"].tolist() == ["a"] * 4 + ["b"] * 4
-    assert problems("a+b", folder=tmp_path)["status"].tolist() == ["shared"] * 4
 
 
 # Problems

@@ -1,0 +1,1 @@
+from tests.support.copied_study import own, written  # noqa: F401
