@@ -221,7 +221,7 @@ def slopes(measured: pd.DataFrame, label: str, confidence: float) -> pd.DataFram
     unit = rows["level"] + "/" + rows["name"]
     known = dict(zip(unit, rows[MEASURE].itertuples(index=False, name=None), strict=True))
     table = rows.assign(benchmark=label, method="", phenomenon=unit, paradigm=None, pairs=rows["items"])
-    fitted = fit_curves(table, confidence)
+    fitted = fit_curves(table.drop(columns=MEASURE), confidence)
     fitted = fitted[fitted["level"] == "phenomenon"].reset_index(drop=True)
     names = [known[unit] for unit in fitted["name"]]
     return fitted.assign(method=[level for level, _ in names], name=[name for _, name in names])
