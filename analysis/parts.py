@@ -2,6 +2,7 @@
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -30,7 +31,6 @@ from analysis.sections.beside import model_findings
 from analysis.sections.curves import extent, overall
 from eval.config import is_of_pairs
 from eval.ratings.config import is_ratings
-from eval.scores.names import benchmark_name
 from eval.syntaxgym.config import is_syntaxgym
 from train.runs.folder import RunFolder
 
@@ -103,17 +103,11 @@ def _item_part(label: str, runs: pd.DataFrame, config: AnalysisConfig) -> Part:
     curves = list(runs["curve"].unique())
     labels = {curve: text for curve, text in options.labels.items() if curve in curves}
     named = renamed(runs, display_names(curves, labels), options.order)
-    section_of = suites.section if is_syntaxgym(label) else ratings.section if is_ratings(label) else cloze.section
-    section = section_of(named, label, options.confidence, config.paths.runs, ALL in (options.sections or ()))
-    return Part(
-        label=label,
-        name=benchmark_name(label),
-        lead=section.lead,
-        exhibits=list(section.exhibits),
-        findings=section.findings,
-        notes=section.notes,
-        methods=section.methods,
+    kind: Any = suites if is_syntaxgym(label) else ratings if is_ratings(label) else cloze
+    part: Part = kind.part(
+        kind.answers(named, label, config.paths.runs), options.confidence, ALL in (options.sections or ())
     )
+    return part
 
 
 def reading_parts(reports: str | Path, study: str) -> list[Part]:

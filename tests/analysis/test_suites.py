@@ -1,5 +1,7 @@
 """SG scores: means over runs of simulated successes, chance, and the paper's numbers next to their own suites."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -51,8 +53,9 @@ def test_scores_are_means_over_runs_of_the_success_of_items(study):
 
 def test_chance_is_that_of_random_surprisals(study):
     table, folder = study
-    _, success = next(iter(suites.answers(table, "syntaxgym", folder).of_runs()))
-    chance = suites.chance_scores(success).set_index(["level", "name"])["accuracy"]
+    chance = suites.chance_scores(suites.answers(table, "syntaxgym", folder).tables[0]).set_index(["level", "name"])[
+        "accuracy"
+    ]
     assert chance["suite", "number_mini"] == pytest.approx(1 / 4, abs=0.02)  # two comparisons
     assert chance["suite", "cleft_mini"] == pytest.approx(1 / 2, abs=0.02)
     assert chance["comparison", "number_mini 1.1: (3;%sing%) < (3;%sing_bad%)"] == pytest.approx(1 / 2, abs=0.02)
@@ -60,18 +63,18 @@ def test_chance_is_that_of_random_surprisals(study):
     assert chance["overall", "all items"] == pytest.approx((3 / 4 + 2 / 2) / 5, abs=0.02)
 
 
-def test_the_section_of_a_study(study):
+def test_the_part_of_a_report(study):
     table, folder = study
-    section = suites.section(table, "syntaxgym", 0.95, folder, everything=True)
-    by_name = {exhibit.name: exhibit for exhibit in section.exhibits}
+    part = suites.part(suites.answers(table, "syntaxgym", folder), 0.95, everything=True)
+    by_name = {exhibit.name: exhibit for exhibit in part.exhibits}
     assert list(by_name) == ["circuits", "suites", "sizes", "comparisons", "measures"]
     circuits = by_name["circuits"].table.set_index("model")
     assert list(circuits.index) == ["lstm_tiny", "chance"]  # none of the paper's totals is over these suites
     assert list(circuits)[:3] == ["SG score", "Agreement", "Long-Distance Dependencies"]
     assert len(by_name["sizes"].charts) == 3
-    assert "5 items of 2 suites" in section.lead
-    assert any("<unk>" in note for note in section.notes)
-    for exhibit in section.exhibits:
+    assert "5 items of 2 suites" in part.lead
+    assert any("<unk>" in note for note in part.notes)
+    for exhibit in part.exhibits:
         exhibit.page_charts()
         assert exhibit.html()
 
@@ -89,10 +92,10 @@ def test_the_section_of_a_study(study):
 def test_published_totals_are_shown_for_their_own_suites_only(study, chosen, totals):
     table, folder = study
     found = suites.answers(table, "syntaxgym", folder)
-    of_run = found.table[found.table["run"] == table["run"][0]]
+    of_run = found.tables[0]
     one = of_run[(of_run["suite"] == "cleft_mini") & (of_run["prediction"] == 1) & of_run["comparison"].isna()]
     rows = [one.assign(suite=name, circuit=suites.circuit_of(name)) for name in chosen]
-    means = items.over_sizes(items.Answers("x", pd.concat(rows), {}, []).measured(suites.measures_of_model))
+    means = items.over_sizes(suites.measures(replace(found, runs=found.runs[:1], tables=[pd.concat(rows)])))
     shown = suites.published(means)
     assert totals <= set(shown.loc[shown["level"] != "suite", "name"])
     if chosen != PAPERS_SUITES:
