@@ -2,7 +2,6 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -11,6 +10,7 @@ from analysis.figures.charts import Axis, line_chart
 from analysis.figures.style import looks_of
 from analysis.formats import count, level_text, signed_text
 from analysis.items import cloze, ratings, suites
+from analysis.items.answers import read_answers
 from analysis.reading.times import ReadingResult, read_results
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit
@@ -103,11 +103,9 @@ def _item_part(label: str, runs: pd.DataFrame, config: AnalysisConfig) -> Part:
     curves = list(runs["curve"].unique())
     labels = {curve: text for curve, text in options.labels.items() if curve in curves}
     named = renamed(runs, display_names(curves, labels), options.order)
-    kind: Any = suites if is_syntaxgym(label) else ratings if is_ratings(label) else cloze
-    part: Part = kind.part(
-        kind.answers(named, label, config.paths.runs), options.confidence, ALL in (options.sections or ())
-    )
-    return part
+    found = read_answers(named, label, config.paths.runs)
+    part_about = suites.part if is_syntaxgym(label) else ratings.part if is_ratings(label) else cloze.part
+    return part_about(found, options.confidence, ALL in (options.sections or ()))
 
 
 def reading_parts(reports: str | Path, study: str) -> list[Part]:

@@ -6,7 +6,7 @@ measures of each run; here are the reader of answers, means over runs, slopes, a
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,18 @@ from analysis.curves.fit import fit_curves
 from analysis.curves.units import RUN_COLUMNS
 from analysis.figures.charts import Axis, dot_chart, line_chart
 from analysis.figures.style import GREY, TEXT_GREY, Chart, Frame, layer, looks_of, number, text
-from analysis.formats import count, joined, level_text, plural, slope_text
+from analysis.formats import count, joined, level_text, plural, rows_of, slope_text
 from analysis.report.exhibit import Exhibit
 from analysis.report.findings import size_text
+from analysis.report.write import Part
 from analysis.study.score_files import check_alike
+from eval.diagnostics.files import cloze_metadata, read_cloze
 from eval.published import COLUMNS, read_published
+from eval.ratings.config import is_ratings
+from eval.ratings.files import read_sentences, sentences_metadata
+from eval.scores.names import benchmark_name
+from eval.syntaxgym.config import is_syntaxgym
+from eval.syntaxgym.files import read_success, success_metadata
 from pairscale.errors import RunError, first_few
 from pairscale.shares import wilson
 from pairscale.sizes import written
@@ -45,7 +52,8 @@ class Answers:
         label: the name of their folder of scores.
         runs: one row per run that has answers: the columns of `analysis.runs`, scores (its folder of scores), and
             policy and unigrams (of its score file).
-        tables: the answers of each of these runs.
+        tables: the answers of each of these runs: eval.diagnostics.files.CLOZE, eval.syntaxgym.files.SUCCESS or
+            eval.ratings.files.SENTENCES.
         notes: runs that have no answers, and scoring settings that differ.
     """
 
@@ -69,26 +77,23 @@ class Answers:
         return self.runs[RUN_COLUMNS].join(parts, how="inner").reset_index(drop=True)
 
 
-def read_answers(
-    runs: pd.DataFrame,
-    label: str,
-    folder: str | Path,
-    metadata_of: Callable[[Path], dict[str, Any] | None],
-    read: Callable[[Path], tuple[pd.DataFrame, dict[str, Any]]],
-) -> Answers:
-    """Read the answers of every run that has them.
+def read_answers(runs: pd.DataFrame, label: str, folder: str | Path = "runs") -> Answers:
+    """Read the answers of every run that has them: rows of a diagnostic, of suites, or of rated sentences.
 
     Args:
         runs: the table of `analysis.runs`; baselines are left out.
         label: the name of the folder of scores.
         folder: where studies are (`paths.runs`).
-        metadata_of: reads the metadata of a folder of scores; None if files are missing or don't belong together.
-        read: reads the answers in a folder of scores, and their metadata.
 
     Raises:
         RunError: for a damaged file, if no run has answers, if runs answered different questions, and if runs with one
             tokenizer were scored under different settings.
     """
+    metadata_of, read = cloze_metadata, read_cloze
+    if is_syntaxgym(label):
+        metadata_of, read = success_metadata, read_success
+    elif is_ratings(label):
+        metadata_of, read = sentences_metadata, read_sentences
     models = runs[runs["baseline"] == ""]
     folders = [RunFolder(Path(folder) / study / run) for study, run in models[["study", "run"]].to_numpy()]
     models = models.assign(scores=[of.scores(label) for of in folders])
@@ -113,19 +118,81 @@ def read_answers(
     return Answers(label, scored, list(tables), notes)
 
 
-def over_sizes(measured: pd.DataFrame) -> pd.DataFrame:
-    """Average measures over the runs of a curve and size.
+@dataclass(frozen=True)
+class Results:
+    """The measures of runs that answered the items of a benchmark.
 
-    Args:
-        measured: one row per run and measure: RUN_COLUMNS, level, name, accuracy, and other numbers.
-
-    Returns:
-        curve, size, sample_words (missing for models without a known amount of text), level, name, the means of the
-        numbers, and runs.
+    Attributes:
+        found: their answers, with curves named as readers see them.
+        measured: one row per run and measure: RUN_COLUMNS, level, name, items, accuracy, and other numbers.
+        confidence: the level of the intervals of slopes.
     """
-    numbers = [name for name in measured if name not in (*RUN_COLUMNS, *MEASURE)]
-    groups = measured.groupby(["curve", "size", "sample_words", *MEASURE], sort=False, dropna=False)
-    return groups[numbers].mean().assign(runs=groups.size()).reset_index()
+
+    found: Answers
+    measured: pd.DataFrame
+    confidence: float
+
+    @cached_property
+    def means(self) -> pd.DataFrame:
+        """The means of all numbers over the runs of a curve and size, with runs, how many these are."""
+        numbers = [name for name in self.measured if name not in (*RUN_COLUMNS, *MEASURE)]
+        groups = self.measured.groupby(["curve", "size", "sample_words", *MEASURE], sort=False, dropna=False)
+        return groups[numbers].mean().assign(runs=groups.size()).reset_index()
+
+    @cached_property
+    def slopes(self) -> pd.DataFrame:
+        """Slopes over log2(sample_words) of curves with two sizes or more: the columns of `analysis.fit_curves`.
+
+        There is a row per curve and measure, whose level and name are those of the measure.
+        """
+        rows = self.measured[self.measured.groupby("curve")["sample_words"].transform("nunique") > 1]
+        table = rows.assign(benchmark=self.found.label, method=rows["level"], phenomenon=rows["name"], paradigm=None)
+        fitted = fit_curves(table.rename(columns={"items": "pairs"}).drop(columns=MEASURE), self.confidence)
+        fitted = fitted[fitted["level"] == "phenomenon"].reset_index(drop=True)
+        return fitted.assign(level=fitted["method"])
+
+    def findings(self, level: str, name: str, what: str) -> list[tuple[str, str]]:
+        """Return curves, and sentences on how much a measure changes with more text; `what`: such as "The share"."""
+        rows = rows_of(of_measure(self.slopes, level, name))
+        return [(str(row.curve), _sentence(row, self.confidence, what)) for row in rows]
+
+    def over_text(
+        self, wanted: Sequence[Sequence[str]], axis_title: str, levels: pd.DataFrame | None = None
+    ) -> list[Exhibit]:
+        """Return an exhibit of measures over training text, a panel each, with their slopes; none without two sizes.
+
+        Args:
+            wanted: level, name and heading of each measure.
+            axis_title: what the vertical axis shows.
+            levels: chance and published models: level, name, model and accuracy.
+        """
+        rows = self.measured[self.measured["curve"].isin(self.slopes["curve"])]
+        charts, tables = {}, []
+        for level, name, heading in wanted:
+            if len(drawn := of_measure(rows, level, name)):
+                lines = None if levels is None else of_measure(levels, level, name)
+                charts[f"sizes-{len(charts)}"] = partial(_size_chart, drawn, lines, axis_title, heading)
+                tables.append(of_measure(self.slopes, level, name).assign(measure=heading))
+        if not charts:
+            return []
+        table = pd.concat(tables).rename(columns={"smallest_accuracy": "smallest", "largest_accuracy": "largest"})
+        table = table[["measure", "curve", "runs", "sizes", "smallest", "largest", "slope", "low", "high", "note"]]
+        about = "Each mark is a run, and lines join the means of sizes. The table has slopes per doubling of the text."
+        about += "" if levels is None else " Level lines show chance and published models."
+        definitions = {"Smallest, largest": "Means over the runs at the curve's smallest and largest size."}
+        exhibit = Exhibit(
+            "sizes", "By training text", about, table, cells={"slope": slope_text}, confidence=self.confidence,
+            charts=charts, definitions=definitions,
+        )  # fmt: skip
+        return [exhibit]
+
+    def part(self, about: str, exhibits: list[Exhibit], findings: Any, notes: list[str], methods: list[str]) -> Part:
+        """Return the part of a report; `about`: a sentence on the items, which one on the runs follows."""
+        label, lead = self.found.label, f"{about} {_runs_text(self.found.runs)}."
+        return Part(
+            label, benchmark_name(label), lead, exhibits=exhibits, findings=findings,
+            notes=[*self.found.notes, *notes], methods=methods,
+        )  # fmt: skip
 
 
 def with_limits(rows: pd.DataFrame) -> pd.DataFrame:
@@ -135,7 +202,7 @@ def with_limits(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def published_next_to(benchmark: str, means: pd.DataFrame, columns: Sequence[str] = COLUMNS) -> pd.DataFrame:
-    """Return a paper's measures that `means` of `over_sizes` has, too: `columns`, items, low and high."""
+    """Return a paper's measures that `Results.means` has, too: `columns`, items, low and high."""
     rows = read_published(benchmark, columns).assign(model=lambda of: of["model"] + PAPER)
     return with_limits(rows.merge(means.drop_duplicates(MEASURE)[[*MEASURE, "items"]], on=MEASURE))
 
@@ -151,43 +218,29 @@ def of_measure(rows: pd.DataFrame, level: str, name: str) -> pd.DataFrame:
     return rows[(rows["level"] == level) & (rows["name"] == name)]
 
 
-def slopes(measured: pd.DataFrame, label: str, confidence: float) -> pd.DataFrame:
-    """Fit each measure over log2(sample_words), for curves with two sizes or more.
-
-    Returns:
-        The columns of `analysis.fit_curves`, a row per curve and measure; level and name are those of the measure.
-    """
-    rows = measured[measured.groupby("curve")["sample_words"].transform("nunique") > 1]
-    table = rows.assign(benchmark=label, method=rows["level"], phenomenon=rows["name"], paradigm=None)
-    fitted = fit_curves(table.rename(columns={"items": "pairs"}).drop(columns=MEASURE), confidence)
-    fitted = fitted[fitted["level"] == "phenomenon"].reset_index(drop=True)
-    return fitted.assign(level=fitted["method"])
-
-
-def lead_of(found: Answers, about: str) -> str:
-    """Return a sentence on the runs after one on the items."""
-    placed, parts = found.runs.dropna(subset="sample_words"), []
-    if len(placed):
-        ends = dict.fromkeys(size_text(words) for words in placed["sample_words"].agg(["min", "max"]))
-        runs = f"{plural(len(placed), 'run')} of {joined([*placed['curve'].unique()])}"
-        parts.append(f"{runs} on {' to '.join(ends)} {placed['unit'].iloc[0]}")
-    if others := len(found.runs) - len(placed):
-        parts.append(f"{plural(others, 'pretrained model')} whose amount of training text isn't known")
-    return f"{about} {' and '.join(parts)}."
-
-
-def finding(row: Any, confidence: float, what: str) -> tuple[str, str]:
-    """Return a curve and how much its measure changes with more text; `row`: of `slopes`, `what`: "The share"."""
+def _sentence(row: Any, confidence: float, what: str) -> str:
+    """Return how much a measure changes with more text; `row`: of `Results.slopes`."""
     ends = f"{row.smallest_accuracy:.2f} after {size_text(row.smallest_words)}"
     ends += f" and {row.largest_accuracy:.2f} after {size_text(row.largest_words, row.unit)}"
     if pd.isna(row.low):
-        return str(row.curve), f"{what} is {ends}. The change has no confidence interval: {row.note}"
+        return f"{what} is {ends}. The change has no confidence interval: {row.note}"
     limits = f"{slope_text(row.slope)} per doubling, {level_text(confidence)} interval {slope_text(row.low)} to "
     limits += slope_text(row.high)
     if row.low <= 0 <= row.high:
-        return str(row.curve), f"{what} is {ends}. We can't tell whether it changes with more text ({limits})."
-    verb = "rises" if row.low > 0 else "falls"
-    return str(row.curve), f"{what} {verb} with more text ({limits}). It is {ends}."
+        return f"{what} is {ends}. We can't tell whether it changes with more text ({limits})."
+    return f"{what} {'rises' if row.low > 0 else 'falls'} with more text ({limits}). It is {ends}."
+
+
+def _runs_text(runs: pd.DataFrame) -> str:
+    """Say how many runs there are, of which curves and on how much text."""
+    placed, parts = runs.dropna(subset="sample_words"), []
+    if len(placed):
+        ends = dict.fromkeys(size_text(words) for words in placed["sample_words"].agg(["min", "max"]))
+        curves = joined(list(placed["curve"].unique()))
+        parts.append(f"{plural(len(placed), 'run')} of {curves} on {' to '.join(ends)} {placed['unit'].iloc[0]}")
+    if others := len(runs) - len(placed):
+        parts.append(f"{plural(others, 'pretrained model')} whose amount of training text isn't known")
+    return " and ".join(parts)
 
 
 def by_model(
@@ -215,44 +268,6 @@ def by_model(
     chart = partial(dot_chart, drawn, "accuracy", Axis(axis_title), looks, by="model", reference=None)
     table = table.rename_axis(columns=None).reset_index()
     return Exhibit(name, heading, about, table, charts={"models": chart}, definitions=definitions)
-
-
-def over_text(
-    measured: pd.DataFrame,
-    fitted: pd.DataFrame,
-    wanted: Sequence[Sequence[str]],
-    axis_title: str,
-    confidence: float,
-    levels: pd.DataFrame | None = None,
-) -> Exhibit | None:
-    """Return measures over training text: a panel each, and a table of their slopes; None without two sizes.
-
-    Args:
-        measured: rows of runs.
-        fitted: the table of `slopes`.
-        wanted: level, name and heading of each measure.
-        axis_title: what the vertical axis shows.
-        confidence: the level of the intervals of slopes.
-        levels: chance and published models: level, name, model and accuracy.
-    """
-    rows = measured[measured["curve"].isin(fitted["curve"])]
-    panels = [(heading, level, name) for level, name, heading in wanted if len(of_measure(rows, level, name))]
-    if not panels:
-        return None
-    charts = {}
-    for place, (heading, *measure) in enumerate(panels):
-        lines = None if levels is None else of_measure(levels, *measure)
-        charts[f"sizes-{place}"] = partial(_size_chart, of_measure(rows, *measure), lines, axis_title, heading)
-    table = pd.concat([of_measure(fitted, *measure).assign(measure=heading) for heading, *measure in panels])
-    table = table.rename(columns={"smallest_accuracy": "smallest", "largest_accuracy": "largest"})
-    table = table[["measure", "curve", "runs", "sizes", "smallest", "largest", "slope", "low", "high", "note"]]
-    about = "Each mark is a run, and lines join the means of sizes. The table has slopes per doubling of the text."
-    about += "" if levels is None else " Level lines show chance and published models."
-    definitions = {"Smallest, largest": "Means over the runs at the curve's smallest and largest size."}
-    return Exhibit(
-        "sizes", "By training text", about, table, cells={"slope": slope_text}, confidence=confidence, charts=charts,
-        definitions=definitions,
-    )  # fmt: skip
 
 
 def _size_chart(

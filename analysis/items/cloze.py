@@ -4,50 +4,34 @@ The measures of one model are eval.diagnostics.measures. The paper: "What BERT i
 psycholinguistic diagnostics for language models", TACL 8, 34-48. What it reports: analysis/published/diagnostics.yaml.
 """
 
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from analysis.formats import count, joined, plural, rows_of
+from analysis.formats import count, joined, plural
 from analysis.items.answers import (
     AT_LARGEST,
     PAPER,
     Answers,
+    Results,
     all_measures,
     at_largest,
     by_model,
-    finding,
-    lead_of,
-    of_measure,
-    over_sizes,
-    over_text,
     published_next_to,
-    read_answers,
-    slopes,
     with_limits,
 )
 from analysis.published import published_file, published_values
 from analysis.report.exhibit import Exhibit
 from analysis.report.write import Part
-from eval.diagnostics.files import cloze_metadata, read_cloze, read_topk
+from eval.diagnostics.files import read_topk
 from eval.diagnostics.measures import AT, THRESHOLD, inexpressible
 from eval.diagnostics.measures import measures as measures_of_model
 from eval.published import COLUMNS
-from eval.scores.names import benchmark_name
 
 SENSITIVITY = "sensitivity"
 ABOVE = f"{SENSITIVITY}>{THRESHOLD:.2f}".replace("0.", ".")
 CONSTRAINTS = {"H": "high constraint", "L": "low constraint"}  # of contexts: the column `group` of CPRAG-102
 _SIDES = {"a": "fitting roles", "b": "reversed roles"}
-
-
-def answers(runs: pd.DataFrame, label: str, folder: str | Path = "runs") -> Answers:
-    """Read the probabilities that runs give the words of a diagnostic; arguments and errors as of `read_answers`.
-
-    Tables have the columns of eval.diagnostics.files.CLOZE, one row per context and word.
-    """
-    return read_answers(runs, label, folder, cloze_metadata, read_cloze)
 
 
 def measures(found: Answers) -> pd.DataFrame:
@@ -99,34 +83,22 @@ def part(found: Answers, confidence: float, everything: bool = False) -> Part:
         confidence: the level of the intervals of slopes.
         everything: add all measures, mean probabilities, and most probable words.
     """
-    measured = measures(found)
-    fitted = slopes(measured, found.label, confidence)
-    means = with_limits(over_sizes(measured))
+    results = Results(found, measures(found), confidence)
+    means = with_limits(results.means)
     ours = at_largest(means).rename(columns={"curve": "model"})
     theirs = published_next_to(found.benchmark, means, (*COLUMNS, "sd"))
     unknown = {"about": f"{found.benchmark} has no published results to compare with.", "main": "original"}
     paper = published_values("diagnostics").get(found.benchmark, unknown)
-    exhibits: list[Exhibit | None] = []
+    exhibits = []
     if paper is not unknown:
         chance = pd.DataFrame(paper["curves"], columns=["level", "name", "heading"]).query("level == @SENSITIVITY")
         levels = pd.concat([theirs, chance.assign(model="chance", accuracy=paper["chance"])])
-        exhibits += [
-            _sensitivity(found, paper, ours, theirs),
-            _prediction(paper, ours, theirs),
-            over_text(measured, fitted, paper["curves"], "Share of items", confidence, levels),
-        ]
+        exhibits += [_sensitivity(found, paper, ours, theirs), _prediction(paper, ours, theirs)]
+        exhibits += results.over_text(paper["curves"], "Share of items", levels)
     if everything or paper is unknown:
-        exhibits += [all_measures(means, theirs), _probabilities(found), _top_words(found)]
-    what = f"Sensitivity ({_spelled(paper['main'])})"
-    return Part(
-        found.label,
-        benchmark_name(found.label),
-        lead_of(found, paper["about"]),
-        exhibits=[one for one in exhibits if one is not None],
-        findings=[finding(row, confidence, what) for row in rows_of(of_measure(fitted, SENSITIVITY, paper["main"]))],
-        notes=[*found.notes, *_inexpressible(found)],
-        methods=_methods(found),
-    )
+        exhibits += [all_measures(means, theirs), _probabilities(found), *_top_words(found)]
+    findings = results.findings(SENSITIVITY, paper["main"], f"Sensitivity ({_spelled(paper['main'])})")
+    return results.part(paper["about"], exhibits, findings, _inexpressible(found), _methods(found))
 
 
 def _spelled(name: str) -> str:
@@ -162,7 +134,7 @@ def _prediction(paper: dict[str, Any], ours: pd.DataFrame, theirs: pd.DataFrame)
     rows["first"] = rows["level"].map({f"accuracy@{k}": k for k in AT})
     wide = rows.dropna(subset="first").pivot(index=["model", "first"], columns="name", values=["accuracy", "sd"])
     bins = [name for name in ours["name"].unique() if name.startswith("cloze")]
-    columns = {}
+    columns: dict[str, tuple[str, str]] = {}
     for name, heading in (paper["conditions"] | dict(zip(bins, bins, strict=True))).items():
         columns |= {heading: ("accuracy", name), f"± {heading}": ("sd", name)}
     columns = {heading: of for heading, of in columns.items() if of in wide and wide[of].notna().any()}
@@ -193,12 +165,12 @@ def _probabilities(found: Answers) -> Exhibit:
     return Exhibit("probabilities", "Probabilities of the words", about, table, definitions=definitions)
 
 
-def _top_words(found: Answers) -> Exhibit | None:
+def _top_words(found: Answers) -> list[Exhibit]:
     """Return tables 6, 10, 13 and 15: one run's most probable words, per curve, in contexts that the paper prints."""
     keys = ["item", "condition", "ending"]
     known = published_file("top_words").query("benchmark == @found.benchmark").fillna({"ending": ""})
     if known.empty:
-        return None
+        return []
     runs = found.one_per_curve
     top = pd.concat(map(read_topk, runs["scores"]), keys=runs["curve"], names=["model"]).reset_index("model")
     article = top["context"].str.rpartition(" ")[2]
@@ -208,17 +180,16 @@ def _top_words(found: Answers) -> Exhibit | None:
     table = known[keys].drop_duplicates().merge(words.unstack("model").reset_index(), on=keys).join(theirs, on=keys)
     table = table.drop(columns=["condition", "ending"]).assign(context=table["context"].str.rstrip() + " ____")
     about = "The most probable whole words in contexts that the paper prints; ours are those of one run of each curve."
-    return Exhibit("top-words", "Most probable words", about, table)
+    return [Exhibit("top-words", "Most probable words", about, table)]
 
 
 def _inexpressible(found: Answers) -> list[str]:
     """Return a note on words that a model can't express, for one run of each curve at its largest size."""
     notes = []
-    for run, curve in found.one_per_curve["curve"].items():
-        rows = inexpressible(found.tables[run])
-        if len(rows):
+    for run in found.one_per_curve.itertuples():
+        if len(rows := inexpressible(found.tables[run.Index])):
             words = f"{plural(rows['candidate'].nunique(), 'word')} of {plural(rows['item'].nunique(), 'item')}"
-            notes.append(f"{curve} can't express {words}. They count as wrong.")
+            notes.append(f"{run.curve} can't express {words}. They count as wrong.")
     return notes
 
 

@@ -6,32 +6,18 @@ Lau, Clark and Lappin 2017 ("Grammaticality, acceptability, and probability", Co
 """
 
 from functools import partial
-from pathlib import Path
 
 import pandas as pd
 
 from analysis.figures.charts import Axis, dot_chart
 from analysis.figures.style import looks_of
 from analysis.formats import accuracy_text, joined, plural, rows_of
-from analysis.items.answers import (
-    Answers,
-    all_measures,
-    at_largest,
-    finding,
-    lead_of,
-    of_measure,
-    over_sizes,
-    over_text,
-    read_answers,
-    slopes,
-)
+from analysis.items.answers import Answers, Results, all_measures, at_largest
 from analysis.report.exhibit import Exhibit
 from analysis.report.write import Part
-from eval.ratings.files import read_sentences, sentences_metadata
 from eval.ratings.measures import AUC, PAIRS, PEARSON, SPEARMAN, scored_by_all
 from eval.ratings.measures import measures as measures_of_model
 from eval.ratings.scores import SCORES
-from eval.scores.names import benchmark_name
 from pairscale.errors import RunError, first_few
 
 # The score that sentences are about is chosen before results are seen: the first of these that a curve has.
@@ -49,14 +35,6 @@ _DEFINITIONS = {
     "Accuracy, MCC": "Good and bad by a threshold that is set on other sentences; MCC is Matthews' correlation.",
     "Pairs": "Share of pairs whose good sentence scores higher.",
 }
-
-
-def answers(runs: pd.DataFrame, label: str, folder: str | Path = "runs") -> Answers:
-    """Read the scores of rated sentences; arguments and errors as of `read_answers`.
-
-    Tables have the columns of eval.ratings.files.SENTENCES, one row per sentence.
-    """
-    return read_answers(runs, label, folder, sentences_metadata, read_sentences)
 
 
 def measures(found: Answers) -> pd.DataFrame:
@@ -92,38 +70,29 @@ def part(found: Answers, confidence: float, everything: bool = False) -> Part:
     Raises:
         RunError: as `measures` does.
     """
-    measured = measures(found)
-    fitted = slopes(measured, found.label, confidence)
-    main = PEARSON if (measured["level"] == PEARSON).any() else AUC  # of labels alone, the AUC
-    means = over_sizes(measured)  # also of limits: those of a mean are at most as wide
+    results = Results(found, measures(found), confidence)
+    means = results.means  # also of limits: those of a mean are at most as wide
+    main = PEARSON if (means["level"] == PEARSON).any() else AUC  # of labels alone, the AUC
     rows = found.tables[0]
-    pairs = f" in {plural(int(rows['pair'].nunique()), 'pair')}" if rows["pair"].notna().any() else ""
+    pairs = f" in {plural(rows['pair'].nunique(), 'pair')}" if rows["pair"].notna().any() else ""
     people = joined([f"{name}s" for name in ("rating", "label") if rows[name].notna().any()])
-    curves = [(main, score, score) for score in SHOWN]
-    exhibits = [_scores(means, main), over_text(measured, fitted, curves, main, confidence)]
-    return Part(
-        found.label,
-        benchmark_name(found.label),
-        lead_of(found, f"{plural(len(rows), 'sentence')}{pairs} with people's {people}."),
-        exhibits=[one for one in exhibits if one is not None] + ([all_measures(means)] if everything else []),
-        findings=_findings(at_largest(means[means["level"] == main]), fitted, confidence),
-        notes=[*found.notes, *_notes(found)],
-        methods=_methods(found),
-    )
+    about = f"{plural(len(rows), 'sentence')}{pairs} with people's {people}."
+    exhibits = [_scores(means, main), *results.over_text([(main, score, score) for score in SHOWN], main)]
+    exhibits += [all_measures(means)] if everything else []
+    return results.part(about, exhibits, _findings(results, main), _notes(found), _methods(found))
 
 
-def _findings(main: pd.DataFrame, fitted: pd.DataFrame, confidence: float) -> list[tuple[str, str]]:
-    """Return a sentence per curve on its first score of OF_SENTENCES; `main`: the main measure at the largest size."""
-    chosen = main[main["name"].isin(OF_SENTENCES)]
+def _findings(results: Results, main: str) -> list[tuple[str, str]]:
+    """Return a sentence per curve on its first score of OF_SENTENCES; `main`: the measure that it is about."""
+    means = at_largest(results.means)
+    chosen = means[(means["level"] == main) & means["name"].isin(OF_SENTENCES)]
     chosen = chosen.sort_values("name", key=lambda names: names.map(OF_SENTENCES.index), kind="stable")
     sentences = []
     for one in rows_of(chosen.drop_duplicates("curve").sort_index()):
-        what = f"The {'AUC' if one.level == AUC else 'correlation'} of {one.name}"
-        what += "" if one.level == AUC else " with ratings"
-        slope = of_measure(fitted[fitted["curve"] == one.curve], one.level, one.name)
+        what = f"The AUC of {one.name}" if main == AUC else f"The correlation of {one.name} with ratings"
         limits = f"95% interval for new sentences {one.low:.2f} to {one.high:.2f}"
-        at_one_size = (str(one.curve), f"{what} is {one.accuracy:.2f} ({limits}).")
-        sentences.append(finding(next(rows_of(slope)), confidence, what) if len(slope) else at_one_size)
+        known = dict(results.findings(main, one.name, what))
+        sentences.append((str(one.curve), known.get(one.curve, f"{what} is {one.accuracy:.2f} ({limits}).")))
     return sentences
 
 
@@ -155,8 +124,8 @@ def _notes(found: Answers) -> list[str]:
     """Return notes on missing unigrams, tokens without a count, `<unk>` and few sentences."""
     missing = found.runs["unigrams"].str.get("missing")
     notes = [
-        f"There is no norm_lp, slor or morcela of {joined([*curves])}: {reason}."
-        for reason, curves in found.runs["curve"].groupby(missing, sort=False).unique().items()
+        f"There is no norm_lp, slor or morcela of {joined(list(curves.unique()))}: {reason}."
+        for reason, curves in found.runs["curve"].groupby(missing, sort=False)
     ]
     totals = pd.DataFrame([rows[["unseen", "unk", "tokens"]].sum() for rows in found.tables])
     for column, what in (("unseen", "don't occur in the text that unigrams are counted in"), ("unk", "are <unk>")):

@@ -5,56 +5,34 @@ neural language models", ACL 2020, 1725-1744.
 """
 
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from analysis.formats import count, joined, plural, rows_of
+from analysis.formats import count, joined, plural
 from analysis.items.answers import (
     AT_LARGEST,
     MEASURE,
     PAPER,
     Answers,
+    Results,
     all_measures,
     at_largest,
     by_model,
-    finding,
-    lead_of,
     of_measure,
-    over_sizes,
-    over_text,
     published_next_to,
-    read_answers,
-    slopes,
     with_limits,
 )
 from analysis.report.exhibit import Exhibit
 from analysis.report.write import Part
 from eval.published import read_published
-from eval.scores.names import benchmark_name
-from eval.syntaxgym.files import read_success, success_metadata
 from eval.syntaxgym.formulas import Formula
-from eval.syntaxgym.measures import ALL_ITEMS, ALL_SUITES, CIRCUIT, COMPARISON, OVERALL, SG_SCORE, SUITE
-from eval.syntaxgym.measures import measures as measures_of_model
+from eval.syntaxgym.measures import ALL_ITEMS, ALL_SUITES, CIRCUIT, COMPARISON, OVERALL, SG_SCORE, SUITE, measures
 from eval.syntaxgym.suites import circuit_of
 
 CHANCE = "chance"
 DRAWS = 20_000  # a share of 1/4 has a standard error of .003
 _MODELS = ("GRNN", "JRNN", "Transformer-XL", "GPT-2", "GPT-2-XL")  # of the paper: those that came trained
-
-
-def answers(runs: pd.DataFrame, label: str, folder: str | Path = "runs") -> Answers:
-    """Read which predictions of the suites hold for each run; arguments and errors as of `read_answers`.
-
-    Tables have the columns of eval.syntaxgym.files.SUCCESS, one row per item and prediction or comparison.
-    """
-    return read_answers(runs, label, folder, success_metadata, read_success)
-
-
-def measures(found: Answers) -> pd.DataFrame:
-    """Return the scores of each run: columns of runs and eval.diagnostics.measures.MEASURES."""
-    return found.measured(measures_of_model)
 
 
 def chance_scores(success: pd.DataFrame) -> pd.DataFrame:
@@ -67,7 +45,7 @@ def chance_scores(success: pd.DataFrame) -> pd.DataFrame:
     """
     share = partial(_share, np.random.default_rng(1))
     shares = {text: share(Formula.parse(text)) for text in success["formula"].unique()}
-    measured = measures_of_model(success.assign(success=success["formula"].map(shares), unk=0))
+    measured = measures(success.assign(success=success["formula"].map(shares), unk=0))
     return measured[[*MEASURE, "accuracy"]]
 
 
@@ -85,7 +63,7 @@ def published(means: pd.DataFrame) -> pd.DataFrame:
     they are given only if the study has exactly the paper's suites in them.
 
     Args:
-        means: the table of `over_sizes`.
+        means: the table of `Results.means`.
     """
     theirs = set(read_published("syntaxgym").query("level == @SUITE")["name"])
     differing = theirs ^ set(means.loc[means["level"] == SUITE, "name"])
@@ -104,38 +82,29 @@ def part(found: Answers, confidence: float, everything: bool = False) -> Part:
         confidence: the level of the intervals of slopes.
         everything: add single comparisons and all measures.
     """
-    measured = measures(found)
-    fitted = slopes(measured, found.label, confidence)
-    means = with_limits(over_sizes(measured))
+    results = Results(found, found.measured(measures), confidence)
+    means = with_limits(results.means)
     ours, theirs = at_largest(means).rename(columns={"curve": "model"}), published(means)
     chance = chance_scores(found.tables[0]).assign(model=CHANCE)
-    main = SG_SCORE if (measured["name"] == SG_SCORE).any() else ALL_SUITES
-    circuits = measured.loc[measured["level"] == CIRCUIT, "name"].unique()
+    main = SG_SCORE if (means["name"] == SG_SCORE).any() else ALL_SUITES
+    circuits = means.loc[means["level"] == CIRCUIT, "name"].unique()
     curves = [(OVERALL, main, main), *((CIRCUIT, name, name) for name in circuits)]
     levels = pd.concat([theirs[theirs["model"] == f"GPT-2{PAPER}"], chance])
     exhibits = [
         _circuits(pd.concat([ours, theirs, chance])),
-        _parts("suites", "By suite", ours, theirs, chance, SUITE),
-        over_text(measured, fitted, curves, "SG score", confidence, levels),
+        *_parts("suites", "By suite", ours, theirs, chance, SUITE),
+        *results.over_text(curves, "SG score", levels),
     ]
     if everything:
-        exhibits.append(_parts("comparisons", "Single comparisons", ours, theirs, chance, COMPARISON))
+        exhibits += _parts("comparisons", "Single comparisons", ours, theirs, chance, COMPARISON)
         exhibits.append(all_measures(means, theirs))
-    items = of_measure(measured, OVERALL, ALL_ITEMS)
-    suites = plural(measured.loc[measured["level"] == SUITE, "name"].nunique(), "suite")
+    items = of_measure(results.measured, OVERALL, ALL_ITEMS)
+    suites = plural(means.loc[means["level"] == SUITE, "name"].nunique(), "suite")
     about = f"Formulas over the surprisal of regions, {items['items'].iloc[0]:,} items of {suites} (Hu et al. 2020)."
     unknown = float((items["unknown"] / items["items"]).max())
     note = f"<unk> is in regions that the formulas name, in up to {unknown:.0%} of the items of a run."
-    what = "The SG score" if main == SG_SCORE else f"The mean of {main}"
-    return Part(
-        found.label,
-        benchmark_name(found.label),
-        lead_of(found, about),
-        exhibits=[one for one in exhibits if one is not None],
-        findings=[finding(row, confidence, what) for row in rows_of(of_measure(fitted, OVERALL, main))],
-        notes=[*found.notes, *([note] if unknown else [])],
-        methods=_methods(found),
-    )
+    findings = results.findings(OVERALL, main, "The SG score" if main == SG_SCORE else f"The mean of {main}")
+    return results.part(about, exhibits, findings, [note] if unknown else [], _methods(found))
 
 
 def _circuits(rows: pd.DataFrame) -> Exhibit:
@@ -159,7 +128,7 @@ def _circuits(rows: pd.DataFrame) -> Exhibit:
 
 def _parts(
     name: str, heading: str, ours: pd.DataFrame, theirs: pd.DataFrame, chance: pd.DataFrame, level: str
-) -> Exhibit | None:
+) -> list[Exhibit]:
     """Return a row per suite, or single comparison, and model of ours, with chance and the paper's models."""
     columns = {"name": level, "model": "curve", "items": "items", "accuracy": "score", "low": "low", "high": "high"}
     table = ours[ours["level"] == level].rename(columns=columns)[list(columns.values())]
@@ -167,7 +136,7 @@ def _parts(
     others = others[others["level"] == level].pivot(index="name", columns="model", values="accuracy")
     table = table.join(others, on=level)
     about = "Share of items for which the prediction, or the comparison, holds, at each curve's largest size."
-    return Exhibit(name, heading, about, table, cells={"items": count}) if len(table) else None
+    return [Exhibit(name, heading, about, table, cells={"items": count})] if len(table) else []
 
 
 def _methods(found: Answers) -> list[str]:

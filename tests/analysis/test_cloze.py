@@ -36,8 +36,13 @@ def study(tmp_path):
     return runs("simulated", folder=tmp_path / "runs"), tmp_path / "runs", answers
 
 
+def results(table, name, folder):
+    found = items.read_answers(table, name, folder)
+    return items.Results(found, cloze.measures(found), 0.95)
+
+
 def part(table, name, folder, **options):
-    return cloze.part(cloze.answers(table, name, folder), 0.95, **options)
+    return cloze.part(items.read_answers(table, name, folder), 0.95, **options)
 
 
 def table_of(part, name) -> pd.DataFrame:
@@ -67,7 +72,7 @@ def test_shares_are_counts_of_the_answers(study):
         simple = simple[simple["condition"] == "simp_negative"].pivot(index="item", columns="role", values="prob")
         hand["neg"].append((simple["true"] > simple["false"]).mean())
     for name, part_of_name in {"cprag": "original", "role": "original", "neg": "simp negative"}.items():
-        means = items.at_largest(items.over_sizes(cloze.measures(cloze.answers(table, name, folder))))
+        means = items.at_largest(results(table, name, folder).means)
         shares = means.set_index(["level", "name"])["accuracy"]
         assert shares["sensitivity", part_of_name] == pytest.approx(np.mean(hand[name]))
         if name == "cprag":
@@ -77,8 +82,8 @@ def test_shares_are_counts_of_the_answers(study):
 def test_means_and_slopes_over_sizes(study):
     """Means have Wilson's intervals, as statsmodels has them; slopes are least squares over doublings."""
     table, folder, _ = study
-    measured = cloze.measures(cloze.answers(table, "cprag", folder))
-    means = items.with_limits(items.over_sizes(measured))
+    of = results(table, "cprag", folder)
+    measured, means = of.measured, items.with_limits(of.means)
     by_hand = measured.groupby(["size", "level", "name"])["accuracy"].mean()
     for row in means.itertuples():
         share = by_hand[row.size, row.level, row.name]
@@ -88,14 +93,12 @@ def test_means_and_slopes_over_sizes(study):
     assert set(items.at_largest(means)["size"]) == {"1M"}
     low = measured[measured["name"] == "low constraint"]
     assert set(low["items"]) == {1}  # of the simulated files
-    fitted = items.slopes(measured, "cprag", 0.95)
     rows = items.of_measure(measured, "accuracy@5", "shuffled")
     slope = np.polyfit(np.log2(rows["sample_words"].astype(float)), rows["accuracy"], 1)[0]
-    assert items.of_measure(fitted, "accuracy@5", "shuffled")["slope"].tolist() == [pytest.approx(slope)]
-    one_size = measured[measured["size"] == "1M"]
-    none = items.slopes(one_size, "cprag", 0.95)
-    assert none.empty
-    assert items.over_text(one_size, none, [("accuracy@5", "shuffled", "x")], "y", 0.95) is None
+    assert items.of_measure(of.slopes, "accuracy@5", "shuffled")["slope"].tolist() == [pytest.approx(slope)]
+    one_size = items.Results(of.found, measured[measured["size"] == "1M"], 0.95)
+    assert one_size.slopes.empty
+    assert one_size.over_text([("accuracy@5", "shuffled", "x")], "y") == []
 
 
 def test_the_papers_numbers_are_next_to_ours(study):
@@ -159,13 +162,13 @@ def test_other_questions_settings_and_missing_answers(study):
     table, folder, _ = study
     first, second = (folder / "simulated" / run / "scores" for run in table["run"][:2])
     (second / "cprag" / "topk.parquet").unlink()  # half written
-    assert any(table["run"][1] in note for note in cloze.answers(table, "cprag", folder).notes)
+    assert any(table["run"][1] in note for note in items.read_answers(table, "cprag", folder).notes)
     run = type("Run", (), {"scores": lambda self, label: first / label})()
     answer(run, config_of("cprag", folder.parent / "files", seed=2), seed=1)
     with pytest.raises(RunError, match="different versions"):
-        cloze.answers(table, "cprag", folder)
+        items.read_answers(table, "cprag", folder)
     answer(run, config_of("neg", folder.parent / "files"), 1, {"context": "eos"})
     with pytest.raises(RunError, match="different settings"):
-        cloze.answers(table, "neg", folder)
+        items.read_answers(table, "neg", folder)
     with pytest.raises(RunError, match="no run has complete scores"):
-        cloze.answers(table, "other", folder)
+        items.read_answers(table, "other", folder)

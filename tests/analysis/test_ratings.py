@@ -45,7 +45,7 @@ def study(tmp_path):
 
 
 def part(table, folder, **options):
-    return ratings.part(ratings.answers(table, LABEL, folder), 0.95, **options)
+    return ratings.part(items.read_answers(table, LABEL, folder), 0.95, **options)
 
 
 def rewrite(study, change, metadata=METADATA):
@@ -58,7 +58,9 @@ def rewrite(study, change, metadata=METADATA):
 
 def test_measures_are_those_of_scipy(study):
     table, folder = study
-    measured = ratings.measures(ratings.answers(table, LABEL, folder)).set_index(["run", "name", "level"])["accuracy"]
+    measured = ratings.measures(items.read_answers(table, LABEL, folder)).set_index(["run", "name", "level"])[
+        "accuracy"
+    ]
     for run in table["run"]:
         scores = read_sentences(folder / "simulated" / run / "scores" / LABEL)[0]
         slor = (scores["lp"] - scores["unigram_lp"]) / scores["tokens"]
@@ -71,9 +73,9 @@ def test_measures_are_those_of_scipy(study):
 
 def test_slopes_and_sentences(study):
     table, folder = study
-    found = ratings.answers(table, LABEL, folder)
+    found = items.read_answers(table, LABEL, folder)
     measured = ratings.measures(found)
-    fitted = items.slopes(measured, LABEL, 0.95).set_index(["level", "name"])
+    fitted = items.Results(found, measured, 0.95).slopes.set_index(["level", "name"])
     of = measured[(measured["level"] == "Pearson") & (measured["name"] == "slor")]
     slope = np.polyfit(np.log2(of["sample_words"].astype(float)), of["accuracy"], 1)[0]
     assert fitted.loc[("Pearson", "slor"), "slope"] == pytest.approx(slope)
@@ -112,7 +114,7 @@ def test_sentences_count_that_every_run_has_a_score_of(study):
     changed = read_sentences(scores)[0]
     changed.loc[:9, "lp"] = np.nan
     write_sentences(scores, changed, METADATA)
-    measured = ratings.measures(ratings.answers(table, LABEL, folder))
+    measured = ratings.measures(items.read_answers(table, LABEL, folder))
     assert set(measured.loc[measured["level"] == "Pearson", "items"]) == {110}
 
 

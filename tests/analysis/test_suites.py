@@ -12,6 +12,7 @@ from analysis.published import published_file
 from analysis.study.long_table import runs
 from eval.published import read_published
 from eval.syntaxgym.files import read_success, write_success
+from eval.syntaxgym.measures import measures
 from eval.syntaxgym.regions import answers
 from eval.syntaxgym.suites import load_suites
 from tests.support.simulated_study import SimulatedStudy
@@ -38,7 +39,8 @@ def study(tmp_path):
 
 def test_scores_are_means_over_runs_of_the_success_of_items(study):
     table, folder = study
-    means = items.over_sizes(suites.measures(suites.answers(table, "syntaxgym", folder)))
+    found = items.read_answers(table, "syntaxgym", folder)
+    means = items.Results(found, found.measured(measures), 0.95).means
     means = means.set_index(["level", "name", "size"])["accuracy"]
     by_hand = {}
     for run, size in table[["run", "size"]].itertuples(index=False):
@@ -53,9 +55,9 @@ def test_scores_are_means_over_runs_of_the_success_of_items(study):
 
 def test_chance_is_that_of_random_surprisals(study):
     table, folder = study
-    chance = suites.chance_scores(suites.answers(table, "syntaxgym", folder).tables[0]).set_index(["level", "name"])[
-        "accuracy"
-    ]
+    chance = suites.chance_scores(items.read_answers(table, "syntaxgym", folder).tables[0]).set_index(
+        ["level", "name"]
+    )["accuracy"]
     assert chance["suite", "number_mini"] == pytest.approx(1 / 4, abs=0.02)  # two comparisons
     assert chance["suite", "cleft_mini"] == pytest.approx(1 / 2, abs=0.02)
     assert chance["comparison", "number_mini 1.1: (3;%sing%) < (3;%sing_bad%)"] == pytest.approx(1 / 2, abs=0.02)
@@ -65,7 +67,7 @@ def test_chance_is_that_of_random_surprisals(study):
 
 def test_the_part_of_a_report(study):
     table, folder = study
-    part = suites.part(suites.answers(table, "syntaxgym", folder), 0.95, everything=True)
+    part = suites.part(items.read_answers(table, "syntaxgym", folder), 0.95, everything=True)
     by_name = {exhibit.name: exhibit for exhibit in part.exhibits}
     assert list(by_name) == ["circuits", "suites", "sizes", "comparisons", "measures"]
     circuits = by_name["circuits"].table.set_index("model")
@@ -91,12 +93,12 @@ def test_the_part_of_a_report(study):
 )
 def test_published_totals_are_shown_for_their_own_suites_only(study, chosen, totals):
     table, folder = study
-    found = suites.answers(table, "syntaxgym", folder)
+    found = items.read_answers(table, "syntaxgym", folder)
     of_run = found.tables[0]
     one = of_run[(of_run["suite"] == "cleft_mini") & (of_run["prediction"] == 1) & of_run["comparison"].isna()]
     rows = [one.assign(suite=name, circuit=suites.circuit_of(name)) for name in chosen]
-    means = items.over_sizes(suites.measures(replace(found, runs=found.runs[:1], tables=[pd.concat(rows)])))
-    shown = suites.published(means)
+    of_run = replace(found, runs=found.runs[:1], tables=[pd.concat(rows)])
+    shown = suites.published(items.Results(of_run, of_run.measured(measures), 0.95).means)
     assert totals <= set(shown.loc[shown["level"] != "suite", "name"])
     if chosen != PAPERS_SUITES:
         assert not {"all suites", "all items"} & set(shown["name"])
