@@ -94,9 +94,9 @@ def read_answers(runs: pd.DataFrame, label: str, folder: str | Path = "runs") ->
         metadata_of, read = success_metadata, read_success
     elif is_ratings(label):
         metadata_of, read = sentences_metadata, read_sentences
-    models = runs[runs["baseline"] == ""]
-    folders = [RunFolder(Path(folder) / study / run) for study, run in models[["study", "run"]].to_numpy()]
-    models = models.assign(scores=[of.scores(label) for of in folders])
+    models = runs[runs["baseline"] == ""].copy()
+    folders = [RunFolder(Path(folder) / run.study / run.run).scores(label) for run in rows_of(models)]
+    models["scores"] = pd.Series(folders, models.index, dtype=object)
     is_scored = models["scores"].map(metadata_of).notna()
     study, scored = "+".join(runs["study"].unique()), models[is_scored].reset_index(drop=True)
     if scored.empty:
@@ -104,10 +104,11 @@ def read_answers(runs: pd.DataFrame, label: str, folder: str | Path = "runs") ->
         raise RunError(f"study={study}: no run has complete scores of {label}. Score them: {remedy}")
     tables, metadata = zip(*map(read, scored["scores"]), strict=True)
     about = pd.DataFrame(metadata)
-    scored = scored.assign(policy=about["policy"], unigrams=about["parameters"].str.get("unigrams"))
     settings = [{name: written(value) for name, value in flatten(of).items()} for of in about["policy"]]
-    digest, methods = about["benchmark"].str.get("digest"), about["policy"].str.get("pll").fillna("lp")
-    check_alike(study, scored.assign(benchmark=label, method=methods, digest=digest, settings=settings))
+    digests, methods = about["benchmark"].str.get("digest"), about["policy"].str.get("pll").fillna("lp")
+    scored = scored.assign(policy=about["policy"], unigrams=about["parameters"].str.get("unigrams"))
+    scored = scored.assign(benchmark=label, method=methods, digest=digests, settings=pd.Series(settings))
+    check_alike(study, scored)
     notes = [
         f"Scoring settings differ between models: {name} is {joined(sorted(values.dropna().unique()))}."
         for name, values in pd.DataFrame(settings).items()
@@ -167,7 +168,8 @@ class Results:
             levels: chance and published models: level, name, model and accuracy.
         """
         rows = self.measured[self.measured["curve"].isin(self.slopes["curve"])]
-        charts, tables = {}, []
+        charts: dict[str, Callable[..., Chart]] = {}
+        tables = []
         for level, name, heading in wanted:
             if len(drawn := of_measure(rows, level, name)):
                 lines = None if levels is None else of_measure(levels, level, name)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.formats import count, joined, plural
+from analysis.formats import count, joined, plural, rows_of
 from analysis.items.answers import (
     AT_LARGEST,
     PAPER,
@@ -185,12 +185,13 @@ def _top_words(found: Answers) -> list[Exhibit]:
 
 def _inexpressible(found: Answers) -> list[str]:
     """Return a note on words that a model can't express, for one run of each curve at its largest size."""
-    notes = []
-    for run in found.one_per_curve.itertuples():
-        if len(rows := inexpressible(found.tables[run.Index])):
-            words = f"{plural(rows['candidate'].nunique(), 'word')} of {plural(rows['item'].nunique(), 'item')}"
-            notes.append(f"{run.curve} can't express {words}. They count as wrong.")
-    return notes
+    unknown = found.measured(inexpressible)
+    unknown = unknown[unknown["run"].isin(found.one_per_curve["run"])]
+    counts = unknown.groupby("curve", sort=False)[["candidate", "item"]].nunique().reset_index()
+    return [
+        f"{row.curve} can't express {plural(row.candidate, 'word')} of {plural(row.item, 'item')}. They count as wrong."
+        for row in rows_of(counts)
+    ]
 
 
 def _methods(found: Answers) -> list[str]:

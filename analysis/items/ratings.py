@@ -114,7 +114,7 @@ def _scores(means: pd.DataFrame, measure: str) -> Exhibit:
         "Agreement with people by score",
         "Means over the runs at each curve's largest size. Intervals are for new sentences.",
         table,
-        cells=dict.fromkeys(wide, accuracy_text),
+        cells=dict.fromkeys(map(str, wide), accuracy_text),
         charts={"scores": chart},
         definitions=_DEFINITIONS,
     )
