@@ -246,18 +246,11 @@ def _runs_text(runs: pd.DataFrame) -> str:
 
 
 def by_model(
-    name: str,
-    heading: str,
-    about: str,
-    rows: pd.DataFrame,
-    axis_title: str,
-    definitions: dict[str, str],
-    not_drawn: Collection[str] = (),
-) -> Exhibit:
-    """Return accuracies with a row per model and a column per measure, and a figure of those that have an interval.
+    rows: pd.DataFrame, axis_title: str, not_drawn: Collection[str] = ()
+) -> tuple[pd.DataFrame, dict[str, Callable[..., Chart]]]:
+    """Return a table with a row per model and a column per measure, and a figure of those that have an interval.
 
     Args:
-        name, heading, about, definitions: as of `Exhibit`.
         rows: model, measure, accuracy, low and high, in the order of models and measures.
         axis_title: what the axis of the figure shows.
         not_drawn: measures that the figure leaves out.
@@ -268,8 +261,7 @@ def by_model(
     drawn = drawn.sort_values("measure", key=lambda of: of.map(measures.index), kind="stable")
     drawn, looks = drawn.assign(name=drawn["measure"]), looks_of([*drawn["model"].unique()])
     chart = partial(dot_chart, drawn, "accuracy", Axis(axis_title), looks, by="model", reference=None)
-    table = table.rename_axis(columns=None).reset_index()
-    return Exhibit(name, heading, about, table, charts={"models": chart}, definitions=definitions)
+    return table.rename_axis(columns=None).reset_index(), {"models": chart}
 
 
 def _size_chart(

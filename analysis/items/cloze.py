@@ -74,14 +74,10 @@ def mean_probabilities(benchmark: str, cloze: pd.DataFrame, column: str = "prob"
 
 
 def part(found: Answers, confidence: float, everything: bool = False) -> Part:
-    """Return the part of a report about a diagnostic.
+    """Return the part of a report about a diagnostic; `confidence`: of the intervals of slopes.
 
-    A plug-in's diagnostic, which no paper describes, has all measures and mean probabilities alone.
-
-    Args:
-        found: the answers, with curves named as readers see them.
-        confidence: the level of the intervals of slopes.
-        everything: add all measures, mean probabilities, and most probable words.
+    `everything` adds all measures, mean probabilities and most probable words. A plug-in's diagnostic, which no paper
+    describes, has these alone.
     """
     results = Results(found, measures(found), confidence)
     means = with_limits(results.means)
@@ -124,7 +120,8 @@ def _sensitivity(found: Answers, paper: dict[str, Any], ours: pd.DataFrame, thei
         f"{AT_LARGEST} {paper['further']}"
     )
     definitions = {"Lines": "Wilson's 95% intervals for new items of this kind.", "Tie": "A tie is no preference."}
-    return by_model("sensitivity", "Sensitivity", about.strip(), table, "Share of items", definitions)
+    table, charts = by_model(table, "Share of items")
+    return Exhibit("sensitivity", "Sensitivity", about.strip(), table, charts=charts, definitions=definitions)
 
 
 def _prediction(paper: dict[str, Any], ours: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit:

@@ -60,15 +60,9 @@ def measures(found: Answers) -> pd.DataFrame:
 
 
 def part(found: Answers, confidence: float, everything: bool = False) -> Part:
-    """Return the part of a report about rated sentences.
+    """Return the part of a report about rated sentences; `confidence`: of the intervals of slopes.
 
-    Args:
-        found: the answers, with curves named as readers see them.
-        confidence: the level of the intervals of slopes.
-        everything: add all measures at all sizes.
-
-    Raises:
-        RunError: as `measures` does.
+    `everything` adds all measures at all sizes. Raises RunError as `measures` does.
     """
     results = Results(found, measures(found), confidence)
     means = results.means  # also of limits: those of a mean are at most as wide
@@ -109,15 +103,9 @@ def _scores(means: pd.DataFrame, measure: str) -> Exhibit:
     table = table.join(wide, on=["curve", "name"]).rename(columns={"name": "score"})
     table = table.sort_values("curve", key=lambda of: of.map(curves.index), kind="stable")
     chart = partial(dot_chart, main, "accuracy", Axis(measure), looks_of(curves), reference=None)
-    return Exhibit(
-        "scores",
-        "Agreement with people by score",
-        "Means over the runs at each curve's largest size. Intervals are for new sentences.",
-        table,
-        cells=dict.fromkeys(map(str, wide), accuracy_text),
-        charts={"scores": chart},
-        definitions=_DEFINITIONS,
-    )
+    about = "Means over the runs at each curve's largest size. Intervals are for new sentences."
+    cells, heading = dict.fromkeys(map(str, wide), accuracy_text), "Agreement with people by score"
+    return Exhibit("scores", heading, about, table, cells, charts={"scores": chart}, definitions=_DEFINITIONS)
 
 
 def _notes(found: Answers) -> list[str]:

@@ -75,12 +75,9 @@ def published(means: pd.DataFrame) -> pd.DataFrame:
 
 
 def part(found: Answers, confidence: float, everything: bool = False) -> Part:
-    """Return the part of a report about suites.
+    """Return the part of a report about suites; `confidence`: of the intervals of slopes.
 
-    Args:
-        found: the answers, with curves named as readers see them.
-        confidence: the level of the intervals of slopes.
-        everything: add single comparisons and all measures.
+    `everything` adds single comparisons and all measures.
     """
     results = Results(found, found.measured(measures), confidence)
     means = with_limits(results.means)
@@ -123,7 +120,8 @@ def _circuits(rows: pd.DataFrame) -> Exhibit:
         "Lines": "Wilson's 95% intervals for new items.",
     }
     not_drawn = totals if (rows["measure"] == SG_SCORE).any() else []
-    return by_model("circuits", "SG scores", about, rows, "SG score", definitions, not_drawn)
+    table, charts = by_model(rows, "SG score", not_drawn)
+    return Exhibit("circuits", "SG scores", about, table, charts=charts, definitions=definitions)
 
 
 def _parts(
