@@ -27,7 +27,7 @@ from analysis.report.exhibit import Exhibit
 from analysis.report.write import Part
 from eval.published import read_published
 from eval.syntaxgym.formulas import Formula
-from eval.syntaxgym.measures import ALL_ITEMS, ALL_SUITES, CIRCUIT, COMPARISON, OVERALL, SG_SCORE, SUITE, measures
+from eval.syntaxgym.measures import ALL_ITEMS, ALL_SUITES, CIRCUIT, OVERALL, SG_SCORE, SUITE, measures
 from eval.syntaxgym.suites import circuit_of
 
 CHANCE = "chance"
@@ -77,7 +77,7 @@ def published(means: pd.DataFrame) -> pd.DataFrame:
 def part(found: Answers, confidence: float, everything: bool = False) -> Part:
     """Return the part of a report about suites; `confidence`: of the intervals of slopes.
 
-    `everything` adds single comparisons and all measures.
+    `everything` adds all measures, which include single comparisons.
     """
     results = Results(found, found.measured(measures), confidence)
     means = with_limits(results.means)
@@ -87,14 +87,10 @@ def part(found: Answers, confidence: float, everything: bool = False) -> Part:
     circuits = means.loc[means["level"] == CIRCUIT, "name"].unique()
     curves = [(OVERALL, main, main), *((CIRCUIT, name, name) for name in circuits)]
     levels = pd.concat([theirs[theirs["model"] == f"GPT-2{PAPER}"], chance])
-    exhibits = [
-        _circuits(pd.concat([ours, theirs, chance])),
-        *_parts("suites", "By suite", ours, theirs, chance, SUITE),
-        *results.over_text(curves, "SG score", levels),
-    ]
-    if everything:
-        exhibits += _parts("comparisons", "Single comparisons", ours, theirs, chance, COMPARISON)
-        exhibits.append(all_measures(means, theirs))
+    others = pd.concat([theirs, chance])
+    exhibits = [_circuits(pd.concat([ours, others])), _suites(ours, others)]
+    exhibits += results.over_text(curves, "SG score", levels)
+    exhibits += [all_measures(means, others)] if everything else []
     items = of_measure(results.measured, OVERALL, ALL_ITEMS)
     suites = plural(means.loc[means["level"] == SUITE, "name"].nunique(), "suite")
     about = f"Formulas over the surprisal of regions, {items['items'].iloc[0]:,} items of {suites} (Hu et al. 2020)."
@@ -124,17 +120,13 @@ def _circuits(rows: pd.DataFrame) -> Exhibit:
     return Exhibit("circuits", "SG scores", about, table, charts=charts, definitions=definitions)
 
 
-def _parts(
-    name: str, heading: str, ours: pd.DataFrame, theirs: pd.DataFrame, chance: pd.DataFrame, level: str
-) -> list[Exhibit]:
-    """Return a row per suite, or single comparison, and model of ours, with chance and the paper's models."""
-    columns = {"name": level, "model": "curve", "items": "items", "accuracy": "score", "low": "low", "high": "high"}
-    table = ours[ours["level"] == level].rename(columns=columns)[list(columns.values())]
-    others = pd.concat([chance, theirs])
-    others = others[others["level"] == level].pivot(index="name", columns="model", values="accuracy")
-    table = table.join(others, on=level)
-    about = "Share of items for which the prediction, or the comparison, holds, at each curve's largest size."
-    return [Exhibit(name, heading, about, table, cells={"items": count})] if len(table) else []
+def _suites(ours: pd.DataFrame, others: pd.DataFrame) -> Exhibit:
+    """Return a row per suite and model of ours, with chance and the paper's models (`others`)."""
+    columns = {"name": SUITE, "model": "curve", "items": "items", "accuracy": "score", "low": "low", "high": "high"}
+    table = ours[ours["level"] == SUITE].rename(columns=columns)[list(columns.values())]
+    others = others[others["level"] == SUITE].pivot(index="name", columns="model", values="accuracy")
+    about = "Share of a suite's items whose prediction holds, at each curve's largest size."
+    return Exhibit("suites", "By suite", about, table.join(others, on=SUITE), cells={"items": count})
 
 
 def _methods(found: Answers) -> list[str]:
