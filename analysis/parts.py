@@ -10,6 +10,7 @@ from analysis.figures.charts import Axis, line_chart
 from analysis.figures.style import looks_of
 from analysis.formats import count, level_text, signed_text
 from analysis.items import cloze, ratings, suites
+from analysis.items.answers import read_answers
 from analysis.reading.times import ReadingResult, read_results
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit
@@ -30,7 +31,6 @@ from analysis.sections.beside import model_findings
 from analysis.sections.curves import extent, overall
 from eval.config import is_of_pairs
 from eval.ratings.config import is_ratings
-from eval.scores.names import benchmark_name
 from eval.syntaxgym.config import is_syntaxgym
 from train.runs.folder import RunFolder
 
@@ -103,17 +103,9 @@ def _item_part(label: str, runs: pd.DataFrame, config: AnalysisConfig) -> Part:
     curves = list(runs["curve"].unique())
     labels = {curve: text for curve, text in options.labels.items() if curve in curves}
     named = renamed(runs, display_names(curves, labels), options.order)
-    section_of = suites.section if is_syntaxgym(label) else ratings.section if is_ratings(label) else cloze.section
-    section = section_of(named, label, options.confidence, config.paths.runs, ALL in (options.sections or ()))
-    return Part(
-        label=label,
-        name=benchmark_name(label),
-        lead=section.lead,
-        exhibits=list(section.exhibits),
-        findings=section.findings,
-        notes=section.notes,
-        methods=section.methods,
-    )
+    found = read_answers(named, label, config.paths.runs)
+    part_about = suites.part if is_syntaxgym(label) else ratings.part if is_ratings(label) else cloze.part
+    return part_about(found, options.confidence, ALL in (options.sections or ()))
 
 
 def reading_parts(reports: str | Path, study: str) -> list[Part]:

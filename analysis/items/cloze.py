@@ -1,116 +1,40 @@
 """Psycholinguistic diagnostics (Ettinger 2020): measures of each run, and the paper's tables with ours next to them.
 
 The measures of one model are eval.diagnostics.measures. The paper: "What BERT is not: Lessons from a new suite of
-psycholinguistic diagnostics for language models", TACL 8, 34-48.
+psycholinguistic diagnostics for language models", TACL 8, 34-48. What it reports: analysis/published/diagnostics.yaml.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from analysis.formats import accuracy_text, count, joined, plural
+from analysis.formats import count, joined, plural, rows_of
 from analysis.items.answers import (
-    MEASURE,
+    AT_LARGEST,
     PAPER,
     Answers,
-    ItemsSection,
+    Results,
     all_measures,
     at_largest,
-    beside,
-    findings,
-    lead_of,
-    over_sizes,
-    over_text,
+    by_model,
     published_next_to,
-    read_answers,
-    slopes,
-    table_of_models,
-    with_run,
+    with_limits,
 )
-from analysis.published import published_file
+from analysis.published import published_file, published_values
 from analysis.report.exhibit import Exhibit
-from eval.diagnostics.files import cloze_metadata, read_cloze, read_topk
+from analysis.report.write import Part
+from eval.diagnostics.files import read_topk
 from eval.diagnostics.measures import AT, THRESHOLD, inexpressible
 from eval.diagnostics.measures import measures as measures_of_model
 from eval.published import COLUMNS
-from train.runs.folder import RunFolder
 
 SENSITIVITY = "sensitivity"
 ABOVE = f"{SENSITIVITY}>{THRESHOLD:.2f}".replace("0.", ".")
 CONSTRAINTS = {"H": "high constraint", "L": "low constraint"}  # of contexts: the column `group` of CPRAG-102
-_MAIN = {"neg": "simp negative"}  # the part that sentences are about; of other diagnostics "original"
 _SIDES = {"a": "fitting roles", "b": "reversed roles"}
-_AT = "Ours are means over the runs at each curve's largest size."
-_QUESTIONS = {
-    "cprag": "CPRAG-102 asks for the last noun of the second of two sentences, which people infer from the first.",
-    "role": "ROLE-88 asks for the verb that fits who did what to whom, which word order alone shows.",
-    "neg": "NEG-136 asks whether a model heeds a negation.",
-}
 
 
-@dataclass(frozen=True)
-class _Paper:
-    """What the paper says of a diagnostic: the conditions of its tables, its tables, and chance."""
-
-    tables: str
-    conditions: Mapping[str, str]
-    conditions_text: str
-    sensitivity_text: str
-    chance: float
-    curves: tuple[tuple[str, str, str], ...]  # level, name and heading
-
-
-_FIRST_5 = ("accuracy@5", "original", "Expected word among the first 5")
-_PAPER = {
-    "cprag": _Paper(
-        "tables 4 and 5",
-        {"original": "original", "shuffled": "shuffled", "truncated": "truncated", "shuffled_truncated": "both"},
-        "Shuffled: the words of the first sentence in random order, with mean and standard deviation over trials. "
-        "Truncated: only the last two words of the second sentence.",
-        "Share of contexts in which the expected word is more probable than both words that don't fit",
-        1 / 3,
-        (_FIRST_5, (SENSITIVITY, "original", "Expected word above both others")),
-    ),
-    "role": _Paper(
-        "tables 7, 8 and 9",
-        {"original": "original", "generic_object": "generic object", "generic_subject": "generic subject",
-         "generic_both": "both generic"},
-        "Generic: the object is replaced by *one*, the subject by *other*. Cloze: quarters of the original contexts, "
-        "by the cloze probability of the word that people expected most.",
-        "Share of pairs in which a word is more probable with its own roles than with reversed roles",
-        1 / 2,
-        (_FIRST_5, (SENSITIVITY, "original", "Fitting roles above reversed ones")),
-    ),
-    "neg": _Paper(
-        "tables 11, 12 and 14",
-        {"simp affirmative": "affirmative"},
-        "Simple affirmative sentences, whose true word names a category.",
-        "Share of sentences in which the true word is more probable than the false one",
-        1 / 2,
-        (
-            ("accuracy@5", "simp affirmative", "Category among the first 5"),
-            (SENSITIVITY, "simp affirmative", "True above false: simple, affirmative"),
-            (SENSITIVITY, "simp negative", "True above false: simple, negative"),
-            (SENSITIVITY, "natural affirmative", "True above false: natural, affirmative"),
-            (SENSITIVITY, "natural negative", "True above false: natural, negative"),
-            (SENSITIVITY, "less natural negative", "True above false: less natural, negative"),
-        ),
-    ),
-}  # fmt: skip
-
-
-def answers(runs: pd.DataFrame, label: str, folder: str | Path = "runs") -> Answers:
-    """Read the probabilities that runs give the words of a diagnostic; arguments and errors as of `read_answers`.
-
-    Its table has the columns of eval.diagnostics.files.CLOZE, one row per context and word.
-    """
-    return read_answers(runs, label, folder, cloze_metadata, read_cloze)
-
-
-def measures(found: Answers, benchmark: str) -> pd.DataFrame:
+def measures(found: Answers) -> pd.DataFrame:
     """Return the paper's measures of each run: columns of runs and eval.diagnostics.measures.MEASURES.
 
     Those of CPRAG-102 are also given for contexts that constrain people's expectations strongly and weakly (Federmeier
@@ -118,12 +42,11 @@ def measures(found: Answers, benchmark: str) -> pd.DataFrame:
     """
 
     def of_run(cloze: pd.DataFrame) -> pd.DataFrame:
-        parts = [measures_of_model(benchmark, cloze)]
-        original = cloze[cloze["condition"] == "original"]
-        for letter, name in CONSTRAINTS.items() if benchmark == "cprag" else ():
-            part = original[original["group"] == letter]
-            parts += [measures_of_model(benchmark, part).assign(name=name)] if len(part) else []
-        return pd.concat(parts, ignore_index=True)
+        parts = [measures_of_model(found.benchmark, cloze)]
+        if found.benchmark == "cprag":
+            groups = cloze[cloze["condition"] == "original"].groupby("group")
+            parts += [measures_of_model("cprag", part).assign(name=CONSTRAINTS[str(of)]) for of, part in groups]
+        return pd.concat(parts)
 
     return found.measured(of_run)
 
@@ -139,95 +62,39 @@ def mean_probabilities(benchmark: str, cloze: pd.DataFrame, column: str = "prob"
         cloze: one model's answers.
         column: "prob", the model's probabilities, or "cloze", people's.
     """
+    rows = cloze
+    names = rows["condition"].str.replace("_", " ").str.replace("simp", "simple") + ", " + rows["role"]
     if benchmark == "cprag":
         rows = cloze[cloze["condition"] == "original"]
         names = rows["role"].str.replace("_", " ")
     elif benchmark == "role":
-        rows = cloze[cloze["role"] == "target"]
-        names = rows["item"].str.rpartition("-")[2].map(_SIDES)
-    else:
-        rows = cloze
-        names = rows["condition"].str.replace("_", " ").str.replace("simp", "simple") + ", " + rows["role"]
-    means = rows[column].groupby(names, sort=False).mean()
-    order = [name for name in _SIDES.values() if name in means.index] or list(means.index)
-    return means.reindex(order).rename("probability").rename_axis("name").reset_index()
+        rows = cloze[cloze["role"] == "target"].sort_values("item", key=lambda items: items.str[-1], kind="stable")
+        names = rows["item"].str[-1].map(_SIDES)
+    return rows.groupby(names.rename("name"), sort=False)[column].mean().rename("probability").reset_index()
 
 
-def people_measures(cloze: pd.DataFrame) -> pd.DataFrame:
-    """Return the sensitivities that people's cloze probabilities have for ROLE-88: level, name and accuracy."""
-    measured = measures_of_model("role", cloze.assign(prob=cloze["cloze"]))
-    rows = measured[measured["level"].str.startswith(SENSITIVITY)]
-    return rows[[*MEASURE, "accuracy"]].reset_index(drop=True)
+def part(found: Answers, confidence: float, everything: bool = False) -> Part:
+    """Return the part of a report about a diagnostic; `confidence`: of the intervals of slopes.
 
-
-def published(benchmark: str, means: pd.DataFrame) -> pd.DataFrame:
-    """Return the paper's measures of the same items: model, level, name, accuracy, sd, items, Wilson's low and high."""
-    return published_next_to(benchmark, means, (*COLUMNS, "sd"))
-
-
-def section(
-    runs: pd.DataFrame, label: str, confidence: float, folder: str | Path = "runs", everything: bool = False
-) -> ItemsSection:
-    """Return the part of a report about a diagnostic.
-
-    Args:
-        runs: the table of `analysis.runs`, with curves named as readers see them.
-        label: the name of its folder of scores.
-        confidence: the level of the intervals of slopes.
-        folder: where studies are (`paths.runs`).
-        everything: add mean probabilities, most probable words, and all measures.
-
-    Raises:
-        RunError: as `read_answers` does.
+    `everything` adds all measures, mean probabilities and most probable words. A plug-in's diagnostic, which no paper
+    describes, has these alone.
     """
-    benchmark, found = label.partition("+")[0], answers(runs, label, folder)
-    measured = measures(found, benchmark)
-    fitted = slopes(measured, label, confidence)
-    main = fitted[(fitted["method"] == SENSITIVITY) & (fitted["name"] == _MAIN.get(benchmark, "original"))]
-    about = _QUESTIONS.get(benchmark, f"{benchmark} has no published results to compare with.")
-    return ItemsSection(
-        label=label,
-        kind="Diagnostics",
-        lead=lead_of(found, about),
-        notes=[*found.notes, *_inexpressible(found)],
-        findings=findings(main, confidence, lambda name: f"Sensitivity ({_spelled(name)})"),
-        exhibits=exhibits(found, benchmark, measured, fitted, confidence, folder if everything else None),
-        methods=_methods(found),
-    )
-
-
-def exhibits(
-    found: Answers,
-    benchmark: str,
-    measured: pd.DataFrame,
-    fitted: pd.DataFrame,
-    confidence: float,
-    folder: str | Path | None = None,
-) -> list[Exhibit]:
-    """Return sensitivity, word prediction and measures over training text; with `folder`, also the further exhibits.
-
-    A plug-in's diagnostic, which no paper describes, has all measures in place of the first two.
-    """
-    means = over_sizes(measured)
+    results = Results(found, measures(found), confidence)
+    means = with_limits(results.means)
     ours = at_largest(means).rename(columns={"curve": "model"})
-    theirs = published(benchmark, means)
-    paper = _PAPER.get(benchmark)
-    if paper is None:
-        return [all_measures(means, theirs), _probabilities(found, benchmark)]
-    chance = pd.DataFrame([
-        {"level": level, "name": name, "model": "chance", "accuracy": paper.chance}
-        for level, name, _ in paper.curves
-        if level == SENSITIVITY
-    ])  # fmt: skip
-    levels = pd.concat([theirs, chance])[[*MEASURE, "model", "accuracy"]]
-    shown = [
-        _sensitivity(found, benchmark, ours, theirs),
-        _prediction(paper, ours, theirs),
-        over_text(measured, fitted, paper.curves, "Share of items", confidence, levels),
-    ]
-    if folder is not None:
-        shown += [_probabilities(found, benchmark), _top_words(found, benchmark, folder), all_measures(means, theirs)]
-    return [one for one in shown if one is not None]
+    theirs = published_next_to(found.benchmark, means, (*COLUMNS, "sd"))
+    unknown = {"about": f"{found.benchmark} has no published results to compare with.", "main": "original"}
+    paper = published_values("diagnostics").get(found.benchmark, unknown)
+    exhibits = []
+    if paper is not unknown:
+        chance = pd.DataFrame(paper["curves"], columns=["level", "name", "heading"]).query("level == @SENSITIVITY")
+        levels = pd.concat([theirs, chance.assign(model="chance", accuracy=paper["chance"])])
+        exhibits += [_sensitivity(found, paper, ours, theirs), _prediction(paper, ours, theirs)]
+        exhibits += results.over_text(paper["curves"], "Share of items", levels)
+    if everything or paper is unknown:
+        exhibits += [all_measures(means, theirs), _probabilities(found), *_top_words(found)]
+    findings = results.findings(SENSITIVITY, paper["main"], f"Sensitivity ({_spelled(paper['main'])})")
+    return results.part(paper["about"], exhibits, findings, _inexpressible(found), _methods(found))
 
 
 def _spelled(name: str) -> str:
@@ -235,139 +102,105 @@ def _spelled(name: str) -> str:
     return name.replace("_", " ").replace("simp ", "simple ")
 
 
-def _sensitivity(found: Answers, benchmark: str, ours: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit:
+def _sensitivity(found: Answers, paper: dict[str, Any], ours: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit:
     """Return the paper's tables 5, 9, 12 and 14, with people's sensitivity for ROLE-88, and a figure of them."""
-    paper, rows = _PAPER[benchmark], pd.concat([ours, theirs])
-    rows = rows[rows["level"].isin([SENSITIVITY, ABOVE])]
-    names = list(dict.fromkeys(ours.loc[ours["level"] == SENSITIVITY, "name"]))
-    if benchmark == "neg":  # the paper has a threshold for the first part only
-        rows = rows[(rows["level"] == SENSITIVITY) | (rows["name"] == names[0])]
-    if benchmark == "role":
-        _, cloze = next(iter(found.of_runs()))
-        rows = pd.concat([rows, people_measures(cloze).assign(model="people")])
-    plain = rows["name"].map(lambda name: "prefers the better" if name == "original" else _spelled(name))
-    above = np.where(rows["level"] == ABOVE, f" by > {THRESHOLD:.2f}".replace("0.", "."), "")
-    rows = rows.assign(measure=plain + above)
-    order = list(dict.fromkeys(rows.loc[rows["model"].isin(ours["model"]), "measure"]))
-    drawn = rows[rows["low"].notna()].sort_values("measure", key=lambda of: of.map(order.index), kind="stable")
+    rows = [ours, theirs]
+    if found.benchmark == "role":
+        cloze = found.tables[0]
+        people = measures_of_model("role", cloze.assign(prob=cloze["cloze"]))
+        rows.append(people.drop(columns=["low", "high"]).assign(model="people"))
+    table = pd.concat(rows, ignore_index=True)
+    table = table[table["level"].isin([SENSITIVITY, ABOVE])]
+    if found.benchmark == "neg":  # the paper has a threshold for the first part only
+        table = table[(table["level"] == SENSITIVITY) | (table["name"] == table["name"].iloc[0])]
+    measure = table["name"].map(lambda name: "prefers the better" if name == "original" else _spelled(name))
+    table["measure"] = measure + table["level"].str.removeprefix(SENSITIVITY).str.replace(">", " by > ")
     about = (
-        f"{paper.sensitivity_text}, and by more than {THRESHOLD} of probability (Ettinger 2020, {paper.tables}). {_AT}"
+        f"{paper['sensitivity']}, and by more than {THRESHOLD} of probability (Ettinger 2020, {paper['tables']}). "
+        f"{AT_LARGEST} {paper['further']}"
     )
-    about += " People: by their cloze probabilities." if benchmark == "role" else ""
-    if benchmark == "cprag":
-        about += " High and low constraint: contexts that constrain people's expectations strongly and weakly."
     definitions = {"Lines": "Wilson's 95% intervals for new items of this kind.", "Tie": "A tie is no preference."}
-    charts = beside(drawn, "Share of items")
-    return Exhibit(
-        "sensitivity",
-        "Sensitivity",
-        about,
-        table_of_models(rows, "measure", order),
-        charts=charts,
-        definitions=definitions,
-    )
+    table, charts = by_model(table, "Share of items")
+    return Exhibit("sensitivity", "Sensitivity", about.strip(), table, charts=charts, definitions=definitions)
 
 
-def _prediction(paper: _Paper, ours: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit:
+def _prediction(paper: dict[str, Any], ours: pd.DataFrame, theirs: pd.DataFrame) -> Exhibit:
     """Return the paper's tables 4, 7, 8 and 11: the expected word among the 1 or 5 most probable ones."""
     rows = pd.concat([ours, theirs])
-    bins = [name for name in dict.fromkeys(ours["name"]) if name.startswith("cloze")]
-    headings = {name: text for name, text in paper.conditions.items() if name in set(ours["name"])}
-    headings |= {name: name for name in bins}
-    firsts = {f"accuracy@{k}": k for k in AT}
-    index = pd.MultiIndex.from_product([rows["model"].unique(), AT], names=["model", "first"])
-    rows = rows.assign(first=rows["level"].map(firsts)).dropna(subset="first")
-    wide = rows.pivot(index=["model", "first"], columns="name", values=["accuracy", "sd"]).reindex(index)
-    table = pd.DataFrame(index=index)
-    for name, heading in headings.items():
-        table[heading] = wide["accuracy", name]
-        if name.startswith("shuffled"):
-            table[f"± {heading}"] = wide["sd", name]
+    rows["model"] = pd.Categorical(rows["model"], rows["model"].unique())
+    rows["first"] = rows["level"].map({f"accuracy@{k}": k for k in AT})
+    wide = rows.dropna(subset="first").pivot(index=["model", "first"], columns="name", values=["accuracy", "sd"])
+    bins = [name for name in ours["name"].unique() if name.startswith("cloze")]
+    columns: dict[str, tuple[str, str]] = {}
+    for name, heading in (paper["conditions"] | dict(zip(bins, bins, strict=True))).items():
+        columns |= {heading: ("accuracy", name), f"± {heading}": ("sd", name)}
+    columns = {heading: of for heading, of in columns.items() if of in wide and wide[of].notna().any()}
+    table = wide[list(columns.values())].set_axis(list(columns), axis=1).reset_index()
     about = (
         "Share of contexts with an expected word among the model's 1 or 5 most probable whole words (Ettinger 2020, "
-        f"{paper.tables}). {_AT}"
+        f"{paper['tables']}). {AT_LARGEST}"
     )
-    definitions = {"Conditions": paper.conditions_text}
-    table = table.reset_index()
+    definitions = {"Conditions": paper["conditions_text"]}
     return Exhibit("prediction", "Word prediction", about, table, cells={"first": count}, definitions=definitions)
 
 
-def _probabilities(found: Answers, benchmark: str) -> Exhibit:
+def _probabilities(found: Answers) -> Exhibit:
     """Return mean probabilities at each curve's largest size, with people's (sections 5.1 and 5.2 of the paper)."""
-    parts = [with_run(run, mean_probabilities(benchmark, cloze)) for run, cloze in found.of_runs()]
-    rows = at_largest(pd.concat(parts, ignore_index=True))
-    names = list(dict.fromkeys(rows["name"]))
-    table = rows.pivot_table(index="curve", columns="name", values="probability", sort=False, dropna=False)[names]
-    known = published_file("cloze_people")
-    stated = known[known["benchmark"] == benchmark].set_index("name")["probability"]
+    rows = at_largest(found.measured(lambda cloze: mean_probabilities(found.benchmark, cloze)))
+    table = rows.pivot_table(index="curve", columns="name", values="probability", sort=False, dropna=False)
+    table = table[rows["name"].unique()]
+    if found.benchmark == "role":
+        table.loc["people"] = mean_probabilities("role", found.tables[0], "cloze").set_index("name")["probability"]
+        table["difference"] = table[_SIDES["a"]] - table[_SIDES["b"]]
+    stated = published_file("cloze_people").query("benchmark == @found.benchmark").set_index("name")["probability"]
+    definitions = {}
+    if len(stated):
+        table.loc["people" + PAPER] = stated.reindex(table.columns)
+        definitions = {"People": "Mean cloze probabilities (sections 5.1 and 5.2), not a level to reach (note 9)."}
+    table = table.rename_axis("model").rename_axis(columns=None).reset_index()
     about = "Mean probability of good and bad words in unchanged contexts, of words that the model can express."
-    not_a_level = "These are shares of people, which aren't a level for a model to reach (note 9)."
-    if benchmark == "cprag":
-        table.loc["people" + PAPER] = [stated.get(name.replace(" ", "_"), np.nan) for name in names]
-        about += f" People: mean cloze probabilities that the paper states (section 5.1). {not_a_level}"
-    elif benchmark == "role":
-        _, cloze = next(iter(found.of_runs()))
-        table.loc["people"] = mean_probabilities("role", cloze, "cloze").set_index("name")["probability"].reindex(names)
-        table["difference"] = table[names[0]] - table[names[1]]
-        about += (
-            " People: mean cloze probabilities in the diagnostic's files; the paper states a difference of "
-            f"{accuracy_text(stated['difference'])} (section 5.2). {not_a_level}"
-        )
-    table = table.rename_axis("model").rename_axis(None, axis=1).reset_index()
-    return Exhibit("probabilities", "Probabilities of the words", about, table)
+    return Exhibit("probabilities", "Probabilities of the words", about, table, definitions=definitions)
 
 
-def _top_words(found: Answers, benchmark: str, folder: str | Path) -> Exhibit | None:
+def _top_words(found: Answers) -> list[Exhibit]:
     """Return tables 6, 10, 13 and 15: one run's most probable words, per curve, in contexts that the paper prints."""
     keys = ["item", "condition", "ending"]
-    known = published_file("top_words")
-    known = known[known["benchmark"] == benchmark].fillna({"ending": ""})
-    runs = at_largest(found.runs).drop_duplicates("curve")
-    parts = []
-    for study, run, curve in zip(runs["study"], runs["run"], runs["curve"], strict=True):
-        scores = RunFolder(Path(folder) / study / run).scores(found.label)
-        top = read_topk(scores).sort_values("place", kind="stable")
-        words = top.groupby(["item", "condition", "context"], sort=False)["word"].agg(" ".join).reset_index()
-        parts.append(words.rename(columns={"word": "words"}).assign(model=curve))
-    ours = pd.concat(parts, ignore_index=True)
-    article = ours["context"].str.rpartition(" ")[2]
-    ours["ending"] = article.where(article.isin(["a", "an"]) & ours["condition"].str.startswith("simp"), "")
-    wide = ours.pivot(index=[*keys, "context"], columns="model", values="words").reset_index()
-    theirs = known.assign(model=known["model"] + PAPER).pivot(index=keys, columns="model", values="words").reset_index()
-    table = known.drop_duplicates(keys)[keys].merge(wide, on=keys).merge(theirs, on=keys)
-    if table.empty:
-        return None
+    known = published_file("top_words").query("benchmark == @found.benchmark").fillna({"ending": ""})
+    if known.empty:
+        return []
+    runs = found.one_per_curve
+    top = pd.concat(map(read_topk, runs["scores"]), keys=runs["curve"], names=["model"]).reset_index("model")
+    article = top["context"].str.rpartition(" ")[2]
+    top["ending"] = article.where(article.isin(["a", "an"]) & top["condition"].str.startswith("simp"), "")
+    words = top.sort_values("place", kind="stable").groupby([*keys, "context", "model"])["word"].agg(" ".join)
+    theirs = known.assign(model=known["model"] + PAPER).pivot(index=keys, columns="model", values="words")
+    table = known[keys].drop_duplicates().merge(words.unstack("model").reset_index(), on=keys).join(theirs, on=keys)
     table = table.drop(columns=["condition", "ending"]).assign(context=table["context"].str.rstrip() + " ____")
     about = "The most probable whole words in contexts that the paper prints; ours are those of one run of each curve."
-    return Exhibit("top-words", "Most probable words", about, table)
+    return [Exhibit("top-words", "Most probable words", about, table)]
 
 
 def _inexpressible(found: Answers) -> list[str]:
     """Return a note on words that a model can't express, for one run of each curve at its largest size."""
-    notes = []
-    largest = at_largest(found.runs).drop_duplicates("curve")[["study", "run"]]
-    for run, cloze in found.of_runs():
-        rows = inexpressible(cloze)
-        if len(rows) and (run["run"] == largest["run"]).any():
-            words, items = rows["candidate"].nunique(), rows["item"].nunique()
-            notes.append(
-                f"{run['curve']} can't express {plural(words, 'word')} of {plural(items, 'item')}. They count as wrong."
-            )
-    return notes
+    unknown = found.measured(inexpressible)
+    unknown = unknown[unknown["run"].isin(found.one_per_curve["run"])]
+    counts = unknown.groupby("curve", sort=False)[["candidate", "item"]].nunique().reset_index()
+    return [
+        f"{row.curve} can't express {plural(row.candidate, 'word')} of {plural(row.item, 'item')}. They count as wrong."
+        for row in rows_of(counts)
+    ]
 
 
 def _methods(found: Answers) -> list[str]:
     """Return the methods paragraph, for a paper."""
-    pll = {
-        str(run["curve"]): found.metadata[run["study"], run["run"]]["policy"].get("pll") for run, _ in found.of_runs()
-    }
+    pll = found.runs["policy"].str.get("pll").set_axis(found.runs["curve"])
     text = []
-    if others := [curve for curve, of in pll.items() if not of]:
-        text.append(f"{joined(others)}: the probability of a word given the context is that of all of its tokens.")
-    if masked := [curve for curve, of in pll.items() if of]:
+    if len(others := pll.index[pll.isna()].unique()):
+        text.append(f"{joined([*others])}: the probability of a word given the context is that of all of its tokens.")
+    if len(masked := pll.dropna()):
         text.append(
-            f"{joined(masked)}: a mask replaces the word, with a full stop after it (Ettinger 2020, section 6). A word "
-            f"of several tokens has as many masks ({joined(sorted({of for of in pll.values() if of}))})."
+            f"{joined([*masked.index.unique()])}: a mask replaces the word, with a full stop after it (Ettinger 2020, "
+            f"section 6). A word of several tokens has as many masks ({joined(sorted(masked.unique()))})."
         )
     text.append(
         "Ranks and most probable words are over whole words: tokens that begin a word and aren't punctuation. A tie is "

@@ -6,24 +6,22 @@ Lau, Clark and Lappin 2017 ("Grammaticality, acceptability, and probability", Co
 """
 
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from analysis.figures.charts import Axis, dot_chart
 from analysis.figures.style import looks_of
-from analysis.formats import accuracy_text, count, joined, plural
-from analysis.items.answers import Answers, ItemsSection, at_largest, finding, lead_of, over_text, read_answers, slopes
+from analysis.formats import accuracy_text, joined, plural, rows_of
+from analysis.items.answers import Answers, Results, all_measures, at_largest
 from analysis.report.exhibit import Exhibit
-from eval.ratings.files import read_sentences, sentences_metadata
-from eval.ratings.measures import AUC, PAIRS, PEARSON, SPEARMAN
+from analysis.report.write import Part
+from eval.ratings.measures import AUC, PAIRS, PEARSON, SPEARMAN, scored_by_all
 from eval.ratings.measures import measures as measures_of_model
 from eval.ratings.scores import SCORES
-from pairscale.errors import RunError
+from pairscale.errors import RunError, first_few
 
-# The score that sentences are about is chosen before results are seen: the first of these that a run has.
-OF_SENTENCES = ("slor", "mean_lp", "lp")
+# The score that sentences are about is chosen before results are seen: the first of these that a curve has.
+OF_SENTENCES = ["slor", "mean_lp", "lp"]
 SHOWN = ("lp", "mean_lp", "slor", "morcela")  # scores with a panel each
 FEW_SENTENCES = 50
 _DEFINITIONS = {
@@ -39,14 +37,6 @@ _DEFINITIONS = {
 }
 
 
-def answers(runs: pd.DataFrame, label: str, folder: str | Path = "runs") -> Answers:
-    """Read the scores of rated sentences; arguments and errors as of `read_answers`.
-
-    Its table has the columns of eval.ratings.files.SENTENCES, one row per run and sentence.
-    """
-    return read_answers(runs, label, folder, sentences_metadata, read_sentences)
-
-
 def measures(found: Answers) -> pd.DataFrame:
     """Return how far each run's scores agree with people, on the sentences that every run has a score of.
 
@@ -58,105 +48,46 @@ def measures(found: Answers) -> pd.DataFrame:
     Raises:
         RunError: if all ratings and all labels are the same, or if there are fewer than three sentences.
     """
-    scored = found.table.assign(known=found.table["lp"].notna())
-    known = scored.groupby("sentence", sort=False)["known"].transform("all")
-    chosen = Answers(found.label, found.table[known].reset_index(drop=True), found.metadata, found.notes)
-    parts = chosen.measured(measures_of_model) if known.any() else pd.DataFrame()
-    if parts.empty:
-        rows = _of_first_run(found)
-        constant = rows["rating"].nunique() == 1 and f"every rating is {rows['rating'].iloc[0]:g}"
-        reason = constant or f"only {plural(int(known.sum() / len(found.metadata)), 'sentence')} can be compared"
+    known = scored_by_all(found.tables)
+    measured = found.measured(lambda rows: measures_of_model(rows[known].reset_index(drop=True)))
+    if measured.empty:
         raise RunError(
-            f"{found.label}: nothing can agree with these ratings: {reason}. Give sentences whose ratings differ."
+            f"{found.label}: nothing can agree with these ratings: {plural(int(known.sum()), 'sentence')} can be "
+            f"compared, rated as {first_few([*map(str, found.tables[0]['rating'].unique())])}. Give at least three "
+            "sentences whose ratings differ."
         )
-    return parts.rename(columns={"measure": "level", "score": "name", "value": "accuracy"})
+    return measured.rename(columns={"measure": "level", "score": "name", "value": "accuracy"})
 
 
-def _of_first_run(found: Answers) -> pd.DataFrame:
-    """Return the sentences, with what people said."""
-    return next(rows for _, rows in found.of_runs())
+def part(found: Answers, confidence: float, everything: bool = False) -> Part:
+    """Return the part of a report about rated sentences; `confidence`: of the intervals of slopes.
 
-
-def over_runs(measured: pd.DataFrame) -> pd.DataFrame:
-    """Average measures over the runs of a curve and size.
-
-    Returns:
-        curve, size, sample_words, level, name, runs, items, accuracy (the mean of the runs' values), and low and high:
-        the means of the limits for new sentences. Those of a mean are at most as wide.
+    `everything` adds all measures at all sizes. Raises RunError as `measures` does.
     """
-    groups = measured.groupby(["curve", "size", "sample_words", "level", "name"], sort=False, dropna=False)
-    return groups[["items", "accuracy", "low", "high"]].mean().assign(runs=groups.size()).reset_index()
+    results = Results(found, measures(found), confidence)
+    means = results.means  # also of limits: those of a mean are at most as wide
+    main = PEARSON if (means["level"] == PEARSON).any() else AUC  # of labels alone, the AUC
+    rows = found.tables[0]
+    pairs = f" in {plural(rows['pair'].nunique(), 'pair')}" if rows["pair"].notna().any() else ""
+    people = joined([f"{name}s" for name in ("rating", "label") if rows[name].notna().any()])
+    about = f"{plural(len(rows), 'sentence')}{pairs} with people's {people}."
+    exhibits = [_scores(means, main), *results.over_text([(main, score, score) for score in SHOWN], main)]
+    exhibits += [all_measures(means)] if everything else []
+    return results.part(about, exhibits, _findings(results, main), _notes(found), _methods(found))
 
 
-def section(
-    runs: pd.DataFrame, label: str, confidence: float, folder: str | Path = "runs", everything: bool = False
-) -> ItemsSection:
-    """Return the part of a report about rated sentences.
-
-    Args:
-        runs: the table of `analysis.runs`, with curves named as readers see them.
-        label: the name of their folder of scores.
-        confidence: the level of the intervals of slopes.
-        folder: where studies are (`paths.runs`).
-        everything: add all measures at all sizes.
-
-    Raises:
-        RunError: as `read_answers` and `measures` do.
-    """
-    found = answers(runs, label, folder)
-    measured = measures(found)
-    fitted = slopes(measured, label, confidence)
-    rows = _of_first_run(found)
-    pairs = f" in {plural(int(rows['pair'].nunique()), 'pair')}" if rows["pair"].notna().any() else ""
-    people = joined([name for name, of in (("ratings", "rating"), ("labels", "label")) if rows[of].notna().any()])
-    return ItemsSection(
-        label=label,
-        kind="Ratings",
-        lead=lead_of(found, f"{plural(len(rows), 'sentence')}{pairs} with people's {people}."),
-        notes=[*found.notes, *_notes(found, len(rows))],
-        findings=_findings(measured, fitted, confidence),
-        exhibits=exhibits(measured, fitted, confidence, everything),
-        methods=_methods(found),
-    )
-
-
-def main_measure(measured: pd.DataFrame) -> str:
-    """Return the measure that figures and sentences are about: Pearson's correlation or, of labels alone, the AUC."""
-    return PEARSON if (measured["level"] == PEARSON).any() else AUC
-
-
-def _findings(measured: pd.DataFrame, fitted: pd.DataFrame, confidence: float) -> list[tuple[str, str]]:
-    """Return a sentence per curve on its first score of OF_SENTENCES."""
-    measure = main_measure(measured)
-    what = "The correlation of {} with ratings" if measure == PEARSON else "The AUC of {}"
+def _findings(results: Results, main: str) -> list[tuple[str, str]]:
+    """Return a sentence per curve on its first score of OF_SENTENCES; `main`: the measure that it is about."""
+    means = at_largest(results.means)
+    chosen = means[(means["level"] == main) & means["name"].isin(OF_SENTENCES)]
+    chosen = chosen.sort_values("name", key=lambda names: names.map(OF_SENTENCES.index), kind="stable")
     sentences = []
-    for curve, rows in measured[measured["level"] == measure].groupby("curve", sort=False):
-        score = next((name for name in OF_SENTENCES if name in set(rows["name"])), rows["name"].iloc[0])
-        slope = fitted[(fitted["curve"] == curve) & (fitted["method"] == measure) & (fitted["name"] == score)]
-        if len(slope):
-            sentences.append((str(curve), finding(next(slope.itertuples()), confidence, what.format(score))))
-        else:
-            one = at_largest(over_runs(rows[rows["name"] == score])).iloc[0]
-            limits = f"95% interval for new sentences {one['low']:.2f} to {one['high']:.2f}"
-            sentences.append((str(curve), f"{what.format(score)} is {one['accuracy']:.2f} ({limits})."))
+    for one in rows_of(chosen.drop_duplicates("curve").sort_index()):
+        what = f"The AUC of {one.name}" if main == AUC else f"The correlation of {one.name} with ratings"
+        limits = f"95% interval for new sentences {one.low:.2f} to {one.high:.2f}"
+        known = dict(results.findings(main, one.name, what))
+        sentences.append((str(one.curve), known.get(one.curve, f"{what} is {one.accuracy:.2f} ({limits}).")))
     return sentences
-
-
-def exhibits(
-    measured: pd.DataFrame, fitted: pd.DataFrame, confidence: float, everything: bool = False
-) -> list[Exhibit]:
-    """Return agreement by score, and agreement over training text; `everything`: all measures at all sizes, too."""
-    measure = main_measure(measured)
-    means = over_runs(measured)
-    curves = [(measure, score, score) for score in SHOWN]
-    shown = [_scores(means, measure), over_text(measured, fitted, curves, measure, confidence)]
-    if everything:
-        columns = {"curve": "curve", "size": "size", "runs": "runs", "level": "measure", "name": "score",
-                   "items": "items", "accuracy": "value", "low": "low", "high": "high"}  # fmt: skip
-        about = "Means over the runs of a size, and the means of their 95% intervals for new sentences."
-        table = means[list(columns)].rename(columns=columns)
-        shown.append(Exhibit("measures", "All measures", about, table, cells={"items": count}))
-    return [one for one in shown if one is not None]
 
 
 def _scores(means: pd.DataFrame, measure: str) -> Exhibit:
@@ -164,50 +95,34 @@ def _scores(means: pd.DataFrame, measure: str) -> Exhibit:
     rows = at_largest(means)
     rows = rows.sort_values("name", key=lambda names: names.map(SCORES.index), kind="stable")
     main = rows[rows["level"] == measure]
-    wide = rows.pivot(index=["curve", "name"], columns="level", values="accuracy")
-    order = [name for name in (PEARSON, SPEARMAN, AUC, PAIRS) if name in wide and name != measure]
-    others = [*order, *(name for name in map(str, wide) if name not in (*order, measure))]
+    wide = rows.pivot(index=["curve", "name"], columns="level", values="accuracy").drop(columns=measure)
+    first = [name for name in (PEARSON, SPEARMAN, AUC, PAIRS) if name in wide]
+    wide = wide[[*first, *wide.columns.difference(first)]]
+    curves = list(main["curve"].unique())
     table = main[["curve", "name", "runs", "accuracy", "low", "high"]].rename(columns={"accuracy": measure})
-    table = table.join(wide[others], on=["curve", "name"]).rename(columns={"name": "score"}).rename_axis(columns=None)
-    table = table.sort_values(
-        "curve", key=lambda of: of.map(list(main["curve"]).index), kind="stable", ignore_index=True
-    )
-    looks = looks_of(list(dict.fromkeys(main["curve"])))
-    chart = partial(dot_chart, main, "accuracy", Axis(measure), looks, reference=None)
-    return Exhibit(
-        "scores",
-        "Agreement with people by score",
-        "Means over the runs at each curve's largest size. Intervals are for new sentences.",
-        table,
-        cells=dict.fromkeys(others, accuracy_text),
-        charts={"scores": chart},
-        definitions=_DEFINITIONS,
-    )
+    table = table.join(wide, on=["curve", "name"]).rename(columns={"name": "score"})
+    table = table.sort_values("curve", key=lambda of: of.map(curves.index), kind="stable")
+    chart = partial(dot_chart, main, "accuracy", Axis(measure), looks_of(curves), reference=None)
+    about = "Means over the runs at each curve's largest size. Intervals are for new sentences."
+    cells, heading = dict.fromkeys(map(str, wide), accuracy_text), "Agreement with people by score"
+    return Exhibit("scores", heading, about, table, cells, charts={"scores": chart}, definitions=_DEFINITIONS)
 
 
-def _notes(found: Answers, sentences: int) -> list[str]:
+def _notes(found: Answers) -> list[str]:
     """Return notes on missing unigrams, tokens without a count, `<unk>` and few sentences."""
-    notes = []
-    reasons: dict[str, list[str]] = {}
-    for run, _ in found.of_runs():
-        if reason := _unigrams(found, run).get("missing"):
-            reasons.setdefault(str(reason), []).append(str(run["curve"]))
-    for reason, curves in reasons.items():
-        notes.append(f"There is no norm_lp, slor or morcela of {joined(list(dict.fromkeys(curves)))}: {reason}.")
-    totals = found.table.groupby(["study", "run"], sort=False)[["unseen", "unk", "tokens"]].sum()
+    missing = found.runs["unigrams"].str.get("missing")
+    notes = [
+        f"There is no norm_lp, slor or morcela of {joined(list(curves.unique()))}: {reason}."
+        for reason, curves in found.runs["curve"].groupby(missing, sort=False)
+    ]
+    totals = pd.DataFrame([rows[["unseen", "unk", "tokens"]].sum() for rows in found.tables])
     for column, what in (("unseen", "don't occur in the text that unigrams are counted in"), ("unk", "are <unk>")):
         share = float((totals[column] / totals["tokens"]).max())
         if share >= 0.01:
             notes.append(f"Up to {share:.0%} of a run's tokens {what}.")
-    if sentences < FEW_SENTENCES:
+    if (sentences := len(found.tables[0])) < FEW_SENTENCES:
         notes.append(f"With only {sentences} sentences, intervals for new sentences are rough.")
     return notes
-
-
-def _unigrams(found: Answers, run: pd.Series) -> dict[str, Any]:
-    """Return the text that a run's unigrams are counted in, or why there is none (eval.methods.unigrams)."""
-    unigrams: dict[str, Any] = found.metadata[run["study"], run["run"]]["parameters"]["unigrams"]
-    return unigrams
 
 
 def _methods(found: Answers) -> list[str]:
@@ -217,16 +132,14 @@ def _methods(found: Answers) -> list[str]:
         "log-probability, per token (Pauls and Klein 2012; Lau et al. 2017). MORCELA weights unigrams and length by a "
         "linear regression of the ratings (Tjuatja et al. 2024), with five-fold cross-validation.",
     ]
-    counted = [_unigrams(found, run) for run, _ in found.of_runs()]
-    if of_sample := [of for of in counted if of.get("of") == "sample"]:
+    unigrams = found.runs["unigrams"]
+    if len(unseen := unigrams[unigrams.str.get("of") == "sample"].str.get("unseen")):
         text.append(
             "Unigram log-probabilities are relative frequencies of tokens in each run's own training sample. A token "
-            f"that it lacks counts as {of_sample[0].get('unseen')} occurrences."
+            f"that it lacks counts as {unseen.iloc[0]} occurrences."
         )
-    if masked := [
-        str(run["curve"]) for run, _ in found.of_runs() if found.metadata[run["study"], run["run"]]["policy"].get("pll")
-    ]:
-        text.append(f"{joined(list(dict.fromkeys(masked)))}: the pseudo-log-likelihood (Salazar et al. 2020).")
+    if len(masked := found.runs.loc[found.runs["policy"].str.get("pll").notna(), "curve"].unique()):
+        text.append(f"{joined([*masked])}: the pseudo-log-likelihood (Salazar et al. 2020).")
     text.append(
         "Intervals for new sentences are Student's, of correlations on Fisher's scale and of shares in logits, with "
         "the variance of influence functions (Efron 1982; DeLong et al. 1988 for the AUC). Both sentences of a pair "

@@ -93,7 +93,7 @@ def score_files(found: Studies, benchmark: str | None, method: str | None, snaps
         if own not in (None, file.scored):
             problem = f"these are scores of another model ({file.scored[:8]}, not {own[:8]})"
             raise RunError(f"{file.path}: {problem}. {_AGAIN}")
-    _check_alike(found, files)
+    check_alike(found, files)
     return files[files["is_snapshot"] == snapshots]
 
 
@@ -102,11 +102,16 @@ def settings_of(files: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(files["settings"].tolist(), files.index).fillna("null").sort_index(axis=1)
 
 
-def _check_alike(found: Studies, files: pd.DataFrame) -> None:
-    """Raise RunError for different versions of a benchmark, and for different settings with one tokenizer."""
+def check_alike(found: object, files: pd.DataFrame) -> None:
+    """Raise RunError for different versions of a benchmark, and for different settings with one tokenizer.
+
+    Args:
+        found: the studies, as readers know them.
+        files: study, run, curve, tokenizer, benchmark, method, digest and settings, as of `score_files`.
+    """
     tokenizers = files["tokenizer"].fillna(files["curve"])
     versions = files["digest"].str[:8].mask(files["benchmark"].map(has_own_pairs))
-    compared = [("versions of its pairs", versions, [files["benchmark"]])]
+    compared = [("versions of it", versions, [files["benchmark"]])]
     for name, values in settings_of(files).items():
         compared.append((f"settings of {name}", values, [files["benchmark"], files["method"], tokenizers]))
     for what, values, groups in compared:

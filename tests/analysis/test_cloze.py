@@ -8,7 +8,6 @@ from statsmodels.stats.proportion import proportion_confint
 from analysis.items import answers as items
 from analysis.items import cloze
 from analysis.published import published_file
-from analysis.report.exhibit import Exhibit
 from analysis.study.long_table import runs
 from eval.published import read_published
 from pairscale.errors import RunError
@@ -37,14 +36,18 @@ def study(tmp_path):
     return runs("simulated", folder=tmp_path / "runs"), tmp_path / "runs", answers
 
 
-def table_of(section, name) -> pd.DataFrame:
-    (exhibit,) = [one for one in section.exhibits if one.name == name]
+def results(table, name, folder):
+    found = items.read_answers(table, name, folder)
+    return items.Results(found, cloze.measures(found), 0.95)
+
+
+def part(table, name, folder, **options):
+    return cloze.part(items.read_answers(table, name, folder), 0.95, **options)
+
+
+def table_of(part, name) -> pd.DataFrame:
+    (exhibit,) = [one for one in part.exhibits if one.name == name]
     return exhibit.table.set_index(exhibit.table.columns[0])
-
-
-def draw(exhibit: Exhibit) -> None:
-    exhibit.page_charts()
-    assert exhibit.html()
 
 
 def test_shares_are_counts_of_the_answers(study):
@@ -68,21 +71,20 @@ def test_shares_are_counts_of_the_answers(study):
         simple = answers["neg", run]
         simple = simple[simple["condition"] == "simp_negative"].pivot(index="item", columns="role", values="prob")
         hand["neg"].append((simple["true"] > simple["false"]).mean())
-    parts = {"cprag": "original", "role": "original", "neg": "simp negative"}
-    for name, part in parts.items():
-        means = items.at_largest(items.over_sizes(cloze.measures(cloze.answers(table, name, folder), name)))
+    for name, part_of_name in {"cprag": "original", "role": "original", "neg": "simp negative"}.items():
+        means = items.at_largest(results(table, name, folder).means)
         shares = means.set_index(["level", "name"])["accuracy"]
-        assert shares["sensitivity", part] == pytest.approx(np.mean(hand[name]))
+        assert shares["sensitivity", part_of_name] == pytest.approx(np.mean(hand[name]))
         if name == "cprag":
             assert shares["accuracy@5", "original"] == pytest.approx(np.mean(first_5))
 
 
-def test_means_have_wilsons_interval_for_new_items(study):
+def test_means_and_slopes_over_sizes(study):
+    """Means have Wilson's intervals, as statsmodels has them; slopes are least squares over doublings."""
     table, folder, _ = study
-    measured = cloze.measures(cloze.answers(table, "cprag", folder), "cprag")
-    means = items.over_sizes(measured)
-    keys = ["size", "level", "name"]
-    by_hand = measured.groupby(keys)["accuracy"].mean()
+    of = results(table, "cprag", folder)
+    measured, means = of.measured, items.with_limits(of.means)
+    by_hand = measured.groupby(["size", "level", "name"])["accuracy"].mean()
     for row in means.itertuples():
         share = by_hand[row.size, row.level, row.name]
         assert (row.accuracy, row.runs) == (pytest.approx(share), 2)
@@ -91,41 +93,36 @@ def test_means_have_wilsons_interval_for_new_items(study):
     assert set(items.at_largest(means)["size"]) == {"1M"}
     low = measured[measured["name"] == "low constraint"]
     assert set(low["items"]) == {1}  # of the simulated files
-
-
-def test_slopes_are_least_squares_over_doublings(study):
-    table, folder, _ = study
-    measured = cloze.measures(cloze.answers(table, "cprag", folder), "cprag")
-    fitted = items.slopes(measured, "cprag", 0.95).set_index(["method", "name"])
-    rows = measured[(measured["level"] == "accuracy@5") & (measured["name"] == "shuffled")]
-    x = np.log2(rows["sample_words"].astype(float))
-    assert fitted.loc[("accuracy@5", "shuffled"), "slope"] == pytest.approx(np.polyfit(x, rows["accuracy"], 1)[0])
-    one_size = measured[measured["size"] == "1M"]
-    assert items.slopes(one_size, "cprag", 0.95).empty
-    assert items.over_text(one_size, fitted.reset_index(), [("accuracy@5", "shuffled", "x")], "y", 0.95) is None
+    rows = items.of_measure(measured, "accuracy@5", "shuffled")
+    slope = np.polyfit(np.log2(rows["sample_words"].astype(float)), rows["accuracy"], 1)[0]
+    assert items.of_measure(of.slopes, "accuracy@5", "shuffled")["slope"].tolist() == [pytest.approx(slope)]
+    one_size = items.Results(of.found, measured[measured["size"] == "1M"], 0.95)
+    assert one_size.slopes.empty
+    assert one_size.over_text([("accuracy@5", "shuffled", "x")], "y") == []
 
 
 def test_the_papers_numbers_are_next_to_ours(study):
     """The expected cells are typed from the paper's tables 4, 5, 7, 9, 11, 12 and 14."""
     table, folder, _ = study
-    sections = {name: cloze.section(table, name, 0.95, folder) for name in NAMES}
+    parts = {name: part(table, name, folder) for name in NAMES}
     prediction = {
-        name: table_of(of, "prediction").loc["BERT large (paper)"].set_index("first") for name, of in sections.items()
+        name: table_of(of, "prediction").loc["BERT large (paper)"].set_index("first") for name, of in parts.items()
     }
     assert prediction["cprag"].loc[5].tolist() == [0.529, 0.392, 0.039, 0.324, 0.213, 0.037]
     assert prediction["role"].loc[1].dropna().tolist() == [0.136, 0.057, 0.068, 0.045]
     assert prediction["neg"].loc[1].tolist() == [0.444]
-    sensitivity = {name: table_of(of, "sensitivity") for name, of in sections.items()}
+    sensitivity = {name: table_of(of, "sensitivity") for name, of in parts.items()}
     assert sensitivity["cprag"].loc["BERT base (paper)"].dropna().tolist() == [0.735, 0.441]
     assert sensitivity["role"].loc["BERT large (paper)"].tolist() == [0.864, 0.432]
     assert sensitivity["role"].loc["people"].tolist() == [1, 1]  # cloze probabilities of .36 against .03
     row = sensitivity["neg"].loc["BERT base (paper)"]
     assert (row["simple affirmative"], row["simple negative"], row["natural affirmative"]) == (1, 0, 0.625)
-    for section in sections.values():
-        assert [one.name for one in section.exhibits] == ["sensitivity", "prediction", "sizes"]
-        assert [curve for curve, _ in section.findings] == ["lstm_tiny"]
-        for exhibit in section.exhibits:
-            draw(exhibit)
+    for of in parts.values():
+        assert [one.name for one in of.exhibits] == ["sensitivity", "prediction", "sizes"]
+        assert [curve for curve, _ in of.findings] == ["lstm_tiny"]
+        for exhibit in of.exhibits:
+            exhibit.page_charts()
+            assert exhibit.html()
 
 
 def test_all_published_numbers_are_shown_on_request(real_data, tmp_path):
@@ -135,16 +132,17 @@ def test_all_published_numbers_are_shown_on_request(real_data, tmp_path):
         answer(folders[0], config_of(name, real_data / "lm_diagnostics"), seed=1)
     table = runs("simulated", folder=tmp_path)
     for name in NAMES:
-        section = cloze.section(table, name, 0.95, tmp_path, everything=True)
-        measured, published = table_of(section, "measures"), read_published(name)
+        everything = part(table, name, tmp_path, everything=True)
+        measured, published = table_of(everything, "measures"), read_published(name)
         for model in ("BERT base", "BERT large"):
             shown = sorted(measured[f"{model} (paper)"].dropna())
             assert shown == sorted(published.loc[published["model"] == model, "accuracy"]), name
         known = published_file("top_words")
         known = known[known["benchmark"] == name].drop_duplicates(["item", "condition", "ending"])
-        assert len(table_of(section, "top-words")) == len(known)
+        assert len(table_of(everything, "top-words")) == len(known)
         if name == "role":
-            assert round(table_of(section, "probabilities").loc["people", "difference"], 3) == 0.233  # section 5.2
+            difference = table_of(everything, "probabilities")["difference"]
+            assert round(difference["people"], 3) == difference["people (paper)"] == 0.233  # section 5.2
 
 
 def test_a_model_of_unknown_size_is_in_tables_but_on_no_curve(study):
@@ -152,25 +150,25 @@ def test_a_model_of_unknown_size_is_in_tables_but_on_no_curve(study):
     bert = SimulatedStudy(pairs=5, models=("bert",), sizes=("1M",), seeds=(1,)).write(folder)[0]
     as_hub_model(bert)
     answer(bert, config_of("role", folder.parent / "files"), 9, {"pll": "within_word_l2r"})
-    section = cloze.section(runs("simulated", folder=folder), "role", 0.95, folder)
-    assert {"lstm_tiny", "bert", "people"} < set(table_of(section, "sensitivity").index)
-    (sizes,) = [one for one in section.exhibits if one.name == "sizes"]
+    role = part(runs("simulated", folder=folder), "role", folder)
+    assert {"lstm_tiny", "bert", "people"} < set(table_of(role, "sensitivity").index)
+    (sizes,) = [one for one in role.exhibits if one.name == "sizes"]
     assert set(sizes.table["curve"]) == {"lstm_tiny"}
-    assert not any("pll" in note for note in section.notes)
-    assert any(text.startswith("bert: a mask replaces the word") for text in section.methods)
+    assert not any("pll" in note for note in role.notes)
+    assert any(text.startswith("bert: a mask") for text in role.methods)
 
 
 def test_other_questions_settings_and_missing_answers(study):
     table, folder, _ = study
     first, second = (folder / "simulated" / run / "scores" for run in table["run"][:2])
     (second / "cprag" / "topk.parquet").unlink()  # half written
-    assert any("1 run has no scores of cprag" in note for note in cloze.answers(table, "cprag", folder).notes)
+    assert any(table["run"][1] in note for note in items.read_answers(table, "cprag", folder).notes)
     run = type("Run", (), {"scores": lambda self, label: first / label})()
     answer(run, config_of("cprag", folder.parent / "files", seed=2), seed=1)
     with pytest.raises(RunError, match="different versions"):
-        cloze.answers(table, "cprag", folder)
+        items.read_answers(table, "cprag", folder)
     answer(run, config_of("neg", folder.parent / "files"), 1, {"context": "eos"})
     with pytest.raises(RunError, match="different settings"):
-        cloze.answers(table, "neg", folder)
+        items.read_answers(table, "neg", folder)
     with pytest.raises(RunError, match="no run has complete scores"):
-        cloze.answers(table, "other", folder)
+        items.read_answers(table, "other", folder)

@@ -44,6 +44,10 @@ def study(tmp_path):
     return runs("simulated", folder=tmp_path), tmp_path
 
 
+def part(table, folder, **options):
+    return ratings.part(items.read_answers(table, LABEL, folder), 0.95, **options)
+
+
 def rewrite(study, change, metadata=METADATA):
     """Rewrite the score file of each run."""
     table, folder = study
@@ -52,54 +56,48 @@ def rewrite(study, change, metadata=METADATA):
         write_sentences(scores, change(read_sentences(scores)[0]), metadata)
 
 
-def test_measures_are_those_of_scipy(study):
+def test_measures_are_those_of_scipy_and_slopes_those_of_numpy(study):
     table, folder = study
-    measured = ratings.measures(ratings.answers(table, LABEL, folder)).set_index(["run", "name", "level"])["accuracy"]
-    for run in table["run"]:
-        scores = read_sentences(folder / "simulated" / run / "scores" / LABEL)[0]
+    found = items.read_answers(table, LABEL, folder)
+    results = items.Results(found, ratings.measures(found), 0.95)
+    measured = results.measured.set_index(["run", "name", "level"])["accuracy"]
+    for run, scores in zip(table["run"], found.tables, strict=True):
         slor = (scores["lp"] - scores["unigram_lp"]) / scores["tokens"]
         good = scores["label"].to_numpy()
         auc = (rankdata(slor)[good].sum() - 60 * 61 / 2) / 60**2
         assert measured[run, "slor", "Pearson"] == pytest.approx(pearsonr(slor, scores["rating"]).statistic)
         assert measured[run, "slor", "Spearman"] == pytest.approx(spearmanr(slor, scores["rating"]).statistic)
         assert measured[run, "slor", "AUC"] == pytest.approx(auc)
-
-
-def test_slopes_and_sentences(study):
-    table, folder = study
-    found = ratings.answers(table, LABEL, folder)
-    measured = ratings.measures(found)
-    fitted = items.slopes(measured, LABEL, 0.95).set_index(["method", "name"])
-    of = measured[(measured["level"] == "Pearson") & (measured["name"] == "slor")]
+    of = items.of_measure(results.measured, "Pearson", "slor")
     slope = np.polyfit(np.log2(of["sample_words"].astype(float)), of["accuracy"], 1)[0]
-    assert fitted.loc[("Pearson", "slor"), "slope"] == pytest.approx(slope)
-    section = ratings.section(table, LABEL, 0.95, folder, everything=True)
-    assert [one.name for one in section.exhibits] == ["scores", "sizes", "measures"]
-    assert list(section.exhibits[0].table["score"]) == ["lp", "mean_lp", "pen_lp", "norm_lp", "slor", "morcela"]
-    assert section.lead.startswith("120 sentences in 60 pairs with people's ratings and labels.")
-    ((curve, text),) = section.findings
+    (fitted,) = items.of_measure(results.slopes, "Pearson", "slor").itertuples()
+    assert fitted.slope == pytest.approx(slope)
+    assert fitted.low > 0
+
+
+def test_the_part_of_a_report(study):
+    table, folder = study
+    about = part(table, folder, everything=True)
+    assert [one.name for one in about.exhibits] == ["scores", "sizes", "measures"]
+    assert list(about.exhibits[0].table["score"]) == ["lp", "mean_lp", "pen_lp", "norm_lp", "slor", "morcela"]
+    assert {"120", "60"} <= set(about.lead.split())
+    ((curve, text),) = about.findings
     assert curve == "lstm_tiny"
-    assert "slor" in text
-    assert "rises" in text
-    assert fitted.loc[("Pearson", "slor"), "low"] > 0
-    for exhibit in section.exhibits:
+    assert {"slor", "rises"} <= set(text.split())
+    for exhibit in about.exhibits:
         exhibit.page_charts()
         assert exhibit.html()
-
-
-def test_one_size_has_the_interval_for_new_sentences(study):
-    table, folder = study
-    section = ratings.section(table[table["size"] == "1M"], LABEL, 0.95, folder)
-    assert [one.name for one in section.exhibits] == ["scores"]
-    assert "95% interval for new sentences" in section.findings[0][1]
+    one_size = part(table[table["size"] == "1M"], folder)
+    assert [one.name for one in one_size.exhibits] == ["scores"]
+    assert "new sentences" in one_size.findings[0][1]
 
 
 def test_a_run_without_unigrams_says_why(study):
     missing = METADATA | {"parameters": {"unigrams": {"missing": "it has no text"}}}
     rewrite(study, lambda rows: rows.assign(unigram_lp=np.nan, unseen=None), missing)
-    section = ratings.section(study[0], LABEL, 0.95, study[1])
-    assert any("it has no text" in note for note in section.notes)
-    assert "mean_lp" in section.findings[0][1]
+    about = part(*study)
+    assert any("it has no text" in note for note in about.notes)
+    assert "mean_lp" in about.findings[0][1]
 
 
 def test_sentences_count_that_every_run_has_a_score_of(study):
@@ -108,19 +106,16 @@ def test_sentences_count_that_every_run_has_a_score_of(study):
     changed = read_sentences(scores)[0]
     changed.loc[:9, "lp"] = np.nan
     write_sentences(scores, changed, METADATA)
-    measured = ratings.measures(ratings.answers(table, LABEL, folder))
+    measured = ratings.measures(items.read_answers(table, LABEL, folder))
     assert set(measured.loc[measured["level"] == "Pearson", "items"]) == {110}
 
 
-def test_constant_ratings_are_one_sentence(study):
-    rewrite(study, lambda rows: rows.assign(rating=3.0, label=None, pair=None))
-    with pytest.raises(RunError, match=r"nothing can agree with these ratings: every rating is 3\."):
-        ratings.section(study[0], LABEL, 0.95, study[1])
-
-
-def test_labels_are_measured_next_to_constant_ratings(study):
+def test_constant_ratings_need_labels(study):
     rewrite(study, lambda rows: rows.assign(rating=3.0))
-    section = ratings.section(study[0], LABEL, 0.95, study[1])
-    assert "AUC of slor" in section.findings[0][1]
-    assert "Pearson" not in section.exhibits[0].table
-    assert section.exhibits[0].table["AUC"].notna().all()
+    about = part(*study)
+    assert "AUC of slor" in about.findings[0][1]
+    assert "Pearson" not in about.exhibits[0].table
+    assert about.exhibits[0].table["AUC"].notna().all()
+    rewrite(study, lambda rows: rows.assign(label=None, pair=None))
+    with pytest.raises(RunError, match=r"3\.0"):
+        part(*study)

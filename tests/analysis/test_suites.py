@@ -1,5 +1,7 @@
 """SG scores: means over runs of simulated successes, chance, and the paper's numbers next to their own suites."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +11,8 @@ from analysis.items import suites
 from analysis.published import published_file
 from analysis.study.long_table import runs
 from eval.published import read_published
-from eval.syntaxgym.files import read_success, write_success
+from eval.syntaxgym.files import write_success
+from eval.syntaxgym.measures import measures
 from eval.syntaxgym.regions import answers
 from eval.syntaxgym.suites import load_suites
 from tests.support.simulated_study import SimulatedStudy
@@ -34,25 +37,19 @@ def study(tmp_path):
     return runs("simulated", folder=tmp_path / "runs"), tmp_path / "runs"
 
 
-def test_scores_are_means_over_runs_of_the_success_of_items(study):
+def test_scores_are_means_over_runs_and_chance_is_that_of_random_surprisals(study):
     table, folder = study
-    means = items.over_sizes(suites.measures(suites.answers(table, "syntaxgym", folder)))
-    means = means.set_index(["level", "name", "size"])["accuracy"]
+    found = items.read_answers(table, "syntaxgym", folder)
+    means = items.Results(found, found.measured(measures), 0.95).means.set_index(["level", "name", "size"])["accuracy"]
     by_hand = {}
-    for run, size in table[["run", "size"]].itertuples(index=False):
-        success, _ = read_success(folder / "simulated" / run / "scores" / "syntaxgym")
+    for size, success in zip(table["size"], found.tables, strict=True):
         whole = success[success["comparison"].isna() & (success["prediction"] == 1)]
         shares = whole.groupby("suite")["success"].mean()
         by_hand.setdefault(("overall", "SG score", size), []).append(shares.mean())
         by_hand.setdefault(("circuit", "Agreement", size), []).append(shares["number_mini"])
     for key, shares in by_hand.items():
         assert means[key] == pytest.approx(np.mean(shares))
-
-
-def test_chance_is_that_of_random_surprisals(study):
-    table, folder = study
-    _, success = next(iter(suites.answers(table, "syntaxgym", folder).of_runs()))
-    chance = suites.chance_scores(success).set_index(["level", "name"])["accuracy"]
+    chance = suites.chance_scores(found.tables[0]).set_index(["level", "name"])["accuracy"]
     assert chance["suite", "number_mini"] == pytest.approx(1 / 4, abs=0.02)  # two comparisons
     assert chance["suite", "cleft_mini"] == pytest.approx(1 / 2, abs=0.02)
     assert chance["comparison", "number_mini 1.1: (3;%sing%) < (3;%sing_bad%)"] == pytest.approx(1 / 2, abs=0.02)
@@ -60,18 +57,18 @@ def test_chance_is_that_of_random_surprisals(study):
     assert chance["overall", "all items"] == pytest.approx((3 / 4 + 2 / 2) / 5, abs=0.02)
 
 
-def test_the_section_of_a_study(study):
+def test_the_part_of_a_report(study):
     table, folder = study
-    section = suites.section(table, "syntaxgym", 0.95, folder, everything=True)
-    by_name = {exhibit.name: exhibit for exhibit in section.exhibits}
-    assert list(by_name) == ["circuits", "suites", "sizes", "comparisons", "measures"]
+    part = suites.part(items.read_answers(table, "syntaxgym", folder), 0.95, everything=True)
+    by_name = {exhibit.name: exhibit for exhibit in part.exhibits}
+    assert list(by_name) == ["circuits", "suites", "sizes", "measures"]
     circuits = by_name["circuits"].table.set_index("model")
     assert list(circuits.index) == ["lstm_tiny", "chance"]  # none of the paper's totals is over these suites
     assert list(circuits)[:3] == ["SG score", "Agreement", "Long-Distance Dependencies"]
     assert len(by_name["sizes"].charts) == 3
-    assert "5 items of 2 suites" in section.lead
-    assert any("<unk>" in note for note in section.notes)
-    for exhibit in section.exhibits:
+    assert {"5", "2"} <= set(part.lead.split())
+    assert any("<unk>" in note for note in part.notes)
+    for exhibit in part.exhibits:
         exhibit.page_charts()
         assert exhibit.html()
 
@@ -88,12 +85,12 @@ def test_the_section_of_a_study(study):
 )
 def test_published_totals_are_shown_for_their_own_suites_only(study, chosen, totals):
     table, folder = study
-    found = suites.answers(table, "syntaxgym", folder)
-    of_run = found.table[found.table["run"] == table["run"][0]]
+    found = items.read_answers(table, "syntaxgym", folder)
+    of_run = found.tables[0]
     one = of_run[(of_run["suite"] == "cleft_mini") & (of_run["prediction"] == 1) & of_run["comparison"].isna()]
     rows = [one.assign(suite=name, circuit=suites.circuit_of(name)) for name in chosen]
-    means = items.over_sizes(items.Answers("x", pd.concat(rows), {}, []).measured(suites.measures_of_model))
-    shown = suites.published(means)
+    of_run = replace(found, runs=found.runs[:1], tables=[pd.concat(rows)])
+    shown = suites.published(items.Results(of_run, of_run.measured(measures), 0.95).means)
     assert totals <= set(shown.loc[shown["level"] != "suite", "name"])
     if chosen != PAPERS_SUITES:
         assert not {"all suites", "all items"} & set(shown["name"])
