@@ -18,7 +18,7 @@ from rich.console import Console
 from analysis.config import AnalysisConfig
 from analysis.formats import level_text, plural
 from analysis.reading.config import COLUMN, MIXED, SAMPLE
-from analysis.reading.files import ReadingTimes, converted, read_columns, read_times, whole_number
+from analysis.reading.files import ReadingTimes, numbers, read_columns, read_times, texts
 from analysis.reading.times import (
     Array,
     Formulas,
@@ -33,7 +33,6 @@ from analysis.reading.times import (
 )
 from analysis.study.run_folders import Studies, read_studies
 from corpora.word_counts import Counts, sample_counts
-from eval.benchmarks.cells import name_of
 from eval.benchmarks.files import format_of
 from pairscale.console import print_text
 from pairscale.errors import ConfigError, InputError, RunError, first_few
@@ -175,8 +174,6 @@ def _frequencies(config: AnalysisConfig, study: Studies, times: ReadingTimes) ->
 
 def _read_counts(path: Path) -> Counts:
     """Read a table of words and their counts in a text. Raises InputError."""
-    rows = read_columns(path, "reading.frequency", ["word", "count"])
-    counts: Counter[str] = Counter()
-    for word, number in zip(converted(rows, "word", name_of), converted(rows, "count", whole_number), strict=True):
-        counts[word] += number
+    rows = read_columns(path, "reading.frequency")
+    counts = Counter(numbers(rows, "count", 1, whole=True).groupby(texts(rows, "word")).sum().to_dict())
     return Counts(counts, counts.total(), 0, 0)
