@@ -10,7 +10,7 @@ from analysis.figures.charts import Axis, line_chart
 from analysis.figures.style import looks_of
 from analysis.formats import count, level_text, signed_text
 from analysis.items import cloze, ratings, suites
-from analysis.reading.times import ReadingResult, read_results
+from analysis.reading.results import ReadingResult, read_results
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit
 from analysis.report.findings import (
