@@ -174,7 +174,7 @@ def _word_surprisals(folder: Path, found: Studies) -> pd.DataFrame:
     Raises RunError as `ages_of_acquisition`.
     """
     runs = found.runs[found.runs["sample_words"].notna() & found.runs["baseline"].eq("")]
-    x = np.log2(runs["sample_words"].astype(float))
+    x = runs["sample_words"].astype(float).map(np.log2)
     runs = runs.assign(x=x.groupby([runs["curve"], runs["size"]]).transform("mean"))
     tables, digests = [], {}
     for run in rows_of(runs):

@@ -235,10 +235,7 @@ def write_statements(config: AnalysisConfig) -> None:
 
     Raises ConfigError for a key that this doesn't use.
     """
-    others = [
-        override for override in HydraConfig.get().overrides.task
-        if override.partition("=")[0] not in ("published", "paths.reports")
-    ]  # fmt: skip
+    others = [one for one in HydraConfig.get().overrides.task if not one.startswith(("published=", "paths.reports="))]
     if others:
         raise ConfigError(f"published=true uses no other key than paths.reports. Leave out {', '.join(others)}.")
     checks, folder = check_statements(), Path(config.paths.reports) / "published"

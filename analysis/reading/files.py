@@ -94,17 +94,16 @@ def numbers(
     Raises InputError for any other cell, with its place.
     """
     cells = rows[first_column(rows, column)]
-    texts = cells.astype(str).str.strip()
-    is_empty = cells.isna() | texts.str.lower().isin(["", "na", "nan"])
-    values = pd.to_numeric(texts.mask(is_empty), errors="coerce").astype(float)
+    is_empty = cells.isna() | cells.astype(str).str.strip().str.lower().isin(["", "na", "nan"])
+    values = pd.to_numeric(cells.astype(str).mask(is_empty), errors="coerce").astype(float)
     wrong = ~(np.isfinite(values) & values.between(low, high) | is_empty)
     if whole:
         wrong |= values % 1 != 0
-    if wrong.any():
-        first = wrong.idxmax()
-        limits = [f" {word} {limit:g}" for word, limit in (("from", low), ("to", high)) if np.isfinite(limit)]
-        wanted = f"a {'whole ' * whole}number{''.join(limits)}"
-        raise InputError(f"{rows.at[first, 'where']}: {column} is {shown(cells[first])}, must be {wanted}")
+    if len(rows[wrong]):
+        row = rows[wrong].iloc[0]
+        limits = (f" from {low:g}" if np.isfinite(low) else "") + (f" to {high:g}" if np.isfinite(high) else "")
+        wanted = f"a {'whole ' * whole}number{limits}"
+        raise InputError(f"{row['where']}: {column} is {shown(row[column])}, must be {wanted}")
     return values.astype(int) if whole else values
 
 
@@ -167,12 +166,12 @@ def _assembled(rows: pd.DataFrame, path: Path) -> ReadingTimes:
         place = f"{row['where']}: word {row['number']} of text {row['text']}"
         raise InputError(f"{place} is {row['word']!r}, in an earlier row {row['word_before']!r}")
     expected = words.groupby("text", sort=False).cumcount() + 1
-    is_late = words["number"] != expected
-    if is_late.any():
-        first = is_late.idxmax()
+    late = words.assign(expected=expected)[words["number"] != expected]
+    if len(late):
+        row = late.iloc[0]
         raise InputError(
-            f"{path}: text {words.at[first, 'text']} has no word {expected[first]}, but later ones: surprisal needs "
-            "whole texts. Give words without times an empty time, or give reading.words=FILE, which has all words."
+            f"{path}: text {row['text']} has no word {row['expected']}, but later ones: surprisal needs whole texts. "
+            "Give words without times an empty time, or give reading.words=FILE, which has all words."
         )
     if "sentence" not in words:
         words["sentence"] = _sentences(words)

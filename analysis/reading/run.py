@@ -21,6 +21,7 @@ from analysis.reading.config import COLUMN, MIXED, SAMPLE
 from analysis.reading.files import ReadingTimes, numbers, read_columns, read_times, texts
 from analysis.reading.results import ReadingResult
 from analysis.reading.times import (
+    Array,
     cluster_column,
     formulas,
     intercept_column,
@@ -154,9 +155,7 @@ def _read_models(
     return {name: model.assign(log_frequency=frequencies[name]) for name, model in models.items()}
 
 
-def _frequencies(
-    config: AnalysisConfig, study: Studies, times: ReadingTimes, models: list[str]
-) -> dict[str, np.ndarray]:
+def _frequencies(config: AnalysisConfig, study: Studies, times: ReadingTimes, models: list[str]) -> dict[str, Array]:
     """Return the (W,) log-frequencies of words for each model."""
     source, words = config.reading.frequency, times.words["word"]
     if source == COLUMN:
@@ -167,9 +166,9 @@ def _frequencies(
     if source != SAMPLE:
         counts = _read_counts(Path(source).expanduser())
         return dict.fromkeys(models, log_frequencies(words, counts, str(study.runs["reference"].iloc[0])))
-    frequencies = {}
-    for (_, reference), runs in study.runs[study.runs["run"].isin(models)].groupby(["sample", "reference"]):
-        folder = study.folders[runs["study"].iloc[0], runs["run"].iloc[0]]
+    frequencies: dict[str, Array] = {}
+    for _, runs in study.runs[study.runs["run"].isin(models)].groupby("sample"):
+        folder, reference = study.folders[*runs[["study", "run"]].iloc[0]], str(runs["reference"].iloc[0])
         counts = sample_counts(folder.read_config(), folder.read_manifest(), Path(config.paths.store), reference)
         frequencies |= dict.fromkeys(runs["run"], log_frequencies(words, counts, reference))
     return frequencies
@@ -178,5 +177,6 @@ def _frequencies(
 def _read_counts(path: Path) -> Counts:
     """Read a table of words and their counts in a text. Raises InputError."""
     rows = read_columns(path, "reading.frequency")
-    counts = Counter(numbers(rows, "count", 1, whole=True).groupby(texts(rows, "word")).sum().to_dict())
+    table = numbers(rows, "count", 1, whole=True).groupby(texts(rows, "word")).sum()
+    counts = Counter({str(word): int(number) for word, number in table.items()})
     return Counts(counts, counts.total(), 0, 0)

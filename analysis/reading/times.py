@@ -77,7 +77,7 @@ def regression_rows(times: ReadingTimes, models: Models, config: ReadingConfig) 
         f"fewer than {config.spillover} words before it": known.isna().any(axis=1),
         "unknown to a model, or without a frequency; or the word before is": (known == 0).any(axis=1),
     }
-    reason = pd.Series(np.select(list(reasons.values()), list(reasons), "left"))
+    reason = pd.DataFrame({**reasons, "left": True}).idxmax(axis=1)  # the first that is true
     counts = reason.value_counts().reindex([*reasons, "left"], fill_value=0)
     table = readings[readings["word"].map(reason) == "left"].reset_index(drop=True)
     if config.regression != MIXED:
@@ -103,7 +103,7 @@ def log_frequencies(words: pd.Series, counts: Counts, reference: str) -> Array:
     for word in words.unique():
         parts = [part for part in reference_words(word, reference) if any(map(str.isalnum, part))] or [word]
         known[word] = min((lowered.get(part.lower(), 0) + 0.5) / counts.words * 1e6 for part in parts)
-    return np.log2(words.map(known).to_numpy(dtype=float))
+    return np.log2(np.asarray(words.map(known), dtype=np.float64))
 
 
 def reading_deltas(times: ReadingTimes, rows: pd.DataFrame, models: Models, config: ReadingConfig) -> pd.DataFrame:
@@ -170,7 +170,7 @@ def folds_of(texts: pd.Series, folds: int, seed: int) -> npt.NDArray[np.intp]:
     number, names = texts.factorize()
     fold = np.empty(len(names), dtype=np.intp)
     fold[np.random.default_rng(seed).permutation(len(names))] = np.arange(len(names)) % folds
-    return fold[number]
+    return np.asarray(fold[number])
 
 
 def design_matrices(formula: str, table: pd.DataFrame) -> tuple[Array, Array]:
