@@ -7,7 +7,6 @@ reports/STUDY/reading/NAME/.
 import dataclasses
 import json
 import shlex
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +31,7 @@ from analysis.reading.times import (
     within_limits,
 )
 from analysis.study.run_folders import Studies, read_studies
-from corpora.word_counts import Counts, sample_counts
+from corpora.word_counts import sample_counts
 from eval.benchmarks.files import format_of
 from eval.surprisal.files import read_surprisals
 from pairscale.console import print_text
@@ -132,25 +131,21 @@ def _read_models(
         if made["text"] != digest or rows["word"].tolist() != times.words["word"].tolist():
             raise RunError(f"{file}: surprisals of other words than {words}. Make them again: {again}")
         models[file.stem], ways[file.stem] = rows[["surprisal", "tokens", "unk"]], made["policy"] | made["reading"]
-    for key, values in pd.DataFrame(list(ways.values()), list(ways)).astype(str).items():
+    for key, values in pd.DataFrame(list(ways.values()), list(ways), dtype=object).map(str).items():
         if values.nunique() > 1:
             both = ", ".join(f"{key}={value} of {name}" for name, value in values.drop_duplicates().items())
             raise RunError(f"{words}: models read the words in different ways: {both}. Make them again: {again}")
     trained = study.runs.loc[study.runs["sample_words"].notna(), "run"]
     others = [name for name in models if name not in set(trained)]
     if config.reading.frequency == SAMPLE and others:
-        note = (
-            f"Left out, because their training text is not known: {first_few(others)}. With reading.frequency=FILE or "
-        )
-        print_text(quiet, f"{note}reading.frequency=column they are compared with the others.", "note", "yellow")
+        note = f"Left out, because their training text is not known: {first_few(others)}. To include them, give"
+        print_text(quiet, f"{note} reading.frequency=FILE or reading.frequency=column.", "note", "yellow")
         models = {name: model for name, model in models.items() if name not in others}
     if not models:
         raise RunError(f"No run has surprisals of the words in {words} yet. Make them: {again}")
     if missing := [run for run in trained if run not in models]:
-        note = (
-            f"{len(missing)} of {len(trained)} runs have no surprisals of these words ({first_few(missing)}): {again}"
-        )
-        print_text(quiet, note, "note", "yellow")
+        note = f"{len(missing)} of {len(trained)} runs have no surprisals of these words ({first_few(missing)})"
+        print_text(quiet, f"{note}: {again}", "note", "yellow")
     frequencies = _frequencies(config, study, times, list(models))
     return {name: model.assign(log_frequency=frequencies[name]) for name, model in models.items()}
 
@@ -164,19 +159,12 @@ def _frequencies(config: AnalysisConfig, study: Studies, times: ReadingTimes, mo
             raise InputError(f"reading.frequency=column: {config.times} has no column of frequencies")
         return dict.fromkeys(models, column)
     if source != SAMPLE:
-        counts = _read_counts(Path(source).expanduser())
+        rows = read_columns(Path(source).expanduser(), "reading.frequency")
+        counts = numbers(rows, "count", 1, whole=True).groupby(texts(rows, "word")).sum()
         return dict.fromkeys(models, log_frequencies(words, counts, str(study.runs["reference"].iloc[0])))
     frequencies: dict[str, Array] = {}
     for _, runs in study.runs[study.runs["run"].isin(models)].groupby("sample"):
         folder, reference = study.folders[*runs[["study", "run"]].iloc[0]], str(runs["reference"].iloc[0])
         counts = sample_counts(folder.read_config(), folder.read_manifest(), Path(config.paths.store), reference)
-        frequencies |= dict.fromkeys(runs["run"], log_frequencies(words, counts, reference))
+        frequencies |= dict.fromkeys(runs["run"], log_frequencies(words, pd.Series(counts.of), reference))
     return frequencies
-
-
-def _read_counts(path: Path) -> Counts:
-    """Read a table of words and their counts in a text. Raises InputError."""
-    rows = read_columns(path, "reading.frequency")
-    table = numbers(rows, "count", 1, whole=True).groupby(texts(rows, "word")).sum()
-    counts = Counter({str(word): int(number) for word, number in table.items()})
-    return Counts(counts, counts.total(), 0, 0)

@@ -23,7 +23,6 @@ from statsmodels.tools.sm_exceptions import ConvergenceWarning
 from analysis.curves.fit import fit_curves
 from analysis.reading.config import MIXED, NONE, SENTENCE, ReadingConfig
 from analysis.reading.files import ReadingTimes
-from corpora.word_counts import Counts
 from corpora.words import words as reference_words
 from pairscale.errors import ConfigError
 
@@ -93,16 +92,17 @@ def with_lags(words: pd.DataFrame, names: list[str], spillover: int) -> pd.DataF
     return words.assign(**lags)
 
 
-def log_frequencies(words: pd.Series, counts: Counts, reference: str) -> Array:
+def log_frequencies(words: pd.Series, counts: pd.Series, reference: str) -> Array:
     """Return log2 of occurrences per million, plus half an occurrence, of each word's rarest part.
 
-    Parts are reference words (corpora/words.py) that aren't punctuation. Capitals don't count.
+    `counts` is indexed by word. Parts are reference words (corpora/words.py) that aren't punctuation. Capitals don't
+    count.
     """
-    lowered = pd.Series(counts.of).groupby(str.lower).sum().to_dict()
+    lowered = counts.groupby(str.lower).sum().to_dict()
     known = {}
     for word in words.unique():
         parts = [part for part in reference_words(word, reference) if any(map(str.isalnum, part))] or [word]
-        known[word] = min((lowered.get(part.lower(), 0) + 0.5) / counts.words * 1e6 for part in parts)
+        known[word] = min((lowered.get(part.lower(), 0) + 0.5) / counts.sum() * 1e6 for part in parts)
     return np.log2(np.asarray(words.map(known), dtype=np.float64))
 
 
