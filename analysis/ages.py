@@ -17,9 +17,9 @@ from statsmodels.genmod.families import Binomial
 from statsmodels.genmod.generalized_linear_model import GLM
 from statsmodels.tools.tools import add_constant
 
-from analysis.reading.files import converted, number_or_nan, positive_or_nan, read_columns
+from analysis.formats import rows_of
+from analysis.reading.files import first_column, numbers, read_columns, texts
 from analysis.study.run_folders import Studies, read_studies
-from eval.benchmarks.cells import sentence_of
 from eval.surprisal.files import read_surprisals
 from pairscale.errors import ConfigError, InputError, RunError
 
@@ -27,7 +27,6 @@ Array = npt.NDArray[np.float64]
 LEAST_OCCURRENCES = 5  # of a word in the text: its surprisal is a mean over them
 _WORDS = ("word", "Word", "item_definition", "definition")
 _AGES = {"Rating.Mean": 12, "AoA_Kup": 12, "age_years": 12, "age_months": 1, "aoa": 1, "age": 1}  # months per unit
-_SHARES = ("proportion", "prop")
 _LEAST_AGES = 3  # to which a logistic regression is fitted
 _EDGES = "\"'“”‘’.,;:!?()[]…–—-"
 
@@ -57,41 +56,30 @@ def ages_of_acquisition(
     Raises:
         ConfigError: if there are no surprisals, or several texts.
         InputError: for what is wrong in the table of ages.
-        RunError: if runs read different texts, or for a run without the size of its vocabulary.
+        RunError: if no run on a curve has surprisals, if runs read different texts, and if no word is left.
     """
     known = read_ages(Path(ages))
     found = read_studies([study], folder)
-    surprisals = _word_surprisals(_surprisal_folder(Path(reports) / study / "surprisal", study, text), found)
-    runs = found.runs[found.runs["sample_words"].notna() & found.runs["baseline"].eq("")]
-    runs = runs[runs["run"].isin(surprisals)]
-    if runs.empty:
-        raise RunError(f"study={study}: no run on a curve has surprisals of this text.")
-    shared = set.intersection(*(set(surprisals[run].index) for run in runs["run"]))
-    words = sorted(shared & set(known.index))
+    rows = _word_surprisals(_surprisal_folder(Path(reports) / study / "surprisal", study, text), found)
+    is_shared = rows.groupby("word")["run"].transform("size") == rows["run"].nunique()
+    rows = rows[is_shared & rows["word"].isin(known.index)]
+    if rows.empty:
+        raise RunError(f"study={study}: no word of {ages} occurs {LEAST_OCCURRENCES} times and is known to every run.")
     parts = []
-    for curve, of_curve in runs.groupby("curve", sort=False):
-        tables = [surprisals[run].loc[words] for run in of_curve["run"]]
-        entropies = [np.log2(_vocabulary(found, study, run)) for run in of_curve["run"]]
-        chance = np.mean([of["tokens"] * bits for of, bits in zip(tables, entropies, strict=True)], axis=0)
-        x = of_curve["sample_words"].astype(float).map(np.log2).groupby(of_curve["size"]).mean().sort_values()
-        bits = pd.DataFrame([of["surprisal"].to_numpy() for of in tables]).groupby(of_curve["size"].to_numpy()).mean()
-        means = bits.loc[x.index].to_numpy()
-        at, censored = _learned(x.to_numpy(), means, chance)
+    for curve, of_curve in rows.groupby("curve", sort=False):
+        means = of_curve.pivot_table("surprisal", index="x", columns="word")
+        words, x, bits = means.columns, means.index.to_numpy(), means.to_numpy()
+        by_word = of_curve.groupby("word")
+        at = np.full(len(words), np.nan)
+        if len(x) >= 3:
+            at = np.nan_to_num(halfway(x, bits, by_word["chance"].mean().to_numpy()), nan=np.inf)
         parts.append(pd.DataFrame({
             "curve": curve, "word": words, "age": known[words].to_numpy(),
-            "occurrences": tables[0]["occurrences"].to_numpy(), "sample_words": 2**at, "censored": censored,
-            "smallest_surprisal": means[0], "largest_surprisal": means[-1],
+            "occurrences": by_word["occurrences"].first().to_numpy(), "sample_words": 2 ** at.clip(x[0], x[-1]),
+            "censored": np.select([at < x[0], at > x[-1]], ["before", "after"], ""),
+            "smallest_surprisal": bits[0], "largest_surprisal": bits[-1],
         }))  # fmt: skip
     return pd.concat(parts, ignore_index=True)
-
-
-def _learned(x: Array, means: Array, chance: Array) -> tuple[Array, npt.NDArray[np.str_]]:
-    """Return the (U,) log2 amounts of text at which words are learned, and "before" or "after" for the censored."""
-    if len(x) < 3:
-        return np.full(len(chance), np.nan), np.full(len(chance), "")
-    at = halfway(x, means, chance)
-    censored = np.select([at < x[0], ~(at <= x[-1])], ["before", "after"], "")
-    return np.where(np.isnan(at), x[-1], at.clip(x[0], x[-1])), censored
 
 
 def halfway(x: Array, curves: Array, chance: Array) -> Array:
@@ -124,28 +112,18 @@ def read_ages(path: Path) -> pd.Series:
 
     Raises ConfigError for another format, InputError for what is wrong in the table.
     """
-    rows = read_columns(path, "ages", [])
-    name = next((name for name in _WORDS if name in rows), None)
-    if name is None:
-        raise InputError(f"{path}: no column of words ({', '.join(_WORDS)}); there are {_listed(rows)}")
-    words = [re.sub(r"\s*\([^)]*\)\s*$", "", word).strip().lower() for word in converted(rows, name, sentence_of)]
-    share = next((name for name in _SHARES if name in rows and "age" in rows), None)
+    rows = read_columns(path, "ages")
+    words = texts(rows, *_WORDS).str.replace(r"\s*\([^)]*\)$", "", regex=True).str.lower()
     by_age = [column for column in map(str, rows) if re.fullmatch(r"\d{1,3}(\.\d+)?", column)]
-    ages_column = next((column for column in _AGES if column in rows), None)
-    if share is not None:
-        ages = converted(rows, "age", positive_or_nan)
-        table = _half_ages(pd.DataFrame({"word": words, "age": ages, "share": converted(rows, share, _share)}))
+    if {"age", "proportion"} <= set(rows):
+        shares = {"word": words, "age": numbers(rows, "age", 0), "share": numbers(rows, "proportion", 0, 1)}
+        table = _half_ages(pd.DataFrame(shares))
     elif len(by_age) >= _LEAST_AGES:
-        shares = pd.DataFrame({float(age): converted(rows, age, _share) for age in by_age})
-        table = _half_ages(shares.assign(word=words).melt("word", var_name="age", value_name="share"))
-    elif ages_column is not None:
-        months = np.asarray(converted(rows, ages_column, positive_or_nan)) * _AGES[ages_column]
-        table = pd.DataFrame({"word": words, "age": months})
+        wide = pd.DataFrame({float(age): numbers(rows, age, 0, 1) for age in by_age})
+        table = _half_ages(wide.assign(word=words).melt("word", var_name="age", value_name="share"))
     else:
-        raise InputError(
-            f"{path}: no column of ages ({', '.join(_AGES)}), and no proportions by age (age and proportion, or "
-            f"columns 16, 17, ...); there are {_listed(rows)}"
-        )
+        column = first_column(rows, *_AGES)
+        table = pd.DataFrame({"word": words, "age": numbers(rows, column, 0) * _AGES[column]})
     table = table[table["age"].notna() & ~table["word"].str.contains(r"\s")]
     if table.empty:
         raise InputError(f"{path}: contains no word with an age")
@@ -176,17 +154,6 @@ def _half_ages(shares: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["word", "age"])
 
 
-def _share(cell: object, where: str, column: str) -> float:
-    value = number_or_nan(cell, where, column)
-    if not np.isnan(value) and not 0 <= value <= 1:
-        raise InputError(f"{where}: {column} is {value:g}, must be a share from 0 to 1")
-    return value
-
-
-def _listed(rows: pd.DataFrame) -> str:
-    return ", ".join(str(name) for name in rows if name != "where")
-
-
 def _surprisal_folder(folder: Path, study: str, text: str | None) -> Path:
     """Return the folder of surprisals of one text; raises as `ages_of_acquisition`."""
     names = sorted(path.name for path in folder.glob("*") if any(path.glob("*.parquet")))
@@ -197,30 +164,34 @@ def _surprisal_folder(folder: Path, study: str, text: str | None) -> Path:
     return folder / (text or names[0])
 
 
-def _word_surprisals(folder: Path, found: Studies) -> dict[str, pd.DataFrame]:
-    """Return the mean surprisal, tokens and occurrences of each word by run, in small letters without punctuation."""
-    tables: dict[str, pd.DataFrame] = {}
-    digests: dict[str, str] = {}
-    for run in found.runs["run"]:
-        file = folder / f"{run}.parquet"
+def _word_surprisals(folder: Path, found: Studies) -> pd.DataFrame:
+    """Return the surprisals of words, in small letters without punctuation, for the runs on curves.
+
+    Returns:
+        One row per run and word that is known and occurs often enough: word, mean surprisal, chance (both in bits),
+        occurrences, run, curve and x (log2 of the size).
+
+    Raises RunError as `ages_of_acquisition`.
+    """
+    runs = found.runs[found.runs["sample_words"].notna() & found.runs["baseline"].eq("")]
+    x = runs["sample_words"].astype(float).map(np.log2)
+    runs = runs.assign(x=x.groupby([runs["curve"], runs["size"]]).transform("mean"))
+    tables, digests = [], {}
+    for run in rows_of(runs):
+        file = folder / f"{run.run}.parquet"
         if file.is_file():
             rows, made = read_surprisals(file)
-            digests.setdefault(made["text"], run)
+            digests[made["text"]] = run.run
             rows = rows[rows["tokens"] > 0]
             by_word = rows.groupby(rows["word"].str.strip().str.strip(_EDGES).str.lower())
-            table = by_word[["surprisal", "tokens"]].mean()
-            table = table.assign(unk=by_word["unk"].max(), occurrences=by_word.size())
-            tables[run] = table[(table["unk"] == 0) & (table["occurrences"] >= LEAST_OCCURRENCES)]
+            table = by_word[["surprisal", "tokens"]].mean().assign(occurrences=by_word.size())
+            table = table[by_word["unk"].max().eq(0) & table["occurrences"].ge(LEAST_OCCURRENCES)].reset_index()
+            vocabulary = found.folders[run.study, run.run].read_manifest()["vocabulary"]
+            chance = table["tokens"] * np.log2(vocabulary)
+            tables.append(table.assign(chance=chance, run=run.run, curve=run.curve, x=run.x))
+    if not tables:
+        raise RunError(f"{found}: no run on a curve has surprisals of this text.")
     if len(digests) > 1:
-        first, other = list(digests.values())[:2]
-        raise RunError(f"{folder}: {first} and {other} read different texts. Remove the files of one text.")
-    return tables
-
-
-def _vocabulary(found: Studies, study: str, run: str) -> int:
-    """Return the number of tokens that a run's model chooses from."""
-    manifest = found.folders[study, run].read_manifest()
-    size = manifest.get("vocabulary") or (manifest.get("corpus") or {}).get("vocabulary")
-    if not size:
-        raise RunError(f"{run}: its manifest doesn't say how large the vocabulary is, which gives chance.")
-    return int(size)
+        names = " and ".join(digests.values())
+        raise RunError(f"{folder}: {names} read different texts. Remove the files of one text.")
+    return pd.concat(tables)

@@ -11,7 +11,7 @@ from analysis.figures.style import looks_of
 from analysis.formats import count, level_text, signed_text
 from analysis.items import cloze, ratings, suites
 from analysis.items.answers import read_answers
-from analysis.reading.times import ReadingResult, read_results
+from analysis.reading.results import ReadingResult, read_results
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit
 from analysis.report.findings import (

@@ -12,8 +12,7 @@ The tables take accuracies with the columns level (paradigm, phenomenon, overall
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
-from itertools import combinations, product
+from itertools import combinations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -38,40 +37,13 @@ from pairscale.tables import write_csv
 PEOPLE = "people"  # the human baseline among published accuracies
 PAPERS = {"blimp": "BLiMP", "climp": "CLiMP", "methods": "Judgement methods", "syntaxgym": "SyntaxGym"}
 NEURAL = ["LSTM", "TXL", "GPT-2"]  # of Warstadt et al. 2020; their fourth model is the 5-gram
-Conditions = Mapping[str, Sequence[str]]  # condition -> the paradigms whose mean it is; the first is the plain one
-
-_DETERMINER = "determiner_noun_agreement"
-_PLURAL = "plural_subject_verb_agreement"
-_REGULAR = (f"{_DETERMINER}_1", f"{_DETERMINER}_2")
-_IRREGULAR = (f"{_DETERMINER}_irregular_1", f"{_DETERMINER}_irregular_2")
-_REGULAR_ADJECTIVE = (f"{_DETERMINER}_with_adjective_1", f"{_DETERMINER}_with_adj_2")
-_IRREGULAR_ADJECTIVE = (f"{_DETERMINER}_with_adj_irregular_1", f"{_DETERMINER}_with_adj_irregular_2")
-# The panels of figures 3 and 4 of Warstadt et al. 2020. For figure 3 the paper doesn't name its paradigms. We chose
-# those from which the losses in its section 6.1 follow: among the 15 choices without an attractor, this one alone
-# gives the LSTM a loss of 20 points and Transformer-XL one of 5.
-ADJECTIVE: dict[str, Conditions] = {
-    "Determiner-noun agreement": {
-        "no adjective": (*_REGULAR, *_IRREGULAR),
-        "adjective between": (*_REGULAR_ADJECTIVE, *_IRREGULAR_ADJECTIVE),
-    }
-}
-ATTRACTOR: dict[str, Conditions] = {
-    "Subject-verb agreement": {
-        "no attractor": (f"regular_{_PLURAL}_1",),
-        "relational noun": ("distractor_agreement_relational_noun",),
-        "relative clause": ("distractor_agreement_relative_clause",),
-    }
-}
-REGULARITY: dict[str, Conditions] = {
-    "Determiner-noun agreement": {
-        "regular": (*_REGULAR, *_REGULAR_ADJECTIVE),
-        "irregular": (*_IRREGULAR, *_IRREGULAR_ADJECTIVE),
-    },
-    "Subject-verb agreement": {
-        "regular": (f"regular_{_PLURAL}_1", f"regular_{_PLURAL}_2"),
-        "irregular": (f"irregular_{_PLURAL}_1", f"irregular_{_PLURAL}_2"),
-    },
-}
+_panels = published_file("panels")
+# The panels of figures 3 and 4 of Warstadt et al. 2020: panel, condition (the plain one first) and paradigm. For figure
+# 3 the paper doesn't name its paradigms. We chose those from which the losses in its section 6.1 follow: among the 15
+# choices without an attractor, this one alone gives the LSTM a loss of 20 points and Transformer-XL one of 5.
+ADJECTIVE, ATTRACTOR, REGULARITY = (
+    _panels[_panels["figure"] == figure].drop(columns="figure") for figure in ("adjective", "attractor", "regularity")
+)
 # Paradigms of each phenomenon of CLiMP (Xiang et al. 2021, table 1, where coverb and classifier are swapped).
 CLIMP_PARADIGMS = {
     "anaphor_agreement": 1, "ba": 1, "binding": 1, "classifier": 3, "coverb": 2, "filler_gap_dependency": 1,
@@ -149,11 +121,9 @@ class _Published:
         row = self.overall if name == OVERALL else self.phenomena.T[name]
         return float(row[model] - row[PEOPLE])
 
-    def loss(self, panels: Mapping[str, Conditions]) -> pd.Series:
+    def loss(self, panels: pd.DataFrame) -> pd.Series:
         """Return the loss of each model (`losses`) over all panels at once, in which each paradigm counts the same."""
-        conditions = next(iter(panels.values()))
-        pooled = {name: [paradigm for panel in panels.values() for paradigm in panel[name]] for name in conditions}
-        return losses(by_condition(self.accuracies, {"": pooled})).set_index("model")["loss"]
+        return losses(by_condition(self.accuracies, panels.assign(panel=""))).set_index("model")["loss"]
 
     def words_to_people(self, model: str, phenomenon: str) -> float:
         """Return the words at which the published slope, from the fully trained model on, reaches people."""
@@ -204,36 +174,34 @@ def correlations(accuracies: pd.DataFrame, confidence: float = 0.95) -> pd.DataF
         One row per two models: model, other, r, low, high (by Fisher's transformation) and paradigms. r is NaN with
         fewer than three paradigms or if one of the models doesn't vary; the limits are NaN with fewer than four.
     """
-    table = wide(accuracies, "paradigm")
-    rows = []
+    table, rows = wide(accuracies, "paradigm"), []
     for model, other in combinations(table, 2):
-        x, y = (table[[model, other]].dropna()[name].to_numpy(float) for name in (model, other))
+        both = table[[model, other]].dropna()
         r = low = high = np.nan
-        if len(x) > 2 and x.std() > 0 and y.std() > 0:
-            result = pearsonr(x, y)
+        if len(both) > 2 and (both.nunique() > 1).all():
+            result = pearsonr(both[model], both[other])
             r = result.statistic
-            low, high = result.confidence_interval(confidence) if len(x) > 3 else (np.nan, np.nan)
-        rows.append((model, other, r, low, high, len(x)))
+            low, high = result.confidence_interval(confidence) if len(both) > 3 else (np.nan, np.nan)
+        rows.append((model, other, r, low, high, len(both)))
     return pd.DataFrame(rows, columns=["model", "other", "r", "low", "high", "paradigms"])
 
 
-def by_condition(accuracies: pd.DataFrame, panels: Mapping[str, Conditions]) -> pd.DataFrame:
+def by_condition(accuracies: pd.DataFrame, panels: pd.DataFrame) -> pd.DataFrame:
     """Return BLiMP's figures 3 and 4: the mean accuracy over the paradigms of each condition.
 
     Args:
-        panels: ADJECTIVE, ATTRACTOR or REGULARITY, or your own.
+        panels: ADJECTIVE, ATTRACTOR or REGULARITY, or your own: panel, condition and paradigm.
 
     Returns:
         panel, model, condition, accuracy and paradigms. A model that lacks a paradigm of a panel has no row there.
     """
-    table = wide(accuracies, "paradigm")
-    rows = []
-    for panel, conditions in panels.items():
-        known = table.reindex([paradigm for names in conditions.values() for paradigm in names]).dropna(axis=1)
-        for model, (condition, names) in product(known.columns, conditions.items()):
-            rows.append((panel, model, condition, known.loc[list(names), model].mean(), len(names)))
-    columns = ["panel", "model", "condition", "accuracy", "paradigms"]
-    return pd.DataFrame(rows, columns=columns).astype({"accuracy": float})
+    table, parts = wide(accuracies, "paradigm"), []
+    for panel, rows in panels.groupby("panel", sort=False):
+        condition = rows.set_index("paradigm")["condition"]
+        means = table.reindex(condition.index).dropna(axis=1).groupby(condition, sort=False).mean()
+        part = means.melt(ignore_index=False, var_name="model", value_name="accuracy").reset_index()
+        parts.append(part.assign(panel=panel, paradigms=part["condition"].map(condition.value_counts())))
+    return pd.concat(parts)[["panel", "model", "condition", "accuracy", "paradigms"]].reset_index(drop=True)
 
 
 def losses(conditions: pd.DataFrame) -> pd.DataFrame:
@@ -267,10 +235,7 @@ def write_statements(config: AnalysisConfig) -> None:
 
     Raises ConfigError for a key that this doesn't use.
     """
-    others = [
-        override for override in HydraConfig.get().overrides.task
-        if override.partition("=")[0] not in ("published", "paths.reports")
-    ]  # fmt: skip
+    others = [one for one in HydraConfig.get().overrides.task if not one.startswith(("published=", "paths.reports="))]
     if others:
         raise ConfigError(f"published=true uses no other key than paths.reports. Leave out {', '.join(others)}.")
     checks, folder = check_statements(), Path(config.paths.reports) / "published"

@@ -7,22 +7,19 @@ The forms (`reading.form`) are
 """
 
 import re
-from collections import defaultdict
-from collections.abc import Callable
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from analysis.reading.config import BABYLM, TABLE, ReadingConfig
-from eval.benchmarks.cells import name_of, sentence_of, shown
+from eval.benchmarks.cells import name_of, shown
 from eval.benchmarks.files import file_rows, format_of
 from pairscale.errors import ConfigError, InputError
 
-_TABLE_NAMES = {name: name for name in ("text", "number", "word", "participant")}
-_STORY_NAMES = {"text": "item", "number": "zone", "word": "word", "participant": "WorkerId"}
+_STORY_NAMES = {"item": "text", "zone": "number", "WorkerId": "participant"}
 _END = re.compile(r"[.?!…][\"'”’»)\]]*$")
 _NO_END = re.compile(r"^[\"'“‘(]*(Mr|Mrs|Ms|Dr|St|Prof|Rev|Col|Gen|Capt|Lt|Sgt|Jr|Sr|vs|e\.g|i\.e|[A-Z])\.$")
 
@@ -55,92 +52,77 @@ def read_times(path: Path, config: ReadingConfig) -> ReadingTimes:
         return _assembled(_babylm_rows(path, config), path)
     rows = _word_rows(path, "times", config)
     if config.words is not None:
-        more = _word_rows(Path(config.words).expanduser(), "reading.words", config)
-        rows = pd.concat([rows, more.assign(time=np.nan)], ignore_index=True)
-    return _assembled(rows, path)
+        rows = pd.concat([rows, _word_rows(Path(config.words).expanduser(), "reading.words", config)])
+    return _assembled(rows.reset_index(drop=True), path)
 
 
-def read_columns(path: Path, key: str, required: list[str], quotes: bool = True) -> pd.DataFrame:
+def read_columns(path: Path, key: str, quotes: bool = True) -> pd.DataFrame:
     """Return the cells of a table as they are, and the column `where`: file and line.
 
     Args:
         path: a file that `eval.benchmarks.files.file_rows` reads.
         key: the configuration key that names it, for errors.
-        required: columns that must be present.
 
-    Raises ConfigError for another format, InputError for a file or column that is missing.
+    Raises ConfigError for another format, InputError for a file that is missing or damaged.
     """
     if not path.is_file():
         raise InputError(f"{key}={path}: no such file")
     format_of(path, key)
-    rows = [{**row.cells, "where": row.where} for row in file_rows(path, quotes=quotes)]
-    missing = [name for name in required if name not in rows[0]]
-    if missing:
-        there = ", ".join(str(name) for name in rows[0] if name != "where")
-        raise InputError(f"{rows[0]['where']}: no column {missing[0]}; there are {there}")
-    return pd.DataFrame(rows, dtype=object)
+    return pd.DataFrame([{**row.cells, "where": row.where} for row in file_rows(path, quotes=quotes)], dtype=object)
 
 
-def converted(rows: pd.DataFrame, column: str, read: Callable[[Any, str, str], Any]) -> list[Any]:
-    """Return a column's cells as `read` reads them; it raises InputError with the place of a wrong one."""
-    return [read(cell, where, column) for cell, where in zip(rows[column], rows["where"], strict=True)]
+def first_column(rows: pd.DataFrame, *names: str) -> str:
+    """Return the first of `names` that is a column of `read_columns`' table. Raises InputError if there is none."""
+    there = [str(name) for name in rows if name != "where"]
+    if not (present := [name for name in names if name in there]):
+        raise InputError(f"{rows['where'].iloc[0]}: no column {' or '.join(names)}; there are {', '.join(there)}")
+    return present[0]
 
 
-def whole_number(cell: Any, where: str, column: str) -> int:
-    """Return a whole number from 1. Raises InputError for anything else."""
-    text = str(cell).strip()
-    if isinstance(cell, bool) or not re.fullmatch(r"[0-9]{1,9}(\.0)?", text) or int(float(text)) < 1:
-        raise InputError(f"{where}: {column} is {shown(cell)}, must be a whole number from 1")
-    return int(float(text))
+def texts(rows: pd.DataFrame, *names: str) -> pd.Series:
+    """Return the first column that is present, with single blanks. Raises InputError for a cell without text."""
+    column = first_column(rows, *names)
+    cells = [name_of(cell, where, column) for cell, where in zip(rows[column], rows["where"], strict=True)]
+    return pd.Series([" ".join(cell.split()) for cell in cells], rows.index, dtype=str)
 
 
-def number_or_nan(cell: Any, where: str, column: str) -> float:
-    """Return a number, NaN if the cell is empty or NA. Raises InputError for anything else."""
-    if cell is None or str(cell).strip().lower() in ("", "na", "nan"):
-        return np.nan
-    try:
-        value = float(cell)
-    except (TypeError, ValueError):
-        value = np.inf
-    if not np.isfinite(value):
-        raise InputError(f"{where}: {column} is {shown(cell)}, must be a number")
-    return value
+def numbers(
+    rows: pd.DataFrame, column: str, low: float = -np.inf, high: float = np.inf, whole: bool = False
+) -> pd.Series:
+    """Return a column of numbers from `low` to `high`, NaN where a cell is empty or NA; `whole` ones must be present.
 
-
-def positive_or_nan(cell: Any, where: str, column: str) -> float:
-    """Return a number above 0, NaN if the cell is empty or NA. Raises InputError for anything else."""
-    value = number_or_nan(cell, where, column)
-    if value <= 0:
-        raise InputError(f"{where}: {column} is {value:g}, must be above 0, or empty")
-    return value
-
-
-def _word(cell: Any, where: str, column: str) -> str:
-    return " ".join(sentence_of(cell, where, column).split())
+    Raises InputError for any other cell, with its place.
+    """
+    cells = rows[first_column(rows, column)]
+    is_empty = cells.isna() | cells.astype(str).str.strip().str.lower().isin(["", "na", "nan"])
+    values = pd.to_numeric(cells.astype(str).mask(is_empty), errors="coerce").astype(float)
+    wrong = ~(np.isfinite(values) & values.between(low, high) | is_empty)
+    if whole:
+        wrong |= values % 1 != 0
+    if len(rows[wrong]):
+        row = rows[wrong].iloc[0]
+        limits = (f" from {low:g}" if np.isfinite(low) else "") + (f" to {high:g}" if np.isfinite(high) else "")
+        wanted = f"a {'whole ' * whole}number{limits}"
+        raise InputError(f"{row['where']}: {column} is {shown(row[column])}, must be {wanted}")
+    return values.astype(int) if whole else values
 
 
 def _word_rows(path: Path, key: str, config: ReadingConfig) -> pd.DataFrame:
     """Read a table with one row per word, or per reading of a word."""
-    names = _TABLE_NAMES if config.form == TABLE else _STORY_NAMES
-    file = read_columns(path, key, [names[name] for name in ("text", "number", "word")], quotes=config.form == TABLE)
-    usual = "time" if config.form == TABLE else "RT" if names["participant"] in file else "meanItemRT"
-    time = config.measure or usual
-    if time not in file:
-        if key == "times":
-            there = ", ".join(str(name) for name in file if name != "where")
-            raise InputError(f"{file['where'].iloc[0]}: no column {time}; there are {there}")
-        file[time] = np.nan
-    rows = pd.DataFrame({
-        "text": converted(file, names["text"], name_of), "number": converted(file, names["number"], whole_number),
-        "word": converted(file, names["word"], _word), "time": converted(file, time, number_or_nan),
-        "where": file["where"],
-    })  # fmt: skip
-    if names["participant"] in file:
-        rows["participant"] = converted(file, names["participant"], name_of)
-    if config.form == TABLE and "sentence" in file:
-        rows["sentence"] = converted(file, "sentence", whole_number)
-    if config.form == TABLE and "frequency" in file:
-        rows["log_frequency"] = np.log2(converted(file, "frequency", positive_or_nan))
+    file, usual = read_columns(path, key, quotes=config.form == TABLE), "time"
+    if config.form != TABLE:
+        file = file.rename(columns=_STORY_NAMES)
+        usual = "RT" if "participant" in file else "meanItemRT"
+    rows = pd.DataFrame({"text": texts(file, "text"), "number": numbers(file, "number", 1, whole=True)})
+    rows = rows.assign(word=texts(file, "word"), where=file["where"])
+    if key == "times":
+        rows["time"] = numbers(file, config.measure or usual)
+    if "participant" in file:
+        rows["participant"] = texts(file, "participant")
+    if "sentence" in file:
+        rows["sentence"] = numbers(file, "sentence", 1, whole=True)
+    if "frequency" in file:
+        rows["log_frequency"] = np.log2(numbers(file, "frequency", 0).replace(0, np.nan))
     return rows
 
 
@@ -149,28 +131,24 @@ def _babylm_rows(path: Path, config: ReadingConfig) -> pd.DataFrame:
 
     A context that several sentences share has a row for each of them; which belongs to which makes no difference.
     """
-    measure = config.measure or "self_paced_reading_time"
-    file = read_columns(path, "times", ["item", "word", measure])
-    words, times = converted(file, "word", _word), converted(file, measure, number_or_nan)
-    frequencies = converted(file, "Subtlex_log10", number_or_nan) if "Subtlex_log10" in file else [np.nan] * len(file)
-    beginnings = [(*str(context or "").split(), word) for context, word in zip(file["item"], words, strict=True)]
-    rows_of: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    for row, beginning in enumerate(beginnings):
-        rows_of[beginning].append(row)
-    longer = {beginning[:end] for beginning in beginnings for end in range(1, len(beginning))}
-    sentences = [beginning for beginning in rows_of if beginning not in longer]
-    sentences = [sentence for sentence in sentences for _ in rows_of[sentence]]
-    made = []
-    for number, sentence in enumerate(sentences, start=1):
-        for end, word in enumerate(sentence, start=1):
-            rows = rows_of.get(sentence[:end])
-            time, frequency = np.nan, np.nan
-            if rows:
-                at = rows.pop(0)
-                time, frequency = times[at], frequencies[at]
-            made.append((str(number), end, 1, word, time, frequency))
-    names = ["text", "number", "sentence", "word", "time", "log_frequency"]
-    return pd.DataFrame(made, columns=names).assign(where=str(path))
+    file = read_columns(path, "times")
+    rows = pd.DataFrame({"time": numbers(file, config.measure or "self_paced_reading_time")})
+    rows["log_frequency"] = numbers(file, "Subtlex_log10") if "Subtlex_log10" in file else np.nan
+    contexts = file[first_column(file, "item")].fillna("").astype(str).str.split()
+    rows["beginning"] = [(*context, word) for context, word in zip(contexts, texts(file, "word"), strict=True)]
+    longer = {beginning[:end] for beginning in rows["beginning"] for end in range(1, len(beginning))}
+    sentences = [one for one in Counter(rows["beginning"]).elements() if one not in longer]
+    words = pd.DataFrame(
+        [
+            (str(text), end, sentence[end - 1], sentence[:end])
+            for text, sentence in enumerate(sentences, start=1)
+            for end in range(1, len(sentence) + 1)
+        ],
+        columns=["text", "number", "word", "beginning"],
+    )
+    for table in (rows, words):
+        table["use"] = table.groupby("beginning", sort=False).cumcount()
+    return words.merge(rows, on=["beginning", "use"], how="left").assign(sentence=1, where=str(path))
 
 
 def _assembled(rows: pd.DataFrame, path: Path) -> ReadingTimes:
@@ -180,29 +158,26 @@ def _assembled(rows: pd.DataFrame, path: Path) -> ReadingTimes:
     """
     keys = ["text", "number"]
     words = rows.drop_duplicates(keys)
-    order = pd.Series(range(len(words)), index=words.index).groupby(words["text"]).transform("min")
-    words = words.assign(order=order).sort_values(["order", "number"], ignore_index=True)
-    at = rows[keys].merge(words[keys].reset_index(names="at"), on=keys, how="left")["at"].to_numpy()
-    first = words["word"].to_numpy()[at]
-    wrong = np.flatnonzero(first != rows["word"].to_numpy())
-    if len(wrong):
-        row = rows.iloc[wrong[0]]
+    words = words.assign(order=words["text"].factorize()[0]).sort_values(["order", "number"], ignore_index=True)
+    rows = rows.merge(words[[*keys, "word"]].reset_index(names="at"), on=keys, how="left", suffixes=("", "_before"))
+    different = rows[rows["word"] != rows["word_before"]]
+    if len(different):
+        row = different.iloc[0]
         place = f"{row['where']}: word {row['number']} of text {row['text']}"
-        raise InputError(f"{place} is {row['word']!r}, in an earlier row {first[wrong[0]]!r}")
-    for text, numbers in words.groupby("text", sort=False)["number"]:
-        if len(numbers) != numbers.iloc[-1]:
-            missing = next(number for number, there in enumerate(numbers, start=1) if number != there)
-            raise InputError(
-                f"{path}: text {text} has no word {missing}, but {numbers.iloc[-1]:,} words: surprisal needs whole "
-                "texts. Give words without times an empty time, or give reading.words=FILE, which has all words."
-            )
+        raise InputError(f"{place} is {row['word']!r}, in an earlier row {row['word_before']!r}")
+    expected = words.groupby("text", sort=False).cumcount() + 1
+    late = words.assign(expected=expected)[words["number"] != expected]
+    if len(late):
+        row = late.iloc[0]
+        raise InputError(
+            f"{path}: text {row['text']} has no word {row['expected']}, but later ones: surprisal needs whole texts. "
+            "Give words without times an empty time, or give reading.words=FILE, which has all words."
+        )
     if "sentence" not in words:
         words["sentence"] = _sentences(words)
-    words = words.assign(log_frequency=words.get("log_frequency", np.nan))
-    readings = pd.DataFrame(
-        {"word": at, "time": rows["time"].astype(float), "participant": rows.get("participant", "")}
-    )
-    readings = readings[readings["time"].notna()].reset_index(drop=True)
+    words["log_frequency"] = words.get("log_frequency", np.nan)
+    readings = pd.DataFrame({"word": rows["at"], "time": rows["time"], "participant": rows.get("participant", "")})
+    readings = readings.dropna(subset="time").reset_index(drop=True)
     if readings.empty:
         raise InputError(f"{path}: contains no time")
     return ReadingTimes(words[["text", "sentence", "number", "word", "log_frequency"]], readings)

@@ -5,9 +5,8 @@ reports/STUDY/reading/NAME/.
 """
 
 import dataclasses
+import json
 import shlex
-from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -18,28 +17,27 @@ from rich.console import Console
 from analysis.config import AnalysisConfig
 from analysis.formats import level_text, plural
 from analysis.reading.config import COLUMN, MIXED, SAMPLE
-from analysis.reading.files import ReadingTimes, converted, read_columns, read_times, whole_number
+from analysis.reading.files import ReadingTimes, numbers, read_columns, read_times, texts
+from analysis.reading.results import ReadingResult
 from analysis.reading.times import (
     Array,
-    Formulas,
-    ReadingResult,
-    grouping,
+    cluster_column,
+    formulas,
+    intercept_column,
     log_frequencies,
-    read_models,
     reading_deltas,
     reading_slopes,
     regression_rows,
-    write_words,
+    within_limits,
 )
 from analysis.study.run_folders import Studies, read_studies
-from corpora.word_counts import Counts, sample_counts
-from eval.benchmarks.cells import name_of
+from corpora.word_counts import sample_counts
 from eval.benchmarks.files import format_of
+from eval.surprisal.files import read_surprisals
 from pairscale.console import print_text
 from pairscale.errors import ConfigError, InputError, RunError, first_few
+from pairscale.files import sha256_file, write_text
 from pairscale.tables import filled_table, print_table
-
-Frequencies = Callable[[str], Array]
 
 
 def run(config: AnalysisConfig) -> None:
@@ -56,45 +54,32 @@ def run(config: AnalysisConfig) -> None:
     if config.study is None:
         raise ConfigError("study=null: name a study.")
     console, quiet = Console(highlight=False), Console(stderr=True, highlight=False)
+    chosen, confidence, path = config.reading, config.analysis.confidence, Path(config.times).expanduser()
+    folder = Path(config.paths.reports) / config.study / "reading"
     with quiet.status("reading times"):
-        study = read_studies([config.study], config.paths.runs)
-        result = read_and_fit(config, study, quiet)
-        folder = Path(config.paths.reports) / config.study / "reading" / result.name
-        result.write(folder)
-    print_result(console, result, config.analysis.confidence)
-    print_text(console, f"tables: {folder}")
-
-
-def read_and_fit(config: AnalysisConfig, study: Studies, quiet: Console) -> ReadingResult:
-    """Return the result for the times and the study; raises as `run` does."""
-    chosen, path = config.reading, Path(str(config.times)).expanduser()
-    formulas, times = Formulas.of(chosen), read_times(path, chosen)
-    folder = Path(config.paths.reports) / str(config.study)
-    words = folder / "reading" / f"{format_of(path, 'times')[0]}.jsonl"
-    write_words(words, times)
-    again = _surprisal_command(config, words)
-    models = read_models(folder / "surprisal" / words.stem, words, times, again)
-    models = _chosen_models(config, study, models, words, again, quiet)
-    frequency = _frequencies(config, study, times)
-    is_known = np.all([(of["tokens"] > 0) & (of["unk"] == 0) for of in models.values()], axis=0)
-    is_known &= np.all([np.isfinite(frequency(name)) for name in models], axis=0)
-    rows = regression_rows(times, is_known, chosen)
-    if rows.table["text"].nunique() < 2:
-        reasons = "; ".join(f"{reason}: {number:,}" for reason, number in rows.excluded.itertuples(index=False))
-        raise InputError(f"times={path}: words of fewer than two texts are left ({reasons})")
-    name = "-".join(filter(None, [words.stem, chosen.measure, MIXED if chosen.regression == MIXED else ""]))
-    deltas = study.runs.merge(reading_deltas(times, rows, models, frequency, chosen), on="run", how="right")
-    deltas["curve"] = deltas["curve"].fillna(deltas["run"])
-    settings = {
-        **dataclasses.asdict(chosen), "baseline": formulas.baseline, "full": formulas.full, "file": path.name,
-        "texts": rows.table["text"].nunique(), "rows": len(rows.table), "participants": times.participants,
-        "readings_excluded": rows.readings_excluded, "clusters": rows.clusters,
-        "intercepts": grouping(rows.table) if chosen.regression == MIXED else None,
-        "confidence": config.analysis.confidence,
-        "command": f"python -m analysis.reading {shlex.join(HydraConfig.get().overrides.task)}",
-    }  # fmt: skip
-    slopes = reading_slopes(deltas, name, config.analysis.confidence)
-    return ReadingResult(name, settings, deltas, slopes, rows.excluded)
+        baseline, full = formulas(chosen)
+        study, times = read_studies([config.study], config.paths.runs), read_times(path, chosen)
+        words = folder / f"{format_of(path, 'times')[0]}.jsonl"
+        _write_words(words, times)
+        models = _read_models(config, study, words, times, quiet)
+        rows, excluded = regression_rows(times, models, chosen)
+        if rows["text"].nunique() < 2:
+            reasons = "; ".join(f"{reason}: {number:,}" for reason, number in excluded.itertuples(index=False))
+            raise InputError(f"times={path}: words of fewer than two texts are left ({reasons})")
+        deltas = study.runs.merge(reading_deltas(times, rows, models, chosen), on="run", how="right")
+        deltas["curve"] = deltas["curve"].fillna(deltas["run"])
+        name = "-".join(filter(None, [words.stem, chosen.measure, MIXED if chosen.regression == MIXED else ""]))
+        settings = {
+            **dataclasses.asdict(chosen), "baseline": baseline, "full": full, "file": path.name,
+            "texts": rows["text"].nunique(), "rows": len(rows), "participants": times.participants,
+            "readings_excluded": int((~within_limits(times, chosen)).sum()), "clusters": cluster_column(rows),
+            "intercepts": intercept_column(rows) if chosen.regression == MIXED else None, "confidence": confidence,
+            "command": f"python -m analysis.reading {shlex.join(HydraConfig.get().overrides.task)}",
+        }  # fmt: skip
+        result = ReadingResult(name, settings, deltas, reading_slopes(deltas, name, confidence), excluded)
+        result.write(folder / name)
+    print_result(console, result, confidence)
+    print_text(console, f"tables: {folder / name}")
 
 
 def print_result(console: Console, result: ReadingResult, confidence: float) -> None:
@@ -121,62 +106,65 @@ def _surprisal_command(config: AnalysisConfig, words: Path) -> str:
     return shlex.join(["python", "-m", "eval.surprisal", *arguments])
 
 
-def _chosen_models(
-    config: AnalysisConfig, study: Studies, models: dict[str, pd.DataFrame], words: Path, again: str, quiet: Console
+def _write_words(path: Path, times: ReadingTimes) -> None:
+    """Write the words for `python -m eval.surprisal`: a text per sentence, a document per text."""
+    words = times.words
+    rows = words.assign(text_id=words["text"] + ":" + words["sentence"].astype(str), document=words["text"])
+    records = rows[["text_id", "document", "word"]].to_dict("records")
+    text = "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for record in records)
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        write_text(path, text)
+
+
+def _read_models(
+    config: AnalysisConfig, study: Studies, words: Path, times: ReadingTimes, quiet: Console
 ) -> dict[str, pd.DataFrame]:
-    """Return the models that can be analysed, and print notes about the others."""
+    """Return surprisal, tokens, unk and log_frequency of each word for each model that can be analysed.
+
+    Prints notes about the others. Raises RunError for surprisals of other words than `words`, for models that read the
+    words in different ways, and if no model is left.
+    """
+    again = _surprisal_command(config, words)
+    digest, models, ways = sha256_file(words), {}, {}
+    for file in sorted((words.parents[1] / "surprisal" / words.stem).glob("*.parquet")):
+        rows, made = read_surprisals(file)
+        if made["text"] != digest or rows["word"].tolist() != times.words["word"].tolist():
+            raise RunError(f"{file}: surprisals of other words than {words}. Make them again: {again}")
+        models[file.stem], ways[file.stem] = rows[["surprisal", "tokens", "unk"]], made["policy"] | made["reading"]
+    for key, values in pd.DataFrame(list(ways.values()), list(ways), dtype=object).map(str).items():
+        if values.nunique() > 1:
+            both = ", ".join(f"{key}={value} of {name}" for name, value in values.drop_duplicates().items())
+            raise RunError(f"{words}: models read the words in different ways: {both}. Make them again: {again}")
+    trained = study.runs.loc[study.runs["sample_words"].notna(), "run"]
+    others = [name for name in models if name not in set(trained)]
+    if config.reading.frequency == SAMPLE and others:
+        note = f"Left out, because their training text is not known: {first_few(others)}. To include them, give"
+        print_text(quiet, f"{note} reading.frequency=FILE or reading.frequency=column.", "note", "yellow")
+        models = {name: model for name, model in models.items() if name not in others}
     if not models:
         raise RunError(f"No run has surprisals of the words in {words} yet. Make them: {again}")
-    trained = study.runs.loc[study.runs["sample_words"].notna(), "run"]
-    missing = [run for run in trained if run not in models]
-    if missing:
-        note = (
-            f"{len(missing)} of {len(trained)} runs have no surprisals of these words ({first_few(missing)}): {again}"
-        )
-        print_text(quiet, note, "note", "yellow")
-    others = [name for name in models if name not in set(trained)]
-    if config.reading.frequency != SAMPLE or not others:
-        return models
-    if len(others) == len(models):
-        raise ConfigError(
-            f"reading.frequency=sample: the training text of {first_few(others)} is not known, so words cannot be "
-            "counted in it. Give reading.frequency=FILE, or column."
-        )
-    note = f"Left out, because their training text is not known: {first_few(others)}. With reading.frequency=FILE or "
-    print_text(quiet, f"{note}reading.frequency=column they are compared with the others.", "note", "yellow")
-    return {name: of for name, of in models.items() if name not in others}
+    if missing := [run for run in trained if run not in models]:
+        note = f"{len(missing)} of {len(trained)} runs have no surprisals of these words ({first_few(missing)})"
+        print_text(quiet, f"{note}: {again}", "note", "yellow")
+    frequencies = _frequencies(config, study, times, list(models))
+    return {name: model.assign(log_frequency=frequencies[name]) for name, model in models.items()}
 
 
-def _frequencies(config: AnalysisConfig, study: Studies, times: ReadingTimes) -> Frequencies:
-    """Return the function from the name of a model to (W,) log-frequencies of words."""
+def _frequencies(config: AnalysisConfig, study: Studies, times: ReadingTimes, models: list[str]) -> dict[str, Array]:
+    """Return the (W,) log-frequencies of words for each model."""
     source, words = config.reading.frequency, times.words["word"]
     if source == COLUMN:
         column = times.words["log_frequency"].to_numpy(dtype=float)
         if np.isnan(column).all():
             raise InputError(f"reading.frequency=column: {config.times} has no column of frequencies")
-        return lambda name: column
-    runs = study.runs.set_index("run")
+        return dict.fromkeys(models, column)
     if source != SAMPLE:
-        given = log_frequencies(words, _read_counts(Path(source).expanduser()), str(runs["reference"].iloc[0]))
-        return lambda name: given
-    counted: dict[str, Array] = {}  # by the digest of the sample
-
-    def in_sample(name: str) -> Array:
-        sample, reference = str(runs.at[name, "sample"]), str(runs.at[name, "reference"])
-        if sample not in counted:
-            folder = study.folders[str(runs.at[name, "study"]), name]
-            store = Path(config.paths.store)
-            counts = sample_counts(folder.read_config(), folder.read_manifest(), store, reference)
-            counted[sample] = log_frequencies(words, counts, reference)
-        return counted[sample]
-
-    return in_sample
-
-
-def _read_counts(path: Path) -> Counts:
-    """Read a table of words and their counts in a text. Raises InputError."""
-    rows = read_columns(path, "reading.frequency", ["word", "count"])
-    counts: Counter[str] = Counter()
-    for word, number in zip(converted(rows, "word", name_of), converted(rows, "count", whole_number), strict=True):
-        counts[word] += number
-    return Counts(counts, counts.total(), 0, 0)
+        rows = read_columns(Path(source).expanduser(), "reading.frequency")
+        counts = numbers(rows, "count", 1, whole=True).groupby(texts(rows, "word")).sum()
+        return dict.fromkeys(models, log_frequencies(words, counts, str(study.runs["reference"].iloc[0])))
+    frequencies: dict[str, Array] = {}
+    for _, runs in study.runs[study.runs["run"].isin(models)].groupby("sample"):
+        folder, reference = study.folders[*runs[["study", "run"]].iloc[0]], str(runs["reference"].iloc[0])
+        counts = sample_counts(folder.read_config(), folder.read_manifest(), Path(config.paths.store), reference)
+        frequencies |= dict.fromkeys(runs["run"], log_frequencies(words, pd.Series(counts.of), reference))
+    return frequencies

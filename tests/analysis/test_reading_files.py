@@ -35,7 +35,7 @@ def test_readings_of_natural_stories_have_participants_and_quotation_marks_are_t
     assert times.readings["time"].tolist() == [301] * 6 + [302] * 6
 
 
-def test_means_of_natural_stories_are_read_as_they_are_in_any_order(tmp_path):
+def test_means_of_natural_stories_may_be_in_any_order(tmp_path):
     text = "word\tzone\titem\tnItem\tmeanItemRT\ncat\t2\t1\t9\t310.5\nThe\t1\t1\t9\t300.5\n"
     times = read_times(written(tmp_path, text, "processed_wordinfo.tsv"), ReadingConfig(form="natural_stories"))
     assert times.words["word"].tolist() == ["The", "cat"]
@@ -45,7 +45,7 @@ def test_means_of_natural_stories_are_read_as_they_are_in_any_order(tmp_path):
 def test_a_file_of_words_fills_the_gaps_of_times(tmp_path):
     gap = written(tmp_path, "item\tzone\tword\tWorkerId\tRT\n1\t1\tThe\tw\t300\n1\t3\truns\tw\t310\n", "rts.tsv")
     words = written(tmp_path, "item\tzone\tword\n1\t1\tThe\n1\t2\tdog\n1\t3\truns\n", "all_stories.tok")
-    with pytest.raises(InputError, match=r"text 1 has no word 2, .*reading.words=FILE"):
+    with pytest.raises(InputError, match=r"text 1 has no word 2.*reading.words=FILE"):
         read_times(gap, ReadingConfig(form="natural_stories"))
     times = read_times(gap, ReadingConfig(form="natural_stories", words=str(words)))
     assert times.words["word"].tolist() == ["The", "dog", "runs"]
@@ -68,19 +68,21 @@ def test_sentences_of_babylm_are_made_of_contexts(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "fault"),
     [
-        ("text,number,word\na,1,b\n", "line 2: no column time; there are text, number, word"),
-        ("text,number,word,time\na,0,b,1\n", "line 2: number is '0', must be a whole number from 1"),
-        ("text,number,word,time\na,1,b,fast\n", "line 2: time is 'fast', must be a number"),
-        ("text,number,word,time\na,1,b,\n", "times.csv: contains no time"),
-        ("text,number,word,time\na,1,b,3\na,1,c,4\n", "line 3: word 1 of text a is 'c', in an earlier row 'b'"),
+        ("text,number,word\na,1,b\n", "no column time.* text, number, word"),
+        ("text,number,word,time\na,0,b,1\n", "line 2: number is '0'"),
+        ("text,number,word,time\na,1,b,1\na,1.5,b,1\n", "line 3: number is '1.5'"),
+        ("text,number,word,time\na,1,b,fast\n", "line 2: time is 'fast'"),
+        ("text,number,word,time\na,1,,1\n", "line 2: word is ''"),
+        ("text,number,word,time\na,1,b,\n", "no time"),
+        ("text,number,word,time\na,1,b,3\na,1,c,4\n", "line 3: word 1 of text a is 'c', .* 'b'"),
         ("text,number,word,time\na,1,b,3\na,3,c,4\n", "text a has no word 2"),
-        ("text,number,word,time,frequency\na,1,b,3,0\n", "line 2: frequency is 0, must be above 0"),
+        ("text,number,word,time,frequency\na,1,b,3,-1\n", "line 2: frequency is '-1'"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_said_in_one_line(tmp_path, text, message):
-    with pytest.raises(InputError, match=message) as error:
+def test_what_is_wrong_in_a_file_is_said_in_one_line(tmp_path, text, fault):
+    with pytest.raises(InputError, match=rf"times\.csv: .*{fault}") as error:
         read_times(written(tmp_path, text), ReadingConfig())
     assert "\n" not in str(error.value)
 

@@ -1,7 +1,5 @@
 """Regressions of reading times, against ones written out and other functions of statsmodels; the command."""
 
-from collections import Counter
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,17 +7,18 @@ import statsmodels.formula.api as smf
 
 from analysis.reading.config import ReadingConfig
 from analysis.reading.files import read_times
+from analysis.reading.results import read_results
 from analysis.reading.times import (
-    Formulas,
+    cluster_column,
     folds_of,
+    formulas,
     held_out,
     log_frequencies,
-    read_results,
     reading_deltas,
     reading_slopes,
     regression_rows,
+    within_limits,
 )
-from corpora.word_counts import Counts
 from pairscale.errors import ConfigError
 from tests.support.commands import run_command
 from tests.support.reading_files import made_up_table, write_made_up_surprisals
@@ -35,13 +34,13 @@ def read(tmp_path, participants=0, texts=6):
     times = read_times(tmp_path / "times.csv", ReadingConfig())
     hidden = made_up_table(texts=texts)["hidden"].to_numpy()
     bits = 8 + 3 * hidden + np.random.default_rng(1).normal(size=len(hidden))
-    return times, {"model": pd.DataFrame({"surprisal": bits, "tokens": 1, "unk": 0})}
+    model = {"surprisal": bits, "tokens": 1, "unk": 0, "log_frequency": times.words["log_frequency"]}
+    return times, {"model": pd.DataFrame(model)}
 
 
 def fitted(times, models, config):
-    frequency = times.words["log_frequency"].to_numpy()
-    rows = regression_rows(times, np.ones(len(times.words), dtype=bool), config)
-    return reading_deltas(times, rows, models, lambda name: frequency, config).iloc[0], rows
+    rows, _ = regression_rows(times, models, config)
+    return reading_deltas(times, rows, models, config).iloc[0], rows
 
 
 def with_columns(times, surprisal):
@@ -74,11 +73,11 @@ def test_cross_validated_delta_is_that_of_regressions_written_out(tmp_path):
 def test_the_coefficients_interval_is_clustered_by_text_or_sentence(tmp_path, texts, unit):
     times, models = read(tmp_path, texts=texts)
     row, rows = fitted(times, models, ReadingConfig())
-    assert rows.clusters == unit
+    assert cluster_column(rows) == unit
     words = with_columns(times, models["model"]["surprisal"])
     words["time"] = times.readings.set_index("word")["time"]
     groups = (words["text"] if unit == "text" else words["text"] + ":" + words["sentence"].astype(str)).factorize()[0]
-    model = smf.ols(Formulas.of(ReadingConfig()).full, words)
+    model = smf.ols(formulas(ReadingConfig())[1], words)
     whole = model.fit(cov_type="cluster", cov_kwds={"groups": groups}, use_t=True)
     assert row["coefficient"] == pytest.approx(whole.params["surprisal"])
     assert [row["low"], row["high"]] == pytest.approx(whole.conf_int().loc["surprisal"].tolist())
@@ -87,17 +86,13 @@ def test_the_coefficients_interval_is_clustered_by_text_or_sentence(tmp_path, te
 def test_mixed_delta_is_the_difference_of_log_likelihoods_with_intercepts_of_participants(tmp_path):
     times, models = read(tmp_path, participants=3)
     config = ReadingConfig(regression="mixed", lowest=250.0)
-    row, rows = fitted(times, models, config)
+    row, _ = fitted(times, models, config)
     words = with_columns(times, models["model"]["surprisal"])
     readings = times.readings[times.readings["time"].between(250, 3000)]
     table = readings.merge(words.drop(columns="word"), left_on="word", right_index=True)
-    formulas = Formulas.of(config)
-    llf = [
-        smf.mixedlm(formula, table, groups=table["participant"]).fit(reml=False).llf
-        for formula in (formulas.baseline, formulas.full)
-    ]
+    llf = [smf.mixedlm(formula, table, groups=table["participant"]).fit(reml=False).llf for formula in formulas(config)]
     assert row["delta"] == pytest.approx((llf[1] - llf[0]) / len(table), abs=1e-8)
-    assert rows.readings_excluded == (~times.readings["time"].between(250, 3000)).sum()
+    assert (~within_limits(times, config)).sum() == len(times.readings) - len(readings) > 0
 
 
 def test_folds_are_of_whole_texts_and_as_many_as_there_are():
@@ -118,12 +113,12 @@ def test_surprisal_that_says_nothing_costs_half_a_nat_on_held_out_words():
 
 
 def test_formulas_add_what_the_baseline_lacks():
-    of = Formulas.of(ReadingConfig(spillover=2))
-    assert of.full == of.baseline + " + surprisal + surprisal_1 + surprisal_2"
-    own = Formulas.of(ReadingConfig(formula="np.log(time) ~ length * log_frequency + surprisal_1"))
-    assert own.full == "np.log(time) ~ length * log_frequency + surprisal_1 + surprisal"
-    with pytest.raises(ConfigError, match="must not contain the surprisal"):
-        Formulas.of(ReadingConfig(formula="time ~ surprisal"))
+    baseline, full = formulas(ReadingConfig(spillover=2))
+    assert full == f"{baseline} + surprisal + surprisal_1 + surprisal_2"
+    own = formulas(ReadingConfig(formula="np.log(time) ~ length * log_frequency + surprisal_1"))
+    assert own[1] == "np.log(time) ~ length * log_frequency + surprisal_1 + surprisal"
+    with pytest.raises(ConfigError, match="time ~ surprisal"):
+        formulas(ReadingConfig(formula="time ~ surprisal"))
 
 
 @pytest.mark.parametrize("formula", ["time ~ lenght", "time ~ length +* position", "time ~ np.log(position - 5)"])
@@ -138,12 +133,13 @@ def test_words_left_out_are_counted_by_reason(tmp_path):
     table.loc[2, "time"] = None
     table.to_csv(tmp_path / "times.csv", index=False)
     times = read_times(tmp_path / "times.csv", ReadingConfig())
-    known = times.words["number"].ne(8).to_numpy()  # the eighth word of both texts, and the one after it
-    assert regression_rows(times, known, ReadingConfig()).excluded["words"].tolist() == [1, 12, 0, 4, 13]
+    unk = times.words["number"].eq(8)  # the eighth word of both texts, and the one after it
+    models = {"a": pd.DataFrame({"tokens": 1, "unk": unk, "log_frequency": 0.0})}
+    assert regression_rows(times, models, ReadingConfig())[1]["words"].tolist() == [1, 12, 0, 4, 13]
 
 
 def test_frequency_is_that_of_the_rarest_part_whatever_its_capitals():
-    counts = Counts(Counter({"The": 2, "the": 6, "well": 1, ",": 90, "known": 1}), 100, 10, 10)
+    counts = pd.Series({"The": 2, "the": 6, "well": 1, ",": 90, "known": 1})
     per_million = 2 ** log_frequencies(pd.Series(["The", "the,", "unseen."]), counts, "treebank")
     assert per_million.tolist() == pytest.approx([8.5e4, 8.5e4, 0.5e4])
 
@@ -194,27 +190,23 @@ def test_surprisals_of_other_words_or_read_in_another_way_are_refused(folder, tm
     words = folder / "reports/simulated/reading/times.jsonl"
     file = sorted((folder / "reports/simulated/surprisal/times").glob("*.parquet"))[-1]
     before, hidden = file.read_bytes(), made_up_table()["hidden"].to_numpy()
+    other = tmp_path / "other.jsonl"
+    other.write_text(words.read_text().replace('"word": "', '"word": "x', 1))
     try:
-        write_made_up_surprisals(file, words, hidden, 0.7, 0, context="text")
-        assert "in different ways: context=document" in command(folder).stderr
-        other = tmp_path / "other.jsonl"
-        other.write_text(words.read_text().replace('"word": "', '"word": "x', 1))
-        write_made_up_surprisals(file, other, hidden, 0.7, 0)
-        assert "word 1 is" in command(folder).stderr
+        for text, way, fault in ((words, {"window": 9}, "window=9"), (other, {}, "other words")):
+            write_made_up_surprisals(file, text, hidden, 0.7, 0, **way)
+            assert fault in command(folder).stderr
     finally:
         file.write_bytes(before)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["times=null"], "times=null: give times=FILE"),
-        (["reading.formula='time ~ lenght'"], "reading.formula=time ~ lenght"),
-    ],
+    ("words", "fault"),
+    [(["times=null"], "times=null"), (["reading.formula='time ~ lenght'"], "reading.formula=time ~ lenght")],
 )
-def test_what_is_wrong_is_said_in_one_line(folder, words, message):
+def test_what_is_wrong_is_said_in_one_line(folder, words, fault):
     asked = command(folder, *words)
     assert asked.returncode == 2
-    assert message in asked.stderr
+    assert fault in asked.stderr
     assert len(asked.stderr.strip().splitlines()) == 1

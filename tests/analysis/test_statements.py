@@ -105,7 +105,7 @@ def test_no_other_paradigms_without_an_attractor_give_the_stated_losses(blimp):
         loss = table.loc[list(chosen)].mean() - attracted
         if round(loss["LSTM"], 2) == 0.20 and round(loss["TXL"], 2) == 0.05:
             fitting.append(chosen)
-    assert fitting == [ATTRACTOR["Subject-verb agreement"]["no attractor"]]
+    assert fitting == [tuple(ATTRACTOR.query("condition == 'no attractor'")["paradigm"])]
 
 
 def test_a_model_without_a_paradigm_of_a_panel_is_left_out_of_it(blimp):
