@@ -1,7 +1,7 @@
 """The sentences of a report: one finding per curve, the comparison of curves, and what to know before quoting them."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -267,8 +267,3 @@ def missing_runs(problems: pd.DataFrame) -> list[str]:
     counts = joined([f"{number} {status}" for status, number in problems["status"].value_counts().items()])
     are = "run isn't" if len(problems) == 1 else "runs aren't"
     return [f"{len(problems)} {are} in this report ({counts}). “Runs” lists them."]
-
-
-def texts(findings: Sequence[Finding]) -> list[tuple[str, str]]:
-    """Return findings as the takeaways of an exhibit."""
-    return list(findings)

@@ -10,7 +10,7 @@ from analysis.figures.style import Chart, accuracy_domain
 from analysis.formats import joined, level_text, plural, slope_text, title
 from analysis.report.benchmark import HUMANS, BenchmarkResults
 from analysis.report.exhibit import Exhibit
-from analysis.report.findings import comparison_findings, phenomena_findings, size_text, texts
+from analysis.report.findings import comparison_findings, phenomena_findings, size_text
 from analysis.sections import for_readers, section
 from eval.scores.table import BESIDE
 
@@ -83,7 +83,7 @@ def phenomena(results: BenchmarkResults) -> Exhibit | None:
         charts=panels(results, [("phenomenon", name) for name in names]),
         columns=4,
         legend=results.looks,
-        takeaways=texts(phenomena_findings(results.slopes)),
+        takeaways=phenomena_findings(results.slopes),
     )
 
 
@@ -164,7 +164,7 @@ def differences(results: BenchmarkResults) -> Exhibit | None:
         cells={"difference": slope_text},
         confidence=results.options.confidence,
         definitions=definitions,
-        takeaways=texts(comparison_findings(results.differences, results.slopes, results.options.confidence)),
+        takeaways=comparison_findings(results.differences, results.slopes, results.options.confidence),
     )
 
 

@@ -14,7 +14,6 @@ from analysis.figures.style import looks_of
 from analysis.formats import count, level_text, per_cent_text, points, points_between, rows_of, short_text, signed_text
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit
-from analysis.report.labels import in_order
 from analysis.sections import for_readers, section
 from pairscale.shares import wilson
 
@@ -84,7 +83,7 @@ def method_differences(units: pd.DataFrame, method: str, confidence: float) -> p
 @section(order=45, default=False)
 def lengths(results: BenchmarkResults) -> Exhibit | None:
     """Accuracy by the difference of the two sentences' lengths (Ide et al. 2024, figure 2)."""
-    if results.read_pairs is None:
+    if not results.studies:
         return None
     runs = results.largest.groupby("method", sort=False)["run"].unique()
     read = [results.read_pairs(list(of), str(method)).assign(method=str(method)) for method, of in runs.items()]
@@ -108,7 +107,7 @@ def lengths(results: BenchmarkResults) -> Exhibit | None:
 def predictors(results: BenchmarkResults) -> Exhibit | None:
     """Accuracy by length, perplexity, probability and confidence (Warstadt et al. 2020, section 5.2 and figure 2)."""
     runs = results.largest[results.largest["method"] == "lp"]["run"].unique()
-    if results.read_pairs is None or not len(runs):
+    if not results.studies or not len(runs):
         return None
     pairs = shallow_predictors(results.read_pairs(list(runs), "lp"))
     of_curves = {curve: accuracy_in_bins(of) for curve, of in pairs.groupby("curve", sort=False)}
@@ -169,9 +168,8 @@ def unknown_words(results: BenchmarkResults) -> Exhibit | None:
     about = "Shares of pairs that are tied, and that contain an unknown word in either sentence."
     takeaways: list[tuple[str, str]] = []
     free = pd.DataFrame()
-    if "pairs_with_unk" in shares and results.read_without_unknown is not None:
-        free = in_order(results.read_without_unknown(), results.curves)
-        free = free[free["run"].isin(results.accuracies["run"])]
+    if "pairs_with_unk" in shares and results.studies:
+        free = results.read_without_unknown()
     if len(free):
         for name, units in {"all pairs": results.units, "without unknown words": unit_accuracies(free)}.items():
             whole = units[units["level"] == "overall"].groupby(["curve", "size"])["accuracy"].mean().rename(name)

@@ -15,7 +15,7 @@ _KEY = ["phenomenon", "paradigm", "pair_id"]
 @section(order=60)
 def hardest_pairs(results: BenchmarkResults) -> Exhibit | None:
     """The pairs of each paradigm that the largest models get wrong most often."""
-    if results.read_pairs is None:
+    if not results.studies:
         return None
     main = results.largest[results.largest["method"].isin(results.method.split(" or "))]
     table = hardest(results.read_pairs(list(main["run"].unique())), HARDEST)
@@ -66,7 +66,7 @@ def hardest(pairs: pd.DataFrame, each: int) -> pd.DataFrame:
 @section(order=65, default=False)
 def learned_pairs(results: BenchmarkResults) -> Exhibit | None:
     """How many pairs are learned and lost between the smallest and the largest size, and how far seeds agree."""
-    if results.read_pairs is None or results.accuracies["sample_words"].nunique() < 2:
+    if not results.studies or results.accuracies["sample_words"].nunique() < 2:
         return None
     words = results.accuracies.groupby("curve")["sample_words"]
     ends = results.accuracies[results.accuracies["sample_words"].isin({*words.min(), *words.max()})]

@@ -97,7 +97,7 @@ def baselines(results: BenchmarkResults) -> Exhibit | None:
 @section(order=85, default=False)
 def trajectories(results: BenchmarkResults) -> Exhibit | None:
     """Accuracy of snapshots during training, over the words seen with repeats; never in one fit with curves."""
-    table = pd.DataFrame() if results.read_trajectories is None else results.read_trajectories()
+    table = results.read_trajectories() if results.studies else pd.DataFrame()
     if table.empty:
         return None
     units = unit_accuracies(table)
