@@ -11,7 +11,7 @@ from pandas.api.types import is_numeric_dtype
 
 from analysis.config import FigureConfig
 from analysis.figures.files import write_figure
-from analysis.figures.style import PAGE, Chart, finished
+from analysis.figures.style import Chart
 from analysis.formats import (
     DASH,
     accuracy_text,
@@ -156,7 +156,3 @@ class Exhibit:
             write_text(folder / "tables" / f"{self.name}.tex", self.latex(f"tab:{self.name}"))
         if self.charts:
             write_figure(folder / "figures", self.name, [*self.charts.values()], figure, self.columns, self.legend)
-
-    def page_charts(self, prefix: str = "") -> dict[str, dict[str, Any]]:
-        """Return the interactive charts of the page, as Vega-Lite specifications by name."""
-        return {f"{prefix}{self.name}-{name}": finished(draw(frame=PAGE)) for name, draw in self.charts.items()}

@@ -121,7 +121,7 @@ def test_several_benchmarks_have_folders_of_their_own(tmp_path):
         (["analysis.colours.lstm_tiny=blakc"], "analysis.colours.lstm_tiny=blakc"),
         (["analysis.labels={lstm_tny:A}"], "lstm_tiny"),
         (["analysis.confidence=2"], "analysis.confidence"),
-        (["format=ipynb"], "html, md"),
+        (["format=ipynb"], "format=ipynb"),
         (["analysis.figure.width=7"], "analysis.figure.width"),
     ],
 )
