@@ -19,6 +19,7 @@ from analysis.study.long_table import accuracies, pairs, trajectories
 from analysis.study.run_folders import direct_paradigms, read_studies, removed_text
 from eval.published import on_paradigms, read_published
 from eval.scores.names import benchmark_name
+from eval.scores.table import BESIDE
 from pairscale.errors import ConfigError
 
 HUMANS = "people"  # the human baseline among published accuracies (eval/published)
@@ -165,6 +166,14 @@ class BenchmarkResults:
         paradigms = table.dropna(subset=["paradigm"]).drop_duplicates("paradigm")
         phenomena = dict(zip(paradigms["paradigm"], paradigms["phenomenon"], strict=True))
         return on_paradigms(read_published(self.benchmark), phenomena)
+
+    @property
+    def published_models(self) -> pd.DataFrame:
+        """The accuracies of published models next to the curves, without humans: level, name, accuracy, model."""
+        names = BESIDE.get(self.benchmark, {})
+        shown = {model: f"{name} (published)" for model, name in names.items() if model != HUMANS}
+        rows = self.published[self.published["model"].isin(shown)]
+        return rows.assign(model=rows["model"].map(shown))
 
     @cached_property
     def humans(self) -> pd.DataFrame:

@@ -86,21 +86,15 @@ class Exhibit:
             estimate = dict(zip(table.columns[1:], table.columns, strict=False)).get("low", "")
             heading = f"{level_text(self.confidence)} interval"
             intervals = {heading: (estimate, "low", "high")} if "low" in table else {}
-        digits = {
-            of: list(map(supported_digits, table[low].astype(float), table[high].astype(float)))
-            for of, low, high in intervals.values()
-        }
-        texts = {str(name): list(map(self._cell(str(name)), values)) for name, values in table.items()}
-        headings = {}
+        texts = pd.DataFrame({str(name): list(map(self._cell(str(name)), values)) for name, values in table.items()})
         for heading, (of, low, high) in intervals.items():
-            texts[of], texts[low], texts[high] = (
-                [self._cell(of)(value, digits=n) for value, n in zip(table[name], digits[of], strict=True)]
-                for name in (of, low, high)
-            )
-            limits = zip(texts[low], texts.pop(high), strict=True)
-            texts[low] = [DASH if DASH in both else f"[{both[0]}, {both[1]}]" for both in limits]
-            headings[low] = heading
-        return pd.DataFrame(texts).rename(columns=headings).map(with_minus_signs)
+            digits = list(map(supported_digits, table[low].astype(float), table[high].astype(float)))
+            for name in (of, low, high):
+                texts[name] = list(map(self._cell(of), table[name], digits))
+            is_known = ~texts[[low, high]].eq(DASH).any(axis=1)
+            texts[low] = ("[" + texts[low] + ", " + texts[high] + "]").where(is_known, DASH)
+            texts = texts.drop(columns=high).rename(columns={low: heading})
+        return texts.map(with_minus_signs)
 
     def _cell(self, name: str) -> Cell:
         if name in self.cells:

@@ -8,11 +8,10 @@ import pandas as pd
 from analysis.figures.charts import Axis, curve_chart, dot_chart
 from analysis.figures.style import Chart, accuracy_domain
 from analysis.formats import joined, level_text, plural, slope_text, title
-from analysis.report.benchmark import HUMANS, BenchmarkResults
+from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit
 from analysis.report.findings import comparison_findings, phenomena_findings, size_text
 from analysis.sections import for_readers, section
-from eval.scores.table import BESIDE
 
 OVERALL = ("overall", "overall")
 Unit = tuple[str, str]  # level and name, such as ("phenomenon", "binding")
@@ -37,13 +36,10 @@ def panels(results: BenchmarkResults, units: Sequence[Unit], labelled: bool = Fa
 
 def levels(results: BenchmarkResults, unit: Unit = OVERALL) -> pd.DataFrame:
     """Return the accuracies of humans and, overall, of published models: name, accuracy."""
-    shown = BESIDE.get(results.benchmark, {})
-    theirs = results.published[results.published["model"].isin(set(shown) - {HUMANS})]
-    theirs = theirs[(theirs["level"] == "overall") & (unit == OVERALL)]
-    theirs = theirs.assign(name=[f"{shown[model]} (published)" for model in theirs["model"]])
-    humans = results.humans[(results.humans["level"] == unit[0]) & (results.humans["name"] == unit[1])]
-    rows = pd.concat([theirs, humans.assign(name="humans")])
-    return rows[["name", "accuracy"]].astype({"accuracy": float})
+    humans = results.humans.assign(model="humans")
+    rows = pd.concat([results.published_models, humans]) if unit == OVERALL else humans
+    rows = rows[(rows["level"] == unit[0]) & (rows["name"] == unit[1])]
+    return rows[["model", "accuracy"]].rename(columns={"model": "name"}).astype({"accuracy": float})
 
 
 def overall(results: BenchmarkResults) -> Exhibit:

@@ -1,11 +1,10 @@
 """Judgment methods compared, and what they depend on besides grammar: length, probability, confidence."""
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
+from scipy.special import stdtr, stdtrit
 
 from analysis.curves.fit import fit_curves
 from analysis.curves.units import unit_accuracies
@@ -66,17 +65,14 @@ def method_differences(units: pd.DataFrame, method: str, confidence: float) -> p
         if all differences are equal), runs.
     """
     wide = units.pivot(index=["curve", "run"], columns="method", values="accuracy")
-    changes = (
-        wide.sub(wide.reindex(columns=[method])[method], axis=0)
-        .drop(columns=method, errors="ignore")
-        .melt(ignore_index=False)
-    )
-    known = changes.dropna().groupby(["curve", "method"], sort=False)["value"]
-    table = known.agg(difference="mean", error="sem", runs="size").reset_index()
-    error, degrees = table["error"].where(table["error"] > 0), table["runs"] - 1
-    half = student.ppf(0.5 + confidence / 2, degrees) * error
-    table = table.assign(low=table["difference"] - half, high=table["difference"] + half)
-    table["p"] = 2 * student.sf((table["difference"] / error).abs(), degrees)
+    others = wide.drop(columns=method, errors="ignore")
+    changes = others.sub(wide.reindex(columns=[method])[method], axis=0).melt(ignore_index=False).dropna()
+    table = changes.groupby(["curve", "method"], sort=False)["value"].agg(["mean", "sem", "size"]).reset_index()
+    table = table.rename(columns={"mean": "difference", "size": "runs"})
+    error, degrees = table["sem"].where(table["sem"] > 0), table["runs"] - 1
+    half = stdtrit(degrees, 0.5 + confidence / 2) * error
+    p = 2 * stdtr(degrees, -(table["difference"] / error).abs())
+    table = table.assign(low=table["difference"] - half, high=table["difference"] + half, p=p)
     return table[["curve", "method", "difference", "low", "high", "p", "runs"]]
 
 
@@ -178,16 +174,10 @@ def unknown_words(results: BenchmarkResults) -> Exhibit | None:
             " The last columns compare overall accuracy on all pairs and on the "
             f"{int(free.drop_duplicates('paradigm')['pairs'].sum()):,} pairs that contain no unknown word in any run."
         )
-        both = fit_curves(free, results.options.confidence).merge(
-            results.slopes, on=["level", "name", "curve"], suffixes=("", "_all")
-        )
+        of_all = _slopes(results.slopes)
         takeaways = [
-            (
-                row.curve,
-                f"{_slope(row.slope, row.low, row.high)} points per doubling without unknown words, "
-                f"{_slope(row.slope_all, row.low_all, row.high_all)} on all pairs.",
-            )
-            for row in rows_of(both[both["level"] == "overall"])
+            (curve, f"{slope} points per doubling without unknown words, {of_all[curve]} on all pairs.")
+            for curve, slope in _slopes(fit_curves(free, results.options.confidence)).items()
         ]
     return Exhibit(
         "unknown-words",
@@ -199,5 +189,10 @@ def unknown_words(results: BenchmarkResults) -> Exhibit | None:
     )
 
 
-def _slope(slope: Any, low: Any, high: Any) -> str:
-    return points(slope) if pd.isna(low) else f"{points(slope, low, high)} ({points_between(low, high)})"
+def _slopes(table: pd.DataFrame) -> dict[str, str]:
+    """Return the overall slope of each curve in points, with its interval if there is one."""
+    return {
+        row.curve: points(row.slope, row.low, row.high)
+        + ("" if pd.isna(row.low) else f" ({points_between(row.low, row.high)})")
+        for row in rows_of(table[table["level"] == "overall"])
+    }
