@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -96,7 +95,7 @@ def chosen_benchmark(config: AnalysisConfig) -> str | None:
 
 def read_tables(config: AnalysisConfig) -> Tables:
     """Read a study from its run folders, or the numbers of others that `source` and `path` name."""
-    options, benchmark = config.analysis, chosen_benchmark(config)
+    options = config.analysis
     if config.source != FILES:
         found = read_source(config.source, config.path, config.columns, config.results, config.study)
         none = pd.DataFrame(columns=list(PROBLEM_COLUMNS))
@@ -106,11 +105,11 @@ def read_tables(config: AnalysisConfig) -> Tables:
         raise ConfigError("Which study? Give study=NAME.")
     folder = config.paths.runs
     names = study_names([config.study], folder)
-    read = partial(accuracies, *names, ties=config.ties, faulty_pairs=options.faulty_pairs, folder=folder)
+    counted = {"ties": config.ties, "faulty_pairs": options.faulty_pairs}
     return Tables(
         config.study,
         names,
-        read(benchmark=benchmark),
+        accuracies(*names, benchmark=chosen_benchmark(config), folder=folder, **counted),
         runs(*names, folder=folder),
         problems(*names, folder=folder),
         lambda label: notes(*names, benchmark=label, method=options.method, folder=folder),
@@ -124,27 +123,27 @@ def read_benchmarks(config: AnalysisConfig, tables: Tables) -> list[BenchmarkRes
         ConfigError: for labels, colours or an order of curves that aren't there.
         InputError: for answers on other pairs.
     """
-    found, options, accuracies, people = [], config.analysis, tables.accuracies, {}
-    if config.source != FILES and accuracies["method"].nunique() == 1:
-        options = replace(options, method=accuracies["method"].iloc[0])  # others' numbers have a method of their own
+    found, options, table, people = [], config.analysis, tables.accuracies, {}
+    if config.source != FILES and table["method"].nunique() == 1:
+        options = replace(options, method=table["method"].iloc[0])  # others' numbers have a method of their own
     if config.people and config.questionnaire:
-        people = read_people(config.people, accuracies, config.questionnaire, options.confidence, config.paths.runs)
-    for label in accuracies["benchmark"].unique():
-        of_label = accuracies[accuracies["benchmark"] == label].reset_index(drop=True)
+        people = read_people(config.people, table, config.questionnaire, options.confidence, config.paths.runs)
+    for label in table["benchmark"].unique():
         of_others = (tables.problems["status"] == "unscored") & ~tables.problems["reason"].str.endswith(f" {label}")
-        results = BenchmarkResults.of(
-            label,
-            of_label,
-            tables.runs,
-            options,
-            problems=tables.problems[~of_others].reset_index(drop=True),
-            notes=tables.notes(label) + (people[label].notes if label in people else []),
-            ties=config.ties,
-            people=people.get(label),
-            studies=tables.studies,
-            folder=config.paths.runs,
+        found.append(
+            BenchmarkResults.of(
+                label,
+                table[table["benchmark"] == label].reset_index(drop=True),
+                tables.runs,
+                options,
+                problems=tables.problems[~of_others].reset_index(drop=True),
+                notes=tables.notes(label) + (people[label].notes if label in people else []),
+                ties=config.ties,
+                people=people.get(label),
+                studies=tables.studies,
+                folder=config.paths.runs,
+            )
         )
-        found.append(results)
     return found
 
 

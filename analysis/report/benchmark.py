@@ -142,7 +142,7 @@ class BenchmarkResults:
         """The table of `analysis.fit_curves`."""
         pairs = None
         if self.options.new_items and self.studies:
-            pairs = self.read_pairs(self.accuracies["run"].unique()).assign(method=self.method)
+            pairs = self.read_pairs(list(self.accuracies["run"].unique())).assign(method=self.method)
         return fit_curves(self.accuracies, confidence=self.options.confidence, pairs=pairs)
 
     @cached_property

@@ -91,7 +91,7 @@ class Exhibit:
             digits = list(map(supported_digits, table[low].astype(float), table[high].astype(float)))
             for name in (of, low, high):
                 texts[name] = list(map(self._cell(of), table[name], digits))
-            is_known = ~texts[[low, high]].eq(DASH).any(axis=1)
+            is_known = (texts[low] != DASH) & (texts[high] != DASH)
             texts[low] = ("[" + texts[low] + ", " + texts[high] + "]").where(is_known, DASH)
             texts = texts.drop(columns=high).rename(columns={low: heading})
         return texts.map(with_minus_signs)

@@ -89,7 +89,7 @@ def write_report(
             for name, table in part.tables.items():
                 write_csv(places[part.label] / "tables" / f"{name}.csv", table)
         path = folder / f"report.{format}"
-        context = {"study": study, "question": QUESTION, "parts": _pages(parts), "commands": commands}
+        context: dict[str, Any] = {"study": study, "question": QUESTION, "parts": _pages(parts), "commands": commands}
         if format == "html":
             context["charts"] = {
                 _anchor(part, exhibit, name): finished(draw(frame=PAGE))

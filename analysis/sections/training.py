@@ -109,17 +109,14 @@ def trajectories(results: BenchmarkResults) -> Exhibit | None:
         "Overall accuracy of snapshots during training, by the words seen, repeats included. The points of one "
         "training depend on each other, so there is no confidence interval."
     )
+    draw = partial(line_chart, units, "accuracy", Axis("Overall accuracy"), results.looks, unit="words seen")
     return Exhibit(
         "trajectories",
         "During training",
         about,
         means.rename(columns={"sample_words": "words seen"}),
         cells={"words seen": count},
-        charts={
-            "trajectories": partial(
-                line_chart, units, "accuracy", Axis("Overall accuracy"), results.looks, unit="words seen"
-            )
-        },
+        charts={"trajectories": draw},
     )
 
 
