@@ -48,10 +48,8 @@ class Exhibit:
         about: what the table and the figure show, in full sentences.
         table: the columns are named as readers see them. The CSV file holds unrounded values.
         cells: formats of the columns that don't contain text or proportions.
-        intervals: the heading of a confidence interval -> the columns of its estimate and its two limits. Readers see
-            the limits in one column, with as many digits as the interval supports. The default is "95% interval" for
-            the columns `low` and `high` and the column before them.
-        confidence: the level in that heading.
+        confidence: the level of the interval of which `low` and `high` are the limits, and the column before them the
+            estimate. Readers see the limits in one column, with as many digits as the interval supports.
         charts: functions of a `frame` (analysis.figures.style.Frame) that draw the panels of one figure, by name.
         columns: how many panels stand in a row of the figure's file, at most.
         legend: the look of names in a legend above the figure (analysis.figures.style.looks_of).
@@ -62,9 +60,8 @@ class Exhibit:
     name: str
     heading: str
     about: str
-    table: pd.DataFrame | None = None
+    table: pd.DataFrame = field(default_factory=pd.DataFrame)
     cells: Mapping[str, Cell] = field(default_factory=dict)
-    intervals: Mapping[str, tuple[str, str, str]] | None = None
     confidence: float = 0.95
     charts: Mapping[str, Callable[..., Chart]] = field(default_factory=dict)
     columns: int = 2
@@ -75,22 +72,22 @@ class Exhibit:
     @property
     def rows(self) -> int:
         """How many rows the table has."""
-        return 0 if self.table is None else len(self.table)
+        return len(self.table)
 
     @cached_property
     def texts(self) -> pd.DataFrame:
         """The table as readers see it: formatted texts, and each interval in one column."""
-        table = pd.DataFrame() if self.table is None else self.table
-        intervals = self.intervals
-        if intervals is None:
-            estimate = dict(zip(table.columns[1:], table.columns, strict=False)).get("low", "")
-            heading = f"{level_text(self.confidence)} interval"
-            intervals = {heading: (estimate, "low", "high")} if "low" in table else {}
+        table = self.table
         texts = pd.DataFrame({str(name): list(map(self._cell(str(name)), values)) for name, values in table.items()})
-        for heading, (of, low, high) in intervals.items():
+        estimate = dict(zip(table.columns[1:], table.columns, strict=False)).get("low")
+        headings = {"": f"{level_text(self.confidence)} interval", " new items": "with new items"}
+        for end, heading in headings.items() if estimate else ():
+            low, high = f"low{end}", f"high{end}"
+            if low not in table:
+                continue
             digits = list(map(supported_digits, table[low].astype(float), table[high].astype(float)))
-            for name in (of, low, high):
-                texts[name] = list(map(self._cell(of), table[name], digits))
+            for name in (estimate, low, high):
+                texts[name] = list(map(self._cell(estimate), table[name], digits))
             is_known = (texts[low] != DASH) & (texts[high] != DASH)
             texts[low] = ("[" + texts[low] + ", " + texts[high] + "]").where(is_known, DASH)
             texts = texts.drop(columns=high).rename(columns={low: heading})
@@ -105,7 +102,7 @@ class Exhibit:
 
     def is_numeric(self, name: str) -> bool:
         """Return True for a column of numbers; intervals count as numbers."""
-        return self.table is None or name not in self.table or is_numeric_dtype(self.table[name].dtype)
+        return name not in self.table or is_numeric_dtype(self.table[name].dtype)
 
     def html(self) -> str:
         """Return the table for the page; its text is escaped."""
@@ -145,7 +142,7 @@ class Exhibit:
 
     def write(self, folder: Path, figure: FigureConfig) -> None:
         """Write the table as CSV and LaTeX into `tables/`, and the figure as SVG, PDF and PNG into `figures/`."""
-        if self.table is not None and self.rows:
+        if self.rows:
             write_csv(folder / "tables" / f"{self.name}.csv", self.table)
             write_text(folder / "tables" / f"{self.name}.tex", self.latex(f"tab:{self.name}"))
         if self.charts:

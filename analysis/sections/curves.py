@@ -109,14 +109,12 @@ def _slopes(results: BenchmarkResults, chosen: pd.Series, name: str, heading: st
     }  # fmt: skip
     table = for_readers(rows, columns)
     interval = f"{level_text(results.options.confidence)} interval"
-    intervals = {interval: ("slope", "low", "high"), "with new items": ("slope", "low new items", "high new items")}
-    intervals = {term: columns for term, columns in intervals.items() if columns[1] in table}
     meanings = {
         "Slope": "Accuracy gained per doubling of the training text.",
         interval: "For new samples of this corpus and new initialisations, on these pairs.",
         "p (lack of fit)": "Small if accuracy doesn't grow at a steady rate; the slope is then an average.",
     }
-    if "with new items" in intervals:
+    if "low new items" in table:
         meanings["With new items"] = "For new pairs of the same paradigms as well."
     draw = partial(dot_chart, rows.assign(name=rows["name"].map(title)), "slope",
                    Axis("Accuracy gained per doubling of the text", "+.4f"), results.looks)  # fmt: skip
@@ -126,7 +124,7 @@ def _slopes(results: BenchmarkResults, chosen: pd.Series, name: str, heading: st
         "Accuracy gained per doubling of the text (least squares on log2 of the amount), with confidence intervals.",
         table,
         cells={"slope": slope_text},
-        intervals=intervals,
+        confidence=results.options.confidence,
         definitions=meanings,
         charts={"slopes": draw},
     )
