@@ -83,10 +83,7 @@ def ablation_findings(effects: pd.DataFrame, confidence: float) -> list[Finding]
     main = main_effects(effects)
     stated = main[(main["level"] == "overall") | (main["name"] == DIRECT)]
     return [
-        Finding(
-            row.curve + ("" if row.level == "overall" else ", paradigms that test it"),
-            _change(row, confidence),
-        )
+        Finding(row.curve + ("" if row.level == "overall" else ", paradigms that test it"), _change(row, confidence))
         for row in rows_of(stated)
     ]
 
