@@ -79,7 +79,7 @@ class Exhibit:
         """The table as readers see it: formatted texts, and each interval in one column."""
         table = self.table
         texts = pd.DataFrame({str(name): list(map(self._cell(str(name)), values)) for name, values in table.items()})
-        estimate = dict(zip(table.columns[1:], table.columns, strict=False)).get("low")
+        estimate = dict(zip(table.columns[1:], table.columns, strict=False)).get("low", "")
         headings = {"": f"{level_text(self.confidence)} interval", " new items": "with new items"}
         for end, heading in headings.items() if estimate else ():
             low, high = f"low{end}", f"high{end}"
