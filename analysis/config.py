@@ -1,5 +1,6 @@
 """Configuration of the analysis (values: conf/base.yaml)."""
 
+import math
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,21 +35,21 @@ class FigureConfig:
     def __post_init__(self) -> None:
         for name, (least, most) in _BOUNDS.items():
             value = getattr(self, name)
-            if value is not None and not _pixels(name, least) <= _pixels(name, value) <= _pixels(name, most):
-                raise ConfigError(f"analysis.figure.{name}={value}: must be from {least} to {most}.")
+            if value is not None and not _pixels(least) <= _pixels(value) <= _pixels(most):
+                raise ConfigError(
+                    f"analysis.figure.{name}={value[:80]}: must be a number with in, cm, mm or pt, such as 84mm, from "
+                    f"{least} to {most}."
+                )
 
     def pixels(self, name: str) -> float:
         """Return a length, which must not be null, in pixels of 1/96 inch."""
-        return _pixels(name, getattr(self, name))
+        return _pixels(getattr(self, name))
 
 
-def _pixels(name: str, value: str) -> float:
-    length = re.fullmatch(rf"(\d+\.?\d*|\.\d+) ?({'|'.join(_UNITS)})", value)
-    if not length:
-        raise ConfigError(
-            f"analysis.figure.{name}={value[:80]}: must be a number with in, cm, mm or pt, such as 3.3in."
-        )
-    return float(length[1]) * _UNITS[length[2]]
+def _pixels(length: str) -> float:
+    """Return a length in pixels; NaN if it isn't one."""
+    parts = re.fullmatch(rf"(\d+\.?\d*|\.\d+) ?({'|'.join(_UNITS)})", length)
+    return float(parts[1]) * _UNITS[parts[2]] if parts else math.nan
 
 
 @dataclass
@@ -129,12 +130,12 @@ class AnalysisConfig(EvalConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("goal", self.goal, GOALS)
-        for rate in self.rate.values() if isinstance(self.rate, dict) else [] if self.rate is None else [self.rate]:
-            if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 < rate <= 1e12:
-                raise ConfigError(
-                    f"rate={self.rate}: give a number of words/s above 0, or one for each model, such as "
-                    "{lstm_blimp:40000,txl:12000}."
-                )
+        rates = self.rate.values() if isinstance(self.rate, dict) else [1 if self.rate is None else self.rate]
+        if not all(type(rate) in (int, float) and 0 < rate <= 1e12 for rate in rates):
+            raise ConfigError(
+                f"rate={self.rate}: give a number of words/s above 0, or one for each model, such as "
+                "{lstm_blimp:40000,txl:12000}."
+            )
 
 
 store_schemas(None, root_schema=AnalysisConfig)

@@ -5,7 +5,6 @@
 It takes seconds, since it reads the long table and needs no report.
 """
 
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,8 +27,6 @@ def run(config: AnalysisConfig) -> None:
     Raises:
         ConfigError: without a study or an output, and for a curve, phenomenon or paradigm that isn't there.
     """
-    from hydra.core.hydra_config import HydraConfig
-
     from analysis.figures.files import write_figure
     from analysis.run import read_benchmarks, read_tables
     from analysis.sections.curves import OVERALL, panels
@@ -37,8 +34,7 @@ def run(config: AnalysisConfig) -> None:
     path = Path(config.output or "")
     if path.suffix not in FORMATS:
         raise ConfigError(f"Give output=FILE, a name that ends in .svg, .pdf or .png (output={config.output}).")
-    is_named = any(override.partition("=")[0] == "benchmark" for override in HydraConfig.get().overrides.task)
-    benchmarks = read_benchmarks(config, read_tables(config, config.benchmark.name if is_named else None))
+    benchmarks = read_benchmarks(config, read_tables(config))
     for whole in benchmarks:
         results = whole.of_curves(config.curves)
         units = chosen_units(results, config) or [OVERALL]
@@ -55,17 +51,17 @@ def chosen_units(results: "BenchmarkResults", config: AnalysisConfig) -> list[tu
 
     Raises ConfigError for a name that the study doesn't have.
     """
+    from analysis.report.labels import check_names
+
     chosen = []
-    for key, level in (("phenomena", "phenomenon"), ("paradigms", "paradigm")):
+    for key, level, value in (
+        ("phenomena", "phenomenon", config.phenomena),
+        ("paradigms", "paradigm", config.paradigms),
+    ):
         there = sorted(results.units.loc[results.units["level"] == level, "name"].unique())
-        value = getattr(config, key)
-        names = there if value == "all" else [value] if isinstance(value, str) else value or ()
-        for name in map(str, names):
-            if name not in there:
-                close = get_close_matches(name, there, 1)
-                hint = f"Did you mean “{close[0]}”?" if close else f"There are {', '.join(there)}."
-                raise ConfigError(f"{key}: this study has no {level} “{name}”. {hint}")
-            chosen.append((level, name))
+        names = there if value == "all" else [value] if isinstance(value, str) else list(map(str, value or ()))
+        check_names(key, names, there, level)
+        chosen += [(level, name) for name in names]
     return chosen
 
 

@@ -127,11 +127,9 @@ def points_between(low: float, high: float) -> str:
     return f"{points(low, low, high)} to {points(high, low, high)}"
 
 
-def interval_text(low: float, high: float, digits: int = MOST_DIGITS) -> str:
-    """Format an interval of slopes or differences: [+.0201, +.0234]."""
-    if pd.isna(low) or pd.isna(high):
-        return DASH
-    return f"[{slope_text(low, digits)}, {slope_text(high, digits)}]"
+def interval_in_text(low: float, high: float, confidence: float) -> str:
+    """Format a confidence interval of percentage points in a sentence."""
+    return f"{level_text(confidence)} confidence interval {points_between(low, high)}"
 
 
 def supported_digits(low: float, high: float) -> int:

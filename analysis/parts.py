@@ -65,7 +65,7 @@ def part_of(results: BenchmarkResults) -> Part:
             *results.notes,
             *notes_of_runs(runs),
         ],
-        checked=checked(results.accuracies, runs, results.of_folders and results.problems.empty),
+        checked=checked(results.accuracies, runs, bool(results.studies) and results.problems.empty),
         methods=methods_text(results),
         tables=tables,
     )

@@ -9,8 +9,7 @@ import pandas as pd
 from hydra.core.hydra_config import HydraConfig
 from rich.console import Console
 
-from analysis import study
-from analysis.config import LEAVE_OUT, AnalysisConfig
+from analysis.config import AnalysisConfig
 from analysis.formats import p_text, rows_of, slope_text
 from analysis.parts import item_parts, part_of, reading_parts
 from analysis.report.benchmark import BenchmarkResults
@@ -19,9 +18,9 @@ from analysis.report.people import exhibit as people_exhibit
 from analysis.report.people import read_people
 from analysis.report.write import REPORT_FORMATS, Part, write_report
 from analysis.sections import chosen, exhibits
-from analysis.sources.published import tested_paradigms
 from analysis.sources.read import FILES, read_source
-from analysis.study.run_folders import PROBLEM_COLUMNS, direct_paradigms, read_studies, removed_text, study_names
+from analysis.study.long_table import accuracies, notes, problems, runs
+from analysis.study.run_folders import PROBLEM_COLUMNS, study_names
 from eval.sweeps import study_commands
 from pairscale.command.line import readable
 from pairscale.console import print_text
@@ -39,11 +38,9 @@ def analyse(config: AnalysisConfig) -> None:
     """
     sections = chosen(config.analysis.sections)
     check_choice("format", config.format, REPORT_FORMATS)
-    words = HydraConfig.get().overrides.task
-    benchmark = config.benchmark.name if any(word.partition("=")[0] == "benchmark" for word in words) else None
     console, quiet = Console(), Console(stderr=True, highlight=False)
     with quiet.status("reading scores"):
-        tables = read_tables(config, benchmark)
+        tables = read_tables(config)
         benchmarks = read_benchmarks(config, tables)
     parts = []
     for results in benchmarks:
@@ -60,7 +57,10 @@ def analyse(config: AnalysisConfig) -> None:
         parts.append(part)
     name, commands = tables.study, []
     if config.source == FILES:
-        others = [*item_parts(tables.runs, config, benchmark), *reading_parts(config.paths.reports, name)]
+        others = [
+            *item_parts(tables.runs, config, chosen_benchmark(config)),
+            *reading_parts(config.paths.reports, name),
+        ]
         for part in others:
             print_part(console, quiet, part)
         parts += others
@@ -68,7 +68,8 @@ def analyse(config: AnalysisConfig) -> None:
     if not parts:
         raise RunError(f"study={name}: no run has scores. Score its runs: python -m eval study={name}")
     folder = Path(config.paths.reports) / (name if config.source == FILES else f"{name}+{config.source}")
-    commands.append(shlex.join(["python", "-m", "analysis", *(readable(word).lstrip("+") for word in words)]))
+    words = [readable(word).lstrip("+") for word in HydraConfig.get().overrides.task]
+    commands.append(shlex.join(["python", "-m", "analysis", *words]))
     path = write_report(folder, name, parts, commands, config.analysis.figure, config.format)
     track(config, name, folder, benchmarks)
     print_text(console, f"report: {path}")
@@ -76,32 +77,42 @@ def analyse(config: AnalysisConfig) -> None:
 
 @dataclass(frozen=True)
 class Tables:
-    """The long table of a study: accuracies, runs, problems and notes (of a benchmark), whatever the source."""
+    """The long table of a study, whatever the source; `studies` names those whose run folders were read."""
 
     study: str
+    studies: list[str]
     accuracies: pd.DataFrame
     runs: pd.DataFrame
     problems: pd.DataFrame
     notes: Callable[[str], list[str]]
 
 
-def read_tables(config: AnalysisConfig, benchmark: str | None) -> Tables:
+def chosen_benchmark(config: AnalysisConfig) -> str | None:
+    """Return the name of the benchmark that the command line names, or None if it names none."""
+    words = HydraConfig.get().overrides.task if HydraConfig.initialized() else []
+    return config.benchmark.name if any(word.startswith("benchmark=") for word in words) else None
+
+
+def read_tables(config: AnalysisConfig) -> Tables:
     """Read a study from its run folders, or the numbers of others that `source` and `path` name."""
     options = config.analysis
     if config.source != FILES:
         found = read_source(config.source, config.path, config.columns, config.results, config.study)
         none = pd.DataFrame(columns=list(PROBLEM_COLUMNS))
-        return Tables(str(found.runs["study"].iloc[0]), found.accuracies, found.runs, none, lambda label: found.notes)
+        study = str(found.runs["study"].iloc[0])
+        return Tables(study, [], found.accuracies, found.runs, none, lambda label: found.notes)
     if config.study is None:
         raise ConfigError("Which study? Give study=NAME.")
-    names = study_names([config.study], config.paths.runs)
-    read = {"folder": config.paths.runs}
+    folder = config.paths.runs
+    names = study_names([config.study], folder)
+    counted = {"ties": config.ties, "faulty_pairs": options.faulty_pairs}
     return Tables(
         config.study,
-        study.accuracies(*names, benchmark=benchmark, ties=config.ties, faulty_pairs=options.faulty_pairs, **read),
-        study.runs(*names, **read),
-        study.problems(*names, **read),
-        lambda label: study.notes(*names, benchmark=label, method=options.method, **read),
+        names,
+        accuracies(*names, benchmark=chosen_benchmark(config), folder=folder, **counted),
+        runs(*names, folder=folder),
+        problems(*names, folder=folder),
+        lambda label: notes(*names, benchmark=label, method=options.method, folder=folder),
     )
 
 
@@ -112,60 +123,28 @@ def read_benchmarks(config: AnalysisConfig, tables: Tables) -> list[BenchmarkRes
         ConfigError: for labels, colours or an order of curves that aren't there.
         InputError: for answers on other pairs.
     """
-    found, options, accuracies, people = [], config.analysis, tables.accuracies, {}
-    if config.source != FILES and accuracies["method"].nunique() == 1:
-        options = replace(options, method=accuracies["method"].iloc[0])  # others' numbers have a method of their own
+    found, options, table, people = [], config.analysis, tables.accuracies, {}
+    if config.source != FILES and table["method"].nunique() == 1:
+        options = replace(options, method=table["method"].iloc[0])  # others' numbers have a method of their own
     if config.people and config.questionnaire:
-        people = read_people(config.people, accuracies, config.questionnaire, options.confidence, config.paths.runs)
-    for label in accuracies["benchmark"].unique():
-        of_label = accuracies[accuracies["benchmark"] == label].reset_index(drop=True)
+        people = read_people(config.people, table, config.questionnaire, options.confidence, config.paths.runs)
+    for label in table["benchmark"].unique():
         of_others = (tables.problems["status"] == "unscored") & ~tables.problems["reason"].str.endswith(f" {label}")
-        results = BenchmarkResults.of(
-            label,
-            of_label,
-            tables.runs,
-            options,
-            problems=tables.problems[~of_others].reset_index(drop=True),
-            notes=tables.notes(label) + (people[label].notes if label in people else []),
-            ties=config.ties,
-            of_folders=config.source == FILES,
-            people=people.get(label),
+        found.append(
+            BenchmarkResults.of(
+                label,
+                table[table["benchmark"] == label].reset_index(drop=True),
+                tables.runs,
+                options,
+                problems=tables.problems[~of_others].reset_index(drop=True),
+                notes=tables.notes(label) + (people[label].notes if label in people else []),
+                ties=config.ties,
+                people=people.get(label),
+                studies=tables.studies,
+                folder=config.paths.runs,
+            )
         )
-        if config.source == FILES:
-            _add_readers(results, config)
-        else:
-            results.direct = tested_paradigms(of_label, tables.runs)
-        found.append(results)
     return found
-
-
-def _add_readers(results: BenchmarkResults, config: AnalysisConfig) -> None:
-    """Let sections read single pairs and snapshots, if they need them."""
-    curves, options = results.runs.set_index("run")["curve"], config.analysis
-    names = study_names([str(config.study)], config.paths.runs)
-    of = {"benchmark": results.label, "folder": config.paths.runs}
-
-    def read_pairs(runs: Sequence[str], method: str | None = None) -> pd.DataFrame:
-        pairs = study.pairs(*names, method=method or options.method, runs=runs, **of)
-        if options.faulty_pairs == LEAVE_OUT:
-            pairs = pairs[pairs["faulty"] == ""]
-        return pairs.assign(curve=pairs["run"].map(curves))
-
-    def read_trajectories() -> pd.DataFrame:
-        table = study.trajectories(*names, method=options.method, ties=config.ties, **of)
-        run = table["run"].str.replace(r"@[^@]*$", "", regex=True)
-        return table.assign(curve=run.map(curves)).dropna(subset=["curve"])
-
-    def read_without_unknown() -> pd.DataFrame:
-        left_out = {"faulty_pairs": options.faulty_pairs, "unknown_words": LEAVE_OUT}
-        table = study.accuracies(*names, method=options.method, ties=config.ties, **left_out, **of)
-        return table.assign(curve=table["run"].map(curves), method=results.method).dropna(subset=["curve"])
-
-    results.read_pairs, results.read_trajectories = read_pairs, read_trajectories
-    results.read_without_unknown = read_without_unknown
-    if (results.runs["construction"] != "").any():
-        found = read_studies([str(config.study)], config.paths.runs)
-        results.direct, results.removed = direct_paradigms(found, results.benchmark), removed_text(found)
 
 
 def print_part(console: Console, quiet: Console, part: Part) -> None:

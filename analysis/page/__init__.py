@@ -1,6 +1,7 @@
 """The page of a report, which opens without a network: its template, style and script."""
 
 import os
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib.metadata import version
@@ -15,21 +16,23 @@ from pairscale.errors import WriteError
 from pairscale.files import write_text
 
 
-def write_page(path: Path, charts: Mapping[str, Mapping[str, Any]], context: Mapping[str, Any]) -> None:
-    """Write report.html. Text from data is escaped, in the charts too.
-
-    Args:
-        path: the file to write.
-        charts: Vega-Lite specifications by the name that the template has for them.
-        context: the values of the template.
-    """
+def write_page(path: Path, context: Mapping[str, Any]) -> None:
+    """Write report.html or report.md from the template of that name. Text from data is escaped, in the charts too."""
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_asset), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
+        loader=jinja2.FunctionLoader(_asset),
+        autoescape=path.suffix == ".html",
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
     )
-    environment.filters["minus"] = with_minus_signs
-    css = _asset("theme.css", "eval") + _asset("report.css")
-    assets = {"charts": charts, "css": css, "js": _asset("report.js"), "vega": _vega()}
-    write_text(path, environment.get_template("report.html").render({**context, **assets}))
+    environment.filters |= {"minus": with_minus_signs, "plain": _plain}
+    environment.globals |= {"asset": _asset, "vega": _vega}
+    write_text(path, environment.get_template(path.name).render(context))
+
+
+def _plain(text: str) -> str:
+    """Return text on one line in which Markdown and HTML see no markup."""
+    return with_minus_signs(re.sub(r"([\\`*_\[\]<>|#~$])", r"\\\1", " ".join(text.split())))
 
 
 def _vega() -> str:

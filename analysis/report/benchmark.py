@@ -1,21 +1,25 @@
 """What a report knows about one benchmark of minimal pairs: its part of the long table, and the statistics of it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import pandas as pd
 
-from analysis.config import ReportConfig
+from analysis.config import LEAVE_OUT, ReportConfig
 from analysis.curves.comparisons import compare
 from analysis.curves.fit import fit_curves, fitted_lines
 from analysis.curves.units import unit_accuracies
 from analysis.figures.style import looks_of
-from analysis.report.labels import check_curves, display_names, in_order, renamed, renamed_text
+from analysis.report.labels import check_names, display_names, in_order, renamed, renamed_text
 from analysis.report.people import People
+from analysis.sources.published import tested_paradigms
+from analysis.study.long_table import accuracies, pairs, trajectories
+from analysis.study.run_folders import direct_paradigms, read_studies, removed_text
 from eval.published import on_paradigms, read_published
 from eval.scores.names import benchmark_name
+from eval.scores.table import BESIDE
 from pairscale.errors import ConfigError
 
 HUMANS = "people"  # the human baseline among published accuracies (eval/published)
@@ -38,13 +42,9 @@ class BenchmarkResults:
         notes: sentences that a reader needs to know.
         options: `analysis` of the configuration.
         ties: what a tie counts as.
-        of_folders: whether the study is one of run folders, so that missing runs are known.
         people: the people who answered a questionnaire, or None for the published human baseline.
-        read_pairs: returns rows of `analysis.pairs` of the given runs by a method; None if pairs aren't known.
-        read_trajectories: returns the accuracies of snapshots (`analysis.study.trajectories`); None if there are none.
-        read_without_unknown: returns accuracies on the pairs that contain no unknown word in any run.
-        direct: the paradigms that test each construction that a run's text lacks.
-        removed: what each intervention did to the text (`analysis.study.run_folders.removed_text`).
+        studies: the names of the studies whose run folders these are; none for others' numbers.
+        folder: where these studies are (`paths.runs`).
         names: what each curve of the long table is called here.
     """
 
@@ -59,13 +59,9 @@ class BenchmarkResults:
     notes: list[str]
     options: ReportConfig
     ties: str = "wrong"
-    of_folders: bool = True
     people: People | None = None
-    read_pairs: Callable[..., pd.DataFrame] | None = None
-    read_trajectories: Callable[[], pd.DataFrame] | None = None
-    read_without_unknown: Callable[[], pd.DataFrame] | None = None
-    direct: dict[str, set[str]] = field(default_factory=dict)
-    removed: pd.DataFrame = field(default_factory=pd.DataFrame)
+    studies: Sequence[str] = ()
+    folder: str = "runs"
     names: dict[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -80,7 +76,7 @@ class BenchmarkResults:
         every_method = accuracies[accuracies["sample_words"].notna() & (accuracies["baseline"] == "")]
         names = display_names(list(every_method["curve"].unique()), options.labels)
         for key in ("colours", "order"):
-            check_curves(f"analysis.{key}", getattr(options, key), [*names, *names.values()])
+            check_names(f"analysis.{key}", getattr(options, key), [*names, *names.values()])
         every_method = renamed(every_method, names, options.order)
         main = _of_method(every_method, options.method)
         if main.empty and len(every_method):
@@ -106,7 +102,7 @@ class BenchmarkResults:
     def of_curves(self, curves: Sequence[str] | str | None) -> "BenchmarkResults":
         """Return the results of some curves, in order; None for all. Raises ConfigError for an unknown curve."""
         chosen = [curves] if isinstance(curves, str) else list(curves or self.curves)
-        check_curves("curves", chosen, [*self.names, *self.curves])
+        check_names("curves", chosen, [*self.names, *self.curves])
         chosen = [self.names.get(curve, curve) for curve in chosen]
         return replace(self, accuracies=in_order(self.accuracies[self.accuracies["curve"].isin(chosen)], chosen))
 
@@ -145,8 +141,8 @@ class BenchmarkResults:
     def slopes(self) -> pd.DataFrame:
         """The table of `analysis.fit_curves`."""
         pairs = None
-        if self.options.new_items and self.read_pairs is not None:
-            pairs = self.read_pairs(self.accuracies["run"].unique()).assign(method=self.method)
+        if self.options.new_items and self.studies:
+            pairs = self.read_pairs(list(self.accuracies["run"].unique())).assign(method=self.method)
         return fit_curves(self.accuracies, confidence=self.options.confidence, pairs=pairs)
 
     @cached_property
@@ -171,11 +167,60 @@ class BenchmarkResults:
         phenomena = dict(zip(paradigms["paradigm"], paradigms["phenomenon"], strict=True))
         return on_paradigms(read_published(self.benchmark), phenomena)
 
+    @property
+    def published_models(self) -> pd.DataFrame:
+        """The accuracies of published models next to the curves, without humans: level, name, accuracy, model."""
+        names = BESIDE.get(self.benchmark, {})
+        shown = {model: f"{name} (published)" for model, name in names.items() if model != HUMANS}
+        rows = self.published[self.published["model"].isin(shown)]
+        return rows.assign(model=rows["model"].map(shown))
+
     @cached_property
     def humans(self) -> pd.DataFrame:
         """The human baseline: level, name, accuracy; may be empty."""
         published = self.published[self.published["model"] == HUMANS] if self.people is None else self.people.accuracy
         return published[["level", "name", "accuracy"]]
+
+    @cached_property
+    def direct(self) -> dict[str, set[str]]:
+        """The paradigms that test each construction that the text of a run lacks."""
+        if self.studies:
+            return direct_paradigms(read_studies(self.studies, self.folder), self.benchmark)
+        return tested_paradigms(self.every_method, self.runs)
+
+    @property
+    def removed(self) -> pd.DataFrame:
+        """What each intervention did to the text (`analysis.study.run_folders.removed_text`)."""
+        return removed_text(read_studies(self.studies, self.folder)) if self.studies else pd.DataFrame()
+
+    def read_pairs(self, runs: Sequence[str], method: str | None = None) -> pd.DataFrame:
+        """Return rows of `analysis.pairs` of some runs, by the report's method or another one."""
+        options = self._options | {"method": method or self.options.method}
+        table = pairs(*self.studies, runs=runs, **options)
+        if self.options.faulty_pairs == LEAVE_OUT:
+            table = table[table["faulty"] == ""]
+        return table.assign(curve=table["run"].map(self._curve_of))
+
+    def read_trajectories(self) -> pd.DataFrame:
+        """Return the accuracies of snapshots (`analysis.trajectories`)."""
+        table = trajectories(*self.studies, ties=self.ties, **self._options)
+        run = table["run"].str.replace(r"@[^@]*$", "", regex=True)
+        return table.assign(curve=run.map(self._curve_of)).dropna(subset=["curve"])
+
+    def read_without_unknown(self) -> pd.DataFrame:
+        """Return the accuracies of the curves on the pairs that contain no unknown word in any run."""
+        left_out = {"faulty_pairs": self.options.faulty_pairs, "unknown_words": LEAVE_OUT}
+        table = accuracies(*self.studies, ties=self.ties, **left_out, **self._options)
+        table = table[table["run"].isin(self.accuracies["run"])]
+        return in_order(table.assign(curve=table["run"].map(self._curve_of), method=self.method), self.curves)
+
+    @property
+    def _options(self) -> dict[str, str]:
+        return {"benchmark": self.label, "method": self.options.method, "folder": self.folder}
+
+    @property
+    def _curve_of(self) -> pd.Series:
+        return self.runs.set_index("run")["curve"]
 
     @property
     def largest(self) -> pd.DataFrame:

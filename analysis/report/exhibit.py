@@ -12,7 +12,7 @@ from pandas.api.types import is_numeric_dtype
 
 from analysis.config import FigureConfig
 from analysis.figures.files import write_figure
-from analysis.figures.style import PAGE, Chart, finished
+from analysis.figures.style import Chart
 from analysis.formats import (
     DASH,
     accuracy_text,
@@ -49,10 +49,8 @@ class Exhibit:
         about: what the table and the figure show, in full sentences.
         table: the columns are named as readers see them. The CSV file holds unrounded values.
         cells: formats of the columns that don't contain text or proportions.
-        intervals: the heading of a confidence interval -> the columns of its estimate and its two limits. Readers see
-            the limits in one column, with as many digits as the interval supports. The default is "95% interval" for
-            the columns `low` and `high` and the column before them.
-        confidence: the level in that heading.
+        confidence: the level of the interval of which `low` and `high` are the limits, and the column before them the
+            estimate. Readers see the limits in one column, with as many digits as the interval supports.
         charts: functions of a `frame` (analysis.figures.style.Frame) that draw the panels of one figure, by name.
         columns: how many panels stand in a row of the figure's file, at most.
         legend: the look of names in a legend above the figure (analysis.figures.style.looks_of).
@@ -63,9 +61,8 @@ class Exhibit:
     name: str
     heading: str
     about: str
-    table: pd.DataFrame | None = None
+    table: pd.DataFrame = field(default_factory=pd.DataFrame)
     cells: Mapping[str, Cell] = field(default_factory=dict)
-    intervals: Mapping[str, tuple[str, str, str]] | None = None
     confidence: float = 0.95
     charts: Mapping[str, Callable[..., Chart]] = field(default_factory=dict)
     columns: int = 2
@@ -76,32 +73,26 @@ class Exhibit:
     @property
     def rows(self) -> int:
         """How many rows the table has."""
-        return 0 if self.table is None else len(self.table)
+        return len(self.table)
 
     @cached_property
     def texts(self) -> pd.DataFrame:
         """The table as readers see it: formatted texts, and each interval in one column."""
-        table = pd.DataFrame() if self.table is None else self.table
-        intervals = self.intervals
-        if intervals is None:
-            estimate = dict(zip(table.columns[1:], table.columns, strict=False)).get("low", "")
-            heading = f"{level_text(self.confidence)} interval"
-            intervals = {heading: (estimate, "low", "high")} if "low" in table else {}
-        digits = {
-            of: list(map(supported_digits, table[low].astype(float), table[high].astype(float)))
-            for of, low, high in intervals.values()
-        }
-        texts = {str(name): list(map(self._cell(str(name)), values)) for name, values in table.items()}
-        headings = {}
-        for heading, (of, low, high) in intervals.items():
-            texts[of], texts[low], texts[high] = (
-                [self._cell(of)(value, digits=n) for value, n in zip(table[name], digits[of], strict=True)]
-                for name in (of, low, high)
-            )
-            limits = zip(texts[low], texts.pop(high), strict=True)
-            texts[low] = [DASH if DASH in both else f"[{both[0]}, {both[1]}]" for both in limits]
-            headings[low] = heading
-        return pd.DataFrame(texts).rename(columns=headings).map(with_minus_signs)
+        table = self.table
+        texts = pd.DataFrame({str(name): list(map(self._cell(str(name)), values)) for name, values in table.items()})
+        estimate = dict(zip(table.columns[1:], table.columns, strict=False)).get("low", "")
+        headings = {"": f"{level_text(self.confidence)} interval", " new items": "with new items"}
+        for end, heading in headings.items() if estimate else ():
+            low, high = f"low{end}", f"high{end}"
+            if low not in table:
+                continue
+            digits = list(map(supported_digits, table[low].astype(float), table[high].astype(float)))
+            for name in (estimate, low, high):
+                texts[name] = list(map(self._cell(estimate), table[name], digits))
+            is_known = (texts[low] != DASH) & (texts[high] != DASH)
+            texts[low] = ("[" + texts[low] + ", " + texts[high] + "]").where(is_known, DASH)
+            texts = texts.drop(columns=high).rename(columns={low: heading})
+        return texts.map(with_minus_signs)
 
     def _cell(self, name: str) -> Cell:
         if name in self.cells:
@@ -112,7 +103,7 @@ class Exhibit:
 
     def is_numeric(self, name: str) -> bool:
         """Return True for a column of numbers; intervals count as numbers."""
-        return self.table is None or name not in self.table or is_numeric_dtype(self.table[name].dtype)
+        return name not in self.table or is_numeric_dtype(self.table[name].dtype)
 
     def html(self) -> str:
         """Return the table for the page; its text is escaped."""
@@ -152,12 +143,8 @@ class Exhibit:
 
     def write(self, folder: Path, figure: FigureConfig) -> None:
         """Write the table as CSV and LaTeX into `tables/`, and the figure as SVG, PDF and PNG into `figures/`."""
-        if self.table is not None and self.rows:
+        if self.rows:
             write_csv(folder / "tables" / f"{self.name}.csv", self.table)
             write_text(folder / "tables" / f"{self.name}.tex", self.latex(f"tab:{self.name}"))
         if self.charts:
             write_figure(folder / "figures", self.name, [*self.charts.values()], figure, self.columns, self.legend)
-
-    def page_charts(self, prefix: str = "") -> dict[str, dict[str, Any]]:
-        """Return the interactive charts of the page, as Vega-Lite specifications by name."""
-        return {f"{prefix}{self.name}-{name}": finished(draw(frame=PAGE)) for name, draw in self.charts.items()}

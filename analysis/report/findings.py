@@ -1,13 +1,13 @@
 """The sentences of a report: one finding per curve, the comparison of curves, and what to know before quoting them."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from analysis.curves.fit import AT_ENDS
-from analysis.formats import in_text, joined, level_text, p_in_text, p_text, plural, points, points_between, rows_of
+from analysis.formats import in_text, interval_in_text, joined, level_text, p_in_text, p_text, plural, points, rows_of
 from pairscale.shares import wilson
 from pairscale.sizes import format_size, readable_size
 
@@ -61,13 +61,13 @@ def _curve(row: Any, confidence: float, pairs: float | None) -> str:
     if pd.isna(row.low):
         text = f"Each doubling of the text changes accuracy by {change} points on average."
     elif row.low <= 0 <= row.high:
-        limits = f"{change} points per doubling ({_interval(row.low, row.high, confidence)})"
+        limits = f"{change} points per doubling ({interval_in_text(row.low, row.high, confidence)})"
         text = f"We can't tell whether accuracy changes with more text: {limits}."
         bent = f"But it doesn't change at a steady rate {test}."
     else:
         verb = "adds" if row.low > 0 else "takes away"
         size, low, high = _without_sign(row.slope, row.low, row.high)
-        text = f"Each doubling of the text {verb} about {size} points ({_interval(low, high, confidence)})."
+        text = f"Each doubling of the text {verb} about {size} points ({interval_in_text(low, high, confidence)})."
         bent = f"Growth isn't steady {test}, so read this slope as an average over {small} to {large}."
     ends = f"{row.smallest_accuracy:.0%} correct after {small}, {row.largest_accuracy:.0%} after {large}."
     return " ".join(filter(None, [ends, text, bent if row.lack_of_fit < ALPHA else "", _sentence(row.note)]))
@@ -89,10 +89,6 @@ def _signed(value: float, low: float = math.nan, high: float = math.nan) -> str:
 def _without_sign(value: float, low: float, high: float) -> tuple[str, float, float]:
     """Return the points of an estimate without its sign, and the limits of that."""
     return points(abs(value), low, high), *((low, high) if value > 0 else (-high, -low))
-
-
-def _interval(low: float, high: float, confidence: float) -> str:
-    return f"{level_text(confidence)} confidence interval {points_between(low, high)}"
 
 
 def comparison_findings(differences: pd.DataFrame, slopes: pd.DataFrame, confidence: float) -> list[Finding]:
@@ -130,10 +126,10 @@ def _compared(row: Any, confidence: float, comparisons: int, falling: bool) -> F
     p = f"{p_in_text(row.p_holm)}{corrected}"
     if row.p_holm < 1 - confidence:
         faster, slower = (row.curve, row.other) if row.difference > 0 else (row.other, row.curve)
-        text = f"{size} points {more} per doubling than {slower} ({_interval(low, high, confidence)}; {p})."
+        text = f"{size} points {more} per doubling than {slower} ({interval_in_text(low, high, confidence)}; {p})."
         return Finding(f"{faster} {gains}", f"{text} {note}".strip())
     difference = f"{_signed(row.difference, row.low, row.high)} points per doubling"
-    limits = f"({_interval(row.low, row.high, confidence)}; {p})"
+    limits = f"({interval_in_text(row.low, row.high, confidence)}; {p})"
     if corrected and low * high > 0:
         note = f"The interval itself isn't corrected. {note}"
     is_equal = row.equivalent is not pd.NA and row.equivalent
@@ -267,8 +263,3 @@ def missing_runs(problems: pd.DataFrame) -> list[str]:
     counts = joined([f"{number} {status}" for status, number in problems["status"].value_counts().items()])
     are = "run isn't" if len(problems) == 1 else "runs aren't"
     return [f"{len(problems)} {are} in this report ({counts}). “Runs” lists them."]
-
-
-def texts(findings: Sequence[Finding]) -> list[tuple[str, str]]:
-    """Return findings as the takeaways of an exhibit."""
-    return list(findings)

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
 import pandas as pd
@@ -26,7 +26,7 @@ def display_names(curves: Sequence[str], labels: Mapping[str, str]) -> dict[str,
     Raises:
         ConfigError: for a label of a curve that isn't there, or for one label of two curves.
     """
-    check_curves("analysis.labels", labels, curves)
+    check_names("analysis.labels", labels, curves)
     kinds = [curve if "," in curve else ARCHITECTURES.get(curve.partition("_")[0], curve) for curve in curves]
     names = {
         curve: labels.get(curve, kind if kinds.count(kind) == 1 else curve)
@@ -39,13 +39,13 @@ def display_names(curves: Sequence[str], labels: Mapping[str, str]) -> dict[str,
     return names
 
 
-def check_curves(key: str, chosen: Sequence[str] | Mapping[str, str], curves: Sequence[str]) -> None:
-    """Raise ConfigError for the first chosen curve that isn't one of `curves`."""
+def check_names(key: str, chosen: Iterable[str], known: Collection[str], kind: str = "curve") -> None:
+    """Raise ConfigError for the first chosen name of a kind that isn't known; `key` is the dotted configuration key."""
     for name in chosen:
-        if name not in curves:
-            close = get_close_matches(name, curves, 1)
-            hint = f"Did you mean “{close[0]}”?" if close else f"Curves here: {', '.join(curves)}."
-            raise ConfigError(f"{key}: there is no curve “{name}”. {hint}")
+        if name not in known:
+            close = get_close_matches(name, known, 1)
+            hint = f"Did you mean “{close[0]}”?" if close else f"There are {', '.join(known)}."
+            raise ConfigError(f"{key}: there is no {kind} “{name}”. {hint}")
 
 
 def in_order(table: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:

@@ -113,6 +113,7 @@ def exhibit(people: People, threshold: float, confidence: float = 0.95) -> Exhib
     is_paradigm = people.agreement["level"] == "paradigm"
     units = people.agreement[~is_paradigm].sort_values("level", ignore_index=True, kind="stable")
     passed = people.agreement.loc[is_paradigm, "majority"] >= threshold
+    in_how_many = f"{passed.sum()} of {plural(len(passed), 'paradigm')}"
     return Exhibit(
         "people",
         "People who answered the questionnaire",
@@ -120,13 +121,7 @@ def exhibit(people: People, threshold: float, confidence: float = 0.95) -> Exhib
         units[list(_COLUMNS)].rename(columns=_COLUMNS),
         cells={"people": count, "tied": count, "seconds": decimal_text},
         confidence=confidence,
-        takeaways=[
-            (
-                "",
-                f"In {passed.sum()} of {plural(len(passed), 'paradigm')}, a majority agrees with at least "
-                f"{threshold:.0%} of the pairs.",
-            )
-        ],
+        takeaways=[("", f"In {in_how_many}, a majority agrees with at least {threshold:.0%} of the pairs.")],
         definitions={
             "Individual": "Share of single judgments that agree with the labels: the mean over the paradigms asked. "
             "The interval is for new people and new pairs.",

@@ -1,17 +1,17 @@
 """Writing a report: the page, its tables and its figures."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from analysis.config import FigureConfig
-from analysis.formats import with_minus_signs
+from analysis.figures.style import PAGE, finished
 from analysis.page import write_page
 from analysis.report.exhibit import Exhibit
 from pairscale.errors import RunError
-from pairscale.files import only_process, write_text
+from pairscale.files import only_process
 from pairscale.progress import with_progress
 from pairscale.tables import write_csv
 
@@ -89,15 +89,19 @@ def write_report(
             for name, table in part.tables.items():
                 write_csv(places[part.label] / "tables" / f"{name}.csv", table)
         path = folder / f"report.{format}"
-        context = {"study": study, "question": QUESTION, "parts": _pages(parts), "commands": commands}
-        if format == "md":
-            write_text(path, _markdown(context))
-        else:
-            charts: dict[str, Any] = {}
-            for part, exhibit in exhibits:
-                charts |= exhibit.page_charts(f"{part.label}-")
-            write_page(path, charts, context)
+        context: dict[str, Any] = {"study": study, "question": QUESTION, "parts": _pages(parts), "commands": commands}
+        if format == "html":
+            context["charts"] = {
+                _anchor(part, exhibit, name): finished(draw(frame=PAGE))
+                for part, exhibit in exhibits
+                for name, draw in exhibit.charts.items()
+            }
+        write_page(path, context)
         return path
+
+
+def _anchor(part: Part, exhibit: Exhibit, *chart: str) -> str:
+    return "-".join([part.label, exhibit.name, *chart])
 
 
 def _pages(parts: Sequence[Part]) -> list[dict[str, Any]]:
@@ -114,56 +118,14 @@ def _pages(parts: Sequence[Part]) -> list[dict[str, Any]]:
                 {
                     **vars(exhibit),
                     "exhibit": exhibit,
-                    "anchor": f"{part.label}-{exhibit.name}",
-                    "table": exhibit.html() if exhibit.rows else "",
-                    "rows": exhibit.rows,
+                    "anchor": _anchor(part, exhibit),
                     "figure": figures,
                     "number": tables,
-                    "charts": [f"{part.label}-{exhibit.name}-{name}" for name in exhibit.charts],
+                    "charts": [_anchor(part, exhibit, name) for name in exhibit.charts],
                     "legend": legend if len(legend) > 1 else [],
-                    "small": exhibit.columns > 2,
                     "files": {kind: f"{folder}{name}" for kind, name in exhibit.files().items()},
                 }
             )
         first = items.pop(0) if part.first else None
         pages.append({**vars(part), "anchor": part.label, "first": first, "items": items})
     return pages
-
-
-def _markdown(context: Mapping[str, Any]) -> str:
-    """Return the report as Markdown that shows the SVG files beside it."""
-    blocks = [f"# {QUESTION}", f"Study {_escaped(context['study'])}."]
-    for part in context["parts"]:
-        blocks += [f"## {_escaped(part['name'])}", _escaped(part["lead"])]
-        blocks += [f"**{_escaped(part['headline'])}**"] if part["headline"] else []
-        blocks += [_statement(*finding) for finding in part["findings"]]
-        if notes := [f"- {_escaped(note)}" for note in [*part["notes"], part["checked"]] if note]:
-            blocks += ["**Before you quote these numbers**", "\n".join(notes)]
-        for item in filter(None, [part["first"], *part["items"]]):
-            blocks += [f"### {_escaped(item['heading'])}", *(_statement(*takeaway) for takeaway in item["takeaways"])]
-            number, about = item["figure"], _escaped(item["about"])
-            if item["charts"]:
-                blocks += [f"![Figure {number}]({item['files']['SVG']})", f"**Figure {number}.** {about}"]
-                about = "The numbers."
-            if item["rows"]:
-                blocks += [f"**Table {item['number']}.** {about}", _table(item["exhibit"])]
-        blocks += [_escaped(text) for text in part["methods"]]
-    blocks += ["## Make it again", "\n".join(["```sh", *context["commands"], "```"])]
-    return "\n\n".join(blocks) + "\n"
-
-
-def _table(exhibit: Exhibit) -> str:
-    sides = ["---:" if exhibit.is_numeric(str(name)) else "---" for name in exhibit.texts]
-    rows = [[_escaped(str(cell)) for cell in row] for row in [exhibit.texts.columns, *exhibit.texts.to_numpy()]]
-    return "\n".join(f"| {' | '.join(row)} |" for row in [rows[0], sides, *rows[1:]])
-
-
-def _statement(subject: str, text: str) -> str:
-    return f"**{_escaped(subject)}**: {_escaped(text)}" if subject else _escaped(text)
-
-
-def _escaped(text: str) -> str:
-    """Return text on one line in which Markdown and HTML see no markup."""
-    for character in "\\`*_[]<>|#~$":
-        text = text.replace(character, f"\\{character}")
-    return with_minus_signs(" ".join(text.split()))

@@ -5,13 +5,12 @@ To add one, write it in a module of this folder or in a plug-in (docs/guides/ext
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 
 import pandas as pd
 
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit
-from pairscale.errors import ConfigError
+from analysis.report.labels import check_names
 from pairscale.plugins import load_members
 
 Section = Callable[[BenchmarkResults], Exhibit | Sequence[Exhibit] | None]
@@ -45,11 +44,7 @@ def chosen(names: Sequence[str] | str | None) -> list[str]:
     """
     load_members(__name__)
     wanted = [names] if isinstance(names, str) else list(names or ())
-    for name in wanted:
-        if name not in _SECTIONS and name != ALL:
-            close = get_close_matches(name, _SECTIONS, 1)
-            hint = f"Did you mean “{close[0]}”?" if close else f"Sections: {', '.join(sorted(_SECTIONS))}, or all."
-            raise ConfigError(f"analysis.sections: there is no section “{name}”. {hint}")
+    check_names("analysis.sections", wanted, [*sorted(_SECTIONS), ALL], "section")
     shown = [name for name, (_, default, _) in _SECTIONS.items() if default or ALL in wanted or name in wanted]
     return sorted(shown, key=lambda name: _SECTIONS[name][0])
 

@@ -8,7 +8,7 @@ import pandas as pd
 from analysis.curves.ablations import ALL_SIZES, DIRECT, OVER_DOSES, ablation_effects, main_effects
 from analysis.figures.charts import Axis, dot_chart
 from analysis.figures.style import looks_of
-from analysis.formats import count, level_text, p_in_text, points, points_between, rows_of, signed_text, title
+from analysis.formats import count, interval_in_text, p_in_text, points, rows_of, signed_text, title
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit
 from analysis.report.findings import Finding
@@ -83,10 +83,7 @@ def ablation_findings(effects: pd.DataFrame, confidence: float) -> list[Finding]
     main = main_effects(effects)
     stated = main[(main["level"] == "overall") | (main["name"] == DIRECT)]
     return [
-        Finding(
-            row.curve + ("" if row.level == "overall" else ", paradigms that test it"),
-            _change(row, confidence),
-        )
+        Finding(row.curve + ("" if row.level == "overall" else ", paradigms that test it"), _change(row, confidence))
         for row in rows_of(stated)
     ]
 
@@ -103,5 +100,5 @@ def _change(row: Any, confidence: float) -> str:
         verdict = " The interval lies within the margin, so nothing that matters changes."
     else:
         verdict = " These runs can't tell whether it changes anything."
-    interval = f"{level_text(confidence)} confidence interval {points_between(low, high)}"
-    return f"{change} ({interval}; {p_in_text(row.p_holm)} after Holm's correction).{verdict}"
+    interval, p = interval_in_text(low, high, confidence), p_in_text(row.p_holm)
+    return f"{change} ({interval}; {p} after Holm's correction).{verdict}"

@@ -8,18 +8,16 @@ from analysis.curves.units import unit_accuracies
 from analysis.figures.charts import Axis, dot_chart
 from analysis.figures.style import CHANCE, looks_of
 from analysis.formats import title
-from analysis.report.benchmark import HUMANS, BenchmarkResults
+from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit
 from analysis.report.findings import over_pairs, size_text
 from analysis.sections import section
-from eval.scores.table import BESIDE
 
 
 @section(order=15)
 def published(results: BenchmarkResults) -> Exhibit | None:
     """Accuracy at each curve's largest size beside published models and humans."""
-    shown = BESIDE.get(results.benchmark, {})
-    theirs = results.published[results.published["model"].isin(set(shown) - {HUMANS})]
+    theirs = results.published_models
     if results.accuracies.empty or theirs.empty:
         return None
     largest = results.units.groupby("curve")["sample_words"].transform("max")
@@ -27,7 +25,7 @@ def published(results: BenchmarkResults) -> Exhibit | None:
     sizes = at.drop_duplicates("curve").set_index("curve")["sample_words"]
     names = {curve: f"{curve}, {size_text(words, results.unit)}" for curve, words in sizes.items()}
     ours = at.assign(model=at["curve"].map(names))
-    theirs = theirs.assign(model=theirs["model"].map(shown).str.replace("\n", " ") + " (published)")
+    theirs = theirs.assign(model=theirs["model"].str.replace("\n", " "))
     table = _wide(pd.concat([ours, theirs, results.humans.assign(model="humans")]), "model")
     about = (
         "Mean accuracy at each curve's largest size beside published models, which were trained on other and mostly "

@@ -8,11 +8,10 @@ import pandas as pd
 from analysis.figures.charts import Axis, curve_chart, dot_chart
 from analysis.figures.style import Chart, accuracy_domain
 from analysis.formats import joined, level_text, plural, slope_text, title
-from analysis.report.benchmark import HUMANS, BenchmarkResults
+from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit
-from analysis.report.findings import comparison_findings, phenomena_findings, size_text, texts
+from analysis.report.findings import comparison_findings, phenomena_findings, size_text
 from analysis.sections import for_readers, section
-from eval.scores.table import BESIDE
 
 OVERALL = ("overall", "overall")
 Unit = tuple[str, str]  # level and name, such as ("phenomenon", "binding")
@@ -37,13 +36,10 @@ def panels(results: BenchmarkResults, units: Sequence[Unit], labelled: bool = Fa
 
 def levels(results: BenchmarkResults, unit: Unit = OVERALL) -> pd.DataFrame:
     """Return the accuracies of humans and, overall, of published models: name, accuracy."""
-    shown = BESIDE.get(results.benchmark, {})
-    theirs = results.published[results.published["model"].isin(set(shown) - {HUMANS})]
-    theirs = theirs[(theirs["level"] == "overall") & (unit == OVERALL)]
-    theirs = theirs.assign(name=[f"{shown[model]} (published)" for model in theirs["model"]])
-    humans = results.humans[(results.humans["level"] == unit[0]) & (results.humans["name"] == unit[1])]
-    rows = pd.concat([theirs, humans.assign(name="humans")])
-    return rows[["name", "accuracy"]].astype({"accuracy": float})
+    humans = results.humans.assign(model="humans")
+    rows = pd.concat([results.published_models, humans]) if unit == OVERALL else humans
+    rows = rows[(rows["level"] == unit[0]) & (rows["name"] == unit[1])]
+    return rows[["model", "accuracy"]].rename(columns={"model": "name"}).astype({"accuracy": float})
 
 
 def overall(results: BenchmarkResults) -> Exhibit:
@@ -83,7 +79,7 @@ def phenomena(results: BenchmarkResults) -> Exhibit | None:
         charts=panels(results, [("phenomenon", name) for name in names]),
         columns=4,
         legend=results.looks,
-        takeaways=texts(phenomena_findings(results.slopes)),
+        takeaways=phenomena_findings(results.slopes),
     )
 
 
@@ -113,14 +109,12 @@ def _slopes(results: BenchmarkResults, chosen: pd.Series, name: str, heading: st
     }  # fmt: skip
     table = for_readers(rows, columns)
     interval = f"{level_text(results.options.confidence)} interval"
-    intervals = {interval: ("slope", "low", "high"), "with new items": ("slope", "low new items", "high new items")}
-    intervals = {term: columns for term, columns in intervals.items() if columns[1] in table}
     meanings = {
         "Slope": "Accuracy gained per doubling of the training text.",
         interval: "For new samples of this corpus and new initialisations, on these pairs.",
         "p (lack of fit)": "Small if accuracy doesn't grow at a steady rate; the slope is then an average.",
     }
-    if "with new items" in intervals:
+    if "low new items" in table:
         meanings["With new items"] = "For new pairs of the same paradigms as well."
     draw = partial(dot_chart, rows.assign(name=rows["name"].map(title)), "slope",
                    Axis("Accuracy gained per doubling of the text", "+.4f"), results.looks)  # fmt: skip
@@ -130,7 +124,7 @@ def _slopes(results: BenchmarkResults, chosen: pd.Series, name: str, heading: st
         "Accuracy gained per doubling of the text (least squares on log2 of the amount), with confidence intervals.",
         table,
         cells={"slope": slope_text},
-        intervals=intervals,
+        confidence=results.options.confidence,
         definitions=meanings,
         charts={"slopes": draw},
     )
@@ -164,7 +158,7 @@ def differences(results: BenchmarkResults) -> Exhibit | None:
         cells={"difference": slope_text},
         confidence=results.options.confidence,
         definitions=definitions,
-        takeaways=texts(comparison_findings(results.differences, results.slopes, results.options.confidence)),
+        takeaways=comparison_findings(results.differences, results.slopes, results.options.confidence),
     )
 
 

@@ -1,11 +1,10 @@
 """Judgment methods compared, and what they depend on besides grammar: length, probability, confidence."""
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
+from scipy.special import stdtr, stdtrit
 
 from analysis.curves.fit import fit_curves
 from analysis.curves.units import unit_accuracies
@@ -14,7 +13,6 @@ from analysis.figures.style import looks_of
 from analysis.formats import count, level_text, per_cent_text, points, points_between, rows_of, short_text, signed_text
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit
-from analysis.report.labels import in_order
 from analysis.sections import for_readers, section
 from pairscale.shares import wilson
 
@@ -67,24 +65,21 @@ def method_differences(units: pd.DataFrame, method: str, confidence: float) -> p
         if all differences are equal), runs.
     """
     wide = units.pivot(index=["curve", "run"], columns="method", values="accuracy")
-    changes = (
-        wide.sub(wide.reindex(columns=[method])[method], axis=0)
-        .drop(columns=method, errors="ignore")
-        .melt(ignore_index=False)
-    )
-    known = changes.dropna().groupby(["curve", "method"], sort=False)["value"]
-    table = known.agg(difference="mean", error="sem", runs="size").reset_index()
-    error, degrees = table["error"].where(table["error"] > 0), table["runs"] - 1
-    half = student.ppf(0.5 + confidence / 2, degrees) * error
-    table = table.assign(low=table["difference"] - half, high=table["difference"] + half)
-    table["p"] = 2 * student.sf((table["difference"] / error).abs(), degrees)
+    others = wide.drop(columns=method, errors="ignore")
+    changes = others.sub(wide.reindex(columns=[method])[method], axis=0).melt(ignore_index=False).dropna()
+    table = changes.groupby(["curve", "method"], sort=False)["value"].agg(["mean", "sem", "size"]).reset_index()
+    table = table.rename(columns={"mean": "difference", "size": "runs"})
+    error, degrees = table["sem"].where(table["sem"] > 0), table["runs"] - 1
+    half = stdtrit(degrees, 0.5 + confidence / 2) * error
+    p = 2 * stdtr(degrees, -(table["difference"] / error).abs())
+    table = table.assign(low=table["difference"] - half, high=table["difference"] + half, p=p)
     return table[["curve", "method", "difference", "low", "high", "p", "runs"]]
 
 
 @section(order=45, default=False)
 def lengths(results: BenchmarkResults) -> Exhibit | None:
     """Accuracy by the difference of the two sentences' lengths (Ide et al. 2024, figure 2)."""
-    if results.read_pairs is None:
+    if not results.studies:
         return None
     runs = results.largest.groupby("method", sort=False)["run"].unique()
     read = [results.read_pairs(list(of), str(method)).assign(method=str(method)) for method, of in runs.items()]
@@ -108,7 +103,7 @@ def lengths(results: BenchmarkResults) -> Exhibit | None:
 def predictors(results: BenchmarkResults) -> Exhibit | None:
     """Accuracy by length, perplexity, probability and confidence (Warstadt et al. 2020, section 5.2 and figure 2)."""
     runs = results.largest[results.largest["method"] == "lp"]["run"].unique()
-    if results.read_pairs is None or not len(runs):
+    if not results.studies or not len(runs):
         return None
     pairs = shallow_predictors(results.read_pairs(list(runs), "lp"))
     of_curves = {curve: accuracy_in_bins(of) for curve, of in pairs.groupby("curve", sort=False)}
@@ -169,9 +164,8 @@ def unknown_words(results: BenchmarkResults) -> Exhibit | None:
     about = "Shares of pairs that are tied, and that contain an unknown word in either sentence."
     takeaways: list[tuple[str, str]] = []
     free = pd.DataFrame()
-    if "pairs_with_unk" in shares and results.read_without_unknown is not None:
-        free = in_order(results.read_without_unknown(), results.curves)
-        free = free[free["run"].isin(results.accuracies["run"])]
+    if "pairs_with_unk" in shares and results.studies:
+        free = results.read_without_unknown()
     if len(free):
         for name, units in {"all pairs": results.units, "without unknown words": unit_accuracies(free)}.items():
             whole = units[units["level"] == "overall"].groupby(["curve", "size"])["accuracy"].mean().rename(name)
@@ -180,16 +174,10 @@ def unknown_words(results: BenchmarkResults) -> Exhibit | None:
             " The last columns compare overall accuracy on all pairs and on the "
             f"{int(free.drop_duplicates('paradigm')['pairs'].sum()):,} pairs that contain no unknown word in any run."
         )
-        both = fit_curves(free, results.options.confidence).merge(
-            results.slopes, on=["level", "name", "curve"], suffixes=("", "_all")
-        )
+        of_all = _slopes(results.slopes)
         takeaways = [
-            (
-                row.curve,
-                f"{_slope(row.slope, row.low, row.high)} points per doubling without unknown words, "
-                f"{_slope(row.slope_all, row.low_all, row.high_all)} on all pairs.",
-            )
-            for row in rows_of(both[both["level"] == "overall"])
+            (curve, f"{slope} points per doubling without unknown words, {of_all[curve]} on all pairs.")
+            for curve, slope in _slopes(fit_curves(free, results.options.confidence)).items()
         ]
     return Exhibit(
         "unknown-words",
@@ -201,5 +189,10 @@ def unknown_words(results: BenchmarkResults) -> Exhibit | None:
     )
 
 
-def _slope(slope: Any, low: Any, high: Any) -> str:
-    return points(slope) if pd.isna(low) else f"{points(slope, low, high)} ({points_between(low, high)})"
+def _slopes(table: pd.DataFrame) -> dict[str, str]:
+    """Return the overall slope of each curve in points, with its interval if there is one."""
+    return {
+        row.curve: points(row.slope, row.low, row.high)
+        + ("" if pd.isna(row.low) else f" ({points_between(row.low, row.high)})")
+        for row in rows_of(table[table["level"] == "overall"])
+    }

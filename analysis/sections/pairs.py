@@ -15,7 +15,7 @@ _KEY = ["phenomenon", "paradigm", "pair_id"]
 @section(order=60)
 def hardest_pairs(results: BenchmarkResults) -> Exhibit | None:
     """The pairs of each paradigm that the largest models get wrong most often."""
-    if results.read_pairs is None:
+    if not results.studies:
         return None
     main = results.largest[results.largest["method"].isin(results.method.split(" or "))]
     table = hardest(results.read_pairs(list(main["run"].unique())), HARDEST)
@@ -66,7 +66,7 @@ def hardest(pairs: pd.DataFrame, each: int) -> pd.DataFrame:
 @section(order=65, default=False)
 def learned_pairs(results: BenchmarkResults) -> Exhibit | None:
     """How many pairs are learned and lost between the smallest and the largest size, and how far seeds agree."""
-    if results.read_pairs is None or results.accuracies["sample_words"].nunique() < 2:
+    if not results.studies or results.accuracies["sample_words"].nunique() < 2:
         return None
     words = results.accuracies.groupby("curve")["sample_words"]
     ends = results.accuracies[results.accuracies["sample_words"].isin({*words.min(), *words.max()})]
@@ -92,12 +92,12 @@ def learned_and_lost(pairs: pd.DataFrame) -> pd.DataFrame:
     """
     words = pairs.groupby("curve")["sample_words"]
     least, most = words.transform("min"), words.transform("max")
-    ends = {"small": pairs[pairs["sample_words"] == least], "large": pairs[pairs["sample_words"] == most]}
-    key = ["curve", "paradigm", "pair_id"]
-    table = pd.DataFrame({end: rows.groupby(key, sort=False)["correct"].mean() for end, rows in ends.items()}).dropna()
-    table = table.reset_index().astype({"small": float, "large": float})
-    table = table[table["curve"].isin(pairs.loc[least < most, "curve"])]
-    runs = table["curve"].map(ends["large"].groupby("curve")["run"].nunique()).astype(float)
+    at = pairs["sample_words"]
+    ends = pairs.assign(correct=pairs["correct"].astype(float), end=(at == most).map({True: "large", False: "small"}))
+    ends = ends[((at == least) | (at == most)) & (least < most)]
+    table = ends.pivot_table("correct", ["curve", "paradigm", "pair_id"], "end", sort=False).reset_index()
+    table = table.reindex(columns=["curve", "paradigm", "small", "large"]).dropna()
+    runs = table["curve"].map(ends[ends["end"] == "large"].groupby("curve")["run"].nunique())
     table = table.assign(
         learned=(table["small"] < 0.5) & (table["large"] > 0.5),
         lost=(table["small"] > 0.5) & (table["large"] < 0.5),

@@ -97,7 +97,7 @@ def baselines(results: BenchmarkResults) -> Exhibit | None:
 @section(order=85, default=False)
 def trajectories(results: BenchmarkResults) -> Exhibit | None:
     """Accuracy of snapshots during training, over the words seen with repeats; never in one fit with curves."""
-    table = pd.DataFrame() if results.read_trajectories is None else results.read_trajectories()
+    table = results.read_trajectories() if results.studies else pd.DataFrame()
     if table.empty:
         return None
     units = unit_accuracies(table)
@@ -109,17 +109,14 @@ def trajectories(results: BenchmarkResults) -> Exhibit | None:
         "Overall accuracy of snapshots during training, by the words seen, repeats included. The points of one "
         "training depend on each other, so there is no confidence interval."
     )
+    draw = partial(line_chart, units, "accuracy", Axis("Overall accuracy"), results.looks, unit="words seen")
     return Exhibit(
         "trajectories",
         "During training",
         about,
         means.rename(columns={"sample_words": "words seen"}),
         cells={"words seen": count},
-        charts={
-            "trajectories": partial(
-                line_chart, units, "accuracy", Axis("Overall accuracy"), results.looks, unit="words seen"
-            )
-        },
+        charts={"trajectories": draw},
     )
 
 

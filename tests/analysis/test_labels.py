@@ -24,7 +24,7 @@ def test_a_label_replaces_a_name():
     ("labels", "hint"),
     [
         ({"lstm_tny": "A"}, "lstm_tiny"),
-        ({"zzz": "A"}, "Curves here"),
+        ({"zzz": "A"}, "lstm_tiny, own"),
         ({"lstm_tiny": "A", "own": "A"}, "both be called"),
     ],
 )

@@ -13,7 +13,7 @@ from analysis.curves.ablations import ALL_SIZES, DIRECT, SCOPE, TREATMENT_CONTRO
 from analysis.figures.charts import Axis, dot_chart
 from analysis.figures.files import figure
 from analysis.figures.style import looks_of
-from analysis.formats import accuracy_text, interval_text, rows_of, slope_text, supported_digits, title
+from analysis.formats import accuracy_text, rows_of, slope_text, supported_digits, title
 from tests.support.committed_results import ABLATION, RESULTS
 
 NEW_NAMES = {"group": "curve", "filter": "construction", "first": "accuracy", "second": "other_accuracy"}
@@ -36,7 +36,7 @@ def paradigm_table() -> str:
         digits = supported_digits(row.low, row.high)
         cells = [f"`{row.construction}`", row.name.replace("_", " ")]
         cells += [accuracy_text(row.accuracy), accuracy_text(row.other_accuracy)]
-        change = f"{slope_text(row.difference, digits)} {interval_text(row.low, row.high, digits)}"
+        change = f"{slope_text(row.difference, digits)} [{slope_text(row.low, digits)}, {slope_text(row.high, digits)}]"
         lines.append(f"| {' | '.join([*cells, change])} |")
     return "\n".join(lines)
 

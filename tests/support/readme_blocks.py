@@ -11,7 +11,7 @@ from functools import partial
 import pandas as pd
 from rich.console import Console
 
-from analysis.formats import accuracy_text, in_text, interval_text, rows_of, slope_text, supported_digits
+from analysis.formats import accuracy_text, in_text, rows_of, slope_text, supported_digits
 from analysis.report.findings import Finding, comparison_findings, curve_findings, phenomena_findings
 from analysis.run import print_slopes
 from analysis.sections.ablations import ablation_findings
@@ -104,7 +104,7 @@ def slope_cell(row: object, value: str = "slope", digits: int = 0) -> str:
     if pd.isna(row.low):
         return f"{slope_text(getattr(row, value), digits or 3)} no interval"
     digits = digits or supported_digits(row.low, row.high)
-    return f"{slope_text(getattr(row, value), digits)} {interval_text(row.low, row.high, digits)}"
+    return f"{slope_text(getattr(row, value), digits)} [{slope_text(row.low, digits)}, {slope_text(row.high, digits)}]"
 
 
 def trained() -> str:

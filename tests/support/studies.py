@@ -18,4 +18,4 @@ def results_of(folder: Path, options: dict[str, Any] | None = None, **simulated:
     study.write(folder / "runs")
     config = compose("analysis", [f"study={study.name}", f"paths.runs={folder}/runs"])
     config.analysis = ReportConfig(**{"method": "lp", "confidence": 0.95, **(options or {})})
-    return read_benchmarks(config, read_tables(config, None))[0]
+    return read_benchmarks(config, read_tables(config))[0]
