@@ -19,8 +19,10 @@ from analysis.report.people import read_people
 from analysis.report.write import REPORT_FORMATS, Part, write_report
 from analysis.sections import chosen, exhibits
 from analysis.sources.read import FILES, read_source
-from analysis.study.long_table import accuracies, notes, problems, runs
-from analysis.study.run_folders import PROBLEM_COLUMNS, study_names
+from analysis.study.long_table import ACCURACY_COLUMNS, accuracies, notes, problems, runs
+from analysis.study.run_folders import PROBLEM_COLUMNS, read_studies, study_names
+from analysis.study.score_files import list_files
+from eval.config import is_of_pairs
 from eval.sweeps import study_commands
 from pairscale.command.line import readable
 from pairscale.console import print_text
@@ -105,11 +107,13 @@ def read_tables(config: AnalysisConfig) -> Tables:
         raise ConfigError("Which study? Give study=NAME.")
     folder = config.paths.runs
     names = study_names([config.study], folder)
-    counted = {"ties": config.ties, "faulty_pairs": options.faulty_pairs}
+    benchmark, counted = chosen_benchmark(config), {"ties": config.ties, "faulty_pairs": options.faulty_pairs}
+    has_pairs = is_of_pairs(benchmark) if benchmark else len(list_files(read_studies(names, folder))) > 0
+    none = pd.DataFrame(columns=list(ACCURACY_COLUMNS))  # diagnostics, suites or ratings alone
     return Tables(
         config.study,
         names,
-        accuracies(*names, benchmark=chosen_benchmark(config), folder=folder, **counted),
+        accuracies(*names, benchmark=benchmark, folder=folder, **counted) if has_pairs else none,
         runs(*names, folder=folder),
         problems(*names, folder=folder),
         lambda label: notes(*names, benchmark=label, method=options.method, folder=folder),

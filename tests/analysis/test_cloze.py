@@ -1,5 +1,7 @@
 """Diagnostics: shares counted from simulated answers, the paper's numbers next to them, and what is refused."""
 
+import shutil
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +13,7 @@ from analysis.published import published_file
 from analysis.study.long_table import runs
 from eval.published import read_published
 from pairscale.errors import RunError
+from tests.support.commands import run_command
 from tests.support.diagnostics import config, write_files
 from tests.support.simulated_answers import answer
 from tests.support.simulated_study import SimulatedStudy, as_hub_model
@@ -172,3 +175,19 @@ def test_other_questions_settings_and_missing_answers(study):
         items.read_answers(table, "neg", folder)
     with pytest.raises(RunError, match="no run has complete scores"):
         items.read_answers(table, "other", folder)
+
+
+@pytest.mark.parametrize("words", [["benchmark=cprag"], []])
+def test_a_study_may_have_diagnostics_alone(study, words):
+    """With `benchmark=cprag` other scores stay out; without it, this study has no scores of pairs."""
+    _, folder, _ = study
+    if not words:
+        for scores in folder.glob("*/*/scores/blimp"):
+            shutil.rmtree(scores)
+    done = run_command(
+        "analysis", "study=simulated", f"paths.runs={folder}", f"paths.reports={folder}", "format=md", *words
+    )
+    assert done.returncode == 0, done.stderr
+    report = (folder / "simulated" / "report.md").read_text()
+    assert "CPRAG" in report
+    assert "BLiMP" not in report
