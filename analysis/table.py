@@ -8,6 +8,7 @@ From Python, `analysis.accuracies`, `analysis.pairs` and `analysis.runs` return 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from hydra.core.hydra_config import HydraConfig
@@ -53,7 +54,7 @@ def run(config: AnalysisConfig) -> None:
     print(f"{len(table):,} rows in {path}")
 
 
-def _of_study(config: AnalysisConfig, filters: dict[str, str | None]) -> pd.DataFrame:
+def _of_study(config: AnalysisConfig, filters: dict[str, Any]) -> pd.DataFrame:
     if config.study is None or config.path is not None:
         raise ConfigError(
             f"study={config.study}, path={config.path}: give the name of a study, study=NAME, or for others' numbers a "
@@ -73,7 +74,7 @@ def _of_study(config: AnalysisConfig, filters: dict[str, str | None]) -> pd.Data
     return accuracies(config.study, **filters, ties=config.ties, faulty_pairs=faulty, folder=folder)
 
 
-def _of_others(config: AnalysisConfig, filters: dict[str, str | None]) -> pd.DataFrame:
+def _of_others(config: AnalysisConfig, filters: dict[str, Any]) -> pd.DataFrame:
     source = read_source(config.source, config.path, config.columns, config.results, config.study)
     for note in source.notes:
         say(note)
