@@ -8,6 +8,7 @@ From Python, `analysis.accuracies`, `analysis.pairs` and `analysis.runs` return 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from hydra.core.hydra_config import HydraConfig
@@ -35,14 +36,16 @@ def run(config: AnalysisConfig) -> None:
     check_choice("source", config.source, SOURCES)
     if config.output is None or Path(config.output).suffix not in (".csv", ".parquet"):
         raise ConfigError(f"output={config.output}: give output=FILE, a name that ends in .csv or .parquet.")
-    if config.what != "accuracies" and config.ties != "wrong":
-        raise ConfigError(f"ties={config.ties}: only what=accuracies counts ties, so leave it out.")
+    if config.ties != "wrong" and (config.what != "accuracies" or config.source != FILES):
+        raise ConfigError(f"ties={config.ties}: only the accuracies of a study's runs count ties, so leave it out.")
     typed = {override.lstrip("+").partition("=")[0] for override in HydraConfig.get().overrides.task}
-    benchmark = config.benchmark.name if typed & {"benchmark", "benchmark.name"} else None
-    method = config.analysis.method if "analysis.method" in typed else None
-    if config.what == "runs" and (benchmark or method):
+    filters = {
+        "benchmark": config.benchmark.name if typed & {"benchmark", "benchmark.name"} else None,
+        "method": config.analysis.method if "analysis.method" in typed else None,
+    }
+    if config.what == "runs" and any(filters.values()):
         raise ConfigError("what=runs: this table has no benchmarks and methods, so leave out their filters.")
-    path, table = Path(config.output), _table(config, benchmark, method)
+    path, table = Path(config.output), (_of_study if config.source == FILES else _of_others)(config, filters)
     if path.suffix == ".csv":
         write_csv(path, table)
     else:
@@ -51,13 +54,12 @@ def run(config: AnalysisConfig) -> None:
     print(f"{len(table):,} rows in {path}")
 
 
-def _table(config: AnalysisConfig, benchmark: str | None, method: str | None) -> pd.DataFrame:
-    if config.source != FILES:
-        return _published(config, benchmark, method)
-    if config.path is not None:
-        raise ConfigError(f"path={config.path}: say source=table, lm_eval or babylm, too.")
-    if config.study is None:
-        raise ConfigError("study=null: give the name of a study, study=NAME.")
+def _of_study(config: AnalysisConfig, filters: dict[str, Any]) -> pd.DataFrame:
+    if config.study is None or config.path is not None:
+        raise ConfigError(
+            f"study={config.study}, path={config.path}: give the name of a study, study=NAME, or for others' numbers a "
+            "path and source=table, lm_eval or babylm."
+        )
     folder = config.paths.runs
     left_out = problems(config.study, folder=folder)
     left_out = left_out[left_out["status"].isin(_LEFT_OUT)]
@@ -67,29 +69,19 @@ def _table(config: AnalysisConfig, benchmark: str | None, method: str | None) ->
     if config.what == "runs":
         return runs(config.study, folder=folder)
     if config.what == "pairs":
-        return pairs(config.study, benchmark=benchmark, method=method, folder=folder)
-    return accuracies(
-        config.study,
-        benchmark=benchmark,
-        method=method,
-        ties=config.ties,
-        faulty_pairs=config.analysis.faulty_pairs,
-        folder=folder,
-    )
+        return pairs(config.study, **filters, folder=folder)
+    faulty = config.analysis.faulty_pairs
+    return accuracies(config.study, **filters, ties=config.ties, faulty_pairs=faulty, folder=folder)
 
 
-def _published(config: AnalysisConfig, benchmark: str | None, method: str | None) -> pd.DataFrame:
-    if config.ties != "wrong":
-        raise ConfigError(f"ties={config.ties}: others' numbers count ties as they do, so leave it out.")
+def _of_others(config: AnalysisConfig, filters: dict[str, Any]) -> pd.DataFrame:
     source = read_source(config.source, config.path, config.columns, config.results, config.study)
     for note in source.notes:
         say(note)
-    if config.what == "runs":
-        return source.runs
-    table = source.accuracies if config.what == "accuracies" else source.pairs
+    table = {"accuracies": source.accuracies, "pairs": source.pairs, "runs": source.runs}[config.what]
     if table is None:
         raise InputError(f"what=pairs: {config.path} has accuracies only, not judgements of pairs.")
-    for column, wanted in (("benchmark", benchmark), ("method", method)):
+    for column, wanted in filters.items():
         table = table if wanted is None else table[table[column] == wanted]
     return table
 
