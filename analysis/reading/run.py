@@ -160,8 +160,8 @@ def _frequencies(config: AnalysisConfig, study: Studies, times: ReadingTimes, mo
         return dict.fromkeys(models, column)
     if source != SAMPLE:
         rows = read_columns(Path(source).expanduser(), "reading.frequency")
-        counts = numbers(rows, "count", 1, whole=True).groupby(texts(rows, "word")).sum()
-        return dict.fromkeys(models, log_frequencies(words, counts, str(study.runs["reference"].iloc[0])))
+        listed = numbers(rows, "count", 1, whole=True).groupby(texts(rows, "word")).sum()
+        return dict.fromkeys(models, log_frequencies(words, listed, str(study.runs["reference"].iloc[0])))
     frequencies: dict[str, Array] = {}
     for _, runs in study.runs[study.runs["run"].isin(models)].groupby("sample"):
         folder, reference = study.folders[*runs[["study", "run"]].iloc[0]], str(runs["reference"].iloc[0])
