@@ -10,7 +10,7 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm, spearmanr
+from scipy.special import ndtri
 
 from analysis.curves.lines import Array, t_quantile
 from analysis.curves.units import unit_accuracies
@@ -156,9 +156,11 @@ def _correlation(first: pd.Series, second: pd.Series, confidence: float) -> tupl
     if len(first) < 3 or first.nunique() < 2 or second.nunique() < 2:
         note = "All units of a curve share a rank, or fewer than three units: no correlation."
         return np.nan, np.nan, np.nan, note
+    from scipy.stats import spearmanr  # here, because it takes a second to import
+
     r = float(spearmanr(first, second).statistic)
     if len(first) < LEAST_UNITS or abs(r) > 1 - 1e-9:
         why = f"{len(first)} units" if len(first) < LEAST_UNITS else "The orders are equal or opposite"
         return r, np.nan, np.nan, f"{why}: no interval."
-    half = norm.ppf(0.5 + confidence / 2) * np.sqrt((1 + r**2 / 2) / (len(first) - 3))
+    half = ndtri(0.5 + confidence / 2) * np.sqrt((1 + r**2 / 2) / (len(first) - 3))
     return r, float(np.tanh(np.arctanh(r) - half)), float(np.tanh(np.arctanh(r) + half)), ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from scipy.stats import f as f_distribution
+from scipy.special import fdtrc
 
 from analysis.curves.comparisons import compare, holm
 from analysis.curves.lines import NO_SPREAD, ROUNDING, add_intervals, item_variances, t_quantile
@@ -132,7 +132,7 @@ def _lack_of_fit(curve: Curve) -> pd.DataFrame:
         residual = y - line.level @ y - np.outer(curve.x - line.centre, line.slope @ y)
         lack = np.maximum((residual**2).sum(axis=0) - pure, 0)
         statistic = lack / between / np.where(pure > ROUNDING, pure / within, np.nan)
-    p = f_distribution.sf(statistic, max(between, 1), max(within, 1))
+    p = fdtrc(max(between, 1), max(within, 1), statistic)
     return curve.units.assign(
         f=statistic, df_between=between, df_within=within, p=p, note=np.where(np.isnan(p), note, "")
     )

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.stats import t as student
+from scipy.special import stdtr, stdtrit
 
 from pairscale.errors import InputError, first_few
 
@@ -183,11 +183,11 @@ def t_quantile(confidence: float, degrees: float | pd.Series | Array) -> Array:
     """Return Student's quantiles of two-sided intervals. Raises InputError unless the confidence is in (0, 1)."""
     if not 0 < confidence < 1:
         raise InputError(f"confidence={confidence}: must be between 0 and 1, such as 0.95.")
-    return np.asarray(student.ppf(0.5 + confidence / 2, degrees))
+    return np.asarray(stdtrit(degrees, 0.5 + confidence / 2))
 
 
 def add_intervals(table: pd.DataFrame, estimate: str, confidence: float) -> pd.DataFrame:
     """Add low, high and p (two-sided, that the estimate is 0) to a table with the columns `estimate`, se and df."""
     value, error, degrees = (table[name].astype(np.float64) for name in (estimate, "se", "df"))
     half = t_quantile(confidence, degrees) * error
-    return table.assign(low=value - half, high=value + half, p=2 * student.sf((value / error).abs(), degrees))
+    return table.assign(low=value - half, high=value + half, p=2 * stdtr(degrees, -(value / error).abs()))

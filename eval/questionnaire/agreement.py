@@ -7,8 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 from rich.table import Table
 from rich.text import Text
-from scipy.stats import norm
-from scipy.stats import t as student
+from scipy.special import ndtri, stdtrit
 
 from eval.scores.table import percent
 from pairscale.shares import wilson
@@ -39,7 +38,7 @@ def agreement(judgements: pd.DataFrame, confidence: float = 0.95) -> pd.DataFram
         share = float(shares.mean())
         trials, freedom = _spread(rows)
         # Wilson's interval with Student's quantile is that with the normal one and so much fewer trials.
-        fewer = (norm.ppf(0.5 + confidence / 2) / student.ppf(0.5 + confidence / 2, freedom)) ** 2
+        fewer = (ndtri(0.5 + confidence / 2) / stdtrit(freedom, 0.5 + confidence / 2)) ** 2
         low, high = wilson(share, trials * fewer, confidence) if not math.isnan(trials) else (math.nan, math.nan)
         middle = (trials * share + 2) / (trials + 4)  # Agresti and Coull 1998
         votes = rows.groupby(["paradigm", "pair_id"])["right"].mean()
