@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file
 
 from analysis import accuracies, unit_accuracies
-from analysis.status import run_states
+from analysis.run_states import run_states
 from eval.run import score_run
 from eval.scores.files import ITEMS_FILE, read_items, read_scores, score_path
 from pairscale.command.compose import compose

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from scipy.stats import pearsonr, rankdata, spearmanr
 
+from analysis.figures.style import PAGE, finished
 from analysis.items import answers as items
 from analysis.items import ratings
 from analysis.study.long_table import runs
@@ -85,7 +86,7 @@ def test_the_part_of_a_report(study):
     assert curve == "lstm_tiny"
     assert {"slor", "rises"} <= set(text.split())
     for exhibit in about.exhibits:
-        exhibit.page_charts()
+        assert all(finished(draw(frame=PAGE)) for draw in exhibit.charts.values())
         assert exhibit.html()
     one_size = part(table[table["size"] == "1M"], folder)
     assert [one.name for one in one_size.exhibits] == ["scores"]

@@ -11,20 +11,8 @@ import yaml
 from rich.console import Console
 
 from analysis import status as command
-from analysis.status import (
-    DAMAGED,
-    FAILED,
-    MISSING,
-    RUNNING,
-    SCORED,
-    STOPPED,
-    TRAINED,
-    UNSCORED,
-    is_confirmed,
-    report,
-    run_states,
-    select,
-)
+from analysis.run_states import DAMAGED, FAILED, MISSING, RUNNING, SCORED, STOPPED, TRAINED, UNSCORED, run_states
+from analysis.status import is_confirmed, report, select
 from eval.grid import RequestedRun, read_grid
 from eval.scores.files import score_path
 from pairscale.command.main import main

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from analysis import accuracies
-from analysis.status import MISSING, run_states
+from analysis.run_states import MISSING, run_states
 from eval.grid import RequestedRun, read_grid, write_grid
 from eval.sweeps import names_a_run, points, requested_runs, study_commands
 from eval.tasks import record_tasks
