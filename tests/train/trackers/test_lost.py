@@ -184,18 +184,6 @@ def test_a_run_whose_w_and_b_is_killed_equals_one_without(tmp_path, monkeypatch,
     assert "tracking has ended" not in capsys.readouterr().err
 
 
-def test_scores_stay_if_w_and_b_is_killed(tmp_path, monkeypatch, capsys):
-    from train.trackers.wandb import WandbTracker
-
-    table = WandbTracker.table
-    monkeypatch.setattr(WandbTracker, "table", lambda *arguments: (kill_service(), table(*arguments)))
-    config = compose("eval", overrides(tmp_path / "tracked", "wandb"))
-    run = train_run(compose("train", overrides(tmp_path / "tracked", "csv")))
-    score_run(run, config)
-    assert capsys.readouterr().err.count("tracking has ended") == 1
-    assert list(run.path.glob("scores/*/lp.parquet"))
-
-
 def test_w_and_b_that_cannot_start_its_process_stops_no_run(tmp_path, monkeypatch, capsys):
     """SLURM's signal may come before it has begun."""
     import wandb
