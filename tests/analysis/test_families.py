@@ -20,7 +20,7 @@ def test_a_study_of_causal_and_masked_models_is_trained_scored_and_reported(tmp_
     assert sweep.returncode == 0, sweep.stderr
     report = run_command("analysis", "study=families", *paths)
     assert report.returncode == 0, report.stderr
-    assert "lp for gpt2_tiny; pll for roberta_tiny" in " ".join(report.stderr.split())
+    assert "lp for GPT-2; pll for RoBERTa" in " ".join(report.stderr.split())
     accuracies = pd.read_csv(tmp_path / "reports" / "families" / "tables" / "accuracies.csv")
     assert accuracies.groupby("curve")["run"].nunique().to_dict() == {"GPT-2": 2, "RoBERTa": 2}
     methods = accuracies.groupby("curve")["method"].unique()
