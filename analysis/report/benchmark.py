@@ -17,13 +17,13 @@ from analysis.report.people import People
 from analysis.sources.published import tested_paradigms
 from analysis.study.long_table import accuracies, pairs, trajectories
 from analysis.study.run_folders import direct_paradigms, read_studies, removed_text
+from analysis.study.score_files import STANDS_FOR
 from eval.published import on_paradigms, read_published
 from eval.scores.names import benchmark_name
 from eval.scores.table import BESIDE
 from pairscale.errors import ConfigError
 
 HUMANS = "people"  # the human baseline among published accuracies (eval/published)
-MASKED = {"lp": "pll"}  # the method of masked models that stands for a method of all others (Salazar et al. 2020)
 
 
 @dataclass
@@ -232,4 +232,4 @@ class BenchmarkResults:
 def _of_method(accuracies: pd.DataFrame, method: str) -> pd.DataFrame:
     """Return the rows of one method; masked models without it have those of the method that stands for it."""
     has = accuracies.groupby("run")["method"].transform(lambda methods: method in set(methods))
-    return accuracies[(accuracies["method"] == method) | (~has & (accuracies["method"] == MASKED.get(method)))]
+    return accuracies[(accuracies["method"] == method) | (~has & (accuracies["method"].map(STANDS_FOR) == method))]

@@ -35,7 +35,6 @@ _NUMBERS: dict[str, Cell] = {
     **dict.fromkeys(("p", "p (Holm)", "p (lack of fit)"), p_text),
 }
 _LATEX = {"\N{MINUS SIGN}": r"\ensuremath{-}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
-TOP = 6  # rows of a long table that the page shows at first (report.css)
 LONG = 40  # characters of a cell that may break
 
 

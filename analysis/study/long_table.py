@@ -32,7 +32,7 @@ from eval.benchmarks.known_items import faulty_note
 from eval.scores.files import read_unavailable
 from eval.scores.names import benchmark_name
 from eval.sweeps import requested_runs
-from pairscale.errors import first_few
+from pairscale.errors import RunError, first_few
 
 ACCURACY_COLUMNS = (*RUN_COLUMNS, *FILE_COLUMNS, "pairs", "correct", "accuracy", "ties", "pairs_with_unk")
 
@@ -110,9 +110,12 @@ def trajectories(
         RUN@MOMENT. These are points of single trainings, so they never belong in a fit with other curves.
 
     Raises:
-        ConfigError, RunError: as `accuracies` does.
+        ConfigError: as `accuracies` does.
+        RunError: as `accuracies` does, and for a snapshot whose scores don't say how many words it had seen.
     """
     files = score_files(read_studies(studies, folder), benchmark, method, snapshots=True)
+    for path in files.loc[files["seen"].isna(), "path"]:
+        raise RunError(f"{path}: doesn't say how many words the model had seen. Score the snapshot again.")
     files["run"] += "@" + files["moment"].astype("str")
     files = files.assign(sample_words=files["seen"].astype("Int64"), unit="words seen")
     return _accuracies(files, ties, faulty_pairs, COUNT, "moment")

@@ -317,3 +317,6 @@ def test_trajectories_have_the_words_that_a_snapshot_had_seen(own):
     start, end = (merged[merged["sample_words"] == words] for words in (1000, 9000))
     assert start["accuracy"].to_numpy() == pytest.approx(1 - start["accuracy_final"].to_numpy(), abs=1e-12)
     assert (end["accuracy"] == end["accuracy_final"]).all()
+    rescore(first, name="lp@99", moment="later", step=99)
+    with pytest.raises(RunError, match="lp@99"):  # no place on the axis of words
+        trajectories("simulated", folder=own)
