@@ -56,7 +56,8 @@ def ages_of_acquisition(
     Raises:
         ConfigError: if there are no surprisals, or several texts.
         InputError: for what is wrong in the table of ages.
-        RunError: if no run on a curve has surprisals, if runs read different texts, and if no word is left.
+        RunError: if no run on a curve has surprisals, if runs read different texts, for a run without the size of its
+            vocabulary, and if no word is left.
     """
     known = read_ages(Path(ages))
     found = read_studies([study], folder)
@@ -186,7 +187,9 @@ def _word_surprisals(folder: Path, found: Studies) -> pd.DataFrame:
             by_word = rows.groupby(rows["word"].str.strip().str.strip(_EDGES).str.lower())
             table = by_word[["surprisal", "tokens"]].mean().assign(occurrences=by_word.size())
             table = table[by_word["unk"].max().eq(0) & table["occurrences"].ge(LEAST_OCCURRENCES)].reset_index()
-            vocabulary = found.folders[run.study, run.run].read_manifest()["vocabulary"]
+            vocabulary = found.folders[run.study, run.run].read_manifest().get("vocabulary")
+            if vocabulary is None:  # of checkpoints from elsewhere
+                raise RunError(f"{run.run}: its manifest doesn't say how large the vocabulary is, which gives chance.")
             chance = table["tokens"] * np.log2(vocabulary)
             tables.append(table.assign(chance=chance, run=run.run, curve=run.curve, x=run.x))
     if not tables:

@@ -9,6 +9,8 @@ from analysis.ages import ages_of_acquisition, half_age, halfway, read_ages
 from eval.surprisal.files import read_surprisals, write_surprisals
 from pairscale.errors import ConfigError, InputError, RunError
 from tests.support.child_files import STUDY, write_study
+from tests.support.scored_runs import run_folders
+from tests.support.simulated_study import as_revisions
 
 
 def written(folder, table, name="ages.csv"):
@@ -113,3 +115,10 @@ def test_words_beyond_the_sizes_have_the_amounts_of_the_ends(tmp_path):
     )
     assert found["censored"].tolist() == ["before", "after"]
     assert found["sample_words"].tolist() == pytest.approx([125_000, 2_000_000])
+
+
+def test_checkpoints_from_elsewhere_without_a_vocabulary_are_refused(tmp_path):
+    path = written(tmp_path, write_study(tmp_path))
+    as_revisions(run_folders(tmp_path / "runs"))
+    with pytest.raises(RunError, match="how large the vocabulary is"):
+        ages_of_acquisition("simulated", path, folder=tmp_path / "runs", reports=tmp_path / "reports")
