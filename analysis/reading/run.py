@@ -122,7 +122,7 @@ def _read_models(
     """Return surprisal, tokens, unk and log_frequency of each word for each model that can be analysed.
 
     Prints notes about the others. Raises RunError for surprisals of other words than `words`, for models that read the
-    words in different ways, and if no model is left.
+    words in different ways, and without surprisals, and ConfigError if words can be counted in no training text.
     """
     again = _surprisal_command(config, words)
     digest, models, ways = sha256_file(words), {}, {}
@@ -138,8 +138,10 @@ def _read_models(
     trained = study.runs.loc[study.runs["sample_words"].notna(), "run"]
     others = [name for name in models if name not in set(trained)]
     if config.reading.frequency == SAMPLE and others:
-        note = f"Left out, because their training text is not known: {first_few(others)}. To include them, give"
-        print_text(quiet, f"{note} reading.frequency=FILE or reading.frequency=column.", "note", "yellow")
+        why = f"the training text of {first_few(others)} is not known. To include them, give reading.frequency=FILE or"
+        if len(others) == len(models):
+            raise ConfigError(f"reading.frequency=sample: {why} reading.frequency=column.")
+        print_text(quiet, f"Left out: {why} reading.frequency=column.", "note", "yellow")
         models = {name: model for name, model in models.items() if name not in others}
     if not models:
         raise RunError(f"No run has surprisals of the words in {words} yet. Make them: {again}")

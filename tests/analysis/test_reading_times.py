@@ -1,5 +1,7 @@
 """Regressions of reading times, against ones written out and other functions of statsmodels; the command."""
 
+import shutil
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,7 +24,8 @@ from analysis.reading.times import (
 from pairscale.errors import ConfigError
 from tests.support.commands import run_command
 from tests.support.reading_files import made_up_table, write_made_up_surprisals
-from tests.support.simulated_study import SimulatedStudy
+from tests.support.scored_runs import run_folders
+from tests.support.simulated_study import SimulatedStudy, as_hub_model
 
 STUDY = SimulatedStudy(models=("lstm_tiny",), pairs=5, sizes=("125k", "250k", "500k"), seeds=(1, 2))
 BASELINE = ["position", "length", "log_frequency", "length_1", "log_frequency_1"]
@@ -209,4 +212,15 @@ def test_what_is_wrong_is_said_in_one_line(folder, words, fault):
     asked = command(folder, *words)
     assert asked.returncode == 2
     assert fault in asked.stderr
+    assert len(asked.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.slow
+def test_words_cannot_be_counted_in_texts_that_are_not_known(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "copy")
+    for run in run_folders(tmp_path / "copy" / "runs"):
+        as_hub_model(run, path=f"models/{run.path.name}")
+    asked = command(tmp_path / "copy", "reading.frequency=sample")
+    assert asked.returncode == 2
+    assert "reading.frequency=FILE" in asked.stderr
     assert len(asked.stderr.strip().splitlines()) == 1
