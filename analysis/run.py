@@ -49,8 +49,7 @@ def analyse(config: AnalysisConfig) -> None:
         with quiet.status(f"{results.name}: fitting curves"):
             part = part_of(results)
         print_part(console, quiet, part)
-        slopes = results.slopes[results.slopes["level"] != "paradigm"].dropna(subset="slope")
-        print_slopes(console, slopes, config.analysis.confidence)
+        print_slopes(console, results.slopes, config.analysis.confidence)
         with quiet.status(f"{results.name}: making tables and figures"):
             part.exhibits = list(exhibits(results, sections))
         if results.people and config.questionnaire:
@@ -162,7 +161,8 @@ def print_part(console: Console, quiet: Console, part: Part) -> None:
 
 
 def print_slopes(console: Console, slopes: pd.DataFrame, confidence: float) -> None:
-    """Print slopes with their intervals, steepest phenomena first; nothing if there are none."""
+    """Print slopes of phenomena with their intervals, the steepest first; nothing if there are none."""
+    slopes = slopes[slopes["level"] != "paradigm"].dropna(subset="slope")
     if slopes.empty:
         return
     columns = {

@@ -63,9 +63,9 @@ def committed_results(study: str) -> BenchmarkResults:
 
 def commit(study: str, folder: Path = Path("runs")) -> None:
     """Write the accuracies and the runs of a study."""
-    chosen = {} if study == DEMO else {"benchmark": "blimp", "method": "lp"}
+    benchmark = None if study == DEMO else "blimp"
     (RESULTS / study).mkdir(exist_ok=True)
-    write_csv(RESULTS / study / "accuracies.csv", accuracies(study, folder=folder, **chosen))
+    write_csv(RESULTS / study / "accuracies.csv", accuracies(study, benchmark=benchmark, method="lp", folder=folder))
     write_csv(RESULTS / study / "runs.csv", runs(study, folder=folder))
     (RESULTS / study / "points.csv").unlink(missing_ok=True)
 
