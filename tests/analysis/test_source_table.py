@@ -104,7 +104,7 @@ def test_tables_of_phenomena_keep_their_overall_accuracy(tmp_path):
         read(tmp_path, mixed)
 
 
-@pytest.mark.parametrize("study", ["blimp_gpu", "blimp_cpu", "blimp_families_small", "ablation_small", "demo"])
+@pytest.mark.parametrize("study", ["blimp_gpu", "blimp_cpu", "blimp_families_small", "ablation_small"])
 def test_committed_studies_are_read(study):
     folder = ROOT / "analysis" / "results" / study
     found = read_source("table", str(folder), OutcomeColumns(n="n_pairs"), ResultsConfig(benchmark="blimp"))
