@@ -74,7 +74,7 @@ def test_filters_ties_and_unfinished_runs(folder, tmp_path):
 @pytest.mark.slow
 def test_others_numbers_are_the_same_table(tmp_path):
     output = tmp_path / "table.csv"
-    committed = ROOT / "analysis" / "results" / "demo"
+    committed = ROOT / "analysis" / "results" / "blimp_cpu"
     code, _, stderr = table("source=table", f"path={committed}", "columns.n=n_pairs", f"output={output}")
     assert code == 0, stderr
     assert "points.csv" in stderr
