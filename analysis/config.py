@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from hydra.core.hydra_config import HydraConfig
 from omegaconf import MISSING
 
 import corpora.train_parser.config  # noqa: F401 (it registers its schema)
@@ -136,6 +137,17 @@ class AnalysisConfig(EvalConfig):
                 f"rate={self.rate}: give a number of words/s above 0, or one for each model, such as "
                 "{lstm_blimp:40000,txl:12000}."
             )
+
+
+def typed_keys() -> set[str]:
+    """Return the keys that the command line sets."""
+    words = HydraConfig.get().overrides.task if HydraConfig.initialized() else []
+    return {word.lstrip("+").partition("=")[0] for word in words}
+
+
+def chosen_benchmark(config: AnalysisConfig) -> str | None:
+    """Return the name of the benchmark that the command line names, or None if it names none."""
+    return config.benchmark.name if typed_keys() & {"benchmark", "benchmark.name"} else None
 
 
 store_schemas(None, root_schema=AnalysisConfig)

@@ -28,15 +28,15 @@ def run(config: AnalysisConfig) -> None:
         ConfigError: without a study or an output, and for a curve, phenomenon or paradigm that isn't there.
     """
     from analysis.figures.files import write_figure
-    from analysis.run import read_benchmarks, read_tables
+    from analysis.run import read_benchmarks, read_study
     from analysis.sections.curves import OVERALL, panels
 
     path = Path(config.output or "")
     if path.suffix not in FORMATS:
         raise ConfigError(f"Give output=FILE, a name that ends in .svg, .pdf or .png (output={config.output}).")
-    benchmarks = read_benchmarks(config, read_tables(config))
-    for whole in benchmarks:
-        results = whole.of_curves(config.curves)
+    benchmarks = read_benchmarks(config, read_study(config))
+    for results in benchmarks:
+        results.show_curves(config.curves)
         units = chosen_units(results, config) or [OVERALL]
         alone = len(units) == 1
         drawn = [*panels(results, units, labelled=alone).values()]

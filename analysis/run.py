@@ -1,15 +1,15 @@
 """`python -m analysis`: fit the curves of a study, print the findings, and write the report."""
 
 import shlex
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 from hydra.core.hydra_config import HydraConfig
 from rich.console import Console
 
-from analysis.config import AnalysisConfig
+from analysis.config import AnalysisConfig, chosen_benchmark
 from analysis.formats import p_text, rows_of, slope_text
 from analysis.parts import item_parts, part_of, reading_parts
 from analysis.report.benchmark import BenchmarkResults
@@ -19,14 +19,13 @@ from analysis.report.people import read_people
 from analysis.report.write import REPORT_FORMATS, Part, write_report
 from analysis.sections import chosen, exhibits
 from analysis.sources.read import FILES, read_source
-from analysis.study.long_table import ACCURACY_COLUMNS, accuracies, notes, problems, runs
-from analysis.study.run_folders import PROBLEM_COLUMNS, read_studies, study_names
-from analysis.study.score_files import list_files
+from analysis.study.long_table import accuracies, notes, problems
+from analysis.study.run_folders import PROBLEM_COLUMNS, Studies, read_studies
 from eval.config import is_of_pairs
 from eval.sweeps import study_commands
 from pairscale.command.line import readable
 from pairscale.console import print_text
-from pairscale.errors import ConfigError, RunError, check_choice
+from pairscale.errors import RunError, check_choice
 from pairscale.tables import filled_table, print_table
 from train.trackers.tracker import Job, tracked
 
@@ -42,8 +41,8 @@ def analyse(config: AnalysisConfig) -> None:
     check_choice("format", config.format, REPORT_FORMATS)
     console, quiet = Console(), Console(stderr=True, highlight=False)
     with quiet.status("reading scores"):
-        tables = read_tables(config)
-        benchmarks = read_benchmarks(config, tables)
+        studies = read_study(config)
+        benchmarks = read_benchmarks(config, studies)
     parts = []
     for results in benchmarks:
         with quiet.status(f"{results.name}: fitting curves"):
@@ -56,10 +55,11 @@ def analyse(config: AnalysisConfig) -> None:
             shown = people_exhibit(results.people, config.questionnaire.threshold, config.analysis.confidence)
             part.exhibits.append(shown)
         parts.append(part)
-    name, commands = tables.study, []
-    if config.source == FILES:
+    name, commands = config.study or str(benchmarks[0].runs["study"].iloc[0]), []
+    folder = Path(config.paths.reports) / (name if studies else f"{name}+{config.source}")
+    if studies:
         others = [
-            *item_parts(tables.runs, config, chosen_benchmark(config)),
+            *item_parts(studies.runs, config, chosen_benchmark(config)),
             *reading_parts(config.paths.reports, name),
         ]
         for part in others:
@@ -68,7 +68,6 @@ def analyse(config: AnalysisConfig) -> None:
         commands = study_commands(config.paths.runs, name)
     if not parts:
         raise RunError(f"study={name}: no run has scores. Score its runs: python -m eval study={name}")
-    folder = Path(config.paths.reports) / (name if config.source == FILES else f"{name}+{config.source}")
     words = [readable(word).lstrip("+") for word in HydraConfig.get().overrides.task]
     commands.append(shlex.join(["python", "-m", "analysis", *words]))
     path = write_report(folder, name, parts, commands, config.analysis.figure, config.format)
@@ -76,75 +75,47 @@ def analyse(config: AnalysisConfig) -> None:
     print_text(console, f"report: {path}")
 
 
-@dataclass(frozen=True)
-class Tables:
-    """The long table of a study, whatever the source; `studies` names those whose run folders were read."""
-
-    study: str
-    studies: list[str]
-    accuracies: pd.DataFrame
-    runs: pd.DataFrame
-    problems: pd.DataFrame
-    notes: Callable[[str], list[str]]
+def read_study(config: AnalysisConfig) -> Studies | None:
+    """Read the run folders of the study; None if `source` names numbers of others."""
+    return read_studies([config.study or ""], config.paths.runs) if config.source == FILES else None
 
 
-def chosen_benchmark(config: AnalysisConfig) -> str | None:
-    """Return the name of the benchmark that the command line names, or None if it names none."""
-    words = HydraConfig.get().overrides.task if HydraConfig.initialized() else []
-    return config.benchmark.name if any(word.startswith("benchmark=") for word in words) else None
-
-
-def read_tables(config: AnalysisConfig) -> Tables:
-    """Read a study from its run folders, or the numbers of others that `source` and `path` name."""
-    options = config.analysis
-    if config.source != FILES:
-        found = read_source(config.source, config.path, config.columns, config.results, config.study)
-        none = pd.DataFrame(columns=list(PROBLEM_COLUMNS))
-        study = str(found.runs["study"].iloc[0])
-        return Tables(study, [], found.accuracies, found.runs, none, lambda label: found.notes)
-    if config.study is None:
-        raise ConfigError("Which study? Give study=NAME.")
-    folder = config.paths.runs
-    names = study_names([config.study], folder)
-    benchmark, counted = chosen_benchmark(config), {"ties": config.ties, "faulty_pairs": options.faulty_pairs}
-    has_pairs = is_of_pairs(benchmark) if benchmark else len(list_files(read_studies(names, folder))) > 0
-    none = pd.DataFrame(columns=list(ACCURACY_COLUMNS))  # diagnostics, suites or ratings alone
-    return Tables(
-        config.study,
-        names,
-        accuracies(*names, benchmark=benchmark, folder=folder, **counted) if has_pairs else none,
-        runs(*names, folder=folder),
-        problems(*names, folder=folder),
-        lambda label: notes(*names, benchmark=label, method=options.method, folder=folder),
-    )
-
-
-def read_benchmarks(config: AnalysisConfig, tables: Tables) -> list[BenchmarkResults]:
-    """Divide the long table of a study by benchmark, and add what people answered to questionnaires.
+def read_benchmarks(config: AnalysisConfig, studies: Studies | None) -> list[BenchmarkResults]:
+    """Divide the long table of a study, or of others' numbers, by benchmark, and add what people answered.
 
     Raises:
         ConfigError: for labels, colours or an order of curves that aren't there.
-        InputError: for answers on other pairs.
+        InputError: for others' numbers that can't be used, and for answers on other pairs.
     """
-    found, options, table, people = [], config.analysis, tables.accuracies, {}
-    if config.source != FILES and table["method"].nunique() == 1:
-        options = replace(options, method=table["method"].iloc[0])  # others' numbers have a method of their own
+    options, benchmark, people = config.analysis, chosen_benchmark(config), {}
+    if studies is None:
+        source = read_source(config.source, config.path, config.columns, config.results, config.study)
+        table, of_runs, left_out = source.accuracies, source.runs, pd.DataFrame(columns=list(PROBLEM_COLUMNS))
+        if table["method"].nunique() == 1:
+            options = replace(options, method=table["method"].iloc[0])  # others' numbers have a method of their own
+    elif is_of_pairs(benchmark) if benchmark else len(studies.files):
+        faulty = options.faulty_pairs
+        table = accuracies(studies, benchmark=benchmark, ties=config.ties, faulty_pairs=faulty)
+        of_runs, left_out = studies.runs, problems(studies)
+    else:
+        return []  # diagnostics, suites or ratings alone
     if config.people and config.questionnaire:
         people = read_people(config.people, table, config.questionnaire, options.confidence, config.paths.runs)
-    for label in table["benchmark"].unique():
-        of_others = (tables.problems["status"] == "unscored") & ~tables.problems["reason"].str.endswith(f" {label}")
+    found = []
+    for label, of_label in table.groupby("benchmark", sort=False):
+        said = notes(studies, benchmark=label, method=options.method) if studies else source.notes
+        of_others = (left_out["status"] == "unscored") & ~left_out["reason"].str.endswith(f" {label}")
         found.append(
-            BenchmarkResults.of(
-                label,
-                table[table["benchmark"] == label].reset_index(drop=True),
-                tables.runs,
-                options,
-                problems=tables.problems[~of_others].reset_index(drop=True),
-                notes=tables.notes(label) + (people[label].notes if label in people else []),
+            BenchmarkResults(
+                label=label,
+                accuracies=of_label.reset_index(drop=True),
+                runs=of_runs,
+                options=options,
+                notes=said + (people[label].notes if label in people else []),
+                problems=left_out[~of_others].reset_index(drop=True),
                 ties=config.ties,
                 people=people.get(label),
-                studies=tables.studies,
-                folder=config.paths.runs,
+                studies=studies,
             )
         )
     return found
@@ -169,9 +140,8 @@ def print_slopes(console: Console, slopes: pd.DataFrame, confidence: float) -> N
         "name": "phenomenon", "smallest_accuracy": "smallest size", "largest_accuracy": "largest size",
         "slope": "slope", "low": "low", "high": "high", "lack_of_fit": "lack of fit",
     }  # fmt: skip
-    rows = slopes.sort_values("slope", ascending=False).sort_values(
-        "level", key=lambda level: level != "overall", kind="stable"
-    )
+    order = slopes.assign(is_part=slopes["level"] != "overall")
+    rows = order.sort_values(["is_part", "slope"], ascending=[True, False], kind="stable")
     table = rows[list(columns)].rename(columns=columns)
     formats = {"slope": slope_text, "lack of fit": p_text}
     texts = Exhibit("slopes", "Slopes", "", table, cells=formats, confidence=confidence).texts

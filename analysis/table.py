@@ -8,14 +8,13 @@ From Python, `analysis.accuracies`, `analysis.pairs` and `analysis.runs` return 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
-from hydra.core.hydra_config import HydraConfig
 
-from analysis.config import AnalysisConfig
+from analysis.config import AnalysisConfig, chosen_benchmark, typed_keys
 from analysis.sources.read import FILES, SOURCES, read_source
 from analysis.study.long_table import accuracies, pairs, problems, runs
+from analysis.study.run_folders import read_studies
 from pairscale.command.main import main
 from pairscale.console import say
 from pairscale.errors import ConfigError, InputError, check_choice
@@ -29,23 +28,35 @@ _LEFT_OUT = ("unfinished", "failed", "damaged", "not started")  # states of runs
 def run(config: AnalysisConfig) -> None:
     """Write the table `config.what` of a study, or of others' numbers, to `config.output` as CSV or Parquet.
 
-    Raises ConfigError without a study or an output, for an unknown table or ending, and for filters of a table that has
-    nothing to filter.
+    Raises ConfigError without a study or an output, for an unknown table or ending, and for values that the table
+    doesn't use.
     """
     check_choice("what", config.what, TABLES)
     check_choice("source", config.source, SOURCES)
     if config.output is None or Path(config.output).suffix not in (".csv", ".parquet"):
         raise ConfigError(f"output={config.output}: give output=FILE, a name that ends in .csv or .parquet.")
-    if config.ties != "wrong" and (config.what != "accuracies" or config.source != FILES):
-        raise ConfigError(f"ties={config.ties}: only the accuracies of a study's runs count ties, so leave it out.")
-    typed = {override.lstrip("+").partition("=")[0] for override in HydraConfig.get().overrides.task}
-    filters = {
-        "benchmark": config.benchmark.name if typed & {"benchmark", "benchmark.name"} else None,
-        "method": config.analysis.method if "analysis.method" in typed else None,
+    benchmark, method = chosen_benchmark(config), config.analysis.method if "analysis.method" in typed_keys() else None
+    is_study, is_counted = config.source == FILES, config.what == "accuracies"
+    unused = {
+        "ties": config.ties != "wrong" and not (is_study and is_counted),
+        "benchmark": config.what == "runs" and benchmark is not None,
+        "analysis.method": config.what == "runs" and method is not None,
+        "path": is_study and config.path is not None,
     }
-    if config.what == "runs" and any(filters.values()):
-        raise ConfigError("what=runs: this table has no benchmarks and methods, so leave out their filters.")
-    path, table = Path(config.output), (_of_study if config.source == FILES else _of_others)(config, filters)
+    for key in (key for key, is_unused in unused.items() if is_unused):
+        raise ConfigError(f"what={config.what} source={config.source} does not use {key}, so leave it out.")
+    if is_study:
+        table = _of_study(config, benchmark, method)
+    else:
+        source = read_source(config.source, config.path, config.columns, config.results, config.study)
+        for note in source.notes:
+            say(note)
+        tables = {"accuracies": source.accuracies, "pairs": source.pairs, "runs": source.runs}
+        if (table := tables[config.what]) is None:
+            raise InputError(f"what=pairs: {config.path} has accuracies only, not judgements of pairs.")
+        for column, wanted in (("benchmark", benchmark), ("method", method)):
+            table = table if wanted is None else table[table[column] == wanted]
+    path = Path(config.output)
     if path.suffix == ".csv":
         write_csv(path, table)
     else:
@@ -54,36 +65,19 @@ def run(config: AnalysisConfig) -> None:
     print(f"{len(table):,} rows in {path}")
 
 
-def _of_study(config: AnalysisConfig, filters: dict[str, Any]) -> pd.DataFrame:
-    if config.study is None or config.path is not None:
-        raise ConfigError(
-            f"study={config.study}, path={config.path}: give the name of a study, study=NAME, or for others' numbers a "
-            "path and source=table, lm_eval or babylm."
-        )
-    folder = config.paths.runs
-    left_out = problems(config.study, folder=folder)
+def _of_study(config: AnalysisConfig, benchmark: str | None, method: str | None) -> pd.DataFrame:
+    studies = read_studies([config.study or ""], config.paths.runs)
+    left_out = problems(studies)
     left_out = left_out[left_out["status"].isin(_LEFT_OUT)]
     if len(left_out):
         counts = ", ".join(f"{count} {status}" for status, count in left_out["status"].value_counts().items())
         say(f"Left out: {counts} runs, such as {left_out['run'].iloc[0]}.")
     if config.what == "runs":
-        return runs(config.study, folder=folder)
+        return runs(studies)
     if config.what == "pairs":
-        return pairs(config.study, **filters, folder=folder)
+        return pairs(studies, benchmark=benchmark, method=method)
     faulty = config.analysis.faulty_pairs
-    return accuracies(config.study, **filters, ties=config.ties, faulty_pairs=faulty, folder=folder)
-
-
-def _of_others(config: AnalysisConfig, filters: dict[str, Any]) -> pd.DataFrame:
-    source = read_source(config.source, config.path, config.columns, config.results, config.study)
-    for note in source.notes:
-        say(note)
-    table = {"accuracies": source.accuracies, "pairs": source.pairs, "runs": source.runs}[config.what]
-    if table is None:
-        raise InputError(f"what=pairs: {config.path} has accuracies only, not judgements of pairs.")
-    for column, wanted in filters.items():
-        table = table if wanted is None else table[table[column] == wanted]
-    return table
+    return accuracies(studies, benchmark=benchmark, method=method, ties=config.ties, faulty_pairs=faulty)
 
 
 if __name__ == "__main__":

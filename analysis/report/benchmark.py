@@ -1,8 +1,8 @@
 """What a report knows about one benchmark of minimal pairs: its part of the long table, and the statistics of it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any
 
 import pandas as pd
@@ -16,7 +16,7 @@ from analysis.report.labels import check_names, display_names, in_order, renamed
 from analysis.report.people import People
 from analysis.sources.published import tested_paradigms
 from analysis.study.long_table import accuracies, pairs, trajectories
-from analysis.study.run_folders import direct_paradigms, read_studies, removed_text
+from analysis.study.run_folders import PROBLEM_COLUMNS, Studies
 from analysis.study.score_files import STANDS_FOR
 from eval.published import on_paradigms, read_published
 from eval.scores.names import benchmark_name
@@ -32,79 +32,61 @@ class BenchmarkResults:
 
     Attributes:
         label: the name of its folder of scores, such as "blimp".
-        method: the judgment method of the curves, such as "lp", or "lp or pll" if masked models need another one.
-        accuracies: rows of the long table (`analysis.accuracies`): curves, by `method`.
-        every_method: the same for all methods.
-        models: rows of models that aren't on a curve, by all methods.
-        baselines: rows of untrained models and of models of shuffled text, by `method`.
-        runs: rows of `analysis.runs`.
-        problems: the columns run, status and reason of runs that are left out.
-        notes: sentences that a reader needs to know.
+        accuracies: its rows of the long table (`analysis.accuracies`), then those of the curves, by `method`.
+        runs: rows of `analysis.runs`, then those of this benchmark.
         options: `analysis` of the configuration.
+        notes: sentences that a reader needs to know.
+        problems: the columns study, run, status and reason of runs that are left out.
         ties: what a tie counts as.
         people: the people who answered a questionnaire, or None for the published human baseline.
-        studies: the names of the studies whose run folders these are; none for others' numbers.
-        folder: where these studies are (`paths.runs`).
+        studies: the studies whose run folders these are; None for others' numbers.
         names: what each curve of the long table is called here.
+        method: the judgment method of the curves, such as "lp", or "lp or pll" if masked models need another one.
+        every_method: as `accuracies`, by all methods.
+        models: rows of models that aren't on a curve, by all methods.
+        baselines: rows of untrained models and of models of shuffled text, by `method`.
+
+    Raises:
+        ConfigError: for a method by which no run was judged, and for labels, colours or an order of curves that aren't
+            there.
     """
 
     label: str
-    method: str
     accuracies: pd.DataFrame
-    every_method: pd.DataFrame
-    models: pd.DataFrame
-    baselines: pd.DataFrame
     runs: pd.DataFrame
-    problems: pd.DataFrame
-    notes: list[str]
     options: ReportConfig
+    notes: Sequence[str] = ()
+    problems: pd.DataFrame = field(default_factory=partial(pd.DataFrame, columns=list(PROBLEM_COLUMNS)))
     ties: str = "wrong"
     people: People | None = None
-    studies: Sequence[str] = ()
-    folder: str = "runs"
-    names: dict[str, str] = field(default_factory=dict)
+    studies: Studies | None = None
 
-    @classmethod
-    def of(
-        cls, label: str, accuracies: pd.DataFrame, runs: pd.DataFrame, options: ReportConfig, **others: Any
-    ) -> "BenchmarkResults":
-        """Divide the long table of one benchmark into curves, baselines and models, and name its curves.
-
-        Raises ConfigError for a method by which no run was judged, and for labels, colours or an order of curves that
-        aren't there.
-        """
-        every_method = accuracies[accuracies["sample_words"].notna() & (accuracies["baseline"] == "")]
-        names = display_names(list(every_method["curve"].unique()), options.labels)
+    def __post_init__(self) -> None:
+        table, options = self.accuracies, self.options
+        every_method = table[table["sample_words"].notna() & (table["baseline"] == "")]
+        self.names = display_names(list(every_method["curve"].unique()), options.labels)
         for key in ("colours", "order"):
-            check_names(f"analysis.{key}", getattr(options, key), [*names, *names.values()])
-        every_method = renamed(every_method, names, options.order)
-        main = _of_method(every_method, options.method)
+            check_names(f"analysis.{key}", getattr(options, key), [*self.names, *self.names.values()])
+        self.every_method = renamed(every_method, self.names, options.order)
+        main = _of_method(self.every_method, options.method)
         if main.empty and len(every_method):
             there = ", ".join(sorted(every_method["method"].unique()))
             raise ConfigError(
-                f"analysis.method={options.method}: no run has such scores of {label}. Methods there: {there}."
+                f"analysis.method={options.method}: no run has such scores of {self.label}. Methods there: {there}."
             )
-        method = " or ".join(main["method"].unique())
-        others["notes"] = [renamed_text(note, names) for note in others["notes"]]
-        return cls(
-            label=label,
-            method=method,
-            accuracies=main.assign(method=method),
-            every_method=every_method,
-            models=accuracies[accuracies["sample_words"].isna()].reset_index(drop=True),
-            baselines=_of_method(accuracies[accuracies["baseline"] != ""], options.method),
-            runs=renamed(runs[runs["run"].isin(accuracies["run"])], names, options.order),
-            options=options,
-            names=names,
-            **others,
-        )
+        self.method = " or ".join(main["method"].unique())
+        self.accuracies = main.assign(method=self.method)
+        self.models = table[table["sample_words"].isna()].reset_index(drop=True)
+        self.baselines = _of_method(table[table["baseline"] != ""], options.method)
+        self.runs = renamed(self.runs[self.runs["run"].isin(table["run"])], self.names, options.order)
+        self.notes = [renamed_text(note, self.names) for note in self.notes]
 
-    def of_curves(self, curves: Sequence[str] | str | None) -> "BenchmarkResults":
-        """Return the results of some curves, in order; None for all. Raises ConfigError for an unknown curve."""
+    def show_curves(self, curves: Sequence[str] | str | None) -> None:
+        """Keep the accuracies of some curves, in order; None for all. Raises ConfigError for an unknown curve."""
         chosen = [curves] if isinstance(curves, str) else list(curves or self.curves)
         check_names("curves", chosen, [*self.names, *self.curves])
         chosen = [self.names.get(curve, curve) for curve in chosen]
-        return replace(self, accuracies=in_order(self.accuracies[self.accuracies["curve"].isin(chosen)], chosen))
+        self.accuracies = in_order(self.accuracies[self.accuracies["curve"].isin(chosen)], chosen)
 
     @property
     def name(self) -> str:
@@ -148,10 +130,8 @@ class BenchmarkResults:
     @cached_property
     def differences(self) -> pd.DataFrame:
         """The table of `analysis.compare`; runs whose text lacks something are compared by the section on ablations."""
-        accuracies = self.accuracies
-        if "construction" in self.runs:
-            changed = self.runs.loc[self.runs["construction"].fillna("") != "", "run"]
-            accuracies = accuracies[~accuracies["run"].isin(changed)]
+        changed = self.runs.loc[self.runs["construction"].fillna("") != "", "run"]
+        accuracies = self.accuracies[~self.accuracies["run"].isin(changed)]
         return compare(accuracies, margin=self.options.margin, confidence=self.options.confidence)
 
     @cached_property
@@ -185,42 +165,33 @@ class BenchmarkResults:
     def direct(self) -> dict[str, set[str]]:
         """The paradigms that test each construction that the text of a run lacks."""
         if self.studies:
-            return direct_paradigms(read_studies(self.studies, self.folder), self.benchmark)
+            return self.studies.direct_paradigms(self.benchmark)
         return tested_paradigms(self.every_method, self.runs)
 
     @property
     def removed(self) -> pd.DataFrame:
-        """What each intervention did to the text (`analysis.study.run_folders.removed_text`)."""
-        return removed_text(read_studies(self.studies, self.folder)) if self.studies else pd.DataFrame()
+        """What each intervention did to the text (`Studies.removed_text`)."""
+        return self.studies.removed_text if self.studies else pd.DataFrame()
 
     def read_pairs(self, runs: Sequence[str], method: str | None = None) -> pd.DataFrame:
         """Return rows of `analysis.pairs` of some runs, by the report's method or another one."""
-        options = self._options | {"method": method or self.options.method}
-        table = pairs(*self.studies, runs=runs, **options)
-        if self.options.faulty_pairs == LEAVE_OUT:
-            table = table[table["faulty"] == ""]
-        return table.assign(curve=table["run"].map(self._curve_of))
+        table = self._read(pairs, method, runs=runs)
+        return table[table["faulty"] == ""] if self.options.faulty_pairs == LEAVE_OUT else table
 
     def read_trajectories(self) -> pd.DataFrame:
         """Return the accuracies of snapshots (`analysis.trajectories`)."""
-        table = trajectories(*self.studies, ties=self.ties, **self._options)
-        run = table["run"].str.replace(r"@[^@]*$", "", regex=True)
-        return table.assign(curve=run.map(self._curve_of)).dropna(subset=["curve"])
+        return self._read(trajectories, ties=self.ties).dropna(subset=["curve"])
 
     def read_without_unknown(self) -> pd.DataFrame:
         """Return the accuracies of the curves on the pairs that contain no unknown word in any run."""
-        left_out = {"faulty_pairs": self.options.faulty_pairs, "unknown_words": LEAVE_OUT}
-        table = accuracies(*self.studies, ties=self.ties, **left_out, **self._options)
-        table = table[table["run"].isin(self.accuracies["run"])]
-        return in_order(table.assign(curve=table["run"].map(self._curve_of), method=self.method), self.curves)
+        counted = {"ties": self.ties, "faulty_pairs": self.options.faulty_pairs, "unknown_words": LEAVE_OUT}
+        table = self._read(accuracies, **counted)
+        return in_order(table[table["run"].isin(self.accuracies["run"])].assign(method=self.method), self.curves)
 
-    @property
-    def _options(self) -> dict[str, str]:
-        return {"benchmark": self.label, "method": self.options.method, "folder": self.folder}
-
-    @property
-    def _curve_of(self) -> pd.Series:
-        return self.runs.set_index("run")["curve"]
+    def _read(self, table: Callable[..., pd.DataFrame], method: str | None = None, **options: Any) -> pd.DataFrame:
+        """Return a table of these studies with the names of curves here, missing for those that aren't here."""
+        rows = table(self.studies, benchmark=self.label, method=method or self.options.method, **options)
+        return rows.assign(curve=rows["curve"].map(self.names))
 
     @property
     def largest(self) -> pd.DataFrame:

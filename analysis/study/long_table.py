@@ -9,13 +9,14 @@ docs/guides/table.md explains every column.
 from __future__ import annotations
 
 from collections.abc import Collection
+from itertools import product
 from pathlib import Path
 
 import pandas as pd
 
 from analysis.config import COUNT
 from analysis.formats import rows_of
-from analysis.study.run_folders import PROBLEM_COLUMNS, RUN_COLUMNS, TOKENS, read_studies
+from analysis.study.run_folders import PROBLEM_COLUMNS, RUN_COLUMNS, TOKENS, Studies, read_studies
 from analysis.study.score_files import (
     FILE_COLUMNS,
     PAIR_COLUMNS,
@@ -23,10 +24,10 @@ from analysis.study.score_files import (
     count_correct,
     has_own_pairs,
     joined,
-    list_files,
+    judgements,
+    pairs_of,
     score_files,
     settings_of,
-    with_items,
 )
 from eval.benchmarks.known_items import faulty_note
 from eval.scores.files import read_unavailable
@@ -37,11 +38,12 @@ from pairscale.errors import RunError, first_few
 ACCURACY_COLUMNS = (*RUN_COLUMNS, *FILE_COLUMNS, "pairs", "correct", "accuracy", "ties", "pairs_with_unk")
 
 
-def runs(*studies: str, folder: str | Path = "runs") -> pd.DataFrame:
+def runs(*studies: str | Studies, folder: str | Path = "runs") -> pd.DataFrame:
     """Return one row per finished run, with the columns of RUN_COLUMNS and more about its training.
 
     Args:
-        studies: names of studies, which are folders in `folder`; "a+b" names two.
+        studies: names of studies, which are folders in `folder`; "a+b" names two. To read them once for several tables,
+            give what `read_studies` returned.
         folder: where studies are (`paths.runs`).
 
     Returns:
@@ -57,7 +59,7 @@ def runs(*studies: str, folder: str | Path = "runs") -> pd.DataFrame:
 
 
 def accuracies(
-    *studies: str,
+    *studies: str | Studies,
     benchmark: str | None = None,
     method: str | None = None,
     ties: str = "wrong",
@@ -68,7 +70,8 @@ def accuracies(
     """Return one row per run, benchmark, method and paradigm, with the columns of ACCURACY_COLUMNS.
 
     Args:
-        studies: names of studies, which are folders in `folder`; "a+b" names two.
+        studies: names of studies, which are folders in `folder`; "a+b" names two. To read them once for several tables,
+            give what `read_studies` returned.
         benchmark: only this one, such as "blimp". Default: all.
         method: only this one, such as "lp". Masked models have no log-probability of a sentence, so their "pll" is
             taken instead, and the column `method` says so. Default: all.
@@ -95,7 +98,7 @@ def accuracies(
 
 
 def trajectories(
-    *studies: str,
+    *studies: str | Studies,
     benchmark: str | None = None,
     method: str | None = None,
     ties: str = "wrong",
@@ -127,7 +130,7 @@ def _accuracies(files: pd.DataFrame, ties: str, faulty_pairs: str, unknown_words
 
 
 def pairs(
-    *studies: str,
+    *studies: str | Studies,
     benchmark: str | None = None,
     method: str | None = None,
     runs: Collection[str] | None = None,
@@ -151,17 +154,18 @@ def pairs(
     """
     files = score_files(read_studies(studies, folder), benchmark, method)
     tables = []
-    for file, items in with_items(files if runs is None else files[files["run"].isin(list(runs))]):
-        for part in items.judgements(file):
-            scores = part.to_pandas().rename(columns={"good": "good_score", "bad": "bad_score"})
-            scores["correct"] = scores["good_score"] > scores["bad_score"]
-            tables.append(pd.concat([items.table, scores], axis=1).assign(file=file.Index))
+    for items, read in judgements(files if runs is None else files[files["run"].isin(list(runs))]):
+        for file, parts in read():
+            for part in parts:
+                scores = part.to_pandas().rename(columns={"good": "good_score", "bad": "bad_score"})
+                scores["correct"] = scores["good_score"] > scores["bad_score"]
+                tables.append((file, pd.concat([items, scores], axis=1)))
     table = joined(files[[*RUN_COLUMNS, "benchmark", "method"]], tables)
     own = [name for name in table if name not in {*PAIR_COLUMNS, "file"} and table[name].notna().any()]
     return table.reindex(columns=[*PAIR_COLUMNS, *own])
 
 
-def problems(*studies: str, folder: str | Path = "runs") -> pd.DataFrame:
+def problems(*studies: str | Studies, folder: str | Path = "runs") -> pd.DataFrame:
     """Return one row per run that the other tables leave out or have less of: study, run, status and reason.
 
     `status` is "missing" (a sweep requested the run), "unfinished", "failed", "damaged", "shared" (an earlier study
@@ -172,24 +176,23 @@ def problems(*studies: str, folder: str | Path = "runs") -> pd.DataFrame:
     for study in found.names:
         of_study = [table.loc[table["study"] == study, "run"] for table in (found.runs, found.problems)]
         known = pd.concat(of_study).astype("str")
-        for run, request in requested_runs(folder, study).items():
+        for run, request in requested_runs(found.folder, study).items():
             if run not in set(known):
                 alike = known[known.str.rpartition("-")[0] == run.rpartition("-")[0]].tolist()
                 reason = f"{first_few(alike)} was trained with another configuration" if alike else ""
                 rows.append((study, request.point, "missing", reason))
-    files = list_files(found)
-    files = files[~files["is_snapshot"]].assign(stands_for=files["method"].replace(STANDS_FOR))
-    for of in rows_of(files[["benchmark", "stands_for"]].drop_duplicates()):
+    files = found.files[~found.files["is_snapshot"]]
+    stands_for = files["method"].replace(STANDS_FOR)
+    for (benchmark, method), of in files.groupby(["benchmark", stands_for], sort=False):
         # Masked models have pll and no other method, and others have no pll.
-        is_scored = files["stands_for"].eq(of.stands_for) | files["method"].isin(STANDS_FOR)
-        having = files.loc[files["benchmark"].eq(of.benchmark) & is_scored, "row"]
-        for run in rows_of(found.runs[~found.runs.index.isin(having)]):
-            rows.append((run.study, run.run, "unscored", f"no {of.stands_for} scores of {of.benchmark}"))
+        masked = files.loc[files["benchmark"].eq(benchmark) & files["method"].isin(STANDS_FOR), "row"]
+        for run in rows_of(found.runs.drop(index=[*of["row"], *masked], errors="ignore")):
+            rows.append((run.study, run.run, "unscored", f"no {method} scores of {benchmark}"))
     return pd.concat([found.problems, pd.DataFrame(rows, columns=list(PROBLEM_COLUMNS))], ignore_index=True)
 
 
 def notes(
-    *studies: str, benchmark: str | None = None, method: str | None = None, folder: str | Path = "runs"
+    *studies: str | Studies, benchmark: str | None = None, method: str | None = None, folder: str | Path = "runs"
 ) -> list[str]:
     """Return sentences that a reader of the accuracies should know; the arguments are those of `accuracies`.
 
@@ -213,35 +216,30 @@ def notes(
         for name, values in settings_of(of_method).items():
             if listed := _by_curve(values, of_method):
                 sentences.append(f"The scoring setting {name} differs: {listed}. Compare their levels with care.")
-    for label in map(str, files["benchmark"].unique()):
-        of_label = files[files["benchmark"] == label]
-        if has_own_pairs(label):
-            sentences.append(f"{benchmark_name(label)}: {_own_pairs(of_label)}")
-        elif note := faulty_note(label.partition("+")[0], next(with_items(of_label))[1].table):
-            sentences.append(f"{benchmark_name(label)}: {note}.")
+    for label, of_label in files.groupby("benchmark", sort=False):
+        name = benchmark_name(str(label))
+        if has_own_pairs(str(label)):
+            reasons = {part: why for path in of_label["path"] for part, why in read_unavailable(path.parent).items()}
+            left_out = f": {'; '.join(f'{part} ({why})' for part, why in sorted(reasons.items()))}" if reasons else ""
+            sentences.append(
+                f"{name}: each run was scored on pairs of its own words, so runs are compared by paradigm. Paradigms "
+                f"without pairs in some run are left out{left_out}."
+            )
+        elif note := faulty_note(str(label).partition("+")[0], pairs_of(next(of_label.itertuples()))):
+            sentences.append(f"{name}: {note}.")
     return list(dict.fromkeys(sentences))
 
 
 def _uneven_seeds(runs: pd.DataFrame) -> list[str]:
     """Say at which sizes a curve lacks some of its seeds, unless every size has one run."""
     sentences = []
-    on_curves = runs[runs["baseline"].eq("") & runs["seed"].notna()]
-    for curve, of_curve in on_curves.groupby("curve"):
-        missing = []
-        for size, of_size in of_curve.groupby("size", sort=False):
-            if absent := sorted(set(of_curve["seed"]) - set(of_size["seed"])):
-                missing.append(f"seed{'s' if len(absent) > 1 else ''} {', '.join(map(str, absent))} at {size}")
-        if missing and of_curve["size"].duplicated().any():
-            sentences.append(f"{curve} has no finished run with {'; with '.join(missing)}.")
+    for curve, of in runs[runs["baseline"].eq("") & runs["seed"].notna()].groupby("curve"):
+        there = set(zip(of["size"], of["seed"], strict=True))
+        wanted = product(of["size"].unique(), sorted(of["seed"].unique()))
+        missing = [f"seed {seed} at {size}" for size, seed in wanted if (size, seed) not in there]
+        if missing and of["size"].duplicated().any():
+            sentences.append(f"{curve} has no finished run with {first_few(missing)}.")
     return sentences
-
-
-def _own_pairs(files: pd.DataFrame) -> str:
-    """Say that runs have different pairs, and which paradigms are left out since a run has no pairs of them."""
-    reasons = {name: why for path in files["path"] for name, why in read_unavailable(path.parent).items()}
-    left_out = "; ".join(f"{name} ({why})" for name, why in sorted(reasons.items()))
-    of_runs = "each run was scored on pairs of its own words, so runs are compared by paradigm."
-    return of_runs + (f" Paradigms without pairs in some run are left out: {left_out}." if left_out else "")
 
 
 def _by_curve(values: pd.Series, files: pd.DataFrame) -> str:

@@ -5,17 +5,17 @@ A curve is a set of runs that differ in nothing but size and seed. Whatever else
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from analysis.formats import rows_of
 from corpora.ablation.config import NONE
+from eval.config import is_of_pairs
+from eval.scores.files import ITEMS_FILE, TOKENS_FILE, read_metadata
 from pairscale.errors import ConfigError, RunError, first_few
 from pairscale.sizes import format_size, parse_size
 from train.runs.axes import base_labels, in_order, labels
@@ -33,263 +33,232 @@ FURTHER_COLUMNS = (
     "base",
 )  # fmt: skip
 PROBLEM_COLUMNS = ("study", "run", "status", "reason")
-REMOVED_COLUMNS = (
-    "construction", "action", "dose", "runs", "sentences", "of_sentences", "words", "of_words", "matching_sentences",
-    "rewritten",
-)  # fmt: skip
-WORDS, CHARACTERS, TOKENS = "words", "characters", "tokens"  # units of `sample_words`
+TOKENS = "tokens"  # unit of the sizes of checkpoints from elsewhere
 UNTRAINED = "untrained"
 
 _TYPES = dict.fromkeys(("sample_words", "seed", "words_seen", "tokens", "parameters"), "Int64") | dict.fromkeys(
     ("curve", "construction", "action", "dose", "base"), "str"
 )
+_REMOVED = ("sentences", "of_sentences", "words", "of_words", "matching_sentences", "rewritten")
 _WHOLE_WORDS = {"word", "whitespace", "jieba"}  # kinds of tokenizers that know whole words
 _GROUPS = ("model", "tokenizer", "corpus")  # groups of a configuration that a baseline shares with its curve
-_LOADED = ("dtype", "begin", "load_in_4bit")  # how a model that comes trained is loaded
+_LOADED = ("kind", "dtype", "begin", "load_in_4bit")  # how a model that comes trained is loaded
 
 
 @dataclass(frozen=True)
 class Studies:
-    """The finished runs of one study or several.
+    """The finished runs of one study or several, read once for all tables.
 
     Attributes:
         names: the names of the studies.
+        folder: where they are (`paths.runs`).
         runs: one row per run, with RUN_COLUMNS and FURTHER_COLUMNS.
-        folders: the folder of each run, by study and run, in the order of `runs`.
+        details: folder, config, manifest and digest (of the weights, if known) of each row of `runs`.
         problems: one row per run that cannot be used, with PROBLEM_COLUMNS.
         notes: sentences that a reader of the curves should know.
+        metadata_of: returns the metadata of a score file, which it reads once.
     """
 
     names: list[str]
+    folder: str | Path
     runs: pd.DataFrame
-    folders: dict[tuple[str, str], RunFolder]
+    details: pd.DataFrame
     problems: pd.DataFrame
     notes: list[str]
+    metadata_of: Callable[[Path], dict[str, Any]] = field(default_factory=lambda: cache(read_metadata))
 
     def __str__(self) -> str:
         return "study=" + "+".join(self.names)
 
+    @property
+    def folders(self) -> dict[tuple[str, str], RunFolder]:
+        """The folder of each run, by study and run."""
+        return dict(zip(zip(self.runs["study"], self.runs["run"], strict=True), self.details["folder"], strict=True))
 
-def study_names(studies: Sequence[str], folder: str | Path) -> list[str]:
-    """Return the names of studies; "a+b" names two of them, unless `folder` contains a study of just that name.
+    @cached_property
+    def files(self) -> pd.DataFrame:
+        """The score files of pairs in the order of the runs: row of a run, benchmark, method, path, is_snapshot."""
+        rows = [
+            (row, path.parent.name, path.stem.partition("@")[0], path, "@" in path.stem)
+            for row, folder in enumerate(self.details["folder"])
+            for path in sorted(folder.scores("").glob("*/*.parquet"))
+            if path.name not in (ITEMS_FILE, TOKENS_FILE) and is_of_pairs(path.parent.name)
+        ]
+        columns = ["row", "benchmark", "method", "path", "is_snapshot"]
+        return pd.DataFrame(rows, columns=columns).astype({"is_snapshot": bool})
 
-    Raises ConfigError without a name, and for names that are empty or repeated.
-    """
-    names = [name for one in studies for name in ([one] if (Path(folder) / one).is_dir() else one.split("+"))]
-    if not names or "" in names or len(set(names)) < len(names):
-        given = "+".join(studies)
-        raise ConfigError(
-            f"study={given}: give the name of a study, or several different ones as in study=first+second."
-        )
-    return names
+    @property
+    def removed_text(self) -> pd.DataFrame:
+        """What each intervention (construction, action, dose) did to the train split, as means over its `runs`.
+
+        sentences and words count what was left out or rewritten, of_sentences and of_words the whole split, and
+        matching_sentences those that contain the construction.
+        """
+        done = [manifest.get("corpus", {}).get("ablation") or {} for manifest in self.details["manifest"]]
+        counts = pd.json_normalize(done).rename(columns={"matching.sentences": "matching_sentences"})
+        changed = self.runs.join(counts.reindex(columns=list(_REMOVED)).astype(float))
+        changed = changed[changed["construction"].ne("") & changed["sentences"].notna()].assign(runs=1)
+        means = changed.groupby(["construction", "action", "dose"], as_index=False, sort=False)
+        return means.agg({"runs": "sum", **dict.fromkeys(_REMOVED, "mean")})
+
+    def direct_paradigms(self, benchmark: str) -> dict[str, set[str]]:
+        """Return the paradigms of a benchmark that test each removed construction, as its filter lists them."""
+        direct: dict[str, set[str]] = {}
+        for construction, config in zip(self.runs["construction"], self.details["config"], strict=True):
+            if construction:
+                listed = (config["filter"].get("paradigms") or {}).get(benchmark) or ()
+                direct.setdefault(construction, set()).update(listed)
+        return direct
 
 
-def read_studies(studies: Sequence[str], folder: str | Path) -> Studies:
+def read_studies(studies: Sequence[str | Studies], folder: str | Path) -> Studies:
     """Read the run folders of studies, in the order of their curves' names with numbers in them by size.
 
-    A run whose files are damaged is one of the problems, and so is a copy of a run that an earlier study has: copies
-    have one name and started at the same time.
+    The problems include runs whose files are damaged and copies of earlier runs: a run of the same name that started at
+    the same time, or a model from elsewhere with the same weights (several revisions on the Hugging Face Hub may
+    contain one file).
+
+    Args:
+        studies: names; "a+b" names two, unless `folder` contains a study of just that name. Studies that are already
+            read are returned as they are.
+        folder: where studies are (`paths.runs`).
 
     Raises:
-        ConfigError: without the name of a study.
-        RunError: if there is no such study, if none of its runs is finished, if each of its runs is in an earlier
-            study, or if models of different names have the same weights.
+        ConfigError: without the name of a study, and for names that are empty or repeated.
+        RunError: if there is no such study, or if none of its runs is finished.
     """
-    names = study_names(studies, folder)
-    rows: list[dict[str, Any]] = []
-    problems: list[tuple[str, str, str, str]] = []
-    for study in names:
-        for run in study_runs(folder, study):
-            try:
-                config, manifest = run.read_config(), run.read_manifest()
-                if manifest.get("status") == DONE:
-                    rows.append(_row(study, run, config, manifest))
-                    continue
-                status, reason = manifest.get("status", "not started"), manifest.get("reason") or ""
-            except RunError as error:
-                status, reason = "damaged", str(error)
-            except KeyError as error:
-                problem = f"{run.path}: {error} is missing from config.yaml and manifest.json."
-                status, reason = "damaged", f"{problem} Train the run again."
-            problems.append((study, run.path.name, status, reason))
+    names: list[str] = []
+    for one in studies:
+        if isinstance(one, Studies):
+            return one
+        names += [one] if (Path(folder) / one).is_dir() else one.split("+")
+    if not names or "" in names or len(set(names)) < len(names):
+        raise ConfigError(
+            f"study={'+'.join(names)}: give study=NAME, the name of a study, or several as in study=first+second."
+        )
+    rows, problems = [], []
+    for run in [run for study in names for run in study_runs(folder, study)]:
+        try:
+            config, manifest = run.read_config(), run.read_manifest()
+            if manifest.get("status") == DONE:
+                rows.append(_row(run, config, manifest))
+                continue
+            status, reason = manifest.get("status", "not started"), manifest.get("reason") or ""
+        except RunError as error:
+            status, reason = "damaged", str(error)
+        except KeyError as error:
+            status, reason = "damaged", f"{run.path}: its files lack {error}. Train the run again."
+        problems.append((run.path.parent.name, run.path.name, status, reason))
     if not rows:
         examples = first_few([f"{run}: {reason or status}" for _, run, status, reason in problems])
         problem = f"no run is finished ({examples or 'the folder is empty'})"
         raise RunError(f"study={'+'.join(names)}: {problem}. Train with python -m train.")
     table = pd.DataFrame(rows, index=[f"{row['study']}/{row['run']}" for row in rows])
-    first = table.groupby(["run", "started"])["study"].transform("first")
-    copies = table.assign(first=first)[first.notna() & (first != table["study"])]
+    same = table.index.to_series().groupby(table["identity"])
+    first, table["is_shared"] = same.transform("first").fillna(table.index.to_series()), same.transform("size") > 1
+    copies = table[first != table.index]
+    problems += [(row.study, row.run, "shared", f"the same model as {first[row.Index]}") for row in copies.itertuples()]
     table = table.drop(index=copies.index)
-    if whole := sorted(set(copies["study"]) - set(table["study"])):
-        others = ", ".join(sorted(set(copies.loc[copies["study"] == whole[0], "first"])))
-        raise RunError(f"study={whole[0]}: each of its runs is also a run of {others}. Leave {whole[0]} out.")
-    for copy in rows_of(copies):
-        problems.append((copy.study, copy.run, "shared", f"the same run as {copy.first}/{copy.run}"))
-    _check_weights(table)
-    notes = _name_curves(table, table.index.isin(copies["first"] + "/" + copies["run"]))
-    place = {curve: number for number, curve in enumerate(in_order(table["curve"]))}
+    notes = _name_curves(table)
+    place = in_order(table["curve"]).index
     table = table.sort_values("curve", key=lambda curves: curves.map(place), kind="stable", ignore_index=True)
     return Studies(
         names,
+        folder,
         table.reindex(columns=[*RUN_COLUMNS, *FURTHER_COLUMNS]).astype(_TYPES),
-        dict(zip(zip(table["study"], table["run"], strict=True), table["folder"], strict=True)),
+        table[["folder", "config", "manifest", "digest"]],
         pd.DataFrame(problems, columns=list(PROBLEM_COLUMNS)),
         notes,
     )
 
 
-def _row(study: str, run: RunFolder, config: Mapping[str, Any], manifest: Mapping[str, Any]) -> dict[str, Any]:
+def _row(run: RunFolder, config: Mapping[str, Any], manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return the row of a run without the names of its curve, and what these depend on.
+
+    identity: what copies of a run share. named_by: the configuration that names the curve of a model that comes
+    trained. groups: what a baseline shares with its curve. texts, tokenizers: what tells these apart in names.
 
     Raises KeyError for a value that its files lack, and RunError for damaged metrics.
     """
-    model, corpus = config["model"], manifest.get("corpus", {})
+    model, tokens = config["model"], manifest.get("tokens")
     row = {
-        "study": study, "run": run.path.name, "folder": run, "config": config, "started": manifest.get("started"),
-        "source": None, "weights": None, "nested": False, "baseline": "", "parameters": manifest.get("parameters"),
-        "tokens": manifest.get("tokens"), "text digest": "", "tokenizer digest": "",
+        "study": run.path.parent.name, "run": run.path.name, "folder": run, "config": config, "manifest": manifest, "nested": False,
+        "digest": run.model_digest(), "parameters": manifest.get("parameters"), "tokens": tokens, "baseline": "",
+        **dict.fromkeys(("identity", "named_by", "groups", "texts", "tokenizers")),
     }  # fmt: skip
     if source := model.get("path") or model.get("checkpoint"):
-        tokens = manifest.get("tokens") or None
+        name, loaded = Path(source).name, {key: model.get(key) for key in _LOADED}
+        revision = None if tokens else model.get("revision") or "main"  # checkpoints of one training share a curve
         return row | {
-            "source": source,
-            "weights": manifest.get("digest"),
-            "model": Path(source).name,
-            "size": f"{_rounded(tokens)} tokens" if tokens else None,
-            "sample_words": tokens,
+            "model": name,
+            "size": _size_in_tokens(tokens) if tokens else None,
+            "sample_words": tokens or None,
             "unit": TOKENS if tokens else None,
+            "identity": str((manifest["digest"], loaded)) if manifest.get("digest") else None,
+            "named_by": {
+                "model": {"name": name, "path": source, "revision": revision, **loaded},
+                "sample": {"size": "1"},
+            },
         }
-    sample, reference, tokenizer = config["sample"], config["corpus"].get("reference"), config["tokenizer"]
-    count, of_sample = sample.get("count", WORDS), corpus["sample"]
+    sample, corpus, tokenizer = config["sample"], manifest["corpus"], config["tokenizer"]
+    reference, unit = config["corpus"].get("reference"), sample.get("count", "words")
     fitted_on_sample = tokenizer.get("fit_on") == "sample" or model.get("vocabulary") == "open"
     whole_words = "sample" if fitted_on_sample else "text"
     return row | {
         **{part: config[part]["name"] for part in _GROUPS},
-        "size": format_size(parse_size(sample["size"])) + ("" if count == WORDS else f" {count}"),
+        "size": format_size(parse_size(sample["size"])) + ("" if unit == "words" else f" {unit}"),
         "sample_words": int(manifest["sample_words"]),
         "seed": int(config["seed"]),
-        "sample": of_sample.get("digest"),
+        "sample": corpus["sample"].get("digest"),
         "nested": bool(sample.get("nested", False)),
-        "unit": CHARACTERS if reference == CHARACTERS else WORDS,
+        "unit": "characters" if reference == "characters" else "words",
         "baseline": UNTRAINED if manifest.get("words_seen") == 0 else str(sample.get("shuffle") or ""),
         "reference": reference,
-        "overlap": of_sample.get("overlap"),
+        "overlap": corpus["sample"].get("overlap"),
         **{name: manifest.get(name) for name in ("words_seen", "words_per_s", "wall_s")},
         **exported_validation(run.metrics, (config.get("recipe") or {}).get("export", "last")),
         "vocabulary": whole_words if tokenizer.get("kind") in _WHOLE_WORDS else "pieces",
-        "text digest": corpus.get("text", "")[:8],
-        "tokenizer digest": "" if fitted_on_sample else corpus.get("tokenizer", "")[:8],
+        "identity": f"{run.path.name} {manifest['started']}" if manifest.get("started") else None,
+        "groups": str([config[part] for part in _GROUPS]),
+        "texts": f"text {corpus.get('text', '')[:8]}",
+        "tokenizers": "" if fitted_on_sample else f"tokenizer {corpus.get('tokenizer', '')[:8]}",
     }
 
 
-def _rounded(count: int) -> str:
-    """Format tokens: 2.097B; four digits distinguish the checkpoints of a training."""
-    for letter, unit in (("B", 10**9), ("M", 10**6), ("k", 10**3)):
-        if count >= unit:
-            return f"{count / unit:.4g}{letter}"
-    return str(count)
+def _size_in_tokens(count: int) -> str:
+    """Format tokens: "2.097B tokens"; four digits distinguish the checkpoints of a training."""
+    letter, unit = next((of for of in (("B", 10**9), ("M", 10**6), ("k", 10**3)) if count >= of[1]), ("", 1))
+    return f"{count / unit:.4g}{letter} tokens"
 
 
-def _check_weights(table: pd.DataFrame) -> None:
-    """Raise RunError if models of different names have the same weights.
-
-    Several revisions on the Hugging Face Hub may contain the same file; a curve of them would be one point.
-    """
-    revisions = [config["model"].get("revision") for config in table["config"]]
-    at = [f" at revision {revision}" if revision else "" for revision in revisions]
-    for digest, rows in table.assign(name=table["source"].astype("str") + pd.Series(at, table.index)).groupby(
-        "weights"
-    ):
-        models = rows.drop_duplicates("name")
-        if len(models) > 1:
-            raise RunError(
-                f"{' and '.join(models['name'])} have the same weights (digest {str(digest)[:8]}), so they are one "
-                f"model and not points of a curve. Keep only one of the runs {' and '.join(models.index)}."
-            )
-
-
-def _name_curves(table: pd.DataFrame, are_copied: npt.NDArray[np.bool_]) -> list[str]:
-    """Add curve, base, construction, action and dose to the runs; return notes on what the names don't say.
-
-    `are_copied`: the runs of which another study has a copy, so that their curve belongs to both studies.
-    """
-    come_trained, are_baselines = table["source"].notna(), table["baseline"].ne("")
-    configs = {str(run): config for run, config in table.loc[~come_trained & ~are_baselines, "config"].items()}
+def _name_curves(table: pd.DataFrame) -> list[str]:
+    """Add curve, base, construction, action and dose to the runs; return notes on what the names don't say."""
+    is_baseline = table["baseline"].ne("")
+    ours = table[table["groups"].notna() & ~is_baseline]
+    configs = dict(ours["config"])
     interventions = {run: intervention_of(config) for run, config in configs.items()}
     names, notes = labels(configs)
-    curves, on_texts = _divided(names, table, are_copied)
-    bases, _ = _divided(base_labels(configs)[0], table, are_copied)
-    named = {
-        "construction": constructions(interventions)[0],
+    named = pd.DataFrame({
+        "curve": names, "base": base_labels(configs)[0], "construction": constructions(interventions)[0],
         "action": {run: one.action for run, one in interventions.items()},
         "dose": {run: one.dose for run, one in interventions.items()},
-    }
-    for run, config in table.loc[are_baselines, "config"].items():
-        same = {
-            curves[other] for other, of in configs.items() if all(of.get(key) == config.get(key) for key in _GROUPS)
-        }
-        curves[str(run)] = same.pop() if len(same) == 1 else config["model"]["name"]
-    is_checkpoint = table["unit"].eq(TOKENS)  # checkpoints of one training share a curve, whatever their revision
-    for chosen, keys in ((is_checkpoint, _LOADED), (come_trained & ~is_checkpoint, (*_LOADED, "revision"))):
-        taken = set(curves)
-        for run, name in labels({str(row.Index): _identity(row, keys) for row in table[chosen].itertuples()})[
-            0
-        ].items():
-            curves[run] = f"{name}, pretrained" if name in taken else name
+    }, index=ours.index, dtype="str")  # fmt: skip
+    for column in ("texts", "tokenizers", "study"):
+        differ = ours[column].groupby(named["base"]).transform("nunique") > 1
+        if column == "study":  # a curve of which another study has a part belongs to both
+            differ &= ~named["base"].isin(named.loc[ours["is_shared"], "base"])
+        elif differ.any():
+            listed = " | ".join(sorted(set(named.loc[differ, "curve"])))
+            notes.append(f"Runs of {listed} were trained with different {column}, so each has its own curve.")
+        for name in ("curve", "base"):
+            named[name] = named[name].where(~differ, named[name] + ", " + ours[column])
+    of_groups = named["curve"].groupby(ours["groups"]).agg(lambda of: of.iloc[0] if of.nunique() == 1 else None)
+    curves = named["curve"].reindex(table.index)
+    curves[is_baseline] = table["groups"].map(of_groups).fillna(table["model"])[is_baseline]
+    for run, label in labels(dict(table["named_by"].dropna()))[0].items():
+        name = label.replace(", revision=null", "")
+        curves[run] = f"{name}, pretrained" if name in set(named["curve"]) else name
     table["curve"] = curves
-    table["base"] = bases.reindex(table.index).fillna(table["curve"])
-    for column, usual in (("construction", ""), ("action", NONE), ("dose", FULL_DOSE)):
-        table[column] = [named[column].get(run, usual) for run in table.index]
-    return [*notes, *on_texts]
-
-
-def _identity(row: Any, keys: Sequence[str]) -> dict[str, Any]:
-    """Return what tells a model that comes trained from others, as a configuration; `labels` reads a size."""
-    model = {key: row.config["model"].get(key) for key in keys}
-    return {"model": model | {"path": row.source, "name": row.model}, "sample": {"size": "1"}}
-
-
-def _divided(
-    names: Mapping[str, str], table: pd.DataFrame, are_copied: npt.NDArray[np.bool_]
-) -> tuple[pd.Series, list[str]]:
-    """Divide curves by the digest of their text or tokenizer and by study; return names by run, and notes."""
-    curves, notes = pd.Series(names, dtype="str"), []
-    runs = table.assign(is_copied=are_copied).loc[curves.index]
-    for part in ("text", "tokenizer"):
-        digests = runs[f"{part} digest"]
-        differ = digests.groupby(curves).transform("nunique") > 1
-        if differ.any():
-            listed = " | ".join(sorted(set(curves[differ])))
-            notes.append(f"Runs of {listed} were trained with different {part}s, so each {part} has its own curve.")
-        curves = curves.where(~differ, curves + f", {part} " + digests)
-    of_several = runs["study"].groupby(curves).transform("nunique") > 1
-    of_several &= ~curves.isin(curves[runs["is_copied"]])
-    return curves.where(~of_several, curves + ", " + runs["study"]), notes
-
-
-def removed_text(found: Studies) -> pd.DataFrame:
-    """Return what each intervention did to the train split, with the columns REMOVED_COLUMNS.
-
-    sentences and words count what was left out or rewritten, of_sentences and of_words the whole split, and
-    matching_sentences those that contain the construction. They are means over the runs of an intervention.
-    """
-    rows = []
-    for run in found.runs[found.runs["construction"] != ""].to_dict("records"):
-        corpus = found.folders[run["study"], run["run"]].read_manifest().get("corpus", {})
-        if done := corpus.get("ablation"):
-            matching = (done.get("matching") or {}).get("sentences")
-            rows.append({**run, **done, "runs": 1, "matching_sentences": matching})
-    counts = dict.fromkeys(REMOVED_COLUMNS[4:], float)
-    table = pd.DataFrame(rows).reindex(columns=list(REMOVED_COLUMNS)).astype(counts)
-    means = table.groupby(list(REMOVED_COLUMNS[:3]), as_index=False, sort=False)
-    return means.agg({"runs": "sum", **dict.fromkeys(counts, "mean")})
-
-
-def direct_paradigms(found: Studies, benchmark: str) -> dict[str, set[str]]:
-    """Return the paradigms of a benchmark that test each removed construction, as its filter lists them."""
-    direct: dict[str, set[str]] = {}
-    for run in found.runs[found.runs["construction"] != ""].to_dict("records"):
-        of_filter = found.folders[run["study"], run["run"]].read_config().get("filter") or {}
-        listed = (of_filter.get("paradigms") or {}).get(benchmark) or ()
-        direct.setdefault(run["construction"], set()).update(listed)
-    return direct
+    for column, usual in (("base", curves), ("construction", ""), ("action", NONE), ("dose", FULL_DOSE)):
+        table[column] = named[column].reindex(table.index).fillna(usual)
+    return notes

@@ -1,9 +1,11 @@
-"""Score files of minimal pairs: which there are, whether they can be compared, and the accuracies that follow."""
+"""Score files of minimal pairs: whether they can be compared, and the judgements and accuracies that follow."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -15,9 +17,8 @@ from analysis.config import COUNT, FAULTY_PAIRS, LEAVE_OUT
 from analysis.formats import rows_of
 from analysis.study.run_folders import RUN_COLUMNS, Studies
 from eval.benchmarks.known_items import REASONS, faulty_pairs
-from eval.config import is_of_pairs
 from eval.scores.accuracy import TIE_WORTH, outcome, repeats_of, tied
-from eval.scores.files import ITEMS, ITEMS_FILE, TOKENS_FILE, judged_pairs, read_items, read_metadata, read_score_table
+from eval.scores.files import ITEMS, ITEMS_FILE, judged_pairs, read_items, read_score_table
 from pairscale.errors import RunError, check_choice
 from pairscale.sizes import written
 from train.runs.axes import flatten
@@ -35,25 +36,13 @@ PAIR_COLUMNS = (
 
 _TAKEN = {*PAIR_COLUMNS, "field", "file"}  # names that a user's own column can't have in the table of pairs
 _KEY = ["paradigm", "pair_id"]
+_KEY_SCHEMA = pa.schema([ITEMS.field(name) for name in _KEY])
 _AGAIN = "Remove the file and score the run again."
 
 
 def has_own_pairs(benchmark: str) -> bool:
     """Return True if each run was scored on generated pairs of its own sample's words."""
     return bool(re.search(r"\+run-k\d+", benchmark))
-
-
-def list_files(found: Studies) -> pd.DataFrame:
-    """Return the score files of pairs in the order of the runs: row of a run, benchmark, method, path, is_snapshot."""
-    rows = [
-        (row, path.parent.name, path.stem.partition("@")[0], path, "@" in path.stem)
-        for row, folder in enumerate(found.folders.values())
-        for path in sorted(folder.scores("").glob("*/*.parquet"))
-        if path.name not in (ITEMS_FILE, TOKENS_FILE) and is_of_pairs(path.parent.name)
-    ]
-    return pd.DataFrame(rows, columns=["row", "benchmark", "method", "path", "is_snapshot"]).astype(
-        {"is_snapshot": bool}
-    )
 
 
 def score_files(found: Studies, benchmark: str | None, method: str | None, snapshots: bool = False) -> pd.DataFrame:
@@ -63,36 +52,36 @@ def score_files(found: Studies, benchmark: str | None, method: str | None, snaps
     and has the one that stands for it in masked models, that one is taken.
 
     Returns:
-        The columns of `found.runs` and `list_files`, digest (of the benchmark), settings (of the scores, as text by
+        The columns of `found.runs` and `found.files`, digest (of the benchmark), settings (of the scores, as text by
         name), and of a snapshot its moment and the words that it has seen.
 
     Raises:
         RunError: without such scores of finished models, for scores of other weights than the run's, and if runs were
             scored on different versions of a benchmark, or under different settings with one tokenizer.
     """
-    there = files = list_files(found)
+    files = found.files
     if benchmark is not None:
         files = files[files["benchmark"].eq(benchmark) | files["benchmark"].str.split("+").str[0].eq(benchmark)]
     if method is not None:
         has_method = files["method"].eq(method).groupby([files["row"], files["benchmark"]]).transform("any")
         files = files[files["method"].where(has_method, files["method"].replace(STANDS_FOR)).eq(method)]
     if files.empty:
-        listed = there.groupby("benchmark")["method"].agg(lambda methods: ", ".join(sorted(set(methods))))
-        known = "; ".join(f"{label} by {methods}" for label, methods in listed.items())
+        there = found.files[["benchmark", "method"]].drop_duplicates()
+        known = "; ".join(f"{label} by {', '.join(sorted(of['method']))}" for label, of in there.groupby("benchmark"))
         wanted = " ".join(filter(None, [method, "scores of", benchmark or "minimal pairs"]))
         remedy = f"There are scores of {known}." if known else f"Score its runs: python -m eval {found} benchmark=NAME"
         raise RunError(f"{found}: no run has {wanted}. {remedy}")
+    own = found.details["digest"].loc[files["row"]].tolist()
     files = pd.concat([found.runs.loc[files["row"]].reset_index(drop=True), files.reset_index(drop=True)], axis=1)
-    about = pd.DataFrame([read_metadata(path) for path in files["path"]])
+    about = pd.DataFrame([found.metadata_of(path) for path in files["path"]])
     settings = [flatten(one.policy | one.parameters) for one in rows_of(about)]
     files["settings"] = pd.Series([{name: written(value) for name, value in one.items()} for one in settings])
-    files["digest"], files["scored"] = (about[name].str.get("digest") for name in ("benchmark", "model"))
+    files["digest"] = about["benchmark"].str.get("digest")
     files[["moment", "seen"]] = about.reindex(columns=["moment", "words_seen"])
-    for file in rows_of(files[~files["is_snapshot"]]):
-        own = found.folders[file.study, file.run].model_digest()
-        if own not in (None, file.scored):
-            problem = f"these are scores of another model ({file.scored[:8]}, not {own[:8]})"
-            raise RunError(f"{file.path}: {problem}. {_AGAIN}")
+    scored = about["model"].str.get("digest")
+    for path, one, other in zip(files["path"], own, scored, strict=True):
+        if one not in (None, other) and "@" not in path.stem:
+            raise RunError(f"{path}: these are scores of another model ({other[:8]}, not {one[:8]}). {_AGAIN}")
     check_alike(found, files)
     return files[files["is_snapshot"] == snapshots]
 
@@ -124,57 +113,24 @@ def check_alike(found: object, files: pd.DataFrame) -> None:
                 raise RunError(f"{found}: {problem}. Score the runs of one of them again.")
 
 
-class Items:
-    """The minimal pairs of one version of a benchmark that a method judges.
+def pairs_of(file: Any) -> pd.DataFrame:
+    """Return the pairs of a row of `score_files` that its method judges.
 
-    Attributes:
-        table: a row per pair: paradigm, pair_id, phenomenon, good, bad, field, faulty ("" or what is wrong with the
-            pair), and the user's own columns.
-        paradigms: a row per paradigm, with its phenomenon.
-        codes: the row in `paradigms` of each pair.
-        are_faulty, have_unknown: of each pair; unknown words in any run, once `count_correct` has searched for them.
+    Returns:
+        paradigm, pair_id, phenomenon, good, bad, field, the user's own columns, and faulty ("" or what is wrong).
+
+    Raises RunError for damage and for a pair that is named twice.
     """
-
-    def __init__(self, file: Any):
-        """Read the pairs of a row of `score_files`. Raises RunError for damage and for a pair that is named twice."""
-        folder = file.path.parent
-        items, _ = read_items(folder)
-        items = items[judged_pairs(file.method, items)].reset_index(drop=True)
-        self.index = pd.MultiIndex.from_frame(items[_KEY])
-        if self.index.has_duplicates:
-            twice = self.index[self.index.duplicated()][0]
-            raise RunError(f"{folder / ITEMS_FILE}: has two pairs {twice[1]} of {twice[0]}. Score the run again.")
-        faulty = faulty_pairs(file.benchmark.partition("+")[0], items).set_index(_KEY)["reason"].map(REASONS)
-        own = items[[name for name in items if name not in ITEMS.names]].apply(_numbers)
-        own.columns = [f"item_{name}" if name in _TAKEN else name for name in own]
-        self.table = items[[*_KEY, "phenomenon", "good", "bad", "field"]].join(own)
-        self.table["faulty"] = faulty.reindex(self.index).fillna("").to_numpy()
-        self.are_faulty = self.table["faulty"].ne("").to_numpy()
-        self.have_unknown = np.zeros(len(items), dtype=bool)
-        self.codes, _ = pd.factorize(items["paradigm"])
-        self.paradigms = items[["phenomenon", "paradigm"]].drop_duplicates("paradigm", ignore_index=True)
-        self._keys = [pa.chunked_array([pa.array(items[name], pa.string())]) for name in _KEY]
-
-    def judgements(self, file: Any) -> list[pa.Table]:
-        """Read scores in the order of `table`: one table, or one for each template or trial (SCORE_COLUMNS).
-
-        Raises RunError for a damaged file, and for one that doesn't have the pairs that the method judges.
-        """
-        scores, _ = read_score_table(file.path, [*_KEY, *SCORE_COLUMNS])
-        parts = [scores]
-        if min(scores[name].null_count for name in ("template", "trial")) < len(scores):
-            repeats = repeats_of(scores.select(["template", "trial"]).to_pandas())
-            parts = [scores.filter(pa.array(rows)) for rows in repeats.values()]
-        return [self._in_order(part, file).select(SCORE_COLUMNS) for part in parts]
-
-    def _in_order(self, part: pa.Table, file: Any) -> pa.Table:
-        if all(part[name].equals(keys) for name, keys in zip(_KEY, self._keys, strict=True)):
-            return part
-        order = self.index.get_indexer(pd.MultiIndex.from_frame(part.select(_KEY).to_pandas()))
-        if len(order) != len(self.index) or (np.sort(order) != np.arange(len(order))).any():
-            problem = f"has {len(order):,} rows that are not the {len(self.index):,} pairs of {file.benchmark}"
-            raise RunError(f"{file.path}: {problem} that {file.method} judges. {_AGAIN}")
-        return part.take(np.argsort(order))
+    items, _ = read_items(file.path.parent)
+    items = items[judged_pairs(file.method, items)].reset_index(drop=True)
+    if (twice := items.duplicated(_KEY)).any():
+        paradigm, pair = items.loc[twice, _KEY].iloc[0]
+        raise RunError(f"{file.path.parent / ITEMS_FILE}: has two pairs {pair} of {paradigm}. Score the run again.")
+    own = items[[name for name in items if name not in ITEMS.names]].apply(_numbers)
+    own.columns = [f"item_{name}" if name in _TAKEN else name for name in own]
+    faulty = faulty_pairs(file.benchmark.partition("+")[0], items).set_index(_KEY)["reason"].map(REASONS)
+    table = items[[*_KEY, "phenomenon", "good", "bad", "field"]].join(own)
+    return table.assign(faulty=faulty.reindex(pd.MultiIndex.from_frame(items[_KEY])).fillna("").to_numpy())
 
 
 def _numbers(cells: pd.Series) -> pd.Series:
@@ -183,14 +139,44 @@ def _numbers(cells: pd.Series) -> pd.Series:
     return numbers if numbers.notna().equals(cells.notna()) else cells
 
 
-def with_items(files: pd.DataFrame) -> Iterator[tuple[Any, Items]]:
-    """Yield rows of `score_files` with their pairs, read once for all files of a version and a kind of method."""
-    known: dict[tuple[Any, ...], Items] = {}
+def judgements(
+    files: pd.DataFrame,
+) -> Iterator[tuple[pd.DataFrame, Callable[[], Iterator[tuple[int, list[pa.Table]]]]]]:
+    """Yield the table of `pairs_of` for each version of a benchmark and kind of method, and a function that reads.
+
+    That function yields the label of each row of `files` with scores of these pairs, and the scores: SCORE_COLUMNS in
+    the order of the pairs, once or for each template or trial. It raises RunError for a damaged file, and for one that
+    doesn't have the pairs that the method judges.
+    """
+    flagged = files["method"].where((files["method"] + "_method").isin(ITEMS.names), "")
+    for _, of_pairs in files.groupby([files["digest"], flagged], sort=False):
+        pairs = pairs_of(next(of_pairs.itertuples()))
+        yield pairs, partial(_read_scores, of_pairs, pa.Table.from_pandas(pairs, _KEY_SCHEMA, preserve_index=False))
+
+
+def _read_scores(files: pd.DataFrame, keys: pa.Table) -> Iterator[tuple[int, list[pa.Table]]]:
     for file in files.itertuples():
-        flagged = file.method if f"{file.method}_method" in ITEMS.names else ""
-        if (key := (file.digest, flagged)) not in known:
-            known[key] = Items(file)
-        yield file, known[key]
+        scores, _ = read_score_table(file.path, [*_KEY, *SCORE_COLUMNS])
+        parts = [scores]
+        if min(scores[name].null_count for name in ("template", "trial")) < len(scores):
+            repeats = repeats_of(scores.select(["template", "trial"]).to_pandas())
+            parts = [scores.filter(pa.array(rows)) for rows in repeats.values()]
+        for place, part in enumerate(parts):
+            if not part.select(_KEY).equals(keys):
+                wanted, there = (pd.MultiIndex.from_frame(table.select(_KEY).to_pandas()) for table in (keys, part))
+                order = there.get_indexer(wanted) if there.is_unique else np.array([-1])
+                if len(there) != len(wanted) or order.min() < 0:
+                    problem = f"has {len(there):,} rows that are not the {len(wanted):,} pairs of {file.benchmark}"
+                    raise RunError(f"{file.path}: {problem} that {file.method} judges. {_AGAIN}")
+                parts[place] = part.take(order)
+        yield file.Index, [part.select(SCORE_COLUMNS) for part in parts]
+
+
+def joined(files: pd.DataFrame, tables: Iterable[tuple[int, pd.DataFrame]]) -> pd.DataFrame:
+    """Return tables as one, in the order of `files`; `file` is the label of a row there, whose columns follow."""
+    ordered = [of.assign(file=file) for file, of in sorted(tables, key=itemgetter(0))]
+    table = pd.concat(ordered or [pd.DataFrame({"file": []}, dtype=int)], ignore_index=True)
+    return table.join(files, on="file")
 
 
 def count_correct(files: pd.DataFrame, ties: str, faulty: str, unknown_words: str = COUNT) -> pd.DataFrame:
@@ -203,23 +189,20 @@ def count_correct(files: pd.DataFrame, ties: str, faulty: str, unknown_words: st
     check_choice("ties", ties, TIE_WORTH)
     check_choice("faulty_pairs", faulty, FAULTY_PAIRS)
     check_choice("unknown_words", unknown_words, FAULTY_PAIRS)
-    known, tables = list(with_items(files)), []
-    for file, items in known if unknown_words == LEAVE_OUT else ():
-        for part in items.judgements(file):
-            items.have_unknown |= _have_unknown(part)
-    for file, items in known:
-        kept = ~items.have_unknown & (~items.are_faulty | (faulty == COUNT))
-        parts = items.judgements(file)
-        counts = np.zeros((len(COUNT_COLUMNS), len(items.paradigms)))
-        for part in parts:
-            good, bad = part["good"].to_numpy(), part["bad"].to_numpy()
-            values = [kept, outcome(good, bad, ties), tied(good, bad), _have_unknown(part)]
-            counts += [np.bincount(items.codes, kept * value, len(items.paradigms)) for value in values]
-        means = pd.DataFrame(counts.T / len(parts), columns=list(COUNT_COLUMNS))
-        tables.append(pd.concat([items.paradigms, means], axis=1).assign(file=file.Index))
+    if files.empty:
+        return files
+    tables = []
+    for pairs, read in judgements(files):
+        codes, _ = pd.factorize(pairs["paradigm"])
+        paradigms = pairs[["phenomenon", "paradigm"]].drop_duplicates("paradigm", ignore_index=True)
+        kept = pairs["faulty"].eq("").to_numpy() | (faulty == COUNT)
+        if unknown_words == LEAVE_OUT:
+            for _, parts in read():
+                kept &= ~np.any([_values(part, ties)[-1] for part in parts], axis=0)
+        for file, parts in read():
+            counts = [[np.bincount(codes, kept * value) for value in _values(part, ties)] for part in parts]
+            tables.append((file, paradigms.assign(**dict(zip(COUNT_COLUMNS, np.mean(counts, axis=0), strict=True)))))
     table = joined(files, tables)
-    if table.empty:
-        return table
     table = table[table["pairs"] > 0]
     groups = ["benchmark", "method"]
     having = table.groupby([*groups, "paradigm"])["file"].transform("nunique")
@@ -230,14 +213,7 @@ def count_correct(files: pd.DataFrame, ties: str, faulty: str, unknown_words: st
     return shared.astype({"pairs": "Int64"}).reset_index(drop=True)
 
 
-def _have_unknown(part: pa.Table) -> npt.NDArray[np.bool_]:
-    """Return which pairs contain an unknown word in either sentence."""
-    either: npt.NDArray[np.bool_] = (part["good_unk"].to_numpy() > 0) | (part["bad_unk"].to_numpy() > 0)
-    return either
-
-
-def joined(files: pd.DataFrame, tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Return tables as one, each row with the columns of the row in `files` that its `file` names."""
-    table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame({"file": []}, dtype=int)
-    columns = [name for name in files if name not in table]
-    return pd.concat([files.loc[table["file"], columns].reset_index(drop=True), table], axis=1)
+def _values(scores: pa.Table, ties: str) -> list[npt.NDArray[Any]]:
+    """Return what each pair adds to COUNT_COLUMNS."""
+    good, bad, *unknown = (scores[name].to_numpy() for name in ("good", "bad", "good_unk", "bad_unk"))
+    return [np.ones(len(good)), outcome(good, bad, ties), tied(good, bad), np.greater(unknown, 0).any(axis=0)]

@@ -8,7 +8,7 @@ from scipy.stats import ttest_ind, ttest_rel
 
 from analysis import sections
 from analysis.parts import part_of
-from analysis.run import read_benchmarks, read_tables
+from analysis.run import read_benchmarks, read_study
 from analysis.sections import chosen, exhibits
 from analysis.sections.ablations import effects_of
 from analysis.sections.methods import accuracy_in_bins, method_differences, shallow_predictors
@@ -134,7 +134,7 @@ def test_a_plug_in_can_add_a_section(results, monkeypatch):
 def test_a_study_with_ablations_states_their_effects_and_what_was_removed(tmp_path):
     write_ablations(tmp_path / "runs")
     config = compose("analysis", ["study=ablations", f"paths.runs={tmp_path}/runs"])
-    results = read_benchmarks(config, read_tables(config))[0]
+    results = read_benchmarks(config, read_study(config))[0]
     assert results.direct == {"first": {"anaphor_agreement_1"}, "second": {"island_effects_1", "island_effects_2"}}
     shown = {exhibit.name: exhibit.table for exhibit in exhibits(results, chosen(None))}
     assert {"ablations", "ablations-by-size", "removed-text"} <= set(shown)
@@ -160,7 +160,7 @@ def test_ablations_of_others_have_the_paradigms_that_test_them_and_runs_without_
     table.to_csv(tmp_path / "others.csv", index=False)
     words = ["source=table", f"path={tmp_path}/others.csv", "results.size=1M", "columns.size=''"]
     config = compose("analysis", words)
-    results = read_benchmarks(config, read_tables(config))[0]
+    results = read_benchmarks(config, read_study(config))[0]
     assert results.direct == {"passive": {"a_1"}}
     effect = effects_of(results).query("name == 'tests the construction'").iloc[0]
     wide = table[table["paradigm"] == "a_1"].pivot(index="seed", columns="removed", values="accuracy")

@@ -87,13 +87,13 @@ def test_others_numbers_are_the_same_table(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["output=x.csv"], "give the name of a study"),
+        (["output=x.csv"], "study=NAME"),
         (["study=simulated"], "output=None: give output=FILE"),
         (["study=simulated", "output=x.txt"], "output=x.txt: give output=FILE"),
         (["study=simulated", "output=x.csv", "what=points"], "what=points: must be one of"),
-        (["study=simulated", "output=x.csv", "what=runs", "ties=half"], "count ties"),
-        (["study=simulated", "output=x.csv", "what=runs", "benchmark=blimp"], "no benchmarks and methods"),
-        (["study=simulated", "output=x.csv", "path=y.csv"], "source=table"),
+        (["study=simulated", "output=x.csv", "what=runs", "ties=half"], "does not use ties"),
+        (["study=simulated", "output=x.csv", "what=runs", "benchmark=blimp"], "does not use benchmark"),
+        (["study=simulated", "output=x.csv", "path=y.csv"], "does not use path"),
         (["study=simulated", "output=x.csv", "model=gpt2"], "does not use model"),
     ],
 )

@@ -18,7 +18,6 @@ from analysis import accuracies, runs
 from analysis.report.benchmark import BenchmarkResults
 from analysis.sources.read import read_source
 from analysis.sources.settings import OutcomeColumns, ResultsConfig
-from analysis.study.run_folders import PROBLEM_COLUMNS
 from eval.published import read_published
 from eval.scores.files import read_items, read_scores
 from pairscale.command.compose import compose
@@ -52,10 +51,9 @@ def committed_accuracies(study: str) -> pd.DataFrame:
 def committed_results(study: str) -> BenchmarkResults:
     """Return a committed study as its report has it, beside the published accuracies of the whole benchmark."""
     table, of_runs = committed_tables(study)
-    problems = pd.DataFrame(columns=list(PROBLEM_COLUMNS))
     benchmark = str(table["benchmark"].iloc[0])
     options = compose("analysis", []).analysis
-    results = BenchmarkResults.of(benchmark, table, of_runs, options, problems=problems, notes=[])
+    results = BenchmarkResults(benchmark, table, of_runs, options)
     if study != DEMO:  # older tables name no paradigms, but these studies scored all of BLiMP's
         results.published = read_published(benchmark)
     return results

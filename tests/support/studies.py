@@ -5,7 +5,7 @@ from typing import Any
 
 from analysis.config import ReportConfig
 from analysis.report.benchmark import BenchmarkResults
-from analysis.run import read_benchmarks, read_tables
+from analysis.run import read_benchmarks, read_study
 from pairscale.command.compose import compose
 from tests.support.simulated_study import SimulatedStudy
 
@@ -18,4 +18,4 @@ def results_of(folder: Path, options: dict[str, Any] | None = None, **simulated:
     study.write(folder / "runs")
     config = compose("analysis", [f"study={study.name}", f"paths.runs={folder}/runs"])
     config.analysis = ReportConfig(**{"method": "lp", "confidence": 0.95, **(options or {})})
-    return read_benchmarks(config, read_tables(config))[0]
+    return read_benchmarks(config, read_study(config))[0]
