@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pandas as pd
-
-from analysis.config import AnalysisConfig, chosen_benchmark, typed_keys
+from analysis.config import COUNT, AnalysisConfig, chosen_benchmark, typed_keys
 from analysis.sources.read import FILES, SOURCES, read_source
 from analysis.study.long_table import accuracies, pairs, problems, runs
 from analysis.study.run_folders import read_studies
@@ -21,7 +19,7 @@ from pairscale.errors import ConfigError, InputError, check_choice
 from pairscale.files import atomic_path
 from pairscale.tables import write_csv
 
-TABLES = ("accuracies", "pairs", "runs")
+TABLES = {"accuracies": accuracies, "pairs": pairs, "runs": runs}
 _LEFT_OUT = ("unfinished", "failed", "damaged", "not started")  # states of runs that tables don't have
 
 
@@ -35,27 +33,34 @@ def run(config: AnalysisConfig) -> None:
     check_choice("source", config.source, SOURCES)
     if config.output is None or Path(config.output).suffix not in (".csv", ".parquet"):
         raise ConfigError(f"output={config.output}: give output=FILE, a name that ends in .csv or .parquet.")
-    benchmark, method = chosen_benchmark(config), config.analysis.method if "analysis.method" in typed_keys() else None
-    is_study, is_counted = config.source == FILES, config.what == "accuracies"
-    unused = {
-        "ties": config.ties != "wrong" and not (is_study and is_counted),
-        "benchmark": config.what == "runs" and benchmark is not None,
-        "analysis.method": config.what == "runs" and method is not None,
-        "path": is_study and config.path is not None,
+    is_study, faulty = config.source == FILES, config.analysis.faulty_pairs
+    given = {
+        "benchmark": chosen_benchmark(config),
+        "method": config.analysis.method if "analysis.method" in typed_keys() else None,
+        "ties": None if config.ties == "wrong" else config.ties,
+        "faulty_pairs": None if faulty == COUNT else faulty,
+        "path": config.path if is_study else None,
     }
-    for key in (key for key, is_unused in unused.items() if is_unused):
-        raise ConfigError(f"what={config.what} source={config.source} does not use {key}, so leave it out.")
+    options = {name: value for name, value in given.items() if value is not None}
+    used = {"accuracies": ("benchmark", "method", "ties", "faulty_pairs"), "pairs": ("benchmark", "method"), "runs": ()}
+    for name in options.keys() - used[config.what if is_study or config.what == "runs" else "pairs"]:
+        raise ConfigError(f"what={config.what} source={config.source} does not use {name}, so leave it out.")
     if is_study:
-        table = _of_study(config, benchmark, method)
+        studies = read_studies([config.study or ""], config.paths.runs)
+        left_out = problems(studies)
+        left_out = left_out[left_out["status"].isin(_LEFT_OUT)]
+        if len(left_out):
+            counts = ", ".join(f"{count} {status}" for status, count in left_out["status"].value_counts().items())
+            say(f"Left out: {counts} runs, such as {left_out['run'].iloc[0]}.")
+        table = TABLES[config.what](studies, **options)
     else:
         source = read_source(config.source, config.path, config.columns, config.results, config.study)
         for note in source.notes:
             say(note)
-        tables = {"accuracies": source.accuracies, "pairs": source.pairs, "runs": source.runs}
-        if (table := tables[config.what]) is None:
+        if (table := getattr(source, config.what)) is None:
             raise InputError(f"what=pairs: {config.path} has accuracies only, not judgements of pairs.")
-        for column, wanted in (("benchmark", benchmark), ("method", method)):
-            table = table if wanted is None else table[table[column] == wanted]
+        for column, wanted in options.items():
+            table = table[table[column] == wanted]
     path = Path(config.output)
     if path.suffix == ".csv":
         write_csv(path, table)
@@ -63,21 +68,6 @@ def run(config: AnalysisConfig) -> None:
         with atomic_path(path) as temporary:
             table.to_parquet(temporary, index=False)
     print(f"{len(table):,} rows in {path}")
-
-
-def _of_study(config: AnalysisConfig, benchmark: str | None, method: str | None) -> pd.DataFrame:
-    studies = read_studies([config.study or ""], config.paths.runs)
-    left_out = problems(studies)
-    left_out = left_out[left_out["status"].isin(_LEFT_OUT)]
-    if len(left_out):
-        counts = ", ".join(f"{count} {status}" for status, count in left_out["status"].value_counts().items())
-        say(f"Left out: {counts} runs, such as {left_out['run'].iloc[0]}.")
-    if config.what == "runs":
-        return runs(studies)
-    if config.what == "pairs":
-        return pairs(studies, benchmark=benchmark, method=method)
-    faulty = config.analysis.faulty_pairs
-    return accuracies(studies, benchmark=benchmark, method=method, ties=config.ties, faulty_pairs=faulty)
 
 
 if __name__ == "__main__":

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from analysis.config import COUNT
-from analysis.formats import rows_of
 from analysis.study.run_folders import PROBLEM_COLUMNS, RUN_COLUMNS, TOKENS, Studies, read_studies
 from analysis.study.score_files import (
     FILE_COLUMNS,
@@ -30,10 +30,9 @@ from analysis.study.score_files import (
     settings_of,
 )
 from eval.benchmarks.known_items import faulty_note
-from eval.scores.files import read_unavailable
 from eval.scores.names import benchmark_name
 from eval.sweeps import requested_runs
-from pairscale.errors import RunError, first_few
+from pairscale.errors import first_few
 
 ACCURACY_COLUMNS = (*RUN_COLUMNS, *FILE_COLUMNS, "pairs", "correct", "accuracy", "ties", "pairs_with_unk")
 
@@ -65,19 +64,20 @@ def accuracies(
     ties: str = "wrong",
     faulty_pairs: str = COUNT,
     unknown_words: str = COUNT,
+    snapshots: bool = False,
     folder: str | Path = "runs",
 ) -> pd.DataFrame:
     """Return one row per run, benchmark, method and paradigm, with the columns of ACCURACY_COLUMNS.
 
     Args:
-        studies: names of studies, which are folders in `folder`; "a+b" names two. To read them once for several tables,
-            give what `read_studies` returned.
+        studies: as for `runs`.
         benchmark: only this one, such as "blimp". Default: all.
         method: only this one, such as "lp". Masked models have no log-probability of a sentence, so their "pll" is
             taken instead, and the column `method` says so. Default: all.
         ties: what a pair with two equal scores counts as: "wrong" (0), "half" (.5) or "right" (1).
         faulty_pairs: "count" pairs that are known to be faulty, as published, or "leave_out" these.
         unknown_words: "count" all pairs, or "leave_out" those that contain an unknown word in any of the runs.
+        snapshots: return `trajectories` instead.
         folder: where studies are (`paths.runs`).
 
     Returns:
@@ -87,24 +87,17 @@ def accuracies(
         pairs with an unknown word in either sentence. Unfinished and damaged runs are left out: `problems` lists them.
 
     Raises:
-        ConfigError: without the name of a study, or for another value of `ties`, `faulty_pairs` or
-            `unknown_words`.
+        ConfigError: without the name of a study, or for another value of `ties`, `faulty_pairs` or `unknown_words`.
         RunError: for a study without finished runs or without such scores, for a damaged file, for scores of other
             weights than the run's, and if runs were scored on different versions of a benchmark, or under different
             scoring settings with one tokenizer.
     """
-    files = score_files(read_studies(studies, folder), benchmark, method)
-    return _accuracies(files, ties, faulty_pairs, unknown_words)
+    files = score_files(read_studies(studies, folder), benchmark, method, snapshots)
+    table = count_correct(files, ties, faulty_pairs, unknown_words)
+    return table.reindex(columns=[*ACCURACY_COLUMNS, *(["moment"] if snapshots else [])])
 
 
-def trajectories(
-    *studies: str | Studies,
-    benchmark: str | None = None,
-    method: str | None = None,
-    ties: str = "wrong",
-    faulty_pairs: str = COUNT,
-    folder: str | Path = "runs",
-) -> pd.DataFrame:
+def trajectories(*studies: str | Studies, **options: Any) -> pd.DataFrame:
     """Return the accuracies of snapshots of models during their training; the arguments are those of `accuracies`.
 
     Returns:
@@ -116,17 +109,7 @@ def trajectories(
         ConfigError: as `accuracies` does.
         RunError: as `accuracies` does, and for a snapshot whose scores don't say how many words it had seen.
     """
-    files = score_files(read_studies(studies, folder), benchmark, method, snapshots=True)
-    for path in files.loc[files["seen"].isna(), "path"]:
-        raise RunError(f"{path}: doesn't say how many words the model had seen. Score the snapshot again.")
-    files["run"] += "@" + files["moment"].astype("str")
-    files = files.assign(sample_words=files["seen"].astype("Int64"), unit="words seen")
-    return _accuracies(files, ties, faulty_pairs, COUNT, "moment")
-
-
-def _accuracies(files: pd.DataFrame, ties: str, faulty_pairs: str, unknown_words: str, *more: str) -> pd.DataFrame:
-    table = count_correct(files, ties, faulty_pairs, unknown_words).reindex(columns=[*ACCURACY_COLUMNS, *more])
-    return table.assign(accuracy=table["correct"] / table["pairs"].astype(float))
+    return accuracies(*studies, snapshots=True, **options)
 
 
 def pairs(
@@ -168,26 +151,23 @@ def pairs(
 def problems(*studies: str | Studies, folder: str | Path = "runs") -> pd.DataFrame:
     """Return one row per run that the other tables leave out or have less of: study, run, status and reason.
 
-    `status` is "missing" (a sweep requested the run), "unfinished", "failed", "damaged", "shared" (an earlier study
-    has the same run) or "unscored" (without scores of a benchmark and method that other runs have).
+    `status` is "missing" (a sweep requested the run), "unfinished", "failed", "damaged", "shared" (an earlier run is
+    the same model) or "unscored" (without scores of a benchmark and method that other runs have).
     """
     found = read_studies(studies, folder)
-    rows = []
-    for study in found.names:
-        of_study = [table.loc[table["study"] == study, "run"] for table in (found.runs, found.problems)]
-        known = pd.concat(of_study).astype("str")
-        for run, request in requested_runs(found.folder, study).items():
-            if run not in set(known):
-                alike = known[known.str.rpartition("-")[0] == run.rpartition("-")[0]].tolist()
-                reason = f"{first_few(alike)} was trained with another configuration" if alike else ""
-                rows.append((study, request.point, "missing", reason))
+    known = {*found.runs["run"], *found.problems["run"]}
+    rows = [
+        (study, request.point, "missing", "")
+        for study in found.names
+        for run, request in requested_runs(found.folder, study).items()
+        if run not in known
+    ]
     files = found.files[~found.files["is_snapshot"]]
-    stands_for = files["method"].replace(STANDS_FOR)
-    for (benchmark, method), of in files.groupby(["benchmark", stands_for], sort=False):
-        # Masked models have pll and no other method, and others have no pll.
-        masked = files.loc[files["benchmark"].eq(benchmark) & files["method"].isin(STANDS_FOR), "row"]
-        for run in rows_of(found.runs.drop(index=[*of["row"], *masked], errors="ignore")):
-            rows.append((run.study, run.run, "unscored", f"no {method} scores of {benchmark}"))
+    masked = files[files["method"].isin(STANDS_FOR)]  # their models have no other method, and others don't have this
+    for (benchmark, method), of in files.groupby(["benchmark", files["method"].replace(STANDS_FOR)], sort=False):
+        scored = {*of["row"], *masked.loc[masked["benchmark"] == benchmark, "row"]}
+        unscored = found.runs.loc[~found.runs.index.isin(scored), ["study", "run"]].to_numpy()
+        rows += [(*run, "unscored", f"no {method} scores of {benchmark}") for run in unscored]
     return pd.concat([found.problems, pd.DataFrame(rows, columns=list(PROBLEM_COLUMNS))], ignore_index=True)
 
 
@@ -216,17 +196,11 @@ def notes(
         for name, values in settings_of(of_method).items():
             if listed := _by_curve(values, of_method):
                 sentences.append(f"The scoring setting {name} differs: {listed}. Compare their levels with care.")
-    for label, of_label in files.groupby("benchmark", sort=False):
-        name = benchmark_name(str(label))
-        if has_own_pairs(str(label)):
-            reasons = {part: why for path in of_label["path"] for part, why in read_unavailable(path.parent).items()}
-            left_out = f": {'; '.join(f'{part} ({why})' for part, why in sorted(reasons.items()))}" if reasons else ""
-            sentences.append(
-                f"{name}: each run was scored on pairs of its own words, so runs are compared by paradigm. Paradigms "
-                f"without pairs in some run are left out{left_out}."
-            )
-        elif note := faulty_note(str(label).partition("+")[0], pairs_of(next(of_label.itertuples()))):
-            sentences.append(f"{name}: {note}.")
+    for file in files.drop_duplicates("benchmark").itertuples():
+        label = str(file.benchmark)
+        note = "each run was scored on pairs of its own words, so runs are compared by the paradigms that all have"
+        if has_own_pairs(label) or (note := faulty_note(label.partition("+")[0], pairs_of(file)) or ""):
+            sentences.append(f"{benchmark_name(label)}: {note}.")
     return list(dict.fromkeys(sentences))
 
 

@@ -182,8 +182,9 @@ def _row(run: RunFolder, config: Mapping[str, Any], manifest: Mapping[str, Any])
     """
     model, tokens = config["model"], manifest.get("tokens")
     row = {
-        "study": run.path.parent.name, "run": run.path.name, "folder": run, "config": config, "manifest": manifest, "nested": False,
-        "digest": run.model_digest(), "parameters": manifest.get("parameters"), "tokens": tokens, "baseline": "",
+        "study": run.path.parent.name, "run": run.path.name, "folder": run, "config": config, "manifest": manifest,
+        "digest": run.model_digest(), "nested": False, "baseline": "",
+        **{name: manifest.get(name) for name in ("parameters", "tokens", "words_seen", "words_per_s", "wall_s")},
         **dict.fromkeys(("identity", "named_by", "groups", "texts", "tokenizers")),
     }  # fmt: skip
     if source := model.get("path") or model.get("checkpoint"):
@@ -215,7 +216,6 @@ def _row(run: RunFolder, config: Mapping[str, Any], manifest: Mapping[str, Any])
         "baseline": UNTRAINED if manifest.get("words_seen") == 0 else str(sample.get("shuffle") or ""),
         "reference": reference,
         "overlap": corpus["sample"].get("overlap"),
-        **{name: manifest.get(name) for name in ("words_seen", "words_per_s", "wall_s")},
         **exported_validation(run.metrics, (config.get("recipe") or {}).get("export", "last")),
         "vocabulary": whole_words if tokenizer.get("kind") in _WHOLE_WORDS else "pieces",
         "identity": f"{run.path.name} {manifest['started']}" if manifest.get("started") else None,

@@ -53,11 +53,12 @@ def score_files(found: Studies, benchmark: str | None, method: str | None, snaps
 
     Returns:
         The columns of `found.runs` and `found.files`, digest (of the benchmark), settings (of the scores, as text by
-        name), and of a snapshot its moment and the words that it has seen.
+        name), and moment (of a snapshot, whose run and sample_words are those of `analysis.trajectories`).
 
     Raises:
-        RunError: without such scores of finished models, for scores of other weights than the run's, and if runs were
-            scored on different versions of a benchmark, or under different settings with one tokenizer.
+        RunError: without such scores of finished models, for scores of other weights than the run's, for a snapshot
+            that doesn't say how many words it has seen, and if runs were scored on different versions of a benchmark,
+            or under different settings with one tokenizer.
     """
     files = found.files
     if benchmark is not None:
@@ -66,24 +67,29 @@ def score_files(found: Studies, benchmark: str | None, method: str | None, snaps
         has_method = files["method"].eq(method).groupby([files["row"], files["benchmark"]]).transform("any")
         files = files[files["method"].where(has_method, files["method"].replace(STANDS_FOR)).eq(method)]
     if files.empty:
-        there = found.files[["benchmark", "method"]].drop_duplicates()
-        known = "; ".join(f"{label} by {', '.join(sorted(of['method']))}" for label, of in there.groupby("benchmark"))
+        known = "; ".join(sorted(set(found.files["benchmark"] + " by " + found.files["method"]))) or "none"
         wanted = " ".join(filter(None, [method, "scores of", benchmark or "minimal pairs"]))
-        remedy = f"There are scores of {known}." if known else f"Score its runs: python -m eval {found} benchmark=NAME"
-        raise RunError(f"{found}: no run has {wanted}. {remedy}")
+        raise RunError(f"{found}: no run has {wanted}. There are: {known}. Score the runs with python -m eval.")
     own = found.details["digest"].loc[files["row"]].tolist()
     files = pd.concat([found.runs.loc[files["row"]].reset_index(drop=True), files.reset_index(drop=True)], axis=1)
     about = pd.DataFrame([found.metadata_of(path) for path in files["path"]])
     settings = [flatten(one.policy | one.parameters) for one in rows_of(about)]
     files["settings"] = pd.Series([{name: written(value) for name, value in one.items()} for one in settings])
-    files["digest"] = about["benchmark"].str.get("digest")
-    files[["moment", "seen"]] = about.reindex(columns=["moment", "words_seen"])
-    scored = about["model"].str.get("digest")
-    for path, one, other in zip(files["path"], own, scored, strict=True):
-        if one not in (None, other) and "@" not in path.stem:
-            raise RunError(f"{path}: these are scores of another model ({other[:8]}, not {one[:8]}). {_AGAIN}")
+    files["digest"], files["scored"] = (about[name].str.get("digest") for name in ("benchmark", "model"))
+    for file, digest in zip(rows_of(files), own, strict=True):
+        if digest not in (None, file.scored) and not file.is_snapshot:
+            problem = f"these are scores of another model ({file.scored[:8]}, not {digest[:8]})"
+            raise RunError(f"{file.path}: {problem}. {_AGAIN}")
     check_alike(found, files)
-    return files[files["is_snapshot"] == snapshots]
+    if snapshots:
+        files[["moment", "sample_words"]] = about.reindex(columns=["moment", "words_seen"]).astype(
+            {"words_seen": "Int64"}
+        )
+        files = files.assign(run=files["run"] + "@" + files["moment"].astype("str"), unit="words seen")
+    files = files[files["is_snapshot"] == snapshots]
+    for path in files.loc[files["sample_words"].isna() & snapshots, "path"]:
+        raise RunError(f"{path}: doesn't say how many words the model had seen. {_AGAIN}")
+    return files
 
 
 def settings_of(files: pd.DataFrame) -> pd.DataFrame:
@@ -210,7 +216,8 @@ def count_correct(files: pd.DataFrame, ties: str, faulty: str, unknown_words: st
     shared = table[is_shared | ~table["benchmark"].map(has_own_pairs)]
     if lost := sorted(set(table["benchmark"]) - set(shared["benchmark"])):
         raise RunError(f"{lost[0]}: no paradigm has pairs in all runs, so they can't be compared.")
-    return shared.astype({"pairs": "Int64"}).reset_index(drop=True)
+    shared = shared.assign(accuracy=shared["correct"] / shared["pairs"]).astype({"pairs": "Int64"})
+    return shared.reset_index(drop=True)
 
 
 def _values(scores: pa.Table, ties: str) -> list[npt.NDArray[Any]]:
