@@ -178,7 +178,7 @@ def _word_surprisals(folder: Path, found: Studies) -> pd.DataFrame:
     x = runs["sample_words"].astype(float).map(np.log2)
     runs = runs.assign(x=x.groupby([runs["curve"], runs["size"]]).transform("mean"))
     tables, digests = [], {}
-    for run in rows_of(runs):
+    for run, manifest in zip(rows_of(runs), found.details.loc[runs.index, "manifest"], strict=True):
         file = folder / f"{run.run}.parquet"
         if file.is_file():
             rows, made = read_surprisals(file)
@@ -187,7 +187,7 @@ def _word_surprisals(folder: Path, found: Studies) -> pd.DataFrame:
             by_word = rows.groupby(rows["word"].str.strip().str.strip(_EDGES).str.lower())
             table = by_word[["surprisal", "tokens"]].mean().assign(occurrences=by_word.size())
             table = table[by_word["unk"].max().eq(0) & table["occurrences"].ge(LEAST_OCCURRENCES)].reset_index()
-            vocabulary = found.folders[run.study, run.run].read_manifest().get("vocabulary")
+            vocabulary = manifest.get("vocabulary")
             if vocabulary is None:  # of checkpoints from elsewhere
                 raise RunError(f"{run.run}: its manifest doesn't say how large the vocabulary is, which gives chance.")
             chance = table["tokens"] * np.log2(vocabulary)

@@ -94,30 +94,20 @@ def read_benchmarks(config: AnalysisConfig, studies: Studies | None) -> list[Ben
         if table["method"].nunique() == 1:
             options = replace(options, method=table["method"].iloc[0])  # others' numbers have a method of their own
     elif is_of_pairs(benchmark) if benchmark else len(studies.files):
-        faulty = options.faulty_pairs
-        table = accuracies(studies, benchmark=benchmark, ties=config.ties, faulty_pairs=faulty)
+        table = accuracies(studies, benchmark=benchmark, ties=config.ties, faulty_pairs=options.faulty_pairs)
         of_runs, left_out = studies.runs, problems(studies)
     else:
         return []  # diagnostics, suites or ratings alone
     if config.people and config.questionnaire:
         people = read_people(config.people, table, config.questionnaire, options.confidence, config.paths.runs)
     found = []
-    for label, of_label in table.groupby("benchmark", sort=False):
+    for label in map(str, table["benchmark"].unique()):
+        answers = people.get(label)
         said = notes(studies, benchmark=label, method=options.method) if studies else source.notes
+        said = [*said, *(answers.notes if answers else ())]
         of_others = (left_out["status"] == "unscored") & ~left_out["reason"].str.endswith(f" {label}")
-        found.append(
-            BenchmarkResults(
-                label=label,
-                accuracies=of_label.reset_index(drop=True),
-                runs=of_runs,
-                options=options,
-                notes=said + (people[label].notes if label in people else []),
-                problems=left_out[~of_others].reset_index(drop=True),
-                ties=config.ties,
-                people=people.get(label),
-                studies=studies,
-            )
-        )
+        rows, lacking = table[table["benchmark"] == label].reset_index(drop=True), left_out[~of_others]
+        found.append(BenchmarkResults(label, rows, of_runs, options, said, lacking, config.ties, answers, studies))
     return found
 
 
@@ -126,9 +116,9 @@ def print_part(console: Console, quiet: Console, part: Part) -> None:
     for note in part.notes:
         print_text(quiet, note, "note", "yellow")
     print_text(console, f"{part.name}: {part.lead}", style="bold")
-    for subject, text in [("", part.headline), *part.findings]:
-        if text:
-            print_text(console, f"{subject}: {text}" if subject else text)
+    for texts in [("", part.headline), *part.findings]:
+        if text := ": ".join(filter(None, texts)):
+            print_text(console, text)
 
 
 def print_slopes(console: Console, slopes: pd.DataFrame, confidence: float) -> None:
@@ -141,14 +131,13 @@ def print_slopes(console: Console, slopes: pd.DataFrame, confidence: float) -> N
         "slope": "slope", "low": "low", "high": "high", "lack_of_fit": "lack of fit",
     }  # fmt: skip
     order = slopes.assign(is_part=slopes["level"] != "overall")
-    rows = order.sort_values(["is_part", "slope"], ascending=[True, False], kind="stable")
-    table = rows[list(columns)].rename(columns=columns)
-    formats = {"slope": slope_text, "lack of fit": p_text}
-    texts = Exhibit("slopes", "Slopes", "", table, cells=formats, confidence=confidence).texts
+    rows = order.sort_values(["is_part", "slope"], ascending=[True, False], kind="stable", ignore_index=True)
+    cells = {"slope": slope_text, "lack of fit": p_text}
+    texts = Exhibit("slopes", "Slopes", "", rows[list(columns)].rename(columns=columns), cells, confidence).texts
     body: list[list[str]] = []
     for curve in slopes["curve"].unique():
         body.append([str(curve), *[""] * (len(texts.columns) - 1)])
-        body += [[f" {name}", *cells] for name, *cells in texts[(rows["curve"] == curve).to_numpy()].to_numpy()]
+        body += [[f" {name}", *others] for name, *others in texts[rows["curve"] == curve].to_numpy()]
     print_table(console, filled_table(list(map(str, texts)), body, ["phenomenon"]), ("lack of fit",))
     print_text(console, "slope: accuracy per doubling of the training text; lack of fit: p value")
 

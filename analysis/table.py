@@ -7,7 +7,10 @@ From Python, `analysis.accuracies`, `analysis.pairs` and `analysis.runs` return 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+
+import pandas as pd
 
 from analysis.config import COUNT, AnalysisConfig, chosen_benchmark, typed_keys
 from analysis.sources.read import FILES, SOURCES, read_source
@@ -19,7 +22,7 @@ from pairscale.errors import ConfigError, InputError, check_choice
 from pairscale.files import atomic_path
 from pairscale.tables import write_csv
 
-TABLES = {"accuracies": accuracies, "pairs": pairs, "runs": runs}
+TABLES: dict[str, Callable[..., pd.DataFrame]] = {"accuracies": accuracies, "pairs": pairs, "runs": runs}
 _LEFT_OUT = ("unfinished", "failed", "damaged", "not started")  # states of runs that tables don't have
 
 

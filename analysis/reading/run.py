@@ -166,7 +166,7 @@ def _frequencies(config: AnalysisConfig, study: Studies, times: ReadingTimes, mo
         return dict.fromkeys(models, log_frequencies(words, listed, str(study.runs["reference"].iloc[0])))
     frequencies: dict[str, Array] = {}
     for _, runs in study.runs[study.runs["run"].isin(models)].groupby("sample"):
-        folder, reference = study.folders[*runs[["study", "run"]].iloc[0]], str(runs["reference"].iloc[0])
+        folder, reference = study.details.loc[runs.index[0], "folder"], str(runs["reference"].iloc[0])
         counts = sample_counts(folder.read_config(), folder.read_manifest(), Path(config.paths.store), reference)
         frequencies |= dict.fromkeys(runs["run"], log_frequencies(words, pd.Series(counts.of), reference))
     return frequencies

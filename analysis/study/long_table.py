@@ -16,16 +16,18 @@ from typing import Any
 import pandas as pd
 
 from analysis.config import COUNT
+from analysis.formats import rows_of
 from analysis.study.run_folders import PROBLEM_COLUMNS, RUN_COLUMNS, TOKENS, Studies, read_studies
 from analysis.study.score_files import (
     FILE_COLUMNS,
     PAIR_COLUMNS,
     STANDS_FOR,
+    by_pairs,
     count_correct,
     has_own_pairs,
     joined,
-    judgements,
     pairs_of,
+    read_judgements,
     score_files,
     settings_of,
 )
@@ -137,12 +139,11 @@ def pairs(
     """
     files = score_files(read_studies(studies, folder), benchmark, method)
     tables = []
-    for items, read in judgements(files if runs is None else files[files["run"].isin(list(runs))]):
-        for file, parts in read():
-            for part in parts:
-                scores = part.to_pandas().rename(columns={"good": "good_score", "bad": "bad_score"})
-                scores["correct"] = scores["good_score"] > scores["bad_score"]
-                tables.append((file, pd.concat([items, scores], axis=1)))
+    for items, of_items in by_pairs(files if runs is None else files[files["run"].isin(list(runs))]):
+        for file, part in ((file, part) for file, parts in read_judgements(items, of_items) for part in parts):
+            scores = part.to_pandas().rename(columns={"good": "good_score", "bad": "bad_score"})
+            scores["correct"] = scores["good_score"] > scores["bad_score"]
+            tables.append((file, pd.concat([items, scores], axis=1)))
     table = joined(files[[*RUN_COLUMNS, "benchmark", "method"]], tables)
     own = [name for name in table if name not in {*PAIR_COLUMNS, "file"} and table[name].notna().any()]
     return table.reindex(columns=[*PAIR_COLUMNS, *own])
@@ -196,8 +197,8 @@ def notes(
         for name, values in settings_of(of_method).items():
             if listed := _by_curve(values, of_method):
                 sentences.append(f"The scoring setting {name} differs: {listed}. Compare their levels with care.")
-    for file in files.drop_duplicates("benchmark").itertuples():
-        label = str(file.benchmark)
+    for file in rows_of(files.drop_duplicates("benchmark")):
+        label = file.benchmark
         note = "each run was scored on pairs of its own words, so runs are compared by the paradigms that all have"
         if has_own_pairs(label) or (note := faulty_note(label.partition("+")[0], pairs_of(file)) or ""):
             sentences.append(f"{benchmark_name(label)}: {note}.")

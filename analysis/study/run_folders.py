@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.formats import rows_of
 from corpora.ablation.config import NONE
 from eval.config import is_of_pairs
 from eval.scores.files import ITEMS_FILE, TOKENS_FILE, read_metadata
@@ -69,11 +70,6 @@ class Studies:
 
     def __str__(self) -> str:
         return "study=" + "+".join(self.names)
-
-    @property
-    def folders(self) -> dict[tuple[str, str], RunFolder]:
-        """The folder of each run, by study and run."""
-        return dict(zip(zip(self.runs["study"], self.runs["run"], strict=True), self.details["folder"], strict=True))
 
     @cached_property
     def files(self) -> pd.DataFrame:
@@ -150,14 +146,13 @@ def read_studies(studies: Sequence[str | Studies], folder: str | Path) -> Studie
             status, reason = "damaged", f"{run.path}: its files lack {error}. Train the run again."
         problems.append((run.path.parent.name, run.path.name, status, reason))
     if not rows:
-        examples = first_few([f"{run}: {reason or status}" for _, run, status, reason in problems])
-        problem = f"no run is finished ({examples or 'the folder is empty'})"
-        raise RunError(f"study={'+'.join(names)}: {problem}. Train with python -m train.")
+        listed = first_few([f"{run}: {reason or status}" for _, run, status, reason in problems])
+        raise RunError(f"study={'+'.join(names)}: no run is finished ({listed}). Train with python -m train.")
     table = pd.DataFrame(rows, index=[f"{row['study']}/{row['run']}" for row in rows])
     same = table.index.to_series().groupby(table["identity"])
     first, table["is_shared"] = same.transform("first").fillna(table.index.to_series()), same.transform("size") > 1
-    copies = table[first != table.index]
-    problems += [(row.study, row.run, "shared", f"the same model as {first[row.Index]}") for row in copies.itertuples()]
+    copies = table.assign(first=first)[first != table.index]
+    problems += [(copy.study, copy.run, "shared", f"the same model as {copy.first}") for copy in rows_of(copies)]
     table = table.drop(index=copies.index)
     notes = _name_curves(table)
     place = in_order(table["curve"]).index
@@ -192,9 +187,7 @@ def _row(run: RunFolder, config: Mapping[str, Any], manifest: Mapping[str, Any])
         revision = None if tokens else model.get("revision") or "main"  # checkpoints of one training share a curve
         return row | {
             "model": name,
-            "size": _size_in_tokens(tokens) if tokens else None,
-            "sample_words": tokens or None,
-            "unit": TOKENS if tokens else None,
+            **({"size": _size_in_tokens(tokens), "sample_words": tokens, "unit": TOKENS} if tokens else {}),
             "identity": str((manifest["digest"], loaded)) if manifest.get("digest") else None,
             "named_by": {
                 "model": {"name": name, "path": source, "revision": revision, **loaded},
@@ -252,9 +245,10 @@ def _name_curves(table: pd.DataFrame) -> list[str]:
             notes.append(f"Runs of {listed} were trained with different {column}, so each has its own curve.")
         for name in ("curve", "base"):
             named[name] = named[name].where(~differ, named[name] + ", " + ours[column])
-    of_groups = named["curve"].groupby(ours["groups"]).agg(lambda of: of.iloc[0] if of.nunique() == 1 else None)
+    of_groups = named["curve"].groupby(ours["groups"])
+    one_curve = of_groups.first()[of_groups.nunique() == 1]
     curves = named["curve"].reindex(table.index)
-    curves[is_baseline] = table["groups"].map(of_groups).fillna(table["model"])[is_baseline]
+    curves[is_baseline] = table["groups"].map(one_curve).astype("object").fillna(table["model"])[is_baseline]
     for run, label in labels(dict(table["named_by"].dropna()))[0].items():
         name = label.replace(", revision=null", "")
         curves[run] = f"{name}, pretrained" if name in set(named["curve"]) else name

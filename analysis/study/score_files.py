@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
@@ -18,7 +16,7 @@ from analysis.formats import rows_of
 from analysis.study.run_folders import RUN_COLUMNS, Studies
 from eval.benchmarks.known_items import REASONS, faulty_pairs
 from eval.scores.accuracy import TIE_WORTH, outcome, repeats_of, tied
-from eval.scores.files import ITEMS, ITEMS_FILE, judged_pairs, read_items, read_score_table
+from eval.scores.files import ITEMS, judged_pairs, read_items, read_score_table
 from pairscale.errors import RunError, check_choice
 from pairscale.sizes import written
 from train.runs.axes import flatten
@@ -124,14 +122,9 @@ def pairs_of(file: Any) -> pd.DataFrame:
 
     Returns:
         paradigm, pair_id, phenomenon, good, bad, field, the user's own columns, and faulty ("" or what is wrong).
-
-    Raises RunError for damage and for a pair that is named twice.
     """
     items, _ = read_items(file.path.parent)
     items = items[judged_pairs(file.method, items)].reset_index(drop=True)
-    if (twice := items.duplicated(_KEY)).any():
-        paradigm, pair = items.loc[twice, _KEY].iloc[0]
-        raise RunError(f"{file.path.parent / ITEMS_FILE}: has two pairs {pair} of {paradigm}. Score the run again.")
     own = items[[name for name in items if name not in ITEMS.names]].apply(_numbers)
     own.columns = [f"item_{name}" if name in _TAKEN else name for name in own]
     faulty = faulty_pairs(file.benchmark.partition("+")[0], items).set_index(_KEY)["reason"].map(REASONS)
@@ -145,23 +138,22 @@ def _numbers(cells: pd.Series) -> pd.Series:
     return numbers if numbers.notna().equals(cells.notna()) else cells
 
 
-def judgements(
-    files: pd.DataFrame,
-) -> Iterator[tuple[pd.DataFrame, Callable[[], Iterator[tuple[int, list[pa.Table]]]]]]:
-    """Yield the table of `pairs_of` for each version of a benchmark and kind of method, and a function that reads.
-
-    That function yields the label of each row of `files` with scores of these pairs, and the scores: SCORE_COLUMNS in
-    the order of the pairs, once or for each template or trial. It raises RunError for a damaged file, and for one that
-    doesn't have the pairs that the method judges.
-    """
+def by_pairs(files: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
+    """Yield the rows of `score_files` that have scores of the same pairs, after the table of `pairs_of`."""
     flagged = files["method"].where((files["method"] + "_method").isin(ITEMS.names), "")
     for _, of_pairs in files.groupby([files["digest"], flagged], sort=False):
-        pairs = pairs_of(next(of_pairs.itertuples()))
-        yield pairs, partial(_read_scores, of_pairs, pa.Table.from_pandas(pairs, _KEY_SCHEMA, preserve_index=False))
+        yield pairs_of(next(rows_of(of_pairs))), of_pairs
 
 
-def _read_scores(files: pd.DataFrame, keys: pa.Table) -> Iterator[tuple[int, list[pa.Table]]]:
-    for file in files.itertuples():
+def read_judgements(pairs: pd.DataFrame, files: pd.DataFrame) -> Iterator[tuple[int, list[pa.Table]]]:
+    """Yield the label of each row of `files` and its scores: SCORE_COLUMNS, in the order of the pairs that it judges.
+
+    There is a table for each template or trial, where a method has them.
+
+    Raises RunError for a damaged file, and for one that doesn't have just these pairs.
+    """
+    keys = pa.Table.from_pandas(pairs, _KEY_SCHEMA, preserve_index=False)
+    for label, file in zip(files.index, rows_of(files), strict=True):
         scores, _ = read_score_table(file.path, [*_KEY, *SCORE_COLUMNS])
         parts = [scores]
         if min(scores[name].null_count for name in ("template", "trial")) < len(scores):
@@ -175,14 +167,13 @@ def _read_scores(files: pd.DataFrame, keys: pa.Table) -> Iterator[tuple[int, lis
                     problem = f"has {len(there):,} rows that are not the {len(wanted):,} pairs of {file.benchmark}"
                     raise RunError(f"{file.path}: {problem} that {file.method} judges. {_AGAIN}")
                 parts[place] = part.take(order)
-        yield file.Index, [part.select(SCORE_COLUMNS) for part in parts]
+        yield label, [part.select(SCORE_COLUMNS) for part in parts]
 
 
 def joined(files: pd.DataFrame, tables: Iterable[tuple[int, pd.DataFrame]]) -> pd.DataFrame:
     """Return tables as one, in the order of `files`; `file` is the label of a row there, whose columns follow."""
     ordered = [of.assign(file=file) for file, of in sorted(tables, key=itemgetter(0))]
-    table = pd.concat(ordered or [pd.DataFrame({"file": []}, dtype=int)], ignore_index=True)
-    return table.join(files, on="file")
+    return pd.concat(ordered or [pd.DataFrame({"file": []}, dtype=int)], ignore_index=True).join(files, on="file")
 
 
 def count_correct(files: pd.DataFrame, ties: str, faulty: str, unknown_words: str = COUNT) -> pd.DataFrame:
@@ -198,14 +189,14 @@ def count_correct(files: pd.DataFrame, ties: str, faulty: str, unknown_words: st
     if files.empty:
         return files
     tables = []
-    for pairs, read in judgements(files):
+    for pairs, of_pairs in by_pairs(files):
         codes, _ = pd.factorize(pairs["paradigm"])
         paradigms = pairs[["phenomenon", "paradigm"]].drop_duplicates("paradigm", ignore_index=True)
         kept = pairs["faulty"].eq("").to_numpy() | (faulty == COUNT)
         if unknown_words == LEAVE_OUT:
-            for _, parts in read():
+            for _, parts in read_judgements(pairs, of_pairs):
                 kept &= ~np.any([_values(part, ties)[-1] for part in parts], axis=0)
-        for file, parts in read():
+        for file, parts in read_judgements(pairs, of_pairs):
             counts = [[np.bincount(codes, kept * value) for value in _values(part, ties)] for part in parts]
             tables.append((file, paradigms.assign(**dict(zip(COUNT_COLUMNS, np.mean(counts, axis=0), strict=True)))))
     table = joined(files, tables)
@@ -220,7 +211,7 @@ def count_correct(files: pd.DataFrame, ties: str, faulty: str, unknown_words: st
     return shared.reset_index(drop=True)
 
 
-def _values(scores: pa.Table, ties: str) -> list[npt.NDArray[Any]]:
+def _values(scores: pa.Table, ties: str) -> list[Any]:
     """Return what each pair adds to COUNT_COLUMNS."""
     good, bad, *unknown = (scores[name].to_numpy() for name in ("good", "bad", "good_unk", "bad_unk"))
     return [np.ones(len(good)), outcome(good, bad, ties), tied(good, bad), np.greater(unknown, 0).any(axis=0)]
