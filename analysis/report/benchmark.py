@@ -32,18 +32,16 @@ class BenchmarkResults:
 
     Attributes:
         label: the name of its folder of scores, such as "blimp".
-        accuracies: its rows of the long table (`analysis.accuracies`), then those of the curves, by `method`.
-        runs: rows of `analysis.runs`, then those of this benchmark.
+        accuracies: given its rows of the long table (`analysis.accuracies`), those of the curves, by `method`.
+        runs: given rows of `analysis.runs`, those of this benchmark.
         options: `analysis` of the configuration.
-        notes: sentences that a reader needs to know.
-        problems: the columns study, run, status and reason of runs that are left out.
+        notes, problems: sentences that a reader needs to know, and rows of `analysis.problems`.
         ties: what a tie counts as.
         people: the people who answered a questionnaire, or None for the published human baseline.
         studies: the studies whose run folders these are; None for others' numbers.
         names: what each curve of the long table is called here.
         method: the judgment method of the curves, such as "lp", or "lp or pll" if masked models need another one.
-        every_method: as `accuracies`, by all methods.
-        models: rows of models that aren't on a curve, by all methods.
+        every_method, models: rows of the curves, and of models that aren't on one, by all methods.
         baselines: rows of untrained models and of models of shuffled text, by `method`.
 
     Raises:
@@ -150,10 +148,8 @@ class BenchmarkResults:
     @property
     def published_models(self) -> pd.DataFrame:
         """The accuracies of published models next to the curves, without humans: level, name, accuracy, model."""
-        names = BESIDE.get(self.benchmark, {})
-        shown = {model: f"{name} (published)" for model, name in names.items() if model != HUMANS}
-        rows = self.published[self.published["model"].isin(shown)]
-        return rows.assign(model=rows["model"].map(shown))
+        shown = {name: f"{text} (published)" for name, text in BESIDE.get(self.benchmark, {}).items() if name != HUMANS}
+        return self.published.assign(model=self.published["model"].map(shown)).dropna(subset=["model"])
 
     @cached_property
     def humans(self) -> pd.DataFrame:
@@ -164,9 +160,8 @@ class BenchmarkResults:
     @cached_property
     def direct(self) -> dict[str, set[str]]:
         """The paradigms that test each construction that the text of a run lacks."""
-        if self.studies:
-            return self.studies.direct_paradigms(self.benchmark)
-        return tested_paradigms(self.every_method, self.runs)
+        studies = self.studies
+        return studies.direct_paradigms(self.benchmark) if studies else tested_paradigms(self.every_method, self.runs)
 
     @property
     def removed(self) -> pd.DataFrame:

@@ -89,10 +89,9 @@ def accuracies(
         pairs with an unknown word in either sentence. Unfinished and damaged runs are left out: `problems` lists them.
 
     Raises:
-        ConfigError: without the name of a study, or for another value of `ties`, `faulty_pairs` or `unknown_words`.
-        RunError: for a study without finished runs or without such scores, for a damaged file, for scores of other
-            weights than the run's, and if runs were scored on different versions of a benchmark, or under different
-            scoring settings with one tokenizer.
+        ConfigError: as `runs` does, and for another value of `ties`, `faulty_pairs` or `unknown_words`.
+        RunError: as `runs` does, without such scores, for damaged files, and for scores that can't be compared: of
+            other weights than the run's, other versions of a benchmark, or other settings with one tokenizer.
     """
     files = score_files(read_studies(studies, folder), benchmark, method, snapshots)
     table = count_correct(files, ties, faulty_pairs, unknown_words)
@@ -108,8 +107,7 @@ def trajectories(*studies: str | Studies, **options: Any) -> pd.DataFrame:
         RUN@MOMENT. These are points of single trainings, so they never belong in a fit with other curves.
 
     Raises:
-        ConfigError: as `accuracies` does.
-        RunError: as `accuracies` does, and for a snapshot whose scores don't say how many words it had seen.
+        ConfigError, RunError: as `accuracies` does, and if scores don't say how many words a snapshot had seen.
     """
     return accuracies(*studies, snapshots=True, **options)
 
@@ -177,8 +175,7 @@ def notes(
 ) -> list[str]:
     """Return sentences that a reader of the accuracies should know; the arguments are those of `accuracies`.
 
-    They say if curves differ in more than their names, if runs were trained on different texts, scored by different
-    methods or under different settings, if seeds are missing at some sizes, and if pairs are known to be faulty.
+    They are about texts, methods and settings that differ, missing seeds, faulty pairs and checkpoints of a training.
     """
     found = read_studies(studies, folder)
     files = score_files(found, benchmark, method)

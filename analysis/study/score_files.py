@@ -53,10 +53,7 @@ def score_files(found: Studies, benchmark: str | None, method: str | None, snaps
         The columns of `found.runs` and `found.files`, digest (of the benchmark), settings (of the scores, as text by
         name), and moment (of a snapshot, whose run and sample_words are those of `analysis.trajectories`).
 
-    Raises:
-        RunError: without such scores of finished models, for scores of other weights than the run's, for a snapshot
-            that doesn't say how many words it has seen, and if runs were scored on different versions of a benchmark,
-            or under different settings with one tokenizer.
+    Raises RunError as `analysis.accuracies` and `analysis.trajectories` do.
     """
     files = found.files
     if benchmark is not None:
@@ -68,21 +65,19 @@ def score_files(found: Studies, benchmark: str | None, method: str | None, snaps
         known = "; ".join(sorted(set(found.files["benchmark"] + " by " + found.files["method"]))) or "none"
         wanted = " ".join(filter(None, [method, "scores of", benchmark or "minimal pairs"]))
         raise RunError(f"{found}: no run has {wanted}. There are: {known}. Score the runs with python -m eval.")
-    own = found.details["digest"].loc[files["row"]].tolist()
-    files = pd.concat([found.runs.loc[files["row"]].reset_index(drop=True), files.reset_index(drop=True)], axis=1)
+    files = files.join(found.runs.assign(own=found.details["digest"]), on="row").reset_index(drop=True)
     about = pd.DataFrame([found.metadata_of(path) for path in files["path"]])
     settings = [flatten(one.policy | one.parameters) for one in rows_of(about)]
     files["settings"] = pd.Series([{name: written(value) for name, value in one.items()} for one in settings])
     files["digest"], files["scored"] = (about[name].str.get("digest") for name in ("benchmark", "model"))
-    for file, digest in zip(rows_of(files), own, strict=True):
-        if digest not in (None, file.scored) and not file.is_snapshot:
-            problem = f"these are scores of another model ({file.scored[:8]}, not {digest[:8]})"
-            raise RunError(f"{file.path}: {problem}. {_AGAIN}")
+    is_other = files["own"].notna() & files["own"].ne(files["scored"]) & ~files["is_snapshot"]
+    for file in rows_of(files[is_other]):
+        problem = f"these are scores of another model ({file.scored[:8]}, not {file.own[:8]})"
+        raise RunError(f"{file.path}: {problem}. {_AGAIN}")
     check_alike(found, files)
     if snapshots:
-        files[["moment", "sample_words"]] = about.reindex(columns=["moment", "words_seen"]).astype(
-            {"words_seen": "Int64"}
-        )
+        about = about.reindex(columns=["moment", "words_seen"])
+        files["moment"], files["sample_words"] = about["moment"], about["words_seen"].astype("Int64")
         files = files.assign(run=files["run"] + "@" + files["moment"].astype("str"), unit="words seen")
     files = files[files["is_snapshot"] == snapshots]
     for path in files.loc[files["sample_words"].isna() & snapshots, "path"]:
@@ -120,8 +115,7 @@ def check_alike(found: object, files: pd.DataFrame) -> None:
 def pairs_of(file: Any) -> pd.DataFrame:
     """Return the pairs of a row of `score_files` that its method judges.
 
-    Returns:
-        paradigm, pair_id, phenomenon, good, bad, field, the user's own columns, and faulty ("" or what is wrong).
+    Their columns: paradigm, pair_id, phenomenon, good, bad, field, the user's own, and faulty ("" or what is wrong).
     """
     items, _ = read_items(file.path.parent)
     items = items[judged_pairs(file.method, items)].reset_index(drop=True)
@@ -148,9 +142,8 @@ def by_pairs(files: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]
 def read_judgements(pairs: pd.DataFrame, files: pd.DataFrame) -> Iterator[tuple[int, list[pa.Table]]]:
     """Yield the label of each row of `files` and its scores: SCORE_COLUMNS, in the order of the pairs that it judges.
 
-    There is a table for each template or trial, where a method has them.
-
-    Raises RunError for a damaged file, and for one that doesn't have just these pairs.
+    There is a table for each template or trial, where a method has them. Raises RunError for a damaged file, and for
+    one that doesn't have just these pairs.
     """
     keys = pa.Table.from_pandas(pairs, _KEY_SCHEMA, preserve_index=False)
     for label, file in zip(files.index, rows_of(files), strict=True):
