@@ -29,7 +29,7 @@ FILE_COLUMNS = ("benchmark", "phenomenon", "paradigm", "method")
 COUNT_COLUMNS = ("pairs", "correct", "ties", "pairs_with_unk")
 PAIR_COLUMNS = (
     *RUN_COLUMNS, *FILE_COLUMNS, "pair_id", "template", "trial", "good", "bad", "good_score", "bad_score", "correct",
-    "good_tokens", "bad_tokens", "good_words", "bad_words", "good_unk", "bad_unk", "faulty",
+    *SCORE_COLUMNS[4:], "faulty",
 )  # fmt: skip
 
 _TAKEN = {*PAIR_COLUMNS, "field", "file"}  # names that a user's own column can't have in the table of pairs

@@ -9,8 +9,10 @@ import pytest
 import yaml
 
 from analysis.study.long_table import ACCURACY_COLUMNS, accuracies, notes, pairs, problems, runs, trajectories
+from analysis.study.run_folders import read_studies
 from analysis.study.score_files import PAIR_COLUMNS
 from eval.benchmarks.load import load_benchmark
+from eval.scores import files
 from eval.scores.files import read_items, read_scores, score_path, write_items, write_scores
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, RunError
@@ -184,13 +186,10 @@ def test_a_requested_run_that_is_not_there_is_missing(own, monkeypatch):
     assert (row["run"], row["status"]) == ("model=lstm_tiny seed=1", "missing")
 
 
-def test_missing_seeds_are_noted(own):
+def test_missing_seeds_are_noted_and_a_study_without_a_finished_run_is_refused(own):
     run_folder(own, FIRST).update_manifest(status="unfinished")
     (note,) = notes("simulated", folder=own)
     assert "seed 1 at 125k" in note
-
-
-def test_a_study_without_a_finished_run_is_refused(own):
     for folder in run_folders(own):
         folder.update_manifest(status="unfinished")
     with pytest.raises(RunError, match="study=simulated: no run is finished"):
@@ -319,3 +318,18 @@ def test_trajectories_have_the_words_that_a_snapshot_had_seen(own):
     rescore(first, name="lp@99", moment="later", step=99)
     with pytest.raises(RunError, match="lp@99"):  # no place on the axis of words
         trajectories("simulated", folder=own)
+
+
+def test_a_study_is_read_once_for_all_tables(own, monkeypatch):
+    study = read_studies(["simulated"], own)
+    expected = accuracies("simulated", folder=own), notes("simulated", folder=own), problems("simulated", folder=own)
+    monkeypatch.setattr("train.runs.folder.RunFolder.read_config", lambda run: pytest.fail("read again"))
+    reads = []
+    monkeypatch.setattr(
+        "eval.scores.files._metadata", lambda *read, of=files._metadata: reads.append(read) or of(*read)
+    )
+    pd.testing.assert_frame_equal(accuracies(study), expected[0])
+    first = len(reads)
+    assert notes(study) == expected[1]
+    assert len(reads) - first == 1  # the pairs
+    pd.testing.assert_frame_equal(problems(study), expected[2])
