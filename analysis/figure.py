@@ -39,7 +39,7 @@ def run(config: AnalysisConfig) -> None:
         results = whole.of_curves(config.curves)
         units = chosen_units(results, config) or [OVERALL]
         alone = len(units) == 1
-        drawn = [*panels(results, units, labelled=alone).values()]
+        drawn = [draw() for draw in panels(results, units, labelled=alone).values()]
         to = path if len(benchmarks) == 1 else path.with_stem(f"{path.stem}-{results.label}")
         legend = None if alone else results.looks
         write_figure(to.parent, to.stem, drawn, config.analysis.figure, COLUMNS, legend, to.suffix[1:])

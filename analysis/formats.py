@@ -6,6 +6,7 @@ Tables and plots have proportions (.614); sentences have percentages and points 
 import math
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -57,17 +58,15 @@ def as_it_is(value: Any) -> str:
     return "" if pd.isna(value) else str(value)
 
 
-def accuracy_text(value: float, digits: int = 3) -> str:
-    """Format a proportion as papers do: .713; 1.000 keeps its 1."""
-    return DASH if pd.isna(value) else f"{value:.{min(digits, 3)}f}".removeprefix("0").replace("-0.", "-.")
-
-
-def signed_text(value: float, digits: int = 3) -> str:
-    """Format a difference of proportions: +.042."""
+def accuracy_text(value: float, digits: int = 3, sign: str = "") -> str:
+    """Format a proportion as papers do: .713; 1.000 keeps its 1. `sign`: "+" for differences."""
     if pd.isna(value):
         return DASH
-    text = f"{value:+.{digits}f}".replace("0.", ".", 1)
-    return text if text.strip("+-.0") else text[1:]
+    text = f"{value:{sign}.{digits}f}"
+    return re.sub(r"(?<!\d)0(?=\.)", "", text) if float(text) else f".{'0' * digits}"
+
+
+signed_text = partial(accuracy_text, sign="+")  # a difference of proportions: +.042
 
 
 def slope_text(value: float, digits: int = MOST_DIGITS) -> str:
@@ -75,9 +74,19 @@ def slope_text(value: float, digits: int = MOST_DIGITS) -> str:
     return signed_text(value, digits)
 
 
+def number_text(value: float, form: str) -> str:
+    """Format a number as Python's format() does; DASH if it isn't known."""
+    return DASH if pd.isna(value) else f"{value:{form}}"
+
+
+decimal_text = partial(number_text, form=",.1f")  # 12.3
+short_text = partial(number_text, form=",.2f")  # 12.34
+per_cent_text = partial(number_text, form=".1%")  # 12.3%
+
+
 def p_text(value: float) -> str:
     """Format a p value: .034; values below .001 as "<.001"."""
-    return DASH if pd.isna(value) else "<.001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
+    return "<.001" if value < 0.001 else accuracy_text(value)
 
 
 def p_in_text(value: float) -> str:
@@ -85,29 +94,9 @@ def p_in_text(value: float) -> str:
     return f"p {'< .001' if value < 0.001 else '= ' + p_text(value)}"
 
 
-def per_cent_text(share: float, digits: int = 1) -> str:
-    """Format a share: 12.3%."""
-    return DASH if pd.isna(share) else f"{share:.{digits}%}"
-
-
 def level_text(confidence: float) -> str:
     """Format the level of an interval: 95%, 99.9%."""
     return f"{100 * confidence:.6g}%"
-
-
-def decimal_text(value: float) -> str:
-    """Format a number with one decimal place: 12.3."""
-    return DASH if pd.isna(value) else f"{value:,.1f}"
-
-
-def short_text(value: float) -> str:
-    """Format a number with four digits: 0.01234, 1,234, 12,340."""
-    if pd.isna(value):
-        return DASH
-    if math.isinf(value):
-        return "\N{INFINITY}"
-    digits = f"{value:.4g}"
-    return f"{float(digits):,.0f}" if abs(value) >= 1000 else digits
 
 
 def count(value: float) -> str:
@@ -119,7 +108,7 @@ def points(value: float, low: float = math.nan, high: float = math.nan) -> str:
     """Format a difference of proportions as percentage points, with the digits that its interval supports: 7.4."""
     digits = 1 if math.isnan(low) else max(0, supported_digits(low, high) - 2)
     text = f"{100 * value:.{digits}f}"
-    return text if text.strip("-.0") else text.removeprefix("-")
+    return text if float(text) else text.removeprefix("-")
 
 
 def points_between(low: float, high: float) -> str:
@@ -130,6 +119,13 @@ def points_between(low: float, high: float) -> str:
 def interval_in_text(low: float, high: float, confidence: float) -> str:
     """Format a confidence interval of percentage points in a sentence."""
     return f"{level_text(confidence)} confidence interval {points_between(low, high)}"
+
+
+def change_in_text(value: float, low: float, high: float, confidence: float) -> tuple[str, str]:
+    """Return a change without its sign, in points, and its interval in a sentence; "" if that isn't known."""
+    if value < 0:
+        value, low, high = -value, -high, -low
+    return points(value, low, high), "" if math.isnan(low) else interval_in_text(low, high, confidence)
 
 
 def supported_digits(low: float, high: float) -> int:

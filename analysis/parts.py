@@ -15,10 +15,8 @@ from analysis.reading.results import ReadingResult, read_results
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit
 from analysis.report.findings import (
-    checked,
     comparison_findings,
     curve_findings,
-    headline,
     missing_runs,
     notes_of_runs,
     notes_of_scores,
@@ -52,7 +50,6 @@ def part_of(results: BenchmarkResults) -> Part:
         name=results.name,
         lead=extent(results),
         first=overall(results),
-        headline=headline(results.slopes),
         findings=[
             *ablations,
             *curve_findings(results.slopes, confidence, pairs),
@@ -65,7 +62,6 @@ def part_of(results: BenchmarkResults) -> Part:
             *results.notes,
             *notes_of_runs(runs),
         ],
-        checked=checked(results.accuracies, runs, bool(results.studies) and results.problems.empty),
         methods=methods_text(results),
         tables=tables,
     )
