@@ -37,18 +37,6 @@ _ESCAPES = str.maketrans(
     | {character: f"\\text{name}{{}}" for character, name in _SYMBOLS.items()}
     | {"\N{MINUS SIGN}": r"\ensuremath{-}"}
 )
-_LATEX = r"""\begin{{table}}[t]
-\caption{{{caption}}}
-\label{{{label}}}
-\begin{{tabular}}{{{sides}}}
-\toprule
-{head} \\
-\midrule
-{body} \\
-\bottomrule
-\end{{tabular}}
-\end{{table}}
-"""
 LONG = 40  # characters of a cell that may break
 
 
@@ -133,17 +121,15 @@ class Exhibit:
 
     def latex(self, label: str) -> str:
         """Return the table for a paper, with booktabs rules."""
-        head, *body = (
+        terms = " ".join(f"{term}: {meaning}" for term, meaning in self.definitions.items())
+        caption = f"{self.heading}. {self.about} {terms}".strip().translate(_ESCAPES)
+        sides = "".join("r" if kind == "number" else "l" for kind in self.kinds)
+        head, *rows = (
             " & ".join(cell.translate(_ESCAPES) for cell in row) for row in [list(self.texts), *self.texts.to_numpy()]
         )
-        terms = " ".join(f"{term}: {meaning}" for term, meaning in self.definitions.items())
-        return _LATEX.format(
-            caption=f"{self.heading}. {self.about} {terms}".strip().translate(_ESCAPES),
-            label=label,
-            sides="".join("r" if kind == "number" else "l" for kind in self.kinds),
-            head=head,
-            body=" \\\\\n".join(body),
-        )
+        body = " \\\\\n".join([f"\\toprule\n{head}", f"\\midrule\n{rows[0]}", *rows[1:], "\\bottomrule"])
+        table = f"\\begin{{tabular}}{{{sides}}}\n{body}\n\\end{{tabular}}"
+        return f"\\begin{{table}}[t]\n\\caption{{{caption}}}\n\\label{{{label}}}\n{table}\n\\end{{table}}\n"
 
     def files(self) -> dict[str, str]:
         """Return the files that `write` writes, by what they are."""
