@@ -42,8 +42,7 @@ def run(config: AnalysisConfig) -> None:
         alone = len(units) <= 1
         charts = [draw() for draw in panels(results, units or [OVERALL], labelled=alone).values()]
         to = path if len(benchmarks) == 1 else path.with_stem(f"{path.stem}-{results.label}")
-        legend = None if alone else results.looks
-        write_figure(to.parent, to.stem, charts, config.analysis.figure, COLUMNS, legend, to.suffix[1:])
+        write_figure(to.parent, to.stem, charts, config.analysis.figure, COLUMNS, to.suffix[1:])
         print(to)
 
 

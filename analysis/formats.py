@@ -13,7 +13,7 @@ import pandas as pd
 
 DASH = "–"  # a number that isn't known
 MOST_DIGITS = 4  # decimal places of a slope or a difference
-_HYPHENATED = ("determiner noun", "subject verb", "filler gap", "left branch", "matrix question", "verb complement")
+_HYPHENATED = "determiner noun|subject verb|filler gap|left branch|matrix question|verb complement"
 
 
 def rows_of(table: pd.DataFrame) -> Iterator[Any]:
@@ -23,10 +23,8 @@ def rows_of(table: pd.DataFrame) -> Iterator[Any]:
 
 def title(name: str) -> str:
     """Return a phenomenon's or paradigm's name as people read it: "npi_licensing" -> "NPI licensing"."""
-    words = name.replace("_", " ")
-    for pair in _HYPHENATED:
-        words = words.replace(pair, pair.replace(" ", "-"))
-    words = words.replace("control raising", "control/raising")
+    words = name.replace("_", " ").replace("control raising", "control/raising")
+    words = re.sub(_HYPHENATED, lambda match: match[0].replace(" ", "-"), words)
     words = re.sub(r"\b(npi|np)\b", lambda match: match[0].upper(), words)
     return words[:1].upper() + words[1:]
 
@@ -34,7 +32,7 @@ def title(name: str) -> str:
 def in_text(name: str) -> str:
     """Return a phenomenon's name within a sentence: "island effects", but "NPI licensing"."""
     text = title(name)
-    return text if text[:2].isupper() and text[:2].isalpha() else text[:1].lower() + text[1:]
+    return text if text[1:2].isupper() else text[:1].lower() + text[1:]
 
 
 def joined(words: Sequence[str]) -> str:
@@ -51,11 +49,6 @@ def plural(number: int, noun: str) -> str:
 def with_minus_signs(text: str) -> str:
     """Return a text with minus signs in place of the hyphens before numbers."""
     return re.sub(r"(?<![\w-])-(?=[.\d])", "\N{MINUS SIGN}", text)
-
-
-def as_it_is(value: Any) -> str:
-    """Return the text of a cell unchanged, and an empty text for a missing value."""
-    return "" if pd.isna(value) else str(value)
 
 
 def accuracy_text(value: float, digits: int = 3, sign: str = "") -> str:
@@ -91,7 +84,7 @@ def p_text(value: float) -> str:
 
 def p_in_text(value: float) -> str:
     """Format a p value in a sentence: "p = .034", "p < .001"."""
-    return f"p {'< .001' if value < 0.001 else '= ' + p_text(value)}"
+    return "p < .001" if value < 0.001 else f"p = {p_text(value)}"
 
 
 def level_text(confidence: float) -> str:

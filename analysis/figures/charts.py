@@ -1,7 +1,7 @@
 """Charts: learning curves, estimates with intervals in rows, and lines over sizes. Files and the page share them.
 
 A chart has a height, but no width: files.py and the page give it one. A chart of curves has the parameter `highlight`,
-the name of a curve; on the page, the others fade.
+the name of a curve; on the page, the others fade. `looks` is a table of analysis.figures.style.looks_of.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,6 @@ HEIGHT, SMALL_HEIGHT, LINE_HEIGHT = (
     170,
     260,
 )  # pixels of a panel of curves, of a small one, and of a panel of lines
-MOST_BANDS = 3  # of curves in one panel: more would hide each other
 LABEL_GAP, LABEL_HEIGHT = 13, 250  # pixels between two names beside a panel, if it is at least so high
 _TIE = 16  # pixels of the line from a panel to a name
 
@@ -64,7 +63,7 @@ def curve_chart(
     Args:
         units: rows of `analysis.unit_accuracies`.
         lines: rows of `analysis.curves.fit.fitted_lines`; may be empty.
-        looks: the look of each curve (`analysis.figures.style.looks_of`).
+        looks: the look of each curve.
         levels: name and accuracy of human baselines and published models, drawn as dashed lines.
         unit: level and name, such as ("phenomenon", "island_effects").
         domain: the axis of accuracies. Default: as the accuracies of this unit need it.
@@ -74,16 +73,14 @@ def curve_chart(
     means = _means(points, ["curve", "size"], "accuracy")
     domain = domain or accuracy_domain(points["accuracy"], fits["accuracy"], levels["accuracy"])
     height = HEIGHT if labelled else SMALL_HEIGHT
-    place = {
-        "x": size_axis(units["sample_words"], str(units["unit"].iloc[0])),
-        "y": accuracy_axis(domain, small=not labelled),
-    }
-    colour, shape, dash = (styled("curve", looks, *of) for of in (["colour"], ["colour", "shape"], ["colour", "dash"]))
+    x = size_axis(units["sample_words"], str(units["unit"].iloc[0]))
+    place = {"x": x, "y": accuracy_axis(domain, small=not labelled)}
+    colour, shape = _styles("curve", looks, legend=not labelled)
     bands = fits[["curve", "sample_words", "low", "high"]].dropna()
     bands[["low", "high"]] = bands[["low", "high"]].clip(*domain)
     fits = fits.loc[fits["accuracy"].between(*domain), ["curve", "sample_words", "accuracy"]]
-    band = {"x": place["x"], "y": number("low"), "y2": {"field": "high"}, **colour}
-    opacity = _faded(0.2, rest=0) if bands["curve"].nunique() > MOST_BANDS else _faded(0.15)
+    band = {"x": x, "y": number("low"), "y2": {"field": "high"}, **colour}
+    opacity = _faded(0.45 / max(3, bands["curve"].nunique()))  # many hide each other
     said = [text("curve"), number("accuracy", format=".3f"), text("size")]
     of_run = [*said, number("seed"), text("run")]
     rules = pd.concat([levels[["name", "accuracy"]], pd.DataFrame({"name": ["chance"], "accuracy": [CHANCE]})])
@@ -92,17 +89,14 @@ def curve_chart(
     layers = [
         layer(rules, "rule", rule, strokeDash=[3, 3], color=GREY),
         layer(bands, "area", band | opacity),
-        layer(fits, "line", place | dash | _faded(1), strokeWidth=2.4),
+        layer(fits, "line", place | colour | styled("curve", looks, "dash") | _faded(1), strokeWidth=2.4),
         layer(means, "line", place | colour | _faded(0.9), strokeWidth=0.9),
         layer(runs, "point", {**place, **shape, **_faded(0.5), "tooltip": of_run}, size=14, filled=True),
         layer(means, "point", {**place, **shape, **_faded(1), "tooltip": said}, size=size, filled=True),
     ]
     if labelled:
-        ends = means.loc[means.groupby("curve", sort=False)["sample_words"].idxmax()].merge(
-            looks.rename(columns={"name": "curve"})
-        )
-        names = pd.concat([ends.rename(columns={"curve": "name"}), levels.assign(colour=TEXT_GREY)])
-        layers += _end_labels(names, domain)
+        last = means.sort_values("sample_words").drop_duplicates("curve", keep="last").rename(columns={"curve": "name"})
+        layers += _end_labels(pd.concat([last.merge(looks), levels.assign(colour=TEXT_GREY)]), domain)
     params = {"params": [{"name": "highlight", "value": ""}]}
     return _layered(layers, height, "" if labelled else title(unit[1])) | params
 
@@ -112,19 +106,22 @@ def _means(rows: pd.DataFrame, by: Sequence[str], value: str) -> pd.DataFrame:
     return rows.groupby([*by, "sample_words"], as_index=False, sort=False)[[value]].mean()
 
 
+def _styles(by: str, looks: pd.DataFrame, legend: bool = True) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the encodings of lines (colour) and of marks (colour and shape), with a legend of several names."""
+    legend = legend and len(looks) > 1
+    return styled(by, looks, "colour", legend=legend), styled(by, looks, "colour", "shape", legend=legend)
+
+
 def _layered(layers: Sequence[Chart], height: int, heading: str = "") -> Chart:
     """Return a chart of those layers that have any marks."""
     chart: Chart = {"layer": [one for one in layers if one["data"]["values"]], "height": height}
     return chart | ({"title": heading} if heading else {})
 
 
-def _faded(opacity: float, rest: float = 0.1) -> dict[str, Any]:
-    """Return an opacity that is `rest` times as low for all curves but the highlighted one.
-
-    With `rest=0`, nothing is drawn until a curve is highlighted.
-    """
-    test = "highlight === datum.curve" + (" || highlight === ''" if rest else "")
-    return {"opacity": {"condition": {"test": test, "value": opacity}, "value": opacity * rest}}
+def _faded(opacity: float) -> dict[str, Any]:
+    """Return an opacity that is a tenth of it for all curves but the highlighted one."""
+    test = "highlight === datum.curve || highlight === ''"
+    return {"opacity": {"condition": {"test": test, "value": opacity}, "value": opacity / 10}}
 
 
 def _end_labels(names: pd.DataFrame, domain: tuple[float, float]) -> list[Chart]:
@@ -167,34 +164,30 @@ def dot_chart(
 
     Args:
         table: one row per mark. Those with one `name` share a row; rows are drawn in the table's order.
-        value: the column of estimates.
-        axis: the axis of estimates.
-        looks: the look of each name in the column `by`.
-        by: the column of curves, models or methods.
+        value: the column of estimates, which `axis` shows.
+        looks: the look of each name in the column `by`: of curves, models or methods.
         reference: a vertical line at this value.
     """
     shown = table.reindex(columns=["name", by, value, "low", "high"])
     looks = looks[looks["name"].isin(shown[by])]
-    groups = list(looks["name"])
-    ticks = {"title": axis.title, "titleAnchor": "end", "tickCount": 6}
-    if axis.form.startswith("+"):
-        ticks["labelExpr"] = "datum.value ? format(datum.value, '+.4~f') : '0'"
+    form = f"datum.value ? format(datum.value, '{axis.form.replace('f', '~f')}') : '0'"
+    ticks = {"title": axis.title, "titleAnchor": "end", "tickCount": 6, "labelExpr": form}
     rows = {"title": None, "grid": True, "tickBand": "extent", "labelLimit": 220, "domain": False, "ticks": False}
     place = {
         "y": text("name", sort=list(shown["name"].unique()), axis=rows, scale={"paddingInner": 0.25}),
-        "yOffset": text(by, sort=groups),
+        "yOffset": text(by, sort=list(looks["name"])),
     }
     x = number(value, axis=ticks, scale={"padding": 8, "zero": False})
     limited = shown[np.isfinite(shown["low"].astype(float))]
     said = [text("name"), text(by)]
     said += [number(column, format=axis.form) for column in (value, *(("low", "high") if len(limited) else ()))]
-    colour, shape = (styled(by, looks, *of, legend=len(groups) > 1) for of in (["colour"], ["colour", "shape"]))
+    colour, shape = _styles(by, looks)
     layers = [
         layer(pd.DataFrame({"at": [reference]}).dropna(), "rule", {"x": number("at")}, color=GREY),
         layer(limited, "rule", {"x": number("low"), "x2": {"field": "high"}, **place, **colour}, strokeWidth=1.8),
         layer(shown, "point", {"x": x, "tooltip": said, **place, **shape}, size=55, filled=True, opacity=1),
     ]
-    return _layered(layers, shown["name"].nunique() * (10 + 12 * len(groups)))
+    return _layered(layers, shown["name"].nunique() * (10 + 12 * len(looks)))
 
 
 def line_chart(
@@ -211,10 +204,8 @@ def line_chart(
 
     Args:
         table: one row per mark, with the columns `by`, sample_words and `value`.
-        value: the column of the quantity.
-        axis: the vertical axis.
-        looks: the look of each name in the column `by`.
-        by: the column of curves or methods.
+        value: the column of the quantity, which `axis` shows.
+        looks: the look of each name in the column `by`: of curves or methods.
         unit: the unit of sample_words.
         heading: a title of the panel.
     """
@@ -224,7 +215,7 @@ def line_chart(
     y = number(value, scale=scale, axis={"title": axis.title, "format": axis.form, "tickCount": 5})
     place = {"x": size_axis(rows["sample_words"], unit), "y": y}
     said = [text(by), number(value, format=axis.form), number("sample_words", format=",")]
-    colour, shape = (styled(by, names, *of, legend=len(names) > 1) for of in (["colour"], ["colour", "shape"]))
+    colour, shape = _styles(by, names)
     layers = [
         layer(_means(rows, [by], value), "line", place | colour, strokeWidth=2),
         layer(rows, "point", {**place, **shape, "tooltip": said}, filled=True, size=40, opacity=0.8),

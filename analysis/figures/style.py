@@ -18,7 +18,6 @@ GREY = "#8a8a8a"
 TEXT_GREY = "#666666"  # small text needs more contrast than a line (WCAG 2.2, 1.4.3)
 LABEL_SIZE = 11  # pixels: the font of names and numbers beside axes and lines
 CHANCE = 0.5
-LEGEND = {"title": None, "orient": "top", "labelLimit": 400, "symbolOpacity": 1, "columns": 3}
 _LOOK = {
     "font": "Helvetica, Arial, Liberation Sans, sans-serif",
     "background": "white",
@@ -31,15 +30,12 @@ _LOOK = {
 
 def looks_of(names: Sequence[str], colours: Mapping[str, str] | None = None) -> pd.DataFrame:
     """Return the columns name, colour, dash and shape, one row per name; `colours` overrides some of them."""
-    places = pd.Series(range(len(names)), dtype=int)
-    laps = places // len(HUES)
-    looks = {
-        "name": list(names),
-        "colour": [(colours or {}).get(name, HUES[place % len(HUES)]) for place, name in enumerate(names)],
-        "dash": [DASHES[lap % len(DASHES)] for lap in laps],
-        "shape": [SHAPES[place % len(SHAPES)] for place in places + laps],
-    }
-    return pd.DataFrame(looks)
+    rows = []
+    for place, name in enumerate(names):
+        lap = place // len(HUES)
+        colour = (colours or {}).get(name, HUES[place % len(HUES)])
+        rows.append((name, colour, DASHES[lap % len(DASHES)], SHAPES[(place + lap) % len(SHAPES)]))
+    return pd.DataFrame(rows, columns=["name", "colour", "dash", "shape"])
 
 
 def layer(table: pd.DataFrame, mark: str, encoding: Mapping[str, Any], **look: Any) -> Chart:
@@ -59,21 +55,15 @@ def text(column: str, **options: Any) -> dict[str, Any]:
 
 
 def styled(column: str, looks: pd.DataFrame, *looks_like: str, legend: bool = False) -> dict[str, Any]:
-    """Return the encodings by which each name of a column has its look.
+    """Return the encodings by which each name of a column has its colour, dash or shape (`looks_like`) of `looks`.
 
-    Args:
-        column: the column of names.
-        looks: the table of `looks_of`.
-        looks_like: those of the columns colour, dash and shape that the mark has.
-        legend: draw a legend above the panel.
+    A `legend` above the panel has lines of about 90 characters.
     """
     kinds = {"colour": "color", "dash": "strokeDash", "shape": "shape"}
-    return {
-        kinds[look]: text(
-            column, scale={"domain": [*looks["name"]], "range": [*looks[look]]}, legend=LEGEND if legend else None
-        )
-        for look in looks_like
-    }
+    columns = max(1, int(90 // (6 + looks["name"].str.len().max()))) if legend else 0
+    above = {"title": None, "orient": "top", "labelLimit": 400, "symbolOpacity": 1, "columns": columns}
+    scales = {look: {"domain": [*looks["name"]], "range": [*looks[look]]} for look in looks_like}
+    return {kinds[look]: text(column, scale=scale, legend=above if legend else None) for look, scale in scales.items()}
 
 
 def size_axis(sizes: Iterable[float], unit: str) -> dict[str, Any]:

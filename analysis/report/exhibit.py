@@ -9,19 +9,9 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from analysis.config import FigureConfig
-from analysis.figures.files import untitled, write_figure
+from analysis.figures.files import bare, write_figure
 from analysis.figures.style import Chart, finished
-from analysis.formats import (
-    DASH,
-    accuracy_text,
-    as_it_is,
-    count,
-    level_text,
-    p_text,
-    supported_digits,
-    title,
-    with_minus_signs,
-)
+from analysis.formats import DASH, accuracy_text, count, level_text, p_text, supported_digits, title, with_minus_signs
 from pairscale.files import write_text
 from pairscale.tables import write_csv
 
@@ -54,7 +44,7 @@ class Exhibit:
             estimate. Readers see the limits in one column, with as many digits as the interval supports.
         charts: functions that draw the panels of one figure, by name.
         columns: how many panels stand in a row of the figure's file, at most.
-        legend: the look of names in a legend above the figure (analysis.figures.style.looks_of).
+        legend: on the page, the look of the names that all panels share (analysis.figures.style.looks_of).
         takeaways: (subject, sentence) pairs that say what the exhibit shows. The subject may be "".
         definitions: terms and what they mean.
     """
@@ -78,9 +68,10 @@ class Exhibit:
 
     @property
     def panels(self) -> dict[str, Chart]:
-        """The panels for the page, where many small ones have no titles of axes."""
-        small = self.columns > 2
-        charts = {name: untitled(chart, x=True, y=True) if small else chart for name, chart in self.drawn.items()}
+        """The panels for the page, which says once what those with a common legend share."""
+        charts = self.drawn
+        if self.legend is not None:
+            charts = {name: bare(chart, x=True, y=True, legend=False) for name, chart in charts.items()}
         return {name: finished(chart | {"width": "container"}) for name, chart in charts.items()}
 
     @cached_property
@@ -103,11 +94,10 @@ class Exhibit:
         return texts.map(with_minus_signs)
 
     def _cell(self, name: str) -> Cell:
-        if name in self.cells:
-            return self.cells[name]
         if self._is_numeric(name):
-            return _NUMBERS.get(name, accuracy_text)
-        return title if name in ("phenomenon", "paradigm") else as_it_is
+            return self.cells.get(name) or _NUMBERS.get(name, accuracy_text)
+        is_name = name in ("phenomenon", "paradigm")
+        return self.cells.get(name) or (title if is_name else lambda value: "" if pd.isna(value) else str(value))
 
     def _is_numeric(self, name: str) -> bool:
         return name not in self.table or is_numeric_dtype(self.table[name].dtype)  # an interval isn't in `table`
@@ -144,5 +134,4 @@ class Exhibit:
             write_csv(folder / "tables" / f"{self.name}.csv", self.table)
             write_text(folder / "tables" / f"{self.name}.tex", self.latex(f"tab:{self.name}"))
         if self.charts:
-            charts = list(self.drawn.values())
-            write_figure(folder / "figures", self.name, charts, figure, self.columns, self.legend)
+            write_figure(folder / "figures", self.name, list(self.drawn.values()), figure, self.columns)

@@ -5,14 +5,14 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from analysis.formats import change_in_text, in_text, joined, level_text, p_in_text, p_text, plural, points, rows_of
+from analysis.formats import change_in_text, in_text, joined, level_text, p_in_text, p_text, plural, rows_of
 from pairscale.shares import wilson
 from pairscale.sizes import format_size, readable_size
 
 ALPHA = 0.05  # of the lack-of-fit test
 MOST_COMPARISONS = 3  # on the first screen
 MOST_NAMED = 6  # phenomena that a sentence lists
-FEW_PAIRS = 20  # a phenomenon of fewer pairs is mentioned
+FEW = 20  # pairs of a phenomenon; fewer are mentioned
 UNKNOWN_SHARE, TIED_SHARE, SHARED_TEXT = 0.05, 0.01, 0.1  # shares from which they are mentioned
 
 
@@ -47,12 +47,12 @@ def _curve(row: Any, confidence: float, pairs: float | None) -> str:
         none = "There is only one training size, so there is no learning curve yet."
         return f"{row.largest_accuracy:.0%} correct after {large}{over}. {none}"
     change, interval = change_in_text(row.slope, row.low, row.high, confidence)
-    changes = "ach doubling of the text " + ("adds" if row.slope > 0 else "takes away")
+    doubling = f"doubling of the text {'adds' if row.slope > 0 else 'takes away'} about {change} points"
+    each = "We can't tell whether accuracy changes with more text: each" if row.low <= 0 <= row.high else "Each"
     sentences = [
         f"{row.smallest_accuracy:.0%} correct after {small}, {row.largest_accuracy:.0%} after {large}.",
-        "We can't tell whether accuracy changes with more text: e" if row.low <= 0 <= row.high else "E",
+        f"{each} {doubling}{interval and f' ({interval})'}.",
     ]
-    sentences[-1] += f"{changes} about {change} points{f' ({interval})' if interval else ''}."
     if row.lack_of_fit < ALPHA:
         test = f"lack-of-fit test, {p_in_text(row.lack_of_fit)}"
         sentences.append(f"Growth isn't steady ({test}), so read this slope as an average over {small} to {large}.")
@@ -89,16 +89,13 @@ def comparison_findings(differences: pd.DataFrame, slopes: pd.DataFrame, confide
 
 def _compared(row: Any, confidence: float, comparisons: int) -> Finding:
     """Return a comparison, in which the curve with the higher slope comes first."""
-    first, second = (row.curve, row.other) if not row.difference < 0 else (row.other, row.curve)
+    first, second = (row.other, row.curve) if row.difference < 0 else (row.curve, row.other)
     if pd.isna(row.difference):
         return Finding(f"{first} and {second}", f"Their slopes can't be compared. {_sentence(row.note)}")
     change, interval = change_in_text(row.difference, row.low, row.high, confidence)
-    more = f"{change} points more per doubling than {second}"
-    if not interval:
-        text = f"There is no confidence interval: {first} gains {more}."
-        return Finding(f"{first} and {second}", f"{text} {_sentence(row.note)}")
     corrected = f" after Holm's correction for {comparisons} comparisons" if comparisons > 1 else ""
-    text = f"{more} ({interval}; {p_in_text(row.p_holm)}{corrected}). {_sentence(row.note)}".strip()
+    sure = f"({interval}; {p_in_text(row.p_holm)}{corrected})" if interval else "(no confidence interval)"
+    text = f"{change} points more per doubling than {second} {sure}. {_sentence(row.note)}".strip()
     if row.p_holm < 1 - confidence:
         return Finding(f"{first} gains faster", text)
     is_equal = row.equivalent is not pd.NA and row.equivalent
@@ -137,16 +134,13 @@ def _names(phenomena: pd.Series) -> str:
 def notes_of_scores(accuracies: pd.DataFrame, ties: str) -> list[str]:
     """Return notes on unknown words, ties and small benchmarks that could explain a result.
 
-    Args:
-        accuracies: the long table of one benchmark and method, of curves.
-        ties: what a tie counts as: "wrong", "half" or "right".
+    `accuracies` is the long table of one benchmark and method, of curves; `ties` says what a tie counts as.
     """
     counted = accuracies.dropna(subset=["pairs", "pairs_with_unk", "ties"])
     sums = counted.groupby(["curve", "size"], sort=False)[["pairs", "pairs_with_unk", "ties"]].sum().astype(float)
     sums.index = sums.index.map(", ".join)
     unknown, tied = sums["pairs_with_unk"] / sums["pairs"], sums["ties"] / sums["pairs"]
-    few = counted.drop_duplicates("paradigm").groupby("phenomenon", sort=False)["pairs"].sum()
-    few = few[few < FEW_PAIRS]
+    few = counted.drop_duplicates("paradigm").groupby("phenomenon", sort=False)["pairs"].sum().loc[lambda of: of < FEW]
     notes: list[str] = []
     if unknown.max() >= UNKNOWN_SHARE:
         notes.append(
@@ -154,24 +148,15 @@ def notes_of_scores(accuracies: pd.DataFrame, ties: str) -> list[str]:
             "them is under “Unknown words and ties”."
         )
     if tied.max() >= TIED_SHARE:
-        notes.append(
-            f"Up to {tied.max():.1%} of the pairs are ties ({tied.idxmax()}); a tie counts as {ties}. Counted "
-            f"otherwise, accuracy would change by up to {points(tied.max() / (2 if ties == 'half' else 1))} points."
-        )
+        notes.append(f"Up to {tied.max():.1%} of the pairs are ties ({tied.idxmax()}); a tie counts as {ties}.")
     if len(few):
         named = joined([f"{in_text(str(name))} ({number})" for name, number in few.head(MOST_NAMED).items()])
-        notes.append(
-            f"Some phenomena have fewer than {FEW_PAIRS} pairs, so their accuracy moves in large steps: {named}."
-        )
+        notes.append(f"Some phenomena have fewer than {FEW} pairs, so their accuracy moves in large steps: {named}.")
     return notes
 
 
 def notes_of_runs(runs: pd.DataFrame) -> list[str]:
-    """Return notes on sizes, shared text and vocabulary that could explain a result.
-
-    Args:
-        runs: rows of `analysis.runs` that belong to curves.
-    """
+    """Return notes on sizes, shared text and vocabulary of the runs of curves that could explain a result."""
     notes: list[str] = []
     sizes = runs.dropna(subset="sample_words").groupby("curve", sort=False)["sample_words"].unique().map(sorted)
     if sizes.map(str).nunique() > 1:
@@ -186,9 +171,9 @@ def notes_of_runs(runs: pd.DataFrame) -> list[str]:
         )
     if "vocabulary" in runs and runs["vocabulary"].isin(["pieces", "text"]).any():
         notes.append(
-            "Small samples may lack words of the pairs, and these wouldn't be counted as unknown words, because the "
-            "tokenizer was fitted to the whole corpus. So part of a rise may be vocabulary. To check, score pairs "
-            "made only of words that every sample contains (benchmark=generated benchmark.vocabulary=study)."
+            "Small samples may lack words of the pairs, which don't count as unknown because the tokenizer was fitted "
+            "to the whole corpus. So part of a rise may be vocabulary. To check, score pairs made only of words that "
+            "every sample contains (benchmark=generated benchmark.vocabulary=study)."
         )
     return notes
 

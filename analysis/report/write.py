@@ -56,7 +56,7 @@ def write_report(
     figure: FigureConfig,
     format: str = "html",
 ) -> Path:
-    """Write report.html (or report.md), and each exhibit into tables/ and figures/.
+    """Write report.html (or report.md), and each exhibit into tables/ and figures/; return the path of the page.
 
     If there are several benchmarks, each has a folder of its own.
 
@@ -67,9 +67,6 @@ def write_report(
         commands: the commands that make this report again.
         figure: the size of figures.
         format: one of REPORT_FORMATS.
-
-    Returns:
-        The path of the page.
 
     Raises:
         RunError: if another process is writing the report.

@@ -105,7 +105,7 @@ def test_lines_join_means():
 )
 def test_figures_are_as_wide_as_asked_for(tmp_path, size):
     config = FigureConfig(**size)
-    write_figure(tmp_path, "f", [DRAW()] * 3, config, 3, LOOKS)
+    write_figure(tmp_path, "f", [DRAW()] * 3, config, 3)
     width = re.search(r'width="([\d.]+)"', (tmp_path / "f.svg").read_text())[1]
     assert float(width) == pytest.approx(config.pixels("width"), abs=0.01)
     with Image.open(tmp_path / "f.png") as png:

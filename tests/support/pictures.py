@@ -36,7 +36,7 @@ def phenomena(study: str) -> str:
     """Return a panel for each phenomenon of a study, as SVG."""
     exhibit = curves.phenomena(committed_results(study))
     assert exhibit is not None
-    return figure(list(exhibit.drawn.values()), FigureConfig(), exhibit.columns, exhibit.legend)
+    return figure(list(exhibit.drawn.values()), FigureConfig(), exhibit.columns)
 
 
 def speed_chart() -> Chart:
