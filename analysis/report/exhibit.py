@@ -107,7 +107,7 @@ class Exhibit:
         """What the columns of `texts` contain: "number", "text", or "text long", which may break."""
         longest = self.texts.map(len).max()
         texts = longest.map(lambda length: "text long" if length > LONG else "text")
-        return ["number" if self._is_numeric(name) else text for name, text in texts.items()]
+        return ["number" if self._is_numeric(str(name)) else text for name, text in texts.items()]
 
     def latex(self, label: str) -> str:
         """Return the table for a paper, with booktabs rules."""
