@@ -16,8 +16,8 @@ from eval.config import EvalConfig
 from pairscale.command.schemas import NOT_IN_DIGEST, Texts, store_schemas
 from pairscale.errors import ConfigError, check_above, check_choice
 
-_UNITS = {"in": 96.0, "cm": 96 / 2.54, "mm": 96 / 25.4, "pt": 96 / 72}
-_BOUNDS = {"width": ("1in", "40in"), "height": ("0.5in", "40in"), "font_size": ("4pt", "30pt")}
+_PIXELS = {"in": 96.0, "cm": 96 / 2.54, "mm": 96 / 25.4, "pt": 96 / 72}
+_BOUNDS = {"width": (1, 40), "height": (0.5, 40), "font_size": (0.05, 0.5)}  # inches
 COUNT, LEAVE_OUT = FAULTY_PAIRS = ("count", "leave_out")
 
 
@@ -36,21 +36,16 @@ class FigureConfig:
     def __post_init__(self) -> None:
         for name, (least, most) in _BOUNDS.items():
             value = getattr(self, name)
-            if value is not None and not _pixels(least) <= _pixels(value) <= _pixels(most):
+            if value is not None and not least <= self.pixels(name) / _PIXELS["in"] <= most:
                 raise ConfigError(
                     f"analysis.figure.{name}={value[:80]}: must be a number with in, cm, mm or pt, such as 84mm, from "
-                    f"{least} to {most}."
+                    f"{least}in to {most}in."
                 )
 
     def pixels(self, name: str) -> float:
-        """Return a length, which must not be null, in pixels of 1/96 inch."""
-        return _pixels(getattr(self, name))
-
-
-def _pixels(length: str) -> float:
-    """Return a length in pixels; NaN if it isn't one."""
-    parts = re.fullmatch(rf"(\d+\.?\d*|\.\d+) ?({'|'.join(_UNITS)})", length)
-    return float(parts[1]) * _UNITS[parts[2]] if parts else math.nan
+        """Return a length in pixels of 1/96 inch; NaN if it isn't one."""
+        parts = re.fullmatch(rf"(\d+\.?\d*|\.\d+) ?({'|'.join(_PIXELS)})", getattr(self, name))
+        return float(parts[1]) * _PIXELS[parts[2]] if parts else math.nan
 
 
 @dataclass
@@ -63,9 +58,9 @@ class ReportConfig:
     margin: float | None = None  # slopes whose difference surely lies within it are called equivalent
     new_items: bool = False  # add intervals for new pairs of the same paradigms
     faulty_pairs: str = COUNT  # pairs that are known to be faulty: counted, as published, or left out
-    labels: dict[str, Any] = field(default_factory=dict)  # names of curves in tables and figures
-    colours: dict[str, Any] = field(default_factory=dict)  # colours of curves, such as "#0050d4"
-    order: list[Any] = field(default_factory=list)  # curves that come first
+    labels: dict[str, str] = field(default_factory=dict)  # names of curves in tables and figures
+    colours: dict[str, str] = field(default_factory=dict)  # colours of curves, such as "#0050d4"
+    order: list[str] = field(default_factory=list)  # curves that come first
     figure: FigureConfig = field(default_factory=FigureConfig)
 
     def __post_init__(self) -> None:
@@ -74,22 +69,15 @@ class ReportConfig:
             raise ConfigError(f"analysis.confidence={self.confidence}: must lie between 0 and 1.")
         if self.margin is not None:
             check_above("analysis.margin", self.margin, 0)
-        self.labels = {str(curve): str(label) for curve, label in self.labels.items()}
-        self.colours = {str(curve): str(colour) for curve, colour in self.colours.items()}
-        self.order = [str(curve) for curve in self.order]
+        if self.colours:
+            from PIL import ImageColor  # here, because few studies choose colours
         for curve, colour in self.colours.items():
-            _check_colour(curve, colour)
-
-
-def _check_colour(curve: str, colour: str) -> None:
-    from PIL import ImageColor  # here, because few studies choose colours
-
-    try:
-        ImageColor.getrgb(colour)
-    except ValueError:
-        raise ConfigError(
-            f'analysis.colours.{curve}={colour}: give a colour as in CSS, such as black, "#0050d4" or rgb(0,80,212).'
-        ) from None
+            try:
+                ImageColor.getrgb(colour)
+            except ValueError:
+                raise ConfigError(
+                    f"analysis.colours.{curve}={colour}: give a colour as in CSS, such as black or rgb(0,80,212)."
+                ) from None
 
 
 @dataclass

@@ -6,16 +6,11 @@ It takes seconds, since it reads the long table and needs no report.
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from analysis.config import AnalysisConfig
 from pairscale.command.main import main
 from pairscale.errors import ConfigError
 
-if TYPE_CHECKING:
-    from analysis.report.benchmark import BenchmarkResults
-
-FORMATS = (".svg", ".pdf", ".png")
 COLUMNS = 4  # panels in a row, at most
 
 
@@ -28,41 +23,28 @@ def run(config: AnalysisConfig) -> None:
         ConfigError: without a study or an output, and for a curve, phenomenon or paradigm that isn't there.
     """
     from analysis.figures.files import write_figure
+    from analysis.report.labels import check_names
     from analysis.run import read_benchmarks, read_study
     from analysis.sections.curves import OVERALL, panels
 
     path = Path(config.output or "")
-    if path.suffix not in FORMATS:
+    if path.suffix not in (".svg", ".pdf", ".png"):
         raise ConfigError(f"Give output=FILE, a name that ends in .svg, .pdf or .png (output={config.output}).")
     benchmarks = read_benchmarks(config, read_study(config))
     for results in benchmarks:
         results.show_curves(config.curves)
-        units = chosen_units(results, config) or [OVERALL]
-        alone = len(units) == 1
-        drawn = [*panels(results, units, labelled=alone).values()]
+        units: list[tuple[str, str]] = []
+        for level, key in (("phenomenon", "phenomena"), ("paradigm", "paradigms")):
+            chosen = getattr(config, key)
+            there = sorted(results.units.loc[results.units["level"] == level, "name"].unique())
+            names = there if chosen == "all" else [chosen] if isinstance(chosen, str) else list(chosen or ())
+            check_names(key, names, there, level)
+            units += [(level, name) for name in names]
+        alone = len(units) <= 1
+        charts = [draw() for draw in panels(results, units or [OVERALL], labelled=alone).values()]
         to = path if len(benchmarks) == 1 else path.with_stem(f"{path.stem}-{results.label}")
-        legend = None if alone else results.looks
-        write_figure(to.parent, to.stem, drawn, config.analysis.figure, COLUMNS, legend, to.suffix[1:])
+        write_figure(to.parent, to.stem, charts, config.analysis.figure, COLUMNS, to.suffix[1:])
         print(to)
-
-
-def chosen_units(results: "BenchmarkResults", config: AnalysisConfig) -> list[tuple[str, str]]:
-    """Return level and name of the chosen phenomena and paradigms.
-
-    Raises ConfigError for a name that the study doesn't have.
-    """
-    from analysis.report.labels import check_names
-
-    chosen = []
-    for key, level, value in (
-        ("phenomena", "phenomenon", config.phenomena),
-        ("paradigms", "paradigm", config.paradigms),
-    ):
-        there = sorted(results.units.loc[results.units["level"] == level, "name"].unique())
-        names = there if value == "all" else [value] if isinstance(value, str) else list(map(str, value or ()))
-        check_names(key, names, there, level)
-        chosen += [(level, name) for name in names]
-    return chosen
 
 
 if __name__ == "__main__":

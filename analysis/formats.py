@@ -6,13 +6,14 @@ Tables and plots have proportions (.614); sentences have percentages and points 
 import math
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
 DASH = "–"  # a number that isn't known
 MOST_DIGITS = 4  # decimal places of a slope or a difference
-_HYPHENATED = ("determiner noun", "subject verb", "filler gap", "left branch", "matrix question", "verb complement")
+_HYPHENATED = "determiner noun|subject verb|filler gap|left branch|matrix question|verb complement"
 
 
 def rows_of(table: pd.DataFrame) -> Iterator[Any]:
@@ -22,10 +23,8 @@ def rows_of(table: pd.DataFrame) -> Iterator[Any]:
 
 def title(name: str) -> str:
     """Return a phenomenon's or paradigm's name as people read it: "npi_licensing" -> "NPI licensing"."""
-    words = name.replace("_", " ")
-    for pair in _HYPHENATED:
-        words = words.replace(pair, pair.replace(" ", "-"))
-    words = words.replace("control raising", "control/raising")
+    words = name.replace("_", " ").replace("control raising", "control/raising")
+    words = re.sub(_HYPHENATED, lambda match: match[0].replace(" ", "-"), words)
     words = re.sub(r"\b(npi|np)\b", lambda match: match[0].upper(), words)
     return words[:1].upper() + words[1:]
 
@@ -33,7 +32,7 @@ def title(name: str) -> str:
 def in_text(name: str) -> str:
     """Return a phenomenon's name within a sentence: "island effects", but "NPI licensing"."""
     text = title(name)
-    return text if text[:2].isupper() and text[:2].isalpha() else text[:1].lower() + text[1:]
+    return text if text[1:2].isupper() else text[:1].lower() + text[1:]
 
 
 def joined(words: Sequence[str]) -> str:
@@ -52,22 +51,15 @@ def with_minus_signs(text: str) -> str:
     return re.sub(r"(?<![\w-])-(?=[.\d])", "\N{MINUS SIGN}", text)
 
 
-def as_it_is(value: Any) -> str:
-    """Return the text of a cell unchanged, and an empty text for a missing value."""
-    return "" if pd.isna(value) else str(value)
-
-
-def accuracy_text(value: float, digits: int = 3) -> str:
-    """Format a proportion as papers do: .713; 1.000 keeps its 1."""
-    return DASH if pd.isna(value) else f"{value:.{min(digits, 3)}f}".removeprefix("0").replace("-0.", "-.")
-
-
-def signed_text(value: float, digits: int = 3) -> str:
-    """Format a difference of proportions: +.042."""
+def accuracy_text(value: float, digits: int = 3, sign: str = "") -> str:
+    """Format a proportion as papers do: .713; 1.000 keeps its 1. `sign`: "+" for differences."""
     if pd.isna(value):
         return DASH
-    text = f"{value:+.{digits}f}".replace("0.", ".", 1)
-    return text if text.strip("+-.0") else text[1:]
+    text = f"{value:{sign}.{digits}f}"
+    return re.sub(r"(?<!\d)0(?=\.)", "", text) if float(text) else f".{'0' * digits}"
+
+
+signed_text = partial(accuracy_text, sign="+")  # a difference of proportions: +.042
 
 
 def slope_text(value: float, digits: int = MOST_DIGITS) -> str:
@@ -75,39 +67,29 @@ def slope_text(value: float, digits: int = MOST_DIGITS) -> str:
     return signed_text(value, digits)
 
 
+def number_text(value: float, form: str) -> str:
+    """Format a number as Python's format() does; DASH if it isn't known."""
+    return DASH if pd.isna(value) else f"{value:{form}}"
+
+
+decimal_text = partial(number_text, form=",.1f")  # 12.3
+short_text = partial(number_text, form=",.2f")  # 12.34
+per_cent_text = partial(number_text, form=".1%")  # 12.3%
+
+
 def p_text(value: float) -> str:
     """Format a p value: .034; values below .001 as "<.001"."""
-    return DASH if pd.isna(value) else "<.001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
+    return "<.001" if value < 0.001 else accuracy_text(value)
 
 
 def p_in_text(value: float) -> str:
     """Format a p value in a sentence: "p = .034", "p < .001"."""
-    return f"p {'< .001' if value < 0.001 else '= ' + p_text(value)}"
-
-
-def per_cent_text(share: float, digits: int = 1) -> str:
-    """Format a share: 12.3%."""
-    return DASH if pd.isna(share) else f"{share:.{digits}%}"
+    return "p < .001" if value < 0.001 else f"p = {p_text(value)}"
 
 
 def level_text(confidence: float) -> str:
     """Format the level of an interval: 95%, 99.9%."""
     return f"{100 * confidence:.6g}%"
-
-
-def decimal_text(value: float) -> str:
-    """Format a number with one decimal place: 12.3."""
-    return DASH if pd.isna(value) else f"{value:,.1f}"
-
-
-def short_text(value: float) -> str:
-    """Format a number with four digits: 0.01234, 1,234, 12,340."""
-    if pd.isna(value):
-        return DASH
-    if math.isinf(value):
-        return "\N{INFINITY}"
-    digits = f"{value:.4g}"
-    return f"{float(digits):,.0f}" if abs(value) >= 1000 else digits
 
 
 def count(value: float) -> str:
@@ -119,7 +101,7 @@ def points(value: float, low: float = math.nan, high: float = math.nan) -> str:
     """Format a difference of proportions as percentage points, with the digits that its interval supports: 7.4."""
     digits = 1 if math.isnan(low) else max(0, supported_digits(low, high) - 2)
     text = f"{100 * value:.{digits}f}"
-    return text if text.strip("-.0") else text.removeprefix("-")
+    return text if float(text) else text.removeprefix("-")
 
 
 def points_between(low: float, high: float) -> str:
@@ -130,6 +112,13 @@ def points_between(low: float, high: float) -> str:
 def interval_in_text(low: float, high: float, confidence: float) -> str:
     """Format a confidence interval of percentage points in a sentence."""
     return f"{level_text(confidence)} confidence interval {points_between(low, high)}"
+
+
+def change_in_text(value: float, low: float, high: float, confidence: float) -> tuple[str, str]:
+    """Return a change without its sign, in points, and its interval in a sentence; "" if that isn't known."""
+    if value < 0:
+        value, low, high = -value, -high, -low
+    return points(value, low, high), "" if math.isnan(low) else interval_in_text(low, high, confidence)
 
 
 def supported_digits(low: float, high: float) -> int:

@@ -15,10 +15,8 @@ from analysis.reading.results import ReadingResult, read_results
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit
 from analysis.report.findings import (
-    checked,
     comparison_findings,
     curve_findings,
-    headline,
     missing_runs,
     notes_of_runs,
     notes_of_scores,
@@ -38,52 +36,38 @@ from train.runs.folder import RunFolder
 def part_of(results: BenchmarkResults) -> Part:
     """Return the first screen of a benchmark: its findings, notes and figure."""
     confidence, tables = results.options.confidence, {"accuracies": results.every_method}
+    part = Part(results.label, results.name, "", findings=model_findings(results), notes=results.notes, tables=tables)
     if results.accuracies.empty:
-        lead = f"{results.models['run'].nunique()} pretrained models, scored on {results.name}."
-        findings = model_findings(results)
-        return Part(results.label, results.name, lead, findings=findings, notes=results.notes, tables=tables)
-    runs = results.runs[results.runs["curve"].isin(results.curves)]
+        part.lead = f"{results.models['run'].nunique()} pretrained models, scored on {results.name}."
+        return part
     one_run = results.accuracies[results.accuracies["run"].isin(results.accuracies.groupby("curve")["run"].first())]
     pairs = one_run.groupby("curve")["pairs"].sum(min_count=1).to_dict()
     ablations = ablation_findings(effects_of(results), confidence)
     comparisons = [] if ablations else comparison_findings(results.differences, results.slopes, confidence)
-    return Part(
-        label=results.label,
-        name=results.name,
-        lead=extent(results),
-        first=overall(results),
-        headline=headline(results.slopes),
-        findings=[
-            *ablations,
-            *curve_findings(results.slopes, confidence, pairs),
-            *comparisons,
-            *model_findings(results),
-        ],
-        notes=[
-            *missing_runs(results.problems),
-            *notes_of_scores(results.accuracies, results.ties),
-            *results.notes,
-            *notes_of_runs(runs),
-        ],
-        checked=checked(results.accuracies, runs, bool(results.studies) and results.problems.empty),
-        methods=methods_text(results),
-        tables=tables,
-    )
+    curves = curve_findings(results.slopes, confidence, pairs)
+    part.lead, part.first, part.methods = extent(results), overall(results), methods_text(results)
+    part.findings = [*ablations, *curves, *comparisons, *part.findings]
+    part.notes = [
+        *missing_runs(results.problems),
+        *notes_of_scores(results.accuracies, results.ties),
+        *results.notes,
+        *notes_of_runs(results.runs[results.runs["curve"].isin(results.curves)]),
+    ]
+    return part
 
 
 def methods_text(results: BenchmarkResults) -> list[str]:
     """Return a paragraph on scores and one on statistics, for the methods section of a paper."""
-    level = level_text(results.options.confidence)
     return [
         f"A pair counts as correct if the grammatical sentence has the higher score (method {results.method}); a tie "
         f"counts as {results.ties}. The accuracy of a phenomenon is the mean over its paradigms, and overall "
         "accuracy is the mean over all paradigms.",
         "Slopes are least-squares fits of accuracy on log2 of the amount of training text, one point per run. Their "
-        f"{level} confidence intervals use heteroskedasticity-consistent standard errors (HC3; MacKinnon and White "
-        "1985) with Student's t and R - 2 degrees of freedom for R runs. They are about new samples of this corpus "
-        "and new initialisations, on these pairs. Slopes of two curves are compared on their paired differences if "
-        "their runs were trained on the same samples, otherwise with Welch's degrees of freedom. The lack-of-fit "
-        "test is the pure-error F test.",
+        f"{level_text(results.options.confidence)} confidence intervals use heteroskedasticity-consistent standard "
+        "errors (HC3; MacKinnon and White 1985) with Student's t and R - 2 degrees of freedom for R runs. They are "
+        "about new samples of this corpus and new initialisations, on these pairs. Slopes of two curves are compared "
+        "on their paired differences if their runs were trained on the same samples, otherwise with Welch's degrees "
+        "of freedom. The lack-of-fit test is the pure-error F test.",
     ]
 
 

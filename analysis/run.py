@@ -116,9 +116,8 @@ def print_part(console: Console, quiet: Console, part: Part) -> None:
     for note in part.notes:
         print_text(quiet, note, "note", "yellow")
     print_text(console, f"{part.name}: {part.lead}", style="bold")
-    for texts in [("", part.headline), *part.findings]:
-        if text := ": ".join(filter(None, texts)):
-            print_text(console, text)
+    for subject, text in part.findings:
+        print_text(console, f"{subject}: {text}" if subject else text)
 
 
 def print_slopes(console: Console, slopes: pd.DataFrame, confidence: float) -> None:

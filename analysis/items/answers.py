@@ -15,7 +15,7 @@ import pandas as pd
 from analysis.curves.fit import fit_curves
 from analysis.curves.units import RUN_COLUMNS
 from analysis.figures.charts import Axis, dot_chart, line_chart
-from analysis.figures.style import GREY, TEXT_GREY, Chart, Frame, layer, looks_of, number, text
+from analysis.figures.style import GREY, TEXT_GREY, Chart, layer, looks_of, number, text
 from analysis.formats import count, joined, level_text, plural, rows_of, slope_text
 from analysis.report.exhibit import Exhibit
 from analysis.report.findings import size_text
@@ -264,11 +264,9 @@ def by_model(
     return table.rename_axis(columns=None).reset_index(), {"models": chart}
 
 
-def _size_chart(
-    rows: pd.DataFrame, levels: pd.DataFrame | None, axis_title: str, heading: str, *, frame: Frame
-) -> Chart:
+def _size_chart(rows: pd.DataFrame, levels: pd.DataFrame | None, axis_title: str, heading: str) -> Chart:
     looks, unit = looks_of([*rows["curve"].unique()]), str(rows["unit"].iloc[0])
-    chart = line_chart(rows, "accuracy", Axis(axis_title, ".2~f"), looks, unit=unit, heading=heading, frame=frame)
+    chart = line_chart(rows, "accuracy", Axis(axis_title, ".2~f"), looks, unit=unit, heading=heading)
     if levels is None or levels.empty:
         return chart
     named = levels.groupby("accuracy", as_index=False, sort=False).agg({"model": " and ".join})

@@ -19,15 +19,11 @@ from pairscale.files import write_text
 def write_page(path: Path, context: Mapping[str, Any]) -> None:
     """Write report.html or report.md from the template of that name. Text from data is escaped, in the charts too."""
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_asset),
-        autoescape=path.suffix == ".html",
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        keep_trailing_newline=True,
+        loader=jinja2.FunctionLoader(_asset), autoescape=path.suffix == ".html", trim_blocks=True
     )
     environment.filters |= {"minus": with_minus_signs, "plain": _plain}
     environment.globals |= {"asset": _asset, "vega": _vega}
-    write_text(path, environment.get_template(path.name).render(context))
+    write_text(path, environment.get_template(path.name).render(context) + "\n")
 
 
 def _plain(text: str) -> str:

@@ -1,40 +1,32 @@
 """An exhibit: a table, a figure or both under a heading, for files and for the page."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from analysis.config import FigureConfig
-from analysis.figures.files import write_figure
-from analysis.figures.style import Chart
-from analysis.formats import (
-    DASH,
-    accuracy_text,
-    as_it_is,
-    count,
-    level_text,
-    p_text,
-    supported_digits,
-    title,
-    with_minus_signs,
-)
+from analysis.figures.files import bare, write_figure
+from analysis.figures.style import Chart, finished
+from analysis.formats import DASH, accuracy_text, count, level_text, p_text, supported_digits, title, with_minus_signs
 from pairscale.files import write_text
 from pairscale.tables import write_csv
 
 Cell = Callable[..., str]
-_NAMES = ("phenomenon", "paradigm")  # columns of names with underscores
 # How numbers of a column are written, by its name; those of other columns are proportions.
 _NUMBERS: dict[str, Cell] = {
     **dict.fromkeys(("pairs", "paradigms", "runs", "sizes", "seeds", "judgments"), count),
     **dict.fromkeys(("p", "p (Holm)", "p (lack of fit)"), p_text),
 }
-_LATEX = {"\N{MINUS SIGN}": r"\ensuremath{-}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
+_SYMBOLS = {"\\": "backslash", "~": "asciitilde", "^": "asciicircum", "<": "less", ">": "greater", "|": "bar"}
+_ESCAPES = str.maketrans(
+    {character: f"\\{character}" for character in "&%$#_{}"}
+    | {character: f"\\text{name}{{}}" for character, name in _SYMBOLS.items()}
+    | {"\N{MINUS SIGN}": r"\ensuremath{-}"}
+)
 LONG = 40  # characters of a cell that may break
 
 
@@ -50,9 +42,9 @@ class Exhibit:
         cells: formats of the columns that don't contain text or proportions.
         confidence: the level of the interval of which `low` and `high` are the limits, and the column before them the
             estimate. Readers see the limits in one column, with as many digits as the interval supports.
-        charts: functions of a `frame` (analysis.figures.style.Frame) that draw the panels of one figure, by name.
+        charts: functions that draw the panels of one figure, by name.
         columns: how many panels stand in a row of the figure's file, at most.
-        legend: the look of names in a legend above the figure (analysis.figures.style.looks_of).
+        legend: on the page, the look of the names that all panels share (analysis.figures.style.looks_of).
         takeaways: (subject, sentence) pairs that say what the exhibit shows. The subject may be "".
         definitions: terms and what they mean.
     """
@@ -63,16 +55,24 @@ class Exhibit:
     table: pd.DataFrame = field(default_factory=pd.DataFrame)
     cells: Mapping[str, Cell] = field(default_factory=dict)
     confidence: float = 0.95
-    charts: Mapping[str, Callable[..., Chart]] = field(default_factory=dict)
+    charts: Mapping[str, Callable[[], Chart]] = field(default_factory=dict)
     columns: int = 2
     legend: pd.DataFrame | None = None
     takeaways: Sequence[tuple[str, str]] = ()
     definitions: Mapping[str, str] = field(default_factory=dict)
 
+    @cached_property
+    def drawn(self) -> dict[str, Chart]:
+        """The panels of the figure, by name."""
+        return {name: draw() for name, draw in self.charts.items()}
+
     @property
-    def rows(self) -> int:
-        """How many rows the table has."""
-        return len(self.table)
+    def panels(self) -> dict[str, Chart]:
+        """The panels for the page, which says once what those with a common legend share."""
+        charts = self.drawn
+        if self.legend is not None:
+            charts = {name: bare(chart, x=True, y=True, legend=False) for name, chart in charts.items()}
+        return {name: finished(chart | {"width": "container"}) for name, chart in charts.items()}
 
     @cached_property
     def texts(self) -> pd.DataFrame:
@@ -94,56 +94,44 @@ class Exhibit:
         return texts.map(with_minus_signs)
 
     def _cell(self, name: str) -> Cell:
-        if name in self.cells:
-            return self.cells[name]
-        if self.is_numeric(name):
-            return _NUMBERS.get(name, accuracy_text)
-        return title if name in _NAMES else as_it_is
+        if self._is_numeric(name):
+            return self.cells.get(name) or _NUMBERS.get(name, accuracy_text)
+        is_name = name in ("phenomenon", "paradigm")
+        return self.cells.get(name) or (title if is_name else lambda value: "" if pd.isna(value) else str(value))
 
-    def is_numeric(self, name: str) -> bool:
-        """Return True for a column of numbers; intervals count as numbers."""
-        return name not in self.table or is_numeric_dtype(self.table[name].dtype)
+    def _is_numeric(self, name: str) -> bool:
+        return name not in self.table or is_numeric_dtype(self.table[name].dtype)  # an interval isn't in `table`
 
-    def html(self) -> str:
-        """Return the table for the page; its text is escaped."""
-        texts = self.texts
-        looks = pd.DataFrame({name: self._look(name, column) for name, column in texts.items()}, index=texts.index)
-        whole = texts.iloc[:, 0].str.lower().eq("overall")
-        looks = looks.apply(lambda column: column + whole.map({True: " overall", False: ""}))
-        styler = texts.style.hide(axis="index").format(escape="html").format_index(escape="html", axis=1)
-        html: str = styler.set_td_classes(looks).to_html(table_attributes='class="sortable"', cell_ids=False)
-        return re.sub(r' id="T_\w+"', "", html[html.index("<table") :])  # no empty style, no random names
-
-    def _look(self, name: Any, column: pd.Series) -> str:
-        """Return the class of a column (report.css): "text", and "long" for one whose texts may break."""
-        if self.is_numeric(str(name)):
-            return "number"
-        return "text long" if column.str.len().max() > LONG else "text"
+    @property
+    def kinds(self) -> list[str]:
+        """What the columns of `texts` contain: "number", "text", or "text long", which may break."""
+        longest = self.texts.map(len).max()
+        texts = longest.map(lambda length: "text long" if length > LONG else "text")
+        return ["number" if self._is_numeric(str(name)) else text for name, text in texts.items()]
 
     def latex(self, label: str) -> str:
         """Return the table for a paper, with booktabs rules."""
-        texts = self.texts
-        sides = "".join("r" if self.is_numeric(str(name)) else "l" for name in texts)
-        styler = texts.style.hide(axis="index").format(escape="latex").format_index(escape="latex", axis=1)
         terms = " ".join(f"{term}: {meaning}" for term, meaning in self.definitions.items())
-        caption = pd.Series([f"{self.heading}. {self.about} {terms}".strip()])
-        caption_text = caption.to_frame("c").style.hide().hide(axis=1).format(escape="latex").to_string().strip()
-        table: str = styler.to_latex(hrules=True, column_format=sides, caption=caption_text, label=label, position="t")
-        for character, command in _LATEX.items():  # which pandas doesn't escape, and LaTeX's usual font lacks
-            table = table.replace(character, command)
-        return table
+        caption = f"{self.heading}. {self.about} {terms}".strip().translate(_ESCAPES)
+        sides = "".join("r" if kind == "number" else "l" for kind in self.kinds)
+        head, *rows = (
+            " & ".join(cell.translate(_ESCAPES) for cell in row) for row in [list(self.texts), *self.texts.to_numpy()]
+        )
+        body = " \\\\\n".join([f"\\toprule\n{head}", f"\\midrule\n{rows[0]}", *rows[1:], "\\bottomrule"])
+        table = f"\\begin{{tabular}}{{{sides}}}\n{body}\n\\end{{tabular}}"
+        return f"\\begin{{table}}[t]\n\\caption{{{caption}}}\n\\label{{{label}}}\n{table}\n\\end{{table}}\n"
 
     def files(self) -> dict[str, str]:
         """Return the files that `write` writes, by what they are."""
         kinds = {kind: f"figures/{self.name}.{kind.lower()}" for kind in ("SVG", "PDF", "PNG")} if self.charts else {}
-        if self.rows:
+        if len(self.table):
             kinds |= {"CSV": f"tables/{self.name}.csv", "LaTeX": f"tables/{self.name}.tex"}
         return kinds
 
     def write(self, folder: Path, figure: FigureConfig) -> None:
         """Write the table as CSV and LaTeX into `tables/`, and the figure as SVG, PDF and PNG into `figures/`."""
-        if self.rows:
+        if len(self.table):
             write_csv(folder / "tables" / f"{self.name}.csv", self.table)
             write_text(folder / "tables" / f"{self.name}.tex", self.latex(f"tab:{self.name}"))
         if self.charts:
-            write_figure(folder / "figures", self.name, [*self.charts.values()], figure, self.columns, self.legend)
+            write_figure(folder / "figures", self.name, list(self.drawn.values()), figure, self.columns)

@@ -28,10 +28,8 @@ def display_names(curves: Sequence[str], labels: Mapping[str, str]) -> dict[str,
     """
     check_names("analysis.labels", labels, curves)
     kinds = [curve if "," in curve else ARCHITECTURES.get(curve.partition("_")[0], curve) for curve in curves]
-    names = {
-        curve: labels.get(curve, kind if kinds.count(kind) == 1 else curve)
-        for curve, kind in zip(curves, kinds, strict=True)
-    }
+    alone = {curve: kind if kinds.count(kind) == 1 else curve for curve, kind in zip(curves, kinds, strict=True)}
+    names = alone | dict(labels)
     for name, number in Counter(names.values()).items():
         if number > 1:
             twice = " and ".join(curve for curve in curves if names[curve] == name)

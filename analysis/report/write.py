@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from analysis.config import FigureConfig
-from analysis.figures.style import PAGE, finished
 from analysis.page import write_page
 from analysis.report.exhibit import Exhibit
 from pairscale.errors import RunError
@@ -16,12 +15,11 @@ from pairscale.progress import with_progress
 from pairscale.tables import write_csv
 
 REPORT_FORMATS = ("html", "md")
-QUESTION = "How does knowledge of grammar grow with text?"
 
 
 @dataclass
 class Part:
-    """One benchmark in a report.
+    """One benchmark in a report, as its files and its page show it.
 
     Attributes:
         label: the name of its folder of scores.
@@ -29,7 +27,8 @@ class Part:
         lead: one sentence on what was trained and scored.
         first: the figure of the first screen.
         exhibits: tables and figures, in order.
-        headline, findings, notes, checked: the texts of the first screen; findings are (subject, sentence) pairs.
+        findings: the (subject, sentence) pairs of the first screen.
+        notes: sentences on what else could explain the numbers.
         methods: paragraphs on how this was computed.
         tables: further tables that are written as CSV files, by name.
     """
@@ -39,10 +38,8 @@ class Part:
     lead: str
     first: Exhibit | None = None
     exhibits: list[Exhibit] = field(default_factory=list)
-    headline: str = ""
     findings: Sequence[tuple[str, str]] = ()
     notes: Sequence[str] = ()
-    checked: str = ""
     methods: Sequence[str] = ()
     tables: dict[str, Any] = field(default_factory=dict)
 
@@ -59,7 +56,7 @@ def write_report(
     figure: FigureConfig,
     format: str = "html",
 ) -> Path:
-    """Write report.html (or report.md), and each exhibit into tables/ and figures/.
+    """Write report.html (or report.md), and each exhibit into tables/ and figures/; return the path of the page.
 
     If there are several benchmarks, each has a folder of its own.
 
@@ -71,61 +68,20 @@ def write_report(
         figure: the size of figures.
         format: one of REPORT_FORMATS.
 
-    Returns:
-        The path of the page.
-
     Raises:
         RunError: if another process is writing the report.
     """
     with only_process(folder / ".lock", folder) as alone:
         if not alone:
             raise RunError(f"{folder}: another process is writing this report (process {os.getpid()} stopped).")
-        exhibits = [(part, exhibit) for part in parts for exhibit in part.all_exhibits]
-        places = {part.label: folder / part.label if len(parts) > 1 else folder for part in parts}
+        places = {part.label: part.label if len(parts) > 1 else "" for part in parts}
+        exhibits = [(folder / places[part.label], exhibit) for part in parts for exhibit in part.all_exhibits]
         steps = ((1, one) for one in exhibits)
-        for part, exhibit in with_progress(steps, "writing tables and figures", len(exhibits), "exhibits"):
-            exhibit.write(places[part.label], figure)
+        for place, exhibit in with_progress(steps, "writing tables and figures", len(exhibits), "exhibits"):
+            exhibit.write(place, figure)
         for part in parts:
             for name, table in part.tables.items():
-                write_csv(places[part.label] / "tables" / f"{name}.csv", table)
+                write_csv(folder / places[part.label] / "tables" / f"{name}.csv", table)
         path = folder / f"report.{format}"
-        context: dict[str, Any] = {"study": study, "question": QUESTION, "parts": _pages(parts), "commands": commands}
-        if format == "html":
-            context["charts"] = {
-                _anchor(part, exhibit, name): finished(draw(frame=PAGE))
-                for part, exhibit in exhibits
-                for name, draw in exhibit.charts.items()
-            }
-        write_page(path, context)
+        write_page(path, {"study": study, "parts": parts, "places": places, "commands": commands})
         return path
-
-
-def _anchor(part: Part, exhibit: Exhibit, *chart: str) -> str:
-    return "-".join([part.label, exhibit.name, *chart])
-
-
-def _pages(parts: Sequence[Part]) -> list[dict[str, Any]]:
-    """Return what the page shows of each part; figures and tables are numbered through the page."""
-    figures, tables = 0, 0
-    pages = []
-    for part in parts:
-        folder = f"{part.label}/" if len(parts) > 1 else ""
-        items = []
-        for exhibit in part.all_exhibits:
-            figures, tables = figures + bool(exhibit.charts), tables + bool(exhibit.rows)
-            legend = exhibit.legend.to_dict("records") if exhibit.legend is not None else []
-            items.append(
-                {
-                    **vars(exhibit),
-                    "exhibit": exhibit,
-                    "anchor": _anchor(part, exhibit),
-                    "figure": figures,
-                    "number": tables,
-                    "charts": [_anchor(part, exhibit, name) for name in exhibit.charts],
-                    "legend": legend if len(legend) > 1 else [],
-                    "files": {kind: f"{folder}{name}" for kind, name in exhibit.files().items()},
-                }
-            )
-        first = items.pop(0) if part.first else None
-        pages.append({**vars(part), "anchor": part.label, "first": first, "items": items})
-    return pages

@@ -8,7 +8,7 @@ from tests.support.simulated_study import SimulatedStudy
 
 pytestmark = pytest.mark.slow
 FADED = 0.15  # opacity below which a line counts as faded
-OPACITIES = """(chart) => [...document.querySelectorAll(`[data-chart="${chart}"] .mark-line path`)]
+OPACITIES = """(chart) => [...document.querySelectorAll(`${chart} .mark-line path`)]
     .map((line) => Number(line.getAttribute("opacity") ?? 1))"""
 
 
@@ -28,14 +28,14 @@ def test_a_page_has_no_errors_no_overflow_and_nothing_that_axe_objects_to(browse
     page = OpenPage(browser, report_path, width, scheme, touch)
     assert page.console == []
     assert page.overflow == 0
-    assert page.charts == page.page.locator("[data-chart]").count() >= 6
+    assert page.charts == page.page.locator(".chart").count() >= 6
     assert violations(page.page) == {}
     page.page.context.close()
 
 
 def test_a_legend_fades_the_other_curves_and_brings_them_back(browser, report_path):
     page = OpenPage(browser, report_path).page
-    chart = "blimp-phenomena-island_effects"
+    chart = "#blimp-phenomena .chart:first-child"
     button = page.locator("#blimp-phenomena .legend button").first
     before = page.evaluate(OPACITIES, chart)
     assert min(before) > FADED
@@ -63,7 +63,7 @@ def test_tables_are_sorted_by_mouse_and_keyboard_and_unfolded(browser, report_pa
     header.locator("button").press("Enter")
     assert values() == pytest.approx(sorted(values()), abs=0.006)
     assert table.locator("tbody tr:visible").count() == 6
-    page.locator("#blimp-paradigms button.more").press("Enter")
+    page.locator("#blimp-paradigms .more input").press("Space")
     assert table.locator("tbody tr:visible").count() == len(values()) == 12
     page.context.close()
 
@@ -82,5 +82,5 @@ def test_print_shows_every_row_and_no_buttons(browser, report_path):
     page = OpenPage(browser, report_path, scheme="dark").page
     page.emulate_media(media="print")
     assert page.locator("#blimp-paradigms tbody tr:visible").count() == 12
-    assert page.locator(".tools button:visible, #contents:visible").count() == 0
+    assert page.locator(".more:visible, #contents:visible").count() == 0
     page.context.close()

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from analysis.config import FigureConfig
-from analysis.figures.charts import LABEL_GAP, Axis, curve_chart, dot_chart, line_chart, spread_apart
+from analysis.figures.charts import LABEL_GAP, LABEL_HEIGHT, Axis, curve_chart, dot_chart, line_chart, spread_apart
 from analysis.figures.files import figure, write_figure
-from analysis.figures.style import PAGE, Frame, looks_of
+from analysis.figures.style import looks_of
 from pairscale.errors import ConfigError
 
-PANEL = Frame(300, 200)
 LEVELS = pd.DataFrame({"name": ["humans"], "accuracy": [0.95]})
 CURVES = ["LSTM", "GPT-2"]
 LOOKS = looks_of(CURVES)
@@ -44,7 +43,7 @@ def rows_of(chart, mark):
 
 
 def test_a_chart_of_curves_shows_runs_means_and_fits():
-    chart = DRAW(frame=PANEL)
+    chart = DRAW()
     runs, means = rows_of(chart, "point")
     assert len(runs) == 16
     assert [row["accuracy"] for row in means] == pytest.approx([0.515, 0.565, 0.615, 0.665] * 2)
@@ -54,13 +53,13 @@ def test_a_chart_of_curves_shows_runs_means_and_fits():
 
 
 def test_names_stand_once_beside_the_panel():
-    names = [row["name"] for layer in rows_of(DRAW(labelled=True, frame=PANEL), "text") for row in layer]
-    assert sorted(names) == ["GPT-2", "LSTM", "humans"]
+    (names,) = rows_of(DRAW(labelled=True), "text")
+    assert [row["name"] for row in names] == ["LSTM", "GPT-2", "humans"]
 
 
 @pytest.mark.parametrize("fits", [lines().iloc[:0], lines(width=np.nan)])
 def test_curves_without_fits_or_bands_are_drawn(fits):
-    chart = curve_chart(units(), fits, LOOKS, LEVELS, frame=PANEL)
+    chart = curve_chart(units(), fits, LOOKS, LEVELS)
     assert rows_of(chart, "area") == []
     assert len(rows_of(chart, "point")) == 2
 
@@ -70,7 +69,7 @@ def test_curves_without_fits_or_bands_are_drawn(fits):
 )
 def test_the_axis_has_whole_tenths_around_all_accuracies_and_a_tick_at_chance(low, high, domain):
     table = units(lambda size, seed: low if size < 2 else high)
-    chart = curve_chart(table, lines().iloc[:0], LOOKS, LEVELS.iloc[:0], frame=PANEL)
+    chart = curve_chart(table, lines().iloc[:0], LOOKS, LEVELS.iloc[:0])
     y = next(layer["encoding"]["y"] for layer in chart["layer"] if layer["mark"]["type"] == "point")
     assert y["scale"]["domain"] == pytest.approx(domain)
     assert 0.5 in y["axis"]["values"]
@@ -78,7 +77,7 @@ def test_the_axis_has_whole_tenths_around_all_accuracies_and_a_tick_at_chance(lo
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_names_beside_a_panel_never_overlap_and_keep_their_order(positions):
-    gap = LABEL_GAP / 420
+    gap = LABEL_GAP / LABEL_HEIGHT
     places = spread_apart(np.asarray(positions), gap, (0.0, 1.0))
     order = np.argsort(positions, kind="stable")
     assert (np.diff(places[order]) >= gap - 1e-9).all()
@@ -89,21 +88,16 @@ def test_dots_have_intervals_only_where_they_are_known():
     table = pd.DataFrame(
         {"name": ["a", "b"], "curve": "LSTM", "slope": [0.1, 0.2], "low": [0.05, np.nan], "high": [0.15, np.nan]}
     )
-    chart = dot_chart(table, "slope", Axis("Slope"), LOOKS, frame=PANEL)
+    chart = dot_chart(table, "slope", Axis("Slope"), LOOKS)
     assert [row["name"] for row in rows_of(chart, "rule")[1]] == ["a"]
     assert len(rows_of(chart, "point")[0]) == 2
-    unknown = dot_chart(table.drop(columns=["low", "high"]), "slope", Axis("Slope"), LOOKS, frame=PANEL)
+    unknown = dot_chart(table.drop(columns=["low", "high"]), "slope", Axis("Slope"), LOOKS)
     assert len(rows_of(unknown, "rule")) == 1  # the reference alone
 
 
 def test_lines_join_means():
-    chart = line_chart(units(), "accuracy", Axis("Loss"), LOOKS, frame=PANEL)
+    chart = line_chart(units(), "accuracy", Axis("Loss"), LOOKS)
     assert [row["accuracy"] for row in rows_of(chart, "line")[0]] == pytest.approx([0.515, 0.565, 0.615, 0.665] * 2)
-
-
-def test_only_charts_of_the_page_can_highlight_a_curve():
-    assert "params" in DRAW(frame=PAGE)
-    assert "highlight" not in str(DRAW(frame=PANEL))
 
 
 @pytest.mark.parametrize(
@@ -111,7 +105,7 @@ def test_only_charts_of_the_page_can_highlight_a_curve():
 )
 def test_figures_are_as_wide_as_asked_for(tmp_path, size):
     config = FigureConfig(**size)
-    write_figure(tmp_path, "f", [DRAW] * 3, config, 3, LOOKS)
+    write_figure(tmp_path, "f", [DRAW()] * 3, config, 3)
     width = re.search(r'width="([\d.]+)"', (tmp_path / "f.svg").read_text())[1]
     assert float(width) == pytest.approx(config.pixels("width"), abs=0.01)
     with Image.open(tmp_path / "f.png") as png:
@@ -122,7 +116,7 @@ def test_figures_are_as_wide_as_asked_for(tmp_path, size):
 
 
 def test_small_panels_have_one_title_for_each_axis():
-    svg = figure([DRAW] * 6, FigureConfig(), 3)
+    svg = figure([DRAW()] * 6, FigureConfig(), 3)
     assert svg.count(">Words of training text<") == 1
     assert svg.count(">Accuracy<") == 1
     assert svg.count(">chance<") == 2  # one per row

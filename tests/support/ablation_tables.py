@@ -4,8 +4,6 @@ effects.csv is the table of the report that was written then. Its rows of paradi
 which has phenomena only.
 """
 
-from functools import partial
-
 import pandas as pd
 
 from analysis.config import FigureConfig
@@ -47,5 +45,5 @@ def effects_picture() -> str:
     rows = table[(table["kind"] == TREATMENT_CONTROL) & table["level"].isin([SCOPE, "overall"])]
     rows = rows.assign(name=rows["name"].replace(DIRECT, "paradigms that test it").map(title))
     looks = looks_of(list(rows["curve"].unique()))
-    chart = partial(dot_chart, rows, "difference", Axis("Accuracy less that of the matched control", "+.4f"), looks)
+    chart = dot_chart(rows, "difference", Axis("Accuracy less that of the matched control", "+.4f"), looks)
     return figure([chart], FigureConfig(), 1)

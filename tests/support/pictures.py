@@ -28,15 +28,15 @@ _PADDING = {"left": 30, "right": 10, "top": 5, "bottom": 5}  # pixels: fonts of 
 def overview(study: str) -> str:
     """Return the overall accuracies of a study's models, beside published ones, as SVG."""
     results = committed_results(study)
-    draw = partial(curve_chart, results.units, results.lines, results.looks, curves.levels(results), labelled=True)
-    return figure([draw], FigureConfig(height="2.8in"), 1)
+    chart = curve_chart(results.units, results.lines, results.looks, curves.levels(results), labelled=True)
+    return figure([chart], FigureConfig(height="2.8in"), 1)
 
 
 def phenomena(study: str) -> str:
     """Return a panel for each phenomenon of a study, as SVG."""
     exhibit = curves.phenomena(committed_results(study))
     assert exhibit is not None
-    return figure(list(exhibit.charts.values()), FigureConfig(), exhibit.columns, exhibit.legend)
+    return figure(list(exhibit.drawn.values()), FigureConfig(), exhibit.columns)
 
 
 def speed_chart() -> Chart:
