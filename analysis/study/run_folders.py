@@ -155,7 +155,7 @@ def _row(study: str, run: RunFolder, config: Mapping[str, Any], manifest: Mappin
             "source": source,
             "weights": manifest.get("digest"),
             "model": Path(source).name,
-            "size": f"{_rounded(tokens)} tokens" if tokens else None,
+            "size": f"{rounded(tokens)} tokens" if tokens else None,
             "sample_words": tokens,
             "unit": TOKENS if tokens else None,
         }
@@ -182,7 +182,7 @@ def _row(study: str, run: RunFolder, config: Mapping[str, Any], manifest: Mappin
     }
 
 
-def _rounded(count: int) -> str:
+def rounded(count: int) -> str:
     """Format tokens: 2.097B; four digits distinguish the checkpoints of a training."""
     for letter, unit in (("B", 10**9), ("M", 10**6), ("k", 10**3)):
         if count >= unit:
