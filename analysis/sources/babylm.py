@@ -56,8 +56,7 @@ def babylm_rows(files: Sequence[Path], settings: ResultsConfig) -> pd.DataFrame:
         placed = re.search(r"([^/]+)/([^/]+)/zero_shot/", file.as_posix())
         model, revision = placed.groups() if placed else (file.name.partition(".")[0], "")
         run = settings.run_of(f"{revision} {file.as_posix()}", model, revision)
-        of = checked(entries, dict[str, _Predictions], file, InputError, _REMEDY)
-        for paradigm, entry in of.items():
+        for paradigm, entry in checked(entries, dict[str, _Predictions], file, InputError, _REMEDY).items():
             place = f"{file}: {paradigm}"
             rows = _judged(pairs[paradigm], [one.pred.strip() for one in entry.predictions], place)
             parts.append(rows.assign(**run, paradigm=paradigm))

@@ -15,6 +15,7 @@ from analysis.study.run_folders import FURTHER_COLUMNS, RUN_COLUMNS, UNTRAINED, 
 from analysis.study.score_files import FILE_COLUMNS
 from eval.benchmarks.cells import shown
 from pairscale.errors import InputError
+from pairscale.sizes import format_size
 from train.runs.interventions import FULL_DOSE, FULL_TEXT
 
 BLIMP, OVERALL = "blimp", "overall"
@@ -76,9 +77,7 @@ def check_cells(cells: pd.Series, allowed: pd.Series, places: pd.Series, must: s
     """Raise InputError for the first cell that isn't allowed, with its place, its column and what it must be."""
     if not allowed.all():
         row = int((~allowed).to_numpy().argmax())
-        raise InputError(
-            f"{places.iloc[row]}: {cells.name} is {shown(cells.astype(object).iloc[row])}, must be {must}."
-        )
+        raise InputError(f"{places.iloc[row]}: {cells.name} is {shown(cells.tolist()[row])}, must be {must}.")
 
 
 def _with_sizes(rows: pd.DataFrame, settings: ResultsConfig) -> tuple[pd.DataFrame, list[str]]:
@@ -163,10 +162,11 @@ def _with_runs(rows: pd.DataFrame, study: str, settings: ResultsConfig) -> pd.Da
     is_removed, unit = rows["removed"] != "", settings.unit.replace("_", " ")
     texts = (rows["removed"] + " removed").where(is_removed, FULL_TEXT)
     curve = rows["model"] + ", " + texts if is_removed.any() else rows["model"]
-    sizes = rows["size"].map(rounded)
+    is_text = unit in ("words", "characters")
+    sizes = rows["size"].map(format_size if is_text else rounded).replace("0M", "0")
     if sizes.nunique() < rows["size"].nunique():  # checkpoints that lie close
         sizes = rows["size"].astype(str)
-    sizes += "" if unit in ("words", "characters") else f" {unit}"
+    sizes += "" if is_text else f" {unit}"
     made = curve + "-" + sizes.str.replace(" ", "-") + "-s" + rows["seed"].astype(str)
     named = rows.assign(run=rows["run"].where(rows["run"] != "", made))
     runs = named.drop_duplicates([*_RUN, "run"])

@@ -38,7 +38,8 @@ def read_source(
     found = _own_table(files[0]) if source == "table" and len(files) == 1 else None
     if found is None:
         rows = table.table_rows(files, columns) if source == "table" else _READERS[source](files, results)
-        name = Path(str(path[0] if isinstance(path, list) else path)).stem
+        place = Path(str(path[0] if isinstance(path, list) else path))
+        name = place.name.partition(".")[0] if place.is_file() else place.name
         found = published(study or re.sub(r"[^\w.-]+", "_", name).strip("._-") or "others", rows, results)
     runs = _with_runs_beside(found.runs, files[0]) if source == "table" else found.runs
     notes = [f"The accuracies were read from {first_few([file.name for file in files], 1)}, not from run folders."]
@@ -90,6 +91,6 @@ def _with_runs_beside(runs: pd.DataFrame, file: Path) -> pd.DataFrame:
     known = pd.read_csv(beside, dtype=_TEXTS) if beside.is_file() else pd.DataFrame(columns=["run"])
     if not set(runs["run"]) <= set(known.get("run", ())):
         return runs
-    known = known.rename(columns={"filter": "construction"})
-    known = known.set_index("run").loc[runs["run"], known.columns.intersection(FURTHER_COLUMNS)]
-    return runs.assign(**known.reset_index(drop=True)).fillna({"construction": ""})
+    known = known.rename(columns={"filter": "construction"}).set_index("run").loc[runs["run"].tolist()]
+    filled = {name: known[name].array for name in FURTHER_COLUMNS if name in known}
+    return runs.assign(**filled).fillna({"construction": ""})

@@ -38,7 +38,7 @@ def _read(file: Path, columns: OutcomeColumns) -> pd.DataFrame:
         delimiter = max(",;\t|", key=next((line for _, line in text_lines(file) if line.strip()), "").count)
     found = list(file_rows(file, delimiter))
     cells = pd.DataFrame([row.cells for row in found], dtype=object).rename(columns=str)
-    names = _names(list(cells), columns, file)
+    names = _names(list(map(str, cells)), columns, file)
     rows = pd.DataFrame({"place": [row.where for row in found], "model": file.name.partition(".")[0]})
     rows = rows.assign(**{name: _texts(cells[chosen]) for name, chosen in names.items()})
     if "correct" in rows:

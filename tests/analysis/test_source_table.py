@@ -42,17 +42,13 @@ def test_accuracies_are_the_cells_of_the_file(tmp_path, name):
     assert list(found.accuracies.columns) == list(ACCURACY_COLUMNS)
     assert list(found.runs.columns) == [*RUN_COLUMNS, *FURTHER_COLUMNS]
     assert found.pairs is None
-    keys = ["model", "size", "seed", "paradigm"]
-    merged = found.accuracies.merge(rows(), on=keys, suffixes=("", "_file"), validate="one_to_one")
-    assert len(merged) == len(rows()) == len(found.accuracies)
-    for column in ("accuracy", "phenomenon"):
-        assert (merged[column] == merged[f"{column}_file"]).all()
-    assert (merged["pairs"] == 200).all()
-    assert (merged["correct"] == 200 * merged["accuracy"]).all()
-    assert (merged["sample_words"] == merged["size"].map(SIZES)).all()
-    assert merged[["ties", "pairs_with_unk", "sample"]].isna().all(axis=None)
-    assert set(merged["study"]) == {"results"}
-    assert found.runs["run"].tolist()[:2] == ["a-125k-s1", "a-125k-s2"]
+    table = rows().drop(columns="n").assign(study="results", pairs=200)
+    table["correct"], table["sample_words"] = 200 * table["accuracy"], table["size"].map(SIZES)
+    table["run"] = "a-" + table["size"] + "-s" + table["seed"].astype(str)
+    keys = ["run", "paradigm"]
+    ours = found.accuracies[list(table.columns)].sort_values(keys, ignore_index=True)
+    pd.testing.assert_frame_equal(ours, table.sort_values(keys, ignore_index=True), check_dtype=False)
+    assert found.accuracies[["ties", "pairs_with_unk", "sample"]].isna().all(axis=None)
 
 
 @pytest.mark.parametrize("separator", [";", "\t", "|"])
@@ -135,7 +131,7 @@ def test_a_table_of_ours_comes_back_as_it_was(tmp_path):
 @pytest.mark.parametrize(
     ("unit", "sizes", "texts"),
     [
-        ("words", (31_250, 1_500_000, 66_400_000), ["31.25k", "1.5M", "66.4M"]),
+        ("words", (0, 31_250, 66_400_000), ["0", "31250", "66400k"]),
         ("sentences", (125_000, 500_000, 2_000_000), ["125k sentences", "500k sentences", "2M sentences"]),
         ("words_seen", (0, 1000, 10_000), ["0 words seen", "1k words seen", "10k words seen"]),
         ("steps", (1000, 10_000, 10_003), ["1000 steps", "10000 steps", "10003 steps"]),
@@ -180,17 +176,14 @@ def test_texts_without_a_construction_have_their_own_curves(tmp_path):
     [
         ("a,1M,1,x,1.2,10", "accuracy is '1.2'"),
         ("a,1M,1,x,,10", "accuracy is ''"),
-        ("a,1M,1,x,'0,5',10", "7 cells"),
         ("a,big,1,x,.5,10", "size is 'big'"),
         ("a,0.5,1,x,.5,10", "size is '0.5'.*results.scale=1000000"),
-        ("a,1M,one,x,.5,10", "seed is 'one'"),
         ("a,1M,1.5,x,.5,10", "seed is '1.5'"),
         ("a,1M,1,x,.5,10.5", "n is '10.5'"),
         ("a,1M,1,x,.7,1", "accuracy is '.7'.* pair"),
         (",1M,1,x,.5,10", "model is ''"),
         ("a,1M,1,,.5,10\na,1M,1,x,.5,10", "paradigm is ''"),
         ("a,1M,1,Overall,.5,10", "phenomenon is 'Overall'"),
-        ('a,1M,1,"x "y,.5,10', "not CSV"),
         ("a,2M,1,x,.5,10\na,2M,1,x,.6,10", "second row of model a, size 2000000"),
     ],
 )
@@ -220,12 +213,10 @@ def test_a_wrong_setting_is_told(tmp_path, columns, results, message):
         read(tmp_path, rows(), columns, **results)
 
 
-def test_paths_are_checked(tmp_path):
-    for source, path, message in (
-        ("table", None, "path=FILE"),
-        ("table", str(tmp_path), "path="),
-        ("table", "x.csv", r"path=x\.csv"),
-        ("wandb", "x.csv", "source=wandb"),
-    ):
-        with pytest.raises((ConfigError, InputError), match=message):
-            read_source(source, path, OutcomeColumns(), ResultsConfig())
+@pytest.mark.parametrize(
+    ("source", "path", "message"),
+    [("table", None, "path=FILE"), ("table", "x.csv", r"path=x\.csv"), ("wandb", "x.csv", "source=wandb")],
+)
+def test_paths_are_checked(source, path, message):
+    with pytest.raises((ConfigError, InputError), match=message):
+        read_source(source, path, OutcomeColumns(), ResultsConfig())
