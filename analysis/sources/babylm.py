@@ -48,7 +48,7 @@ def babylm_rows(files: Sequence[Path], settings: ResultsConfig) -> pd.DataFrame:
     for file in files:
         with opened(file) as (stream, _):
             data = parse_json(stream.read(), dict[str, Any], file, InputError, _REMEDY)
-        entries = data.get(str(settings.benchmark), data)
+        entries = checked(data.get(str(settings.benchmark), data), dict[str, Any], file, InputError, _REMEDY)
         # By .name, a paradigm in a file leads to no other folder.
         pairs = {paradigm: folder / Path(f"{paradigm}.jsonl").name for paradigm in entries}
         if not any(place.is_file() for place in pairs.values()):

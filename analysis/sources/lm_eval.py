@@ -59,9 +59,8 @@ def lm_eval_rows(files: Sequence[Path], settings: ResultsConfig) -> pd.DataFrame
 
 def _run(file: Path, data: _Results, settings: ResultsConfig) -> dict[str, str | None]:
     """Return model, size and seed of a file's run, and the path of the model that it was made with."""
-    arguments = data.config.get("model_args") or ""
-    if isinstance(arguments, dict):
-        arguments = ",".join(f"{key}={value}" for key, value in arguments.items())
+    given = data.config.get("model_args") or ""
+    arguments = ",".join(f"{key}={of}" for key, of in given.items()) if isinstance(given, dict) else str(given)
     revision = re.search(r"\brevision=([^,]+)", arguments)
     path = re.search(r"\b(?:pretrained|model|path)=([^,]+)", arguments)
     named = data.model_name or (path[1] if path else file.parent.name)
@@ -93,6 +92,7 @@ def _outcomes(file: Path, data: _Results, task: str, metric: str) -> Iterator[di
         yield {"accuracy": of.get(metric, of.get(f"{metric},none")), "n": n, "pair_id": "", "place": f"{file}: {task}"}
         return
     for place, sample in file_rows(samples):
-        accuracy, doc = sample.get(metric, sample.get(f"{metric},none")), sample.get("doc") or {}
+        accuracy, doc = sample.get(metric, sample.get(f"{metric},none")), sample.get("doc")
+        doc = doc if isinstance(doc, dict) else {}
         pair, term = str(doc.get("pairID", sample.get("doc_id"))), str(doc.get("linguistics_term") or "")
         yield {"phenomenon": term, "pair_id": pair, "accuracy": accuracy, "n": 1, "place": place}
