@@ -4,103 +4,75 @@
     predictions.json.gz (2023, 2024), all of a submission         {"blimp": {paradigm: {"predictions": [...]}}, ...}
 
 A prediction is the sentence that a model prefers. Which sentences are good is in the pairs (`results.pairs`): a file
-PARADIGM.jsonl each, with sentence_good and sentence_bad. If it has as many lines as there are predictions, both are in
-one order, as in the pipeline. Otherwise (all of BLiMP, of which the challenge has a part) each sentence is looked up.
+PARADIGM.jsonl each, with sentence_good and sentence_bad, in the order of the predictions.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pandas as pd
 
-from analysis.sources.rows import COLUMNS, check_cells, read_object, run_of
+from analysis.sources.published import check_cells
 from analysis.sources.settings import ResultsConfig
+from corpora.sources.lines import opened
 from eval.benchmarks.files import file_rows
-from pairscale.errors import ConfigError, InputError, first_few
+from pairscale.errors import ConfigError, InputError
+from pairscale.schema import checked, parse_json
 
 ENDINGS = ("predictions.json", "predictions.json.gz", "preds.json", "preds.json.gz")
+_REMEDY = "give predictions of BabyLM's pipeline"
 
 
-def babylm_rows(files: Sequence[Path], settings: ResultsConfig) -> tuple[pd.DataFrame, list[str]]:
-    """Return the rows of files of predictions (rows.COLUMNS), and notes.
+class _Prediction(msgspec.Struct):
+    pred: str
+
+
+class _Predictions(msgspec.Struct):
+    predictions: list[_Prediction]
+
+
+def babylm_rows(files: Sequence[Path], settings: ResultsConfig) -> pd.DataFrame:
+    """Return the rows of files of predictions (published.py).
 
     Raises ConfigError without pairs, and InputError for other files and predictions of other pairs.
     """
-    if settings.pairs is None:
-        raise ConfigError(
-            "source=babylm: give results.pairs=FOLDER with the pairs, such as evaluation_data/full_eval/blimp_filtered."
-        )
-    folder = Path(settings.pairs).expanduser()
-    if not folder.is_dir():
-        raise InputError(f"results.pairs={settings.pairs}: no such folder.")
-    read_pairs = cache(_read_pairs)
-    parts, notes, unplaced = [], [], []
+    folder = Path(settings.pairs or "").expanduser()
+    if settings.pairs is None or not folder.is_dir():
+        raise ConfigError(f"results.pairs={settings.pairs}: give a folder such as evaluation_data/.../blimp_filtered.")
+    parts = []
     for file in files:
-        data = read_object(file)
-        entries = data.get(str(settings.benchmark), data)
+        with opened(file) as (stream, _):
+            data = parse_json(stream.read(), dict[str, Any], file, InputError, _REMEDY)
+        entries = checked(data.get(str(settings.benchmark), data), dict[str, Any], file, InputError, _REMEDY)
         # By .name, a paradigm in a file leads to no other folder.
         pairs = {paradigm: folder / Path(f"{paradigm}.jsonl").name for paradigm in entries}
         if not any(place.is_file() for place in pairs.values()):
             continue  # of another task
-        path = file.as_posix()
-        placed = re.search(r"([^/]+)/([^/]+)/zero_shot/", path)
+        placed = re.search(r"([^/]+)/([^/]+)/zero_shot/", file.as_posix())
         model, revision = placed.groups() if placed else (file.name.partition(".")[0], "")
-        try:
-            run = run_of(file, model, revision, (revision, path), settings)
-        except InputError as error:
-            unplaced.append(str(error))
-            continue
-        for paradigm, said in _predictions(file, entries).items():
-            rows, left_out = _judged(read_pairs(pairs[paradigm]), said, f"{file}: {paradigm}")
+        run = settings.run_of(f"{revision} {file.as_posix()}", model, revision)
+        for paradigm, entry in checked(entries, dict[str, _Predictions], file, InputError, _REMEDY).items():
+            place = f"{file}: {paradigm}"
+            rows = _judged(pairs[paradigm], [one.pred.strip() for one in entry.predictions], place)
             parts.append(rows.assign(**run, paradigm=paradigm))
-            notes += left_out
     if not parts:
-        nothing = f"{first_few([str(file) for file in files], 1)}: no predictions of {settings.benchmark}."
-        raise InputError(unplaced[0] if unplaced else nothing)
-    rows = pd.concat(parts, ignore_index=True).assign(run="", method="prediction", n=1.0, tests=False)
-    notes += [f"Left out: {reason}" for reason in unplaced]
-    notes.append("The accuracies were read from predictions of the BabyLM pipeline, not from run folders.")
-    return rows[COLUMNS], notes
+        raise InputError(f"{files[0]}: no predictions of pairs that are in results.pairs={settings.pairs}.")
+    return pd.concat(parts, ignore_index=True).assign(method="prediction", n=1)
 
 
-def _predictions(file: Path, entries: Mapping[str, Any]) -> dict[str, pd.Series]:
-    """Return the preferred sentences of each paradigm."""
-    try:
-        said = {paradigm: [one["pred"].strip() for one in of["predictions"]] for paradigm, of in entries.items()}
-    except (AttributeError, KeyError, TypeError):
-        said = {}
-    if not said or not all(said.values()):
-        raise InputError(f"{file}: each paradigm must have 'predictions', and each of these a sentence as its 'pred'.")
-    return {paradigm: pd.Series(sentences, name="prediction", dtype=object) for paradigm, sentences in said.items()}
-
-
-def _read_pairs(file: Path) -> pd.DataFrame:
-    """Return the pairs of a paradigm: good, bad, phenomenon and pair."""
-    rows: list[tuple[str, ...]] = []
-    for where, row in file_rows(file):
-        good, bad = row.get("sentence_good"), row.get("sentence_bad")
-        if not isinstance(good, str) or not isinstance(bad, str):
-            raise InputError(f"{where}: no sentence_good and sentence_bad.")
-        rows.append((good.strip(), bad.strip(), row.get("linguistics_term") or "", str(row.get("pairID", len(rows)))))
-    return pd.DataFrame(rows, columns=["good", "bad", "phenomenon", "pair"])
-
-
-def _judged(pairs: pd.DataFrame, said: pd.Series, where: str) -> tuple[pd.DataFrame, list[str]]:
-    """Return pair, phenomenon, accuracy and place of predictions of one paradigm, and a note on those left out."""
-    sides = [pairs.assign(prediction=pairs[side], accuracy=right) for side, right in (("good", 1.0), ("bad", 0.0))]
-    if len(pairs) == len(said):
-        known = (said == pairs["good"]) | (said == pairs["bad"])
-        judged = pairs.assign(accuracy=(said == pairs["good"]).astype(float))
-    else:
-        by_sentence = pd.concat(sides).reset_index()
-        known = said.isin(by_sentence["prediction"])
-        judged = by_sentence.drop_duplicates("prediction", keep=False).merge(said).sort_values("index")
-    check_cells(said, known, pd.Series(where, said.index), "a sentence of its pair in results.pairs")
-    left_out = len(said) - len(judged)
-    because = f"{where}: {left_out} of {len(said)} predictions are left out, because several pairs have their sentence."
-    return judged.assign(place=where), [because] if left_out else []
+def _judged(file: Path, said: Sequence[str], where: str) -> pd.DataFrame:
+    """Return pair_id, accuracy and place of the preferred sentences of a paradigm, from its pairs."""
+    pairs = pd.DataFrame([row.cells for row in file_rows(file)])
+    pairs = pairs.reindex(columns=["sentence_good", "sentence_bad", "pairID"])
+    if len(pairs) != len(said):
+        raise InputError(f"{where}: {len(said)} predictions, but {file} has {len(pairs)} pairs.")
+    ids = pairs["pairID"].fillna(pairs.index.to_series()).astype(str)
+    rows = pd.DataFrame({"prediction": said, "pair_id": ids, "place": where})
+    is_good, is_bad = (pairs[side].astype(str).str.strip() == said for side in ("sentence_good", "sentence_bad"))
+    check_cells(rows["prediction"], is_good | is_bad, rows["place"], "a sentence of its pair in results.pairs")
+    return rows.assign(accuracy=is_good)

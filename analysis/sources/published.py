@@ -2,178 +2,178 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, field
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from analysis.published import published_file
-from analysis.sources.rows import RUN, check_cells
-from analysis.sources.settings import ResultsConfig, size_number
+from analysis.sources.settings import SEEN_UNITS, ResultsConfig
 from analysis.study.long_table import ACCURACY_COLUMNS
-from analysis.study.run_folders import FURTHER_COLUMNS, RUN_COLUMNS, UNTRAINED
+from analysis.study.run_folders import FURTHER_COLUMNS, RUN_COLUMNS, UNTRAINED, rounded
 from analysis.study.score_files import FILE_COLUMNS
-from pairscale.errors import InputError, first_few
+from eval.benchmarks.cells import shown
+from pairscale.errors import InputError
 from pairscale.sizes import format_size
 from train.runs.interventions import FULL_DOSE, FULL_TEXT
 
 BLIMP, OVERALL = "blimp", "overall"
-SAME_TEXT = (
-    "Nothing says whether runs of one size were trained on the same text. If they were, intervals are for new "
-    "initialisations only."
-)
+_RUN = ["model", "removed", "size", "seed"]  # columns of rows that tell runs apart
+# Of rows, besides model, accuracy and place (file and line), with the values that stand for what a source doesn't say.
+# A row without a paradigm is a phenomenon, and one with neither is a run. pair_id: "" where a row isn't a pair, missing
+# where pairs are only counted. tests: whether the paradigm tests what is removed. Cells are as in the file.
+_USUAL: dict[str, Any] = dict.fromkeys(("removed", "run", "paradigm", "phenomenon", "pair_id"), "")
+_USUAL |= dict.fromkeys(("size", "seed", "n", "tests")) | {"method": "accuracy"}
+_NAMED = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0} | dict.fromkeys(("", "na", "nan", "none"), math.nan)
 
 
-@dataclass
-class Published:
-    """Others' numbers.
+class Published(NamedTuple):
+    """Others' numbers as the tables that `analysis.accuracies`, `runs` and `pairs` give, and notes on what they lack.
 
-    Attributes:
-        accuracies: the table that `analysis.accuracies` gives, and `tests` (True for paradigms that test what is
-            removed) if the source says that. `pairs` and `correct` are missing where they are not known, `paradigm`
-            where only phenomena are.
-        runs: the table that `analysis.runs` gives.
-        pairs: one row per run and pair, with pair_id and correct; None without judgements of pairs.
-        notes: sentences on what the source lacks.
+    Values that are not known are missing. The accuracies have the column `tests` (True for paradigms that test what is
+    removed) if the source says that. pairs, with pair_id and correct, is None without judgements of pairs.
     """
 
     accuracies: pd.DataFrame
     runs: pd.DataFrame
-    pairs: pd.DataFrame | None = None
-    notes: list[str] = field(default_factory=list)
+    pairs: pd.DataFrame | None
+    notes: list[str]
 
 
 def published(study: str, rows: pd.DataFrame, settings: ResultsConfig) -> Published:
-    """Return the tables of others' outcomes (rows.COLUMNS).
+    """Return the tables of others' outcomes, from rows with the columns model, accuracy, place and any of _USUAL.
 
-    Raises InputError for two rows of one thing, names in two spellings, a paradigm in two phenomena, and a name of a
-    size that no run has.
+    Raises InputError for cells that can't be used, two rows of one thing, and a paradigm in two phenomena.
     """
-    rows = rows.reset_index(drop=True).assign(benchmark=settings.benchmark)
-    rows["n"] = rows["n"].fillna(settings.n or np.nan)
-    rows["phenomenon"] = _phenomena(rows, settings)
-    _check(rows)
-    there = sorted(set(rows["size"]))
-    unused = [name for name, size in settings.sizes.items() if round(settings.scale * size_number(size)) not in there]
-    if unused:
-        sizes = first_few([str(size) for size in there])
-        raise InputError(f"results.sizes: no size is named {first_few(unused)}. The sizes are {sizes}.")
-    runs = _runs(rows, study, settings)
-    keys = ["model", "construction", "sample_words", "seed"]
-    rows["run"] = rows[RUN].merge(runs, left_on=RUN, right_on=keys, how="left")["run"]
+    rows = rows.assign(**{name: usual for name, usual in _USUAL.items() if name not in rows})
+    rows, notes = _with_sizes(rows.replace({"removed": {settings.full: ""}}), settings)
+    rows = _with_numbers(rows, settings)
+    rows = _with_runs(_with_phenomena(rows, settings), study, settings)
+    runs = rows.drop_duplicates("run").reindex(columns=[*RUN_COLUMNS, *FURTHER_COLUMNS]).reset_index(drop=True)
     how = {"accuracy": ("accuracy", "mean"), "pairs": ("n", lambda n: n.sum(min_count=1)), "tests": ("tests", "first")}
     table = rows.groupby(["run", *FILE_COLUMNS], as_index=False).agg(**how)  # sorted by phenomenon and paradigm
     table[["phenomenon", "paradigm"]] = table[["phenomenon", "paradigm"]].replace("", None)
     table["correct"] = table["accuracy"] * table["pairs"]
     about = runs[list(RUN_COLUMNS)]
-    columns = [*ACCURACY_COLUMNS, *(["tests"] if rows["tests"].any() else [])]
+    columns = [*ACCURACY_COLUMNS, *(["tests"] if table["tests"].any() else [])]
     accuracies = about.merge(table, on="run").reindex(columns=columns).astype({"pairs": "Int64"})
     pairs = None
-    if (rows["pair"].notna() & (rows["pair"] != "")).all():
-        judged = rows[["run", *FILE_COLUMNS]].assign(pair_id=rows["pair"], correct=rows["accuracy"])
+    if (rows["pair_id"].notna() & (rows["pair_id"] != "")).all():
+        judged = rows[["run", *FILE_COLUMNS, "pair_id", "accuracy"]].rename(columns={"accuracy": "correct"})
         pairs = about.merge(judged, on="run")
-    return Published(accuracies, runs, pairs, _notes(rows, runs, settings))
+    return Published(accuracies, runs, pairs, notes)
 
 
 def tested_paradigms(accuracies: pd.DataFrame, runs: pd.DataFrame) -> dict[str, set[str]]:
     """Return the paradigms that test each removed construction, as a source says in the column `tests`."""
     if "tests" not in accuracies:
         return {}
-    removed = accuracies["run"].map(runs.set_index("run")["construction"])
-    tested = accuracies[accuracies["tests"]].groupby(removed)["paradigm"]
-    return {str(construction): set(names) for construction, names in tested}
+    tested = accuracies[accuracies["tests"]].merge(runs[["run", "construction"]], on="run")
+    return {str(construction): set(of["paradigm"]) for construction, of in tested.groupby("construction")}
 
 
-def _phenomena(rows: pd.DataFrame, settings: ResultsConfig) -> pd.Series:
-    """Return phenomena: the published ones of BLiMP, or else the paradigm, where a source names none."""
-    known = published_file("blimp_paradigms").set_index("paradigm")["phenomenon"]
-    paradigms = rows["paradigm"]
-    usual = paradigms.map(known).fillna(paradigms) if settings.benchmark == BLIMP else paradigms
-    is_overall = (rows["phenomenon"].str.lower() == OVERALL) & (paradigms == "")
-    return rows["phenomenon"].where((rows["phenomenon"] != "") & ~is_overall, usual)
+def check_cells(cells: pd.Series, allowed: pd.Series, places: pd.Series, must: str) -> None:
+    """Raise InputError for the first cell that isn't allowed, with its place, its column and what it must be."""
+    if not allowed.all():
+        row = int((~allowed).to_numpy().argmax())
+        raise InputError(f"{places.iloc[row]}: {cells.name} is {shown(cells.tolist()[row])}, must be {must}.")
 
 
-def _check(rows: pd.DataFrame) -> None:
-    """Raise InputError for names that can't be used, for rows of two kinds, and for two rows of one thing."""
-    for column in ("model", "removed", "paradigm", "phenomenon"):
-        check_cells(rows[column], rows[column].map(str.isprintable), rows["place"], "of printable characters")
-    named = rows["phenomenon"].str.lower() != OVERALL
-    check_cells(rows["phenomenon"], named, rows["place"], "another name, because this is the mean over all phenomena")
-    for column in ("paradigm", "phenomenon"):
-        spelling = rows[column].str.replace(r"[_\s]+", " ", regex=True).str.strip().str.casefold()
-        first = rows.groupby(spelling)[column].transform("first")
-        check_cells(rows[column], rows[column] == first, rows["place"], "written as in the rows before it")
-    first = rows.groupby("paradigm")["phenomenon"].transform("first")
-    is_one = (rows["phenomenon"] == first) | (rows["paradigm"] == "")
-    check_cells(rows["phenomenon"], is_one, rows["place"], "the one of the rows before it with the same paradigm")
-    for column in ("pair", "paradigm"):
-        is_given = rows[column] != ""
-        is_needed = is_given.groupby([rows[name] for name in RUN]).transform("any")
-        check_cells(rows[column], is_given | ~is_needed, rows["place"], f"the name of a {column}, as in other rows")
-    keys = [*RUN, "paradigm", "phenomenon", "pair"]
-    if (twice := rows.duplicated(keys) & rows["pair"].notna()).any():
-        row = rows[twice].iloc[0]
-        first = rows[(rows[keys] == row[keys]).all(axis=1)].iloc[0]
-        raise InputError(
-            f"{row['place']}: a second row of {', '.join(f'{key} {row[key]}' for key in keys if row[key] != '')} (the "
-            f"first: {first['place']}). If they are different runs, columns.model, columns.size or columns.seed of a "
-            "table, or groups of results.pattern, tell them apart."
-        )
+def _with_sizes(rows: pd.DataFrame, settings: ResultsConfig) -> tuple[pd.DataFrame, list[str]]:
+    """Return the rows of known size with it as a number, and a note on the others. Raises InputError if none is known.
 
-
-def _runs(rows: pd.DataFrame, study: str, settings: ResultsConfig) -> pd.DataFrame:
-    """Return the table of runs."""
-    found = rows.drop_duplicates(RUN).sort_values(RUN, kind="stable", ignore_index=True)
-    removed = found["removed"] != ""
-    texts = (found["removed"] + " removed").where(removed, FULL_TEXT)
-    curve = found["model"] + ", " + texts if removed.any() else found["model"]
-    sizes = found["size"].map(_size_texts(set(found["size"]), settings.unit_name))
-    made = curve + "-" + sizes.str.replace(" ", "-") + "-s" + found["seed"].astype(str)
-    run = found["run"].where(found["run"] != "", made)
-    check_cells(run, ~run.duplicated(), found["place"], "the name of one model, size and seed")
-    table = pd.DataFrame({
-        "study": study, "run": run, "curve": curve, "model": found["model"], "size": sizes,
-        "sample_words": found["size"].astype("Int64"), "seed": found["seed"].astype("Int64"), "nested": False,
-        "unit": settings.unit_name, "baseline": (found["size"] == 0).map({True: UNTRAINED, False: ""}),
-        "construction": found["removed"], "action": removed.map({True: "remove", False: "none"}),
-        "dose": removed.map({True: "0", False: FULL_DOSE}), "base": found["model"],
-    })  # fmt: skip
-    return table.reindex(columns=list(dict.fromkeys((*RUN_COLUMNS, *FURTHER_COLUMNS))))
-
-
-def _size_texts(sizes: Collection[int], unit: str) -> dict[int, str]:
-    """Write sizes, with their unit if that isn't words or characters, and with the digits that tell them apart.
-
-    >>> _size_texts([1000, 10_000, 10_003], "steps")
-    {1000: '1k steps', 10000: '10k steps', 10003: '10.003k steps'}
+    A folder of checkpoints often has a last one whose revision, `main`, doesn't say how far training was.
     """
-    if unit in ("words", "characters"):
-        return {size: format_size(size) if size else "0" for size in sizes}
-    texts: dict[int, str] = {}
-    for digits in range(4, 18):
-        for size in sizes:
-            letter, of = next((pair for pair in (("B", 1e9), ("M", 1e6), ("k", 1e3)) if size >= pair[1]), ("", 1))
-            texts[size] = f"{size / of:.{digits}g}{letter} {unit}"
-        if len(set(texts.values())) == len(texts):
-            break
-    return texts
+    if settings.size is not None:
+        rows = rows.assign(size=settings.size)
+    known = rows["size"].notna()
+    reason = (
+        f"{rows['place'].iloc[int(known.argmin())]}: nothing says the size. Give columns.size=NAME, results.size=SIZE, "
+        "results.sizes={REVISION:SIZE}, results.pattern='(?P<size>...)', or for checkpoints such as step1000 and "
+        f"chck_10M results.unit={'|'.join(SEEN_UNITS)}."
+    )
+    if not known.any():
+        raise InputError(reason)
+    rows = rows[known].reset_index(drop=True)
+    places = rows.drop_duplicates("size").set_index("size")["place"]
+    sizes = rows["size"].map({cell: settings.size_of(cell, place) for cell, place in places.items()})
+    return rows.assign(size=sizes), [] if known.all() else [f"Left out: {reason}"]
 
 
-def _notes(rows: pd.DataFrame, runs: pd.DataFrame, settings: ResultsConfig) -> list[str]:
-    """Say what a source lacks."""
-    notes, largest = [], runs["sample_words"].max()
-    if settings.unit == "words" and settings.scale == 1 and largest < 2000:
-        notes.append(f"The largest size is {largest} words. If sizes count millions, say results.scale=1000000.")
-    seeded = rows.groupby("model", sort=False)["seeded"].any()
-    if not seeded.all():
-        of = f" for {first_few(list(seeded.index[~seeded]))}" if seeded.any() else ""
-        notes.append(f"No seeds are given{of}: one run per size, so nothing shows how far runs of a size lie apart.")
-    if settings.seen:
-        notes.append(
-            f"Sizes count {settings.unit_name} of one training, with repeats. Checkpoints of a training depend on "
-            "each other, so their curve has no confidence interval."
+def _number_of(cell: Any) -> float:
+    """Return the number in a cell, where true and yes are 1, false and no 0; NaN if it is empty, inf if it is text."""
+    text = str(cell).strip().lower()
+    try:
+        return _NAMED[text] if text in _NAMED else float(text)
+    except ValueError:
+        return math.inf
+
+
+def _with_numbers(rows: pd.DataFrame, settings: ResultsConfig) -> pd.DataFrame:
+    """Return rows with seed, n, accuracy and tests as numbers. Raises InputError for cells that contain others."""
+    seed, n, accuracy, tests = (rows[name].map(_number_of) for name in ("seed", "n", "accuracy", "tests"))
+    if settings.percent:
+        accuracy = accuracy.where(n == 1, accuracy / 100)
+    for name, allowed, must in (
+        ("seed", seed.isna() | (seed.between(0, 2**53) & (seed % 1 == 0)), "a whole number"),
+        ("n", n.isna() | (n.between(1, 2**53) & (n % 1 == 0)), "a whole number from 1"),
+        ("accuracy", accuracy.between(0, 1), "from 0 to 1 (see results.percent and results.metric)"),
+        ("accuracy", accuracy.isin((0, 0.5, 1)) | (n != 1), "1 or 0, true or false, or .5 for a tie of a pair"),
+        ("tests", tests.isna() | tests.isin((0, 1)), "true or false"),
+    ):
+        check_cells(rows[name], allowed, rows["place"], f"{must} (columns.{name})")
+    seed = seed.fillna(1).astype("Int64")  # without seeds, one run per size
+    return rows.assign(seed=seed, n=n.fillna(settings.n or np.nan), accuracy=accuracy, tests=tests == 1)
+
+
+def _with_phenomena(rows: pd.DataFrame, settings: ResultsConfig) -> pd.DataFrame:
+    """Return rows with phenomena: as given, or that of BLiMP's paradigm, or the paradigm; "" for the run overall.
+
+    Raises InputError for names that can't be used, for rows of two kinds, and for two rows of one thing.
+    """
+    known = published_file("blimp_paradigms").set_index("paradigm")["phenomenon"]
+    paradigm, given = rows["paradigm"], rows["phenomenon"]
+    usual = paradigm.map(known).fillna(paradigm) if settings.benchmark == BLIMP else paradigm
+    is_overall = (given.str.lower() == OVERALL) & (paradigm == "")
+    rows = rows.assign(phenomenon=given.where((given != "") & ~is_overall, usual))
+    first = rows.groupby("paradigm")["phenomenon"].transform("first")
+    needs_paradigm = (paradigm != "").groupby([rows[name] for name in _RUN]).transform("any")
+    for name, allowed, must in (
+        ("model", rows["model"] != "", "the name of a model"),
+        ("paradigm", (paradigm != "") | ~needs_paradigm, "the name of a paradigm, as in other rows of the run"),
+        ("phenomenon", rows["phenomenon"].str.lower() != OVERALL, "another: this is the mean over all phenomena"),
+        ("phenomenon", (rows["phenomenon"] == first) | (paradigm == ""), "as before with the same paradigm"),
+    ):
+        check_cells(rows[name], allowed, rows["place"], must)
+    keys = [*_RUN, "paradigm", "phenomenon", "pair_id"]
+    if (twice := rows.duplicated(keys) & rows["pair_id"].notna()).any():
+        row = rows[twice].iloc[0]
+        raise InputError(
+            f"{row['place']}: a second row of {', '.join(f'{key} {row[key]}' for key in keys if row[key] != '')}. "
+            "Columns of a table, or groups of results.pattern, tell models, sizes and seeds apart."
         )
-    elif runs.duplicated(["curve", "size"]).any():
-        notes.append(SAME_TEXT)
-    return notes
+    return rows
+
+
+def _with_runs(rows: pd.DataFrame, study: str, settings: ResultsConfig) -> pd.DataFrame:
+    """Return the rows by run, with RUN_COLUMNS and those of FURTHER_COLUMNS that are known."""
+    rows = rows.sort_values(_RUN, kind="stable", ignore_index=True)
+    is_removed, unit = rows["removed"] != "", settings.unit.replace("_", " ")
+    texts = (rows["removed"] + " removed").where(is_removed, FULL_TEXT)
+    curve = rows["model"] + ", " + texts if is_removed.any() else rows["model"]
+    is_text = unit in ("words", "characters")
+    sizes = rows["size"].map(format_size if is_text else rounded).replace("0M", "0")
+    if sizes.nunique() < rows["size"].nunique():  # checkpoints that lie close
+        sizes = rows["size"].astype(str)
+    sizes += "" if is_text else f" {unit}"
+    made = curve + "-" + sizes.str.replace(" ", "-") + "-s" + rows["seed"].astype(str)
+    named = rows.assign(run=rows["run"].where(rows["run"] != "", made))
+    runs = named.drop_duplicates([*_RUN, "run"])
+    check_cells(runs["run"], ~runs.duplicated("run"), runs["place"], "the name of one model, size and seed")
+    return named.assign(
+        study=study, benchmark=settings.benchmark, curve=curve, size=sizes, sample_words=rows["size"].astype("Int64"),
+        nested=False, unit=unit, baseline=(rows["size"] == 0).map({True: UNTRAINED, False: ""}), base=rows["model"],
+        construction=rows["removed"], action=is_removed.map({True: "remove", False: "none"}),
+        dose=is_removed.map({True: "0", False: FULL_DOSE}),
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What a user says about others' numbers, and the sizes that this gives: `columns` and `results`."""
+"""What a user says about others' numbers, `columns` and `results`, and the sizes and runs that this gives."""
 
 import math
 import re
@@ -12,7 +12,10 @@ from pairscale.sizes import parse_size
 
 TEXT_UNITS = ("words", "characters", "sentences")  # of a training text: each size is a training of its own
 SEEN_UNITS = ("tokens", "words_seen", "steps")  # of a training so far: sizes are checkpoints of one training
-GROUPS = ("model", "size", "seed")  # named groups of results.pattern
+
+# Steps of revisions (EleutherAI's, and many others), and words seen of a BabyLM challenge's revisions. A size is all of
+# 1.5M, 1B and 1,000: what isn't a size is an error then, and isn't cut short to a number that it begins with.
+_CHECKPOINT = r"(?:^|[^a-z])(?:step[-_]?|chck_)(?P<size>\d++(?:[.,]\d++)*+[^\W_]*+)"
 
 
 @dataclass
@@ -24,7 +27,7 @@ class OutcomeColumns:
     seed: str | None = None  # whole numbers; none: one run per size
     run: str | None = None  # the run's name; none: made of model, size and seed
     paradigm: Texts = None  # a column, or a list of columns whose texts are joined; none: only phenomena are known
-    phenomenon: str | None = None  # none: that of BLiMP's paradigm, else the paradigm
+    phenomenon: str | None = None  # none: the paradigm; with results.benchmark=blimp, that of BLiMP's paradigm
     accuracy: str | None = None  # 0 to 1, or per cent with results.percent=true
     n: str | None = None  # the number of pairs of an accuracy
     correct: str | None = None  # instead of accuracy: one row per pair with 1, 0, true or false, or .5 for a tie
@@ -39,7 +42,7 @@ class ResultsConfig:
 
     benchmark: str | None = None  # its name; null: minimal_pairs for a table, else blimp
     unit: str = "words"  # what sizes count
-    size: Size | None = None  # of all runs, where the source has none
+    size: Size | None = None  # of all runs
     sizes: Any = None  # sizes by the names that the source has for them: {small:1M,all:100M}
     scale: float = 1.0  # how many units a size of the source counts: 2097152 tokens per step
     pattern: str | None = None  # regular expression with the groups size, model, seed; null: step1000, chck_10M
@@ -55,58 +58,37 @@ class ResultsConfig:
         check_above("results.n", self.n, 0)
         if self.benchmark is not None:
             check_name("results.benchmark", self.benchmark)
-        sizes = {} if self.sizes is None else self.sizes
-        if not isinstance(sizes, dict) or not all(0 <= size_number(size) < math.inf for size in sizes.values()):
-            raise ConfigError(f"results.sizes={sizes}: give names and their sizes, such as {{small:125k,all:100M}}.")
-        self.sizes = {size_name(name): size for name, size in sizes.items()}
+        if not isinstance(self.sizes or {}, dict):
+            raise ConfigError(f"results.sizes={self.sizes}: give names and sizes, such as {{small:125k,all:100M}}.")
+        self.sizes = {str(name).removesuffix(".0"): size for name, size in (self.sizes or {}).items()}
         try:
-            groups = set(re.compile(self.pattern or "").groupindex)
+            re.compile(self.pattern or "")
         except re.error as error:
             raise ConfigError(f"results.pattern={self.pattern}: {error}.") from None
-        if self.pattern is not None and (not groups or groups - set(GROUPS)):
-            known = ", ".join(f"(?P<{name}>...)" for name in GROUPS)
-            raise ConfigError(f"results.pattern={self.pattern}: give named groups, any of {known}.")
-
-    @property
-    def seen(self) -> bool:
-        """True if sizes are checkpoints of one training."""
-        return self.unit in SEEN_UNITS
-
-    @property
-    def unit_name(self) -> str:
-        """What sizes count, as tables say it: "words seen"."""
-        return self.unit.replace("_", " ")
 
     def size_of(self, cell: Any, where: str) -> int:
-        """Return `size`, or else the size in a cell, or that `sizes` gives its text, times `scale`; 0 is allowed.
+        """Return the size in a cell, or that `sizes` gives its text, times `scale`; 0 is allowed.
 
-        Raises InputError, naming `where`, for text that isn't a size, for a part of a word, and for a number without a
-        name if `sizes` names numbers.
+        Raises InputError, naming `where`, for text that isn't a size and for a part of a word.
         """
-        text = str(cell if self.size is None else self.size).strip()
-        names_numbers = any(not math.isnan(size_number(name)) for name in self.sizes)
-        scaled = self.scale * size_number(self.sizes.get(size_name(text), "" if names_numbers else text))
-        if scaled == 0 or 1 <= scaled < 1e18:
-            return round(scaled)
-        times = f" times results.scale={self.scale:g}" if self.scale != 1 else ""
+        text = str(cell).strip().removesuffix(".0")  # of a whole number in Parquet
+        size, number = str(self.sizes.get(text, text)), math.nan
+        with suppress(ConfigError, ValueError):
+            number = self.scale * float(parse_size(size) if re.search("[kM/]", size) else size)
+        if number == 0 or 1 <= number < 1e18:
+            return round(number)
         raise InputError(
-            f"{where}: size is {text[:60]!r}{times}, must be 0, or from 1 to 1e18, such as 125k, 1/8M or 300000. "
+            f"{where}: size is {text[:60]!r}, must be 0, or from 1 to 1e18, such as 125k, 1/8M or 300000. "
             "results.sizes={NAME:SIZE,...} gives the sizes of names, and results.scale=1000000 counts millions."
         )
 
+    def run_of(self, text: str, model: str, revision: str) -> dict[str, str | None]:
+        """Return model, size and seed of a run as `pattern` finds them in a text on it; None for what nothing says.
 
-def size_number(text: Any) -> float:
-    """Return the number of 1000000, 1e6, 125k or 1/8M; NaN for other text."""
-    with suppress(ValueError):
-        return float(str(text))
-    with suppress(ConfigError):
-        return float(parse_size(str(text)))
-    return math.nan
-
-
-def size_name(name: Any) -> str:
-    """Return a name of a size as text: 1, 1.0, "1" and "1.0", as YAML and tables write one name, are "1"."""
-    text = str(name).strip()
-    with suppress(ValueError):
-        return repr(float(text)).removesuffix(".0")
-    return text
+        `model` is the model that no pattern names, `revision` a size if `sizes` names it.
+        """
+        pattern = self.pattern or (_CHECKPOINT if self.unit in SEEN_UNITS else "")
+        found = re.search(pattern, text)
+        groups = found.groupdict() if found else {}
+        size = revision if revision in self.sizes else groups.get("size")
+        return {"model": groups.get("model") or model, "size": size, "seed": groups.get("seed")}

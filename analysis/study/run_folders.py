@@ -187,7 +187,7 @@ def _row(run: RunFolder, config: Mapping[str, Any], manifest: Mapping[str, Any])
         revision = None if tokens else model.get("revision") or "main"  # checkpoints of one training share a curve
         return row | {
             "model": name,
-            **({"size": _size_in_tokens(tokens), "sample_words": tokens, "unit": TOKENS} if tokens else {}),
+            **({"size": f"{rounded(tokens)} tokens", "sample_words": tokens, "unit": TOKENS} if tokens else {}),
             "identity": str((manifest["digest"], loaded)) if manifest.get("digest") else None,
             "named_by": {
                 "model": {"name": name, "path": source, "revision": revision, **loaded},
@@ -218,10 +218,12 @@ def _row(run: RunFolder, config: Mapping[str, Any], manifest: Mapping[str, Any])
     }
 
 
-def _size_in_tokens(count: int) -> str:
-    """Format tokens: "2.097B tokens"; four digits distinguish the checkpoints of a training."""
-    letter, unit = next((of for of in (("B", 10**9), ("M", 10**6), ("k", 10**3)) if count >= of[1]), ("", 1))
-    return f"{count / unit:.4g}{letter} tokens"
+def rounded(count: int) -> str:
+    """Format tokens: 2.097B; four digits distinguish the checkpoints of a training."""
+    for letter, unit in (("B", 10**9), ("M", 10**6), ("k", 10**3)):
+        if count >= unit:
+            return f"{count / unit:.4g}{letter}"
+    return str(count)
 
 
 def _name_curves(table: pd.DataFrame) -> list[str]:

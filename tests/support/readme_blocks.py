@@ -115,14 +115,12 @@ def trained() -> str:
 
 
 def others_statements() -> str:
-    """Return the statements of papers whose published tables were refitted, with our numbers and verdicts."""
+    """Return the statements of papers that their published tables decide, with our numbers and verdicts."""
     table = pd.read_csv(RESULTS / "others" / "statements.csv")
-    lines = ["| table | statement | quantity | ours, 95% interval | in the table | verdict |"]
-    lines.append("| --- | --- | --- | --- | --- | --- |")
-    for row in rows_of(table):
-        why = f": {row.why}" if pd.notna(row.why) else ""
-        cells = (row.table, f"{row.statement} ({row.place})", row.quantity, slope_cell(row, "ours", 3), row.in_table)
-        lines.append(f"| {' | '.join(cells)} | {row.verdict}{why} |")
+    lines = ["| table | statement | quantity | ours, 95% interval | verdict |", "| --- | --- | --- | --- | --- |"]
+    for row in rows_of(table[table["verdict"] != "cannot be told"]):
+        cells = (row.table, f"{row.statement} ({row.place})", row.quantity, slope_cell(row, "ours", 3), row.verdict)
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
