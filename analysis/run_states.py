@@ -18,6 +18,7 @@ from train.runs.folder import FAILED as TRAINING_FAILED
 
 SCORED, TRAINED, UNSCORED, RUNNING = "scored", "trained", "scoring failed", "running"
 STOPPED, FAILED, DAMAGED, MISSING = "stopped", "failed", "damaged", "missing"
+MARKS = dict(zip((SCORED, TRAINED, UNSCORED, RUNNING, STOPPED, FAILED, DAMAGED, MISSING), "#t!>~x?.", strict=True))
 PRETRAINED = "pretrained"  # in place of a size
 _NO_SCORES = {"items", "tokens", "topk", "regions"}  # files next to scores
 

@@ -19,16 +19,16 @@ from analysis.config import AnalysisConfig
 from analysis.run_states import (
     DAMAGED,
     FAILED,
+    MARKS,
     MISSING,
     PRETRAINED,
     RUNNING,
     SCORED,
     STOPPED,
     TRAINED,
-    UNSCORED,
     RunState,
     run_states,
-)  # fmt: skip
+)
 from eval.grid import RequestedRun, forget_runs, read_grid
 from eval.sweeps import commands_of, requested_runs
 from pairscale import as_typed
@@ -38,9 +38,6 @@ from pairscale.sizes import clock, format_size, parse_size, readable_size
 from train.runs.axes import in_order
 from train.runs.folder import GRID, RunFolder
 
-MARKS = {
-    SCORED: "#", TRAINED: "t", UNSCORED: "!", RUNNING: ">", STOPPED: "~", FAILED: "x", DAMAGED: "?", MISSING: ".",
-}  # fmt: skip
 STUDY = "study"  # remove=study: all of it
 LEFT_BY_COMMANDS = (GRID, "local", "slurm", "multirun.yaml")  # in a study's folder, next to its runs
 LISTED = 20  # runs per list
@@ -83,7 +80,7 @@ def report(folder: Path, states: Sequence[RunState], requested: Mapping[str, Req
     yield ""
     yield table(states)
     for name, of in runs.items():
-        if name == SCORED or (name == MISSING and len(of) == len(states)):
+        if name == SCORED:
             continue
         yield f"\n{name}"
         for reason in dict.fromkeys(one.reason for one in of):
@@ -95,16 +92,12 @@ def report(folder: Path, states: Sequence[RunState], requested: Mapping[str, Req
             again = [f"Run the command that started them again to retry. To remove them from the study: {remove}"]
         yield from [f"  {as_typed(text)}" for text in dict.fromkeys(again)]
     yield ""
-    devices = dict.fromkeys(one.device for one in states if one.wall)
-    spent = {device: sum(one.wall or 0 for one in states if one.device == device) for device in devices}
-    if spent:
-        times = [f"{clock(seconds)} on {device or 'an unknown device'}" for device, seconds in spent.items()]
-        yield "training so far: " + ", ".join(times)
-    left = [one.left for one in states if one.state in (RUNNING, STOPPED, MISSING) and one.left != 0]
-    if left:
-        known = [seconds for seconds in left if seconds is not None]
-        unknown = f"; {_counted(len(left) - len(known))} of unknown length" if len(known) < len(left) else ""
-        yield f"left: {clock(sum(known))} of training in one process{unknown}"
+    for device in dict.fromkeys(one.device for one in states if one.wall):
+        seconds = sum(one.wall or 0 for one in states if one.device == device)
+        yield f"training so far: {clock(seconds)} on {device or 'an unknown device'}"
+    if left := [one.left for one in states if one.state in (RUNNING, STOPPED, MISSING) and one.left != 0]:
+        unknown = f"; {_counted(left.count(None))} of unknown length not counted" if None in left else ""
+        yield f"left: {clock(sum(filter(None, left)))} of training in one process{unknown}"
     yield f"disk: {sum(one.mib for one in states):,.0f} MiB"
     wanting = [(one, requested[one.run]) for one in states if one.state != SCORED and one.run in requested]
     incomplete = [request for one, request in wanting if one.state != TRAINED or request.benchmarks]
@@ -113,9 +106,8 @@ def report(folder: Path, states: Sequence[RunState], requested: Mapping[str, Req
 
 def table(states: Sequence[RunState]) -> Table:
     """Return a row per curve and size: a mark per seed, and the mean time, speed, device and disk space of a run."""
-    columns = Table("curve", "size", "runs", box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("time per run", "words/s", "device", "disk per run"):
-        columns.add_column(heading, justify="right")
+    headings = ("curve", "size", "runs", "time per run", "words/s", "device", "disk per run")
+    columns = Table(*headings, box=None, pad_edge=False, padding=(0, 2, 0, 0))
     sizes = sorted({one.size for one in states if one.size != PRETRAINED}, key=parse_size)
     seeds = sorted({one.seed for one in states})
     for label in in_order(one.label for one in states):
@@ -138,9 +130,8 @@ def _progress(one: RunState) -> str:
         return one.name
     if one.trained:
         return f"{one.name}  scoring"
-    words = f"{one.seen:,} of {one.words:,.0f} words" if one.words else f"{one.seen:,} words"
     speed = f", {one.rate:,.0f} words/s, {clock(one.left or 0)} left" if one.state == RUNNING and one.rate else ""
-    return f"{one.name}  {words}{speed}"
+    return f"{one.name}  {one.seen:,} of {f'{one.words:,.0f}' if one.words else '?'} words{speed}"
 
 
 def _listed(lines: Sequence[str]) -> list[str]:
@@ -190,11 +181,8 @@ def _has_value(one: RunState, key: str, value: str | None = None) -> bool:
 def removal(folder: Path, runs: Sequence[RunState], whole_study: bool) -> str:
     """Return lines that describe what would be removed."""
     study = f"all of study={folder.name}, " if whole_study else ""
-    size, lines = sum(one.mib for one in runs), []
-    for one in runs:
-        scores = f"scores on {', '.join(one.scored_on)}" if one.scored_on else "no scores"
-        files = f"{one.mib:,.0f} MiB, {scores}" if one.state != MISSING else "only its line of the grid"
-        lines.append(f"  {one.name} ({one.state}): {files}")
+    size = sum(one.mib for one in runs)
+    lines = [f"  {one.name} ({one.state}): {', '.join(one.scored_on) or 'no scores'}" for one in runs]
     return "\n".join([f"This removes {study}{_counted(len(runs))} ({size:,.0f} MiB) from {folder}:", *_listed(lines)])
 
 

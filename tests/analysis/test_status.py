@@ -119,7 +119,7 @@ def test_the_table_has_marks_times_and_devices(study):
         "txl_tiny 1M ##. 1 min 33 s 21,000 cpu, NVIDIA H100 0 MiB",
     ]
     totals = [line for line in lines_of(path, requested) if line.startswith("training so far")]
-    assert totals == ["training so far: 8 min 20 s on cpu, 43 s on NVIDIA H100"]
+    assert totals == ["training so far: 8 min 20 s on cpu", "training so far: 43 s on NVIDIA H100"]
 
 
 def test_reasons_and_remedies(study):
@@ -231,7 +231,7 @@ def test_a_removal_lists_its_runs_and_asks_once(swept, capsys, monkeypatch):
     path, folders = swept
     assert status(path, "remove=seed=2") == 2  # there is no terminal to ask in
     printed = capsys.readouterr()
-    assert printed.out.count("scores on blimp") == 3  # the other one has none
+    assert printed.out.count(": blimp") == 3  # the other one has no scores
     assert "yes=true" in printed.err
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     for answer, agrees in (("", False), ("y", True)):
