@@ -1,9 +1,7 @@
 """The state of each run of a study, from its lock, manifest, progress and score files. Loads no model and no pandas."""
 
-import math
 import os
-from collections import defaultdict
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,41 +18,32 @@ from train.runs.folder import FAILED as TRAINING_FAILED
 
 SCORED, TRAINED, UNSCORED, RUNNING = "scored", "trained", "scoring failed", "running"
 STOPPED, FAILED, DAMAGED, MISSING = "stopped", "failed", "damaged", "missing"
+MARKS = dict(zip((SCORED, TRAINED, UNSCORED, RUNNING, STOPPED, FAILED, DAMAGED, MISSING), "#t!>~x?.", strict=True))
 PRETRAINED = "pretrained"  # in place of a size
 _NO_SCORES = {"items", "tokens", "topk", "regions"}  # files next to scores
 
 
 @dataclass
 class RunState:
-    """One run of a study: its name, its place in the table, and how far it is. None stands for unknown numbers.
-
-    Attributes:
-        name: what its sweep sets for it if it has no folder, else the same as `run`, the name of its folder.
-        values: its configuration by dotted keys, as on the command line.
-        scored_on: labels of the benchmarks that it has scores of.
-        seen, words: words seen so far, and at the end of training. rate: words per second.
-        wall, left: seconds of training so far, and to come.
-        reason: the last line of the error that stopped it.
-        again: commands that score it on the benchmarks that failed, by their labels.
-    """
+    """One run of a study: its place in the table, and how far it is. None stands for unknown numbers."""
 
     run: str
-    name: str
+    name: str  # what its sweep sets for it if it has no folder, else the same as `run`, the name of its folder
     label: str
     state: str = MISSING
     size: str = PRETRAINED
     seed: int = 0
-    values: Mapping[str, str] = field(default_factory=dict)
-    scored_on: tuple[str, ...] = ()
-    seen: int | None = None
-    words: float | None = None
-    rate: float | None = None
-    wall: float | None = None
-    left: float | None = None
+    values: Mapping[str, str] = field(default_factory=dict)  # its configuration by dotted keys, as on the command line
+    scored_on: tuple[str, ...] = ()  # labels of benchmarks
+    seen: int = 0  # words so far
+    words: float | None = None  # at the end of training
+    rate: float | None = None  # words per second
+    wall: float | None = None  # seconds of training so far
     device: str = ""
-    reason: str = ""
-    bytes: int = 0
-    again: Mapping[str, str] = field(default_factory=dict)
+    reason: str = ""  # the last line of the error that stopped it
+    mib: float = 0.0
+    again: tuple[str, ...] = ()  # commands that score it on the benchmarks that failed
+    left: float | None = None  # seconds of training to come
     trained: bool = False
 
 
@@ -93,7 +82,12 @@ def run_states(folder: Path, requested: Mapping[str, RequestedRun]) -> list[RunS
         if name in damaged:
             state.state, state.reason = DAMAGED, damaged[name]
         states.append(state)
-    _estimate(states)
+    for one in states:
+        rates = [one.rate] if one.rate else [other.rate for other in states if other.label == one.label and other.rate]
+        if one.trained or one.size == PRETRAINED:
+            one.left = 0.0
+        elif one.words and rates:  # without a speed of its own, that of its curve
+            one.left = max(0.0, one.words - one.seen) / median(rates)
     return states
 
 
@@ -101,28 +95,23 @@ def _read(state: RunState, run: RunFolder, benchmarks: Set[str]) -> None:
     """Read the state of a run from its folder. Raises RunError for damaged files."""
     files = run.scores("").glob("*/*.parquet")
     state.scored_on = tuple(sorted({path.parent.name for path in files if path.stem not in _NO_SCORES}))
-    state.bytes = _bytes(run.path)
+    state.mib = _mib(run.path)
     manifest = run.read_manifest()
     state.trained, failures = manifest.get("status") == DONE, manifest.get("scoring_failed", {})
     state.wall, state.device = manifest.get("wall_s"), manifest.get("machine", {}).get("device", "")
     if state.trained:
-        state.seen = state.words = manifest.get("words_seen")
-        state.rate, state.left = manifest.get("words_per_s"), 0.0
+        state.rate = manifest.get("words_per_s")
     else:
         progress = run.read_progress()
-        state.seen, state.rate, state.words = progress.words_seen, progress.words_per_s, progress.words or state.words
-        if state.words and state.rate:
-            state.left = max(0.0, state.words - (state.seen or 0)) / state.rate
+        state.seen, state.rate = progress.words_seen or 0, progress.words_per_s
+        state.words = progress.words or state.words
     if run.in_use:
         state.state = RUNNING
     elif state.trained and failures:
         state.state = UNSCORED
         state.reason = "; ".join(f"scoring on {label}: {_last_line(why)}" for label, why in failures.items())
-        commands, again = (
-            manifest.get("scoring_commands", {}),
-            f"python -m eval study={run.path.parent.name} benchmark=",
-        )
-        state.again = {label: commands.get(label, again + label.partition("+")[0]) for label in failures}
+        commands, again = manifest.get("scoring_commands", {}), f"python -m eval study={run.path.parent.name}"
+        state.again = tuple(commands.get(one, f"{again} benchmark={one.partition('+')[0]}") for one in failures)
     elif state.trained:
         names = {label.partition("+")[0] for label in state.scored_on}
         state.state = SCORED if (benchmarks <= names if benchmarks else names) else TRAINED
@@ -144,25 +133,11 @@ def _words(config: Mapping[str, Any]) -> float | None:
     return budget.words_seen(parse_size(sample["size"]))
 
 
-def _bytes(folder: Path) -> int:
-    """Return the disk space of a folder in bytes; a file that was replaced meanwhile counts as 0."""
-    total = 0
+def _mib(folder: Path) -> float:
+    """Return the disk space of a folder; a file that was replaced meanwhile counts as 0."""
+    blocks = 0
     for path, _, files in os.walk(folder):
         for name in files:
             with suppress(FileNotFoundError):
-                total += os.lstat(os.path.join(path, name)).st_blocks * 512
-    return total
-
-
-def _estimate(states: Sequence[RunState]) -> None:
-    """Estimate the remaining time of runs without a speed from the speed of their curve at the nearest size."""
-    rates: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    trained_here = [one for one in states if one.size != PRETRAINED]
-    for one in trained_here:
-        if one.rate:
-            rates[one.label][parse_size(one.size)].append(one.rate)
-    for one in trained_here:
-        if one.left is None and one.words is not None and (of_curve := rates.get(one.label)):
-            size = parse_size(one.size)
-            near = min(of_curve, key=lambda other: abs(math.log(other / size)))
-            one.left = max(0.0, one.words - (one.seen or 0)) / median(of_curve[near])
+                blocks += os.lstat(os.path.join(path, name)).st_blocks
+    return blocks / 2**11

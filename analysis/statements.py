@@ -1,17 +1,10 @@
 """What papers state about their results, computed again from their published accuracies, and the papers' tables.
 
-`published/statements.csv` has one row per statement: the paper, what it states, and the formula that computes the same
-number from published results. A formula is a Python expression over the names of `_namespace`, such as
-
-    blimp.overall['GPT-2'] - blimp.overall['people']
-
-The tables take accuracies with the columns level (paradigm, phenomenon, overall), name, model and accuracy: those of
-`eval.published.read_published`, or those of a study's models beside them.
+Each row of `published/statements.csv` has a statement and the formula that computes its number, a Python expression
+over the names of `_namespace`. The tables take accuracies with the columns level (paradigm, phenomenon, overall), name,
+model and accuracy: those of `eval.published.read_published`, or those of a study's models beside them.
 """
 
-from __future__ import annotations
-
-import html
 from itertools import combinations
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,22 +13,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from hydra.core.hydra_config import HydraConfig
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-from scipy.stats import pearsonr
+from scipy.stats import norm
 
 from analysis.config import AnalysisConfig
-from analysis.formats import rows_of
 from analysis.published import published_file
+from analysis.report.exhibit import Exhibit
+from analysis.report.write import Part, write_report
 from eval.published import OVERALL, read_published
-from pairscale.console import print_text
 from pairscale.errors import ConfigError
-from pairscale.files import write_text
-from pairscale.tables import write_csv
 
 PEOPLE = "people"  # the human baseline among published accuracies
-PAPERS = {"blimp": "BLiMP", "climp": "CLiMP", "methods": "Judgement methods", "syntaxgym": "SyntaxGym"}
 NEURAL = ["LSTM", "TXL", "GPT-2"]  # of Warstadt et al. 2020; their fourth model is the 5-gram
 _panels = published_file("panels")
 # The panels of figures 3 and 4 of Warstadt et al. 2020: panel, condition (the plain one first) and paradigm. For figure
@@ -49,16 +36,12 @@ CLIMP_PARADIGMS = {
     "anaphor_agreement": 1, "ba": 1, "binding": 1, "classifier": 3, "coverb": 2, "filler_gap_dependency": 1,
     "head_final": 1, "passive": 1, "verb_complement": 5,
 }  # fmt: skip
-_TRAINED_ON = {"LSTM": 83e6, "TXL": 103e6}  # words; Warstadt et al. 2020, section 4
-_SLOPES = {"LSTM": "LSTM", "TXL": "Transformer-XL"}  # names in slopes.csv
-_ARCHITECTURES = ("LSTM", "ON-LSTM", "RNNG", "GPT-2", "n-gram")  # that Hu et al. 2020 compare
+# Names in slopes.csv, and words of training (Warstadt et al. 2020, section 4).
+_TRAINED = {"LSTM": ("LSTM", 83e6), "TXL": ("Transformer-XL", 103e6)}
 
 
 def check_statements(blimp: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Compute every statement again and compare it with what the paper states.
-
-    Args:
-        blimp: BLiMP's accuracies, if not the published ones.
+    """Compute every statement again, from `blimp` or the published accuracies, and compare it with the paper's number.
 
     Returns:
         One row per statement: paper, place, statement, relation ("is", "below" or "above"), stated, tolerance,
@@ -88,7 +71,7 @@ def _namespace(blimp: pd.DataFrame) -> dict[str, Any]:
     )
     ranks = accuracy[~accuracy.index.str.startswith("vote_")].rank(ascending=False)
     runs = published_file("sg_scores")
-    runs = runs[runs["architecture"].isin(_ARCHITECTURES)]
+    runs = runs[runs["architecture"].isin(["LSTM", "ON-LSTM", "RNNG", "GPT-2", "n-gram"])]  # compared by Hu et al. 2020
     return {
         "__builtins__": {"abs": abs},
         "blimp": _Published(blimp),
@@ -128,8 +111,8 @@ class _Published:
     def words_to_people(self, model: str, phenomenon: str) -> float:
         """Return the words at which the published slope, from the fully trained model on, reaches people."""
         slopes = published_file("slopes").pivot(index="phenomenon", columns="model", values="slope")
-        doublings = -self.gap(phenomenon, model) / slopes[_SLOPES[model]][phenomenon]
-        return float(_TRAINED_ON[model] * 2**doublings)
+        name, words = _TRAINED[model]
+        return float(words * 2 ** (-self.gap(phenomenon, model) / slopes[name][phenomenon]))
 
     def sizes(self, kind: str) -> pd.DataFrame:
         """Return CLiMP's overall accuracies of one architecture: a row per amount of text, columns char and word."""
@@ -171,19 +154,16 @@ def correlations(accuracies: pd.DataFrame, confidence: float = 0.95) -> pd.DataF
     """Return BLiMP's figure 1: Pearson's r of every two models' accuracies over the paradigms that both have.
 
     Returns:
-        One row per two models: model, other, r, low, high (by Fisher's transformation) and paradigms. r is NaN with
+        One row per two models: model, other, r, paradigms, low and high (by Fisher's transformation). r is NaN with
         fewer than three paradigms or if one of the models doesn't vary; the limits are NaN with fewer than four.
     """
-    table, rows = wide(accuracies, "paradigm"), []
-    for model, other in combinations(table, 2):
-        both = table[[model, other]].dropna()
-        r = low = high = np.nan
-        if len(both) > 2 and (both.nunique() > 1).all():
-            result = pearsonr(both[model], both[other])
-            r = result.statistic
-            low, high = result.confidence_interval(confidence) if len(both) > 3 else (np.nan, np.nan)
-        rows.append((model, other, r, low, high, len(both)))
-    return pd.DataFrame(rows, columns=["model", "other", "r", "low", "high", "paradigms"])
+    table = wide(accuracies, "paradigm")
+    known, r = table.notna().astype(int), table.corr(min_periods=3)
+    rows = [(one, other, r.at[one, other], known[one] @ known[other]) for one, other in combinations(table, 2)]
+    pairs = pd.DataFrame(rows, columns=["model", "other", "r", "paradigms"])
+    z = np.arctanh(pairs["r"].clip(-1 + 1e-15, 1 - 1e-15))  # finite if r is 1
+    half = norm.ppf(0.5 + confidence / 2) / np.sqrt((pairs["paradigms"] - 3).where(pairs["paradigms"] > 3))
+    return pairs.assign(low=np.tanh(z - half), high=np.tanh(z + half))
 
 
 def by_condition(accuracies: pd.DataFrame, panels: pd.DataFrame) -> pd.DataFrame:
@@ -238,40 +218,12 @@ def write_statements(config: AnalysisConfig) -> None:
     others = [one for one in HydraConfig.get().overrides.task if not one.startswith(("published=", "paths.reports="))]
     if others:
         raise ConfigError(f"published=true uses no other key than paths.reports. Leave out {', '.join(others)}.")
-    checks, folder = check_statements(), Path(config.paths.reports) / "published"
-    write_csv(folder / "statements.csv", checks)
-    write_text(folder / "statements.html", statements_page(checks))
-    for name, table in paper_tables().items():
-        write_csv(folder / "tables" / f"{name}.csv", table)
-    console = Console()
-    shown = Table("statement", "where", "paper", "computed", box=None, pad_edge=False)
-    for row in _texts(checks[~checks["agrees"]]).to_numpy():
-        shown.add_row(*(Text(str(cell)) for cell in row))
-    console.print(Text("These statements don't agree:"), shown)
-    for paper, of_paper in checks.groupby("paper", sort=False):
-        print_text(console, f"{PAPERS[str(paper)]}: {agreement(of_paper)}.")
-    print_text(console, f"In all, {agreement(checks)}.")
-    print_text(console, f"statements: {folder / 'statements.html'}")
-
-
-def statements_page(checks: pd.DataFrame) -> str:
-    """Return an HTML page of all statements; those that don't agree are marked."""
-    texts = _texts(checks).assign(agrees=checks["agrees"].map({True: "yes", False: "no"}), note=checks["note"])
-    colours = texts["agrees"].map({"yes": "", "no": "background: #fde8d0"})
-    styler = texts.style.hide(axis="index").format(escape="html").apply(lambda cells: colours).set_uuid("s")
-    style = "body {font: 15px sans-serif} th, td {text-align: left; padding: 3px 12px}"
-    head = f'<meta charset="utf-8"><title>Statements of papers</title><style>{style}</style>'
-    text = f"<h1>Statements of papers</h1><p>{html.escape(agreement(checks))}.</p>{styler.to_html()}"
-    return f'<!DOCTYPE html><html lang="en">{head}{text}</html>\n'
-
-
-def _texts(checks: pd.DataFrame) -> pd.DataFrame:
-    """Return the statements with both numbers as text: the paper's with its own digits, ours with one more."""
-    rows = []
-    for row in rows_of(checks):
-        stated, is_whole = f"{row.stated:g}", row.computed.is_integer() and row.stated.is_integer()
-        digits = 0 if is_whole else max(2, len(stated.partition(".")[2])) + 1
-        computed = f"{row.computed:.2g}" if row.computed >= 1e6 else f"{row.computed:.{digits}f}"
-        relation = "" if row.relation == "is" else f"{row.relation} "
-        rows.append((row.statement, f"{PAPERS[row.paper]}, {row.place}", relation + stated, computed))
-    return pd.DataFrame(rows, columns=["statement", "where", "stated", "computed"], index=checks.index)
+    checks = check_statements()
+    about = "Each number that a paper states, and the number computed from its published accuracies."
+    cells = {**dict.fromkeys(("stated", "tolerance", "computed"), "{:.4g}".format), "agrees": str, "by_choice": str}
+    statements = Exhibit("statements", "Statements", about, checks.sort_values("agrees", kind="stable"), cells)
+    print(checks.loc[~checks["agrees"], ["paper", "place", "statement", "stated", "computed"]].to_string(index=False))
+    print(f"{agreement(checks)}.")
+    part = Part("published", "Statements of papers", f"{agreement(checks)}.", None, [statements], tables=paper_tables())
+    folder, command = Path(config.paths.reports, "published"), "python -m analysis published=true"
+    print(write_report(folder, "published", [part], [command], config.analysis.figure))

@@ -5,7 +5,7 @@ run_states.py reads the states. No model is loaded, and no pandas, so that the c
 
 import shutil
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
@@ -14,22 +14,21 @@ from statistics import fmean, median
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from analysis.config import AnalysisConfig
 from analysis.run_states import (
     DAMAGED,
     FAILED,
+    MARKS,
     MISSING,
     PRETRAINED,
     RUNNING,
     SCORED,
     STOPPED,
     TRAINED,
-    UNSCORED,
     RunState,
     run_states,
-)  # fmt: skip
+)
 from eval.grid import RequestedRun, forget_runs, read_grid
 from eval.sweeps import commands_of, requested_runs
 from pairscale import as_typed
@@ -39,14 +38,9 @@ from pairscale.sizes import clock, format_size, parse_size, readable_size
 from train.runs.axes import in_order
 from train.runs.folder import GRID, RunFolder
 
-MARKS = {
-    SCORED: ("#", "green"), TRAINED: ("t", "cyan"), UNSCORED: ("!", "bold red"), RUNNING: (">", "bold blue"),
-    STOPPED: ("~", "yellow"), FAILED: ("x", "bold red"), DAMAGED: ("?", "bold red"), MISSING: (".", "dim"),
-}  # fmt: skip
 STUDY = "study"  # remove=study: all of it
 LEFT_BY_COMMANDS = (GRID, "local", "slurm", "multirun.yaml")  # in a study's folder, next to its runs
-LISTED = 10  # runs per list
-WIDTH = 1000  # characters: no line is cut, wherever it is printed
+LISTED = 20  # runs per list
 
 
 def run(config: AnalysisConfig) -> None:
@@ -60,14 +54,14 @@ def run(config: AnalysisConfig) -> None:
     states = run_states(folder, requested)
     if not states:
         raise RunError(f"study={config.study}: there are no runs in {folder}, and no experiment has this name")
-    console = Console(highlight=False, markup=False)
+    console = Console(highlight=False, markup=False, width=1000)  # no line is cut, wherever it is printed
     if config.remove is None:
         for part in report(folder, states, requested):
-            console.print(part, width=WIDTH, crop=False, no_wrap=True)
+            console.print(part)
         return
     wanted = [str(one) for one in (config.remove if isinstance(config.remove, list) else [config.remove])]
     chosen = select(config.study, states, wanted)
-    console.print(removal(folder, chosen, STUDY in wanted), soft_wrap=True)
+    console.print(removal(folder, chosen, STUDY in wanted))
     if is_confirmed(config.yes):
         remove_runs(folder, chosen, whole_study=STUDY in wanted)
         console.print("Removed. The prepared text and reports are kept.")
@@ -75,65 +69,58 @@ def run(config: AnalysisConfig) -> None:
         console.print("Nothing was removed.")
 
 
-def report(
-    folder: Path, states: Sequence[RunState], requested: Mapping[str, RequestedRun]
-) -> Iterator[str | Text | Table]:
+def report(folder: Path, states: Sequence[RunState], requested: Mapping[str, RequestedRun]) -> Iterator[str | Table]:
     """Yield what to print of the study in `folder`."""
     runs = {name: of for name in MARKS if (of := [one for one in states if one.state == name])}
-    counts = [(f"{len(of)} {name}", MARKS[name][1]) for name, of in runs.items()]
-    yield Text(" · ").join(
-        [Text(f"{folder.name}: {_counted(len(states))}", "bold"), *(Text(*count) for count in counts)]
-    )
+    counts = [f"{len(of)} {name} ({MARKS[name]})" for name, of in runs.items()]
+    yield " · ".join([f"{folder.name}: {_counted(len(states))}", *counts])
     yield f"in {folder}" + ("" if folder.is_dir() else ": this folder does not exist yet")
     if scores := Counter(label for one in states for label in one.scored_on):
         yield "scored on " + ", ".join(f"{name} {count}" for name, count in sorted(scores.items()))
     yield ""
     yield table(states)
-    yield ""
-    legend = [Text(f"{MARKS[name][0]} {name}", MARKS[name][1]) for name in runs]
-    yield Text("   ").join([*legend, Text("(one mark per seed)")])
     for name, of in runs.items():
-        if name == SCORED or (name == MISSING and len(of) == len(states)):
+        if name == SCORED:
             continue
-        yield ""
-        yield Text(name, MARKS[name][1])
+        yield f"\n{name}"
         for reason in dict.fromkeys(one.reason for one in of):
-            listed = [_progress(one) for one in of if one.reason == reason]
-            if name != RUNNING and len(listed) > LISTED:
-                listed[LISTED:] = [f"and {len(listed) - LISTED} more"]
-            yield from [f"  {reason}"] if reason else []
-            yield from [f"{'    ' if reason else '  '}{text}" for text in listed]
-        yield from [f"  {text}" for text in _remedies(folder.name, name, of, requested)]
+            lines = _listed([_progress(one) for one in of if one.reason == reason])
+            yield from [f"  {text}" for text in ([reason, *[f"  {line}" for line in lines]] if reason else lines)]
+        again = [f"To score them again, without training: {command}" for one in of for command in one.again]
+        if name in (FAILED, DAMAGED):
+            remove = f"python -m analysis.status study={folder.name} remove={'failed' if name == FAILED else 'RUN'}"
+            again = [f"Run the command that started them again to retry. To remove them from the study: {remove}"]
+        yield from [f"  {as_typed(text)}" for text in dict.fromkeys(again)]
     yield ""
-    yield from _totals(states)
-    incomplete = [
-        request
-        for one in states
-        if (request := requested.get(one.run)) and one.state != SCORED
-        if one.state != TRAINED or request.benchmarks
-    ]
+    for device in dict.fromkeys(one.device for one in states if one.wall):
+        seconds = sum(one.wall or 0 for one in states if one.device == device)
+        yield f"training so far: {clock(seconds)} on {device or 'an unknown device'}"
+    if left := [one.left for one in states if one.state in (RUNNING, STOPPED, MISSING) and one.left != 0]:
+        unknown = f"; {_counted(left.count(None))} of unknown length not counted" if None in left else ""
+        yield f"left: {clock(sum(filter(None, left)))} of training in one process{unknown}"
+    yield f"disk: {sum(one.mib for one in states):,.0f} MiB"
+    wanting = [(one, requested[one.run]) for one in states if one.state != SCORED and one.run in requested]
+    incomplete = [request for one, request in wanting if one.state != TRAINED or request.benchmarks]
     yield from [f"to continue: {as_typed(command)}" for command in commands_of(incomplete)]
 
 
 def table(states: Sequence[RunState]) -> Table:
     """Return a row per curve and size: a mark per seed, and the mean time, speed, device and disk space of a run."""
-    columns = Table("curve", "size", "runs", box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("time per run", "words/s", "device", "disk per run"):
-        columns.add_column(heading, justify="right")
+    headings = ("curve", "size", "runs", "time per run", "words/s", "device", "disk per run")
+    columns = Table(*headings, box=None, pad_edge=False, padding=(0, 2, 0, 0))
     sizes = sorted({one.size for one in states if one.size != PRETRAINED}, key=parse_size)
-    seeds = sorted({one.seed for one in states if one.size != PRETRAINED})
+    seeds = sorted({one.seed for one in states})
     for label in in_order(one.label for one in states):
         for size in [*sizes, PRETRAINED]:
             of = [one for one in states if (one.label, one.size) == (label, size)]
             if not of:
                 continue
-            marks = Text()
-            for seed in [0] if size == PRETRAINED else seeds:
-                marks.append_text(Text.assemble(*([MARKS[one.state] for one in of if one.seed == seed] or " ")))
+            marks = "".join("".join(MARKS[one.state] for one in of if one.seed == seed) or " " for seed in seeds)
             walls, rates = [one.wall for one in of if one.wall], [one.rate for one in of if one.rate]
             time, rate = clock(fmean(walls)) if walls else "", f"{median(rates):,.0f}" if rates else ""
             devices = ", ".join(dict.fromkeys(one.device for one in of if one.device))
-            columns.add_row(label, readable_size(size), marks, time, rate, devices, f"{_mib(of) / len(of):,.0f} MiB")
+            disk = f"{fmean(one.mib for one in of):,.0f} MiB"
+            columns.add_row(label, readable_size(size), marks.strip(), time, rate, devices, disk)
     return columns
 
 
@@ -143,49 +130,13 @@ def _progress(one: RunState) -> str:
         return one.name
     if one.trained:
         return f"{one.name}  scoring"
-    if one.seen is None:
-        return f"{one.name}  {'begun' if one.state == STOPPED else 'starting'}"
-    seen = f"{one.seen / one.words:.0%} of {one.words:,.0f} words" if one.words else f"{one.seen:,} words"
     speed = f", {one.rate:,.0f} words/s, {clock(one.left or 0)} left" if one.state == RUNNING and one.rate else ""
-    return f"{one.name}  {seen}{speed}"
+    return f"{one.name}  {one.seen:,} of {f'{one.words:,.0f}' if one.words else '?'} words{speed}"
 
 
-def _remedies(study: str, state: str, runs: Sequence[RunState], requested: Mapping[str, RequestedRun]) -> list[str]:
-    """Return what to do about runs that failed."""
-    if state in (FAILED, DAMAGED):
-        remove = as_typed(f"python -m analysis.status study={study} remove={'failed' if state == FAILED else 'RUN'}")
-        return [f"Run the command that started them again to retry. To remove them from the study: {remove}"]
-    again: list[str] = []
-    for one in runs if state == UNSCORED else ():
-        request = requested.get(one.run, RequestedRun("", {}))
-        sweeps = [command for command in request.commands if not command.startswith("python -m train ")]
-        is_swept = {label.partition("+")[0] for label in one.again} <= request.benchmarks
-        again += sweeps if sweeps and is_swept else one.again.values()
-    return [f"To score them again, without training: {as_typed(command)}" for command in dict.fromkeys(again)]
-
-
-def _totals(states: Sequence[RunState]) -> Iterator[str]:
-    """Yield the time that training took and will take, and the disk space."""
-    spent: dict[str, float] = defaultdict(float)
-    for one in states:
-        if one.wall:
-            spent[one.device or "an unknown device"] += one.wall
-    if spent:
-        yield "training so far: " + ", ".join(f"{clock(seconds)} on {device}" for device, seconds in spent.items())
-    todo = [one for one in states if one.state in (RUNNING, STOPPED, MISSING) and not one.trained and one.left != 0]
-    known = [one.left for one in todo if one.left is not None]
-    if known:
-        running, unknown = sum(one.state == RUNNING for one in todo), len(todo) - len(known)
-        text = f"left: {clock(sum(known))} of training in one process"
-        text += f", about {clock(sum(known) / running)} in the {running} running" if running > 1 else ""
-        yield text + (f"; {_counted(unknown)} of unknown speed not counted" if unknown else "")
-    elif todo:
-        yield "left: training of unknown length"
-    yield f"disk: {_mib(states):,.0f} MiB"
-
-
-def _mib(runs: Sequence[RunState]) -> float:
-    return sum(one.bytes for one in runs) / 2**20
+def _listed(lines: Sequence[str]) -> list[str]:
+    more = len(lines) - LISTED
+    return [*lines[:LISTED], *([f"and {more} more"] if more > 0 else [])]
 
 
 def _counted(number: int) -> str:
@@ -230,13 +181,9 @@ def _has_value(one: RunState, key: str, value: str | None = None) -> bool:
 def removal(folder: Path, runs: Sequence[RunState], whole_study: bool) -> str:
     """Return lines that describe what would be removed."""
     study = f"all of study={folder.name}, " if whole_study else ""
-    lines = [f"This removes {study}{_counted(len(runs))} ({_mib(runs):,.0f} MiB) from {folder}:"]
-    for one in runs[: 2 * LISTED]:
-        scores = f"scores on {', '.join(one.scored_on)}" if one.scored_on else "no scores"
-        files = f"{_mib([one]):,.0f} MiB, {scores}" if one.state != MISSING else "only its line of the grid"
-        lines.append(f"  {one.name} ({one.state}): {files}")
-    more = len(runs) - 2 * LISTED
-    return "\n".join([*lines, *([f"  and {more} more"] if more > 0 else [])])
+    size = sum(one.mib for one in runs)
+    lines = [f"  {one.name} ({one.state}): {', '.join(one.scored_on) or 'no scores'}" for one in runs]
+    return "\n".join([f"This removes {study}{_counted(len(runs))} ({size:,.0f} MiB) from {folder}:", *_listed(lines)])
 
 
 def is_confirmed(yes: bool) -> bool:
