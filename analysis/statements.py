@@ -17,7 +17,7 @@ from scipy.stats import norm
 
 from analysis.config import AnalysisConfig
 from analysis.published import published_file
-from analysis.report.exhibit import Exhibit
+from analysis.report.exhibit import Cell, Exhibit
 from analysis.report.write import Part, write_report
 from eval.published import OVERALL, read_published
 from pairscale.errors import ConfigError
@@ -220,7 +220,8 @@ def write_statements(config: AnalysisConfig) -> None:
         raise ConfigError(f"published=true uses no other key than paths.reports. Leave out {', '.join(others)}.")
     checks = check_statements()
     about = "Each number that a paper states, and the number computed from its published accuracies."
-    cells = {**dict.fromkeys(("stated", "tolerance", "computed"), "{:.4g}".format), "agrees": str, "by_choice": str}
+    cells: dict[str, Cell] = dict.fromkeys(("stated", "tolerance", "computed"), "{:.4g}".format)
+    cells |= {"agrees": str, "by_choice": str}
     statements = Exhibit("statements", "Statements", about, checks.sort_values("agrees", kind="stable"), cells)
     print(checks.loc[~checks["agrees"], ["paper", "place", "statement", "stated", "computed"]].to_string(index=False))
     print(f"{agreement(checks)}.")

@@ -88,8 +88,8 @@ def assume_pilot(goal: Goal, table: pd.DataFrame, unit: str, curves: Sequence[st
     if variance <= ROUNDING:
         raise RunError(f"The pilot doesn't show how far runs differ in {unit}: no two of a size differ ({about}).")
     # binomial variance of a unit's accuracy, a mean over runs; 0 if numbers of pairs are not known
-    of = table[(table["phenomenon"] == unit) | (table["paradigm"] == unit) | (unit == "overall")]
-    by_run = (of["accuracy"] * (1 - of["accuracy"]) / of["pairs"].astype(float)).groupby(of["run"])
+    judged = table[(table["phenomenon"] == unit) | (table["paradigm"] == unit) | (unit == "overall")]
+    by_run = (judged["accuracy"] * (1 - judged["accuracy"]) / judged["pairs"].astype(float)).groupby(judged["run"])
     chance = float(np.nan_to_num((by_run.sum() / by_run.size() ** 2).mean())) * (2 if is_compared else 1)
     total = variance * (2 if is_compared and len(chosen) == 1 else 1)
     chance = min(chance, total)
