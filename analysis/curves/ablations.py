@@ -12,10 +12,10 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 
-from analysis.curves.comparisons import add_tests
-from analysis.curves.lines import ROUNDING, Numbers
-from analysis.curves.units import TRAJECTORIES, Curve, at_common_sizes, join_notes, partners, read_curves
-from pairscale.errors import InputError, first_few
+from analysis.curves.comparisons import add_tests, at_common_sizes, contrast, note_left_out
+from analysis.curves.lines import Array
+from analysis.curves.units import TRAJECTORIES, Curve, check_columns, join_notes, partners, read_curves
+from pairscale.errors import InputError
 
 NONE, REMOVE, CONTROL = "none", "remove", "control"  # actions in the column `action` of runs()
 TREATMENT_CONTROL, TREATMENT_FULL, CONTROL_FULL = "treatment - control", "treatment - full", "control - full"
@@ -45,10 +45,9 @@ def ablation_effects(
     less the full text, and each control less the full text, which checks that removing as many other sentences
     changes nothing. A construction with three or more doses also gets the slope of accuracy over doses.
 
-    Paired runs have the same size and seed; runs without a partner are left out and named in `note`. The interval of
-    their differences is that of `analysis.curves.lines.estimate`: the paired t test at one size, else HC3 (MacKinnon
-    and White 1985) with Student's t. Two curves without any pair of runs are independent: Welch's (1947) degrees of
-    freedom. docs/guides/ablation_statistics.md has the rest.
+    Paired runs have the same size and seed; runs without a partner are left out. The interval is that of
+    `analysis.curves.lines.fit_line`: the paired t test at one size, else HC3 (MacKinnon and White 1985) with Student's
+    t. Two curves without any pair of runs are independent: Welch's (1947) degrees of freedom.
 
     Args:
         accuracies: Long table of `accuracies()`. Baselines and points of one training are not used.
@@ -69,8 +68,7 @@ def ablation_effects(
     Raises:
         InputError: A column is missing, or a curve has two runs of one size and seed.
     """
-    if missing := [name for name in ("study", "run", *INTERVENTION) if name not in runs]:
-        raise InputError(f"The table of runs lacks {', '.join(missing)}. Give the table of runs(study).")
+    check_columns(runs, ("study", "run", *INTERVENTION), "runs(study)")
     known = accuracies.drop(columns=INTERVENTION, errors="ignore").merge(
         runs[["study", "run", *INTERVENTION]], on=["study", "run"], validate="many_to_one"
     )
@@ -79,11 +77,6 @@ def ablation_effects(
     if not parts:
         return pd.DataFrame(columns=COLUMNS)
     table = pd.concat(parts, ignore_index=True)
-    flat = table["se"] ** 2 < ROUNDING
-    table.loc[flat, ["se", "df"]] = np.nan
-    table["note"] = join_notes(
-        np.where(flat, "All differences are equal; too few pairs: no interval.", ""), table["note"]
-    )
     alone = table["level"].isin(["overall", SCOPE])
     family = table["name"].where(alone, table["curve"] + table["other"] + table["dose"])
     table = add_tests(table, ["benchmark", "method", "kind", "over", "level", family], margin, confidence)
@@ -106,21 +99,55 @@ def main_effects(effects: pd.DataFrame) -> pd.DataFrame:
 
 def _compared(curves: list[Curve], direct: Mapping[str, Collection[str]], paired: bool) -> Iterator[pd.DataFrame]:
     """Yield the estimates of each comparison in one benchmark."""
-    by_name = {curve.name: curve for curve in curves}
+    by_name = {curve.about["curve"]: curve for curve in curves}
     runs = pd.concat([curve.runs for curve in curves])
     for about in comparisons(runs):
-        first, second = (_with_scopes(by_name[about[key]], direct, about["construction"]) for key in ("curve", "other"))
-        yield _differences(first, second, paired).assign(benchmark=first.benchmark, method=first.method, **about)
+        sides = [_with_scopes(by_name[about[key]], direct, about["construction"]) for key in ("curve", "other")]
+        yield _contrasts(sides, [1, -1], paired).assign(**about)
     removed = runs[runs["action"] == REMOVE]
     for (base, construction), of in removed.groupby(["base", "construction"], sort=False):
         full = runs[(runs["action"] == NONE) & (runs["base"] == base)].assign(dose="1")
         doses = {float(Fraction(dose)): name for dose, name in pd.concat([of, full])[["dose", "curve"]].to_numpy()}
-        of_doses = [_with_scopes(by_name[name], direct, str(construction)) for _, name in sorted(doses.items())]
-        if len(doses) >= LEAST_DOSES and len((rows := _pairs(of_doses))[0]):
-            yield _over_doses(of_doses, rows, sorted(doses)).assign(
-                benchmark=of_doses[0].benchmark, method=of_doses[0].method, kind=OVER_DOSES, base=str(base),
-                construction=str(construction), action=REMOVE, dose="", curve=of_doses[0].name, other="",
-            )  # fmt: skip
+        of_doses = [_with_scopes(by_name[doses[dose]], direct, str(construction)) for dose in sorted(doses)]
+        if len(doses) < LEAST_DOSES or partners(of_doses, ["size", "seed"])[0].runs.empty:
+            continue
+        centred = np.sort([*doses]) - np.mean([*doses])
+        rows = _contrasts(of_doses, centred / (centred**2).sum(), True)
+        about = {
+            "kind": OVER_DOSES,
+            "base": base,
+            "construction": construction,
+            "action": REMOVE,
+            "dose": "",
+            "other": "",
+        }
+        about |= {"curve": of_doses[0].about["curve"]}
+        yield rows[rows["over"] == ALL_SIZES].assign(**about, accuracy=np.nan, other_accuracy=np.nan)
+
+
+def _contrasts(curves: Sequence[Curve], weights: Sequence[float] | Array, paired: bool) -> pd.DataFrame:
+    """Return the contrast of curves over all sizes, at each size and per doubling, a row per unit.
+
+    Raises InputError for a curve with two runs of one size and seed.
+    """
+    sides = partners(curves, ["size", "seed"]) if paired else []
+    for curve in curves if paired else ():
+        places = curve.runs[["curve", "size", "seed"]].dropna()
+        for name, size, seed in places[places.duplicated()].to_numpy()[:1]:
+            raise InputError(f"Curve {name} has two runs of size {size} and seed {seed}. Give them different curves.")
+    is_paired = paired and len(sides[0].runs) > 0
+    sides = sides if is_paired else at_common_sizes(curves[0], curves[1])
+    sizes = list(sides[0].runs["size"].unique())
+    parts = []
+    for over in [ALL_SIZES, *sizes, PER_DOUBLING] if len(sizes) > 1 else [ALL_SIZES]:
+        slope = over == PER_DOUBLING
+        of_size = [of.at([over]) for of in sides] if over in sizes else sides
+        means = [np.nan if slope or not sizes else of.accuracy.mean(axis=0) for of in of_size[:2]]
+        table = contrast(of_size, weights, is_paired, slope)
+        parts.append(table.assign(over=over, accuracy=means[0], other_accuracy=means[1]))
+    rows = pd.concat(parts, ignore_index=True)
+    left_out = note_left_out(curves, sides) if sizes else ""
+    return rows.assign(**curves[0].about, note=join_notes(rows["note"], left_out))
 
 
 def _with_scopes(curve: Curve, direct: Mapping[str, Collection[str]], construction: str) -> Curve:
@@ -131,15 +158,13 @@ def _with_scopes(curve: Curve, direct: Mapping[str, Collection[str]], constructi
     units = units.assign(direct=tests)
     if not tests.any():
         return curve._replace(units=units)
-    same = paradigms & units["phenomenon"].isin(units.loc[tests, "phenomenon"])
-    scopes = {DIRECT: tests, SAME: same & ~tests, REST: paradigms & ~same}
-    scopes = {name: of for name, of in scopes.items() if of.any()}
-    rows = pd.DataFrame({
-        "level": SCOPE, "name": list(scopes), "paradigms": [int(of.sum()) for of in scopes.values()], "left_out": "",
-        "pairs": [units.loc[of, "pairs"].sum(min_count=1) for of in scopes.values()],
-        "direct": [name == DIRECT for name in scopes],
-    })  # fmt: skip
-    means = [curve.accuracy[:, of.to_numpy()].mean(axis=1) for of in scopes.values()]
+    same = units["phenomenon"].isin(units.loc[tests, "phenomenon"])
+    scope = pd.Series(np.select([~paradigms, tests, same], [None, DIRECT, SAME], REST), units.index)
+    rows = units.groupby(scope, sort=False).agg(
+        paradigms=("level", "size"), direct=("direct", "any"), pairs=("pairs", lambda of: of.sum(min_count=1))
+    )
+    rows = rows.rename_axis("name").reset_index().assign(level=SCOPE, left_out="")
+    means = [curve.accuracy[:, scope == name].mean(axis=1) for name in rows["name"]]
     return curve._replace(
         accuracy=np.column_stack([*means, curve.accuracy]),
         units=pd.concat([rows.astype({"pairs": "Int64"}), units], ignore_index=True),
@@ -162,59 +187,3 @@ def comparisons(runs: pd.DataFrame) -> Iterator[dict[str, str]]:
         others += [(kind, full["curve"]) for full in curves if full["action"] == NONE and full["base"] == of["base"]]
         for kind, other in others:
             yield {**{str(key): str(value) for key, value in of.items()}, "kind": kind, "other": str(other)}
-
-
-def _pairs(curves: Sequence[Curve]) -> list[Numbers]:
-    """Return the rows of the runs whose size and seed all curves have. Raises InputError for two of a curve."""
-    for curve in curves:
-        keys = curve.runs[["size", "seed"]].dropna()
-        for size, seed in keys[keys.duplicated()].to_numpy()[:1]:
-            raise InputError(
-                f"Curve {curve.name} has two runs of size {size} and seed {seed}. Give them different curves."
-            )
-    return partners(curves, ["size", "seed"])
-
-
-def _differences(curve: Curve, other: Curve, paired: bool) -> pd.DataFrame:
-    """Return the differences of two curves over all sizes, at each size and per doubling, a row per unit."""
-    rows = _pairs([curve, other]) if paired else [np.empty(0, np.intp)]
-    paired = len(rows[0]) > 0
-    sides = (curve.of(rows[0]), other.of(rows[1])) if paired else at_common_sizes(curve, other)
-    sizes = list(dict.fromkeys(sides[0].labels))
-    if not sizes:
-        note = "The two curves have no size in common."
-        unknown = dict.fromkeys(["accuracy", "other_accuracy", "difference", "se", "df"], np.nan)
-        return curve.units.assign(over=ALL_SIZES, paired=False, runs=0, sizes=0, note=note, **unknown)
-    used = {run for of in sides for run in of.runs["run"]}
-    left = [run for of in (curve, other) for run in of.runs["run"] if run not in used]
-    left_out = f"Left out because no run of the other curve fits: {first_few(left)}." if left else ""
-    parts = []
-    for over in [ALL_SIZES, *sizes, PER_DOUBLING] if len(sizes) > 1 else [ALL_SIZES]:
-        slope = over == PER_DOUBLING
-        a, b = sides if slope or over == ALL_SIZES else (of.at([over]) for of in sides)
-        if paired:
-            result = a._replace(accuracy=a.accuracy - b.accuracy).estimate(slope)
-        else:
-            result = a.estimate(slope).less(b.estimate(slope))
-        parts.append(curve.units.assign(
-            over=over, accuracy=np.nan if slope else a.accuracy.mean(axis=0),
-            other_accuracy=np.nan if slope else b.accuracy.mean(axis=0), **result.columns(), paired=paired,
-            runs=len(a.x) if paired else len(a.x) + len(b.x), sizes=len(set(a.labels)),
-            note=join_notes(result.note, left_out, curve.units["left_out"]),
-        ))  # fmt: skip
-    return pd.concat(parts, ignore_index=True)
-
-
-def _over_doses(curves: Sequence[Curve], rows: Sequence[Numbers], doses: Sequence[float]) -> pd.DataFrame:
-    """Return the mean slope over doses; each size and seed that all doses have gives a least-squares line."""
-    used = [of.of(shared) for of, shared in zip(curves, rows, strict=True)]
-    dose = np.asarray(doses) - np.mean(doses)
-    slopes = np.tensordot(dose / (dose**2).sum(), np.stack([of.accuracy for of in used]), 1)
-    result, units = used[-1]._replace(accuracy=slopes).estimate(slope=False), curves[0].units
-    places = {place for of in curves for place in zip(of.labels, of.runs["seed"], strict=True)}
-    left = len(places) - len(slopes)
-    note = f"{left} sizes and seeds without all doses are left out." if left else ""
-    return units.assign(
-        over=ALL_SIZES, accuracy=np.nan, other_accuracy=np.nan, **result.columns(), paired=True, runs=len(slopes),
-        sizes=len(set(used[-1].labels)), note=join_notes(result.note, note, units["left_out"]),
-    )  # fmt: skip

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
-from analysis.curves.lines import Array, Estimate, Line, add_intervals
-from analysis.curves.units import Curve, at_common_sizes, join_notes, partners, read_curves
+from analysis.curves.lines import NO_SPREAD, ONE_SIZE, ROUNDING, Array, add_intervals, estimate
+from analysis.curves.units import Curve, join_notes, partners, read_curves
 from pairscale.errors import InputError
 
 COMPARISON_COLUMNS = [
@@ -78,34 +79,58 @@ def holm(p: Array) -> Array:
 
 def _compared(curve: Curve, other: Curve) -> pd.DataFrame:
     """Return the rows of two curves, without tests."""
-    first, second = at_common_sizes(curve, other)
-    rows = partners([first, second], ["size", "seed", "sample"])
-    runs, sizes = len(first.x) + len(second.x), len(set(first.labels))
-    paired, unknown, reason = False, np.full(len(curve.units), np.nan), ""
-    notes = [f"Only sizes that both have are compared: {sizes}."] if {*curve.labels} != {*other.labels} else []
-    if curve.unit != other.unit or sizes < 2:
-        result, notes = Estimate(unknown, unknown, unknown), []
-        reason = "The two curves have fewer than two sizes in common."
-        if curve.unit != other.unit:
-            reason = f"{curve.name} is measured in {curve.unit}, {other.name} in {other.unit}: no difference."
-    elif len(rows[0]) > min(len(first.x), len(second.x)) / 2:
-        if left := runs - 2 * len(rows[0]):
-            notes.append(f"Runs without a partner are left out: {left}.")
-        paired, runs = True, len(rows[0])
-        first, second = first.of(rows[0]), second.of(rows[1])
-        line = (second if first.seeds is None else first).line  # both have the same sizes and seeds
-        result, reason = _slopes(line, first.accuracy - second.accuracy), line.note
+    sides = at_common_sizes(curve, other)
+    paired = partners(sides, ["size", "seed", "sample"])
+    is_paired = len(paired[0].runs) > min(len(of.runs) for of in sides) / 2
+    left_out = note_left_out([curve, other], paired if is_paired else sides)
+    table = contrast(paired if is_paired else sides, [1, -1], is_paired, slope=True)
+    about = {key: " / ".join(dict.fromkeys([curve.about[key], other.about[key]])) for key in ("benchmark", "method")}
+    return table.assign(
+        **about, curve=curve.about["curve"], other=other.about["curve"], note=join_notes(table["note"], left_out)
+    )
+
+
+def at_common_sizes(first: Curve, second: Curve) -> list[Curve]:
+    """Return the runs of two curves at the sizes that both have; sizes in different units have nothing in common."""
+    common = set(first.runs["size"]) & set(second.runs["size"])
+    return [of.at(common if first.about["unit"] == second.about["unit"] else ()) for of in (first, second)]
+
+
+def note_left_out(curves: Sequence[Curve], used: Sequence[Curve]) -> str:
+    """Say how many runs of some curves are not compared, or return ""."""
+    left = sum(len(of.runs) for of in curves) - sum(len(of.runs) for of in used)
+    return f"Runs left out because the other curves have none that fits: {left}." if left else ""
+
+
+def contrast(curves: Sequence[Curve], weights: Sequence[float], paired: bool, slope: bool) -> pd.DataFrame:
+    """Return the weighted sum of curves' mean accuracies, or of their slopes, a row per unit.
+
+    Args:
+        curves: If paired, the runs in one row of all curves belong together, and a line is fitted to their weighted
+            sums. Otherwise two curves, the second of which is subtracted from the first.
+        weights: One per curve.
+        paired: Whether runs are paired.
+        slope: Whether slopes are compared, else means over the sizes.
+
+    Returns:
+        The units with the columns difference, se, df, paired, runs (rows of runs if paired), sizes and note.
+    """
+    units, runs, sizes = curves[0].units, len(curves[0].runs), curves[0].runs["size"].nunique()
+    if not runs:
+        unknown = dict.fromkeys(["difference", "se", "df"], np.nan)
+        return units.assign(**unknown, paired=False, runs=0, sizes=0, note="The curves have no size in common.")
+    if paired:
+        lines = [max(curves, key=lambda of: of.is_nested).line]
+        result = estimate(lines[0], np.tensordot(weights, [of.accuracy for of in curves], 1), slope)
     else:
-        result = _slopes(first.line, first.accuracy).less(_slopes(second.line, second.accuracy))
-        reason = " ".join(f"{of.name}: {of.line.note}" for of in (first, second) if of.line.note)
-    flat = np.isnan(result.variance) & (reason == "")
-    exact = np.where(flat, "All runs of a curve lie on its line: no interval.", "")
-    return curve.units.assign(
-        benchmark=curve.benchmark, method=" / ".join(dict.fromkeys([curve.method, other.method])), curve=curve.name,
-        other=other.name, **result.columns(), paired=paired, runs=runs, sizes=sizes,
-        note=join_notes(exact, reason, *notes, curve.units["left_out"]),
+        runs, lines = sum(len(of.runs) for of in curves), [of.line for of in curves]
+        first, second = (estimate(of.line, of.accuracy, slope) for of in curves)
+        result = first.less(second)
+    variance = np.where(result.variance > ROUNDING, result.variance, np.nan)
+    notes = {of.note for of in lines} - ({""} if slope else {"", ONE_SIZE})
+    flat = np.isnan(variance) & (len(notes) == 0)
+    return units.assign(
+        difference=result.value, se=np.sqrt(variance), df=np.where(np.isnan(variance), np.nan, result.degrees),
+        paired=paired, runs=runs, sizes=sizes,
+        note=join_notes(*sorted(notes), np.where(flat, NO_SPREAD, ""), units["left_out"]),
     )  # fmt: skip
-
-
-def _slopes(line: Line, y: Array) -> Estimate:
-    return Estimate(line.slope @ y, line.variances(y)[1], np.full(y.shape[1], line.degrees))

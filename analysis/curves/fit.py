@@ -14,8 +14,7 @@ from scipy.special import fdtrc
 
 from analysis.curves.comparisons import compare, holm
 from analysis.curves.lines import NO_SPREAD, ROUNDING, add_intervals, item_variances, t_quantile
-from analysis.curves.units import Curve, join_notes, map_curves, unit_accuracies
-from pairscale.errors import InputError, first_few
+from analysis.curves.units import Curve, check_columns, join_notes, map_curves, unit_accuracies
 
 __all__ = ["compare", "fit_curves", "fitted_lines", "holm", "lack_of_fit", "unit_accuracies"]
 
@@ -56,46 +55,47 @@ def fit_curves(accuracies: pd.DataFrame, confidence: float = 0.95, pairs: pd.Dat
         InputError: as `unit_accuracies` does, if no paradigm was scored in every run, for a curve measured in two
             units, or for a confidence that is not between 0 and 1.
     """
-    if pairs is None:
-        return add_intervals(map_curves(accuracies, CURVE_COLUMNS, _fitted), "slope", confidence)
-    if missing := [name for name in _ITEM_COLUMNS if name not in pairs]:
-        raise InputError(f"The table of pairs has no column {first_few(missing)}. Give it the columns of pairs().")
-    columns = [*CURVE_COLUMNS, *NEW_ITEM_COLUMNS]
-    table = map_curves(accuracies, columns, lambda curve: _with_new_items(_fitted(curve), curve, pairs))
-    half = t_quantile(confidence, table["df_new_items"]) * table["se_new_items"]
-    table = table.assign(low_new_items=table["slope"] - half, high_new_items=table["slope"] + half)
-    return add_intervals(table, "slope", confidence)
+    columns = CURVE_COLUMNS if pairs is None else [*CURVE_COLUMNS, *NEW_ITEM_COLUMNS]
+    if pairs is not None:
+        check_columns(pairs, _ITEM_COLUMNS, "pairs()")
+    table = add_intervals(map_curves(accuracies, columns, lambda curve: _fitted(curve, pairs)), "slope", confidence)
+    if pairs is not None:
+        half = t_quantile(confidence, table["df_new_items"]) * table["se_new_items"]
+        table = table.assign(low_new_items=table["slope"] - half, high_new_items=table["slope"] + half)
+    return table
 
 
-def _fitted(curve: Curve) -> pd.DataFrame:
-    line, y = curve.line, curve.accuracy
+def _fitted(curve: Curve, pairs: pd.DataFrame | None) -> pd.DataFrame:
+    line, y, size = curve.line, curve.accuracy, curve.size
     slope, error = line.slope @ y, np.sqrt(line.variances(y)[1])
-    first, last = (curve.size == curve.size[row] for row in (0, -1))
+    first, last = size == size[0], size == size[-1]
     words = curve.runs["sample_words"].to_numpy(dtype=np.float64)
-    return curve.units.assign(
-        unit=curve.unit, runs=np.count_nonzero(line.level), sizes=curve.size.max() + 1,
-        smallest_words=words[first].mean(), largest_words=words[last].mean(), smallest_accuracy=y[first].mean(axis=0),
+    table = curve.units.assign(
+        runs=np.count_nonzero(line.level), sizes=size.max() + 1, smallest_words=words[first].mean(),
+        largest_words=words[last].mean(), smallest_accuracy=y[first].mean(axis=0),
         largest_accuracy=y[last].mean(axis=0), slope=slope, intercept=line.level @ y - slope * line.centre, se=error,
         df=np.where(np.isnan(error), np.nan, line.degrees), lack_of_fit=_lack_of_fit(curve)["p"],
         note=_notes(curve, error),
     )  # fmt: skip
+    return table if pairs is None else _with_new_items(table, curve, pairs)
 
 
 def _notes(curve: Curve, error: np.ndarray) -> list[str]:
     """Return what a reader should know about each unit's slope; `error` (U,) is NaN without an interval."""
-    line, counts, samples = curve.line, np.bincount(curve.size), curve.runs["sample"]
-    of_curve = [line.note or line.left_out]
-    if not line.note and counts.max() == 1:
-        of_curve.append("One run per size: the interval also covers bends of the curve, which cannot be tested.")
-    elif not line.note and samples.notna().all() and samples.nunique() == len(counts):
-        of_curve.append("All runs of a size share a sample: the interval is about new initialisations only.")
-    constant = np.ptp(curve.accuracy, axis=0) == 0
-    exact = np.where(constant, "All runs have the same accuracy: no interval.", NO_SPREAD)
-    flat = np.isnan(error)
-    at_ends = np.isin(curve.accuracy, (0, 1))
-    most = np.any([at_ends[curve.size == s].mean(axis=0) > 0.5 for s in range(len(counts))], axis=0)
-    ends = np.where(most & ~flat, f"{AT_ENDS}: the interval may be too narrow.", "")
-    return join_notes(*of_curve, np.where(flat & (line.note == ""), exact, ""), curve.units["left_out"], ends)
+    line, size, samples = curve.line, curve.size, curve.runs["sample"]
+    flat, sizes = np.isnan(error), len(np.unique(size))
+    scope = ""
+    if len(size) == sizes:
+        scope = "One run per size: the interval also covers bends of the curve, which cannot be tested."
+    elif samples.notna().all() and samples.nunique() == sizes:
+        scope = "All runs of a size share a sample: the interval is about new initialisations only."
+    at_ends = pd.DataFrame(np.isin(curve.accuracy, (0, 1))).groupby(size).mean().gt(0.5).any().to_numpy()
+    return join_notes(
+        line.note,
+        np.where(flat, "" if line.note else NO_SPREAD, scope),
+        curve.units["left_out"],
+        np.where(at_ends & ~flat, f"{AT_ENDS}: the interval may be too narrow.", ""),
+    )
 
 
 def lack_of_fit(accuracies: pd.DataFrame) -> pd.DataFrame:
@@ -119,17 +119,17 @@ def lack_of_fit(accuracies: pd.DataFrame) -> pd.DataFrame:
 
 
 def _lack_of_fit(curve: Curve) -> pd.DataFrame:
-    y, line, sizes = curve.accuracy, curve.line, int(curve.size.max()) + 1
-    between, within = sizes - 2, len(y) - sizes
+    y, x, line, size = curve.accuracy, curve.x, curve.line, curve.size
+    between, within = size.max() - 1, len(y) - size.max() - 1
     statistic, note = np.full(y.shape[1], np.nan), "Runs of the same size do not differ."
-    if curve.dependent:
+    if curve.is_nested or curve.is_trajectory:
         note = "Runs of different sizes depend on each other."
     elif between < 1 or within < 1:
         note = "The test needs three sizes, and two runs of one of them."
     else:
-        means = np.stack([y[curve.size == s].mean(axis=0) for s in range(sizes)])
-        pure = ((y - means[curve.size]) ** 2).sum(axis=0)
-        residual = y - line.level @ y - np.outer(curve.x - line.centre, line.slope @ y)
+        within_sizes = y - pd.DataFrame(y).groupby(size).transform("mean").to_numpy()
+        pure = (within_sizes**2).sum(axis=0)
+        residual = y - line.level @ y - np.outer(x - line.centre, line.slope @ y)
         lack = np.maximum((residual**2).sum(axis=0) - pure, 0)
         statistic = lack / between / np.where(pure > ROUNDING, pure / within, np.nan)
     p = fdtrc(max(between, 1), max(within, 1), statistic)
@@ -154,11 +154,11 @@ def fitted_lines(accuracies: pd.DataFrame, confidence: float = 0.95) -> pd.DataF
     """
 
     def points(curve: Curve) -> pd.DataFrame:
-        line, y = curve.line, curve.accuracy
-        away = np.linspace(curve.x.min(), curve.x.max(), _POINTS)[:, None] - line.centre
+        line, y, x = curve.line, curve.accuracy, curve.x
+        away = np.linspace(x.min(), x.max(), _POINTS)[:, None] - line.centre
         level, slope, both = line.variances(y)
         height = line.level @ y + away * (line.slope @ y)
-        half = line.quantile(confidence) * np.sqrt(np.maximum(level + 2 * away * both + away**2 * slope, 0))
+        half = t_quantile(confidence, line.degrees) * np.sqrt(np.maximum(level + 2 * away * both + away**2 * slope, 0))
         return curve.units.loc[np.repeat(curve.units.index, _POINTS)].assign(
             sample_words=np.tile(2 ** (away[:, 0] + line.centre), len(curve.units)), accuracy=height.T.ravel(),
             low=(height - half).T.ravel(), high=(height + half).T.ravel(),
@@ -175,7 +175,7 @@ def _with_new_items(table: pd.DataFrame, curve: Curve, pairs: pd.DataFrame) -> p
     """
     line, units = curve.line, curve.units
     names = units["name"].to_numpy()
-    of = pairs[(pairs["benchmark"] == curve.benchmark) & (pairs["method"] == curve.method)]
+    of = pairs[(pairs[["benchmark", "method"]] == curve.runs[["benchmark", "method"]].iloc[0]).all(axis=1)]
     of = of[of["run"].isin(curve.runs["run"]) & of["paradigm"].isin(names[units["level"] == "paradigm"])]
     means = of.groupby(["study", "run", "paradigm", "pair_id"], sort=False, observed=True)["correct"].mean()
     runs = pd.MultiIndex.from_frame(curve.runs[["study", "run"]])

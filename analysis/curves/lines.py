@@ -21,6 +21,7 @@ Numbers = npt.NDArray[np.intp]
 LEAST_RUNS = 4
 LEAST_SEEDS = 3  # of nested samples
 ROUNDING = 1e-24  # variances below it are 0 but for rounding
+ONE_SIZE = "All runs have one size: no slope."
 ONE_TRAINING = "These are checkpoints of one training, which depend on each other: no interval."
 NO_SPREAD = "All runs lie on the line, as with too few pairs: no interval."
 
@@ -30,10 +31,10 @@ class Line(NamedTuple):
 
     level: (R,) weights of the line's height at `centre`, the mean log2(words); 0 for runs that are left out.
     slope: (R,) weights of the slope.
-    level_terms, slope_terms: (J, R). The sum of squares of `terms @ accuracies` is the variance of the estimate.
+    level_terms, slope_terms: (J, R). The sum of squares of `terms @ accuracies` is the variance of the estimate; NaN
+        without an interval.
     degrees: of Student's t.
-    note: why there is no interval, or "".
-    left_out: which runs are left out, or "".
+    note: why there is no interval, or which runs are left out, or "".
     """
 
     centre: float
@@ -43,17 +44,17 @@ class Line(NamedTuple):
     slope_terms: Array
     degrees: float
     note: str = ""
-    left_out: str = ""
 
     def variances(self, y: Array) -> tuple[Array, Array, Array]:
         """Return the (U,) variances of level and slope and their covariance, NaN without an interval; y is (R, U)."""
         level, slope = self.level_terms @ y, self.slope_terms @ y
-        known = np.where((slope**2).sum(axis=0) < ROUNDING, np.nan, 0.0) + (np.nan if self.note else 0.0)
+        known = np.where((slope**2).sum(axis=0) < ROUNDING, np.nan, 0.0)
         return (level**2).sum(axis=0) + known, (slope**2).sum(axis=0) + known, (level * slope).sum(axis=0) + known
 
-    def quantile(self, confidence: float) -> float:
-        """Return Student's quantile of a two-sided interval."""
-        return float(t_quantile(confidence, self.degrees))
+    def without_interval(self, note: str) -> Line:
+        """Return the line with unknown variances, and the reason."""
+        unknown = np.full_like(self.level_terms, np.nan)
+        return self._replace(level_terms=unknown, slope_terms=unknown, note=note)
 
 
 def fit_line(x: Array, size: Numbers, seed: Numbers | None = None, trajectory: bool = False) -> Line:
@@ -61,7 +62,8 @@ def fit_line(x: Array, size: Numbers, seed: Numbers | None = None, trajectory: b
 
     HC3 divides each residual by 1 minus its leverage, so runs may spread differently at different sizes. Nested samples
     of one seed contain each other: give their seeds, and the estimate is the mean over the lines of complete seeds,
-    with the variance of that mean and S - 1 degrees of freedom.
+    with the variance of that mean and S - 1 degrees of freedom. At one size there is no slope, and the level is a mean
+    of independent runs, with R - 1 degrees of freedom.
 
     Args:
         x: (R,) log2(words) of the runs.
@@ -69,39 +71,45 @@ def fit_line(x: Array, size: Numbers, seed: Numbers | None = None, trajectory: b
         seed: (R,) seeds if the samples are nested, else None.
         trajectory: whether the runs are checkpoints of one training, which get no interval.
     """
-    runs = len(x)
-    if len(np.unique(size)) < 2:
-        mean, unknown = np.full(runs, 1 / runs), np.full((1, runs), np.nan)
-        line = Line(float(x.mean()), mean, unknown[0], unknown, unknown, np.nan, "All runs have one size: no slope.")
+    if np.ptp(size) == 0:
+        line = _of_one_size(x)
+    elif seed is None:
+        line = _of_runs(x)
     else:
-        line = _of_runs(x) if seed is None else _of_seeds(x, size, seed)
-    return line._replace(note=ONE_TRAINING) if trajectory else line
+        line = _of_seeds(x, size, seed)
+    return line.without_interval(ONE_TRAINING) if trajectory else line
+
+
+def _of_one_size(x: Array) -> Line:
+    runs = len(x)
+    mean, unknown = np.full(runs, 1 / runs), np.full((runs, runs), np.nan)
+    deviations = (np.eye(runs) - 1 / runs) / np.sqrt(runs * (runs - 1)) if runs > 1 else unknown
+    note = ONE_SIZE if runs > 1 else "One run: no interval."
+    return Line(float(x.mean()), mean, unknown[0], deviations, unknown, runs - 1.0, note)
 
 
 def _of_runs(x: Array) -> Line:
     runs, centred = len(x), x - x.mean()
-    slope = centred / (centred**2).sum()
+    slope, level = centred / (centred**2).sum(), np.full(runs, 1 / runs)
     hat = 1 / runs + np.outer(centred, slope)
-    free = 1 - np.diag(hat)
-    level = np.full(runs, 1 / runs)
-    note = ""
+    free = np.maximum(1 - np.diag(hat), 1e-9)
+    residuals = (np.eye(runs) - hat) / free[:, None]
+    line = Line(float(x.mean()), level, slope, level[:, None] * residuals, slope[:, None] * residuals, runs - 2.0)
     if runs < LEAST_RUNS:
-        note = f"{runs} runs: an interval needs at least {LEAST_RUNS}."
-    elif (free < 1e-9).any():
-        note = "A single run decides the line because all others have one size: no interval."
-    residuals = (np.eye(runs) - hat) / np.where(free < 1e-9, np.nan, free)[:, None]
-    return Line(float(x.mean()), level, slope, level[:, None] * residuals, slope[:, None] * residuals, runs - 2.0, note)
+        return line.without_interval(f"{runs} runs: an interval needs at least {LEAST_RUNS}.")
+    if free.min() <= 1e-9:
+        return line.without_interval("A single run decides the line because all others have one size: no interval.")
+    return line
 
 
 def _of_seeds(x: Array, size: Numbers, seed: Numbers) -> Line:
-    sizes = len(np.unique(size))
-    complete = [one for one in np.unique(seed) if len(np.unique(size[seed == one])) == sizes]
+    sizes, seeds = len(np.unique(size)), np.unique(seed)
+    complete = [one for one in seeds if len(np.unique(size[seed == one])) == sizes]
     if len(complete) < LEAST_SEEDS:
-        note = (
+        return _of_runs(x).without_interval(
             f"Larger samples contain the smaller ones of their seed, so seeds are the independent units: an interval "
             f"needs {LEAST_SEEDS} seeds at all sizes, and there are {len(complete)}."
         )
-        return _of_runs(x)._replace(note=note)
     centre = float(x[np.isin(seed, complete)].mean())
     levels, slopes = np.zeros((2, len(complete), len(x)))
     for row, one in enumerate(complete):
@@ -111,10 +119,9 @@ def _of_seeds(x: Array, size: Numbers, seed: Numbers) -> Line:
         levels[row, of] = 1 / of.sum() + (centre - x[of].mean()) * slopes[row, of]
     level, slope = levels.mean(axis=0), slopes.mean(axis=0)
     scale = np.sqrt(len(complete) * (len(complete) - 1))
-    left = [str(one) for one in np.unique(seed) if one not in complete]
-    left_out = f"Seeds without all sizes are left out: {first_few(left)}." if left else ""
-    terms = (levels - level) / scale, (slopes - slope) / scale
-    return Line(centre, level, slope, *terms, len(complete) - 1.0, left_out=left_out)
+    left = first_few([str(one) for one in seeds if one not in complete])
+    note = f"Seeds without all sizes are left out: {left}." if left else ""
+    return Line(centre, level, slope, (levels - level) / scale, (slopes - slope) / scale, len(complete) - 1.0, note)
 
 
 def item_variances(line: Line, judged: Array, paradigm: Numbers) -> tuple[Array, Array]:
@@ -140,43 +147,24 @@ def item_variances(line: Line, judged: Array, paradigm: Numbers) -> tuple[Array,
 
 
 class Estimate(NamedTuple):
-    """Estimates of units, their variances and degrees of freedom, each (U,); without variances `note` says why."""
+    """Estimates of units, and their variances and degrees of freedom, each (U,)."""
 
     value: Array
     variance: Array
     degrees: Array
-    note: str = ""
 
     def less(self, other: Estimate) -> Estimate:
         """Return the difference from an independent estimate, with Welch's (1947) degrees of freedom."""
         variance = self.variance + other.variance
         spread = self.variance**2 / self.degrees + other.variance**2 / other.degrees
         degrees = variance**2 / np.where(spread > ROUNDING**2, spread, np.nan)
-        return Estimate(self.value - other.value, variance, degrees, self.note or other.note)
-
-    def columns(self) -> dict[str, Array]:
-        """Return the columns difference, se and df of a table of differences."""
-        degrees = np.where(np.isnan(self.variance), np.nan, self.degrees)
-        return {"difference": self.value, "se": np.sqrt(self.variance), "df": degrees}
+        return Estimate(self.value - other.value, variance, degrees)
 
 
-def estimate(y: Array, x: Array, size: Numbers, seed: Numbers | None, slope: bool) -> Estimate:
-    """Estimate the mean of y (R, U), or its slope per doubling of the training text.
-
-    At one size the variance is that of a mean of independent runs, with R - 1 degrees of freedom. Over several sizes
-    the estimate and its variance are the level or the slope of `fit_line(x, size, seed)`.
-    """
-    units = y.shape[1]
-    if np.ptp(size) == 0:
-        variance = y.var(axis=0, ddof=1) / len(y) if len(y) > 1 else np.full(units, np.nan)
-        note = "" if len(y) > 1 else "One run: no interval."
-        return Estimate(y.mean(axis=0), variance, np.full(units, len(y) - 1.0), note)
-    line = fit_line(x, size, seed)
-    variance = line.variances(y)[int(slope)]
-    if not line.note:  # all runs on one line
-        variance = np.nan_to_num(variance)
-    note = f"{line.note} {line.left_out}".strip()
-    return Estimate((line.slope if slope else line.level) @ y, variance, np.full(units, line.degrees), note)
+def estimate(line: Line, y: Array, slope: bool) -> Estimate:
+    """Estimate the mean of y (R, U), or its slope per doubling of the training text."""
+    value = (line.slope if slope else line.level) @ y
+    return Estimate(value, line.variances(y)[int(slope)], np.full(y.shape[1], line.degrees))
 
 
 def t_quantile(confidence: float, degrees: float | pd.Series | Array) -> Array:

@@ -10,28 +10,28 @@ d counts doublings of the training text since the smallest size of the curve:
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
-from scipy.optimize import OptimizeWarning, curve_fit
+from scipy.optimize import curve_fit
 from scipy.special import expit, logit
 
-from analysis.curves.lines import NO_SPREAD, Array, Line
-from analysis.curves.units import Curve, join_notes, map_curves
-from pairscale.errors import InputError
+from analysis.curves.lines import NO_SPREAD, Array, Line, t_quantile
+from analysis.curves.units import Curve, check_columns, join_notes, map_curves
 
-LINE, POWER_LAW, LOGISTIC = SHAPES = ("line", "power law", "logistic")
+LINE, POWER_LAW, LOGISTIC = ("line", "power law", "logistic")
 PARAMETERS = {
     LINE: ("intercept", "slope"),
     POWER_LAW: ("ceiling", "gap", "rate"),
     LOGISTIC: ("floor", "ceiling", "rate", "midpoint"),
 }
 HUMANS = "people"  # the model of published accuracies that stands for humans
+MAY_BE_0 = "The slope may be 0."
 FURTHEST = 1e20  # words: the largest number that is written out, as in Warstadt et al. 2020, section 6.3
 SHAPE_COLUMNS = [
     "benchmark", "method", "curve", "level", "name", "shape", "runs", "sizes", "intercept", "slope", "floor", "ceiling",
@@ -76,69 +76,58 @@ def _power_law(d: Array, ceiling: Array, gap: Array, rate: Array) -> Array:
     return ceiling - gap * np.exp2(-rate * d)
 
 
-def _power_law_gradient(d: Array, ceiling: float, gap: float, rate: float) -> Array:
-    fall = np.exp2(-rate * d)
-    return np.stack([np.ones_like(d), -fall, gap * math.log(2) * d * fall], axis=1)
-
-
 def _logistic(d: Array, floor: Array, ceiling: Array, rate: Array, midpoint: Array) -> Array:
     return floor + (ceiling - floor) * expit(rate * (d - midpoint))
 
 
-def _logistic_gradient(d: Array, floor: float, ceiling: float, rate: float, midpoint: float) -> Array:
-    rise = expit(rate * (d - midpoint))
-    steep = (ceiling - floor) * rise * (1 - rise)
-    return np.stack([1 - rise, rise, steep * (d - midpoint), -steep * rate], axis=1)
-
-
-# accuracies, and their (R, P) derivatives, from doublings and parameters
+# accuracies from doublings and parameters
 HEIGHTS: dict[str, Callable[..., Array]] = {LINE: _line, POWER_LAW: _power_law, LOGISTIC: _logistic}
-GRADIENTS: dict[str, Callable[..., Array]] = {POWER_LAW: _power_law_gradient, LOGISTIC: _logistic_gradient}
 
 
-class Fits(NamedTuple):
-    """A shape fitted to U units: (P, U) parameters, NaN if there is no fit; (U,) sums of squares; a note for each."""
+def fit_shape(shape: str, doublings: Array, y: Array, sizes: int) -> tuple[Array, list[str]]:
+    """Fit a shape to each of U units; doublings (R,), y (R, U), `sizes`: how many different ones.
 
-    parameters: Array
-    squares: Array
-    notes: list[str]
-
-
-def fit_shape(shape: str, doublings: Array, y: Array, sizes: int) -> Fits:
-    """Fit a shape to each of U units; doublings (R,), y (R, U), `sizes`: how many different ones."""
+    Returns:
+        The (P, U) parameters, NaN without a fit, and a note for each unit.
+    """
     names, units = PARAMETERS[shape], y.shape[1]
-    parameters, notes = np.full((len(names), units), np.nan), [""] * units
     if sizes <= len(names):
-        notes = [f"No fit: {len(names)} parameters need {len(names) + 1} sizes."] * units
-    elif shape == LINE:
-        parameters = np.linalg.lstsq(np.stack([np.ones(len(doublings)), doublings], axis=1), y)[0]
-    else:
-        span = float(np.ptp(doublings))
-        low, high = np.array([[0.0, -1.0, 0.02 / span], [1.0, 1.0, 5.0]])
-        if shape == LOGISTIC:
-            low, high = np.array([[0.0, 0.0, 0.1 / span, -2 * span], [1.0, 1.0, max(5.0, 20 / span), 3 * span]])
-        for u, starts in enumerate(_starts(shape, doublings, y, low, high)):
-            parameters[:, u] = found = _least_squares(shape, doublings, y[:, u], starts, low, high)
-            at_bound = np.minimum(found - low, high - found) < _AT_BOUND * (high - low)
-            if at_bound.any():
-                notes[u] = f"At the bound of its {' and '.join(np.array(names)[at_bound])}."
-            elif np.isnan(found).any():
-                notes[u] = "No fit: the search did not converge."
-    squares = ((y - HEIGHTS[shape](doublings[:, None], *parameters)) ** 2).sum(axis=0)
-    return Fits(parameters, squares, notes)
+        return np.full((len(names), units), np.nan), [f"No fit: it needs {len(names) + 1} sizes."] * units
+    if shape == LINE:
+        return np.polyfit(doublings, y, 1)[::-1], [""] * units
+    span = float(np.ptp(doublings))
+    low, high = np.array([[0.0, -1.0, 0.02 / span], [1.0, 1.0, 5.0]])
+    if shape == LOGISTIC:
+        low, high = np.array([[0.0, 0.0, 0.1 / span, -2 * span], [1.0, 1.0, max(5.0, 20 / span), 3 * span]])
+    starts = np.clip(_starts(shape, doublings, y, low, high), low + 1e-9, high - 1e-9)
+    found = np.empty((len(names), units))
+    for u in range(units):
+        found[:, u] = _best_fit(shape, doublings, y[:, u], starts[u], low, high)
+    at_bound = np.minimum(found.T - low, high - found.T) < _AT_BOUND * (high - low)
+    notes = [f"At the bound of its {' and '.join(np.array(names)[of])}." if of.any() else "" for of in at_bound]
+    notes = [
+        "No fit: the search did not converge." if np.isnan(of[0]) else note
+        for of, note in zip(found.T, notes, strict=True)
+    ]
+    return found, notes
 
 
-def _least_squares(shape: str, doublings: Array, y: Array, starts: Array, low: Array, high: Array) -> Array:
+def _best_fit(shape: str, doublings: Array, y: Array, starts: Array, low: Array, high: Array) -> Array:
     """Return the best (P,) parameters of the fits to one unit that start from (T, P) `starts`, NaN without any."""
     best, least = np.full(len(low), np.nan), math.inf
-    for start in np.clip(starts, low + 1e-9, high - 1e-9):
-        with warnings.catch_warnings(), suppress(RuntimeError):  # the search did not converge
-            warnings.simplefilter("ignore", OptimizeWarning)  # of covariances, which are not used
-            found, _ = curve_fit(
-                HEIGHTS[shape], doublings, y, start, bounds=(low, high), jac=GRADIENTS[shape], x_scale=high - low,
+    for start in starts:
+        with suppress(RuntimeError):  # the search did not converge
+            found, _, about, *_ = curve_fit(
+                HEIGHTS[shape],
+                doublings,
+                y,
+                start,
+                bounds=(low, high),
+                x_scale=high - low,
                 max_nfev=400,
-            )  # fmt: skip
-            squares = float(((y - HEIGHTS[shape](doublings, *found)) ** 2).sum())
+                full_output=True,
+            )
+            squares = float((about["fvec"] ** 2).sum())
             if squares < least:
                 best, least = found, squares
     return best
@@ -162,26 +151,26 @@ def _starts(shape: str, doublings: Array, y: Array, low: Array, high: Array) -> 
 
 def _fitted(curve: Curve) -> pd.DataFrame:
     """Return the rows of a curve."""
-    doublings, y, last = curve.x - curve.x.min(), curve.accuracy, curve.size == curve.size[-1]
-    sizes, runs = int(curve.size.max()) + 1, len(curve.x)
+    x, y, size = curve.x, curve.accuracy, curve.size
+    doublings, last, sizes, runs = x - x.min(), size == size[-1], int(size.max()) + 1, len(x)
+    dependent = curve.is_nested or curve.is_trajectory
     parts = []
-    for shape in SHAPES:
-        names = PARAMETERS[shape]
-        fits = fit_shape(shape, doublings, y, sizes)
-        earlier = fit_shape(shape, doublings[~last], y[~last], sizes - 1)
-        named = dict(zip(names, fits.parameters, strict=True))
-        if shape == LOGISTIC:
-            named["midpoint"] = np.exp2(curve.x.min() + named["midpoint"])
-        no_aicc = "No AICc: the runs depend on each other." if curve.dependent else ""
-        no_prediction = f"No prediction: it needs {sizes + 1} sizes." if sizes == len(names) + 1 else ""
+    for shape, names in PARAMETERS.items():
+        parameters, notes = fit_shape(shape, doublings, y, sizes)
+        earlier, _ = fit_shape(shape, doublings[~last], y[~last], sizes - 1)
+        squares = ((y - HEIGHTS[shape](doublings[:, None], *parameters)) ** 2).sum(axis=0)
         parts.append(curve.units.assign(
-            shape=shape, runs=runs, sizes=sizes, **named, squares=fits.squares,
-            aicc=np.nan if curve.dependent else aicc(fits.squares, runs, len(names) + 1),
-            largest_accuracy=y[last].mean(axis=0),
-            predicted=HEIGHTS[shape](doublings[last].mean(), *earlier.parameters),
-            note=join_notes(fits.notes, no_aicc, no_prediction),
+            shape=shape, runs=runs, sizes=sizes, **dict(zip(names, parameters, strict=True)), squares=squares,
+            aicc=np.nan if dependent else aicc(squares, runs, len(names) + 1), largest_accuracy=y[last].mean(axis=0),
+            predicted=HEIGHTS[shape](doublings[last].mean(), *earlier),
+            note=join_notes(
+                notes,
+                "No AICc: the runs depend on each other." if dependent else "",
+                f"No prediction: it needs {sizes + 1} sizes." if sizes == len(names) + 1 else "",
+            ),
         ))  # fmt: skip
     table = pd.concat(parts).sort_index(kind="stable")
+    table["midpoint"] = np.exp2(x.min() + table["midpoint"])
     table["error"] = table["predicted"] - table["largest_accuracy"]
     table["aicc_above_best"] = table["aicc"] - table.groupby(level=0)["aicc"].transform("min")
     return table
@@ -221,23 +210,22 @@ def words_to_humans(accuracies: pd.DataFrame, humans: pd.DataFrame, confidence: 
     Raises:
         InputError: as `fit_curves` does, and for a table of humans without the needed columns.
     """
-    if missing := {"level", "name", "accuracy"} - set(humans):
-        raise InputError(f"The table of humans has no column {', '.join(sorted(missing))}.")
+    check_columns(humans, ("level", "name", "accuracy"), "read_published()")
     people = humans[humans["model"] == HUMANS] if "model" in humans else humans
     people = people.assign(humans=people["accuracy"], se=people.get("se", 0.0))[["level", "name", "humans", "se"]]
 
     def to_humans(curve: Curve) -> pd.DataFrame:
         units = curve.units.reset_index(names="unit").merge(people, on=["level", "name"]).dropna(subset="humans")
-        theirs, y = units["humans"].to_numpy(np.float64), curve.accuracy[:, units["unit"]]
+        theirs, y, x = units["humans"].to_numpy(np.float64), curve.accuracy[:, units["unit"]], curve.x
         error = units["se"].fillna(0.0).to_numpy(np.float64)
         parts = [units.assign(shape=LINE, **fieller(curve.line, y, theirs, error, confidence))]
         for shape in (POWER_LAW, LOGISTIC):
-            fits = fit_shape(shape, curve.x - curve.x.min(), y, int(curve.size.max()) + 1)
-            reached = curve.x.min() + _reaches(shape, fits.parameters, theirs)
-            words = np.exp2(np.where(reached < math.inf, np.minimum(reached, 1023.0), reached))
-            parts.append(units.assign(shape=shape, words=words, low=np.nan, high=np.nan, interval="", note=fits.notes))
+            parameters, notes = fit_shape(shape, x - x.min(), y, curve.runs["size"].nunique())
+            with np.errstate(over="ignore"):
+                words = np.exp2(x.min() + _reaches(shape, parameters, theirs))
+            parts.append(units.assign(shape=shape, words=words, low=np.nan, high=np.nan, interval="", note=notes))
         table = pd.concat(parts).sort_index(kind="stable")
-        return table.assign(extrapolation=table["words"] > 2 ** curve.x.max() * (1 + 1e-9))
+        return table.assign(extrapolation=table["words"] > 2 ** x.max() * (1 + 1e-9))
 
     return map_curves(accuracies, HUMAN_COLUMNS, to_humans)
 
@@ -248,35 +236,30 @@ def fieller(line: Line, y: Array, humans: Array, error: Array, confidence: float
     The set of amounts is {x: (line at x - humans)^2 <= t^2 (variance of the line at x + error^2)}. y is (R, U); humans
     and error, their standard error, are (U,).
     """
-    level, slope = line.level @ y, line.slope @ y
+    gap, slope = humans - line.level @ y, line.slope @ y
     of_level, of_slope, of_both = line.variances(y)
-    square = line.quantile(confidence) ** 2
+    square = t_quantile(confidence, line.degrees) ** 2
     a = slope**2 - square * of_slope
-    b = (level - humans) * slope - square * of_both
-    c = (level - humans) ** 2 - square * (of_level + error**2)
-    reached = np.where(slope > 0, line.centre + (humans - level) / np.where(slope > 0, slope, 1.0), np.inf)
-    without = math.nan, math.nan, "no interval", line.note or NO_SPREAD
-    known = np.column_stack([a, b, c, slope, humans - level]).tolist()
-    rows = [without if math.isnan(of[0]) else _limits(line.centre, *of) for of in known]
-    table = pd.DataFrame(rows, columns=["low", "high", "interval", "note"])
-    return {"words": np.exp2(np.where(reached < 1000, reached, math.inf)), **table}
+    b = -gap * slope - square * of_both
+    c = gap**2 - square * (of_level + error**2)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        reached = np.where(slope > 0, np.exp2(line.centre + gap / slope), np.inf)
+        ends = (-b + np.array([[-1], [1]]) * np.sqrt(b**2 - a * c)) / a  # where a d^2 + 2 b d + c = 0, d = x - centre
+        low, high = np.exp2(line.centre + np.sort(ends, axis=0))
+    cases = [np.isnan(a), (a > 0) & (slope <= 0), (b**2 <= a * c) | (a == 0), a > 0, gap > 0]
+    notes = np.select(cases[:4], [line.note or NO_SPREAD, "The line falls.", MAY_BE_0, ""], MAY_BE_0)
+    bounds = (
+        np.select(cases, [np.nan, np.inf, 0, low, high], 0),
+        np.select(cases, [np.nan, np.inf, np.inf, high, np.inf], low),
+    )
+    low, high = bounds
+    return {"words": reached, "low": low, "high": high, "interval": interval_texts(low, high), "note": notes}
 
 
-def _limits(centre: float, a: float, b: float, c: float, slope: float, gap: float) -> tuple[float, float, str, str]:
-    """Return the ends of the set a d^2 + 2 b d + c <= 0, d = x - centre, in words of text, as text, and a note."""
-    if a > 0 and slope <= 0:
-        return math.inf, math.inf, "never", "The line falls."
-    root = b**2 - a * c
-    if root <= 0 or a == 0:
-        return 0.0, math.inf, "any amount of text", "The slope may be 0."
-    ends = sorted(centre + (-b + sign * math.sqrt(root)) / a for sign in (-1, 1))
-    low, high = (2.0**end if end < 1000 else math.inf for end in ends)
-    if a > 0:
-        text = f"{words_text(low)} to {words_text(high)}" if low < FURTHEST else words_text(low)
-        return low, high, text, ""
-    if gap > 0:
-        return high, math.inf, f"{words_text(high)} or more, or never", "The slope may be 0."
-    return 0.0, low, f"{words_text(low)} or less, or never", "The slope may be 0."
+def interval_texts(low: npt.ArrayLike, high: npt.ArrayLike) -> list[str]:
+    """Write intervals of amounts of text, "" for missing ones."""
+    ends = zip(np.asarray(low).tolist(), np.asarray(high).tolist(), strict=True)
+    return ["" if math.isnan(one) else f"{words_text(one)} to {words_text(other)}" for one, other in ends]
 
 
 def _reaches(shape: str, parameters: Array, accuracy: Array) -> Array:
@@ -292,7 +275,9 @@ def _reaches(shape: str, parameters: Array, accuracy: Array) -> Array:
 
 
 def words_text(words: float) -> str:
-    """Write an amount of text: 2.4M, 3.1e14, beyond 1e20."""
+    """Write an amount of text: 2.4M, 3.1e14, beyond 1e20, never."""
+    if math.isinf(words):
+        return "never"
     if words > FURTHEST:
         return "beyond 1e20"
     for letter, unit in (("B", 1e9), ("M", 1e6), ("k", 1e3)):

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from analysis.curves.lines import Array, Estimate, Line, Numbers, estimate, fit_line
+from analysis.curves.lines import Array, Line, Numbers, fit_line
 from pairscale.errors import InputError, first_few
 
 TRAJECTORIES = ("tokens", "words seen", "steps")  # units of x that count the progress of one training
@@ -21,6 +21,7 @@ LEVELS = ["overall", "phenomenon", "paradigm"]
 RUN_COLUMNS = ["study", "run", "curve", "model", "size", "sample_words", "seed", "sample", "nested", "unit", "baseline"]
 UNIT_COLUMNS = [*RUN_COLUMNS, "benchmark", "method", "level", "name", "paradigms", "pairs", "accuracy"]
 _NEEDED = [*RUN_COLUMNS, "benchmark", "phenomenon", "paradigm", "method", "pairs", "accuracy"]
+_LEFT_OUT = " paradigms are left out: some runs were not scored on them."
 _RUN_KEY = ["study", "run", "benchmark", "method"]
 
 
@@ -60,31 +61,30 @@ def unit_accuracies(accuracies: pd.DataFrame) -> pd.DataFrame:
     return runs.merge(units, on=_RUN_KEY)[UNIT_COLUMNS].astype(types)
 
 
+def check_columns(table: pd.DataFrame, names: Collection[str], source: str) -> None:
+    """Raise InputError unless a table has some columns; `source` is the function that makes such tables."""
+    if missing := [name for name in names if name not in table]:
+        raise InputError(f"The table has no column {first_few(missing)}. Give it the columns of {source}.")
+
+
 def _checked(accuracies: pd.DataFrame) -> pd.DataFrame:
     """Return the rows that have an accuracy. Raises InputError as `unit_accuracies` does."""
-    if missing := [name for name in _NEEDED if name not in accuracies]:
-        raise InputError(
-            f"The table of accuracies has no column {first_few(missing)}. Give it the columns of accuracies()."
-        )
+    check_columns(accuracies, _NEEDED, "accuracies()")
     table = accuracies[accuracies["accuracy"].notna()]
-    twice = table[table.duplicated([*_RUN_KEY, "phenomenon", "paradigm"])]
-    if len(twice):
-        row = twice.iloc[0]
-        raise InputError(
-            f"Run {row['run']} has two accuracies by {row['method']} on {row['benchmark']}, {row['phenomenon']}, "
-            f"{row['paradigm']}. Keep one of them, or give them different methods."
-        )
-    phenomena = table.groupby(["benchmark", "paradigm"], sort=False)["phenomenon"].nunique()
-    if (phenomena > 1).any():
-        name = phenomena.index[phenomena > 1].get_level_values("paradigm")[0]
-        raise InputError(f"Paradigm {name} belongs to two phenomena. Give it one phenomenon, or two names.")
-    kinds = table["paradigm"].notna().groupby([table[key] for key in _RUN_KEY]).nunique()
-    if (kinds > 1).any():
-        row = kinds[kinds > 1].reset_index().iloc[0]
-        raise InputError(
-            f"Run {row['run']} has accuracies of paradigms and also means over paradigms on {row['benchmark']}. "
-            "Leave out the means: they are computed."
-        )
+    of_runs = [table[key] for key in _RUN_KEY]
+    faults = {
+        "has two accuracies. Keep one of them": table.duplicated([*_RUN_KEY, "phenomenon", "paradigm"]),
+        "belongs to two phenomena. Give it one, or two names": (
+            table.groupby(["benchmark", "paradigm"])["phenomenon"].transform("nunique") > 1
+        ),
+        "has means over paradigms next to accuracies of paradigms. Leave out the means": (
+            table["paradigm"].notna().groupby(of_runs).transform("nunique") > 1
+        ),
+    }
+    for fault, rows in faults.items():
+        for _, row in table[rows].head(1).iterrows():
+            place = ", ".join(map(str, row[["run", "benchmark", "method", "phenomenon", "paradigm"]]))
+            raise InputError(f"{place}: {fault}.")
     return table
 
 
@@ -92,68 +92,57 @@ class Curve(NamedTuple):
     """The runs of a curve on a benchmark, smallest text first.
 
     runs: (R rows) columns of runs. accuracy: (R, U). units: (U rows) level, name, phenomenon (of a paradigm),
-    paradigms, pairs, left_out (a note). x: (R,) log2(sample_words). size: (R,) numbers of sizes from 0.
+    paradigms, pairs, left_out (a note).
     """
 
-    benchmark: str
-    method: str
-    name: str
     runs: pd.DataFrame
     accuracy: Array
     units: pd.DataFrame
-    x: Array
-    size: Numbers
 
     @property
-    def labels(self) -> list[str]:
-        """(R,) name of each run's size."""
-        return list(self.runs["size"])
+    def about(self) -> dict[str, str]:
+        """Benchmark, method and name of the curve, and the unit of its sizes."""
+        return {key: str(self.runs[key].iloc[0]) for key in ("benchmark", "method", "curve", "unit")}
 
     @property
-    def unit(self) -> str:
-        return str(self.runs["unit"].iloc[0])
+    def x(self) -> Array:
+        """(R,) log2(sample_words)."""
+        return np.log2(self.runs["sample_words"].to_numpy(np.float64))
 
     @property
-    def seeds(self) -> Numbers | None:
-        """(R,) seeds if larger samples of a seed contain its smaller ones, else None."""
-        nested = self.runs["nested"].fillna(False).astype(bool).any()
-        return self.runs["seed"].fillna(-1).to_numpy(dtype=np.intp) if nested else None
+    def size(self) -> Numbers:
+        """(R,) numbers of sizes from 0."""
+        return pd.factorize(self.runs["size"])[0].astype(np.intp)
 
     @property
-    def dependent(self) -> bool:
-        """Whether runs of different sizes depend on each other."""
-        return self.seeds is not None or self.unit in TRAJECTORIES
+    def is_trajectory(self) -> bool:
+        return bool(self.runs["unit"].isin(TRAJECTORIES).any())
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether larger samples of a seed contain its smaller ones."""
+        return bool(self.runs["nested"].fillna(False).astype(bool).any())
 
     @property
     def line(self) -> Line:
-        return fit_line(self.x, self.size, self.seeds, self.unit in TRAJECTORIES)
+        seeds = self.runs["seed"].fillna(-1).to_numpy(dtype=np.intp) if self.is_nested else None
+        return fit_line(self.x, self.size, seeds, self.is_trajectory)
 
     def of(self, rows: Numbers) -> Curve:
         """Return the curve through some of its runs, in the given order."""
-        size = np.unique(self.size[rows], return_inverse=True)[1].astype(np.intp)
-        return self._replace(runs=self.runs.iloc[rows], accuracy=self.accuracy[rows], x=self.x[rows], size=size)
+        return self._replace(runs=self.runs.iloc[rows], accuracy=self.accuracy[rows])
 
-    def at(self, labels: Collection[str]) -> Curve:
+    def at(self, sizes: Collection[str]) -> Curve:
         """Return the curve through the runs of some sizes."""
-        return self.of(np.flatnonzero([label in labels for label in self.labels]))
-
-    def estimate(self, slope: bool) -> Estimate:
-        """Return the mean accuracy over all sizes, or the slope, as `analysis.curves.lines.estimate`."""
-        return estimate(self.accuracy, self.x, self.size, self.seeds, slope)
+        return self.of(np.flatnonzero(self.runs["size"].isin(sizes)))
 
 
-def at_common_sizes(first: Curve, second: Curve) -> tuple[Curve, Curve]:
-    """Return the runs of two curves at the sizes that both have."""
-    common = set(first.labels) & set(second.labels)
-    return first.at(common), second.at(common)
-
-
-def partners(curves: Sequence[Curve], by: list[str]) -> list[Numbers]:
-    """Return the row numbers, curve by curve, of the runs that agree in `by` (of size, seed, sample) in all curves."""
+def partners(curves: Sequence[Curve], by: list[str]) -> list[Curve]:
+    """Return the curves through the runs that agree in `by` (of size, seed, sample) in all curves, in one order."""
     keys = [of.runs[by].reset_index(drop=True).dropna().drop_duplicates() for of in curves]
     tables = [of.reset_index(names=f"row {number}") for number, of in enumerate(keys)]
     shared = reduce(lambda one, other: one.merge(other, on=by), tables)
-    return [shared[f"row {number}"].to_numpy(dtype=np.intp) for number in range(len(curves))]
+    return [of.of(shared[f"row {number}"].to_numpy(dtype=np.intp)) for number, of in enumerate(curves)]
 
 
 def read_curves(accuracies: pd.DataFrame) -> Iterator[list[Curve]]:
@@ -188,7 +177,10 @@ def _curves(table: pd.DataFrame) -> list[Curve]:
     units = accuracies.groupby(["level", "name"], sort=False)[["paradigms", "pairs"]].min().reset_index()
     phenomena = shared.dropna(subset="paradigm").drop_duplicates("paradigm").set_index("paradigm")["phenomenon"]
     units["phenomenon"] = units["name"].map(phenomena).where(units["level"] == "paradigm")
-    units["left_out"] = _left_out(table, shared, units)
+    lost = table[~table["paradigm"].isin(shared["paradigm"])].dropna(subset="paradigm").drop_duplicates("paradigm")
+    counts = {"overall": len(lost), **lost["phenomenon"].value_counts()}
+    left = units["name"].map(counts).where(units["level"] != "paradigm").fillna(0).astype(int)
+    units["left_out"] = np.where(left > 0, left.astype(str) + _LEFT_OUT, "")
     wide = accuracies.pivot(index=["study", "run"], columns=["level", "name"], values="accuracy")
     wide = wide.reindex(pd.MultiIndex.from_frame(runs[["study", "run"]]))
     accuracy = wide[pd.MultiIndex.from_frame(units[["level", "name"]])].to_numpy(np.float64)
@@ -198,30 +190,13 @@ def _curves(table: pd.DataFrame) -> list[Curve]:
             measured = first_few(sorted(of["unit"].unique()))
             raise InputError(f"Curve {name} has runs measured in {measured}. Give them curves of their own.")
         of = of.sort_values("sample_words", kind="stable")
-        size, x = pd.factorize(of["size"])[0].astype(np.intp), np.log2(of["sample_words"].to_numpy(np.float64))
-        about = of["benchmark"].iloc[0], of["method"].iloc[0], str(name)
-        curves.append(Curve(*about, of, accuracy[of.index], units, x, size))
+        curves.append(Curve(of, accuracy[of.index], units))
     return curves
 
 
-def _left_out(table: pd.DataFrame, shared: pd.DataFrame, units: pd.DataFrame) -> list[str]:
-    """Say for each unit which paradigms are left out, "" if none is."""
-    counts = []
-    for of in (table, shared):
-        paradigms = of.dropna(subset="paradigm").drop_duplicates(["phenomenon", "paradigm"])["phenomenon"]
-        counts.append(units["name"].map({**paradigms.value_counts(), "overall": len(paradigms)}))
-    left = (counts[0] - counts[1]).where(units["level"] != "paradigm", 0)
-    text = " paradigms are left out: some runs were not scored on them."
-    return [f"{lost:.0f} of {count:.0f}{text}" if lost > 0 else "" for lost, count in zip(left, counts[0], strict=True)]
-
-
 def map_curves(accuracies: pd.DataFrame, columns: list[str], rows_of: Callable[[Curve], pd.DataFrame]) -> pd.DataFrame:
-    """Return the rows that a function gives for each curve, with benchmark, method and curve, as `columns`."""
-    parts = [
-        rows_of(curve).assign(benchmark=curve.benchmark, method=curve.method, curve=curve.name)
-        for curves in read_curves(accuracies)
-        for curve in curves
-    ]
+    """Return the rows that a function gives for each curve, with what the curve is about, as `columns`."""
+    parts = [rows_of(curve).assign(**curve.about) for curves in read_curves(accuracies) for curve in curves]
     return pd.concat(parts or [pd.DataFrame()], ignore_index=True).reindex(columns=columns)
 
 

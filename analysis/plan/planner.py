@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import chi2
 
-from analysis.curves.lines import ROUNDING, Array, estimate, t_quantile
+from analysis.curves.lines import ROUNDING, Array, estimate, fit_line, t_quantile
 from analysis.curves.units import unit_accuracies
 from analysis.plan.config import ABLATION, DIFFERENCE, SLOPE, PlanConfig
 from pairscale.errors import ConfigError, RunError
@@ -114,7 +114,7 @@ def simulate_power(x: Array, seeds: int, deviation: float, goal: Goal, plan: Pla
     expected = goal.effect * (of_runs - x[0] if slope else np.ones(len(of_runs)))
     noise = np.random.default_rng(plan.seed).normal(size=(len(of_runs), plan.simulations))
     of_seeds = np.tile(np.arange(seeds), len(x)) if nested else None
-    found = estimate(expected[:, None] + deviation * noise, of_runs, size, of_seeds, slope)
+    found = estimate(fit_line(of_runs, size, of_seeds), expected[:, None] + deviation * noise, slope)
     if math.isnan(deviation) or np.isnan(found.variance).any():
         return math.nan
     half = t_quantile(goal.confidence, found.degrees) * np.sqrt(found.variance)

@@ -1,11 +1,9 @@
 """Sections on the form of curves: shapes, the words needed to match humans, and the order of acquisition."""
 
-import math
-
 import pandas as pd
 
 from analysis.curves.acquisition import compare_orders, words_to_threshold
-from analysis.curves.shapes import fit_shapes, words_text, words_to_humans
+from analysis.curves.shapes import fit_shapes, interval_texts, words_text, words_to_humans
 from analysis.formats import DASH, accuracy_text, count, decimal_text, level_text, signed_text
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Cell, Exhibit
@@ -64,8 +62,7 @@ def acquisition(results: BenchmarkResults) -> list[Exhibit]:
     everything = pd.concat([results.accuracies, results.baselines.assign(method=results.method)], ignore_index=True)
     words = words_to_threshold(everything, confidence=confidence)
     orders = compare_orders(words, confidence=confidence)
-    limits = zip(words["low"], words["high"], strict=True)
-    words["interval"] = [DASH if pd.isna(low) else f"{_amount(low)} to {_amount(high)}" for low, high in limits]
+    words["interval"] = interval_texts(words["low"], words["high"])
     columns = {
         "name": "phenomenon", "curve": "curve", "rank": "rank", "words": "words",
         "interval": f"{level_text(confidence)} interval", "status": "status", "threshold": "threshold", "note": "note",
@@ -84,5 +81,4 @@ def acquisition(results: BenchmarkResults) -> list[Exhibit]:
 
 
 def _amount(words: float) -> str:
-    """Write an amount of text: 2.4M, beyond 1e20, never."""
-    return DASH if pd.isna(words) else "never" if math.isinf(words) else words_text(words)
+    return DASH if pd.isna(words) else words_text(words)

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from analysis.curves.lines import fit_line
+from analysis.curves.lines import fit_line, t_quantile
 from analysis.curves.units import unit_accuracies
 from analysis.figures.charts import Axis, line_chart
 from analysis.formats import count, decimal_text
@@ -70,8 +70,9 @@ def perplexity_slopes(runs: pd.DataFrame, column: str, confidence: float) -> pd.
     for curve, of in runs.groupby("curve", sort=False):
         x = np.log2(of["sample_words"].to_numpy(np.float64))
         line, y = fit_line(x, np.unique(x, return_inverse=True)[1]), np.log2(of[[column]].to_numpy(np.float64))
-        slope, half = float((line.slope @ y)[0]), float(line.quantile(confidence) * np.sqrt(line.variances(y)[1])[0])
-        rows.append((curve, 2**slope, 2 ** (slope - half), 2 ** (slope + half), len(of)))
+        slope, error = line.slope @ y, np.sqrt(line.variances(y)[1])
+        half = t_quantile(confidence, line.degrees) * error
+        rows.append((curve, *(float(2 ** value[0]) for value in (slope, slope - half, slope + half)), len(of)))
     return pd.DataFrame(rows, columns=["curve", "factor", "low", "high", "runs"])
 
 

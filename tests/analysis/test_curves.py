@@ -76,7 +76,7 @@ def test_lines_have_the_band_of_statsmodels():
     [
         (random_curve(sizes=3, seeds=1), "3 runs: an interval needs at least 4"),
         (curve_table(np.full((5, 2), [[0.5]]), [1000] * 4 + [2000], range(5)), "A single run decides the line"),
-        (curve_table(np.full((8, 2), 0.5), *grid(4, 2)), "All runs have the same accuracy"),
+        (curve_table(np.full((8, 2), 0.5), *grid(4, 2)), "All runs lie on the line"),
         (random_curve(sizes=1, seeds=5), "one size: no slope"),
         (random_curve(unit="tokens"), "checkpoints of one training"),
         (random_curve(seeds=2, nested=True), "3 seeds at all sizes, and there are 2"),
