@@ -11,7 +11,7 @@ from rich.console import Console
 
 from analysis.config import AnalysisConfig
 from analysis.formats import p_text, rows_of, slope_text
-from analysis.parts import item_parts, part_of, reading_parts
+from analysis.parts import item_parts, part_of
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit
 from analysis.report.people import exhibit as people_exhibit
@@ -58,10 +58,7 @@ def analyse(config: AnalysisConfig) -> None:
         parts.append(part)
     name, commands = tables.study, []
     if config.source == FILES:
-        others = [
-            *item_parts(tables.runs, config, chosen_benchmark(config)),
-            *reading_parts(config.paths.reports, name),
-        ]
+        others = item_parts(tables.runs, config, chosen_benchmark(config))
         for part in others:
             print_part(console, quiet, part)
         parts += others

@@ -58,6 +58,7 @@ def write_report(
     commands: Sequence[str],
     figure: FigureConfig,
     format: str = "html",
+    question: str = QUESTION,
 ) -> Path:
     """Write report.html (or report.md), and each exhibit into tables/ and figures/.
 
@@ -70,6 +71,7 @@ def write_report(
         commands: the commands that make this report again.
         figure: the size of figures.
         format: one of REPORT_FORMATS.
+        question: the heading of the page.
 
     Returns:
         The path of the page.
@@ -89,7 +91,7 @@ def write_report(
             for name, table in part.tables.items():
                 write_csv(places[part.label] / "tables" / f"{name}.csv", table)
         path = folder / f"report.{format}"
-        context: dict[str, Any] = {"study": study, "question": QUESTION, "parts": _pages(parts), "commands": commands}
+        context: dict[str, Any] = {"study": study, "question": question, "parts": _pages(parts), "commands": commands}
         if format == "html":
             context["charts"] = {
                 _anchor(part, exhibit, name): finished(draw(frame=PAGE))
