@@ -1,10 +1,4 @@
-"""The order in which models learn words, beside the ages at which children learn them (Chang and Bergen 2022).
-
-    from analysis.ages import ages_of_acquisition
-    ages_of_acquisition("mine", "ages.csv")
-
-docs/guides/words_and_ages.md has a script that correlates the two.
-"""
+"""The order in which models learn words, next to the ages at which children do (docs/guides/words_and_ages.md)."""
 
 import re
 import warnings
@@ -13,21 +7,18 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from statsmodels.genmod.families import Binomial
-from statsmodels.genmod.generalized_linear_model import GLM
-from statsmodels.tools.tools import add_constant
+import statsmodels.api as sm
 
-from analysis.formats import rows_of
-from analysis.reading.files import first_column, numbers, read_columns, texts
+from analysis.reading.files import column, numbers, read_rows, texts
 from analysis.study.run_folders import Studies, read_studies
 from eval.surprisal.files import read_surprisals
-from pairscale.errors import ConfigError, InputError, RunError
+from pairscale.errors import ConfigError, RunError
 
 Array = npt.NDArray[np.float64]
 LEAST_OCCURRENCES = 5  # of a word in the text: its surprisal is a mean over them
 _WORDS = ("word", "Word", "item_definition", "definition")
 _AGES = {"Rating.Mean": 12, "AoA_Kup": 12, "age_years": 12, "age_months": 1, "aoa": 1, "age": 1}  # months per unit
-_LEAST_AGES = 3  # to which a logistic regression is fitted
+_LEAST_POINTS = 3  # ages or sizes, to which a sigmoid is fitted
 _EDGES = "\"'“”‘’.,;:!?()[]…–—-"
 
 
@@ -43,51 +34,45 @@ def ages_of_acquisition(
     Args:
         study: name of the study.
         ages: a table of words and ages (`read_ages`).
-        text: whose surprisals are read, a folder in REPORTS/STUDY/surprisal; may be None if there is only one.
-        folder: where studies are (`paths.runs`).
-        reports: where reports are (`paths.reports`).
+        text: a folder of surprisals in REPORTS/STUDY/surprisal; may be None if there is only one.
+        folder, reports: where studies and reports are (`paths.runs`, `paths.reports`).
 
     Returns:
-        One row per curve and word: curve, word, age (months), occurrences (in the text), sample_words (missing if the
-        curve has fewer than three sizes), censored ("before" the smallest size or "after" the largest one, whose amount
-        of text is then given; else ""), smallest_surprisal and largest_surprisal (bits at these sizes). Only words that
-        occur five times in the text and are known to every run are in the table.
+        One row per curve and word that occurs five times and is known to every run: curve, word, age (months),
+        occurrences, sample_words (missing if the curve has fewer than three sizes), censored ("before" the smallest
+        size or "after" the largest one, whose sample_words is then given; else ""), smallest_surprisal and
+        largest_surprisal (bits at these sizes).
 
-    Raises:
-        ConfigError: if there are no surprisals, or several texts.
-        InputError: for what is wrong in the table of ages.
-        RunError: if no run on a curve has surprisals, if runs read different texts, for a run without the size of its
-            vocabulary, and if no word is left.
+    Raises ConfigError without surprisals of one text, InputError for what is wrong in the table, and RunError for runs
+    that read different texts or whose vocabulary isn't known, and if no word is left.
     """
-    known = read_ages(Path(ages))
-    found = read_studies([study], folder)
-    rows = _word_surprisals(_surprisal_folder(Path(reports) / study / "surprisal", study, text), found)
+    known, place = read_ages(Path(ages)), Path(reports) / study / "surprisal"
+    names = sorted({file.parent.name for file in place.glob("*/*.parquet")})
+    if text not in names and (text is not None or len(names) != 1):
+        there = ", ".join(names) or "there are none yet (python -m eval.surprisal)"
+        raise ConfigError(f"text={text}: name a text that has surprisals in {place}: {there}.")
+    rows = _word_surprisals(place / (text or names[0]), read_studies([study], folder))
     is_shared = rows.groupby("word")["run"].transform("size") == rows["run"].nunique()
-    rows = rows[is_shared & rows["word"].isin(known.index)]
+    rows = rows.assign(age=rows["word"].map(known))[is_shared].dropna(subset="age")
     if rows.empty:
         raise RunError(f"study={study}: no word of {ages} occurs {LEAST_OCCURRENCES} times and is known to every run.")
-    parts = []
-    for curve, of_curve in rows.groupby("curve", sort=False):
-        means = of_curve.pivot_table("surprisal", index="x", columns="word")
-        words, x, bits = means.columns, means.index.to_numpy(), means.to_numpy()
-        by_word = of_curve.groupby("word")
-        at = np.full(len(words), np.nan)
-        if len(x) >= 3:
-            at = np.nan_to_num(halfway(x, bits, by_word["chance"].mean().to_numpy()), nan=np.inf)
-        parts.append(pd.DataFrame({
-            "curve": curve, "word": words, "age": known[words].to_numpy(),
-            "occurrences": by_word["occurrences"].first().to_numpy(), "sample_words": 2 ** at.clip(x[0], x[-1]),
-            "censored": np.select([at < x[0], at > x[-1]], ["before", "after"], ""),
-            "smallest_surprisal": bits[0], "largest_surprisal": bits[-1],
-        }))  # fmt: skip
-    return pd.concat(parts, ignore_index=True)
+    tables = []
+    for _, of_curve in rows.groupby("curve", sort=False):
+        means, chance = of_curve.pivot_table("surprisal", "x", "word"), of_curve.groupby("word")["chance"].mean()
+        x, bits = means.index.to_numpy(), means.to_numpy()
+        at = halfway(x, bits, chance.to_numpy()) if len(x) >= _LEAST_POINTS else np.full(len(chance), np.nan)
+        table = of_curve.drop_duplicates("word").sort_values("word")[["curve", "word", "age", "occurrences"]]
+        table["sample_words"] = 2 ** at.clip(x[0], x[-1])
+        table["censored"] = np.select([at < x[0], at > x[-1]], ["before", "after"], "")
+        tables.append(table.assign(smallest_surprisal=bits[0], largest_surprisal=bits[-1]))
+    return pd.concat(tables, ignore_index=True)
 
 
 def halfway(x: Array, curves: Array, chance: Array) -> Array:
     """Return the (U,) x at which (S, U) curves have fallen halfway from chance (U,) to their last value.
 
     The curves are sigmoids over ascending x (S,) that start at chance. Of a grid of slopes and middles, the one with
-    the least squares is taken, its asymptote in closed form. NaN for a curve that doesn't fall.
+    the least squares is taken, its asymptote in closed form. Infinity for a curve that doesn't fall.
     """
     span = float(x[-1] - x[0])
     middles = np.linspace(x[0] - span - 6, x[-1] + span / 2, 97)
@@ -99,102 +84,68 @@ def halfway(x: Array, curves: Array, chance: Array) -> Array:
     squares = (below**2).sum(axis=0) - fall**2 * (rise**2).sum(axis=1, keepdims=True)
     best = np.where(fall > 0, squares, np.inf).argmin(axis=0)
     half = middle[best, 0] - np.log(2 / rise[best, -1] - 1) / k[best, 0]
-    return np.where(fall[best, np.arange(len(chance))] > 0, half, np.nan)
+    return np.where(fall[best, np.arange(len(chance))] > 0, half, np.inf)
 
 
 def read_ages(path: Path) -> pd.Series:
     """Return the age in months at which children know each word, by word in small letters.
 
-    The table has a column of words (word, Word, item_definition or definition) and, the first that is present, age and
-    proportion (one row per word and age); columns named after ages in months, 16, 17, ...; or Rating.Mean, AoA_Kup or
-    age_years (years), age_months, aoa or age (months). With proportions, a word's age is the one at which half of the
-    children know it (`half_age`). Entries without an age or of several words are left out; a word that occurs several
-    times, such as "fish (animal)" and "fish (food)", has the mean of its ages.
+    The table has words (a column of _WORDS) and one of these: age and proportion, one row per word and age; columns of
+    proportions named after ages in months, 16, 17, ...; or ages (a column of _AGES). With proportions, a word's age is
+    the one at which half of the children know it (`half_age`). Entries without an age or of several words are left out;
+    a word that occurs several times, such as "fish (animal)" and "fish (food)", has the mean of its ages.
 
     Raises ConfigError for another format, InputError for what is wrong in the table.
     """
-    rows = read_columns(path, "ages")
-    words = texts(rows, *_WORDS).str.replace(r"\s*\([^)]*\)$", "", regex=True).str.lower()
-    by_age = [column for column in map(str, rows) if re.fullmatch(r"\d{1,3}(\.\d+)?", column)]
-    if {"age", "proportion"} <= set(rows):
-        shares = {"word": words, "age": numbers(rows, "age", 0), "share": numbers(rows, "proportion", 0, 1)}
-        table = _half_ages(pd.DataFrame(shares))
-    elif len(by_age) >= _LEAST_AGES:
-        wide = pd.DataFrame({float(age): numbers(rows, age, 0, 1) for age in by_age})
-        table = _half_ages(wide.assign(word=words).melt("word", var_name="age", value_name="share"))
-    else:
-        column = first_column(rows, *_AGES)
-        table = pd.DataFrame({"word": words, "age": numbers(rows, column, 0) * _AGES[column]})
-    table = table[table["age"].notna() & ~table["word"].str.contains(r"\s")]
-    if table.empty:
-        raise InputError(f"{path}: contains no word with an age")
-    return table.groupby("word")["age"].mean()
+    cells = read_rows(path, "ages")
+    words = texts(column(cells, *_WORDS)).str.replace(r"\s*\([^)]*\)$", "", regex=True).str.lower()
+    cells["word"] = words.mask(words.str.contains(r"\s"))
+    months = [name for name in cells if re.fullmatch(r"\d{1,3}(\.\d+)?", str(name))]
+    if not {"age", "proportion"} <= set(cells) and len(months) >= _LEAST_POINTS:
+        cells = cells.melt("word", months, "age", "proportion", ignore_index=False)
+    if {"age", "proportion"} <= set(cells):
+        table = cells[["word"]].assign(age=numbers(cells["age"], 0), share=numbers(cells["proportion"], 0, 1)).dropna()
+        halves = {word: half_age(of["age"].to_numpy(), of["share"].to_numpy()) for word, of in table.groupby("word")}
+        return pd.Series(halves, dtype=float).dropna()
+    ages = column(cells, *_AGES)
+    return (numbers(ages, 0) * _AGES[str(ages.name)]).groupby(cells["word"]).mean().dropna()
 
 
 def half_age(ages: Array, shares: Array) -> float:
-    """Return the age at which a logistic regression of shares on ages is one half; NaN outside of the ages.
-
-    >>> round(half_age(np.array([16.0, 20.0, 24.0]), np.array([0.1, 0.5, 0.9])), 6)
-    20.0
-    """
-    if len(np.unique(ages)) < _LEAST_AGES:
+    """Return the age at which a logistic regression of shares on ages is one half; NaN outside of the ages."""
+    if len(np.unique(ages)) < _LEAST_POINTS:
         return np.nan
     centre = ages.mean()
     clipped = np.clip(shares, 0.005, 0.995)  # all or none of the children: their logit isn't known
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # shares that a step fits perfectly: the age is known all the same
-        constant, slope = GLM(clipped, add_constant(ages - centre), family=Binomial()).fit().params
+        constant, slope = sm.GLM(clipped, sm.add_constant(ages - centre), sm.families.Binomial()).fit().params
     at = centre - constant / slope if slope > 0 else np.nan
     return float(at) if ages.min() <= at <= ages.max() else np.nan
 
 
-def _half_ages(shares: pd.DataFrame) -> pd.DataFrame:
-    """Return word and age of rows word, age and share."""
-    shares = shares.dropna().astype({"age": float})
-    rows = [(word, half_age(of["age"].to_numpy(), of["share"].to_numpy())) for word, of in shares.groupby("word")]
-    return pd.DataFrame(rows, columns=["word", "age"])
-
-
-def _surprisal_folder(folder: Path, study: str, text: str | None) -> Path:
-    """Return the folder of surprisals of one text; raises as `ages_of_acquisition`."""
-    names = sorted(path.name for path in folder.glob("*") if any(path.glob("*.parquet")))
-    if not names:
-        raise ConfigError(f"There are no surprisals in {folder}. Run python -m eval.surprisal study={study} text=FILE.")
-    if text not in names and (text is not None or len(names) > 1):
-        raise ConfigError(f"text={text}: name a text that has surprisals in {folder}: {', '.join(names)}.")
-    return folder / (text or names[0])
-
-
 def _word_surprisals(folder: Path, found: Studies) -> pd.DataFrame:
-    """Return the surprisals of words, in small letters without punctuation, for the runs on curves.
+    """Return a row for each run on a curve and word that is known and frequent enough.
 
-    Returns:
-        One row per run and word that is known and occurs often enough: word, mean surprisal, chance (both in bits),
-        occurrences, run, curve and x (log2 of the size).
-
-    Raises RunError as `ages_of_acquisition`.
+    The columns are word (in small letters, without punctuation), surprisal (mean) and chance (bits), occurrences, run,
+    curve and x (log2 of the size). Raises RunError as `ages_of_acquisition`.
     """
     runs = found.runs[found.runs["sample_words"].notna() & found.runs["baseline"].eq("")]
-    x = runs["sample_words"].astype(float).map(np.log2)
-    runs = runs.assign(x=x.groupby([runs["curve"], runs["size"]]).transform("mean"))
-    tables, digests = [], {}
-    for run, manifest in zip(rows_of(runs), found.details.loc[runs.index, "manifest"], strict=True):
-        file = folder / f"{run.run}.parquet"
-        if file.is_file():
+    x = runs["sample_words"].astype(float).map(np.log2).groupby([runs["curve"], runs["size"]]).transform("mean")
+    manifests = found.details.loc[runs.index, "manifest"]
+    tables, digests = [], set()
+    for run, curve, at, manifest in zip(runs["run"], runs["curve"], x, manifests, strict=True):
+        if (file := folder / f"{run}.parquet").is_file():
             rows, made = read_surprisals(file)
-            digests[made["text"]] = run.run
+            digests.add(made["text"])
             rows = rows[rows["tokens"] > 0]
             by_word = rows.groupby(rows["word"].str.strip().str.strip(_EDGES).str.lower())
-            table = by_word[["surprisal", "tokens"]].mean().assign(occurrences=by_word.size())
+            table = by_word[["surprisal", "tokens"]].mean().assign(occurrences=by_word.size(), run=run, curve=curve)
             table = table[by_word["unk"].max().eq(0) & table["occurrences"].ge(LEAST_OCCURRENCES)].reset_index()
             vocabulary = manifest.get("vocabulary")
             if vocabulary is None:  # of checkpoints from elsewhere
-                raise RunError(f"{run.run}: its manifest doesn't say how large the vocabulary is, which gives chance.")
-            chance = table["tokens"] * np.log2(vocabulary)
-            tables.append(table.assign(chance=chance, run=run.run, curve=run.curve, x=run.x))
-    if not tables:
-        raise RunError(f"{found}: no run on a curve has surprisals of this text.")
-    if len(digests) > 1:
-        names = " and ".join(digests.values())
-        raise RunError(f"{folder}: {names} read different texts. Remove the files of one text.")
-    return pd.concat(tables)
+                raise RunError(f"{run}: its manifest doesn't say how large the vocabulary is, which gives chance.")
+            tables.append(table.assign(x=at, chance=table["tokens"] * np.log2(vocabulary)))
+    if len(digests) != 1:
+        raise RunError(f"{folder}: no run on a curve of {found} has surprisals here, or they read different texts.")
+    return pd.concat(tables, ignore_index=True)

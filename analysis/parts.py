@@ -1,19 +1,14 @@
-"""The parts of a report: a benchmark of minimal pairs, a benchmark of items, or reading times."""
+"""The parts of a report: a benchmark of minimal pairs, or one of items."""
 
-from functools import partial
 from pathlib import Path
 
 import pandas as pd
 
 from analysis.config import AnalysisConfig
-from analysis.figures.charts import Axis, line_chart
-from analysis.figures.style import looks_of
-from analysis.formats import count, level_text, signed_text
+from analysis.formats import level_text
 from analysis.items import cloze, ratings, suites
 from analysis.items.answers import read_answers
-from analysis.reading.results import ReadingResult, read_results
 from analysis.report.benchmark import BenchmarkResults
-from analysis.report.exhibit import Exhibit
 from analysis.report.findings import (
     comparison_findings,
     curve_findings,
@@ -90,38 +85,3 @@ def _item_part(label: str, runs: pd.DataFrame, config: AnalysisConfig) -> Part:
     found = read_answers(named, label, config.paths.runs)
     part_about = suites.part if is_syntaxgym(label) else ratings.part if is_ratings(label) else cloze.part
     return part_about(found, options.confidence, ALL in (options.sections or ()))
-
-
-def reading_parts(reports: str | Path, study: str) -> list[Part]:
-    """Return a part for each file of reading times that `python -m analysis.reading` analysed."""
-    return [_reading_part(result) for result in read_results(Path(reports), study)]
-
-
-def _reading_part(result: ReadingResult) -> Part:
-    models, settings = result.models, result.settings
-    placed = models[models["sample_words"].notna()]
-    axis = Axis("Added log-likelihood per word (nats)", ".4f")
-    draw = partial(line_chart, placed, "delta", axis, looks_of(list(placed["curve"].unique())))
-    about = (
-        "How much log-likelihood per word surprisal adds to a regression of reading times on the length, frequency "
-        f"and position of words. Baseline: {settings['baseline']}."
-    )
-    exhibits = [
-        Exhibit(
-            f"{result.name}-delta",
-            "Added log-likelihood",
-            about,
-            models[[name for name in ("curve", "size", "seed", "delta") if name in models]],
-            cells={"delta": signed_text, "seed": count},
-            charts={"delta": draw} if len(placed) else {},
-        ),
-    ]
-    if len(result.slopes):
-        slopes = result.slopes[["curve", "slope", "low", "high", "runs", "note"]]
-        about = "Added log-likelihood gained per doubling of the training text."
-        exhibits.append(Exhibit(f"{result.name}-slopes", "Slopes", about, slopes, cells={"slope": signed_text}))
-    if len(result.excluded):
-        about = "Words left out, by reason."
-        exhibits.append(Exhibit(f"{result.name}-excluded", "Words left out", about, result.excluded))
-    lead = f"{settings['rows']:,} words of {settings['texts']} texts from {settings['file']}."
-    return Part(f"reading-{result.name}", f"Reading times: {result.name}", lead, exhibits=exhibits)

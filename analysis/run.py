@@ -11,7 +11,7 @@ from rich.console import Console
 
 from analysis.config import AnalysisConfig, chosen_benchmark
 from analysis.formats import p_text, rows_of, slope_text
-from analysis.parts import item_parts, part_of, reading_parts
+from analysis.parts import item_parts, part_of
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit
 from analysis.report.people import exhibit as people_exhibit
@@ -58,10 +58,7 @@ def analyse(config: AnalysisConfig) -> None:
     name, commands = config.study or str(benchmarks[0].runs["study"].iloc[0]), []
     folder = Path(config.paths.reports) / (name if studies else f"{name}+{config.source}")
     if studies:
-        others = [
-            *item_parts(studies.runs, config, chosen_benchmark(config)),
-            *reading_parts(config.paths.reports, name),
-        ]
+        others = item_parts(studies.runs, config, chosen_benchmark(config))
         for part in others:
             print_part(console, quiet, part)
         parts += others

@@ -227,4 +227,4 @@ def write_statements(config: AnalysisConfig) -> None:
     print(f"{agreement(checks)}.")
     part = Part("published", "Statements of papers", f"{agreement(checks)}.", None, [statements], tables=paper_tables())
     folder, command = Path(config.paths.reports, "published"), "python -m analysis published=true"
-    print(write_report(folder, "published", [part], [command], config.analysis.figure))
+    print(write_report(folder, "published", [part], [command], config.analysis.figure, question=part.name))

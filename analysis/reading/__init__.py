@@ -1,4 +1,1 @@
-"""`python -m analysis.reading`: what surprisal says about reading times.
-
-files.py reads times, times.py has the regressions, run.py is the command, and results.py is what it writes.
-"""
+"""`python -m analysis.reading`: what surprisal says about reading times (files.py), by regressions (times.py)."""

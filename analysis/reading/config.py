@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from pairscale.errors import ConfigError, check_above, check_between, check_choice, check_seed
+from pairscale.errors import check_above, check_between, check_choice, check_seed
 
 TABLE, NATURAL_STORIES, BABYLM = FORMS = ("table", "natural_stories", "babylm")
-CROSS_VALIDATED, MIXED = REGRESSIONS = ("cross_validated", "mixed")
 SAMPLE, COLUMN = "sample", "column"
 SENTENCE, TEXT, NONE = EDGES = ("sentence", "text", "none")
 
@@ -17,7 +16,6 @@ class ReadingConfig:
     form: str = TABLE  # of the file
     measure: str | None = None  # column of times; null: the usual one of the form
     words: str | None = None  # a file of the same form with the words for which there are no times
-    regression: str = CROSS_VALIDATED
     formula: str | None = None  # of the baseline; null: length, frequency and position, also of the words before
     spillover: int = 1  # words before, whose surprisal, length and frequency count too
     frequency: str = SAMPLE  # of words: in each run's own sample, the file's column, or a file
@@ -29,12 +27,9 @@ class ReadingConfig:
 
     def __post_init__(self) -> None:
         check_choice("reading.form", self.form, FORMS)
-        check_choice("reading.regression", self.regression, REGRESSIONS)
         check_choice("reading.edges", self.edges, EDGES)
         check_between("reading.spillover", self.spillover, 0, 5)
         check_between("reading.folds", self.folds, 2, 1000)
         check_above("reading.lowest", self.lowest, -1)
         check_above("reading.highest", self.highest, self.lowest or 0)
         check_seed("reading.seed", self.seed)
-        if self.formula is not None and not self.formula.partition("~")[2].strip():
-            raise ConfigError(f"reading.formula={self.formula}: must be a formula, such as 'time ~ length + position'")

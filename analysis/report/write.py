@@ -15,6 +15,7 @@ from pairscale.progress import with_progress
 from pairscale.tables import write_csv
 
 REPORT_FORMATS = ("html", "md")
+QUESTION = "How does knowledge of grammar grow with text?"
 
 
 @dataclass
@@ -55,6 +56,7 @@ def write_report(
     commands: Sequence[str],
     figure: FigureConfig,
     format: str = "html",
+    question: str = QUESTION,
 ) -> Path:
     """Write report.html (or report.md), and each exhibit into tables/ and figures/; return the path of the page.
 
@@ -67,6 +69,7 @@ def write_report(
         commands: the commands that make this report again.
         figure: the size of figures.
         format: one of REPORT_FORMATS.
+        question: the heading of the page.
 
     Raises:
         RunError: if another process is writing the report.
@@ -83,5 +86,5 @@ def write_report(
             for name, table in part.tables.items():
                 write_csv(folder / places[part.label] / "tables" / f"{name}.csv", table)
         path = folder / f"report.{format}"
-        write_page(path, {"study": study, "parts": parts, "places": places, "commands": commands})
+        write_page(path, {"study": study, "question": question, "parts": parts, "places": places, "commands": commands})
         return path

@@ -56,7 +56,7 @@ _USED: dict[str, tuple[str, ...]] = {
     "text": ("surprisal",),
     "surprisal": ("surprisal",),
     "run": ("export", "overlap", "surprisal", "generate_text"),
-    "format": ("export", "analysis"),
+    "format": ("export", "analysis", "reading"),
     **dict.fromkeys(("push", "licence"), ("export",)),
     "output": ("export", "figure", "table"),
     "what": ("table",),

@@ -8,9 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from analysis.reading.config import ReadingConfig
+from analysis.reading.files import read_times
+from analysis.reading.times import regression_rows
 from tests.support import ROOT
 from tests.support.child_files import STUDY as CHILD_STUDY
 from tests.support.child_files import write_study
+from tests.support.reading_files import made_up_table
 from tests.support.simulated_study import SimulatedStudy
 
 GUIDES = ROOT / "docs/guides"
@@ -91,3 +95,19 @@ def test_words_and_ages_run(tmp_path, monkeypatch, capsys):
     for script in blocks("words_and_ages.md"):
         exec(compile(script, "words_and_ages.md", "exec"), {"np": np})
     assert "log2(sample_words)" in capsys.readouterr().out
+
+
+def test_mixed_models_of_reading_times_run(tmp_path, monkeypatch, capsys):
+    made_up_table(participants=3).to_csv(tmp_path / "times.csv", index=False)
+    words = read_times(tmp_path / "times.csv", ReadingConfig())
+    model = {"surprisal": made_up_table()["hidden"], "tokens": 1, "unk": 0, "log_frequency": words["log_frequency"]}
+    tables = tmp_path / "reports/mine/reading/times/tables"
+    tables.mkdir(parents=True)
+    regression_rows(words, {"a run": pd.DataFrame(model)}, ReadingConfig()).to_parquet(tables / "rows.parquet")
+    monkeypatch.chdir(tmp_path)
+    [script] = blocks("reading_times.md")
+    exec(compile(script, "reading_times.md", "exec"), {})
+    run, delta, coefficient = capsys.readouterr().out.rsplit(maxsplit=2)
+    assert run == "a run"
+    assert float(delta) > 0
+    assert float(coefficient) == pytest.approx(15, abs=3)  # as made up

@@ -15,42 +15,41 @@ def written(tmp_path, text, name="times.csv"):
     return path
 
 
-def test_a_table_has_words_sentences_and_readings(tmp_path):
-    times = read_times(written(tmp_path, TABLE), ReadingConfig())
-    assert times.words["word"].tolist() == ["The", "cat", "slept.", "Mr.", "Fox", "left!"]
-    assert times.words["sentence"].tolist() == [1, 1, 1, 2, 2, 2]  # Mr. ends none
-    assert times.readings["word"].tolist() == [1, 2, 3, 4, 5]
-    assert times.participants == 0
+def test_a_table_has_words_sentences_and_times(tmp_path):
+    words = read_times(written(tmp_path, TABLE), ReadingConfig())
+    assert words["word"].tolist() == ["The", "cat", "slept.", "Mr.", "Fox", "left!"]
+    assert words["sentence"].tolist() == [1, 1, 1, 2, 2, 2]  # Mr. ends none
+    assert words["time"].fillna(0).tolist() == [0, 300, 310, 290, 280, 300]
 
 
-def test_readings_of_natural_stories_have_participants_and_quotation_marks_are_text(tmp_path):
+def test_natural_stories_have_means_of_readings_within_limits_and_quotation_marks_are_text(tmp_path):
     words = ('"The', "cat", 'slept."', "Then", "it", "ran.")
     lines = ["WorkerId\titem\tzone\tRT\tword"]
     lines += [f"w{n}\t3\t{zone}\t{300 + n}\t{word}" for n in (1, 2) for zone, word in enumerate(words, start=1)]
+    lines += [f"w3\t3\t1\t20\t{words[0]}", f"w3\t3\t2\t9000\t{words[1]}"]
     path = written(tmp_path, "\n".join(lines) + "\n", "processed_RTs.tsv")
-    times = read_times(path, ReadingConfig(form="natural_stories"))
-    assert times.words["word"].tolist() == list(words)
-    assert times.words["sentence"].tolist() == [1, 1, 1, 2, 2, 2]
-    assert times.participants == 2
-    assert times.readings["time"].tolist() == [301] * 6 + [302] * 6
+    table = read_times(path, ReadingConfig(form="natural_stories"))
+    assert table["word"].tolist() == list(words)
+    assert table["sentence"].tolist() == [1, 1, 1, 2, 2, 2]
+    assert table["time"].tolist() == [301.5] * 6
+    every = read_times(path, ReadingConfig(form="natural_stories", lowest=None, highest=None))
+    assert every["time"].tolist()[:3] == [(301 + 302 + 20) / 3, (301 + 302 + 9000) / 3, 301.5]
 
 
 def test_means_of_natural_stories_may_be_in_any_order(tmp_path):
-    text = "word\tzone\titem\tnItem\tmeanItemRT\ncat\t2\t1\t9\t310.5\nThe\t1\t1\t9\t300.5\n"
-    times = read_times(written(tmp_path, text, "processed_wordinfo.tsv"), ReadingConfig(form="natural_stories"))
-    assert times.words["word"].tolist() == ["The", "cat"]
-    assert times.readings[["word", "time"]].to_numpy().tolist() == [[1, 310.5], [0, 300.5]]
+    text = "word\tzone\titem\tnItem\tmeanItemRT\ncat\t2\t1\t9\t31.5\nThe\t1\t1\t9\t300.5\n"
+    words = read_times(written(tmp_path, text, "processed_wordinfo.tsv"), ReadingConfig(form="natural_stories"))
+    assert words[["word", "time"]].to_numpy().tolist() == [["The", 300.5], ["cat", 31.5]]
 
 
 def test_a_file_of_words_fills_the_gaps_of_times(tmp_path):
     gap = written(tmp_path, "item\tzone\tword\tWorkerId\tRT\n1\t1\tThe\tw\t300\n1\t3\truns\tw\t310\n", "rts.tsv")
     words = written(tmp_path, "item\tzone\tword\n1\t1\tThe\n1\t2\tdog\n1\t3\truns\n", "all_stories.tok")
-    with pytest.raises(InputError, match=r"text 1 has no word 2.*reading.words=FILE"):
+    with pytest.raises(InputError, match=r"word 3 of text 1 .*reading.words=FILE"):
         read_times(gap, ReadingConfig(form="natural_stories"))
-    times = read_times(gap, ReadingConfig(form="natural_stories", words=str(words)))
-    assert times.words["word"].tolist() == ["The", "dog", "runs"]
-    assert times.readings["time"].tolist() == [300, 310]
-    assert times.participants == 1
+    table = read_times(gap, ReadingConfig(form="natural_stories", words=str(words)))
+    assert table["word"].tolist() == ["The", "dog", "runs"]
+    assert table["time"].fillna(0).tolist() == [300, 0, 310]
 
 
 def test_sentences_of_babylm_are_made_of_contexts(tmp_path):
@@ -59,12 +58,12 @@ def test_sentences_of_babylm_are_made_of_contexts(tmp_path):
     text = "item,word,self_paced_reading_time,RTfirstpass,Subtlex_log10\n"
     text += "".join(f"{item},{word},{time},{time + 1},{log}\n" for item, word, time, log in rows)
     path = written(tmp_path, text)
-    times = read_times(path, ReadingConfig(form="babylm"))
-    assert sorted(times.words.groupby("text")["word"].agg(" ".join)) == ["None of us", "The dog barks.", "The dog ran."]
-    assert len(times.readings) == 6
-    assert times.words["log_frequency"].tolist().count(9) == 2
+    words = read_times(path, ReadingConfig(form="babylm"))
+    assert sorted(words.groupby("text")["word"].agg(" ".join)) == ["None of us", "The dog barks.", "The dog ran."]
+    assert sorted(words["time"].dropna()) == [1, 2, 300, 305, 310, 320]
+    assert words["log_frequency"].tolist().count(9) == 2
     first_pass = read_times(path, ReadingConfig(form="babylm", measure="RTfirstpass"))
-    assert (first_pass.readings["time"] - times.readings["time"]).eq(1).all()
+    assert (first_pass["time"] - words["time"]).dropna().eq(1).all()
 
 
 @pytest.mark.parametrize(
@@ -75,9 +74,8 @@ def test_sentences_of_babylm_are_made_of_contexts(tmp_path):
         ("text,number,word,time\na,1,b,1\na,1.5,b,1\n", "line 3: number is '1.5'"),
         ("text,number,word,time\na,1,b,fast\n", "line 2: time is 'fast'"),
         ("text,number,word,time\na,1,,1\n", "line 2: word is ''"),
-        ("text,number,word,time\na,1,b,\n", "no time"),
-        ("text,number,word,time\na,1,b,3\na,1,c,4\n", "line 3: word 1 of text a is 'c', .* 'b'"),
-        ("text,number,word,time\na,1,b,3\na,3,c,4\n", "text a has no word 2"),
+        ("text,number,word,time\na,1,b,3\na,1,c,4\n", "word 1 of text a"),
+        ("text,number,word,time\na,1,b,3\na,3,c,4\n", "word 3 of text a"),
         ("text,number,word,time,frequency\na,1,b,3,-1\n", "line 2: frequency is '-1'"),
     ],
 )
@@ -88,6 +86,6 @@ def test_what_is_wrong_in_a_file_is_said_in_one_line(tmp_path, text, fault):
 
 
 def test_values_out_of_range_are_refused():
-    for values in ({"form": "csv"}, {"folds": 1}, {"lowest": 500.0, "highest": 100.0}, {"formula": "length"}):
+    for values in ({"form": "csv"}, {"folds": 1}, {"lowest": 500.0, "highest": 100.0}):
         with pytest.raises(ConfigError, match=f"reading.{list(values)[-1]}"):
             ReadingConfig(**values)
