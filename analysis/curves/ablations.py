@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 
 from analysis.curves.comparisons import add_tests, at_common_sizes, contrast, note_left_out
-from analysis.curves.lines import Array
 from analysis.curves.units import TRAJECTORIES, Curve, check_columns, join_notes, partners, read_curves
 from pairscale.errors import InputError
 
@@ -112,20 +111,12 @@ def _compared(curves: list[Curve], direct: Mapping[str, Collection[str]], paired
         if len(doses) < LEAST_DOSES or partners(of_doses, ["size", "seed"])[0].runs.empty:
             continue
         centred = np.sort([*doses]) - np.mean([*doses])
-        rows = _contrasts(of_doses, centred / (centred**2).sum(), True)
-        about = {
-            "kind": OVER_DOSES,
-            "base": base,
-            "construction": construction,
-            "action": REMOVE,
-            "dose": "",
-            "other": "",
-        }
-        about |= {"curve": of_doses[0].about["curve"]}
-        yield rows[rows["over"] == ALL_SIZES].assign(**about, accuracy=np.nan, other_accuracy=np.nan)
+        rows = _contrasts(of_doses, list(centred / (centred**2).sum()), True)
+        rows = rows[rows["over"] == ALL_SIZES].assign(base=str(base), construction=str(construction), action=REMOVE)
+        yield rows.assign(kind=OVER_DOSES, dose="", other="", accuracy=np.nan, other_accuracy=np.nan)
 
 
-def _contrasts(curves: Sequence[Curve], weights: Sequence[float] | Array, paired: bool) -> pd.DataFrame:
+def _contrasts(curves: Sequence[Curve], weights: Sequence[float], paired: bool) -> pd.DataFrame:
     """Return the contrast of curves over all sizes, at each size and per doubling, a row per unit.
 
     Raises InputError for a curve with two runs of one size and seed.
@@ -159,7 +150,7 @@ def _with_scopes(curve: Curve, direct: Mapping[str, Collection[str]], constructi
     if not tests.any():
         return curve._replace(units=units)
     same = units["phenomenon"].isin(units.loc[tests, "phenomenon"])
-    scope = pd.Series(np.select([~paradigms, tests, same], [None, DIRECT, SAME], REST), units.index)
+    scope = pd.Series(np.select([tests, same], [DIRECT, SAME], REST), units.index).where(paradigms)
     rows = units.groupby(scope, sort=False).agg(
         paradigms=("level", "size"), direct=("direct", "any"), pairs=("pairs", lambda of: of.sum(min_count=1))
     )

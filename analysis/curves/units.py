@@ -107,7 +107,8 @@ class Curve(NamedTuple):
     @property
     def x(self) -> Array:
         """(R,) log2(sample_words)."""
-        return np.log2(self.runs["sample_words"].to_numpy(np.float64))
+        x: Array = np.log2(self.runs["sample_words"].to_numpy(np.float64))
+        return x
 
     @property
     def size(self) -> Numbers:

@@ -12,7 +12,7 @@ from analysis.figures.charts import Axis, line_chart
 from analysis.figures.style import looks_of
 from analysis.formats import count, level_text, per_cent_text, points, points_between, rows_of, short_text, signed_text
 from analysis.report.benchmark import BenchmarkResults
-from analysis.report.exhibit import Exhibit
+from analysis.report.exhibit import Cell, Exhibit
 from analysis.sections import for_readers, section
 from pairscale.shares import wilson
 
@@ -115,7 +115,7 @@ def predictors(results: BenchmarkResults) -> Exhibit | None:
         "confidence (Warstadt et al. 2020, section 5.2), at each curve's largest size. Bins are quantiles within "
         "each paradigm, so that no trend arises because easy paradigms have long sentences."
     )
-    cells = {"median": short_text, "tenth": count}
+    cells: dict[str, Cell] = {"median": short_text, "tenth": count}
     return Exhibit("predictors", "Shallow predictors", about, table.reset_index(drop=True), cells=cells)
 
 
