@@ -1,13 +1,6 @@
-"""The parts of a report: a benchmark of minimal pairs, or one of items."""
+"""The part of a report about a benchmark of minimal pairs; those of benchmarks of items: analysis/items."""
 
-from pathlib import Path
-
-import pandas as pd
-
-from analysis.config import AnalysisConfig
 from analysis.formats import level_text
-from analysis.items import cloze, ratings, suites
-from analysis.items.answers import read_answers
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.findings import (
     comparison_findings,
@@ -16,16 +9,10 @@ from analysis.report.findings import (
     notes_of_runs,
     notes_of_scores,
 )
-from analysis.report.labels import display_names, renamed
 from analysis.report.write import Part
-from analysis.sections import ALL
 from analysis.sections.ablations import ablation_findings, effects_of
 from analysis.sections.beside import model_findings
 from analysis.sections.curves import extent, overall
-from eval.config import is_of_pairs
-from eval.ratings.config import is_ratings
-from eval.syntaxgym.config import is_syntaxgym
-from train.runs.folder import RunFolder
 
 
 def part_of(results: BenchmarkResults) -> Part:
@@ -64,24 +51,3 @@ def methods_text(results: BenchmarkResults) -> list[str]:
         "on their paired differences if their runs were trained on the same samples, otherwise with Welch's degrees "
         "of freedom. The lack-of-fit test is the pure-error F test.",
     ]
-
-
-def item_parts(runs: pd.DataFrame, config: AnalysisConfig, benchmark: str | None) -> list[Part]:
-    """Return the parts about the diagnostics, suites and ratings that some run has scores of, or about one of them.
-
-    Raises RunError as the modules of analysis/items do.
-    """
-    folders = [RunFolder(Path(config.paths.runs) / study / run) for study, run in runs[["study", "run"]].to_numpy()]
-    found = dict.fromkeys(path.name for run in folders for path in sorted(run.scores("").glob("*")) if path.is_dir())
-    wanted = [label for label in found if not is_of_pairs(label) and benchmark in (None, label.partition("+")[0])]
-    return [_item_part(label, runs, config) for label in wanted]
-
-
-def _item_part(label: str, runs: pd.DataFrame, config: AnalysisConfig) -> Part:
-    options = config.analysis
-    curves = list(runs["curve"].unique())
-    labels = {curve: text for curve, text in options.labels.items() if curve in curves}
-    named = renamed(runs, display_names(curves, labels), options.order)
-    found = read_answers(named, label, config.paths.runs)
-    part_about = suites.part if is_syntaxgym(label) else ratings.part if is_ratings(label) else cloze.part
-    return part_about(found, options.confidence, ALL in (options.sections or ()))

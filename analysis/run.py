@@ -11,7 +11,8 @@ from rich.console import Console
 
 from analysis.config import AnalysisConfig, chosen_benchmark
 from analysis.formats import p_text, rows_of, slope_text
-from analysis.parts import item_parts, part_of
+from analysis.items.parts import item_parts
+from analysis.parts import part_of
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit
 from analysis.report.people import exhibit as people_exhibit

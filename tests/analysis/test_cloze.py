@@ -1,15 +1,15 @@
 """Diagnostics: shares counted from simulated answers, the paper's numbers next to them, and what is refused."""
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from statsmodels.stats.proportion import proportion_confint
 
-from analysis.items import answers as items
 from analysis.items import cloze
-from analysis.published import published_file
+from analysis.items import results as items
+from analysis.items.parts import read_answers
 from analysis.study.long_table import runs
 from eval.published import read_published
 from pairscale.errors import RunError
@@ -39,18 +39,17 @@ def study(tmp_path):
     return runs("simulated", folder=tmp_path / "runs"), tmp_path / "runs", answers
 
 
-def results(table, name, folder):
-    found = items.read_answers(table, name, folder)
-    return items.Results(found, cloze.measures(found), 0.95)
+def described(table, name, folder):
+    return cloze.describe(read_answers(table, name, folder))
 
 
 def part(table, name, folder, **options):
-    return cloze.part(items.read_answers(table, name, folder), 0.95, **options)
+    found = read_answers(table, name, folder)
+    return items.part_of(found, cloze.describe(found), 0.95, **options)
 
 
-def table_of(part, name) -> pd.DataFrame:
-    (exhibit,) = [one for one in part.exhibits if one.name == name]
-    return exhibit.table.set_index(exhibit.table.columns[0])
+def measures_of(part):
+    return part.exhibits[0].table.set_index(["level", "name"])
 
 
 def test_shares_are_counts_of_the_answers(study):
@@ -75,7 +74,7 @@ def test_shares_are_counts_of_the_answers(study):
         simple = simple[simple["condition"] == "simp_negative"].pivot(index="item", columns="role", values="prob")
         hand["neg"].append((simple["true"] > simple["false"]).mean())
     for name, part_of_name in {"cprag": "original", "role": "original", "neg": "simp negative"}.items():
-        means = items.at_largest(results(table, name, folder).means)
+        means = items.at_largest(items.means_of(described(table, name, folder).measured))
         shares = means.set_index(["level", "name"])["accuracy"]
         assert shares["sensitivity", part_of_name] == pytest.approx(np.mean(hand[name]))
         if name == "cprag":
@@ -85,10 +84,10 @@ def test_shares_are_counts_of_the_answers(study):
 def test_means_and_slopes_over_sizes(study):
     """Means have Wilson's intervals, as statsmodels has them; slopes are least squares over doublings."""
     table, folder, _ = study
-    of = results(table, "cprag", folder)
-    measured, means = of.measured, items.with_limits(of.means)
+    of = described(table, "cprag", folder)
+    measured, means = of.measured, items.means_of(of.measured)
     by_hand = measured.groupby(["size", "level", "name"])["accuracy"].mean()
-    for row in means.itertuples():
+    for row in means[means["level"] != "probability"].itertuples():
         share = by_hand[row.size, row.level, row.name]
         assert (row.accuracy, row.runs) == (pytest.approx(share), 2)
         limits = proportion_confint(share * row.items, row.items, method="wilson")
@@ -96,56 +95,52 @@ def test_means_and_slopes_over_sizes(study):
     assert set(items.at_largest(means)["size"]) == {"1M"}
     low = measured[measured["name"] == "low constraint"]
     assert set(low["items"]) == {1}  # of the simulated files
-    rows = items.of_measure(measured, "accuracy@5", "shuffled")
+    rows = measured[(measured["level"] == "accuracy@5") & (measured["name"] == "original")]
     slope = np.polyfit(np.log2(rows["sample_words"].astype(float)), rows["accuracy"], 1)[0]
-    assert items.of_measure(of.slopes, "accuracy@5", "shuffled")["slope"].tolist() == [pytest.approx(slope)]
-    one_size = items.Results(of.found, measured[measured["size"] == "1M"], 0.95)
-    assert one_size.slopes.empty
-    assert one_size.over_text([("accuracy@5", "shuffled", "x")], "y") == []
+    slopes = items.slopes_of(of, 0.95).set_index(["level", "name"])["slope"]
+    assert slopes["accuracy@5", "original"] == pytest.approx(slope)
+    assert items.slopes_of(replace(of, measured=measured[measured["size"] == "1M"]), 0.95).empty
 
 
 def test_the_papers_numbers_are_next_to_ours(study):
     """The expected cells are typed from the paper's tables 4, 5, 7, 9, 11, 12 and 14."""
     table, folder, _ = study
     parts = {name: part(table, name, folder) for name in NAMES}
-    prediction = {
-        name: table_of(of, "prediction").loc["BERT large (paper)"].set_index("first") for name, of in parts.items()
-    }
-    assert prediction["cprag"].loc[5].tolist() == [0.529, 0.392, 0.039, 0.324, 0.213, 0.037]
-    assert prediction["role"].loc[1].dropna().tolist() == [0.136, 0.057, 0.068, 0.045]
-    assert prediction["neg"].loc[1].tolist() == [0.444]
-    sensitivity = {name: table_of(of, "sensitivity") for name, of in parts.items()}
-    assert sensitivity["cprag"].loc["BERT base (paper)"].dropna().tolist() == [0.735, 0.441]
-    assert sensitivity["role"].loc["BERT large (paper)"].tolist() == [0.864, 0.432]
-    assert sensitivity["role"].loc["people"].tolist() == [1, 1]  # cloze probabilities of .36 against .03
-    row = sensitivity["neg"].loc["BERT base (paper)"]
-    assert (row["simple affirmative"], row["simple negative"], row["natural affirmative"]) == (1, 0, 0.625)
+    shown = {name: measures_of(of)["BERT large (paper)"] for name, of in parts.items()}
+    names = ["original", "shuffled", "truncated", "shuffled_truncated"]
+    assert shown["cprag"]["accuracy@5"][names].tolist() == [0.529, 0.392, 0.324, 0.213]
+    names = ["original", "generic_object", "generic_subject", "generic_both"]
+    assert shown["role"]["accuracy@1"][names].tolist() == [0.136, 0.057, 0.068, 0.045]
+    assert shown["neg"]["accuracy@1", "simp affirmative"] == 0.444
+    assert shown["role"]["sensitivity", "original"] == 0.864
+    assert shown["role"]["sensitivity>.01", "original"] == 0.432
+    people = measures_of(parts["role"])["people"]  # cloze probabilities of .36 against .03
+    assert people[[("sensitivity", "original"), ("sensitivity>.01", "original")]].tolist() == [1, 1]
+    assert people["probability", "fitting roles"] == 0.36
+    base = measures_of(parts["neg"])["BERT base (paper)"]["sensitivity"]
+    assert base[["simp affirmative", "simp negative", "natural affirmative"]].tolist() == [1, 0, 0.625]
     for of in parts.values():
-        assert [one.name for one in of.exhibits] == ["sensitivity", "prediction", "sizes"]
+        assert [one.name for one in of.exhibits] == ["measures", "sizes"]
         assert [curve for curve, _ in of.findings] == ["lstm_tiny"]
         for exhibit in of.exhibits:
             assert all(exhibit.panels.values())
             assert len(exhibit.kinds) == len(exhibit.texts.columns)
 
 
-def test_all_published_numbers_are_shown_on_request(real_data, tmp_path):
+def test_all_published_numbers_are_shown(real_data, tmp_path):
     """With the real files, each published number is in a table."""
     folders = SimulatedStudy(pairs=5, models=("lstm_tiny",), sizes=("1M",), seeds=(1,)).write(tmp_path)
     for name in NAMES:
         answer(folders[0], config_of(name, real_data / "lm_diagnostics"), seed=1)
     table = runs("simulated", folder=tmp_path)
     for name in NAMES:
-        everything = part(table, name, tmp_path, everything=True)
-        measured, published = table_of(everything, "measures"), read_published(name)
+        measured, published = measures_of(part(table, name, tmp_path)), read_published(name)
         for model in ("BERT base", "BERT large"):
             shown = sorted(measured[f"{model} (paper)"].dropna())
             assert shown == sorted(published.loc[published["model"] == model, "accuracy"]), name
-        known = published_file("top_words")
-        known = known[known["benchmark"] == name].drop_duplicates(["item", "condition", "ending"])
-        assert len(table_of(everything, "top-words")) == len(known)
         if name == "role":
-            difference = table_of(everything, "probabilities")["difference"]
-            assert round(difference["people"], 3) == difference["people (paper)"] == 0.233  # section 5.2
+            of = measured.loc[("probability", "difference")]
+            assert round(of["people"], 3) == of["people (paper)"] == 0.233  # section 5.2
 
 
 def test_a_model_of_unknown_size_is_in_tables_but_on_no_curve(study):
@@ -154,27 +149,26 @@ def test_a_model_of_unknown_size_is_in_tables_but_on_no_curve(study):
     as_hub_model(bert)
     answer(bert, config_of("role", folder.parent / "files"), 9, {"pll": "within_word_l2r"})
     role = part(runs("simulated", folder=folder), "role", folder)
-    assert {"lstm_tiny", "bert", "people"} < set(table_of(role, "sensitivity").index)
+    assert {"lstm_tiny", "bert", "people"} < set(measures_of(role))
     (sizes,) = [one for one in role.exhibits if one.name == "sizes"]
     assert set(sizes.table["curve"]) == {"lstm_tiny"}
     assert not any("pll" in note for note in role.notes)
-    assert any(text.startswith("bert: a mask") for text in role.methods)
 
 
 def test_other_questions_settings_and_missing_answers(study):
     table, folder, _ = study
     first, second = (folder / "simulated" / run / "scores" for run in table["run"][:2])
     (second / "cprag" / "topk.parquet").unlink()  # half written
-    assert any(table["run"][1] in note for note in items.read_answers(table, "cprag", folder).notes)
+    assert any(table["run"][1] in note for note in read_answers(table, "cprag", folder).notes)
     run = type("Run", (), {"scores": lambda self, label: first / label})()
     answer(run, config_of("cprag", folder.parent / "files", seed=2), seed=1)
     with pytest.raises(RunError, match="different versions"):
-        items.read_answers(table, "cprag", folder)
+        read_answers(table, "cprag", folder)
     answer(run, config_of("neg", folder.parent / "files"), 1, {"context": "eos"})
     with pytest.raises(RunError, match="different settings"):
-        items.read_answers(table, "neg", folder)
+        read_answers(table, "neg", folder)
     with pytest.raises(RunError, match="no run has complete scores"):
-        items.read_answers(table, "other", folder)
+        read_answers(table, "other", folder)
 
 
 @pytest.mark.parametrize("words", [["benchmark=cprag"], []])

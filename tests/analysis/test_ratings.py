@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 from scipy.stats import pearsonr, rankdata, spearmanr
 
-from analysis.items import answers as items
 from analysis.items import ratings
+from analysis.items import results as items
+from analysis.items.parts import read_answers
 from analysis.study.long_table import runs
 from eval.ratings.files import read_sentences, write_sentences
 from pairscale.errors import RunError
@@ -45,7 +46,8 @@ def study(tmp_path):
 
 
 def part(table, folder, **options):
-    return ratings.part(items.read_answers(table, LABEL, folder), 0.95, **options)
+    found = read_answers(table, LABEL, folder)
+    return items.part_of(found, ratings.describe(found), 0.95, **options)
 
 
 def rewrite(study, change, metadata=METADATA):
@@ -58,9 +60,9 @@ def rewrite(study, change, metadata=METADATA):
 
 def test_measures_are_those_of_scipy_and_slopes_those_of_numpy(study):
     table, folder = study
-    found = items.read_answers(table, LABEL, folder)
-    results = items.Results(found, ratings.measures(found), 0.95)
-    measured = results.measured.set_index(["run", "name", "level"])["accuracy"]
+    found = read_answers(table, LABEL, folder)
+    described = ratings.describe(found)
+    measured = described.measured.set_index(["run", "name", "level"])["accuracy"]
     for run, scores in zip(table["run"], found.tables, strict=True):
         slor = (scores["lp"] - scores["unigram_lp"]) / scores["tokens"]
         good = scores["label"].to_numpy()
@@ -68,9 +70,9 @@ def test_measures_are_those_of_scipy_and_slopes_those_of_numpy(study):
         assert measured[run, "slor", "Pearson"] == pytest.approx(pearsonr(slor, scores["rating"]).statistic)
         assert measured[run, "slor", "Spearman"] == pytest.approx(spearmanr(slor, scores["rating"]).statistic)
         assert measured[run, "slor", "AUC"] == pytest.approx(auc)
-    of = items.of_measure(results.measured, "Pearson", "slor")
+    of = described.measured.query("level == 'Pearson' and name == 'slor'")
     slope = np.polyfit(np.log2(of["sample_words"].astype(float)), of["accuracy"], 1)[0]
-    (fitted,) = items.of_measure(results.slopes, "Pearson", "slor").itertuples()
+    (fitted,) = items.slopes_of(described, 0.95).query("name == 'slor'").itertuples()
     assert fitted.slope == pytest.approx(slope)
     assert fitted.low > 0
 
@@ -78,8 +80,8 @@ def test_measures_are_those_of_scipy_and_slopes_those_of_numpy(study):
 def test_the_part_of_a_report(study):
     table, folder = study
     about = part(table, folder, everything=True)
-    assert [one.name for one in about.exhibits] == ["scores", "sizes", "measures"]
-    assert list(about.exhibits[0].table["score"]) == ["lp", "mean_lp", "pen_lp", "norm_lp", "slor", "morcela"]
+    assert [one.name for one in about.exhibits] == ["measures", "sizes", "measures-by-size"]
+    assert list(about.exhibits[0].table["name"].unique()) == ["lp", "mean_lp", "pen_lp", "norm_lp", "slor", "morcela"]
     assert {"120", "60"} <= set(about.lead.split())
     ((curve, text),) = about.findings
     assert curve == "lstm_tiny"
@@ -88,8 +90,8 @@ def test_the_part_of_a_report(study):
         assert all(exhibit.panels.values())
         assert len(exhibit.kinds) == len(exhibit.texts.columns)
     one_size = part(table[table["size"] == "1M"], folder)
-    assert [one.name for one in one_size.exhibits] == ["scores"]
-    assert "new sentences" in one_size.findings[0][1]
+    assert [one.name for one in one_size.exhibits] == ["measures"]
+    assert "new items" in one_size.findings[0][1]
 
 
 def test_a_run_without_unigrams_says_why(study):
@@ -106,7 +108,7 @@ def test_sentences_count_that_every_run_has_a_score_of(study):
     changed = read_sentences(scores)[0]
     changed.loc[:9, "lp"] = np.nan
     write_sentences(scores, changed, METADATA)
-    measured = ratings.measures(items.read_answers(table, LABEL, folder))
+    measured = ratings.measures(read_answers(table, LABEL, folder))
     assert set(measured.loc[measured["level"] == "Pearson", "items"]) == {110}
 
 
@@ -114,8 +116,7 @@ def test_constant_ratings_need_labels(study):
     rewrite(study, lambda rows: rows.assign(rating=3.0))
     about = part(*study)
     assert "AUC of slor" in about.findings[0][1]
-    assert "Pearson" not in about.exhibits[0].table
-    assert about.exhibits[0].table["AUC"].notna().all()
+    assert "Pearson" not in set(about.exhibits[0].table["level"])
     rewrite(study, lambda rows: rows.assign(label=None, pair=None))
     with pytest.raises(RunError, match=r"3\.0"):
         part(*study)

@@ -1,18 +1,15 @@
 """SG scores: means over runs of simulated successes, chance, and the paper's numbers next to their own suites."""
 
-from dataclasses import replace
-
 import numpy as np
-import pandas as pd
 import pytest
 
-from analysis.items import answers as items
+from analysis.items import results as items
 from analysis.items import suites
+from analysis.items.parts import read_answers
 from analysis.published import published_file
 from analysis.study.long_table import runs
 from eval.published import read_published
 from eval.syntaxgym.files import write_success
-from eval.syntaxgym.measures import measures
 from eval.syntaxgym.regions import answers
 from eval.syntaxgym.suites import load_suites
 from tests.support.simulated_study import SimulatedStudy
@@ -39,8 +36,8 @@ def study(tmp_path):
 
 def test_scores_are_means_over_runs_and_chance_is_that_of_random_surprisals(study):
     table, folder = study
-    found = items.read_answers(table, "syntaxgym", folder)
-    means = items.Results(found, found.measured(measures), 0.95).means.set_index(["level", "name", "size"])["accuracy"]
+    found = read_answers(table, "syntaxgym", folder)
+    means = items.means_of(suites.describe(found).measured).set_index(["level", "name", "size"])["accuracy"]
     by_hand = {}
     for size, success in zip(table["size"], found.tables, strict=True):
         whole = success[success["comparison"].isna() & (success["prediction"] == 1)]
@@ -59,15 +56,16 @@ def test_scores_are_means_over_runs_and_chance_is_that_of_random_surprisals(stud
 
 def test_the_part_of_a_report(study):
     table, folder = study
-    part = suites.part(items.read_answers(table, "syntaxgym", folder), 0.95, everything=True)
+    found = read_answers(table, "syntaxgym", folder)
+    part = items.part_of(found, suites.describe(found), 0.95, everything=True)
     by_name = {exhibit.name: exhibit for exhibit in part.exhibits}
-    assert list(by_name) == ["circuits", "suites", "sizes", "measures"]
-    circuits = by_name["circuits"].table.set_index("model")
-    assert list(circuits.index) == ["lstm_tiny", "chance"]  # none of the paper's totals is over these suites
-    assert list(circuits)[:3] == ["SG score", "Agreement", "Long-Distance Dependencies"]
+    assert list(by_name) == ["measures", "sizes", "measures-by-size"]
+    shown = by_name["measures"].table
+    assert list(shown)[3:] == ["lstm_tiny", "chance"]  # none of the paper's totals is over these suites
+    assert shown["name"].iloc[0] == "SG score"
     assert len(by_name["sizes"].charts) == 3
     assert {"5", "2"} <= set(part.lead.split())
-    assert any("<unk>" in note for note in part.notes)
+    assert any("express" in note for note in part.notes)
     for exhibit in part.exhibits:
         assert all(exhibit.panels.values())
         assert len(exhibit.kinds) == len(exhibit.texts.columns)
@@ -83,20 +81,13 @@ def test_the_part_of_a_report(study):
         (PAPERS_SUITES[:1], set()),
     ],
 )
-def test_published_totals_are_shown_for_their_own_suites_only(study, chosen, totals):
-    table, folder = study
-    found = items.read_answers(table, "syntaxgym", folder)
-    of_run = found.tables[0]
-    one = of_run[(of_run["suite"] == "cleft_mini") & (of_run["prediction"] == 1) & of_run["comparison"].isna()]
-    rows = [one.assign(suite=name, circuit=suites.circuit_of(name)) for name in chosen]
-    of_run = replace(found, runs=found.runs[:1], tables=[pd.concat(rows)])
-    shown = suites.published(items.Results(of_run, of_run.measured(measures), 0.95).means)
+def test_published_totals_are_shown_for_their_own_suites_only(chosen, totals):
+    shown = suites.published(set(chosen))
     assert totals <= set(shown.loc[shown["level"] != "suite", "name"])
     if chosen != PAPERS_SUITES:
         assert not {"all suites", "all items"} & set(shown["name"])
     if not totals:
         assert set(shown["level"]) == {"suite"}
-    assert set(shown.loc[shown["level"] == "suite", "name"]) == set(chosen) & set(PAPERS_SUITES)
 
 
 def test_published_scores_are_those_of_the_paper():

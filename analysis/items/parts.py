@@ -1,0 +1,95 @@
+"""Reading the answers of a study's runs to diagnostics, suites and ratings, for the parts of a report about them."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from analysis.config import AnalysisConfig
+from analysis.formats import joined, rows_of
+from analysis.items import cloze, ratings, suites
+from analysis.items.results import Answers, part_of
+from analysis.report.labels import display_names, renamed
+from analysis.report.write import Part
+from analysis.sections import ALL
+from analysis.study.score_files import check_alike
+from eval.config import is_of_pairs
+from eval.diagnostics.files import cloze_metadata, read_cloze
+from eval.ratings.config import is_ratings
+from eval.ratings.files import read_sentences, sentences_metadata
+from eval.syntaxgym.config import is_syntaxgym
+from eval.syntaxgym.files import read_success, success_metadata
+from pairscale.errors import RunError, first_few
+from pairscale.sizes import written
+from train.runs.axes import flatten
+from train.runs.folder import RunFolder
+
+
+def item_parts(runs: pd.DataFrame, config: AnalysisConfig, benchmark: str | None) -> list[Part]:
+    """Return the parts about the diagnostics, suites and ratings that some run has scores of, or about one of them.
+
+    Raises RunError as `read_answers` and the modules of this folder do.
+    """
+    options, curves = config.analysis, list(runs["curve"].unique())
+    folders = [RunFolder(Path(config.paths.runs) / run.study / run.run).scores("") for run in rows_of(runs)]
+    found = dict.fromkeys(path.name for folder in folders for path in sorted(folder.glob("*")) if path.is_dir())
+    named = renamed(runs, display_names(curves, options.labels), options.order)
+    parts = []
+    for label in found:
+        if not is_of_pairs(label) and benchmark in (None, label.partition("+")[0]):
+            answers = read_answers(named, label, config.paths.runs)
+            description = _kind_of(label)[0].describe(answers)
+            parts.append(part_of(answers, description, options.confidence, ALL in (options.sections or ())))
+    return parts
+
+
+def _kind_of(label: str) -> tuple[Any, Any, Any]:
+    """Return the module that describes a benchmark, and the readers of metadata and answers in its score folders."""
+    if is_syntaxgym(label):
+        return suites, success_metadata, read_success
+    if is_ratings(label):
+        return ratings, sentences_metadata, read_sentences
+    return cloze, cloze_metadata, read_cloze
+
+
+def read_answers(runs: pd.DataFrame, label: str, folder: str | Path = "runs") -> Answers:
+    """Read the answers of every run that has them: rows of a diagnostic, of suites, or of rated sentences.
+
+    Args:
+        runs: the table of `analysis.runs`; baselines are left out.
+        label: the name of the folder of scores.
+        folder: where studies are (`paths.runs`).
+
+    Raises:
+        RunError: for a damaged file, if no run has answers, if runs answered different questions, and if runs with one
+            tokenizer were scored under different settings.
+    """
+    _, metadata_of, read = _kind_of(label)
+    models = runs[runs["baseline"] == ""]
+    folders = [RunFolder(Path(folder) / run.study / run.run).scores(label) for run in rows_of(models)]
+    scores = pd.Series(folders, models.index, dtype=object)
+    is_scored = scores.map(metadata_of).notna()
+    study, scored = "+".join(runs["study"].unique()), models[is_scored].reset_index(drop=True)
+    if scored.empty:
+        remedy = f"python -m eval study={study} benchmark={label.partition('+')[0]}"
+        raise RunError(f"study={study}: no run has complete scores of {label}. Score them: {remedy}")
+    tables, metadata = zip(*map(read, scores[is_scored]), strict=True)
+    about = pd.DataFrame(metadata)
+    settings = [{name: written(value) for name, value in flatten(of).items()} for of in about["policy"]]
+    scored = scored.assign(
+        policy=about["policy"],
+        unigrams=about["parameters"].str.get("unigrams"),
+        benchmark=label,
+        method=about["policy"].str.get("pll").fillna("lp"),
+        digest=about["benchmark"].str.get("digest"),
+        settings=pd.Series(settings),
+    )
+    check_alike(study, scored)
+    notes = [
+        f"Scoring settings differ between models: {name} is {joined(sorted(values.dropna().unique()))}."
+        for name, values in pd.DataFrame(settings).items()
+        if values.nunique() > 1
+    ]
+    if not is_scored.all():
+        notes.append(f"Runs without scores of {label}: {first_few([*models.loc[~is_scored, 'run']])}.")
+    return Answers(label, scored, list(tables), notes)
