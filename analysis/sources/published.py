@@ -114,6 +114,10 @@ def _with_numbers(rows: pd.DataFrame, settings: ResultsConfig) -> pd.DataFrame:
     """Return rows with seed, n, accuracy and tests as numbers. Raises InputError for cells that contain others."""
     seed, n, accuracy, tests = (rows[name].map(_number_of) for name in ("seed", "n", "accuracy", "tests"))
     if settings.percent:
+        if accuracy[n != 1].max() <= 1:
+            raise InputError(
+                f"{rows['place'].iloc[0]}: no accuracy is above 1 per cent. Leave out results.percent=true."
+            )
         accuracy = accuracy.where(n == 1, accuracy / 100)
     for name, allowed, must in (
         ("seed", seed.isna() | (seed.between(0, 2**53) & (seed % 1 == 0)), "a whole number"),

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.sources import babylm, lm_eval, table
-from analysis.sources.published import BLIMP, Published, published
+from analysis.sources.published import BLIMP, Published, check_cells, published
 from analysis.sources.settings import OutcomeColumns, ResultsConfig
 from analysis.study.long_table import ACCURACY_COLUMNS
 from analysis.study.run_folders import FURTHER_COLUMNS, RUN_COLUMNS
@@ -22,6 +22,11 @@ _ENDINGS = {"table": table.ENDINGS, "lm_eval": lm_eval.ENDINGS, "babylm": babylm
 _TEXTS = dict.fromkeys(("study", "run", "curve", "size", "sample", "baseline", "dose", "filter", "construction"), str)
 _READERS = {"lm_eval": lm_eval.lm_eval_rows, "babylm": babylm.babylm_rows}
 SOURCES = (FILES, *_ENDINGS)
+_UNUSED = {  # keys of `results` that a source doesn't read
+    "table": ("metric", "pairs", "pattern"),
+    "lm_eval": ("full", "pairs", "percent"),
+    "babylm": ("full", "metric", "n", "percent"),
+}
 
 
 def read_source(
@@ -30,9 +35,13 @@ def read_source(
     """Read others' numbers: by the source "table", "lm_eval" or "babylm", from a file, a folder, or a list of them.
 
     `columns` and `results` are what a user says about them. `study` names the study; None: by the file or folder.
-    Raises ConfigError for another source and without a path, and InputError for files and cells that can't be used.
+    Raises ConfigError for another source, without a path and for values that the source doesn't use, and InputError for
+    files and cells that can't be used.
     """
     check_choice("source", source, tuple(_ENDINGS))
+    unused = [f"results.{name}" for name in _UNUSED[source] if getattr(results, name) != getattr(ResultsConfig(), name)]
+    if unused or (source != "table" and columns != OutcomeColumns()):
+        raise ConfigError(f"source={source} doesn't use {unused[0] if unused else 'columns'}, so leave it out.")
     results = replace(results, benchmark=results.benchmark or ("minimal_pairs" if source == "table" else BLIMP))
     files = _files(path, source)
     found = _own_table(files[0]) if source == "table" and len(files) == 1 else None
@@ -81,6 +90,12 @@ def _own_table(file: Path) -> Published | None:
         return None
     table = table[list(ACCURACY_COLUMNS)].fillna({"baseline": ""})
     table = table.astype(dict.fromkeys(("sample_words", "seed", "pairs"), "Int64"))
+    check_cells(
+        table["accuracy"],
+        table["accuracy"].between(0, 1),
+        f"{file}: row " + pd.Series(range(1, len(table) + 1)).astype(str),
+        "from 0 to 1",
+    )
     runs = table[list(RUN_COLUMNS)].drop_duplicates(ignore_index=True)
     return Published(table, runs.reindex(columns=[*RUN_COLUMNS, *FURTHER_COLUMNS]), None, [])
 

@@ -203,6 +203,8 @@ def test_a_wrong_cell_is_told_with_its_line(tmp_path, line, message):
         ({}, {"sizes": {"125k": "four"}}, "size is '125k'"),
         ({}, {"sizes": "S"}, r"results\.sizes=S"),
         ({}, {"pattern": "("}, r"results\.pattern=\("),
+        ({}, {"metric": "f1"}, r"results\.metric"),
+        ({}, {"percent": True}, r"results\.percent=true"),
         ({"correct": "accuracy"}, {}, "accuracy is .* pair"),
         ({"phenomenon": "size"}, {}, "line 8: phenomenon is '500k'"),
         ({"run": "model"}, {}, "run is 'a'"),
