@@ -76,12 +76,24 @@ def _power_law(d: Array, ceiling: Array, gap: Array, rate: Array) -> Array:
     return ceiling - gap * np.exp2(-rate * d)
 
 
+def _power_law_gradient(d: Array, ceiling: float, gap: float, rate: float) -> Array:
+    fall = np.exp2(-rate * d)
+    return np.stack([np.ones_like(d), -fall, gap * math.log(2) * d * fall], axis=1)
+
+
 def _logistic(d: Array, floor: Array, ceiling: Array, rate: Array, midpoint: Array) -> Array:
     return floor + (ceiling - floor) * expit(rate * (d - midpoint))
 
 
-# accuracies from doublings and parameters
+def _logistic_gradient(d: Array, floor: float, ceiling: float, rate: float, midpoint: float) -> Array:
+    rise = expit(rate * (d - midpoint))
+    steep = (ceiling - floor) * rise * (1 - rise)
+    return np.stack([1 - rise, rise, steep * (d - midpoint), -steep * rate], axis=1)
+
+
+# accuracies, and their (R, P) derivatives, from doublings and parameters
 HEIGHTS: dict[str, Callable[..., Array]] = {LINE: _line, POWER_LAW: _power_law, LOGISTIC: _logistic}
+GRADIENTS = {POWER_LAW: _power_law_gradient, LOGISTIC: _logistic_gradient}
 
 
 def fit_shape(shape: str, doublings: Array, y: Array, sizes: int) -> tuple[Array, list[str]]:
@@ -123,6 +135,7 @@ def _best_fit(shape: str, doublings: Array, y: Array, starts: Array, low: Array,
                 y,
                 start,
                 bounds=(low, high),
+                jac=GRADIENTS[shape],
                 x_scale=high - low,
                 max_nfev=400,
                 full_output=True,
