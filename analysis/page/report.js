@@ -10,9 +10,11 @@ async function draw(element) {
   spec.background = spec.config.background = null;
   spec.config.font = getComputedStyle(document.body).fontFamily;
   if (element.clientWidth < NARROW) {
-    spec.layer = spec.layer.filter(({ encoding }) => encoding.x?.value !== "width");
-    for (const { encoding } of spec.layer) {
-      for (const { legend } of Object.values(encoding)) if (legend) Object.assign(legend, { columns: 1, labelLimit: element.clientWidth - 60 });
+    const [names, marks] = [true, false].map((isName) => spec.layer.filter(({ encoding }) => (encoding.x?.value === "width") === isName));
+    spec.layer = marks;
+    for (const channel of marks.flatMap(({ encoding }) => Object.values(encoding))) {
+      if (names.length && channel.field === "curve" && channel.scale) channel.legend = { title: null, orient: "top", symbolOpacity: 1 };
+      if (channel.legend) Object.assign(channel.legend, { columns: 1, labelLimit: element.clientWidth - 60 });
     }
   }
   const { view } = await vegaEmbed(element, spec, { renderer: "svg", actions: false });
