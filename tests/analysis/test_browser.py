@@ -30,6 +30,8 @@ def test_a_page_has_no_errors_no_overflow_and_nothing_that_axe_objects_to(browse
     assert page.overflow == 0
     assert page.charts == page.page.locator(".chart").count() >= 6
     assert violations(page.page) == {}
+    legend = page.page.locator(".first .chart .role-legend-label text").all_inner_texts()
+    assert bool(legend) == (width < 460)  # else names stand beside the lines
     page.page.context.close()
 
 
