@@ -32,6 +32,7 @@ from analysis.study.score_files import (
     settings_of,
 )
 from eval.benchmarks.known_items import faulty_note
+from eval.scores.files import read_unavailable
 from eval.scores.names import benchmark_name
 from eval.sweeps import requested_runs
 from pairscale.errors import first_few
@@ -196,8 +197,14 @@ def notes(
                 sentences.append(f"The scoring setting {name} differs: {listed}. Compare their levels with care.")
     for file in rows_of(files.drop_duplicates("benchmark")):
         label = file.benchmark
-        note = "each run was scored on pairs of its own words, so runs are compared by the paradigms that all have"
-        if has_own_pairs(label) or (note := faulty_note(label.partition("+")[0], pairs_of(file)) or ""):
+        note = faulty_note(label.partition("+")[0], pairs_of(file))
+        if has_own_pairs(label):
+            places = [path.parent for path in files.loc[files["benchmark"] == label, "path"]]
+            lacking = {name: why for place in places for name, why in read_unavailable(place).items()}
+            note = "each run was scored on pairs of its own words, so runs are compared by the paradigms that all have"
+            if lacking:
+                note += f", without {', '.join(f'{name} ({why})' for name, why in sorted(lacking.items()))}"
+        if note:
             sentences.append(f"{benchmark_name(label)}: {note}.")
     return list(dict.fromkeys(sentences))
 
