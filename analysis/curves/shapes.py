@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.optimize import curve_fit
 from scipy.special import expit, logit
 
 from analysis.curves.lines import NO_SPREAD, Array, Line, t_quantile
@@ -126,6 +125,8 @@ def fit_shape(shape: str, doublings: Array, y: Array, sizes: int) -> tuple[Array
 
 def _best_fit(shape: str, doublings: Array, y: Array, starts: Array, low: Array, high: Array) -> Array:
     """Return the best (P,) parameters of the fits to one unit that start from (T, P) `starts`, NaN without any."""
+    from scipy.optimize import curve_fit  # here, because it takes a while to import
+
     best, least = np.full(len(low), np.nan), math.inf
     for start in starts:
         with suppress(RuntimeError):  # the search did not converge
