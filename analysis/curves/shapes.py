@@ -92,7 +92,7 @@ def _logistic_gradient(d: Array, floor: float, ceiling: float, rate: float, midp
 
 # accuracies, and their (R, P) derivatives, from doublings and parameters
 HEIGHTS: dict[str, Callable[..., Array]] = {LINE: _line, POWER_LAW: _power_law, LOGISTIC: _logistic}
-GRADIENTS = {POWER_LAW: _power_law_gradient, LOGISTIC: _logistic_gradient}
+GRADIENTS: dict[str, Callable[..., Array]] = {POWER_LAW: _power_law_gradient, LOGISTIC: _logistic_gradient}
 
 
 def fit_shape(shape: str, doublings: Array, y: Array, sizes: int) -> tuple[Array, list[str]]:
