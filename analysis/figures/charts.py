@@ -27,11 +27,7 @@ from analysis.figures.style import (
 )
 from analysis.formats import title
 
-HEIGHT, SMALL_HEIGHT, LINE_HEIGHT = (
-    420,
-    170,
-    260,
-)  # pixels of a panel of curves, of a small one, and of a panel of lines
+HEIGHT, SMALL_HEIGHT, LINE_HEIGHT = 420, 170, 260  # pixels of a panel: of curves, small ones, and lines
 LABEL_GAP, LABEL_HEIGHT = 13, 250  # pixels between two names beside a panel, if it is at least so high
 _TIE = 16  # pixels of the line from a panel to a name
 

@@ -4,6 +4,7 @@ For each run, a baseline regression (length, frequency, position) and one with s
 Delta is the log-likelihood of held-out words with surprisal less that without it, in nats per word.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,9 +23,14 @@ Array = npt.NDArray[np.float64]
 
 
 def formulas(config: ReadingConfig) -> tuple[str, str]:
-    """Return the formulas of the baseline and of the full regression, with surprisal, also of the words before."""
+    """Return the formulas of the baseline and of the full regression, with surprisal, also of the words before.
+
+    Raises ConfigError for a baseline that contains the word's surprisal, which then could add nothing.
+    """
     lags = ["", *(f"_{lag}" for lag in range(1, config.spillover + 1))]
     baseline = config.formula or "time ~ position + " + " + ".join(f"length{lag} + log_frequency{lag}" for lag in lags)
+    if re.search(r"\bsurprisal\b", baseline):
+        raise ConfigError(f"reading.formula={baseline}: give a baseline without the surprisal of the word.")
     return baseline, " + ".join([baseline, *(f"surprisal{lag}" for lag in lags)])
 
 

@@ -135,7 +135,7 @@ def _numbers(cells: pd.Series) -> pd.Series:
 def by_pairs(files: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
     """Yield the rows of `score_files` that have scores of the same pairs, after the table of `pairs_of`."""
     flagged = files["method"].where((files["method"] + "_method").isin(ITEMS.names), "")
-    for _, of_pairs in files.groupby([files["digest"], flagged], sort=False):
+    for _, of_pairs in files.groupby([files["digest"], flagged], sort=False, dropna=False):
         yield pairs_of(next(rows_of(of_pairs))), of_pairs
 
 

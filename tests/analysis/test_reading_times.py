@@ -94,7 +94,9 @@ def test_surprisal_is_added_to_a_baseline_of_your_own(tmp_path):
     assert own["coefficient"] == pytest.approx(fitted(words, model, ReadingConfig())["coefficient"])
 
 
-@pytest.mark.parametrize("formula", ["length", "time ~ lenght", "time ~ length +* number", "time ~ np.log(number - 5)"])
+@pytest.mark.parametrize(
+    "formula", ["length", "time ~ surprisal", "time ~ lenght", "time ~ length +* number", "time ~ np.log(number - 5)"]
+)
 def test_a_formula_that_does_not_fit_the_rows_is_refused(tmp_path, formula):
     words, model = read(tmp_path)
     with np.errstate(all="ignore"), pytest.raises(ConfigError, match=r"reading.formula="):
