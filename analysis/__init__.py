@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from analysis.ages import ages_of_acquisition
     from analysis.curves.ablations import ablation_effects, main_effects
-    from analysis.curves.acquisition import compare_orders, words_to_threshold
+    from analysis.curves.acquisition import words_to_threshold
     from analysis.curves.comparisons import compare
     from analysis.curves.fit import fit_curves, fitted_lines, lack_of_fit
     from analysis.curves.shapes import fit_shapes, words_to_humans
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "curves.ablations": ("ablation_effects", "main_effects"),
-    "curves.acquisition": ("compare_orders", "words_to_threshold"),
+    "curves.acquisition": ("words_to_threshold",),
     "curves.comparisons": ("compare",),
     "curves.fit": ("fit_curves", "fitted_lines", "lack_of_fit"),
     "curves.shapes": ("fit_shapes", "words_to_humans"),
@@ -36,7 +36,7 @@ _MODULES = {
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
-    "ablation_effects", "accuracies", "ages_of_acquisition", "compare", "compare_orders", "fit_curves", "fit_shapes",
+    "ablation_effects", "accuracies", "ages_of_acquisition", "compare", "fit_curves", "fit_shapes",
     "fitted_lines", "lack_of_fit", "main_effects", "notes", "pairs", "problems", "runs", "trajectories",
     "unit_accuracies", "words_to_humans", "words_to_threshold",
 ]  # fmt: skip

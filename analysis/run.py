@@ -10,7 +10,7 @@ from hydra.core.hydra_config import HydraConfig
 from rich.console import Console
 
 from analysis.config import AnalysisConfig, chosen_benchmark
-from analysis.formats import p_text, rows_of, slope_text
+from analysis.formats import p_text, rows_of
 from analysis.items.parts import item_parts
 from analysis.parts import part_of
 from analysis.report.benchmark import BenchmarkResults
@@ -129,8 +129,8 @@ def print_slopes(console: Console, slopes: pd.DataFrame, confidence: float) -> N
     }  # fmt: skip
     order = slopes.assign(is_part=slopes["level"] != "overall")
     rows = order.sort_values(["is_part", "slope"], ascending=[True, False], kind="stable", ignore_index=True)
-    cells = {"slope": slope_text, "lack of fit": p_text}
-    texts = Exhibit("slopes", "Slopes", "", rows[list(columns)].rename(columns=columns), cells, confidence).texts
+    shown, cells = rows[list(columns)].rename(columns=columns), {"lack of fit": p_text}
+    texts = Exhibit("slopes", "Slopes", "", shown, cells, confidence).texts
     body: list[list[str]] = []
     for curve in slopes["curve"].unique():
         body.append([str(curve), *[""] * (len(texts.columns) - 1)])

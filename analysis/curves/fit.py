@@ -65,6 +65,17 @@ def fit_curves(accuracies: pd.DataFrame, confidence: float = 0.95, pairs: pd.Dat
     return table
 
 
+def fit_values(runs: pd.DataFrame, values: pd.Series, confidence: float) -> pd.DataFrame:
+    """Fit any quantity of runs, such as log2(perplexity), over their text as `fit_curves` fits accuracies.
+
+    `runs` has the columns of `runs()`, and `values` a number for each row. One row per curve, with the columns of
+    `fit_curves` that tell of its line.
+    """
+    rows = runs.assign(benchmark="", method="", phenomenon=None, paradigm=None, pairs=None, accuracy=values)
+    slopes = fit_curves(rows, confidence)
+    return slopes.drop(columns=["benchmark", "method", "level", "name", "paradigms", "pairs"])
+
+
 def _fitted(curve: Curve, pairs: pd.DataFrame | None) -> pd.DataFrame:
     line, y, size = curve.line, curve.accuracy, curve.size
     slope, error = line.slope @ y, np.sqrt(line.variances(y)[1])

@@ -157,7 +157,7 @@ def _measures(means: pd.DataFrame, of: Description) -> Exhibit:
     chart = partial(dot_chart, drawn, "accuracy", Axis("Value"), looks, by="model", reference=None)
     about = "Ours are means over the runs at each curve's largest size. Lines are 95% intervals for new items."
     table = measures.join(wide, on=MEASURE)
-    return Exhibit("measures", "Measures", about, table, cells={"items": count}, charts={"measures": chart})
+    return Exhibit("measures", "Measures", about, table, charts={"measures": chart})
 
 
 def _over_text(slopes: pd.DataFrame, of: Description, confidence: float) -> Exhibit:
@@ -171,8 +171,7 @@ def _over_text(slopes: pd.DataFrame, of: Description, confidence: float) -> Exhi
     table = table[[*MEASURE, "curve", "runs", "sizes", "smallest", "largest", "slope", "low", "high", "note"]]
     about = "Each mark is a run, and lines join the means of sizes. Dashed: chance, if it is known. The table has "
     about += "the means at the smallest and largest size, and slopes per doubling of the text."
-    cells = {"slope": slope_text}
-    return Exhibit("sizes", "By training text", about, table, cells=cells, confidence=confidence, charts=charts)
+    return Exhibit("sizes", "By training text", about, table, confidence=confidence, charts=charts)
 
 
 def _size_chart(rows: pd.DataFrame, chance: pd.DataFrame, heading: str) -> Chart:

@@ -14,11 +14,11 @@ from rich.console import Console
 from analysis.config import AnalysisConfig
 from analysis.figures.charts import Axis, line_chart
 from analysis.figures.style import looks_of
-from analysis.formats import decimal_text, level_text, rows_of, slope_text
+from analysis.formats import level_text, rows_of
 from analysis.reading.config import COLUMN, SAMPLE
 from analysis.reading.files import column, numbers, read_rows, read_times, texts
 from analysis.reading.times import Array, formulas, reading_deltas, reading_slopes, regression_rows
-from analysis.report.exhibit import Cell, Exhibit
+from analysis.report.exhibit import Exhibit
 from analysis.report.write import Part, write_report
 from analysis.run import print_part
 from analysis.study.run_folders import Studies, read_studies
@@ -58,10 +58,9 @@ def run(config: AnalysisConfig) -> None:
         findings.append((row.curve, f"{gain}, {level_text(level)} interval {interval}. {row.note}".strip()))
     about = "Log-likelihood of held-out words with surprisal less that without it, in nats per word."
     table = deltas[["run", "delta", "perplexity", "coefficient", "low", "high"]]
-    cells: dict[str, Cell] = {"delta": slope_text, "perplexity": decimal_text}
     axis = Axis("Delta (nats per word)", ".4f")
     draw = partial(line_chart, placed, "delta", axis, looks_of(list(placed["curve"].unique())))
-    exhibit = Exhibit("delta", "Delta", about, table, cells, charts={"delta": draw} if len(placed) else {})
+    exhibit = Exhibit("delta", "Delta", about, table, charts={"delta": draw} if len(placed) else {})
     name = "-".join(filter(None, [name, options.measure]))
     part = Part(
         label=name,

@@ -15,7 +15,7 @@ import statsmodels.formula.api as smf
 from scipy.stats import norm
 from statsmodels.regression.linear_model import OLS
 
-from analysis.curves.fit import fit_curves
+from analysis.curves.fit import fit_values
 from analysis.reading.config import NONE, SENTENCE, ReadingConfig
 from pairscale.errors import ConfigError
 
@@ -111,7 +111,5 @@ def held_out(outcome: Array, predictors: Array, fold: npt.NDArray[np.intp]) -> A
 
 def reading_slopes(models: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Fit delta (nats) of models over log2 of the training text for each curve as `fit_curves` fits accuracies."""
-    rows = models[models["baseline"].eq("")].assign(benchmark="", method="", accuracy=models["delta"])
-    rows[["phenomenon", "paradigm", "pairs", "correct", "ties", "pairs_with_unk"]] = None
-    slopes = fit_curves(rows, confidence).drop(columns=["benchmark", "method", "level", "name", "paradigms", "pairs"])
+    slopes = fit_values(models, models["delta"], confidence)
     return slopes.rename(columns={"smallest_accuracy": "smallest_delta", "largest_accuracy": "largest_delta"})

@@ -11,15 +11,42 @@ from pandas.api.types import is_numeric_dtype
 from analysis.config import FigureConfig
 from analysis.figures.files import bare, write_figure
 from analysis.figures.style import Chart, finished
-from analysis.formats import DASH, accuracy_text, count, level_text, p_text, supported_digits, title, with_minus_signs
+from analysis.formats import (
+    DASH,
+    accuracy_text,
+    count,
+    decimal_text,
+    level_text,
+    p_text,
+    slope_text,
+    supported_digits,
+    title,
+    with_minus_signs,
+)
 from pairscale.files import write_text
 from pairscale.tables import write_csv
 
 Cell = Callable[..., str]
-# How numbers of a column are written, by its name; those of other columns are proportions.
+# What readers call a column; others keep their names, with blanks.
+_HEADINGS = {
+    "name": "phenomenon", "smallest_accuracy": "at the smallest size", "largest_accuracy": "at the largest size",
+    "lack_of_fit": "p (lack of fit)", "p_holm": "p (Holm)", "kind": "comparison", "other_accuracy": "of the other",
+    "aicc_above_best": "AICc above the best", "error": "error of prediction", "sample_words": "words",
+    "extrapolation": "beyond the largest size", "valid_ppl": "perplexity", "words_per_s": "words/s",
+    "wall_s": "seconds", "pair_id": "pair", "reason": "known fault", "factor": "factor per doubling",
+    "of_sentences": "all sentences", "of_words": "all words", "ties": "tied",
+    "pairs_with_unk": "with an unknown word",
+}  # fmt: skip
+_COUNTS = (
+    "pairs", "paradigms", "runs", "sizes", "seed", "rank", "items", "words", "words seen", "parameters", "words/s",
+    "seconds", "sentences", "all sentences", "all words", "matching sentences", "rewritten",
+)  # fmt: skip
+# How numbers of a column are written, by its heading; those of other columns are proportions.
 _NUMBERS: dict[str, Cell] = {
-    **dict.fromkeys(("pairs", "paradigms", "runs", "sizes", "seeds", "judgments"), count),
+    **dict.fromkeys(_COUNTS, count),
     **dict.fromkeys(("p", "p (Holm)", "p (lack of fit)"), p_text),
+    **dict.fromkeys(("slope", "difference", "delta", "error of prediction", "margin"), slope_text),
+    **dict.fromkeys(("perplexity", "AICc above the best"), decimal_text),
 }
 _SYMBOLS = {"\\": "backslash", "~": "asciitilde", "^": "asciicircum", "<": "less", ">": "greater", "|": "bar"}
 _ESCAPES = str.maketrans(
@@ -28,6 +55,13 @@ _ESCAPES = str.maketrans(
     | {"\N{MINUS SIGN}": r"\ensuremath{-}"}
 )
 LONG = 40  # characters of a cell that may break
+
+
+def for_readers(table: pd.DataFrame, columns: str) -> pd.DataFrame:
+    """Return the columns of a table that it has, in an order, under the names that readers see, without empty ones."""
+    shown = table[[name for name in columns.split() if name in table]]
+    shown = shown.loc[:, [bool(shown[name].replace("", pd.NA).notna().any()) for name in shown]]
+    return shown.rename(columns={name: _HEADINGS.get(str(name), str(name).replace("_", " ")) for name in shown})
 
 
 @dataclass
@@ -39,7 +73,7 @@ class Exhibit:
         heading: a few words.
         about: what the table and the figure show, in full sentences.
         table: the columns are named as readers see them. The CSV file holds unrounded values.
-        cells: formats of the columns that don't contain text or proportions.
+        cells: formats of columns, in place of the usual ones.
         confidence: the level of the interval of which `low` and `high` are the limits, and the column before them the
             estimate. Readers see the limits in one column, with as many digits as the interval supports.
         charts: functions that draw the panels of one figure, by name.

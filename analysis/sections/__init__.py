@@ -4,9 +4,7 @@ A section is a function from `BenchmarkResults` to an exhibit, a list of exhibit
 To add one, write it in a module of this folder or in a plug-in (docs/guides/extending.md).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-
-import pandas as pd
+from collections.abc import Callable, Iterator, Sequence
 
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit
@@ -54,9 +52,3 @@ def exhibits(results: BenchmarkResults, names: Sequence[str]) -> Iterator[Exhibi
     for name in names:
         shown = _SECTIONS[name][2](results)
         yield from [shown] if isinstance(shown, Exhibit) else shown or []
-
-
-def for_readers(table: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
-    """Return the columns of a table that it has, under the names that readers see, without empty ones."""
-    shown = table[[name for name in columns if name in table]].rename(columns=columns)
-    return shown.loc[:, [bool(shown[name].replace("", pd.NA).notna().any()) for name in shown]]

@@ -8,17 +8,14 @@ import pandas as pd
 from analysis.curves.ablations import ALL_SIZES, DIRECT, OVER_DOSES, ablation_effects, main_effects
 from analysis.figures.charts import Axis, dot_chart
 from analysis.figures.style import looks_of
-from analysis.formats import count, interval_in_text, p_in_text, points, rows_of, signed_text, title
+from analysis.formats import interval_in_text, p_in_text, points, rows_of, title
 from analysis.report.benchmark import BenchmarkResults
-from analysis.report.exhibit import Exhibit
+from analysis.report.exhibit import Exhibit, for_readers
 from analysis.report.findings import Finding
-from analysis.sections import for_readers, section
+from analysis.sections import section
 
-_COLUMNS = {
-    "over": "over", "kind": "comparison", "construction": "construction", "name": "phenomenon", "accuracy": "accuracy",
-    "other_accuracy": "of the other", "difference": "difference", "low": "low", "high": "high", "p_holm": "p (Holm)",
-    "equivalent": "equivalent", "runs": "runs", "note": "note",
-}  # fmt: skip
+_COLUMNS = "kind construction name accuracy other_accuracy difference low high p_holm equivalent runs note"
+_REMOVED = "construction action dose runs sentences of_sentences words of_words matching_sentences rewritten"
 
 
 @section(order=8)
@@ -27,8 +24,8 @@ def ablations(results: BenchmarkResults) -> list[Exhibit]:
     effects = effects_of(results)
     if effects.empty:
         return []
-    over_all = effects["over"] == ALL_SIZES
-    rows = effects[over_all & (effects["level"] != "paradigm") & (effects["kind"] != OVER_DOSES)]
+    over_all = (effects["over"] == ALL_SIZES) & (effects["kind"] != OVER_DOSES)
+    rows = effects[over_all & (effects["level"] != "paradigm")]
     sizes = effects[~over_all & effects["level"].isin(["overall", "scope"])]
     comparison = rows["construction"] + ": " + rows["kind"]
     drawn = rows.assign(name=rows["name"].map(title), comparison=comparison)
@@ -37,28 +34,14 @@ def ablations(results: BenchmarkResults) -> list[Exhibit]:
         "What removing a construction changes, over all sizes: each run minus the run of the same size and seed "
         "whose text lacks as many other sentences (its matched control), or with the full text."
     )
-    show = partial(Exhibit, cells={"difference": signed_text}, confidence=results.options.confidence)
-    shown = [
-        show(
-            "ablations",
-            "Ablations",
-            about,
-            for_readers(rows.drop(columns="over"), _COLUMNS),
-            charts={"differences": partial(dot_chart, drawn, "difference", axis, looks, by="comparison")},
-        ),
-        show(
-            "ablations-by-size",
-            "Ablations by size",
-            "The same at each size, per doubling of the text, and over doses.",
-            for_readers(sizes, _COLUMNS),
-        ),
-    ]
+    show = partial(Exhibit, confidence=results.options.confidence)
+    charts = {"differences": partial(dot_chart, drawn, "difference", axis, looks, by="comparison")}
+    shown = [show("ablations", "Ablations", about, for_readers(rows, _COLUMNS), charts=charts)]
+    about = "The same at each size, per doubling of the text, and over doses."
+    shown.append(show("ablations-by-size", "Ablations by size", about, for_readers(sizes, f"over {_COLUMNS}")))
     if len(results.removed):
-        names = {name: name.replace("of_", "all ").replace("_", " ") for name in map(str, results.removed)}
-        counts = dict.fromkeys([*names.values()][len(("construction", "action", "dose")) :], count)
         about = "Sentences and words of the train split that each intervention left out or rewrote; means over runs."
-        table = for_readers(results.removed, names)
-        shown.append(Exhibit("removed-text", "What was removed", about, table, cells=counts))
+        shown.append(show("removed-text", "What was removed", about, for_readers(results.removed, _REMOVED)))
     return shown
 
 

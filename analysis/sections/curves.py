@@ -7,11 +7,11 @@ import pandas as pd
 
 from analysis.figures.charts import Axis, curve_chart, dot_chart
 from analysis.figures.style import Chart, accuracy_domain
-from analysis.formats import joined, level_text, plural, slope_text, title
+from analysis.formats import joined, level_text, plural, title
 from analysis.report.benchmark import BenchmarkResults
-from analysis.report.exhibit import Exhibit
+from analysis.report.exhibit import Exhibit, for_readers
 from analysis.report.findings import comparison_findings, phenomena_findings, size_text
-from analysis.sections import for_readers, section
+from analysis.sections import section
 
 OVERALL = ("overall", "overall")
 Unit = tuple[str, str]  # level and name, such as ("phenomenon", "binding")
@@ -101,13 +101,10 @@ def _slopes(results: BenchmarkResults, chosen: pd.Series, name: str, heading: st
         return None
     steepness = rows.groupby("name")["slope"].transform("mean").where(rows["level"] != "overall", float("inf"))
     rows = rows.iloc[(-steepness).argsort(kind="stable")]
-    columns = {
-        "name": kind, "curve": "curve", "smallest_accuracy": "at the smallest size",
-        "largest_accuracy": "at the largest size", "slope": "slope", "low": "low", "high": "high",
-        "low_new_items": "low new items", "high_new_items": "high new items", "lack_of_fit": "p (lack of fit)",
-        "runs": "runs", "note": "note",
-    }  # fmt: skip
-    table = for_readers(rows, columns)
+    columns = (
+        "curve smallest_accuracy largest_accuracy slope low high low_new_items high_new_items lack_of_fit runs note"
+    )
+    table = for_readers(rows.rename(columns={"name": kind}), f"{kind} {columns}")
     interval = f"{level_text(results.options.confidence)} interval"
     meanings = {
         "Slope": "Accuracy gained per doubling of the training text.",
@@ -123,7 +120,6 @@ def _slopes(results: BenchmarkResults, chosen: pd.Series, name: str, heading: st
         heading,
         "Accuracy gained per doubling of the text (least squares on log2 of the amount), with confidence intervals.",
         table,
-        cells={"slope": slope_text},
         confidence=results.options.confidence,
         definitions=meanings,
         charts={"slopes": draw},
@@ -136,11 +132,8 @@ def differences(results: BenchmarkResults) -> Exhibit | None:
     rows = results.differences[results.differences["level"] != "paradigm"]
     if rows.empty:
         return None
-    columns = {
-        "name": "phenomenon", "curves": "curves", "difference": "difference", "low": "low", "high": "high", "p": "p",
-        "p_holm": "p (Holm)", "equivalent": "equivalent", "runs": "runs", "note": "note",
-    }  # fmt: skip
-    table = for_readers(rows.assign(curves=rows["curve"] + " \N{MINUS SIGN} " + rows["other"]), columns)
+    curves = rows["curve"] + " \N{MINUS SIGN} " + rows["other"]
+    table = for_readers(rows.assign(curves=curves), "name curves difference low high p p_holm equivalent runs note")
     about = (
         "Difference between two curves' slopes, in accuracy per doubling of the text. Holm's correction is for all "
         "phenomena of one comparison, and for all comparisons of the overall slope."
@@ -155,7 +148,6 @@ def differences(results: BenchmarkResults) -> Exhibit | None:
         "Differences between curves",
         about,
         table,
-        cells={"difference": slope_text},
         confidence=results.options.confidence,
         definitions=definitions,
         takeaways=comparison_findings(results.differences, results.slopes, results.options.confidence),

@@ -2,10 +2,9 @@
 
 import pandas as pd
 
-from analysis.formats import signed_text
 from analysis.report.benchmark import BenchmarkResults
-from analysis.report.exhibit import Exhibit
-from analysis.sections import for_readers, section
+from analysis.report.exhibit import Exhibit, for_readers
+from analysis.sections import section
 from eval.benchmarks.known_items import REASONS, faulty_pairs
 
 HARDEST = 2  # pairs per paradigm
@@ -24,18 +23,14 @@ def hardest_pairs(results: BenchmarkResults) -> Exhibit | None:
         return None
     faults = faulty_pairs(results.benchmark, table)
     table = table.merge(faults.assign(reason=faults["reason"].map(REASONS)), on=_KEY[1:], how="left")
-    columns = {
-        "paradigm": "paradigm", "pair_id": "pair", "good": "good", "bad": "bad", "accuracy": "accuracy",
-        "margin": "margin", "reason": "known fault",
-    }  # fmt: skip
     wrong = int((table["accuracy"] == 0).sum())
     return Exhibit(
         "hardest-pairs",
         "The hardest pairs",
         f"The {HARDEST} pairs of each paradigm that the runs at the largest sizes get wrong most often, and by the "
         "widest margin.",
-        for_readers(table, columns),
-        cells={"margin": signed_text, "pair": str},
+        for_readers(table, "paradigm pair_id good bad accuracy margin reason"),
+        cells={"pair": str},
         takeaways=[("", f"{wrong} of these {len(table)} pairs are wrong in every one of these runs.")],
         definitions={
             "Margin": "The good sentence's score minus the bad one's, in standard deviations of a run's differences; "
@@ -105,4 +100,4 @@ def learned_and_lost(pairs: pd.DataFrame) -> pd.DataFrame:
     )
     shares = ["learned", "lost", "disagreement"]
     means = table.groupby(["curve", "paradigm"], as_index=False, sort=False)[shares].mean()
-    return for_readers(means, {name: name for name in ("paradigm", "curve", *shares)})
+    return for_readers(means, "paradigm curve learned lost disagreement")

@@ -2,12 +2,12 @@
 
 import pandas as pd
 
-from analysis.curves.acquisition import compare_orders, words_to_threshold
+from analysis.curves.acquisition import words_to_threshold
 from analysis.curves.shapes import fit_shapes, interval_texts, words_text, words_to_humans
-from analysis.formats import DASH, accuracy_text, count, decimal_text, level_text, signed_text
+from analysis.formats import DASH, level_text
 from analysis.report.benchmark import BenchmarkResults
-from analysis.report.exhibit import Cell, Exhibit
-from analysis.sections import for_readers, section
+from analysis.report.exhibit import Exhibit, for_readers
+from analysis.sections import section
 
 
 @section(order=80, default=False)
@@ -16,18 +16,12 @@ def shapes(results: BenchmarkResults) -> Exhibit | None:
     fits = fit_shapes(results.accuracies)
     if fits.empty:
         return None
-    columns = {
-        "name": "phenomenon", "curve": "curve", "shape": "shape", "aicc_above_best": "AICc above the best",
-        "largest_accuracy": "at the largest size", "predicted": "predicted", "error": "error of prediction",
-        "note": "note",
-    }  # fmt: skip
+    columns = "name curve shape aicc_above_best largest_accuracy predicted error note"
     about = (
         "Three shapes fitted to each curve. The best one by AICc has 0. The prediction is what the smaller sizes give "
         "for the largest one. Its error is above 0 if the shape predicts too much."
     )
-    cells = {"AICc above the best": decimal_text, "error of prediction": signed_text}
-    table = for_readers(fits[fits["level"] != "paradigm"], columns)
-    return Exhibit("shapes", "Shapes of curves", about, table, cells=cells)
+    return Exhibit("shapes", "Shapes of curves", about, for_readers(fits[fits["level"] != "paradigm"], columns))
 
 
 @section(order=81, default=False)
@@ -41,43 +35,30 @@ def words_to_match_humans(results: BenchmarkResults) -> Exhibit | None:
     if words.empty:
         return None
     words["extrapolation"] = words["extrapolation"].map({True: "yes", False: "no"}).where(words["words"].notna(), DASH)
-    columns = {
-        "name": "phenomenon", "curve": "curve", "humans": "humans", "shape": "shape", "words": "words",
-        "interval": f"{level_text(confidence)} interval", "extrapolation": "beyond the largest size", "note": "note",
-    }  # fmt: skip
     about = (
         "The amount of training text at which each curve would reach the human baseline if it went on as it is. "
         "Amounts beyond the largest size are extrapolations. Intervals come from the fitted line (Fieller 1954) and "
         "may be unbounded."
     )
-    cells: dict[str, Cell] = {"words": _amount, "humans": accuracy_text}
-    table = for_readers(words, columns)
-    return Exhibit("words-to-match-humans", "Words needed to match humans", about, table, cells=cells)
+    table = for_readers(words, "name curve humans shape words interval extrapolation note")
+    table = table.rename(columns={"interval": f"{level_text(confidence)} interval"})
+    return Exhibit("words-to-match-humans", "Words needed to match humans", about, table, cells={"words": _amount})
 
 
 @section(order=82, default=False)
-def acquisition(results: BenchmarkResults) -> list[Exhibit]:
-    """After how much text each phenomenon is acquired, and whether curves agree on the order."""
+def acquisition(results: BenchmarkResults) -> Exhibit:
+    """After how much text each phenomenon is acquired."""
     confidence = results.options.confidence
     everything = pd.concat([results.accuracies, results.baselines.assign(method=results.method)], ignore_index=True)
     words = words_to_threshold(everything, confidence=confidence)
-    orders = compare_orders(words, confidence=confidence)
     words["interval"] = interval_texts(words["low"], words["high"])
-    columns = {
-        "name": "phenomenon", "curve": "curve", "rank": "rank", "words": "words",
-        "interval": f"{level_text(confidence)} interval", "status": "status", "threshold": "threshold", "note": "note",
-    }  # fmt: skip
     about = (
         "The amount of text from which on accuracy stays .1 above its baseline, which is chance or an untrained "
         "model, whichever is higher."
     )
-    table, cells = for_readers(words[words["level"] != "paradigm"], columns), {"words": _amount, "rank": count}
-    shown = [Exhibit("acquisition", "Order of acquisition", about, table, cells=cells)]
-    if len(orders):
-        agreement = "Spearman's correlation of the orders in which two curves acquire the same units."
-        table = orders.drop(columns=["benchmark", "method"])
-        shown.append(Exhibit("acquisition-agreement", "Agreement on the order", agreement, table))
-    return shown
+    table = for_readers(words[words["level"] != "paradigm"], "name curve rank words interval status threshold note")
+    table = table.rename(columns={"interval": f"{level_text(confidence)} interval"})
+    return Exhibit("acquisition", "Order of acquisition", about, table, cells={"words": _amount})
 
 
 def _amount(words: float) -> str:

@@ -5,13 +5,12 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from analysis.curves.lines import fit_line, t_quantile
+from analysis.curves.fit import fit_values
 from analysis.curves.units import unit_accuracies
 from analysis.figures.charts import Axis, line_chart
-from analysis.formats import count, decimal_text
 from analysis.report.benchmark import BenchmarkResults
-from analysis.report.exhibit import Exhibit
-from analysis.sections import for_readers, section
+from analysis.report.exhibit import Exhibit, for_readers
+from analysis.sections import section
 
 _PERPLEXITIES = {
     "valid_ppl": ("perplexity", "Perplexity", "Validation perplexity per reference word, sentence ends included."),
@@ -32,9 +31,7 @@ _BASELINES = {
 def perplexity(results: BenchmarkResults) -> list[Exhibit]:
     """Validation perplexity against training text."""
     shown = []
-    of_curves = results.runs[results.runs["curve"].isin(results.curves)].reindex(
-        columns=["curve", "sample_words", "valid_oov_rate", *_PERPLEXITIES]
-    )
+    of_curves = results.runs[results.runs["curve"].isin(results.curves)]
     for column, (name, heading, about) in _PERPLEXITIES.items():
         runs = of_curves.dropna(subset=[column, "sample_words"])
         if runs.empty:
@@ -46,34 +43,21 @@ def perplexity(results: BenchmarkResults) -> list[Exhibit]:
                 "only between models with the same vocabulary."
             )
         axis = Axis(heading, ",.0f", logarithmic=True)
-        table = perplexity_slopes(runs, column, results.options.confidence)
-        shown.append(
-            Exhibit(
-                name,
-                heading,
-                about,
-                table.rename(columns={"factor": "factor per doubling"}),
-                cells={"factor per doubling": lambda value, digits=3: f"{value:.{digits}f}"},
-                confidence=results.options.confidence,
-                charts={"runs": partial(line_chart, runs, column, axis, results.looks, unit=results.unit)},
-            )
+        table = for_readers(
+            perplexity_slopes(runs, column, results.options.confidence), "curve factor low high runs note"
         )
+        charts = {"runs": partial(line_chart, runs, column, axis, results.looks, unit=results.unit)}
+        shown.append(Exhibit(name, heading, about, table, confidence=results.options.confidence, charts=charts))
     return shown
 
 
 def perplexity_slopes(runs: pd.DataFrame, column: str, confidence: float) -> pd.DataFrame:
-    """Return by which factor each doubling of the text multiplies perplexity, with HC3 confidence intervals.
+    """Return the rows of `fit_values` of log2(perplexity), with 2^slope, by which a doubling of the text multiplies it.
 
-    Fits log2(perplexity) on log2(sample_words) as `analysis.fit_curves` fits accuracies.
+    low and high are the limits of `factor`.
     """
-    rows = []
-    for curve, of in runs.groupby("curve", sort=False):
-        x = np.log2(of["sample_words"].to_numpy(np.float64))
-        line, y = fit_line(x, np.unique(x, return_inverse=True)[1]), np.log2(of[[column]].to_numpy(np.float64))
-        slope, error = line.slope @ y, np.sqrt(line.variances(y)[1])
-        half = t_quantile(confidence, line.degrees) * error
-        rows.append((curve, *(float(2 ** value[0]) for value in (slope, slope - half, slope + half)), len(of)))
-    return pd.DataFrame(rows, columns=["curve", "factor", "low", "high", "runs"])
+    slopes = fit_values(runs, np.log2(runs[column].astype(float)), confidence).rename(columns={"slope": "factor"})
+    return slopes.assign(**2 ** slopes[["factor", "low", "high"]])
 
 
 @section(order=75)
@@ -85,14 +69,13 @@ def baselines(results: BenchmarkResults) -> Exhibit | None:
     largest = units.groupby(["model", "baseline"])["sample_words"].transform("max")
     is_shown = (units["baseline"] == "untrained") | (units["sample_words"] == largest)
     units = units[is_shown & (units["level"] != "paradigm")]
-    means = units.groupby(["level", "name", "model", "baseline"], sort=False)["accuracy"].agg(["size", "mean"])
-    means = means.reset_index().replace({"baseline": _BASELINES})
-    columns = {"name": "phenomenon", "model": "model", "baseline": "baseline", "size": "runs", "mean": "accuracy"}
+    means = units.groupby(["level", "name", "model", "baseline"], sort=False)["accuracy"]
+    means = means.agg(runs="size", accuracy="mean").reset_index().replace({"baseline": _BASELINES})
     about = (
         "Accuracy of models that saw no word order: untrained models prefer some words and lengths, and models of "
         "shuffled text prefer frequent words and words that occur together."
     )
-    return Exhibit("baselines", "Baselines", about, for_readers(means, columns))
+    return Exhibit("baselines", "Baselines", about, for_readers(means, "name model baseline runs accuracy"))
 
 
 @section(order=85, default=False)
@@ -116,7 +99,6 @@ def trajectories(results: BenchmarkResults) -> Exhibit | None:
         "During training",
         about,
         means.rename(columns={"sample_words": "words seen"}),
-        cells={"words seen": count},
         charts={"trajectories": draw},
     )
 
@@ -124,17 +106,11 @@ def trajectories(results: BenchmarkResults) -> Exhibit | None:
 @section(order=90)
 def runs(results: BenchmarkResults) -> list[Exhibit]:
     """Every run with its sample, cost and versions, and the runs that are left out."""
-    columns = {
-        "run": "run", "curve": "curve", "size": "size", "seed": "seed", "sample_words": "words",
-        "words_seen": "words seen", "parameters": "parameters", "valid_ppl": "perplexity", "words_per_s": "words/s",
-        "wall_s": "seconds", "device": "device", "commit": "commit", "versions": "versions", "sample": "sample",
-    }  # fmt: skip
+    columns = "run curve size seed sample_words words_seen parameters valid_ppl words_per_s wall_s sample"
     table = for_readers(results.runs, columns)
     if "sample" in table:
         table["sample"] = table["sample"].str[:16]
-    cells = dict.fromkeys(("seed", "words", "words seen", "parameters", "words/s", "seconds"), count)
-    about = "The runs of this benchmark, with what they cost."
-    shown = [Exhibit("runs", "Runs", about, table, cells={**cells, "perplexity": decimal_text})]
+    shown = [Exhibit("runs", "Runs", "The runs of this benchmark, with what they cost.", table)]
     if len(results.problems):
         about = "Runs that aren't in this report, and why."
         shown.append(Exhibit("left-out", "Runs left out", about, results.problems.reset_index(drop=True)))

@@ -11,12 +11,13 @@ from analysis.parts import part_of
 from analysis.run import read_benchmarks, read_study
 from analysis.sections import chosen, exhibits
 from analysis.sections.ablations import effects_of
-from analysis.sections.methods import accuracy_in_bins, method_differences, shallow_predictors
+from analysis.sections.methods import method_differences
 from analysis.sections.pairs import hardest, learned_and_lost
 from analysis.sections.training import perplexity_slopes
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError
 from tests.support.ablation_study import write_ablations
+from tests.support.long_table import curve_table
 from tests.support.studies import results_of
 
 
@@ -65,27 +66,18 @@ def test_equal_methods_have_no_interval():
 
 
 def test_perplexity_falls_by_the_factor_of_statsmodels():
-    runs = pd.DataFrame({"curve": "LSTM", "sample_words": [1, 1, 2, 2, 4, 4], "valid_ppl": [90, 110, 50, 60, 28, 35.0]})
+    words = [1, 1, 2, 2, 4, 4]
+    runs = (
+        curve_table(np.zeros((6, 1)), words, [1, 2] * 3)
+        .drop_duplicates("run")
+        .assign(valid_ppl=[90, 110, 50, 60, 28, 35.0])
+    )
     (row,) = perplexity_slopes(runs, "valid_ppl", 0.95).to_dict("records")
     x = sm.add_constant(np.log2(runs["sample_words"].to_numpy(float)))
     fit = sm.OLS(np.log2(runs["valid_ppl"]), x).fit().get_robustcov_results("HC3", use_t=True)
     assert (row["low"], row["factor"], row["high"]) == pytest.approx(
         tuple(2**value for value in (fit.conf_int()[1][0], fit.params[1], fit.conf_int()[1][1]))
     )
-
-
-def test_predictors_are_as_defined_and_bins_compare_within_paradigms():
-    pairs = judged(
-        [("r", 1, str(i), i % 2 == 0) for i in range(20)], good_score=-np.arange(1.0, 21), bad_score=-5.0, good_words=2
-    )
-    known = shallow_predictors(pairs)
-    assert known["perplexity"].iloc[0] == pytest.approx(np.exp(0.5))
-    assert known["confidence"].iloc[1] == pytest.approx(3)
-    rows = accuracy_in_bins(known)
-    of = rows[rows["predictor"].str.startswith("log-probability")]
-    assert of["judgments"].tolist() == [2] * 10
-    assert of["accuracy"].tolist() == [0.5] * 10
-    assert "words of the good sentence" not in set(rows["predictor"])  # all sentences have two words
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +106,7 @@ def test_every_section_can_be_shown_and_names_are_checked(results):
     default = [exhibit.name for exhibit in exhibits(results, chosen(None))]
     assert {"phenomena", "slopes", "differences", "unknown-words", "hardest-pairs", "perplexity", "runs"} <= {*default}
     assert len(default) <= 12
-    assert set(names) - set(default) >= {"paradigms", "predictors", "learned-pairs", "shapes"}
+    assert set(names) - set(default) >= {"paradigms", "learned-pairs", "shapes"}
     assert "methods" not in names  # there is one
     assert {"paradigms", *chosen(None)} == {*chosen(["paradigms"])}
     with pytest.raises(ConfigError, match="slopes"):
