@@ -67,14 +67,9 @@ def slope_text(value: float, digits: int = MOST_DIGITS) -> str:
     return signed_text(value, digits)
 
 
-def number_text(value: float, form: str) -> str:
-    """Format a number as Python's format() does; DASH if it isn't known."""
-    return DASH if pd.isna(value) else f"{value:{form}}"
-
-
-decimal_text = partial(number_text, form=",.1f")  # 12.3
-short_text = partial(number_text, form=",.2f")  # 12.34
-per_cent_text = partial(number_text, form=".1%")  # 12.3%
+def decimal_text(value: float) -> str:
+    """Format a number that isn't a proportion: 12.3."""
+    return DASH if pd.isna(value) else f"{value:,.1f}"
 
 
 def p_text(value: float) -> str:
@@ -104,21 +99,12 @@ def points(value: float, low: float = math.nan, high: float = math.nan) -> str:
     return text if float(text) else text.removeprefix("-")
 
 
-def points_between(low: float, high: float) -> str:
-    """Format an interval of percentage points: "6.0 to 8.8"."""
-    return f"{points(low, low, high)} to {points(high, low, high)}"
-
-
-def interval_in_text(low: float, high: float, confidence: float) -> str:
-    """Format a confidence interval of percentage points in a sentence."""
-    return f"{level_text(confidence)} confidence interval {points_between(low, high)}"
-
-
 def change_in_text(value: float, low: float, high: float, confidence: float) -> tuple[str, str]:
     """Return a change without its sign, in points, and its interval in a sentence; "" if that isn't known."""
     if value < 0:
         value, low, high = -value, -high, -low
-    return points(value, low, high), "" if math.isnan(low) else interval_in_text(low, high, confidence)
+    limits = f"{points(low, low, high)} to {points(high, low, high)}"
+    return points(value, low, high), "" if math.isnan(low) else f"{level_text(confidence)} confidence interval {limits}"
 
 
 def supported_digits(low: float, high: float) -> int:

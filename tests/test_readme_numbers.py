@@ -43,14 +43,15 @@ def test_no_other_text_has_a_result(page):
 
 @pytest.mark.parametrize("study", [CPU, SMALL, FAMILIES, LONG, GPU])
 def test_slopes_of_committed_studies_are_those_of_numpy(study):
-    points = pd.read_csv(RESULTS / study / "points.csv")
+    points = pd.read_csv(RESULTS / study / "accuracies.csv")
+    points["name"] = points["phenomenon"].fillna("overall")
     slopes = committed_results(study).slopes.set_index(["curve", "name"])
     names = committed_results(study).names
-    for (curve, name), part in points.groupby(["group", "name"]):
+    for (curve, name), part in points.groupby(["curve", "name"]):
         row = slopes.loc[(names[curve], name)]
-        expected = np.polyfit(np.log2(part["words"]), part["accuracy"], 1)
+        expected = np.polyfit(np.log2(part["sample_words"]), part["accuracy"], 1)
         assert row[["slope", "intercept"]].tolist() == pytest.approx(expected.tolist(), abs=1e-9)
-        largest = part.loc[part["words"] == part["words"].max(), "accuracy"]
+        largest = part.loc[part["sample_words"] == part["sample_words"].max(), "accuracy"]
         assert row["largest_accuracy"] == pytest.approx(largest.mean())
 
 

@@ -18,6 +18,7 @@ from analysis.formats import (
     decimal_text,
     level_text,
     p_text,
+    signed_text,
     slope_text,
     supported_digits,
     title,
@@ -45,7 +46,8 @@ _COUNTS = (
 _NUMBERS: dict[str, Cell] = {
     **dict.fromkeys(_COUNTS, count),
     **dict.fromkeys(("p", "p (Holm)", "p (lack of fit)"), p_text),
-    **dict.fromkeys(("slope", "difference", "delta", "error of prediction", "margin"), slope_text),
+    **dict.fromkeys(("slope", "difference", "delta"), slope_text),
+    **dict.fromkeys(("error of prediction", "margin"), signed_text),
     **dict.fromkeys(("perplexity", "AICc above the best"), decimal_text),
 }
 _SYMBOLS = {"\\": "backslash", "~": "asciitilde", "^": "asciicircum", "<": "less", ">": "greater", "|": "bar"}

@@ -8,7 +8,7 @@ import pandas as pd
 from analysis.curves.ablations import ALL_SIZES, DIRECT, OVER_DOSES, ablation_effects, main_effects
 from analysis.figures.charts import Axis, dot_chart
 from analysis.figures.style import looks_of
-from analysis.formats import interval_in_text, p_in_text, points, rows_of, title
+from analysis.formats import change_in_text, p_in_text, rows_of, title
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit, for_readers
 from analysis.report.findings import Finding
@@ -72,10 +72,9 @@ def ablation_findings(effects: pd.DataFrame, confidence: float) -> list[Finding]
 
 
 def _change(row: Any, confidence: float) -> str:
-    falls = row.difference < 0
-    verb, low, high = ("falls", -row.high, -row.low) if falls else ("rises", row.low, row.high)
-    change = f"accuracy {verb} by {points(abs(row.difference), low, high)} points compared with {row.other}"
-    if pd.isna(row.low):
+    number, interval = change_in_text(row.difference, row.low, row.high, confidence)
+    change = f"accuracy {'falls' if row.difference < 0 else 'rises'} by {number} points compared with {row.other}"
+    if not interval:
         return f"{change}, without a confidence interval. {row.note}"
     if row.p_holm < 1 - confidence:
         verdict = ""
@@ -83,5 +82,4 @@ def _change(row: Any, confidence: float) -> str:
         verdict = " The interval lies within the margin, so nothing that matters changes."
     else:
         verdict = " These runs can't tell whether it changes anything."
-    interval, p = interval_in_text(low, high, confidence), p_in_text(row.p_holm)
-    return f"{change} ({interval}; {p} after Holm's correction).{verdict}"
+    return f"{change} ({interval}; {p_in_text(row.p_holm)} after Holm's correction).{verdict}"

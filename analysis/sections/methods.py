@@ -9,9 +9,10 @@ from analysis.curves.lines import add_intervals
 from analysis.curves.units import unit_accuracies
 from analysis.figures.charts import Axis, line_chart
 from analysis.figures.style import looks_of
-from analysis.formats import level_text, per_cent_text, points, points_between, rows_of
+from analysis.formats import level_text
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit, for_readers
+from analysis.report.findings import curve_findings
 from analysis.sections import section
 
 
@@ -85,25 +86,6 @@ def unknown_words(results: BenchmarkResults) -> Exhibit | None:
             " The last columns compare overall accuracy on all pairs and on the "
             f"{int(free.drop_duplicates('paradigm')['pairs'].sum()):,} pairs that contain no unknown word in any run."
         )
-        of_all = _slopes(results.slopes)
-        takeaways = [
-            (curve, f"{slope} points per doubling without unknown words, {of_all[curve]} on all pairs.")
-            for curve, slope in _slopes(fit_curves(free, results.options.confidence)).items()
-        ]
-    return Exhibit(
-        "unknown-words",
-        "Unknown words and ties",
-        about,
-        table,
-        cells={"tied": per_cent_text, "with an unknown word": per_cent_text},
-        takeaways=takeaways,
-    )
-
-
-def _slopes(table: pd.DataFrame) -> dict[str, str]:
-    """Return the overall slope of each curve in points, with its interval if there is one."""
-    return {
-        row.curve: points(row.slope, row.low, row.high)
-        + ("" if pd.isna(row.low) else f" ({points_between(row.low, row.high)})")
-        for row in rows_of(table[table["level"] == "overall"])
-    }
+        found = curve_findings(fit_curves(free, results.options.confidence), results.options.confidence)
+        takeaways = [(f"{curve}, without unknown words", text) for curve, text in found]
+    return Exhibit("unknown-words", "Unknown words and ties", about, table, takeaways=takeaways)

@@ -17,9 +17,9 @@ from analysis.study.run_folders import FURTHER_COLUMNS, RUN_COLUMNS
 from pairscale.errors import ConfigError, InputError, check_choice, first_few
 
 FILES = "files"  # the source that is not here: run folders
-COMMITTED = ("accuracies.csv", "points.csv")  # the table of accuracies in a folder of a study's tables, the first found
+OWN = "accuracies.csv"  # the table of accuracies in a folder of a study's tables
 _ENDINGS = {"table": table.ENDINGS, "lm_eval": lm_eval.ENDINGS, "babylm": babylm.ENDINGS}
-_TEXTS = dict.fromkeys(("study", "run", "curve", "size", "sample", "baseline", "dose", "filter", "construction"), str)
+_TEXTS = dict.fromkeys(("study", "run", "curve", "size", "sample", "baseline", "dose", "construction"), str)
 _READERS = {"lm_eval": lm_eval.lm_eval_rows, "babylm": babylm.babylm_rows}
 SOURCES = (FILES, *_ENDINGS)
 _UNUSED = {  # keys of `results` that a source doesn't read
@@ -50,21 +50,21 @@ def read_source(
         place = Path(str(path[0] if isinstance(path, list) else path))
         name = place.name.partition(".")[0] if place.is_file() else place.name
         found = published(study or re.sub(r"[^\w.-]+", "_", name).strip("._-") or "others", rows, results)
-    runs = _with_runs_beside(found.runs, files[0]) if source == "table" else found.runs
     notes = [f"The accuracies were read from {first_few([file.name for file in files], 1)}, not from run folders."]
+    runs = found.runs
     if runs[["sample", "overlap"]].isna().all(axis=None) and runs.duplicated(["curve", "size"]).any():
         notes.append(
             "Nothing says whether runs of one size were trained on the same text. If they were, intervals are for new "
             "initialisations only."
         )
-    return found._replace(runs=runs, notes=[*notes, *found.notes])
+    return found._replace(notes=[*notes, *found.notes])
 
 
 def _files(path: Any, source: str) -> list[Path]:
     """Return the files of `path`: a file, a folder (all of its files with one of its endings, by path) or several.
 
-    From a folder that has one of COMMITTED, a table reads just that file. Raises ConfigError without a path, and
-    InputError where there is no such file.
+    From a folder with OWN in it, a table reads just that file. Raises ConfigError without a path, and InputError where
+    there is no such file.
     """
     endings, paths = _ENDINGS[source], path if isinstance(path, list) else [path]
     if path is None or not paths:
@@ -75,13 +75,15 @@ def _files(path: Any, source: str) -> list[Path]:
         chosen = [place] if place.is_file() else there
         if not chosen:
             raise InputError(f"path={place}: no such file, or no file in this folder ends in {' or '.join(endings)}.")
-        committed = [place / name for name in COMMITTED if source == "table" and place / name in chosen]
-        files += committed[:1] or chosen
+        files += [place / OWN] if source == "table" and place / OWN in chosen else chosen
     return files
 
 
 def _own_table(file: Path) -> Published | None:
-    """Return the tables of a file that `python -m analysis.table` wrote (what=accuracies); None for other files."""
+    """Return the tables of a file that `python -m analysis.table` wrote (what=accuracies); None for other files.
+
+    What runs.csv beside it (what=runs) knows about its runs is taken from there.
+    """
     try:
         table = pd.read_parquet(file) if file.suffix == ".parquet" else pd.read_csv(file, dtype=_TEXTS)
     except (ValueError, OSError):
@@ -96,16 +98,8 @@ def _own_table(file: Path) -> Published | None:
         f"{file}: row " + pd.Series(range(1, len(table) + 1)).astype(str),
         "from 0 to 1",
     )
-    runs = table[list(RUN_COLUMNS)].drop_duplicates(ignore_index=True)
-    return Published(table, runs.reindex(columns=[*RUN_COLUMNS, *FURTHER_COLUMNS]), None, [])
-
-
-def _with_runs_beside(runs: pd.DataFrame, file: Path) -> pd.DataFrame:
-    """Fill in what runs.csv beside a file, as `python -m analysis.table what=runs` writes it, knows about its runs."""
     beside = file.with_name("runs.csv")
-    known = pd.read_csv(beside, dtype=_TEXTS) if beside.is_file() else pd.DataFrame(columns=["run"])
-    if not set(runs["run"]) <= set(known.get("run", ())):
-        return runs
-    known = known.rename(columns={"filter": "construction"}).set_index("run").loc[runs["run"].tolist()]
-    filled = {name: known[name].array for name in FURTHER_COLUMNS if name in known}
-    return runs.assign(**filled).fillna({"construction": ""})
+    known = pd.read_csv(beside, dtype=_TEXTS) if beside.is_file() else pd.DataFrame()
+    known = known.reindex(columns=["run", *FURTHER_COLUMNS]).astype({"run": str})
+    runs = table[list(RUN_COLUMNS)].drop_duplicates(ignore_index=True).merge(known, on="run", how="left")
+    return Published(table, runs.fillna({"construction": ""}), None, [])

@@ -13,7 +13,7 @@ from pairscale.errors import InputError
 
 # The names that columns go by; the others are found under our own.
 USUAL = {
-    "model": ("model", "arch", "architecture", "model_name", "group"),
+    "model": ("model", "arch", "architecture", "model_name"),
     "size": ("size", "sample_words", "train_size"),
     "paradigm": ("paradigm", "UID", "task"),
     "phenomenon": ("phenomenon", "linguistics_term"),

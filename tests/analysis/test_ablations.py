@@ -13,6 +13,7 @@ from analysis.sections.ablations import ablation_findings
 from pairscale.errors import InputError
 from tests.support import ROOT
 from tests.support.ablation_tables import committed_effects
+from tests.support.committed_results import committed_tables
 from tests.support.long_table import curve_table, grid, row
 
 FULL, REMOVED, CONTROL = ("", "none", "1"), ("c", "remove", "0"), ("c", "control", "0")
@@ -172,14 +173,7 @@ def test_tables_and_options_that_cannot_be_used(change, options, said):
 
 def test_estimates_of_the_committed_study_are_those_of_its_table():
     folder = ROOT / "analysis" / "results" / "ablation_small"
-    points = pd.read_csv(folder / "points.csv").rename(columns={"group": "curve", "words": "sample_words"})
-    points = points[points["pairs"] == "all"].assign(
-        study="ablation_small", model="llama_tiny", sample=pd.NA, nested=False, unit="words", baseline="",
-        benchmark="blimp", method="lp", paradigm=pd.NA, phenomenon=points["name"].where(points["level"] != "overall"),
-        pairs=points["n_pairs"],
-    )  # fmt: skip
-    runs = pd.read_csv(folder / "runs.csv").rename(columns={"filter": "construction"}).fillna({"construction": ""})
-    effects = ablation_effects(points.drop(columns=["level", "name"]), runs.astype({"dose": str}))
+    effects = ablation_effects(*committed_tables("ablation_small"))
     old = pd.read_csv(folder / "effects.csv").rename(columns={"filter": "construction", "group": "curve"})
     old = old[old["level"].isin(["overall", "phenomenon"])]
     keys = ["kind", "construction", "curve", "other", "over", "level", "name"]

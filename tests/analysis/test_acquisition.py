@@ -7,7 +7,7 @@ from scipy import stats
 
 from analysis.curves.acquisition import words_to_threshold
 from pairscale.errors import InputError
-from tests.support import ROOT
+from tests.support.committed_results import committed_accuracies
 from tests.support.long_table import curve_table, row
 
 
@@ -77,17 +77,12 @@ def test_units_that_are_not_acquired_share_the_last_rank():
 
 def test_two_committed_curves_acquire_phenomena_in_nearly_one_order():
     """Spearman of llama_tiny and lstm_tiny in blimp_long, from numpy's interpolation of the committed means."""
-    points = pd.read_csv(ROOT / "analysis" / "results" / "blimp_long" / "points.csv")
-    points = points[(points["pairs"] == "all") & (points["level"] == "phenomenon")]
-    accuracies = points.drop(columns=["level", "pairs"]).assign(
-        study="s", curve=points["group"], model=points["group"], sample=pd.NA, nested=False, unit="words", baseline="",
-        benchmark="blimp", method="lp", phenomenon=points["name"], paradigm=pd.NA, sample_words=points["words"],
-        pairs=points["n_pairs"],
-    )  # fmt: skip
-    words = words_to_threshold(accuracies.drop(columns=["words", "name"]))
+    accuracies = committed_accuracies("blimp_long")
+    words = words_to_threshold(accuracies)
     ranks = words[words["level"] == "phenomenon"].pivot(index="name", columns="curve", values="rank")
     assert stats.spearmanr(ranks["llama_tiny"], ranks["lstm_tiny"]).statistic == pytest.approx(0.9617, abs=1e-4)
-    means = points.query("group == 'llama_tiny' and name == 'argument_structure'").groupby("words")["accuracy"].mean()
-    expected = 2 ** np.interp(0.6, means.iloc[-2:], np.log2(means.index[-2:]))
+    points = accuracies.query("curve == 'llama_tiny' and phenomenon == 'argument_structure'")
+    means = points.groupby("sample_words")["accuracy"].mean()
+    expected = 2 ** np.interp(0.6, means.iloc[-2:], np.log2(means.index[-2:].astype(float)))
     of = words.query("curve == 'llama_tiny' and name == 'argument_structure'").iloc[0]
     assert of["words"] == pytest.approx(expected)

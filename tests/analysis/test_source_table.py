@@ -102,20 +102,13 @@ def test_tables_of_phenomena_keep_their_overall_accuracy(tmp_path):
 @pytest.mark.parametrize("study", ["blimp_gpu", "blimp_cpu", "blimp_families_small", "ablation_small"])
 def test_committed_studies_are_read(study):
     folder = ROOT / "analysis" / "results" / study
-    found = read_source("table", str(folder), OutcomeColumns(n="n_pairs"), ResultsConfig(benchmark="blimp"))
-    points = pd.read_csv(folder / "points.csv").rename(columns={"words": "sample_words", "group": "curve"})
-    points = points.assign(
-        pairs=points["n_pairs"], phenomenon=points["phenomenon"].where(points["level"] == "phenomenon")
-    )
-    merged = found.accuracies.merge(points, on=["run", "phenomenon"], suffixes=("", "_file"), validate="one_to_one")
-    assert len(merged) == len(points) == len(found.accuracies)
+    found = read_source("table", str(folder), OutcomeColumns(), ResultsConfig())
+    points = pd.read_csv(folder / "accuracies.csv")
     for name in ("accuracy", "sample_words", "pairs", "curve"):
-        assert (merged[name] == merged[f"{name}_file"]).all()
-    table = pd.read_csv(folder / "runs.csv", dtype={"filter": str}).set_index("run").loc[found.runs["run"]]
+        assert (found.accuracies[name] == points[name]).all()
+    table = pd.read_csv(folder / "runs.csv", dtype={"construction": str}).set_index("run").loc[found.runs["run"]]
     assert found.runs["words_seen"].tolist() == table["words_seen"].tolist()
-    if "filter" in table:
-        assert found.runs["construction"].tolist() == table["filter"].fillna("").tolist()
-        assert found.runs["base"].tolist() == table["base"].tolist()
+    assert found.runs["construction"].tolist() == table["construction"].fillna("").tolist()
 
 
 def test_a_table_of_ours_comes_back_as_it_was(tmp_path):

@@ -75,12 +75,12 @@ def test_filters_ties_and_unfinished_runs(folder, tmp_path):
 def test_others_numbers_are_the_same_table(tmp_path):
     output = tmp_path / "table.csv"
     committed = ROOT / "analysis" / "results" / "blimp_cpu"
-    code, _, stderr = table("source=table", f"path={committed}", "columns.n=n_pairs", f"output={output}")
+    code, _, stderr = table("source=table", f"path={committed}", f"output={output}")
     assert code == 0, stderr
-    assert "points.csv" in stderr
+    assert "accuracies.csv" in stderr
     read = pd.read_csv(output)
     assert list(read.columns) == list(ACCURACY_COLUMNS)
-    assert len(read) == len(pd.read_csv(committed / "points.csv"))
+    assert len(read) == len(pd.read_csv(committed / "accuracies.csv"))
 
 
 @pytest.mark.slow

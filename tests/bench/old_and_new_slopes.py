@@ -18,27 +18,12 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from analysis.curves.fit import compare, fit_curves
 from pairscale.tables import write_csv
+from tests.support.committed_results import committed_accuracies
 
 RESULTS = Path(__file__).parents[2] / "analysis" / "results"
 STUDIES = ("blimp_gpu", "blimp_long", "blimp_cpu", "blimp_families_small", "blimp_small", "ablation_small")
-# Runs of one size and seed trained on the same sample, as their manifests said; digests are not in the tables.
-PAIRED = ("blimp_gpu", "blimp_long", "blimp_small")
 KEYS = ["curve", "other", "level", "name"]
 NUMBERS = ["estimate", "low", "high"]
-
-
-def committed_accuracies(study: str) -> pd.DataFrame:
-    """Return the long table of a committed study: given accuracies of phenomena and overall."""
-    points = pd.read_csv(RESULTS / study / "points.csv")
-    overall = points["level"] == "overall"
-    sample = points["size"] + "-" + points["seed"].astype(str)
-    return pd.DataFrame({
-        "study": study, "run": points["run"], "curve": points["group"], "model": points["group"],
-        "size": points["size"], "sample_words": points["words"], "seed": points["seed"],
-        "sample": sample if study in PAIRED else None, "nested": False, "unit": "words", "baseline": "",
-        "benchmark": "blimp", "phenomenon": points["name"].where(~overall), "paradigm": None, "method": "lp",
-        "pairs": points["n_pairs"], "accuracy": points["accuracy"],
-    })  # fmt: skip
 
 
 def old_numbers(study: str) -> pd.DataFrame:

@@ -1,7 +1,7 @@
 """The committed effects of the study ablation_small.
 
-effects.csv is the table of the report that was written then. Its rows of paradigms can't be computed from points.csv,
-which has phenomena only.
+effects.csv is the table of the report that was written then. Its rows of paradigms can't be computed from
+accuracies.csv, which has phenomena only.
 """
 
 import pandas as pd

@@ -4,9 +4,10 @@
     python -m tests.support.committed_results demo      also the minimal pair that README shows, after `make demo`
 
 A study commits accuracies.csv and runs.csv, its long tables, so that it can be analysed when its run folders are gone.
-Older studies have points.csv instead: accuracies of runs overall and in each phenomenon, without paradigms. Their
-slopes.csv and slope-differences.csv contain the intervals of earlier versions; only comparisons with these versions
-(tests/bench/old_and_new_slopes.py) read them.
+Those of older studies give accuracies overall and in each phenomenon, without paradigms. Where runs of one size and
+seed were trained on one sample, as their manifests said, `sample` names it by size and seed, since digests weren't
+kept. Their slopes.csv and slope-differences.csv contain the intervals of earlier versions; only comparisons with these
+versions (tests/bench/old_and_new_slopes.py) read them.
 """
 
 import sys
@@ -27,20 +28,13 @@ from tests.support import ROOT
 RESULTS = ROOT / "analysis" / "results"
 CPU, SMALL, FAMILIES, LONG, GPU = "blimp_cpu", "blimp_small", "blimp_families_small", "blimp_long", "blimp_gpu"
 ABLATION, DEMO = "ablation_small", "demo"
-PAIRED = (SMALL, LONG, GPU)  # runs of one size and seed trained on one sample, as their manifests said
 PARADIGM = "distractor_agreement_relational_noun"  # of the pair in minimal-pair.csv
 
 
 def committed_tables(study: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the long table of accuracies of a committed study, and its table of runs."""
-    older = not (RESULTS / study / "accuracies.csv").exists()
-    columns = OutcomeColumns(n="n_pairs") if older else OutcomeColumns()
-    file = RESULTS / study / ("points.csv" if older else "accuracies.csv")
-    found = read_source("table", str(file), columns, ResultsConfig(benchmark="toy" if study == DEMO else "blimp"))
-    table, of_runs = found.accuracies.assign(study=study), found.runs.assign(study=study)
-    if older and study in PAIRED:
-        table["sample"] = table["size"] + "-" + table["seed"].astype(str)
-    return table.assign(method="lp"), of_runs
+    found = read_source("table", str(RESULTS / study), OutcomeColumns(), ResultsConfig())
+    return found.accuracies, found.runs
 
 
 def committed_accuracies(study: str) -> pd.DataFrame:
@@ -65,7 +59,6 @@ def commit(study: str, folder: Path = Path("runs")) -> None:
     (RESULTS / study).mkdir(exist_ok=True)
     write_csv(RESULTS / study / "accuracies.csv", accuracies(study, benchmark=benchmark, method="lp", folder=folder))
     write_csv(RESULTS / study / "runs.csv", runs(study, folder=folder))
-    (RESULTS / study / "points.csv").unlink(missing_ok=True)
 
 
 def commit_pair(demo: Path = Path("runs/demo")) -> None:
