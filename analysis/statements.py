@@ -5,15 +5,12 @@ over the names of `_namespace`. The tables take accuracies with the columns leve
 model and accuracy: those of `eval.published.read_published`, or those of a study's models beside them.
 """
 
-from itertools import combinations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from hydra.core.hydra_config import HydraConfig
-from scipy.stats import norm
 
 from analysis.config import AnalysisConfig
 from analysis.published import published_file
@@ -150,22 +147,6 @@ def paradigm_table(accuracies: pd.DataFrame) -> pd.DataFrame:
     return table.sort_values(["phenomenon", "paradigm"], ignore_index=True)
 
 
-def correlations(accuracies: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
-    """Return BLiMP's figure 1: Pearson's r of every two models' accuracies over the paradigms that both have.
-
-    Returns:
-        One row per two models: model, other, r, paradigms, low and high (by Fisher's transformation). r is NaN with
-        fewer than three paradigms or if one of the models doesn't vary; the limits are NaN with fewer than four.
-    """
-    table = wide(accuracies, "paradigm")
-    known, r = table.notna().astype(int), table.corr(min_periods=3)
-    rows = [(one, other, r.at[one, other], known[one] @ known[other]) for one, other in combinations(table, 2)]
-    pairs = pd.DataFrame(rows, columns=["model", "other", "r", "paradigms"])
-    z = np.arctanh(pairs["r"].clip(-1 + 1e-15, 1 - 1e-15))  # finite if r is 1
-    half = norm.ppf(0.5 + confidence / 2) / np.sqrt((pairs["paradigms"] - 3).where(pairs["paradigms"] > 3))
-    return pairs.assign(low=np.tanh(z - half), high=np.tanh(z + half))
-
-
 def by_condition(accuracies: pd.DataFrame, panels: pd.DataFrame) -> pd.DataFrame:
     """Return BLiMP's figures 3 and 4: the mean accuracy over the paradigms of each condition.
 
@@ -197,7 +178,7 @@ def paper_tables() -> dict[str, pd.DataFrame]:
     return {
         "blimp-table-3": phenomenon_table(blimp),
         "blimp-table-4": paradigm_table(blimp),
-        "blimp-figure-1": correlations(blimp),
+        "blimp-figure-1": wide(blimp, "paradigm").corr().rename_axis("model").reset_index(),
         **{f"blimp-{name}": by_condition(blimp, panels) for name, panels in figures.items()},
         "climp-table-2": phenomenon_table(climp),
     }

@@ -163,11 +163,6 @@ class BenchmarkResults:
         studies = self.studies
         return studies.direct_paradigms(self.benchmark) if studies else tested_paradigms(self.every_method, self.runs)
 
-    @property
-    def removed(self) -> pd.DataFrame:
-        """What each intervention did to the text (`Studies.removed_text`)."""
-        return self.studies.removed_text if self.studies else pd.DataFrame()
-
     def read_pairs(self, runs: Sequence[str], method: str | None = None) -> pd.DataFrame:
         """Return rows of `analysis.pairs` of some runs, by the report's method or another one."""
         table = self._read(pairs, method, runs=runs)

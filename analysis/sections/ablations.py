@@ -39,9 +39,9 @@ def ablations(results: BenchmarkResults) -> list[Exhibit]:
     shown = [show("ablations", "Ablations", about, for_readers(rows, _COLUMNS), charts=charts)]
     about = "The same at each size, per doubling of the text, and over doses."
     shown.append(show("ablations-by-size", "Ablations by size", about, for_readers(sizes, f"over {_COLUMNS}")))
-    if len(results.removed):
+    if results.studies and len(removed := results.studies.removed_text):
         about = "Sentences and words of the train split that each intervention left out or rewrote; means over runs."
-        shown.append(show("removed-text", "What was removed", about, for_readers(results.removed, _REMOVED)))
+        shown.append(show("removed-text", "What was removed", about, for_readers(removed, _REMOVED)))
     return shown
 
 

@@ -1,4 +1,4 @@
-"""Sections on single pairs: the hardest ones, and those that are learned, lost or undecided."""
+"""The section on single pairs: the hardest ones."""
 
 import pandas as pd
 
@@ -56,48 +56,3 @@ def hardest(pairs: pd.DataFrame, each: int) -> pd.DataFrame:
     table = means.groupby("paradigm", sort=False).head(each)
     texts = pairs.drop_duplicates(_KEY[1:])[[*_KEY[1:], "good", "bad"]]
     return table.merge(texts, on=_KEY[1:], how="left")
-
-
-@section(order=65, default=False)
-def learned_pairs(results: BenchmarkResults) -> Exhibit | None:
-    """How many pairs are learned and lost between the smallest and the largest size, and how far seeds agree."""
-    if not results.studies or results.accuracies["sample_words"].nunique() < 2:
-        return None
-    words = results.accuracies.groupby("curve")["sample_words"]
-    ends = results.accuracies[results.accuracies["sample_words"].isin({*words.min(), *words.max()})]
-    table = learned_and_lost(results.read_pairs(list(ends["run"].unique())))
-    if table.empty:
-        return None
-    about = (
-        "The share of each paradigm's pairs that most runs get wrong at the smallest size and right at the largest "
-        "(learned), and the reverse (lost). Disagreement is the share of pairs that two runs of the largest size "
-        "judge differently."
-    )
-    return Exhibit("learned-pairs", "Pairs learned and lost", about, table)
-
-
-def learned_and_lost(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Return the shares of pairs whose judgment changes between the smallest and the largest size.
-
-    Args:
-        pairs: rows of `analysis.pairs` of the smallest and the largest size of each curve.
-
-    Returns:
-        paradigm, curve, learned, lost, and disagreement (between two runs of the largest size; missing for one run).
-    """
-    words = pairs.groupby("curve")["sample_words"]
-    least, most = words.transform("min"), words.transform("max")
-    at = pairs["sample_words"]
-    ends = pairs.assign(correct=pairs["correct"].astype(float), end=(at == most).map({True: "large", False: "small"}))
-    ends = ends[((at == least) | (at == most)) & (least < most)]
-    table = ends.pivot_table("correct", ["curve", "paradigm", "pair_id"], "end", sort=False).reset_index()
-    table = table.reindex(columns=["curve", "paradigm", "small", "large"]).dropna()
-    runs = table["curve"].map(ends[ends["end"] == "large"].groupby("curve")["run"].nunique())
-    table = table.assign(
-        learned=(table["small"] < 0.5) & (table["large"] > 0.5),
-        lost=(table["small"] > 0.5) & (table["large"] < 0.5),
-        disagreement=2 * table["large"] * (1 - table["large"]) * runs / (runs - 1).where(runs > 1),
-    )
-    shares = ["learned", "lost", "disagreement"]
-    means = table.groupby(["curve", "paradigm"], as_index=False, sort=False)[shares].mean()
-    return for_readers(means, "paradigm curve learned lost disagreement")

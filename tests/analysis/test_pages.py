@@ -24,7 +24,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize(("page", "blocks"), [("ablation", 2), ("acquisition", 3), ("methods", 2)])
+@pytest.mark.parametrize(("page", "blocks"), [("ablation", 2), ("acquisition", 3), ("methods", 3)])
 def test_code_runs(folder, page, blocks, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     text = (ROOT / "docs" / "guides" / f"{page}.md").read_text(encoding="utf-8")

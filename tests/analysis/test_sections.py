@@ -12,7 +12,7 @@ from analysis.run import read_benchmarks, read_study
 from analysis.sections import chosen, exhibits
 from analysis.sections.ablations import effects_of
 from analysis.sections.methods import method_differences
-from analysis.sections.pairs import hardest, learned_and_lost
+from analysis.sections.pairs import hardest
 from analysis.sections.training import perplexity_slopes
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError
@@ -35,14 +35,6 @@ def test_the_hardest_pairs_are_wrong_most_often_then_by_the_widest_margin():
     deviation = np.std([2, -1, -3], ddof=1)
     assert table["margin"].tolist() == pytest.approx([-3 / deviation, -1 / deviation])
     assert table["accuracy"].tolist() == [0, 0]
-
-
-def test_learned_and_lost_pairs_cross_one_half():
-    small = [("r", 1, "a", False), ("s", 1, "a", False), ("r", 1, "b", True), ("s", 1, "b", True)]
-    large = [("t", 2, "a", True), ("u", 2, "a", True), ("t", 2, "b", False), ("u", 2, "b", True)]
-    (row,) = learned_and_lost(judged(small + large)).to_dict("records")
-    assert (row["learned"], row["lost"]) == (0.5, 0.0)
-    assert row["disagreement"] == 0.5  # the two runs disagree on b, one of two pairs
 
 
 def test_differences_of_methods_are_a_paired_t_test():
@@ -106,7 +98,7 @@ def test_every_section_can_be_shown_and_names_are_checked(results):
     default = [exhibit.name for exhibit in exhibits(results, chosen(None))]
     assert {"phenomena", "slopes", "differences", "unknown-words", "hardest-pairs", "perplexity", "runs"} <= {*default}
     assert len(default) <= 12
-    assert set(names) - set(default) >= {"paradigms", "learned-pairs", "shapes"}
+    assert set(names) - set(default) >= {"paradigms", "shapes"}
     assert "methods" not in names  # there is one
     assert {"paradigms", *chosen(None)} == {*chosen(["paradigms"])}
     with pytest.raises(ConfigError, match="slopes"):

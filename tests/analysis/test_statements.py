@@ -2,10 +2,8 @@
 
 from itertools import combinations
 
-import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import norm, pearsonr
 
 from analysis.published import published_file
 from analysis.statements import (
@@ -15,7 +13,6 @@ from analysis.statements import (
     agreement,
     by_condition,
     check_statements,
-    correlations,
     losses,
     paradigm_table,
     phenomenon_table,
@@ -68,24 +65,6 @@ def test_table_4_has_every_paradigm_with_the_prefix_methods_that_apply(blimp):
     assert table["phenomenon"].value_counts().sort_index().tolist() == [2, 9, 7, 5, 8, 2, 7, 2, 8, 7, 4, 6]  # table 1
     for name, row in TABLE_4.items():
         assert list(table.loc[name, MODELS] * 100) == pytest.approx(row, abs=0.501), name
-
-
-def test_correlations_are_pearsons_with_fishers_limits(blimp):
-    table = wide(blimp, "paradigm")
-    rows = correlations(blimp)
-    assert len(rows) == 10
-    for row in rows.itertuples():
-        assert row.r == pytest.approx(pearsonr(table[row.model], table[row.other]).statistic)
-        limits = np.tanh(np.arctanh(row.r) + np.array([-1, 1]) * norm.ppf(0.975) / np.sqrt(67 - 3))
-        assert [row.low, row.high] == pytest.approx(limits)
-
-
-def test_correlations_use_the_paradigms_that_both_models_have():
-    table = pd.DataFrame({"a": [0.1, 0.2, 0.3, 0.9], "b": [0.2, 0.4, 0.6, np.nan], "flat": 0.5}, list("pqrs"))
-    long = table.stack().dropna().rename_axis(["name", "model"]).rename("accuracy").reset_index()
-    rows = correlations(long.assign(level="paradigm"))
-    assert rows[["r", "paradigms"]].iloc[0].tolist() == pytest.approx([1, 3])
-    assert rows["r"].iloc[1:].isna().all()
 
 
 def test_losses_equal_those_of_section_6(blimp):
