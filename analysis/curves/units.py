@@ -17,6 +17,7 @@ from analysis.curves.lines import Array, Line, Numbers, fit_line
 from pairscale.errors import InputError, first_few
 
 TRAJECTORIES = ("tokens", "words seen", "steps")  # units of x that count the progress of one training
+KEYS = ["benchmark", "method", "curve", "level", "name"]  # columns that say what a row is about
 LEVELS = ["overall", "phenomenon", "paradigm"]
 RUN_COLUMNS = ["study", "run", "curve", "model", "size", "sample_words", "seed", "sample", "nested", "unit", "baseline"]
 UNIT_COLUMNS = [*RUN_COLUMNS, "benchmark", "method", "level", "name", "paradigms", "pairs", "accuracy"]
@@ -28,8 +29,7 @@ _RUN_KEY = ["study", "run", "benchmark", "method"]
 def unit_accuracies(accuracies: pd.DataFrame) -> pd.DataFrame:
     """Return the accuracy of each run overall, in each phenomenon and in each paradigm.
 
-    A phenomenon is the unweighted mean of its paradigms, and overall is the unweighted mean of all paradigms. Rows
-    without a paradigm are accuracies that a source gives for a phenomenon, or overall if they have no phenomenon
+    Rows without a paradigm are accuracies that a source gives for a phenomenon, or overall if they have no phenomenon
     either: they are used as they are. Without a given overall accuracy, overall is the mean of the given phenomena.
 
     Args:
@@ -71,20 +71,18 @@ def _checked(accuracies: pd.DataFrame) -> pd.DataFrame:
     """Return the rows that have an accuracy. Raises InputError as `unit_accuracies` does."""
     check_columns(accuracies, _NEEDED, "accuracies()")
     table = accuracies[accuracies["accuracy"].notna()]
-    of_runs = [table[key] for key in _RUN_KEY]
     faults = {
         "has two accuracies. Keep one of them": table.duplicated([*_RUN_KEY, "phenomenon", "paradigm"]),
         "belongs to two phenomena. Give it one, or two names": (
             table.groupby(["benchmark", "paradigm"])["phenomenon"].transform("nunique") > 1
         ),
         "has means over paradigms next to accuracies of paradigms. Leave out the means": (
-            table["paradigm"].notna().groupby(of_runs).transform("nunique") > 1
+            table["paradigm"].notna().groupby([table[key] for key in _RUN_KEY]).transform("nunique") > 1
         ),
     }
-    for fault, rows in faults.items():
-        for _, row in table[rows].head(1).iterrows():
-            place = ", ".join(map(str, row[["run", "benchmark", "method", "phenomenon", "paradigm"]]))
-            raise InputError(f"{place}: {fault}.")
+    for fault, is_faulty in faults.items():
+        for place in table.loc[is_faulty, ["run", "benchmark", "method", "phenomenon", "paradigm"]].to_numpy()[:1]:
+            raise InputError(f"{', '.join(map(str, place))}: {fault}.")
     return table
 
 
@@ -116,13 +114,14 @@ class Curve(NamedTuple):
         return pd.factorize(self.runs["size"])[0].astype(np.intp)
 
     @property
-    def is_trajectory(self) -> bool:
-        return bool(self.runs["unit"].isin(TRAJECTORIES).any())
-
-    @property
     def is_nested(self) -> bool:
         """Whether larger samples of a seed contain its smaller ones."""
         return bool(self.runs["nested"].fillna(False).astype(bool).any())
+
+    @property
+    def is_trajectory(self) -> bool:
+        """Whether the runs are checkpoints of one training."""
+        return bool(self.runs["unit"].isin(TRAJECTORIES).any())
 
     @property
     def line(self) -> Line:
@@ -154,37 +153,35 @@ def read_curves(accuracies: pd.DataFrame) -> Iterator[list[Curve]]:
     models stand next to the log-probabilities of others.
 
     Raises:
-        InputError: as `unit_accuracies` does, and if no paradigm was scored in every run of a benchmark.
+        InputError: as `unit_accuracies` does, if no paradigm was scored in every run of a benchmark, and for a curve
+            measured in two units.
     """
     table = _checked(accuracies)
     table = table[table["baseline"].fillna("").eq("") & table["sample_words"].notna()]
     for _, of in table.groupby("benchmark", sort=False):
         apart = of.groupby("curve")["method"].nunique().max() > 1
-        for part in [rows for _, rows in of.groupby("method", sort=False)] if apart else [of]:
-            yield _curves(part)
+        yield from (_curves(part) for _, part in of.groupby("method" if apart else "benchmark", sort=False))
 
 
 def _curves(table: pd.DataFrame) -> list[Curve]:
-    keys = table.groupby(["phenomenon", "paradigm"], dropna=False, sort=False)["run"]
-    runs = table.drop_duplicates(["study", "run"], ignore_index=True)
-    runs["size"] = runs["size"].fillna(runs["sample_words"].astype(str))  # others' sizes may have no names
-    shared = table[keys.transform("size") == len(runs)]
+    scored = table.groupby(["phenomenon", "paradigm"], dropna=False)["run"].transform("size")
+    shared = table[scored == len(table[["study", "run"]].drop_duplicates())]
     if shared.empty:
         raise InputError(
-            f"{runs['benchmark'].iloc[0]}: no paradigm was scored in every run, so curves cannot be compared. "
-            f"Leave out runs that were scored on other paradigms; the first run is {runs['run'].iloc[0]}."
+            f"{table['benchmark'].iloc[0]}: no paradigm was scored in every run, so curves cannot be compared. "
+            f"Leave out runs that were scored on other paradigms; the first run is {table['run'].iloc[0]}."
         )
     accuracies = unit_accuracies(shared)
     units = accuracies.groupby(["level", "name"], sort=False)[["paradigms", "pairs"]].min().reset_index()
-    phenomena = shared.dropna(subset="paradigm").drop_duplicates("paradigm").set_index("paradigm")["phenomenon"]
-    units["phenomenon"] = units["name"].map(phenomena).where(units["level"] == "paradigm")
-    lost = table[~table["paradigm"].isin(shared["paradigm"])].dropna(subset="paradigm").drop_duplicates("paradigm")
-    counts = {"overall": len(lost), **lost["phenomenon"].value_counts()}
-    left = units["name"].map(counts).where(units["level"] != "paradigm").fillna(0).astype(int)
+    of_paradigms = table.dropna(subset="paradigm").drop_duplicates("paradigm").set_index("paradigm")["phenomenon"]
+    lost = of_paradigms[~of_paradigms.index.isin(shared["paradigm"])]
+    counts, is_paradigm = {"overall": len(lost), **lost.value_counts()}, units["level"] == "paradigm"
+    left = units["name"].map(counts).mask(is_paradigm).fillna(0).astype(int)
+    units["phenomenon"] = units["name"].map(of_paradigms).where(is_paradigm)
     units["left_out"] = np.where(left > 0, left.astype(str) + _LEFT_OUT, "")
-    wide = accuracies.pivot(index=["study", "run"], columns=["level", "name"], values="accuracy")
-    wide = wide.reindex(pd.MultiIndex.from_frame(runs[["study", "run"]]))
-    accuracy = wide[pd.MultiIndex.from_frame(units[["level", "name"]])].to_numpy(np.float64)
+    runs = shared.drop_duplicates(["study", "run"], ignore_index=True)
+    runs["size"] = runs["size"].fillna(runs["sample_words"].astype(str))  # others' sizes may have no names
+    accuracy = accuracies["accuracy"].to_numpy().reshape(len(runs), len(units))  # each run has the same units
     curves = []
     for name, of in runs.groupby("curve", sort=False):
         if of["unit"].nunique() > 1:
@@ -196,9 +193,9 @@ def _curves(table: pd.DataFrame) -> list[Curve]:
 
 
 def map_curves(accuracies: pd.DataFrame, columns: list[str], rows_of: Callable[[Curve], pd.DataFrame]) -> pd.DataFrame:
-    """Return the rows that a function gives for each curve, with what the curve is about, as `columns`."""
+    """Return KEYS and `columns` of the rows that a function gives for each curve."""
     parts = [rows_of(curve).assign(**curve.about) for curves in read_curves(accuracies) for curve in curves]
-    return pd.concat(parts or [pd.DataFrame()], ignore_index=True).reindex(columns=columns)
+    return pd.concat(parts or [pd.DataFrame()], ignore_index=True).reindex(columns=[*KEYS, *columns])
 
 
 def join_notes(*notes: npt.ArrayLike) -> list[str]:

@@ -42,15 +42,14 @@ def words_to_match_humans(results: BenchmarkResults) -> Exhibit | None:
         return None
     words["extrapolation"] = words["extrapolation"].map({True: "yes", False: "no"}).where(words["words"].notna(), DASH)
     columns = {
-        "name": "phenomenon", "curve": "curve", "humans": "humans", "shape": "shape", "words": "words",
+        "name": "phenomenon", "curve": "curve", "humans": "humans", "words": "words",
         "interval": f"{level_text(confidence)} interval", "extrapolation": "beyond the largest size", "note": "note",
     }  # fmt: skip
     about = (
-        "The amount of training text at which each curve would reach the human baseline if it went on as it is. "
-        "Amounts beyond the largest size are extrapolations. Intervals come from the fitted line (Fieller 1954) and "
-        "may be unbounded."
+        "The amount of training text at which the line of each curve would reach the human baseline. Amounts beyond "
+        "the largest size are extrapolations. Intervals (Fieller 1954) may be unbounded."
     )
-    cells: dict[str, Cell] = {"words": _amount, "humans": accuracy_text}
+    cells: dict[str, Cell] = {"words": words_text, "humans": accuracy_text}
     table = for_readers(words, columns)
     return Exhibit("words-to-match-humans", "Words needed to match humans", about, table, cells=cells)
 
@@ -71,14 +70,10 @@ def acquisition(results: BenchmarkResults) -> list[Exhibit]:
         "The amount of text from which on accuracy stays .1 above its baseline, which is chance or an untrained "
         "model, whichever is higher."
     )
-    table, cells = for_readers(words[words["level"] != "paradigm"], columns), {"words": _amount, "rank": count}
+    table, cells = for_readers(words[words["level"] != "paradigm"], columns), {"words": words_text, "rank": count}
     shown = [Exhibit("acquisition", "Order of acquisition", about, table, cells=cells)]
     if len(orders):
         agreement = "Spearman's correlation of the orders in which two curves acquire the same units."
         table = orders.drop(columns=["benchmark", "method"])
         shown.append(Exhibit("acquisition-agreement", "Agreement on the order", agreement, table))
     return shown
-
-
-def _amount(words: float) -> str:
-    return DASH if pd.isna(words) else words_text(words)
