@@ -15,6 +15,7 @@ import pandas as pd
 
 from analysis.curves.comparisons import add_tests, contrast, match_runs
 from analysis.curves.units import TRAJECTORIES, Curve, check_columns, read_curves
+from analysis.formats import rows_of
 from pairscale.errors import InputError
 
 NONE, REMOVE, CONTROL = "none", "remove", "control"  # actions in the column `action` of runs()
@@ -52,18 +53,17 @@ def ablation_effects(
     Args:
         accuracies: Long table of `accuracies()`. Baselines and points of one training are not used.
         runs: Table of `runs()`, with the columns study, run, construction, action, dose and base.
-        margin: Accuracy below which a difference does not matter to you. Without it nothing is called equivalent.
-        confidence: Level of the intervals.
+        margin: Accuracy below which a difference does not matter to you.
         direct: Construction -> names of the paradigms that test it. These are averaged as "tests the construction",
             next to the other paradigms of their phenomena and to all others (level "scope").
         paired: False for tables in which equal seeds of two curves have nothing in common.
 
     Returns:
-        One row per benchmark, method, comparison, `over` ("all sizes", each size, "per doubling") and unit (level,
-        name), with the columns COLUMNS. difference: accuracy of `curve` less `other`; runs: pairs of runs if paired,
-        else runs of both curves. p_holm is corrected (Holm 1979) over the phenomena, or the paradigms, of a comparison;
-        for overall and scopes over all comparisons of the same kind. equivalent: whether the interval lies within
-        the margin; missing per doubling. Empty if no run has an intervention.
+        One row per benchmark, method, comparison, `over` ("all sizes", each size, "per doubling"), level and name with
+        COLUMNS. difference: accuracy of `curve` less `other`; runs: pairs of runs if paired, else runs of both curves;
+        p_holm: corrected (Holm 1979) over the phenomena, or the paradigms, of a comparison, and for overall and scopes
+        over all comparisons of the same kind; equivalent: whether the interval lies within the margin, missing per
+        doubling. Empty if no run has an intervention.
 
     Raises:
         InputError: A column is missing, or a curve has two runs of one size and seed.
@@ -74,9 +74,7 @@ def ablation_effects(
     )
     known = known[~known["unit"].isin(TRAJECTORIES)]
     parts = [rows for curves in read_curves(known) for rows in _compared(curves, direct or {}, paired)]
-    if not parts:
-        return pd.DataFrame(columns=COLUMNS)
-    table = pd.concat(parts, ignore_index=True)
+    table = pd.concat(parts or [pd.DataFrame(columns=COLUMNS)], ignore_index=True)
     alone = table["level"].isin(["overall", SCOPE])
     family = table["name"].where(alone, table["curve"] + table["other"] + table["dose"])
     table = add_tests(table, ["benchmark", "method", "kind", "over", "level", family], margin, confidence)
@@ -122,10 +120,9 @@ def _contrasts(curves: Sequence[Curve], weights: Sequence[float], paired: bool) 
 
     Raises InputError for a curve with two runs of one size and seed.
     """
-    for curve in curves if paired else ():
-        places = curve.runs[["curve", "size", "seed"]].dropna()
-        for name, size, seed in places[places.duplicated()].to_numpy()[:1]:
-            raise InputError(f"Curve {name} has two runs of size {size} and seed {seed}. Give them different curves.")
+    places = pd.concat([of.runs[["curve", "size", "seed"]] for of in curves]).dropna()
+    for name, size, seed in places[places.duplicated()].to_numpy()[:1] if paired else ():
+        raise InputError(f"Curve {name} has two runs of size {size} and seed {seed}. Give them different curves.")
     used, is_paired, left_out = match_runs(curves, ["size", "seed"], 0 if paired else 1)
     sizes = list(used[0].runs["size"].unique())
     parts = []
@@ -158,7 +155,7 @@ def _with_scopes(curve: Curve, direct: Mapping[str, Collection[str]], constructi
 
 def comparisons(runs: pd.DataFrame) -> Iterator[dict[str, str]]:
     """Yield kind, intervention and the two curves of each comparison that the runs allow."""
-    curves = runs[["curve", *INTERVENTION]].drop_duplicates().astype(str).to_dict("records")
+    curves = [row._asdict() for row in rows_of(runs[["curve", *INTERVENTION]].drop_duplicates())]
     full = [of for of in curves if of["action"] == NONE]
     acting = [of for of in curves if of["action"] != NONE]
     acting.sort(key=lambda of: (of["base"], of["construction"], of["action"] == CONTROL, Fraction(of["dose"])))

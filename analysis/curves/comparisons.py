@@ -24,12 +24,7 @@ def compare(accuracies: pd.DataFrame, margin: float | None = None, confidence: f
     Two curves are paired if more than half of the runs of the smaller one have a partner, which has the same size, seed
     and sample. A line is then fitted to the differences of complete pairs, with HC3 errors and Student's t with R - 2
     degrees of freedom (of nested samples: one difference per seed, with S - 1). Other curves are independent: variances
-    are added, with Welch's (1947) degrees of freedom.
-
-    Args:
-        accuracies: table of `accuracies()`.
-        margin: accuracy per doubling below which a difference does not matter to you.
-        confidence: level of the intervals.
+    are added, with Welch's (1947) degrees of freedom. `margin` is a difference that does not matter to you.
 
     Returns:
         One row per benchmark, method, pair of curves, level and name with COMPARISON_COLUMNS. difference: slope of
@@ -49,9 +44,7 @@ def compare(accuracies: pd.DataFrame, margin: float | None = None, confidence: f
             about = {key: " / ".join(dict.fromkeys([one[key], other[key]])) for key in ("benchmark", "method")}
             about |= {"curve": one["curve"], "other": other["curve"]}
             parts.append(contrast(used, [1, -1], paired, True, left_out).assign(**about, family=number))
-    if not parts:
-        return pd.DataFrame(columns=COMPARISON_COLUMNS)
-    table = pd.concat(parts, ignore_index=True)
+    table = pd.concat(parts or [pd.DataFrame(columns=["family", *COMPARISON_COLUMNS])], ignore_index=True)
     one_pair = (table["curve"] + "\0" + table["other"]).where(table["level"] != "overall", "")
     return add_tests(table, ["family", "level", one_pair], margin, confidence)[COMPARISON_COLUMNS]
 

@@ -12,11 +12,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import fdtrc
 
-from analysis.curves.comparisons import compare, holm
 from analysis.curves.lines import NO_SPREAD, ROUNDING, add_intervals, item_variances, t_quantile
-from analysis.curves.units import Curve, check_columns, join_notes, map_curves, unit_accuracies
-
-__all__ = ["compare", "fit_curves", "fitted_lines", "holm", "lack_of_fit", "unit_accuracies"]
+from analysis.curves.units import Curve, check_columns, join_notes, map_curves
 
 CURVE_COLUMNS = [
     "unit", "paradigms", "pairs", "runs", "sizes", "smallest_words", "largest_words", "smallest_accuracy",
@@ -24,7 +21,6 @@ CURVE_COLUMNS = [
 ]  # fmt: skip
 NEW_ITEM_COLUMNS = ["se_new_items", "df_new_items", "low_new_items", "high_new_items"]
 AT_ENDS = "Most runs of a size are at 0 or 1"  # the start of a note
-_ITEM_COLUMNS = ["study", "run", "benchmark", "method", "paradigm", "pair_id", "correct"]
 _POINTS = 41  # of a drawn line
 
 
@@ -33,14 +29,12 @@ def fit_curves(accuracies: pd.DataFrame, confidence: float = 0.95, pairs: pd.Dat
 
     Each run is one point of a least-squares fit. Errors are HC3 (MacKinnon and White 1985) with Student's t and R - 2
     degrees of freedom. They are about new samples of this corpus and new initialisations, on these minimal pairs.
-    Nested samples give one slope per seed; the interval is that of their mean, with S - 1 degrees.
+    Nested samples give one slope per seed; the interval is that of their mean, with S - 1 degrees. Baselines and models
+    without a known amount of text are left out.
 
-    Args:
-        accuracies: table of `accuracies()`. Baselines and models without a known amount of text are left out.
-        confidence: level of the intervals.
-        pairs: table of `pairs()` for intervals about new items of the same paradigms, too: the two-way variance of
-            Cameron, Gelbach and Miller (2011), runs plus items less their overlap, with the smaller of the two degrees
-            of freedom. If the sum is less than its larger part, that part is used.
+    The table of `pairs()` gives intervals about new items of the same paradigms, too: the two-way variance of Cameron,
+    Gelbach and Miller (2011), runs plus items less their overlap, with the smaller of the two degrees of freedom. If
+    the sum is less than its larger part, that part is used.
 
     Returns:
         One row per benchmark, method, curve, level and name with CURVE_COLUMNS, and with `pairs` NEW_ITEM_COLUMNS.
@@ -53,13 +47,11 @@ def fit_curves(accuracies: pd.DataFrame, confidence: float = 0.95, pairs: pd.Dat
             units, or for a confidence that is not between 0 and 1.
     """
     columns = CURVE_COLUMNS if pairs is None else [*CURVE_COLUMNS, *NEW_ITEM_COLUMNS]
-    if pairs is not None:
-        check_columns(pairs, _ITEM_COLUMNS, "pairs()")
     table = add_intervals(map_curves(accuracies, columns, lambda curve: _fitted(curve, pairs)), "slope", confidence)
-    if pairs is not None:
-        half = t_quantile(confidence, table["df_new_items"]) * table["se_new_items"]
-        table = table.assign(low_new_items=table["slope"] - half, high_new_items=table["slope"] + half)
-    return table
+    if pairs is None:
+        return table
+    half = t_quantile(confidence, table["df_new_items"]) * table["se_new_items"]
+    return table.assign(low_new_items=table["slope"] - half, high_new_items=table["slope"] + half)
 
 
 def _fitted(curve: Curve, pairs: pd.DataFrame | None) -> pd.DataFrame:
@@ -97,9 +89,6 @@ def lack_of_fit(accuracies: pd.DataFrame) -> pd.DataFrame:
     runs to spread equally at all sizes (Draper and Smith 1998, section 2.1). The test needs three sizes and two runs of
     one of them; runs of nested samples and of one training depend on each other and are not tested.
 
-    Args:
-        accuracies: table of `accuracies()`.
-
     Returns:
         One row per benchmark, method, curve, level and name: f, df_between, df_within, p (small if the curve bends)
         and note, which says why there is no test.
@@ -113,11 +102,11 @@ def lack_of_fit(accuracies: pd.DataFrame) -> pd.DataFrame:
 def _lack_of_fit(curve: Curve) -> pd.DataFrame:
     y, x, line, size = curve.accuracy, curve.x, curve.line, curve.size
     between, within = size.max() - 1, len(y) - size.max() - 1
-    statistic, note = np.full(y.shape[1], np.nan), "Runs of the same size do not differ."
+    statistic, without = np.full(y.shape[1], np.nan), "Runs of the same size do not differ."
     if curve.is_nested or curve.is_trajectory:
-        note = "Runs of different sizes depend on each other."
+        without = "Runs of different sizes depend on each other."
     elif between < 1 or within < 1:
-        note = "The test needs three sizes, and two runs of one of them."
+        without = "The test needs three sizes, and two runs of one of them."
     else:
         within_sizes = y - pd.DataFrame(y).groupby(size).transform("mean").to_numpy()
         pure = (within_sizes**2).sum(axis=0)
@@ -125,23 +114,15 @@ def _lack_of_fit(curve: Curve) -> pd.DataFrame:
         lack = np.maximum((residual**2).sum(axis=0) - pure, 0)
         statistic = lack / between / np.where(pure > ROUNDING, pure / within, np.nan)
     p = fdtrc(max(between, 1), max(within, 1), statistic)
-    note = np.where(np.isnan(p), note, "")
+    note = np.where(np.isnan(p), without, "")
     return curve.units.assign(f=statistic, df_between=between, df_within=within, p=p, note=note)
 
 
 def fitted_lines(accuracies: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
-    """Return points of each fitted line with its confidence band, to be drawn.
+    """Return 41 points of each line of `fit_curves`, from its smallest size to its largest one, to be drawn.
 
-    Args:
-        accuracies: table of `accuracies()`.
-        confidence: level of the band at each single point.
-
-    Returns:
-        Per benchmark, method, curve, level and name, 41 points from the smallest size to the largest one: sample_words,
-        accuracy, and low and high, which are missing where the slope has no interval.
-
-    Raises:
-        InputError: as `fit_curves` does.
+    Columns: benchmark, method, curve, level, name, sample_words, accuracy, and low and high of the confidence band at
+    each single point, which are missing where the slope has no interval. Raises InputError as `fit_curves` does.
     """
 
     def points(curve: Curve) -> pd.DataFrame:
@@ -164,6 +145,7 @@ def _with_new_items(table: pd.DataFrame, curve: Curve, pairs: pd.DataFrame) -> p
     The items of a curve are those that all its runs were scored on. One with several templates or trials counts with
     its mean over them.
     """
+    check_columns(pairs, ("study", "run", "benchmark", "method", "paradigm", "pair_id", "correct"), "pairs()")
     line, units = curve.line, curve.units
     names, level = units["name"].to_numpy(), units["level"].to_numpy()
     of = pairs[(pairs[["benchmark", "method"]] == curve.runs[["benchmark", "method"]].iloc[0]).all(axis=1)]

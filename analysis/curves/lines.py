@@ -23,7 +23,6 @@ LEAST_RUNS = 4
 LEAST_SEEDS = 3  # of nested samples
 ROUNDING = 1e-24  # variances below it are 0 but for rounding
 ONE_SIZE = "All runs have one size: no slope."
-ONE_TRAINING = "These are checkpoints of one training, which depend on each other: no interval."
 NO_SPREAD = "All runs lie on the line, as with too few pairs: no interval."
 
 
@@ -58,7 +57,7 @@ class Line(NamedTuple):
         return self._replace(level_terms=unknown, slope_terms=unknown, note=note)
 
 
-def fit_line(x: Array, size: Numbers, seed: Numbers | None = None, trajectory: bool = False) -> Line:
+def fit_line(x: Array, size: Numbers, seed: Numbers | None = None) -> Line:
     """Return the least-squares line over runs at `x` with HC3 variances (MacKinnon and White 1985) and t(R - 2).
 
     HC3 divides each residual by 1 minus its leverage, so runs may spread differently at different sizes. Nested samples
@@ -69,16 +68,11 @@ def fit_line(x: Array, size: Numbers, seed: Numbers | None = None, trajectory: b
         x: (R,) log2(words) of the runs.
         size: (R,) number of each run's size.
         seed: (R,) seeds if the samples are nested, else None.
-        trajectory: whether the runs are checkpoints of one training, which get no interval.
     """
     if np.ptp(size) == 0:
         note = ONE_SIZE if len(x) > 1 else "One run: no interval."
-        line = _mean_line(x.mean(), np.eye(len(x)), np.full((len(x), len(x)), np.nan), note)
-    elif seed is None:
-        line = _line_of_runs(x)
-    else:
-        line = _line_of_seeds(x, size, seed)
-    return line.without_interval(ONE_TRAINING) if trajectory else line
+        return _mean_line(x.mean(), np.eye(len(x)), np.full((len(x), len(x)), np.nan), note)
+    return _line_of_runs(x) if seed is None else _line_of_seeds(x, size, seed)
 
 
 def _mean_line(centre: float, levels: Array, slopes: Array, note: str) -> Line:

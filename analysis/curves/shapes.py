@@ -44,9 +44,6 @@ def fit_shapes(accuracies: pd.DataFrame) -> pd.DataFrame:
     Fits are least squares over runs, within bounds: accuracies between 0 and 1, gap between -1 and 1. AICc (Hurvich and
     Tsai 1989) counts the residual variance as a parameter. Predictions come from fits to all sizes but the largest.
 
-    Args:
-        accuracies: table of `accuracies()`.
-
     Returns:
         One row per benchmark, method, curve, level, name and shape with SHAPE_COLUMNS. midpoint: in words; squares: sum
         of squared residuals; aicc_above_best: AICc less the lowest one of the unit; largest_accuracy: mean over the
@@ -77,11 +74,8 @@ def _logistic(d: Array, floor: Array, ceiling: Array, rate: Array, midpoint: Arr
     return floor + (ceiling - floor) * rise, [1 - rise, rise, steep * (d - midpoint), -steep * rate]
 
 
-SHAPES: dict[str, Callable[..., tuple[Array, list[Array]]]] = {
-    LINE: _line,
-    POWER_LAW: _power_law,
-    LOGISTIC: _logistic,
-}
+SHAPES: dict[str, Callable[..., tuple[Array, list[Array]]]]
+SHAPES = {LINE: _line, POWER_LAW: _power_law, LOGISTIC: _logistic}
 
 
 def fit_shape(shape: str, doublings: Array, y: Array, sizes: int) -> tuple[Array, npt.ArrayLike]:
@@ -92,7 +86,7 @@ def fit_shape(shape: str, doublings: Array, y: Array, sizes: int) -> tuple[Array
     """
     from scipy.optimize import least_squares  # here, because it takes a while to import
 
-    names, accuracy, units = PARAMETERS[shape], SHAPES[shape], y.shape[1]
+    names, units = PARAMETERS[shape], y.shape[1]
     if sizes <= len(names):
         return np.full((len(names), units), np.nan), [f"No fit: it needs {len(names) + 1} sizes."] * units
     if shape == LINE:
@@ -101,28 +95,21 @@ def fit_shape(shape: str, doublings: Array, y: Array, sizes: int) -> tuple[Array
     low, high = np.array([[0.0, -1.0, 0.02 / span], [1.0, 1.0, 5.0]])
     if shape == LOGISTIC:
         low, high = np.array([[0.0, 0.0, 0.1 / span, -2 * span], [1.0, 1.0, max(5.0, 20 / span), 3 * span]])
-    found = []
-    for of_unit, starts in zip(y.T, _starts(shape, doublings, y, low, high), strict=True):
-        fits = [
-            least_squares(
-                lambda p, y: accuracy(doublings, *p)[0] - y,
-                np.clip(start, low + 1e-9, high - 1e-9),
-                lambda p, _: np.stack(accuracy(doublings, *p)[1], axis=1),
-                (low, high),
-                x_scale=high - low,
-                max_nfev=400,
-                args=(of_unit,),
-            )
-            for start in starts
-        ]
+
+    def residuals(parameters: Array, y: Array) -> Array:
+        return SHAPES[shape](doublings, *parameters)[0] - y
+
+    def derivatives(parameters: Array, _: Array) -> Array:
+        return np.stack(SHAPES[shape](doublings, *parameters)[1], axis=1)
+
+    found, settings = [], {"jac": derivatives, "bounds": (low, high), "x_scale": high - low, "max_nfev": 400}
+    for of, starts in zip(y.T, _starts(shape, doublings, y, low, high), strict=True):
+        fits = [least_squares(residuals, start, args=(of,), **settings) for start in starts]
         best = min(fits, key=lambda fit: (not fit.success, fit.cost))
         found.append(best.x if best.success else np.full(len(names), np.nan))
     at_bound = np.minimum(found - low, high - found) < _AT_BOUND * (high - low)
-    bounds = [f"At the bound of its {joined(np.array(names)[of])}." for of in at_bound]
-    unknown = np.isnan(found).any(axis=1)
-    return np.transpose(found), np.select(
-        [unknown, at_bound.any(axis=1)], ["No fit: the search did not converge.", bounds], ""
-    )
+    notes = [f"At the bound of its {joined(np.array(names)[of])}." if of.any() else "" for of in at_bound]
+    return np.transpose(found), np.where(np.isnan(found).any(axis=1), "No fit: the search did not converge.", notes)
 
 
 def _starts(shape: str, doublings: Array, y: Array, low: Array, high: Array) -> Array:
@@ -137,18 +124,14 @@ def _starts(shape: str, doublings: Array, y: Array, low: Array, high: Array) -> 
         linear = np.clip(np.linalg.pinv(basis) @ y, low[:2, None], high[:2, None])
         best = ((y - basis @ linear) ** 2).sum(axis=1).argmin(axis=0)
         starts.append(np.concatenate([linear[best, :, np.arange(y.shape[1])], grid[best]], axis=1))
-    return np.stack(starts, axis=1)
+    return np.asarray(np.clip(np.stack(starts, axis=1), low + 1e-9, high - 1e-9))
 
 
 def _fitted(curve: Curve) -> pd.DataFrame:
     """Return the rows of a curve."""
     x, y, size = curve.x, curve.accuracy, curve.size
-    d, last, sizes, dependent = (
-        x - x.min(),
-        size == size[-1],
-        int(size.max()) + 1,
-        curve.is_nested or curve.is_trajectory,
-    )
+    d, last, sizes = x - x.min(), size == size[-1], int(size.max()) + 1
+    dependent = curve.is_nested or curve.is_trajectory
     parts = []
     for shape, names in PARAMETERS.items():
         parameters, notes = fit_shape(shape, d, y, sizes)
@@ -190,11 +173,9 @@ def words_to_humans(accuracies: pd.DataFrame, humans: pd.DataFrame, confidence: 
     {x: (line at x - humans)^2 <= t^2 (variance of the line at x + se^2)}.
 
     Args:
-        accuracies: table of `accuracies()`.
         humans: level, name and accuracy (0 to 1) of humans, on the same paradigms; `se` (standard error) if it is
             known, or else humans' accuracy is taken to be exact. Of a table with a column `model`, only the rows of the
             model "people" count, as in `eval.published.read_published("blimp")`.
-        confidence: level of the interval.
 
     Returns:
         One row per benchmark, method, curve, level and name in both tables with HUMAN_COLUMNS. words: text at which the

@@ -5,9 +5,9 @@ A phenomenon is the unweighted mean of its paradigms, and overall is the unweigh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,6 @@ LEVELS = ["overall", "phenomenon", "paradigm"]
 RUN_COLUMNS = ["study", "run", "curve", "model", "size", "sample_words", "seed", "sample", "nested", "unit", "baseline"]
 UNIT_COLUMNS = [*RUN_COLUMNS, "benchmark", "method", "level", "name", "paradigms", "pairs", "accuracy"]
 _NEEDED = [*RUN_COLUMNS, "benchmark", "phenomenon", "paradigm", "method", "pairs", "accuracy"]
-_LEFT_OUT = " paradigms are left out: some runs were not scored on them."
 _RUN_KEY = ["study", "run", "benchmark", "method"]
 
 
@@ -32,14 +31,9 @@ def unit_accuracies(accuracies: pd.DataFrame) -> pd.DataFrame:
     Rows without a paradigm are accuracies that a source gives for a phenomenon, or overall if they have no phenomenon
     either: they are used as they are. Without a given overall accuracy, overall is the mean of the given phenomena.
 
-    Args:
-        accuracies: table of `accuracies()`.
-
     Returns:
-        One row per run, benchmark, method and unit with the columns of the run (study, run, curve, model, size,
-        sample_words, seed, sample, nested, unit, baseline), benchmark, method, level ("overall", "phenomenon" or
-        "paradigm"), name, paradigms (how many are averaged; missing if a source gives the mean), pairs (in all;
-        missing if unknown) and accuracy (0 to 1).
+        One row per run, benchmark, method, level and name with UNIT_COLUMNS. paradigms: how many are averaged, missing
+        if a source gives the mean; pairs: in all, missing if unknown; accuracy: 0 to 1.
 
     Raises:
         InputError: for a missing column, two rows of one run and paradigm, a paradigm in two phenomena, or a run that
@@ -57,8 +51,8 @@ def unit_accuracies(accuracies: pd.DataFrame) -> pd.DataFrame:
     units["paradigms"] = units["paradigms"].where(units["paradigms"] > 0)
     units = units.assign(level=pd.Categorical(units["level"], LEVELS)).sort_values(["level", "name"])
     runs = table.drop_duplicates(_RUN_KEY)[[*RUN_COLUMNS, "benchmark", "method"]]
-    types: dict[Hashable, Any] = {"level": str, "paradigms": "Int64", "pairs": "Int64", "accuracy": "float64"}
-    return runs.merge(units, on=_RUN_KEY)[UNIT_COLUMNS].astype(types)
+    table = runs.merge(units, on=_RUN_KEY)[UNIT_COLUMNS]
+    return table.astype({"level": "str", "paradigms": "Int64", "pairs": "Int64", "accuracy": "float64"})
 
 
 def check_columns(table: pd.DataFrame, names: Collection[str], source: str) -> None:
@@ -105,8 +99,7 @@ class Curve(NamedTuple):
     @property
     def x(self) -> Array:
         """(R,) log2(sample_words)."""
-        x: Array = np.log2(self.runs["sample_words"].to_numpy(np.float64))
-        return x
+        return np.asarray(np.log2(self.runs["sample_words"].to_numpy(np.float64)))
 
     @property
     def size(self) -> Numbers:
@@ -126,7 +119,9 @@ class Curve(NamedTuple):
     @property
     def line(self) -> Line:
         seeds = self.runs["seed"].fillna(-1).to_numpy(dtype=np.intp) if self.is_nested else None
-        return fit_line(self.x, self.size, seeds, self.is_trajectory)
+        line = fit_line(self.x, self.size, seeds)
+        without = "These are checkpoints of one training, which depend on each other: no interval."
+        return line.without_interval(without) if self.is_trajectory else line
 
     def of(self, rows: Numbers) -> Curve:
         """Return the curve through some of its runs, in the given order."""
@@ -178,7 +173,8 @@ def _curves(table: pd.DataFrame) -> list[Curve]:
     counts, is_paradigm = {"overall": len(lost), **lost.value_counts()}, units["level"] == "paradigm"
     left = units["name"].map(counts).mask(is_paradigm).fillna(0).astype(int)
     units["phenomenon"] = units["name"].map(of_paradigms).where(is_paradigm)
-    units["left_out"] = np.where(left > 0, left.astype(str) + _LEFT_OUT, "")
+    left_out = left.astype(str) + " paradigms are left out: some runs were not scored on them."
+    units["left_out"] = left_out.where(left > 0, "")
     runs = shared.drop_duplicates(["study", "run"], ignore_index=True)
     runs["size"] = runs["size"].fillna(runs["sample_words"].astype(str))  # others' sizes may have no names
     accuracy = accuracies["accuracy"].to_numpy().reshape(len(runs), len(units))  # each run has the same units

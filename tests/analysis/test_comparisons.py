@@ -7,7 +7,8 @@ import statsmodels.api as sm
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from analysis.curves.fit import compare, fit_curves, holm
+from analysis.curves.comparisons import compare, holm
+from analysis.curves.fit import fit_curves
 from pairscale.errors import InputError
 from tests.support.long_table import random_curve, row
 
