@@ -20,7 +20,6 @@ CURVE_COLUMNS = [
     "largest_accuracy", "slope", "intercept", "se", "df", "low", "high", "p", "lack_of_fit", "note",
 ]  # fmt: skip
 NEW_ITEM_COLUMNS = ["se_new_items", "df_new_items", "low_new_items", "high_new_items"]
-AT_ENDS = "Most runs of a size are at 0 or 1"  # the start of a note
 _POINTS = 41  # of a drawn line
 
 
@@ -78,7 +77,7 @@ def _notes(curve: Curve, unknown: np.ndarray) -> list[str]:
     elif samples.notna().all() and samples.nunique() == size.max() + 1:
         scope = "All runs of a size share a sample: the interval is about new initialisations only."
     at_ends = pd.DataFrame(np.isin(curve.accuracy, (0, 1))).groupby(size).mean().gt(0.5).any().to_numpy()
-    narrow = np.where(at_ends & ~unknown, f"{AT_ENDS}: the interval may be too narrow.", "")
+    narrow = np.where(at_ends & ~unknown, "Most runs of a size are at 0 or 1: the interval may be too narrow.", "")
     return join_notes(without, np.where(unknown, "" if without else NO_SPREAD, scope), curve.units["left_out"], narrow)
 
 

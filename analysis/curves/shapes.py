@@ -28,7 +28,6 @@ PARAMETERS = {
     POWER_LAW: ("ceiling", "gap", "rate"),
     LOGISTIC: ("floor", "ceiling", "rate", "midpoint"),
 }
-HUMANS = "people"  # the model of published accuracies that stands for humans
 MAY_BE_0 = "The slope may be 0."
 SHAPE_COLUMNS = [
     "shape", "runs", "sizes", "intercept", "slope", "floor", "ceiling", "gap", "rate", "midpoint", "squares", "aicc",
@@ -186,7 +185,7 @@ def words_to_humans(accuracies: pd.DataFrame, humans: pd.DataFrame, confidence: 
         InputError: as `fit_curves` does, and for a table of humans without the needed columns.
     """
     check_columns(humans, ("level", "name", "accuracy"), "read_published()")
-    people = humans[humans["model"] == HUMANS] if "model" in humans else humans
+    people = humans[humans["model"] == "people"] if "model" in humans else humans
     people = people.assign(humans=people["accuracy"], se=people.get("se", 0.0))[["level", "name", "humans", "se"]]
     return map_curves(accuracies, HUMAN_COLUMNS, lambda curve: _to_humans(curve, people, confidence))
 

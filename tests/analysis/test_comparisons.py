@@ -110,7 +110,6 @@ def test_equivalent_means_that_the_interval_lies_within_the_margin():
         ({"unit": "characters"}, "no size in common"),
         ({"sizes": 1}, "one size: no slope"),
         ({"seeds": 1, "sizes": 3, "sample": "x"}, "3 runs"),
-        ({"unit": "tokens"}, "no size in common"),
         ({"noise": 0, "gain": 0, "sample": "x"}, "All runs lie on the line"),
     ],
 )

@@ -44,8 +44,7 @@ def test_shapes_find_the_curve_that_made_the_accuracies(shape):
 
 @pytest.mark.parametrize("shape", CURVES)
 def test_aicc_prefers_the_shape_that_made_the_accuracies(shape):
-    fitted = fit_shapes(study(shape, 0.003))
-    of = fitted[fitted["level"] == "overall"].set_index("shape")
+    of = fit_shapes(study(shape, 0.003)).query("level == 'overall'").set_index("shape")
     assert of["aicc_above_best"].idxmin() == shape
     assert of.loc[shape, "aicc_above_best"] == 0
     line = sm.OLS(study(shape, 0.003)["accuracy"].to_numpy(), sm.add_constant(DOUBLINGS)).fit()
@@ -107,7 +106,6 @@ def test_fiellers_interval_ends_where_the_line_may_just_differ_from_humans(se):
     ends = [brentq(lambda x: possible(table, 0.9, x, se), *sorted((middle, end))) for end in (9, 60)]
     assert found[["low", "high"]].tolist() == pytest.approx([2**end for end in ends])
     assert found["extrapolation"]
-    assert " to " in found["interval"]
 
 
 def test_an_interval_without_an_end_says_so():
@@ -120,8 +118,7 @@ def test_an_interval_without_an_end_says_so():
     noisy = needed(random_curve(4, gain=0, noise=0.1), 0.56)
     assert noisy[["low", "high", "interval"]].tolist() == [0, math.inf, "0 to never"]
     below = needed(table, 0.4)
-    assert below[["low"]].tolist() == [0]
-    assert below["high"] < math.inf
+    assert below["low"] == 0 < below["high"] < math.inf
     falling = needed(random_curve(4, gain=-0.05), 0.9)
     assert falling[["words", "low", "interval"]].tolist() == [math.inf, math.inf, "never to never"]
     few = needed(random_curve(3, seeds=1), 0.9)
@@ -142,18 +139,6 @@ def test_published_humans_are_compared_by_unit():
     assert words_to_humans(table, humans(0.9, model="GPT-2")).empty
 
 
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        (950, "950"),
-        (12_345, "12k"),
-        (999_999, "1M"),
-        (2.4e9, "2.4B"),
-        (3.14e14, "3.1e14"),
-        (1e21, "beyond 1e20"),
-        (math.inf, "never"),
-        (math.nan, DASH),
-    ],
-)
-def test_amounts_of_text_are_written_with_two_digits(words, text):
-    assert words_text(words) == text
+def test_amounts_of_text_are_written_with_two_digits():
+    words = (950, 12_345, 999_999, 2.4e9, 3.14e14, 1e21, math.inf, math.nan)
+    assert [words_text(one) for one in words] == ["950", "12k", "1M", "2.4B", "3.1e14", "beyond 1e20", "never", DASH]
