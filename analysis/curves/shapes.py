@@ -158,11 +158,9 @@ def aicc(squares: Array, runs: int, parameters: int) -> Array:
 
     NaN with too few runs, and where a fit goes through all runs.
     """
-    if runs - parameters - 1 <= 0:
-        return np.full(len(squares), np.nan)
-    squares = np.where(squares > 1e-18, squares, np.nan)
-    constant = 2 * parameters + 2 * parameters * (parameters + 1) / (runs - parameters - 1)
-    return np.asarray(runs * (np.log(2 * math.pi * squares / runs) + 1) + constant)
+    free = runs - parameters - 1
+    squares = np.where((squares > 1e-18) & (free > 0), squares, np.nan)
+    return np.asarray(runs * (np.log(2 * math.pi * squares / runs) + 1) + 2 * parameters * runs / max(free, 1))
 
 
 def words_to_humans(accuracies: pd.DataFrame, humans: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
