@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pandas as pd
 
-from analysis.curves.comparisons import add_tests, at_common_sizes, contrast, note_left_out
-from analysis.curves.units import TRAJECTORIES, Curve, check_columns, join_notes, partners, read_curves
+from analysis.curves.comparisons import add_tests, contrast, match_runs
+from analysis.curves.units import TRAJECTORIES, Curve, check_columns, read_curves
+from analysis.formats import rows_of
 from pairscale.errors import InputError
 
 NONE, REMOVE, CONTROL = "none", "remove", "control"  # actions in the column `action` of runs()
@@ -51,18 +53,17 @@ def ablation_effects(
     Args:
         accuracies: Long table of `accuracies()`. Baselines and points of one training are not used.
         runs: Table of `runs()`, with the columns study, run, construction, action, dose and base.
-        margin: Accuracy below which a difference does not matter to you. Without it nothing is called equivalent.
-        confidence: Level of the intervals.
+        margin: Accuracy below which a difference does not matter to you.
         direct: Construction -> names of the paradigms that test it. These are averaged as "tests the construction",
             next to the other paradigms of their phenomena and to all others (level "scope").
         paired: False for tables in which equal seeds of two curves have nothing in common.
 
     Returns:
-        One row per benchmark, method, comparison, `over` ("all sizes", each size, "per doubling") and unit (level,
-        name), with the columns COLUMNS. difference: accuracy of `curve` less `other`; runs: pairs of runs if paired,
-        else runs of both curves. p_holm is corrected (Holm 1979) over the phenomena, or the paradigms, of a comparison;
-        for overall and scopes over all comparisons of the same kind. equivalent: whether the interval lies within
-        the margin; missing per doubling. Empty if no run has an intervention.
+        One row per benchmark, method, comparison, `over` ("all sizes", each size, "per doubling"), level and name with
+        COLUMNS. difference: accuracy of `curve` less `other`; runs: pairs of runs if paired, else runs of both curves;
+        p_holm: corrected (Holm 1979) over the phenomena, or the paradigms, of a comparison, and for overall and scopes
+        over all comparisons of the same kind; equivalent: whether the interval lies within the margin, missing per
+        doubling. Empty if no run has an intervention.
 
     Raises:
         InputError: A column is missing, or a curve has two runs of one size and seed.
@@ -73,9 +74,7 @@ def ablation_effects(
     )
     known = known[~known["unit"].isin(TRAJECTORIES)]
     parts = [rows for curves in read_curves(known) for rows in _compared(curves, direct or {}, paired)]
-    if not parts:
-        return pd.DataFrame(columns=COLUMNS)
-    table = pd.concat(parts, ignore_index=True)
+    table = pd.concat(parts or [pd.DataFrame(columns=COLUMNS)], ignore_index=True)
     alone = table["level"].isin(["overall", SCOPE])
     family = table["name"].where(alone, table["curve"] + table["other"] + table["dose"])
     table = add_tests(table, ["benchmark", "method", "kind", "over", "level", family], margin, confidence)
@@ -88,12 +87,10 @@ def main_effects(effects: pd.DataFrame) -> pd.DataFrame:
 
     Only the units overall and, where they are known, the scopes; `effects` is the table of `ablation_effects`.
     """
-    rows = effects[effects["kind"].isin([TREATMENT_CONTROL, TREATMENT_FULL]) & (effects["over"] == ALL_SIZES)]
-    controlled = rows.groupby(["benchmark", "method", "curve"])["kind"].transform(
-        lambda of: (of == TREATMENT_CONTROL).any()
-    )
-    rows = rows[(rows["kind"] == TREATMENT_CONTROL) | ~controlled]
-    return rows[rows["level"].isin(["overall", SCOPE])].reset_index(drop=True)
+    is_main = effects["kind"].isin([TREATMENT_CONTROL, TREATMENT_FULL]) & effects["level"].isin(["overall", SCOPE])
+    rows = effects[is_main & (effects["over"] == ALL_SIZES)]
+    first = rows.groupby(["benchmark", "method", "curve"])["kind"].transform("min")  # "control" before "full"
+    return rows[rows["kind"] == first].reset_index(drop=True)
 
 
 def _compared(curves: list[Curve], direct: Mapping[str, Collection[str]], paired: bool) -> Iterator[pd.DataFrame]:
@@ -103,17 +100,19 @@ def _compared(curves: list[Curve], direct: Mapping[str, Collection[str]], paired
     for about in comparisons(runs):
         sides = [_with_scopes(by_name[about[key]], direct, about["construction"]) for key in ("curve", "other")]
         yield _contrasts(sides, [1, -1], paired).assign(**about)
-    removed = runs[runs["action"] == REMOVE]
+    removed, full = runs[runs["action"] == REMOVE], runs[runs["action"] == NONE].assign(dose="1")
     for (base, construction), of in removed.groupby(["base", "construction"], sort=False):
-        full = runs[(runs["action"] == NONE) & (runs["base"] == base)].assign(dose="1")
-        doses = {float(Fraction(dose)): name for dose, name in pd.concat([of, full])[["dose", "curve"]].to_numpy()}
-        of_doses = [_with_scopes(by_name[doses[dose]], direct, str(construction)) for dose in sorted(doses)]
-        if len(doses) < LEAST_DOSES or partners(of_doses, ["size", "seed"])[0].runs.empty:
+        of = pd.concat([of, full[full["base"] == base]])
+        names = dict(sorted(zip(of["dose"].map(Fraction).astype(float), of["curve"], strict=True)))
+        if len(names) < LEAST_DOSES:
             continue
-        centred = np.sort([*doses]) - np.mean([*doses])
-        rows = _contrasts(of_doses, list(centred / (centred**2).sum()), True)
-        rows = rows[rows["over"] == ALL_SIZES].assign(base=str(base), construction=str(construction), action=REMOVE)
-        yield rows.assign(kind=OVER_DOSES, dose="", other="", accuracy=np.nan, other_accuracy=np.nan)
+        doses = np.array([*names]) - np.mean([*names])
+        of_doses = [_with_scopes(by_name[name], direct, str(construction)) for name in names.values()]
+        rows = _contrasts(of_doses, list(doses / (doses**2).sum()), True)
+        rows = rows[rows["paired"] & (rows["over"] == ALL_SIZES)].assign(
+            base=str(base), construction=str(construction), action=REMOVE, kind=OVER_DOSES
+        )
+        yield rows.assign(dose="", other="", accuracy=np.nan, other_accuracy=np.nan)
 
 
 def _contrasts(curves: Sequence[Curve], weights: Sequence[float], paired: bool) -> pd.DataFrame:
@@ -121,24 +120,19 @@ def _contrasts(curves: Sequence[Curve], weights: Sequence[float], paired: bool) 
 
     Raises InputError for a curve with two runs of one size and seed.
     """
-    sides = partners(curves, ["size", "seed"]) if paired else []
-    for curve in curves if paired else ():
-        places = curve.runs[["curve", "size", "seed"]].dropna()
-        for name, size, seed in places[places.duplicated()].to_numpy()[:1]:
-            raise InputError(f"Curve {name} has two runs of size {size} and seed {seed}. Give them different curves.")
-    is_paired = paired and len(sides[0].runs) > 0
-    sides = sides if is_paired else at_common_sizes(curves[0], curves[1])
-    sizes = list(sides[0].runs["size"].unique())
+    places = pd.concat([of.runs[["curve", "size", "seed"]] for of in curves]).dropna()
+    for name, size, seed in places[places.duplicated()].to_numpy()[:1] if paired else ():
+        raise InputError(f"Curve {name} has two runs of size {size} and seed {seed}. Give them different curves.")
+    used, is_paired, left_out = match_runs(curves, ["size", "seed"], 0 if paired else 1)
+    sizes = list(used[0].runs["size"].unique())
     parts = []
     for over in [ALL_SIZES, *sizes, PER_DOUBLING] if len(sizes) > 1 else [ALL_SIZES]:
         slope = over == PER_DOUBLING
-        of_size = [of.at([over]) for of in sides] if over in sizes else sides
+        of_size = [of.at([over]) for of in used] if over in sizes else used
         means = [np.nan if slope or not sizes else of.accuracy.mean(axis=0) for of in of_size[:2]]
-        table = contrast(of_size, weights, is_paired, slope)
-        parts.append(table.assign(over=over, accuracy=means[0], other_accuracy=means[1]))
-    rows = pd.concat(parts, ignore_index=True)
-    left_out = note_left_out(curves, sides) if sizes else ""
-    return rows.assign(**curves[0].about, note=join_notes(rows["note"], left_out))
+        rows = contrast(of_size, weights, is_paired, slope, left_out)
+        parts.append(rows.assign(over=over, accuracy=means[0], other_accuracy=means[1]))
+    return pd.concat(parts, ignore_index=True).assign(**curves[0].about)
 
 
 def _with_scopes(curve: Curve, direct: Mapping[str, Collection[str]], construction: str) -> Curve:
@@ -150,31 +144,23 @@ def _with_scopes(curve: Curve, direct: Mapping[str, Collection[str]], constructi
     if not tests.any():
         return curve._replace(units=units)
     same = units["phenomenon"].isin(units.loc[tests, "phenomenon"])
-    scope = pd.Series(np.select([tests, same], [DIRECT, SAME], REST), units.index).where(paradigms)
-    rows = units.groupby(scope, sort=False).agg(
+    scope = pd.Series(np.select([tests, same], [DIRECT, SAME], REST), units.index, name="name").where(paradigms)
+    scopes = units.astype({"pairs": "Int64"}).groupby(scope, sort=False).agg(
         paradigms=("level", "size"), direct=("direct", "any"), pairs=("pairs", lambda of: of.sum(min_count=1))
-    )
-    rows = rows.rename_axis("name").reset_index().assign(level=SCOPE, left_out="")
-    means = [curve.accuracy[:, scope == name].mean(axis=1) for name in rows["name"]]
-    return curve._replace(
-        accuracy=np.column_stack([*means, curve.accuracy]),
-        units=pd.concat([rows.astype({"pairs": "Int64"}), units], ignore_index=True),
-    )
+    )  # fmt: skip
+    means = pd.DataFrame(curve.accuracy.T, units.index).groupby(scope, sort=False).mean().to_numpy().T
+    units = pd.concat([scopes.reset_index().assign(level=SCOPE, left_out=""), units], ignore_index=True)
+    return curve._replace(accuracy=np.column_stack([means, curve.accuracy]), units=units)
 
 
 def comparisons(runs: pd.DataFrame) -> Iterator[dict[str, str]]:
     """Yield kind, intervention and the two curves of each comparison that the runs allow."""
-    curves = runs[["curve", *INTERVENTION]].drop_duplicates().to_dict("records")
+    curves = [row._asdict() for row in rows_of(runs[["curve", *INTERVENTION]].drop_duplicates())]
+    full = [of for of in curves if of["action"] == NONE]
     acting = [of for of in curves if of["action"] != NONE]
     acting.sort(key=lambda of: (of["base"], of["construction"], of["action"] == CONTROL, Fraction(of["dose"])))
-    for of in acting:
-        others = [
-            (TREATMENT_CONTROL, other["curve"])
-            for other in acting
-            if of["action"] == REMOVE and other["action"] == CONTROL
-            and all(of[key] == other[key] for key in ("base", "construction", "dose"))
-        ]  # fmt: skip
-        kind = CONTROL_FULL if of["action"] == CONTROL else TREATMENT_FULL
-        others += [(kind, full["curve"]) for full in curves if full["action"] == NONE and full["base"] == of["base"]]
-        for kind, other in others:
-            yield {**{str(key): str(value) for key, value in of.items()}, "kind": kind, "other": str(other)}
+    for of, other in product(acting, acting + full):
+        if other == {**of, "action": CONTROL, "curve": other["curve"]} and of["action"] == REMOVE:
+            yield {**of, "kind": TREATMENT_CONTROL, "other": other["curve"]}
+        elif other["action"] == NONE and other["base"] == of["base"]:
+            yield {**of, "kind": CONTROL_FULL if of["action"] == CONTROL else TREATMENT_FULL, "other": other["curve"]}

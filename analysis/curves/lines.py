@@ -6,6 +6,7 @@ paradigms), S sizes. All units of a curve share x, so they are computed together
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,6 @@ LEAST_RUNS = 4
 LEAST_SEEDS = 3  # of nested samples
 ROUNDING = 1e-24  # variances below it are 0 but for rounding
 ONE_SIZE = "All runs have one size: no slope."
-ONE_TRAINING = "These are checkpoints of one training, which depend on each other: no interval."
 NO_SPREAD = "All runs lie on the line, as with too few pairs: no interval."
 
 
@@ -45,11 +45,11 @@ class Line(NamedTuple):
     degrees: float
     note: str = ""
 
-    def variances(self, y: Array) -> tuple[Array, Array, Array]:
-        """Return the (U,) variances of level and slope and their covariance, NaN without an interval; y is (R, U)."""
+    def variances(self, y: Array) -> Array:
+        """Return the variances of level and slope and their covariance, (3, U), NaN if unknown; y is (R, U)."""
         level, slope = self.level_terms @ y, self.slope_terms @ y
-        known = np.where((slope**2).sum(axis=0) < ROUNDING, np.nan, 0.0)
-        return (level**2).sum(axis=0) + known, (slope**2).sum(axis=0) + known, (level * slope).sum(axis=0) + known
+        products = np.stack([level**2, slope**2, level * slope]).sum(axis=1)
+        return np.where(products[1] < ROUNDING, np.nan, products)
 
     def without_interval(self, note: str) -> Line:
         """Return the line with unknown variances, and the reason."""
@@ -57,38 +57,32 @@ class Line(NamedTuple):
         return self._replace(level_terms=unknown, slope_terms=unknown, note=note)
 
 
-def fit_line(x: Array, size: Numbers, seed: Numbers | None = None, trajectory: bool = False) -> Line:
+def fit_line(x: Array, size: Numbers, seed: Numbers | None = None) -> Line:
     """Return the least-squares line over runs at `x` with HC3 variances (MacKinnon and White 1985) and t(R - 2).
 
     HC3 divides each residual by 1 minus its leverage, so runs may spread differently at different sizes. Nested samples
-    of one seed contain each other: give their seeds, and the estimate is the mean over the lines of complete seeds,
-    with the variance of that mean and S - 1 degrees of freedom. At one size there is no slope, and the level is a mean
-    of independent runs, with R - 1 degrees of freedom.
+    of one seed contain each other, so the estimate is the mean over the lines of complete seeds, with the variance of
+    that mean and S - 1 degrees of freedom. At one size there is no slope, and the level is a mean over runs.
 
     Args:
         x: (R,) log2(words) of the runs.
         size: (R,) number of each run's size.
         seed: (R,) seeds if the samples are nested, else None.
-        trajectory: whether the runs are checkpoints of one training, which get no interval.
     """
     if np.ptp(size) == 0:
-        line = _of_one_size(x)
-    elif seed is None:
-        line = _of_runs(x)
-    else:
-        line = _of_seeds(x, size, seed)
-    return line.without_interval(ONE_TRAINING) if trajectory else line
+        note = ONE_SIZE if len(x) > 1 else "One run: no interval."
+        return _mean_line(x.mean(), np.eye(len(x)), np.full((len(x), len(x)), np.nan), note)
+    return _line_of_runs(x) if seed is None else _line_of_seeds(x, size, seed)
 
 
-def _of_one_size(x: Array) -> Line:
-    runs = len(x)
-    mean, unknown = np.full(runs, 1 / runs), np.full((runs, runs), np.nan)
-    deviations = (np.eye(runs) - 1 / runs) / np.sqrt(runs * (runs - 1)) if runs > 1 else unknown
-    note = ONE_SIZE if runs > 1 else "One run: no interval."
-    return Line(float(x.mean()), mean, unknown[0], deviations, unknown, runs - 1.0, note)
+def _mean_line(centre: float, levels: Array, slopes: Array, note: str) -> Line:
+    """Return the mean of J independent lines with the (J, R) weights `levels` and `slopes`."""
+    count, level, slope = len(levels), levels.mean(axis=0), slopes.mean(axis=0)
+    scale = np.sqrt(count * (count - 1)) or np.nan
+    return Line(float(centre), level, slope, (levels - level) / scale, (slopes - slope) / scale, count - 1.0, note)
 
 
-def _of_runs(x: Array) -> Line:
+def _line_of_runs(x: Array) -> Line:
     runs, centred = len(x), x - x.mean()
     slope, level = centred / (centred**2).sum(), np.full(runs, 1 / runs)
     hat = 1 / runs + np.outer(centred, slope)
@@ -102,26 +96,23 @@ def _of_runs(x: Array) -> Line:
     return line
 
 
-def _of_seeds(x: Array, size: Numbers, seed: Numbers) -> Line:
+def _line_of_seeds(x: Array, size: Numbers, seed: Numbers) -> Line:
     sizes, seeds = len(np.unique(size)), np.unique(seed)
     complete = [one for one in seeds if len(np.unique(size[seed == one])) == sizes]
     if len(complete) < LEAST_SEEDS:
-        return _of_runs(x).without_interval(
+        return _line_of_runs(x).without_interval(
             f"Larger samples contain the smaller ones of their seed, so seeds are the independent units: an interval "
             f"needs {LEAST_SEEDS} seeds at all sizes, and there are {len(complete)}."
         )
-    centre = float(x[np.isin(seed, complete)].mean())
+    centre = x[np.isin(seed, complete)].mean()
     levels, slopes = np.zeros((2, len(complete), len(x)))
     for row, one in enumerate(complete):
         of = seed == one
         centred = x[of] - x[of].mean()
         slopes[row, of] = centred / (centred**2).sum()
         levels[row, of] = 1 / of.sum() + (centre - x[of].mean()) * slopes[row, of]
-    level, slope = levels.mean(axis=0), slopes.mean(axis=0)
-    scale = np.sqrt(len(complete) * (len(complete) - 1))
     left = first_few([str(one) for one in seeds if one not in complete])
-    note = f"Seeds without all sizes are left out: {left}." if left else ""
-    return Line(centre, level, slope, (levels - level) / scale, (slopes - slope) / scale, len(complete) - 1.0, note)
+    return _mean_line(centre, levels, slopes, f"Seeds without all sizes are left out: {left}." if left else "")
 
 
 def item_variances(line: Line, judged: Array, paradigm: Numbers) -> tuple[Array, Array]:
@@ -130,12 +121,12 @@ def item_variances(line: Line, judged: Array, paradigm: Numbers) -> tuple[Array,
     The slope of a paradigm is the mean of its items' slopes, so the first is their variance over their number. The
     second is the variance by single judgements, which differences between runs and between items both contain: what an
     item's judgements deviate from its own line and from its paradigm's deviations (the intersection of the two
-    clusterings of Cameron, Gelbach and Miller 2011).
+    clusterings of Cameron, Gelbach and Miller 2011). A paradigm with a single item has NaN.
 
     Args:
         line: of the runs.
         judged: (R, P) outcomes of items, from 0 to 1.
-        paradigm: (P,) number of each item's paradigm. One with a single item has NaN.
+        paradigm: (P,) number of each item's paradigm.
     """
     slopes, terms = line.slope @ judged, line.slope_terms @ judged
     items = np.bincount(paradigm)
@@ -146,25 +137,20 @@ def item_variances(line: Line, judged: Array, paradigm: Numbers) -> tuple[Array,
     return of_slopes @ member / free, of_terms @ member / free
 
 
-class Estimate(NamedTuple):
-    """Estimates of units, and their variances and degrees of freedom, each (U,)."""
+def estimate(parts: Sequence[tuple[Line, Array]], slope: bool) -> tuple[Array, Array, Array]:
+    """Estimate a sum over independent parts of their means, or of their slopes per doubling of the training text.
 
-    value: Array
-    variance: Array
-    degrees: Array
+    Args:
+        parts: the line of some runs and their (R, U) accuracies.
+        slope: whether slopes are summed.
 
-    def less(self, other: Estimate) -> Estimate:
-        """Return the difference from an independent estimate, with Welch's (1947) degrees of freedom."""
-        variance = self.variance + other.variance
-        spread = self.variance**2 / self.degrees + other.variance**2 / other.degrees
-        degrees = variance**2 / np.where(spread > ROUNDING**2, spread, np.nan)
-        return Estimate(self.value - other.value, variance, degrees)
-
-
-def estimate(line: Line, y: Array, slope: bool) -> Estimate:
-    """Estimate the mean of y (R, U), or its slope per doubling of the training text."""
-    value = (line.slope if slope else line.level) @ y
-    return Estimate(value, line.variances(y)[int(slope)], np.full(y.shape[1], line.degrees))
+    Returns:
+        The (U,) sums, their variances (NaN without an interval), and Welch's (1947) degrees of freedom.
+    """
+    values = np.stack([(line.slope if slope else line.level) @ y for line, y in parts]).sum(axis=0)
+    variances = np.stack([line.variances(y)[int(slope)] for line, y in parts])
+    total = np.where(variances.sum(axis=0) > ROUNDING, variances.sum(axis=0), np.nan)
+    return values, total, total**2 / (variances**2 / [[line.degrees] for line, _ in parts]).sum(axis=0)
 
 
 def t_quantile(confidence: float, degrees: float | pd.Series | Array) -> Array:

@@ -5,9 +5,9 @@ A phenomenon is the unweighted mean of its paradigms, and overall is the unweigh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,29 +17,23 @@ from analysis.curves.lines import Array, Line, Numbers, fit_line
 from pairscale.errors import InputError, first_few
 
 TRAJECTORIES = ("tokens", "words seen", "steps")  # units of x that count the progress of one training
+KEYS = ["benchmark", "method", "curve", "level", "name"]  # columns that say what a row is about
 LEVELS = ["overall", "phenomenon", "paradigm"]
 RUN_COLUMNS = ["study", "run", "curve", "model", "size", "sample_words", "seed", "sample", "nested", "unit", "baseline"]
 UNIT_COLUMNS = [*RUN_COLUMNS, "benchmark", "method", "level", "name", "paradigms", "pairs", "accuracy"]
 _NEEDED = [*RUN_COLUMNS, "benchmark", "phenomenon", "paradigm", "method", "pairs", "accuracy"]
-_LEFT_OUT = " paradigms are left out: some runs were not scored on them."
 _RUN_KEY = ["study", "run", "benchmark", "method"]
 
 
 def unit_accuracies(accuracies: pd.DataFrame) -> pd.DataFrame:
     """Return the accuracy of each run overall, in each phenomenon and in each paradigm.
 
-    A phenomenon is the unweighted mean of its paradigms, and overall is the unweighted mean of all paradigms. Rows
-    without a paradigm are accuracies that a source gives for a phenomenon, or overall if they have no phenomenon
+    Rows without a paradigm are accuracies that a source gives for a phenomenon, or overall if they have no phenomenon
     either: they are used as they are. Without a given overall accuracy, overall is the mean of the given phenomena.
 
-    Args:
-        accuracies: table of `accuracies()`.
-
     Returns:
-        One row per run, benchmark, method and unit with the columns of the run (study, run, curve, model, size,
-        sample_words, seed, sample, nested, unit, baseline), benchmark, method, level ("overall", "phenomenon" or
-        "paradigm"), name, paradigms (how many are averaged; missing if a source gives the mean), pairs (in all;
-        missing if unknown) and accuracy (0 to 1).
+        One row per run, benchmark, method, level and name with UNIT_COLUMNS. paradigms: how many are averaged, missing
+        if a source gives the mean; pairs: in all, missing if unknown; accuracy: 0 to 1.
 
     Raises:
         InputError: for a missing column, two rows of one run and paradigm, a paradigm in two phenomena, or a run that
@@ -57,8 +51,8 @@ def unit_accuracies(accuracies: pd.DataFrame) -> pd.DataFrame:
     units["paradigms"] = units["paradigms"].where(units["paradigms"] > 0)
     units = units.assign(level=pd.Categorical(units["level"], LEVELS)).sort_values(["level", "name"])
     runs = table.drop_duplicates(_RUN_KEY)[[*RUN_COLUMNS, "benchmark", "method"]]
-    types: dict[Hashable, Any] = {"level": str, "paradigms": "Int64", "pairs": "Int64", "accuracy": "float64"}
-    return runs.merge(units, on=_RUN_KEY)[UNIT_COLUMNS].astype(types)
+    table = runs.merge(units, on=_RUN_KEY)[UNIT_COLUMNS]
+    return table.astype({"level": "str", "paradigms": "Int64", "pairs": "Int64", "accuracy": "float64"})
 
 
 def check_columns(table: pd.DataFrame, names: Collection[str], source: str) -> None:
@@ -71,20 +65,18 @@ def _checked(accuracies: pd.DataFrame) -> pd.DataFrame:
     """Return the rows that have an accuracy. Raises InputError as `unit_accuracies` does."""
     check_columns(accuracies, _NEEDED, "accuracies()")
     table = accuracies[accuracies["accuracy"].notna()]
-    of_runs = [table[key] for key in _RUN_KEY]
     faults = {
         "has two accuracies. Keep one of them": table.duplicated([*_RUN_KEY, "phenomenon", "paradigm"]),
         "belongs to two phenomena. Give it one, or two names": (
             table.groupby(["benchmark", "paradigm"])["phenomenon"].transform("nunique") > 1
         ),
         "has means over paradigms next to accuracies of paradigms. Leave out the means": (
-            table["paradigm"].notna().groupby(of_runs).transform("nunique") > 1
+            table["paradigm"].notna().groupby([table[key] for key in _RUN_KEY]).transform("nunique") > 1
         ),
     }
-    for fault, rows in faults.items():
-        for _, row in table[rows].head(1).iterrows():
-            place = ", ".join(map(str, row[["run", "benchmark", "method", "phenomenon", "paradigm"]]))
-            raise InputError(f"{place}: {fault}.")
+    for fault, is_faulty in faults.items():
+        for place in table.loc[is_faulty, ["run", "benchmark", "method", "phenomenon", "paradigm"]].to_numpy()[:1]:
+            raise InputError(f"{', '.join(map(str, place))}: {fault}.")
     return table
 
 
@@ -107,8 +99,7 @@ class Curve(NamedTuple):
     @property
     def x(self) -> Array:
         """(R,) log2(sample_words)."""
-        x: Array = np.log2(self.runs["sample_words"].to_numpy(np.float64))
-        return x
+        return np.asarray(np.log2(self.runs["sample_words"].to_numpy(np.float64)))
 
     @property
     def size(self) -> Numbers:
@@ -116,18 +107,21 @@ class Curve(NamedTuple):
         return pd.factorize(self.runs["size"])[0].astype(np.intp)
 
     @property
-    def is_trajectory(self) -> bool:
-        return bool(self.runs["unit"].isin(TRAJECTORIES).any())
-
-    @property
     def is_nested(self) -> bool:
         """Whether larger samples of a seed contain its smaller ones."""
         return bool(self.runs["nested"].fillna(False).astype(bool).any())
 
     @property
+    def is_trajectory(self) -> bool:
+        """Whether the runs are checkpoints of one training."""
+        return bool(self.runs["unit"].isin(TRAJECTORIES).any())
+
+    @property
     def line(self) -> Line:
         seeds = self.runs["seed"].fillna(-1).to_numpy(dtype=np.intp) if self.is_nested else None
-        return fit_line(self.x, self.size, seeds, self.is_trajectory)
+        line = fit_line(self.x, self.size, seeds)
+        without = "These are checkpoints of one training, which depend on each other: no interval."
+        return line.without_interval(without) if self.is_trajectory else line
 
     def of(self, rows: Numbers) -> Curve:
         """Return the curve through some of its runs, in the given order."""
@@ -154,37 +148,36 @@ def read_curves(accuracies: pd.DataFrame) -> Iterator[list[Curve]]:
     models stand next to the log-probabilities of others.
 
     Raises:
-        InputError: as `unit_accuracies` does, and if no paradigm was scored in every run of a benchmark.
+        InputError: as `unit_accuracies` does, if no paradigm was scored in every run of a benchmark, and for a curve
+            measured in two units.
     """
     table = _checked(accuracies)
     table = table[table["baseline"].fillna("").eq("") & table["sample_words"].notna()]
     for _, of in table.groupby("benchmark", sort=False):
         apart = of.groupby("curve")["method"].nunique().max() > 1
-        for part in [rows for _, rows in of.groupby("method", sort=False)] if apart else [of]:
-            yield _curves(part)
+        yield from (_curves(part) for _, part in of.groupby("method" if apart else "benchmark", sort=False))
 
 
 def _curves(table: pd.DataFrame) -> list[Curve]:
-    keys = table.groupby(["phenomenon", "paradigm"], dropna=False, sort=False)["run"]
-    runs = table.drop_duplicates(["study", "run"], ignore_index=True)
-    runs["size"] = runs["size"].fillna(runs["sample_words"].astype(str))  # others' sizes may have no names
-    shared = table[keys.transform("size") == len(runs)]
+    scored = table.groupby(["phenomenon", "paradigm"], dropna=False)["run"].transform("size")
+    shared = table[scored == len(table[["study", "run"]].drop_duplicates())]
     if shared.empty:
         raise InputError(
-            f"{runs['benchmark'].iloc[0]}: no paradigm was scored in every run, so curves cannot be compared. "
-            f"Leave out runs that were scored on other paradigms; the first run is {runs['run'].iloc[0]}."
+            f"{table['benchmark'].iloc[0]}: no paradigm was scored in every run, so curves cannot be compared. "
+            f"Leave out runs that were scored on other paradigms; the first run is {table['run'].iloc[0]}."
         )
     accuracies = unit_accuracies(shared)
     units = accuracies.groupby(["level", "name"], sort=False)[["paradigms", "pairs"]].min().reset_index()
-    phenomena = shared.dropna(subset="paradigm").drop_duplicates("paradigm").set_index("paradigm")["phenomenon"]
-    units["phenomenon"] = units["name"].map(phenomena).where(units["level"] == "paradigm")
-    lost = table[~table["paradigm"].isin(shared["paradigm"])].dropna(subset="paradigm").drop_duplicates("paradigm")
-    counts = {"overall": len(lost), **lost["phenomenon"].value_counts()}
-    left = units["name"].map(counts).where(units["level"] != "paradigm").fillna(0).astype(int)
-    units["left_out"] = np.where(left > 0, left.astype(str) + _LEFT_OUT, "")
-    wide = accuracies.pivot(index=["study", "run"], columns=["level", "name"], values="accuracy")
-    wide = wide.reindex(pd.MultiIndex.from_frame(runs[["study", "run"]]))
-    accuracy = wide[pd.MultiIndex.from_frame(units[["level", "name"]])].to_numpy(np.float64)
+    of_paradigms = table.dropna(subset="paradigm").drop_duplicates("paradigm").set_index("paradigm")["phenomenon"]
+    lost = of_paradigms[~of_paradigms.index.isin(shared["paradigm"])]
+    counts, is_paradigm = {"overall": len(lost), **lost.value_counts()}, units["level"] == "paradigm"
+    left = units["name"].map(counts).mask(is_paradigm).fillna(0).astype(int)
+    units["phenomenon"] = units["name"].map(of_paradigms).where(is_paradigm)
+    left_out = left.astype(str) + " paradigms are left out: some runs were not scored on them."
+    units["left_out"] = left_out.where(left > 0, "")
+    runs = shared.drop_duplicates(["study", "run"], ignore_index=True)
+    runs["size"] = runs["size"].fillna(runs["sample_words"].astype(str))  # others' sizes may have no names
+    accuracy = accuracies["accuracy"].to_numpy().reshape(len(runs), len(units))  # each run has the same units
     curves = []
     for name, of in runs.groupby("curve", sort=False):
         if of["unit"].nunique() > 1:
@@ -196,9 +189,9 @@ def _curves(table: pd.DataFrame) -> list[Curve]:
 
 
 def map_curves(accuracies: pd.DataFrame, columns: list[str], rows_of: Callable[[Curve], pd.DataFrame]) -> pd.DataFrame:
-    """Return the rows that a function gives for each curve, with what the curve is about, as `columns`."""
+    """Return KEYS and `columns` of the rows that a function gives for each curve."""
     parts = [rows_of(curve).assign(**curve.about) for curves in read_curves(accuracies) for curve in curves]
-    return pd.concat(parts or [pd.DataFrame()], ignore_index=True).reindex(columns=columns)
+    return pd.concat(parts or [pd.DataFrame()], ignore_index=True).reindex(columns=[*KEYS, *columns])
 
 
 def join_notes(*notes: npt.ArrayLike) -> list[str]:

@@ -114,11 +114,11 @@ def simulate_power(x: Array, seeds: int, deviation: float, goal: Goal, plan: Pla
     expected = goal.effect * (of_runs - x[0] if slope else np.ones(len(of_runs)))
     noise = np.random.default_rng(plan.seed).normal(size=(len(of_runs), plan.simulations))
     of_seeds = np.tile(np.arange(seeds), len(x)) if nested else None
-    found = estimate(fit_line(of_runs, size, of_seeds), expected[:, None] + deviation * noise, slope)
-    if math.isnan(deviation) or np.isnan(found.variance).any():
+    line = fit_line(of_runs, size, of_seeds)
+    value, variance, degrees = estimate([(line, expected[:, None] + deviation * noise)], slope)
+    if math.isnan(deviation) or np.isnan(variance).any():
         return math.nan
-    half = t_quantile(goal.confidence, found.degrees) * np.sqrt(found.variance)
-    return float((np.abs(found.value) > half).mean())
+    return float((np.abs(value) > t_quantile(goal.confidence, degrees) * np.sqrt(variance)).mean())
 
 
 def candidate_sizes(names: Sequence[str], least: int) -> list[tuple[str, ...]]:

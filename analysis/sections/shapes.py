@@ -36,13 +36,12 @@ def words_to_match_humans(results: BenchmarkResults) -> Exhibit | None:
         return None
     words["extrapolation"] = words["extrapolation"].map({True: "yes", False: "no"}).where(words["words"].notna(), DASH)
     about = (
-        "The amount of training text at which each curve would reach the human baseline if it went on as it is. "
-        "Amounts beyond the largest size are extrapolations. Intervals come from the fitted line (Fieller 1954) and "
-        "may be unbounded."
+        "The amount of training text at which the line of each curve would reach the human baseline. Amounts beyond "
+        "the largest size are extrapolations. Intervals (Fieller 1954) may be unbounded."
     )
-    table = for_readers(words, "name curve humans shape words interval extrapolation note")
+    table = for_readers(words, "name curve humans words interval extrapolation note")
     table = table.rename(columns={"interval": f"{level_text(confidence)} interval"})
-    return Exhibit("words-to-match-humans", "Words needed to match humans", about, table, cells={"words": _amount})
+    return Exhibit("words-to-match-humans", "Words needed to match humans", about, table, cells={"words": words_text})
 
 
 @section(order=82, default=False)
@@ -58,8 +57,4 @@ def acquisition(results: BenchmarkResults) -> Exhibit:
     )
     table = for_readers(words[words["level"] != "paradigm"], "name curve rank words interval status threshold note")
     table = table.rename(columns={"interval": f"{level_text(confidence)} interval"})
-    return Exhibit("acquisition", "Order of acquisition", about, table, cells={"words": _amount})
-
-
-def _amount(words: float) -> str:
-    return DASH if pd.isna(words) else words_text(words)
+    return Exhibit("acquisition", "Order of acquisition", about, table, cells={"words": words_text})

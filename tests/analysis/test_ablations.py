@@ -72,10 +72,6 @@ def test_nested_samples_give_one_value_per_complete_seed():
     test = stats.ttest_1samp(change.reshape(3, 3).mean(axis=0), 0).confidence_interval(0.95)
     assert (result["low"], result["high"], result["df"]) == pytest.approx((test.low, test.high, 2))
     assert "Seeds without all sizes are left out: 4" in result["note"]
-    two, runs = tables(seeds=2, nested=True)
-    result = effect(ablation_effects(two, runs))
-    assert np.isnan(result["low"])
-    assert "3 seeds" in result["note"]
 
 
 def test_curves_without_pairs_of_runs_are_independent():
@@ -138,37 +134,23 @@ def test_holms_family_is_the_phenomena_of_a_comparison_and_overall_all_compariso
         assert family["p_holm"].to_numpy() == pytest.approx(multipletests(family["p"], method="holm")[1])
 
 
-def test_equivalence_needs_a_stated_margin():
+def test_runs_without_a_partner_are_counted_and_a_margin_is_about_accuracy():
     accuracies, runs = tables()
-    assert ablation_effects(accuracies, runs)["equivalent"].isna().all()
-    known = ablation_effects(accuracies, runs, margin=0.2).dropna(subset="equivalent")
-    assert known["equivalent"].tolist() == ((known["low"] > -0.2) & (known["high"] < 0.2)).tolist()
-    assert known["equivalent"].any()
-
-
-def test_runs_without_a_partner_are_counted_and_comparisons_that_cannot_be_made_say_why():
-    accuracies, runs = tables()
-    result = effect(ablation_effects(accuracies[accuracies["run"] != "m c control 0-4000-3"], runs))
+    effects = ablation_effects(accuracies[accuracies["run"] != "m c control 0-4000-3"], runs, margin=0.2)
+    result = effect(effects)
     assert result["runs"] == 8
     assert "none that fits: 1." in result["note"]
+    assert (effects["equivalent"].isna() == (effects["over"] == "per doubling")).all()
     apart = accuracies[~((accuracies["size"] == "1000") ^ accuracies["run"].str.contains("control"))]
-    for table, said in ((apart, "no size in common"), (accuracies.assign(accuracy=0.7), "no interval")):
-        result = effect(ablation_effects(table, runs))
-        assert np.isnan(result["low"])
-        assert said in result["note"]
+    assert "no size in common" in effect(ablation_effects(apart, runs))["note"]
 
 
-@pytest.mark.parametrize(
-    ("change", "options", "said"),
-    [
-        (lambda table, runs: (table.replace({"seed": {2: 1}}), runs), {}, "two runs of size 1000 and seed 1"),
-        (lambda table, runs: (table, runs.drop(columns="action")), {}, "no column action"),
-        (lambda table, runs: (table, runs), {"margin": -1}, "margin=-1"),
-    ],
-)
-def test_tables_and_options_that_cannot_be_used(change, options, said):
-    with pytest.raises(InputError, match=said):
-        ablation_effects(*change(*tables()), **options)
+def test_tables_that_cannot_be_used():
+    accuracies, runs = tables()
+    with pytest.raises(InputError, match="two runs of size 1000 and seed 1"):
+        ablation_effects(accuracies.replace({"seed": {2: 1}}), runs)
+    with pytest.raises(InputError, match="no column action"):
+        ablation_effects(accuracies, runs.drop(columns="action"))
 
 
 def test_estimates_of_the_committed_study_are_those_of_its_table():

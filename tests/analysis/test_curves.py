@@ -20,7 +20,7 @@ from tests.support.long_table import curve_table, grid, random_curve, row
 ESTIMATES = ["slope", "intercept", "se", "df", "low", "high", "p"]
 
 
-def reference(table, **values):
+def reference(table):
     """Return statsmodels' fit with HC3 errors and Student's t to the mean accuracy of the paradigms of each run."""
     means = table.groupby(["run", "sample_words"], sort=False)["accuracy"].mean().reset_index()
     x = np.log2(means["sample_words"].astype(float))

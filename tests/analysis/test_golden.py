@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.curves.fit import compare, fit_curves
+from analysis.curves.comparisons import compare
+from analysis.curves.fit import fit_curves
 from tests.bench.old_and_new_slopes import RESULTS, STUDIES, side_by_side
 from tests.support import ROOT
 

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from analysis.curves.fit import fit_curves, unit_accuracies
+from analysis.curves.fit import fit_curves
+from analysis.curves.units import unit_accuracies
 from pairscale.errors import InputError
 from tests.support.long_table import curve_table, random_curve, row
 

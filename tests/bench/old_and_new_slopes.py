@@ -16,7 +16,8 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from analysis.curves.fit import compare, fit_curves
+from analysis.curves.comparisons import compare
+from analysis.curves.fit import fit_curves
 from pairscale.tables import write_csv
 from tests.support.committed_results import committed_accuracies
 
