@@ -56,35 +56,28 @@ def assume_pilot(goal: Goal, table: pd.DataFrame, unit: str, curves: Sequence[st
     variance. A goal that compares two curves takes the differences of their paired runs (equal size and seed); a single
     curve is compared with an independent one like it.
 
-    Args:
-        table: Long table of accuracies of one benchmark and method.
-        unit: "overall", a phenomenon or a paradigm.
-        curves: Names of one or two curves; default: all. A slope takes the one whose runs differ most.
-
-    Raises:
-        ConfigError: The unit or a curve is unknown, or two curves are needed and the pilot has more.
-        RunError: No size has two runs, or they don't differ.
+    `table` is the long table of one benchmark and method, and `unit` is "overall", a phenomenon or a paradigm. `curves`
+    names one or two curves (default: all); a slope takes the one whose runs differ most. Raises ConfigError for an
+    unknown unit or curve, or more than two curves to compare, and RunError if no two runs of a size differ.
     """
     units = unit_accuracies(table[table["baseline"] == ""])
-    rows = units[units["name"] == unit].set_index(["size", "seed"])
-    by_curve = {str(curve): of["accuracy"] for curve, of in rows.groupby("curve", sort=False)}
-    chosen, is_compared = list(curves or by_curve), goal.kind != SLOPE
-    if not by_curve or not set(chosen) <= set(by_curve) or (is_compared and len(chosen) > 2):
+    rows = units[units["name"] == unit]
+    runs = rows.pivot_table("accuracy", ["size", "seed"], "curve", sort=False)
+    chosen, is_compared = list(dict.fromkeys(curves or runs)), goal.kind != SLOPE
+    if not chosen or not set(chosen) <= set(runs) or (is_compared and len(chosen) > 2):
         known = units.loc[units["level"] != "paradigm", "name"].unique()
         raise ConfigError(
             f"plan.unit={unit[:80]}, plan.curves={chosen}: choose one of {', '.join(known)} or a paradigm, and one or "
             f"two of the pilot's curves {'; '.join(units['curve'].unique())}."
         )
-    runs = {curve: by_curve[curve] for curve in chosen}
-    if is_compared and len(runs) == 2:
-        (one, of_one), (other, of_other) = runs.items()
-        runs = {f"{one} less {other}, paired runs": (of_one - of_other).dropna()}
-    spreads = []
-    for about, of in runs.items():
-        by_size = of.groupby("size")
-        degrees = len(of) - by_size.ngroups
-        spreads.append((float(((of - by_size.transform("mean")) ** 2).sum()) / max(degrees, 1), degrees, about))
-    variance, degrees, about = max(spreads)
+    runs = runs[chosen]
+    if is_compared and len(chosen) == 2:
+        runs = runs.diff(axis=1).iloc[:, 1:].set_axis([f"{chosen[0]} less {chosen[1]}, paired runs"], axis=1)
+    by_size = runs.groupby("size")
+    freedom = runs.count() - (by_size.count() > 0).sum()
+    variances = ((runs - by_size.transform("mean")) ** 2).sum() / freedom.clip(lower=1)
+    about = str(variances.idxmax())
+    variance, degrees = float(variances[about]), int(freedom[about])
     if variance <= ROUNDING:
         raise RunError(f"The pilot doesn't show how far runs differ in {unit}: no two of a size differ ({about}).")
     # binomial variance of a unit's accuracy, a mean over runs; 0 if numbers of pairs are not known
@@ -92,10 +85,9 @@ def assume_pilot(goal: Goal, table: pd.DataFrame, unit: str, curves: Sequence[st
     by_run = (judged["accuracy"] * (1 - judged["accuracy"]) / judged["pairs"].astype(float)).groupby(judged["run"])
     chance = float(np.nan_to_num((by_run.sum() / by_run.size() ** 2).mean())) * (2 if is_compared else 1)
     total = variance * (2 if is_compared and len(chosen) == 1 else 1)
-    chance = min(chance, total)
+    chance, pairs = min(chance, total), float(table["pairs"].astype(float).mean())
     smallest = rows.loc[rows["sample_words"] == rows["sample_words"].min(), "accuracy"]
-    per_pair = chance * float(table["pairs"].astype(float).mean())
-    assumed = Assumed(float(smallest.mean()), total - chance, per_pair, degrees)
+    assumed = Assumed(float(smallest.mean()), total - chance, chance * pairs, degrees)
     return assumed, f"{about}: standard deviation {math.sqrt(variance):.4f}, {degrees} degrees of freedom"
 
 
@@ -106,16 +98,15 @@ def simulate_power(x: Array, seeds: int, deviation: float, goal: Goal, plan: Pla
     the same standard deviation at every size, and are analysed as a study is: the slope, or the mean over sizes, of
     `analysis.curves.lines.estimate`. With 2,000 studies the standard error of a power is at most .011.
 
-    Args:
-        x: (S,) log2(words) of the sizes, smallest first, each with `seeds` runs, or pairs of runs.
-        nested: Whether larger samples of a seed contain its smaller ones.
+    x is (S,) log2(words) of the sizes, smallest first, each with `seeds` runs, or pairs of runs. `nested` says whether
+    larger samples of a seed contain its smaller ones.
     """
     of_runs, size, slope = np.repeat(x, seeds), np.repeat(np.arange(len(x)), seeds), goal.kind != ABLATION
     expected = goal.effect * (of_runs - x[0] if slope else np.ones(len(of_runs)))
     noise = np.random.default_rng(plan.seed).normal(size=(len(of_runs), plan.simulations))
     of_seeds = np.tile(np.arange(seeds), len(x)) if nested else None
     found = estimate(fit_line(of_runs, size, of_seeds), expected[:, None] + deviation * noise, slope)
-    if math.isnan(deviation) or np.isnan(found.variance).any():
+    if np.isnan(found.variance).any():
         return math.nan
     half = t_quantile(goal.confidence, found.degrees) * np.sqrt(found.variance)
     return float((np.abs(found.value) > half).mean())
@@ -135,17 +126,10 @@ def plan_grids(
 ) -> pd.DataFrame:
     """Return the power and the cost of grids, cheapest first: `candidate_sizes` with each number of seeds and pairs.
 
-    Args:
-        sizes: Cost of one seed at each size, smallest first: index size, columns sample_words, runs, words and hours
-            (NaN: not known).
-        pairs: Numbers of minimal pairs per paradigm.
-
-    Returns:
-        One row per grid: sizes, seeds, pairs, runs, words (with repeats, of all runs), hours, power, power_high (with
-        the variance at its upper limit, see `Assumed`; missing if it is stated).
-
-    Raises:
-        ConfigError: No grid has enough sizes, or expected accuracies would leave 0 to 1 in each.
+    `sizes` has the cost of one seed at each size, smallest first: index size, columns sample_words, runs, words and
+    hours (NaN: not known). `pairs` are numbers of minimal pairs per paradigm. The columns are sizes, seeds, pairs,
+    runs, words (with repeats, of all runs), hours, power and power_high (with the variance at its upper limit; missing
+    if it is stated). Raises ConfigError if no grid has enough sizes, or expected accuracies leave 0 to 1 in each.
     """
     rows = []
     for names in candidate_sizes(list(sizes.index), 1 if goal.kind == ABLATION else 3):
