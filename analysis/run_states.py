@@ -33,7 +33,7 @@ class RunState:
     size: int = 0  # of its sample; 0 for a model that comes trained
     seed: int = 0
     scored_on: tuple[str, ...] = ()  # labels of benchmarks
-    reason: str = ""  # the last line of the error that stopped it
+    reason: str = ""  # the last lines of the errors that stopped it
     commands: tuple[str, ...] = ()  # that score it on the benchmarks that failed
     seen: int = 0  # words so far
     words: float | None = None  # at the end of training
@@ -72,11 +72,9 @@ def run_states(folder: Path, requested: Mapping[str, RequestedRun]) -> list[RunS
             if one.words is None and (budget.words or sample["count"] == "words"):
                 one.words = budget.words_seen(one.size)
     for one in states:
-        to_come = None if one.words is None else max(0.0, one.words - one.seen)
-        if one.state in ("running", "stopped", "missing") and one.size and to_come != 0:
-            of_curve = [other.rate for other in states if other.label == one.label and other.rate]
-            rates = [one.rate] if one.rate else of_curve
-            one.left = to_come / median(rates) if to_come and rates else None
+        if one.state in ("running", "stopped", "missing") and one.size:
+            rates = [one.rate] if one.rate else [of.rate for of in states if of.label == one.label and of.rate]
+            one.left = max(0.0, one.words - one.seen) / median(rates) if one.words is not None and rates else None
     return states
 
 
@@ -88,8 +86,12 @@ def _read(one: RunState, run: RunFolder, benchmarks: Set[str]) -> None:
     one.config = run.read_config()
     manifest = run.read_manifest()
     one.wall, one.device = manifest.get("wall_s", 0.0), manifest.get("machine", {}).get("device", "")
-    is_trained, failures = manifest.get("status") == DONE, manifest.get("scoring_failed", {})
-    if is_trained:
+    failures, commands = manifest.get("scoring_failed", {}), manifest.get("scoring_commands", {})
+    one.commands = tuple(commands[label] for label in failures if label in commands)
+    reasons = {"training": manifest.get("reason"), **failures}
+    last_lines = {of: why.strip().rpartition("\n")[2].strip() for of, why in reasons.items() if why}
+    one.reason = "; ".join(f"{of}: {line}" for of, line in last_lines.items())
+    if is_trained := manifest.get("status") == DONE:
         one.seen = one.words = manifest.get("words_seen", 0)
         one.rate = manifest.get("words_per_s")
     else:
@@ -97,22 +99,12 @@ def _read(one: RunState, run: RunFolder, benchmarks: Set[str]) -> None:
         one.seen, one.words, one.rate = progress.words_seen or 0, progress.words, progress.words_per_s
     if run.in_use:
         one.state = "running"
-    elif is_trained and failures:
-        one.state = "scoring failed"
-        one.reason = "; ".join(f"{label}: {_last_line(why)}" for label, why in failures.items())
-        commands, again = manifest.get("scoring_commands", {}), f"python -m eval study={run.path.parent.name}"
-        one.commands = tuple(commands.get(of, f"{again} benchmark={of.partition('+')[0]}") for of in failures)
     elif is_trained:
         names = {label.partition("+")[0] for label in one.scored_on}
-        one.state = "scored" if (benchmarks <= names if benchmarks else names) else "trained"
-    elif manifest.get("status") == FAILED:
-        one.state, one.reason = "failed", _last_line(manifest.get("reason") or "no reason was recorded")
+        is_complete = benchmarks <= names if benchmarks else bool(names)
+        one.state = "scoring failed" if failures else "scored" if is_complete else "trained"
     else:
-        one.state = "stopped"
-
-
-def _last_line(reason: str) -> str:
-    return reason.strip().rpartition("\n")[2].strip()
+        one.state = "failed" if manifest.get("status") == FAILED else "stopped"
 
 
 def _mib(folder: Path) -> float:

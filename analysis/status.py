@@ -49,7 +49,9 @@ def run(config: AnalysisConfig) -> None:
     chosen = select(states, config.remove if isinstance(config.remove, list) else [config.remove])
     disk = sum(one.mib for one in chosen)
     console.print("\n".join([f"Runs to remove from {folder}: {len(chosen)} ({disk:,.0f} MiB)", *_lines(chosen)]))
-    if is_confirmed(config.yes):
+    if not config.yes and not sys.stdin.isatty():
+        raise ConfigError("remove needs your confirmation, but there is no terminal to ask in. Add yes=true.")
+    if config.yes or input("Remove them? [y/N] ").strip().lower() in ("y", "yes"):
         remove_runs(folder, chosen)
         console.print("Removed. The prepared text and reports are kept.")
 
@@ -119,37 +121,28 @@ def select(states: Sequence[RunState], wanted: Sequence[str]) -> list[RunState]:
     """Return the runs that the values of `remove=` name.
 
     A value is the name of a run or the 8 digits at its end, a pattern such as `*-s2-*`, a key and its value such as
-    `seed=2`, or failed, missing or study. Raises ConfigError for a value that names no run.
+    `seed=2`, a state such as failed, or study. Raises ConfigError for a value that names no run.
     """
     for value in wanted:
         if not any(_is_named(one, str(value)) for one in states):
             raise ConfigError(
                 f"remove={value}: no run of the study matches. Give a run's name or its last 8 digits, a pattern such "
-                "as '*-s2-*', a key such as seed=2, or failed, missing or study."
+                "as '*-s2-*', a key such as seed=2, a state such as failed or missing, or study."
             )
     return [one for one in states if any(_is_named(one, str(value)) for value in wanted)]
 
 
 def _is_named(one: RunState, value: str) -> bool:
     """Return True for a run that a value of `remove=` names."""
-    key, is_key, wanted = value.partition("=")
-    if value in ("study", one.name, one.run.rpartition("-")[2]) or fnmatchcase(one.run, value):
+    if value in ("study", one.state, one.name, one.run.rpartition("-")[2]) or fnmatchcase(one.run, value):
         return True
-    if not is_key:
-        return value == one.state and value in ("failed", "missing")
+    key, is_key, wanted = value.partition("=")
     values = flatten(one.config)
     keys = [name for name in values if name in (key, f"{key}.name")]
     keys = keys or [name for name in values if name.endswith(f".{key}")]
     if keys == ["sample.size"]:  # 1/8M and 125k are one size
         return one.size == parse_size(wanted, "remove=sample.size")
-    return len(keys) == 1 and written(values[keys[0]]) == wanted
-
-
-def is_confirmed(yes: bool) -> bool:
-    """Return True if the user agrees. Raises ConfigError without `yes` if there is no terminal to ask in."""
-    if not yes and not sys.stdin.isatty():
-        raise ConfigError("remove needs your confirmation, but there is no terminal to ask in. Add yes=true.")
-    return yes or input("Remove them? [y/N] ").strip().lower() in ("y", "yes")
+    return bool(is_key) and len(keys) == 1 and written(values[keys[0]]) == wanted
 
 
 def remove_runs(folder: Path, runs: Sequence[RunState]) -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from analysis import status as command
 from analysis.run_states import run_states
-from analysis.status import is_confirmed, report, select
+from analysis.status import report, select
 from eval.grid import RequestedRun, read_grid
 from eval.scores.files import score_path
 from pairscale.command.main import main
@@ -23,6 +23,7 @@ from tests.support.simulated_study import SimulatedStudy
 from train.runs.axes import in_order
 
 BLIMP = frozenset(["blimp"])
+AGAIN = "python -m eval study=simulated benchmark=blimp"
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def study(tmp_path):
     folders[2].progress.write_text(json.dumps({"words_seen": 750_000, "words": 3_000_000, "words_per_s": 1000}))
     score_path(folders[3].scores("blimp"), "lp").unlink()
     folders[4].update_manifest(status="unfinished")
-    folders[5].update_manifest(scoring_failed={"blimp": "InputError: no folder"})
+    folders[5].update_manifest(scoring_failed={"blimp": "InputError: no folder"}, scoring_commands={"blimp": AGAIN})
     requested = {}
     for folder in folders:
         config = yaml.safe_load(folder.config.read_text())
@@ -61,7 +62,7 @@ def test_each_run_has_its_state_and_reason(study):
         "scored", "failed", "stopped", "trained", "running", "scoring failed", "scored", "scored",
     ]  # fmt: skip
     assert states["gone"].state == "missing"
-    assert in_order[1].reason == "the run diverged"
+    assert in_order[1].reason == "training: the run diverged"
     assert in_order[5].reason == "blimp: InputError: no folder"
     assert (in_order[2].seen, in_order[2].words, in_order[2].left) == (750_000, 3_000_000, 2250)
     assert states["gone"].left == pytest.approx(3_000_000 / 21_000)  # three epochs at the speed of its curve
@@ -129,7 +130,7 @@ def test_reasons_and_commands(study):
     for number, text in ((1, "the run diverged"), (2, "750,000 of 3,000,000 words · 1,000 words/s, 37 min 30 s left")):
         (line,) = [line for line in lines if folders[number].path.name in line]
         assert text in line
-    assert "to score again, without training: python -m eval study=simulated benchmark=blimp" in lines
+    assert f"to score again, without training: {AGAIN}" in lines
 
 
 def test_a_failed_run_has_no_time_left(study):
@@ -176,6 +177,7 @@ def status(path, *overrides):
     ("remove", "gone"),
     [
         ("failed", [1]),  # only those whose training failed: the one whose scoring failed has weights
+        ("stopped", [2, 4]),
         ("missing", []),
         ("study", range(8)),
         ("lstm_tiny-english-unigram-1M-s1", [2]),
@@ -225,10 +227,10 @@ def test_a_removal_lists_its_runs_and_asks_once(swept, capsys, monkeypatch):
     assert printed.out.count("scored on blimp") == 3  # the other one has no scores
     assert "yes=true" in printed.err
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    for answer, agrees in (("", False), ("y", True)):
+    for answer, kept in (("", 8), ("y", 4)):
         monkeypatch.setattr("builtins.input", lambda question, answer=answer: answer)
-        assert is_confirmed(False) is agrees
-    assert all(folder.path.exists() for folder in folders)
+        assert status(path, "remove=seed=2") == 0
+        assert sum(folder.path.exists() for folder in folders) == kept
 
 
 def test_a_running_run_is_not_removed(swept, capsys):
