@@ -13,7 +13,7 @@ from rich.console import Console
 from analysis import status as command
 from analysis.run_states import run_states
 from analysis.status import report, select
-from eval.grid import RequestedRun, read_grid
+from eval.grid import read_grid
 from eval.scores.files import score_path
 from pairscale.command.main import main
 from pairscale.errors import ConfigError
@@ -22,28 +22,26 @@ from tests.support import ROOT
 from tests.support.simulated_study import SimulatedStudy
 from train.runs.axes import in_order
 
-BLIMP = frozenset(["blimp"])
 AGAIN = "python -m eval study=simulated benchmark=blimp"
 
 
 @pytest.fixture
 def study(tmp_path):
-    """Return the path of a study with a run in each state, its run folders, and the requested runs."""
+    """Return the path of a study with a run in each state, its run folders, and the runs that a sweep requested."""
     simulated = SimulatedStudy(pairs=5, sizes=("125k", "1M"))
-    folders = simulated.write(tmp_path)
+    folders, path = simulated.write(tmp_path), tmp_path / simulated.name
     folders[1].update_manifest(status="failed", reason="RunError: loss\n\n  the run diverged \n")
     folders[2].update_manifest(status="unfinished", steps=100)
     folders[2].progress.write_text(json.dumps({"words_seen": 750_000, "words": 3_000_000, "words_per_s": 1000}))
     score_path(folders[3].scores("blimp"), "lp").unlink()
     folders[4].update_manifest(status="unfinished")
     folders[5].update_manifest(scoring_failed={"blimp": "InputError: no folder"}, scoring_commands={"blimp": AGAIN})
-    requested = {}
-    for folder in folders:
-        config = yaml.safe_load(folder.config.read_text())
-        cell = config["model"]["name"], config["sample"]["size"], config["seed"]
-        requested[folder.path.name] = RequestedRun("", simulated.config(*cell), BLIMP)
-    requested["gone"] = RequestedRun("sample.size=1M seed=3", simulated.config("txl_tiny", "1M", 3), BLIMP)
-    return tmp_path / simulated.name, folders, requested
+    runs = {one.path.name: {"point": "", "config": yaml.safe_load(one.config.read_text())} for one in folders}
+    runs["gone"] = {"point": "sample.size=1M seed=3", "config": simulated.config("txl_tiny", "1M", 3)}
+    grid = {"version": 1, "command": "python -m eval -m ...", "benchmark": "blimp", "runs": runs}
+    write_json(path / "grid" / "a.json", grid)
+    (path / "local").mkdir()
+    return path, folders, read_grid(path)
 
 
 def lines_of(path, requested):
@@ -58,9 +56,8 @@ def test_each_run_has_its_state_and_reason(study):
     with folders[4].locked():
         states = {one.run: one for one in run_states(path, requested)}
     in_order = [states[folder.path.name] for folder in folders]
-    assert [one.state for one in in_order] == [
-        "scored", "failed", "stopped", "trained", "running", "scoring failed", "scored", "scored",
-    ]  # fmt: skip
+    found = ", ".join(one.state for one in in_order)
+    assert found == "scored, failed, stopped, trained, running, scoring failed, scored, scored"
     assert states["gone"].state == "missing"
     assert in_order[1].reason == "training: the run diverged"
     assert in_order[5].reason == "blimp: InputError: no folder"
@@ -131,14 +128,9 @@ def test_reasons_and_commands(study):
         (line,) = [line for line in lines if folders[number].path.name in line]
         assert text in line
     assert f"to score again, without training: {AGAIN}" in lines
-
-
-def test_a_failed_run_has_no_time_left(study):
-    """A typing error of 500M words once gave 221 hours."""
-    path, folders, requested = study
     for folder in folders[2:5]:
         folder.update_manifest(status="done", words_seen=3_000_000)
-    requested.pop("gone")
+    requested.pop("gone")  # what remains has failed: a typing error of 500M words once gave 221 hours
     assert not [line for line in lines_of(path, requested) if line.startswith("left:")]
 
 
@@ -150,17 +142,6 @@ def test_scores_of_a_part_of_a_benchmark_are_counted_apart(study):
 
 
 # Removal
-
-
-@pytest.fixture
-def swept(study):
-    """Return the path and folders of the study after a sweep that recorded its grid."""
-    path, folders, requested = study
-    runs = {run: {"point": one.point, "config": one.config} for run, one in requested.items()}
-    grid = {"version": 1, "command": "python -m eval -m ...", "benchmark": "blimp", "runs": runs}
-    write_json(path / "grid" / "a.json", grid)
-    (path / "local").mkdir()
-    return path, folders
 
 
 def status(path, *overrides):
@@ -188,8 +169,8 @@ def status(path, *overrides):
         ("size=1/8M", [0, 1, 4, 5]),
     ],
 )
-def test_removed_runs_leave_the_grid_too(swept, remove, gone):
-    path, folders = swept
+def test_removed_runs_leave_the_grid_too(study, remove, gone):
+    path, folders, _ = study
     assert status(path, f"remove={remove}", "yes=true") == 0
     kept = [folder for number, folder in enumerate(folders) if number not in gone]
     assert [folder for folder in folders if folder.path.exists()] == kept
@@ -201,8 +182,8 @@ def test_removed_runs_leave_the_grid_too(swept, remove, gone):
 
 
 @pytest.mark.parametrize("remove", ["lstm", "*-s9", "[seed=2,seed=9]", "sede=2", "failed"])
-def test_a_value_that_names_no_run_is_one_clear_line(swept, remove, capsys):
-    path, folders = swept
+def test_a_value_that_names_no_run_is_one_clear_line(study, remove, capsys):
+    path, folders, _ = study
     folders[1].update_manifest(status="done")  # the run whose scoring failed has weights
     assert status(path, f"remove={remove}", "yes=true") == 2
     error = capsys.readouterr().err
@@ -219,8 +200,8 @@ def test_a_key_that_could_be_several_is_refused(study):
         select(states, ["seed=1"])
 
 
-def test_a_removal_lists_its_runs_and_asks_once(swept, capsys, monkeypatch):
-    path, folders = swept
+def test_a_removal_lists_its_runs_and_asks_once(study, capsys, monkeypatch):
+    path, folders, _ = study
     assert status(path, "remove=seed=2") == 2  # there is no terminal to ask in
     printed = capsys.readouterr()
     assert printed.out.count("-s2") == 4
@@ -233,8 +214,8 @@ def test_a_removal_lists_its_runs_and_asks_once(swept, capsys, monkeypatch):
         assert sum(folder.path.exists() for folder in folders) == kept
 
 
-def test_a_running_run_is_not_removed(swept, capsys):
-    path, folders = swept
+def test_a_running_run_is_not_removed(study, capsys):
+    path, folders, _ = study
     with folders[4].locked():
         assert status(path, "remove=study", "yes=true") == 75
     assert "nothing was removed" in capsys.readouterr().err
