@@ -239,5 +239,5 @@ def test_the_command_in_a_pipe_prints_plain_text_without_importing_torch(tmp_pat
     arguments = [sys.executable, "-c", code, "study=blimp_learning_curves", f"paths.runs={tmp_path}"]
     done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    assert "100 runs · 100 missing (.)" in done.stdout
+    assert "runs: 100 · 100 missing (.)" in done.stdout
     assert "\x1b" not in done.stdout
