@@ -60,7 +60,7 @@ def report(folder: Path, states: Sequence[RunState]) -> Iterator[str | Table]:
     """Yield what to print of the study in `folder`."""
     by_state = {state: of for state in MARKS if (of := [one for one in states if one.state == state])}
     counts = [f"{len(of)} {state} ({MARKS[state]})" for state, of in by_state.items()]
-    yield " · ".join([f"{folder} · runs: {len(states)}", *counts])
+    yield " · ".join([str(folder), f"runs: {len(states)}", *counts])
     if scores := Counter(label for one in states for label in one.scored_on):
         yield "scored on " + ", ".join(f"{name} {count}" for name, count in sorted(scores.items()))
     yield ""
