@@ -3,23 +3,20 @@
 import os
 from collections.abc import Mapping, Set
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, Literal, get_args
 
 from eval.grid import RequestedRun
 from pairscale.errors import RunError
-from pairscale.sizes import format_size, parse_size, written
+from pairscale.sizes import parse_size
 from train.recipes import BudgetConfig
-from train.runs.axes import flatten, labels
-from train.runs.folder import DONE, RunFolder
-from train.runs.folder import FAILED as TRAINING_FAILED
+from train.runs.axes import labels
+from train.runs.folder import DONE, FAILED, RunFolder
 
-SCORED, TRAINED, UNSCORED, RUNNING = "scored", "trained", "scoring failed", "running"
-STOPPED, FAILED, DAMAGED, MISSING = "stopped", "failed", "damaged", "missing"
-MARKS = dict(zip((SCORED, TRAINED, UNSCORED, RUNNING, STOPPED, FAILED, DAMAGED, MISSING), "#t!>~x?.", strict=True))
-PRETRAINED = "pretrained"  # in place of a size
+State = Literal["scored", "trained", "scoring failed", "running", "stopped", "failed", "damaged", "missing"]
+MARKS: dict[State, str] = dict(zip(get_args(State), "#t!>~x?.", strict=True))
 _NO_SCORES = {"items", "tokens", "topk", "regions"}  # files next to scores
 
 
@@ -27,24 +24,24 @@ _NO_SCORES = {"items", "tokens", "topk", "regions"}  # files next to scores
 class RunState:
     """One run of a study: its place in the table, and how far it is. None stands for unknown numbers."""
 
-    run: str
-    name: str  # what its sweep sets for it if it has no folder, else the same as `run`, the name of its folder
-    label: str
-    state: str = MISSING
-    size: str = PRETRAINED
+    run: str  # the name of its folder
+    name: str  # what its sweep sets for it if it has no folder, else the same as `run`
+    request: RequestedRun | None
+    config: Mapping[str, Any]  # {} if it is damaged
+    state: State = "missing"
+    label: str = ""  # of its curve
+    size: int = 0  # of its sample; 0 for a model that comes trained
     seed: int = 0
-    values: Mapping[str, str] = field(default_factory=dict)  # its configuration by dotted keys, as on the command line
     scored_on: tuple[str, ...] = ()  # labels of benchmarks
+    reason: str = ""  # the last lines of the errors that stopped it
+    commands: tuple[str, ...] = ()  # that score it on the benchmarks that failed
     seen: int = 0  # words so far
     words: float | None = None  # at the end of training
     rate: float | None = None  # words per second
-    wall: float | None = None  # seconds of training so far
+    wall: float = 0.0  # seconds of training so far
+    left: float | None = 0.0  # seconds of training to come
     device: str = ""
-    reason: str = ""  # the last line of the error that stopped it
     mib: float = 0.0
-    again: tuple[str, ...] = ()  # commands that score it on the benchmarks that failed
-    left: float | None = None  # seconds of training to come
-    trained: bool = False
 
 
 def run_states(folder: Path, requested: Mapping[str, RequestedRun]) -> list[RunState]:
@@ -54,83 +51,60 @@ def run_states(folder: Path, requested: Mapping[str, RequestedRun]) -> list[RunS
     benchmarks of the study count, and if there are none, any.
     """
     folders = {path.parent.name: RunFolder(path.parent) for path in sorted(folder.glob("*/config.yaml"))}
-    configs: dict[str, Mapping[str, Any]] = {name: one.config for name, one in requested.items()}
-    damaged: dict[str, str] = {}
-    for name, run in folders.items():
-        try:
-            configs[name] = run.read_config()
-        except RunError as error:
-            damaged[name] = str(error)
-    come_trained = {name for name, of in configs.items() if not {"path", "checkpoint"}.isdisjoint(of["model"])}
-    curves, _ = labels({name: of for name, of in configs.items() if name not in come_trained})
     of_study = frozenset[str]().union(*(one.benchmarks for one in requested.values()))
-    states = []
-    for name in dict.fromkeys([*configs, *damaged]):
-        state, request = RunState(name, name, name), requested.get(name)
-        if config := configs.get(name):
-            state.label, state.words = curves.get(name, config["model"]["name"]), _words(config)
-            state.values = {key: written(value) for key, value in flatten(config).items()}
-            if name in curves:
-                state.size, state.seed = format_size(parse_size(config["sample"]["size"])), int(config["seed"])
-        if name in folders:
-            try:
-                _read(state, folders[name], of_study if request is None else request.benchmarks)
-            except RunError as error:
-                damaged.setdefault(name, str(error))
-        elif request:
-            state.name = request.point
-        if name in damaged:
-            state.state, state.reason = DAMAGED, damaged[name]
-        states.append(state)
+    states = [RunState(run, one.point, one, one.config) for run, one in requested.items()]
+    states += [RunState(run, run, None, {}) for run in folders if run not in requested]
     for one in states:
-        rates = [one.rate] if one.rate else [other.rate for other in states if other.label == one.label and other.rate]
-        if one.trained or one.size == PRETRAINED:
-            one.left = 0.0
-        elif one.words and rates:  # without a speed of its own, that of its curve
-            one.left = max(0.0, one.words - one.seen) / median(rates)
+        if one.run in folders:
+            one.name = one.run
+            try:
+                _read(one, folders[one.run], one.request.benchmarks if one.request else of_study)
+            except RunError as error:
+                one.state, one.reason = "damaged", str(error)
+    read = {one.run: one.config for one in states if one.config}
+    ours = {run: config for run, config in read.items() if {"path", "checkpoint"}.isdisjoint(config["model"])}
+    curves, _ = labels(ours)
+    for one in states:
+        one.label = curves.get(one.run) or (one.config["model"]["name"] if one.config else one.run)
+        if one.run in ours:
+            budget, sample = BudgetConfig(**one.config["recipe"]["budget"]), one.config["sample"]
+            one.size, one.seed = parse_size(sample["size"]), int(one.config["seed"])
+            if one.words is None and (budget.words or sample["count"] == "words"):
+                one.words = budget.words_seen(one.size)
+    for one in states:
+        if one.state in ("running", "stopped", "missing") and one.size:
+            rates = [one.rate] if one.rate else [of.rate for of in states if of.label == one.label and of.rate]
+            one.left = max(0.0, one.words - one.seen) / median(rates) if one.words is not None and rates else None
     return states
 
 
-def _read(state: RunState, run: RunFolder, benchmarks: Set[str]) -> None:
+def _read(one: RunState, run: RunFolder, benchmarks: Set[str]) -> None:
     """Read the state of a run from its folder. Raises RunError for damaged files."""
     files = run.scores("").glob("*/*.parquet")
-    state.scored_on = tuple(sorted({path.parent.name for path in files if path.stem not in _NO_SCORES}))
-    state.mib = _mib(run.path)
+    one.scored_on = tuple(sorted({path.parent.name for path in files if path.stem not in _NO_SCORES}))
+    one.mib = _mib(run.path)
+    one.config = run.read_config()
     manifest = run.read_manifest()
-    state.trained, failures = manifest.get("status") == DONE, manifest.get("scoring_failed", {})
-    state.wall, state.device = manifest.get("wall_s"), manifest.get("machine", {}).get("device", "")
-    if state.trained:
-        state.rate = manifest.get("words_per_s")
+    one.wall, one.device = manifest.get("wall_s", 0.0), manifest.get("machine", {}).get("device", "")
+    failures, commands = manifest.get("scoring_failed", {}), manifest.get("scoring_commands", {})
+    one.commands = tuple(commands[label] for label in failures if label in commands)
+    reasons = {"training": manifest.get("reason"), **failures}
+    last_lines = {of: why.strip().rpartition("\n")[2].strip() for of, why in reasons.items() if why}
+    one.reason = "; ".join(f"{of}: {line}" for of, line in last_lines.items())
+    if is_trained := manifest.get("status") == DONE:
+        one.seen = one.words = manifest.get("words_seen", 0)
+        one.rate = manifest.get("words_per_s")
     else:
         progress = run.read_progress()
-        state.seen, state.rate = progress.words_seen or 0, progress.words_per_s
-        state.words = progress.words or state.words
+        one.seen, one.words, one.rate = progress.words_seen or 0, progress.words, progress.words_per_s
     if run.in_use:
-        state.state = RUNNING
-    elif state.trained and failures:
-        state.state = UNSCORED
-        state.reason = "; ".join(f"scoring on {label}: {_last_line(why)}" for label, why in failures.items())
-        commands, again = manifest.get("scoring_commands", {}), f"python -m eval study={run.path.parent.name}"
-        state.again = tuple(commands.get(one, f"{again} benchmark={one.partition('+')[0]}") for one in failures)
-    elif state.trained:
-        names = {label.partition("+")[0] for label in state.scored_on}
-        state.state = SCORED if (benchmarks <= names if benchmarks else names) else TRAINED
-    elif manifest.get("status") == TRAINING_FAILED:
-        state.state, state.reason = FAILED, _last_line(manifest.get("reason") or "no reason was recorded")
+        one.state = "running"
+    elif is_trained:
+        names = {label.partition("+")[0] for label in one.scored_on}
+        is_complete = benchmarks <= names if benchmarks else bool(names)
+        one.state = "scoring failed" if failures else "scored" if is_complete else "trained"
     else:
-        state.state = STOPPED
-
-
-def _last_line(reason: str) -> str:
-    return reason.strip().rpartition("\n")[2].strip()
-
-
-def _words(config: Mapping[str, Any]) -> float | None:
-    """Return the words that a run will have seen in the end, if its configuration determines them."""
-    budget, sample = BudgetConfig(**config["recipe"]["budget"]), config["sample"]
-    if budget.words is None and sample["count"] != "words":
-        return None
-    return budget.words_seen(parse_size(sample["size"]))
+        one.state = "failed" if manifest.get("status") == FAILED else "stopped"
 
 
 def _mib(folder: Path) -> float:

@@ -1,20 +1,16 @@
-"""The command `python -m analysis.table`: a study as one table in a file.
-
-    python -m analysis.table study=NAME what=accuracies|pairs|runs output=FILE.csv
-
-From Python, `analysis.accuracies`, `analysis.pairs` and `analysis.runs` return the same tables.
-"""
+"""The command `python -m analysis.table`: a study as one table in a file. docs/guides/table.md explains the columns."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 
 import pandas as pd
 
 from analysis.config import COUNT, AnalysisConfig, chosen_benchmark, typed_keys
 from analysis.sources.read import FILES, SOURCES, read_source
-from analysis.study.long_table import accuracies, pairs, problems, runs
+from analysis.study.long_table import accuracies, pairs, runs
 from analysis.study.run_folders import read_studies
 from pairscale.command.main import main
 from pairscale.console import say
@@ -23,39 +19,34 @@ from pairscale.files import atomic_path
 from pairscale.tables import write_csv
 
 TABLES: dict[str, Callable[..., pd.DataFrame]] = {"accuracies": accuracies, "pairs": pairs, "runs": runs}
-_LEFT_OUT = ("unfinished", "failed", "damaged", "not started")  # states of runs that tables don't have
 
 
 def run(config: AnalysisConfig) -> None:
     """Write the table `config.what` of a study, or of others' numbers, to `config.output` as CSV or Parquet.
 
-    Raises ConfigError without a study or an output, for an unknown table or ending, and for values that the table
-    doesn't use.
+    Raises ConfigError without a study or an output, and for values that are unknown or that the table doesn't use.
     """
     check_choice("what", config.what, TABLES)
     check_choice("source", config.source, SOURCES)
     if config.output is None or Path(config.output).suffix not in (".csv", ".parquet"):
         raise ConfigError(f"output={config.output}: give output=FILE, a name that ends in .csv or .parquet.")
-    is_study, faulty = config.source == FILES, config.analysis.faulty_pairs
+    is_study, make = config.source == FILES, TABLES[config.what]
     given = {
         "benchmark": chosen_benchmark(config),
         "method": config.analysis.method if "analysis.method" in typed_keys() else None,
         "ties": None if config.ties == "wrong" else config.ties,
-        "faulty_pairs": None if faulty == COUNT else faulty,
+        "faulty_pairs": None if config.analysis.faulty_pairs == COUNT else config.analysis.faulty_pairs,
         "path": config.path if is_study else None,
     }
     options = {name: value for name, value in given.items() if value is not None}
-    used = {"accuracies": ("benchmark", "method", "ties", "faulty_pairs"), "pairs": ("benchmark", "method"), "runs": ()}
-    for name in options.keys() - used[config.what if is_study or config.what == "runs" else "pairs"]:
+    for name in options.keys() - signature(make if is_study or make is runs else pairs).parameters.keys():
         raise ConfigError(f"what={config.what} source={config.source} does not use {name}, so leave it out.")
     if is_study:
         studies = read_studies([config.study or ""], config.paths.runs)
-        left_out = problems(studies)
-        left_out = left_out[left_out["status"].isin(_LEFT_OUT)]
-        if len(left_out):
+        if len(left_out := studies.problems):
             counts = ", ".join(f"{count} {status}" for status, count in left_out["status"].value_counts().items())
             say(f"Left out: {counts} runs, such as {left_out['run'].iloc[0]}.")
-        table = TABLES[config.what](studies, **options)
+        table = make(studies, **options)
     else:
         source = read_source(config.source, config.path, config.columns, config.results, config.study)
         for note in source.notes:

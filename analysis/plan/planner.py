@@ -56,46 +56,39 @@ def assume_pilot(goal: Goal, table: pd.DataFrame, unit: str, curves: Sequence[st
     variance. A goal that compares two curves takes the differences of their paired runs (equal size and seed); a single
     curve is compared with an independent one like it.
 
-    Args:
-        table: Long table of accuracies of one benchmark and method.
-        unit: "overall", a phenomenon or a paradigm.
-        curves: Names of one or two curves; default: all. A slope takes the one whose runs differ most.
-
-    Raises:
-        ConfigError: The unit or a curve is unknown, or two curves are needed and the pilot has more.
-        RunError: No size has two runs, or they don't differ.
+    `table` is the long table of one benchmark and method, and `unit` is "overall", a phenomenon or a paradigm. `curves`
+    names one or two curves (default: all); a slope takes the one whose runs differ most. Raises ConfigError for an
+    unknown unit or curve, or more than two curves to compare, and RunError if no two runs of a size differ.
     """
     units = unit_accuracies(table[table["baseline"] == ""])
-    rows = units[units["name"] == unit].set_index(["size", "seed"])
-    by_curve = {str(curve): of["accuracy"] for curve, of in rows.groupby("curve", sort=False)}
-    chosen, is_compared = list(curves or by_curve), goal.kind != SLOPE
-    if not by_curve or not set(chosen) <= set(by_curve) or (is_compared and len(chosen) > 2):
+    runs = units[units["name"] == unit]
+    chosen, is_compared = list(curves or runs["curve"].unique()), goal.kind != SLOPE
+    if not chosen or not set(chosen) <= set(runs["curve"]) or (is_compared and len(chosen) > 2):
         known = units.loc[units["level"] != "paradigm", "name"].unique()
         raise ConfigError(
             f"plan.unit={unit[:80]}, plan.curves={chosen}: choose one of {', '.join(known)} or a paradigm, and one or "
             f"two of the pilot's curves {'; '.join(units['curve'].unique())}."
         )
-    runs = {curve: by_curve[curve] for curve in chosen}
-    if is_compared and len(runs) == 2:
-        (one, of_one), (other, of_other) = runs.items()
-        runs = {f"{one} less {other}, paired runs": (of_one - of_other).dropna()}
-    spreads = []
-    for about, of in runs.items():
-        by_size = of.groupby("size")
-        degrees = len(of) - by_size.ngroups
-        spreads.append((float(((of - by_size.transform("mean")) ** 2).sum()) / max(degrees, 1), degrees, about))
-    variance, degrees, about = max(spreads)
-    if variance <= ROUNDING:
-        raise RunError(f"The pilot doesn't show how far runs differ in {unit}: no two of a size differ ({about}).")
+    spread = runs[runs["curve"].isin(chosen)]
+    if is_compared and len(chosen) == 2:
+        one, other = (spread[spread["curve"] == of].set_index(["size", "seed"])["accuracy"] for of in chosen)
+        spread = (one - other).dropna().reset_index().assign(curve=f"{chosen[0]} less {chosen[1]}, paired runs")
+    means = spread.groupby(["curve", "size"])["accuracy"].transform("mean")
+    squares = ((spread["accuracy"] - means) ** 2).groupby(spread["curve"]).sum()
+    freedom = spread.groupby("curve")["size"].agg(lambda sizes: len(sizes) - sizes.nunique())
+    variances = squares / freedom.clip(lower=1)
+    if not variances.max() > ROUNDING:
+        raise RunError(f"The pilot doesn't show how far runs differ in {unit}: no two of a size do ({chosen}).")
+    about = str(variances.idxmax())
+    variance, degrees = float(variances[about]), int(freedom[about])
     # binomial variance of a unit's accuracy, a mean over runs; 0 if numbers of pairs are not known
     judged = table[(table["phenomenon"] == unit) | (table["paradigm"] == unit) | (unit == "overall")]
     by_run = (judged["accuracy"] * (1 - judged["accuracy"]) / judged["pairs"].astype(float)).groupby(judged["run"])
     chance = float(np.nan_to_num((by_run.sum() / by_run.size() ** 2).mean())) * (2 if is_compared else 1)
     total = variance * (2 if is_compared and len(chosen) == 1 else 1)
-    chance = min(chance, total)
-    smallest = rows.loc[rows["sample_words"] == rows["sample_words"].min(), "accuracy"]
-    per_pair = chance * float(table["pairs"].astype(float).mean())
-    assumed = Assumed(float(smallest.mean()), total - chance, per_pair, degrees)
+    chance, pairs = min(chance, total), float(table["pairs"].astype(float).mean())
+    smallest = runs.loc[runs["sample_words"] == runs["sample_words"].min(), "accuracy"]
+    assumed = Assumed(float(smallest.mean()), total - chance, chance * pairs, degrees)
     return assumed, f"{about}: standard deviation {math.sqrt(variance):.4f}, {degrees} degrees of freedom"
 
 
@@ -106,9 +99,8 @@ def simulate_power(x: Array, seeds: int, deviation: float, goal: Goal, plan: Pla
     the same standard deviation at every size, and are analysed as a study is: the slope, or the mean over sizes, of
     `analysis.curves.lines.estimate`. With 2,000 studies the standard error of a power is at most .011.
 
-    Args:
-        x: (S,) log2(words) of the sizes, smallest first, each with `seeds` runs, or pairs of runs.
-        nested: Whether larger samples of a seed contain its smaller ones.
+    x is (S,) log2(words) of the sizes, smallest first, each with `seeds` runs, or pairs of runs. `nested` says whether
+    larger samples of a seed contain its smaller ones.
     """
     of_runs, size, slope = np.repeat(x, seeds), np.repeat(np.arange(len(x)), seeds), goal.kind != ABLATION
     expected = goal.effect * (of_runs - x[0] if slope else np.ones(len(of_runs)))
@@ -116,49 +108,35 @@ def simulate_power(x: Array, seeds: int, deviation: float, goal: Goal, plan: Pla
     of_seeds = np.tile(np.arange(seeds), len(x)) if nested else None
     line = fit_line(of_runs, size, of_seeds)
     value, variance, degrees = estimate([(line, expected[:, None] + deviation * noise)], slope)
-    if math.isnan(deviation) or np.isnan(variance).any():
+    if np.isnan(variance).any():
         return math.nan
     return float((np.abs(value) > t_quantile(goal.confidence, degrees) * np.sqrt(variance)).mean())
-
-
-def candidate_sizes(names: Sequence[str], least: int) -> list[tuple[str, ...]]:
-    """Return `least` or more sizes: all up to each (which saves words), and every other one (which keeps the range)."""
-    chosen = []
-    for end in range(least, len(names) + 1):
-        thinned = tuple(names[(end - 1) % 2 : end : 2])
-        chosen += [tuple(names[:end]), *([thinned] if len(thinned) >= max(least, 2) else [])]
-    return chosen
 
 
 def plan_grids(
     sizes: pd.DataFrame, pairs: Sequence[int], goal: Goal, assumed: Assumed, plan: PlanConfig, nested: bool = False
 ) -> pd.DataFrame:
-    """Return the power and the cost of grids, cheapest first: `candidate_sizes` with each number of seeds and pairs.
+    """Return the power and the cost of grids, cheapest first: sizes with each number of seeds (`plan`) and pairs.
 
-    Args:
-        sizes: Cost of one seed at each size, smallest first: index size, columns sample_words, runs, words and hours
-            (NaN: not known).
-        pairs: Numbers of minimal pairs per paradigm.
-
-    Returns:
-        One row per grid: sizes, seeds, pairs, runs, words (with repeats, of all runs), hours, power, power_high (with
-        the variance at its upper limit, see `Assumed`; missing if it is stated).
-
-    Raises:
-        ConfigError: No grid has enough sizes, or expected accuracies would leave 0 to 1 in each.
+    Grids have all sizes up to each (which saves words), and every other one of these (which keeps the range). `sizes`
+    has the cost of one seed at each size, smallest first: index size, columns sample_words, runs, words and hours (NaN:
+    not known). `pairs` are numbers of minimal pairs per paradigm. The columns are sizes, seeds, pairs, runs, words
+    (with repeats, of all runs), hours, power and power_high (with the variance at its upper limit; missing if it is
+    stated). Raises ConfigError if no grid has enough sizes, or expected accuracies leave 0 to 1 in each.
     """
     rows = []
-    for names in candidate_sizes(list(sizes.index), 1 if goal.kind == ABLATION else 3):
-        of = sizes.loc[list(names)]
+    least = 1 if goal.kind == ABLATION else 3
+    for end, step in product(range(least, len(sizes) + 1), (1, 2)):
+        of = sizes.iloc[(end - 1) % step : end : step]
         x = np.log2(of["sample_words"].to_numpy(dtype=np.float64))
         change = goal.effect * (1 if goal.kind == ABLATION else x[-1] - x[0])
         ends = assumed.accuracy + change * np.array([0.5, -0.5] if goal.kind == DIFFERENCE else [1])
-        if ((ends < 0) | (ends > 1)).any():
+        if len(of) < max(least, step) or ((ends < 0) | (ends > 1)).any():
             continue
         for seeds, number in product(sorted(set(plan.seeds)), sorted(set(pairs))):
             powers = [simulate_power(x, seeds, one, goal, plan, nested) for one in assumed.deviations(number)]
             costs = of[["runs", "words", "hours"]].sum(skipna=False) * seeds
-            rows.append((",".join(names), seeds, number, *costs, *powers))
+            rows.append((",".join(of.index), seeds, number, *costs, *powers))
     if not rows:
         raise ConfigError(
             f"goal={goal.kind}, effect={goal.effect}: no grid is left. A slope needs three sizes (sample.size), and "

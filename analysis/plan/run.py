@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 from hydra.core.hydra_config import HydraConfig
-from rich.console import Console
 
 from analysis.config import AnalysisConfig
 from analysis.curves.ablations import comparisons
@@ -35,10 +34,9 @@ def run(config: AnalysisConfig) -> None:
             "above -1, below 1 and not 0, such as effect=0.01, and a power between 0 and 1."
         )
     goal = Goal(config.goal, effect, config.analysis.confidence)
-    with Console(stderr=True).status("planning"):
-        assumed, about, rates, pairs = _assumed(config, goal)
-        name, overrides, sizes = _planned_runs(goal.kind, config.rate or rates)
-        table = plan_grids(sizes, plan.pairs or [max(2, pairs // 10), pairs], goal, assumed, plan, config.sample.nested)
+    assumed, about, rates, pairs = _assumed(config, goal)
+    name, overrides, sizes = _planned_runs(goal.kind, config.rate or rates)
+    table = plan_grids(sizes, plan.pairs or [max(2, pairs // 10), pairs], goal, assumed, plan, config.sample.nested)
     path = Path(config.paths.reports, name, "plan.csv")
     write_text(path, table.to_csv(index=False))
     better = table[table["power"] > table["power"].cummax().shift(fill_value=-1).fillna(-1)]
@@ -64,17 +62,16 @@ def _planned_runs(goal: str, rate: float | dict[Any, float]) -> tuple[str, list[
     own |= {"paths", "experiment", "study", "format", "seed"}
     overrides = [one for one in hydra.overrides.task if re.split(r"[.=@]", one.lstrip("+~"))[0] not in own]
     planned = {run_id(of): of for _, of in expected_points(name, [*overrides, "seed=1"])}.values()
-    acting = {of.ablate.action if of.filter is not None and of.ablate.acts else "none" for of in planned}
-    curves = len(acting) if goal == ABLATION else len(planned) // len({of.sample.size for of in planned})
-    if goal != SLOPE and curves < 2:
-        needed = "a filter with two of ablate.action=none,remove,control" if goal == ABLATION else "two curves (model)"
-        raise ConfigError(f"experiment={name}: goal={goal} needs {needed}.")
     costs = [(of.sample, of.model.name, of.recipe.budget.words_seen(of.sample.number)) for of in planned]
     rows = [(sample.number, sample.size, model, words) for sample, model, words in costs]
     table = pd.DataFrame(rows, columns=["sample_words", "size", "model", "words"])
     table["hours"] = table["words"] / (table["model"].map(rate) if isinstance(rate, dict) else rate) / 3600
     groups = table.groupby(["sample_words", "size"])
     sizes = groups[["words", "hours"]].sum(skipna=False).assign(runs=groups.size()).reset_index("sample_words")
+    actions = {of.ablate.action if of.filter is not None and of.ablate.acts else "none" for of in planned}
+    if goal != SLOPE and (len(actions) if goal == ABLATION else sizes["runs"].min()) < 2:
+        needed = "a filter with two of ablate.action=none,remove,control" if goal == ABLATION else "two curves (model)"
+        raise ConfigError(f"experiment={name}: goal={goal} needs {needed}.")
     return name, [one for one in overrides if not one.startswith(("sample.size=", "benchmark.pairs="))], sizes
 
 
@@ -91,8 +88,7 @@ def _assumed(config: AnalysisConfig, goal: Goal) -> tuple[Assumed, str, dict[Any
         assumed = assume_stated(goal, config.spread, plan.accuracy, paradigms)
         return assumed, f"Stated: standard deviation {config.spread:g}.", {}, benchmark.pairs or 1000
     table = accuracies(study, benchmark=benchmark.name, method=config.analysis.method, ties=config.ties, folder=folder)
-    labels = set(table["benchmark"])
-    label = next((one for one in (benchmark.label, benchmark.name) if one in labels), min(labels))
+    label = min(set(table["benchmark"]), key=lambda one: (one != benchmark.label, one != benchmark.name, one))
     table, of_runs, curves = table[table["benchmark"] == label], runs(study, folder=folder), plan.curves
     if goal.kind == ABLATION and not curves and (first := next(comparisons(of_runs), None)):
         curves = [first["curve"], first["other"]]  # a treatment and its control, or the full text

@@ -154,8 +154,8 @@ class BenchmarkResults:
     @cached_property
     def humans(self) -> pd.DataFrame:
         """The human baseline: level, name, accuracy; may be empty."""
-        published = self.published[self.published["model"] == HUMANS] if self.people is None else self.people.accuracy
-        return published[["level", "name", "accuracy"]]
+        published = self.published[self.published["model"] == HUMANS]
+        return (self.people.table if self.people else published)[["level", "name", "accuracy"]].dropna()
 
     @cached_property
     def direct(self) -> dict[str, set[str]]:

@@ -1,8 +1,8 @@
 """People who answered a questionnaire (eval/questionnaire): their accuracy on a benchmark, next to that of models."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -12,7 +12,7 @@ from eval.questionnaire.agreement import agreement
 from eval.questionnaire.answers import counted, read_sheets
 from eval.questionnaire.config import QuestionnaireConfig
 from eval.scores.files import read_items
-from pairscale.errors import ConfigError, InputError, first_few
+from pairscale.errors import InputError
 from train.runs.folder import RunFolder
 
 _COLUMNS = {
@@ -21,19 +21,14 @@ _COLUMNS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class People:
+class People(NamedTuple):
     """The people who answered a questionnaire on a benchmark.
 
-    Attributes:
-        accuracy: level, name, accuracy and error: individual agreement with the labels overall, per phenomenon and per
-            paradigm, as accuracies of models are. Units are left out if not all of their paradigms were asked.
-        agreement: the table of eval.questionnaire.agreement.agreement.
-        notes: sentences on answers that don't count, and why.
+    table: that of eval.questionnaire.agreement.agreement, and `accuracy`, as of models: the agreement of single
+    judgments, missing for a unit if not all of its paradigms were asked. notes: sentences on answers that don't count.
     """
 
-    accuracy: pd.DataFrame
-    agreement: pd.DataFrame
+    table: pd.DataFrame
     notes: list[str]
 
 
@@ -44,75 +39,42 @@ def read_people(
     confidence: float = 0.95,
     folder: str | Path = "runs",
 ) -> dict[str, People]:
-    """Read people's answers, by the label of the scores whose pairs they are about.
+    """Read people's answers, by the label of the scores whose pairs they are about; several labels may share pairs.
 
-    Several labels may be about the same pairs: with and without a context, for example.
-
-    Args:
-        paths: files of answers, or folders of them.
-        accuracies: the long table; its paradigms count.
-        config: which answers count (`questionnaire`).
-        confidence: the level of the intervals of agreement.
-        folder: where studies are (`paths.runs`).
-
-    Raises:
-        ConfigError: if no answer is about a paradigm of `accuracies`.
-        InputError: for answers on other pairs than any of these, and as eval.questionnaire.answers does.
+    `paths` are files of answers, or folders of them. `accuracies` is the long table, and `folder` contains its studies.
+    `config` says which answers count, and `confidence` is the level of the intervals. Raises InputError for answers on
+    pairs or paradigms that no run was scored on, and as eval.questionnaire.answers does.
     """
-    sheets = read_sheets(paths)
-    items, scored = {}, {}
-    for label, study, run in accuracies.drop_duplicates("benchmark")[["benchmark", "study", "run"]].to_numpy():
-        items[label], metadata = read_items(RunFolder(Path(folder) / study / run).scores(label))
-        scored[label] = (label.partition("+")[0], metadata["benchmark"]["digest"])
+    sheets, used, people = read_sheets(paths), set(), {}
+    for label, scored in accuracies.groupby("benchmark", sort=False):
+        run = RunFolder(Path(folder, scored["study"].iloc[0], scored["run"].iloc[0]))
+        items, metadata = read_items(run.scores(str(label)))
+        pairs = str(label).partition("+")[0], metadata["benchmark"]["digest"]
+        if not (of_pairs := [sheet for sheet in sheets if (sheet.benchmark, sheet.digest) == pairs]):
+            continue
+        answers, paradigms = counted(of_pairs, *pairs, items, config), scored.drop_duplicates("paradigm")
+        judged = answers.judgements[answers.judgements["paradigm"].isin(paradigms["paradigm"])]
+        if judged.empty:
+            continue
+        used.add(pairs)
+        table = agreement(judged, confidence)
+        in_units = {"overall": len(paradigms), **paradigms["phenomenon"].value_counts()}
+        is_complete = (table["level"] == "paradigm") | (table["paradigms"] == table["name"].map(in_units))
+        asked = plural(answers.raters, "person")
+        own = f"Humans are the {asked} who answered the questionnaire on these pairs, not published ones."
+        people[str(label)] = People(table.assign(accuracy=table["agreement"].where(is_complete)), [own, *answers.notes])
     for sheet in sheets:
-        if (sheet.benchmark, sheet.digest) not in scored.values():
-            known = sorted({f"{name} (pairs {digest[:8]})" for name, digest in scored.values()})
-            raise InputError(
-                f"{sheet.path}: these are answers on {sheet.benchmark} (pairs {sheet.digest[:8]}), but the runs were "
-                f"scored on {', '.join(known) or 'no pairs'}"
-            )
-    people = {}
-    for label, (name, digest) in scored.items():
-        of_label = [sheet for sheet in sheets if (sheet.benchmark, sheet.digest) == (name, digest)]
-        if of_label:
-            answers = counted(of_label, name, digest, items[label], config)
-            rows = accuracies[accuracies["benchmark"] == label].drop_duplicates("paradigm")
-            phenomena = rows.set_index("paradigm")["phenomenon"]
-            asked = plural(int(answers.judgements["rater"].nunique()), "person")
-            own = f"Humans are the {asked} who answered the questionnaire on these pairs, not published ones."
-            people[label] = _people_of(answers.judgements, phenomena, [own, *answers.notes], confidence)
+        if (sheet.benchmark, sheet.digest) not in used:
+            about = f"{sheet.benchmark} (pairs {sheet.digest[:8]})"
+            raise InputError(f"{sheet.path}: these are answers on pairs of {about} that no run was scored on.")
     return people
 
 
-def _people_of(judgements: pd.DataFrame, phenomena: pd.Series, notes: list[str], confidence: float) -> People:
-    """Return the people who gave some judgments; `phenomena` has the phenomenon of each paradigm of the models.
-
-    Models' accuracies are means over all paradigms of a unit, so only units all of whose paradigms people were asked
-    about have an accuracy of people.
-    """
-    rows = judgements[judgements["paradigm"].isin(phenomena.index)]
-    if rows.empty:
-        raise ConfigError(
-            f"people: nobody was asked about the paradigms of the models: {first_few(list(phenomena.index))}."
-        )
-    table = agreement(rows, confidence)
-    wanted = {"overall": len(phenomena), **phenomena.value_counts()}
-    is_complete = (table["level"] == "paradigm") | (table["paradigms"] == table["name"].map(wanted))
-    accuracy = table[is_complete].rename(columns={"agreement": "accuracy"})
-    return People(accuracy[["level", "name", "accuracy", "error"]].reset_index(drop=True), table, notes)
-
-
 def exhibit(people: People, threshold: float, confidence: float = 0.95) -> Exhibit:
-    """Return people's agreement overall and per phenomenon.
-
-    Args:
-        people: the people.
-        threshold: the share of a paradigm's pairs that a majority has to agree with (`questionnaire.threshold`).
-        confidence: the level of the intervals.
-    """
-    is_paradigm = people.agreement["level"] == "paradigm"
-    units = people.agreement[~is_paradigm].sort_values("level", ignore_index=True, kind="stable")
-    passed = people.agreement.loc[is_paradigm, "majority"] >= threshold
+    """Return people's agreement overall and per phenomenon; `threshold`: of pairs on which a majority has to agree."""
+    is_paradigm = people.table["level"] == "paradigm"
+    units = people.table[~is_paradigm].sort_values("level", ignore_index=True, kind="stable")
+    passed = people.table.loc[is_paradigm, "majority"] >= threshold
     in_how_many = f"{passed.sum()} of {plural(len(passed), 'paradigm')}"
     return Exhibit(
         "people",

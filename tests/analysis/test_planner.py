@@ -9,15 +9,7 @@ import statsmodels.api as sm
 from scipy import stats
 
 from analysis.plan.config import PlanConfig
-from analysis.plan.planner import (
-    Assumed,
-    Goal,
-    assume_pilot,
-    assume_stated,
-    candidate_sizes,
-    plan_grids,
-    simulate_power,
-)
+from analysis.plan.planner import Assumed, Goal, assume_pilot, assume_stated, plan_grids, simulate_power
 from pairscale.errors import ConfigError, RunError
 from tests.support.ablation_study import write_ablations
 from tests.support.commands import run_command
@@ -121,28 +113,29 @@ def test_pilots_that_cannot_be_used_say_why(table, goal, unit, curves, error):
         assume_pilot(Goal(goal, 0.01), table, unit, curves)
 
 
+def grids(goal, effect, seeds=(2, 3, 5)):
+    names = ["1k", "2k", "4k", "8k"]
+    sizes = pd.DataFrame({"sample_words": 2**X, "runs": 1, "words": 2**X, "hours": np.nan}, index=names)
+    plan = PlanConfig(seeds=list(seeds), simulations=2000)
+    return plan_grids(sizes, [100], Goal(goal, effect), Assumed(0.6, 0.01**2, 0.0, degrees=6), plan)
+
+
 def test_sizes_are_all_up_to_each_and_every_other_one():
-    names = candidate_sizes(["1k", "2k", "4k", "8k"], least=2)
-    assert names == [("1k", "2k"), ("1k", "2k", "4k"), ("1k", "4k"), ("1k", "2k", "4k", "8k"), ("2k", "8k")]
+    assert grids("slope", 0.01, [2])["sizes"].tolist() == ["1k,2k,4k", "1k,2k,4k,8k"]
+    found = grids("ablation", 0.01, [2])["sizes"].tolist()
+    assert found == ["1k", "1k,2k", "1k,4k", "1k,2k,4k", "2k,8k", "1k,2k,4k,8k"]
 
 
 def test_grids_are_sorted_by_cost_and_stay_between_0_and_1():
-    names = ["1k", "2k", "4k", "8k"]
-    sizes = pd.DataFrame({"sample_words": 2**X, "runs": 1, "words": 2**X, "hours": np.nan}, index=names)
-    assumed = Assumed(0.6, 0.01**2, 0.0, degrees=6)
-
-    def grids(effect):
-        return plan_grids(sizes, [100], Goal("slope", effect), assumed, PLAN)
-
-    table = grids(0.01)
+    table = grids("slope", 0.01)
     assert len(table) == 6
     assert table["words"].is_monotonic_increasing
     assert table["words"].iloc[-1] == 5 * 15_000
     assert (table["power_high"] < table["power"] + 0.02).all()
-    assert grids(0.0001)["power"].max() < 0.1
+    assert grids("slope", 0.0001)["power"].max() < 0.1
+    assert len(grids("slope", 0.15)) == 3  # three doublings would pass 1
     with pytest.raises(ConfigError, match=r"effect=0\.3"):
-        grids(0.3)
-    assert len(grids(0.15)) == 3  # three doublings would pass 1
+        grids("slope", 0.3)
 
 
 @pytest.fixture(scope="module")
@@ -186,7 +179,6 @@ def test_a_pilot_gives_a_command_ready_to_paste(folder, words, grids):
         (["experiment=blimp_small", "effect=0.01"], "spread=None"),
         (["experiment=blimp_small", "effect=0.01", "spread=0.01", "goal=ablation"], "goal=ablation needs a filter"),
         (["experiment=blimp_small", "effect=0.01", "spread=0.01", "goal=difference", "model=lstm_tiny"], "two curves"),
-        (["experiment=blimp_small", "effect=0.01", "pilot=nothing"], "nothing"),
     ],
 )
 def test_errors_are_one_line(folder, words, message):

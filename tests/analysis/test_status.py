@@ -11,9 +11,9 @@ import yaml
 from rich.console import Console
 
 from analysis import status as command
-from analysis.run_states import DAMAGED, FAILED, MISSING, RUNNING, SCORED, STOPPED, TRAINED, UNSCORED, run_states
-from analysis.status import is_confirmed, report, select
-from eval.grid import RequestedRun, read_grid
+from analysis.run_states import run_states
+from analysis.status import report, select
+from eval.grid import read_grid
 from eval.scores.files import score_path
 from pairscale.command.main import main
 from pairscale.errors import ConfigError
@@ -22,32 +22,31 @@ from tests.support import ROOT
 from tests.support.simulated_study import SimulatedStudy
 from train.runs.axes import in_order
 
-BLIMP = frozenset(["blimp"])
+AGAIN = "python -m eval study=simulated benchmark=blimp"
 
 
 @pytest.fixture
 def study(tmp_path):
-    """Return the path of a study with a run in each state, its run folders, and the requested runs."""
+    """Return the path of a study with a run in each state, its run folders, and the runs that a sweep requested."""
     simulated = SimulatedStudy(pairs=5, sizes=("125k", "1M"))
-    folders = simulated.write(tmp_path)
+    folders, path = simulated.write(tmp_path), tmp_path / simulated.name
     folders[1].update_manifest(status="failed", reason="RunError: loss\n\n  the run diverged \n")
     folders[2].update_manifest(status="unfinished", steps=100)
     folders[2].progress.write_text(json.dumps({"words_seen": 750_000, "words": 3_000_000, "words_per_s": 1000}))
     score_path(folders[3].scores("blimp"), "lp").unlink()
     folders[4].update_manifest(status="unfinished")
-    folders[5].update_manifest(scoring_failed={"blimp": "InputError: no folder"})
-    requested = {}
-    for folder in folders:
-        config = yaml.safe_load(folder.config.read_text())
-        cell = config["model"]["name"], config["sample"]["size"], config["seed"]
-        requested[folder.path.name] = RequestedRun("", simulated.config(*cell), BLIMP)
-    requested["gone"] = RequestedRun("sample.size=1M seed=3", simulated.config("txl_tiny", "1M", 3), BLIMP)
-    return tmp_path / simulated.name, folders, requested
+    folders[5].update_manifest(scoring_failed={"blimp": "InputError: no folder"}, scoring_commands={"blimp": AGAIN})
+    runs = {one.path.name: {"point": "", "config": yaml.safe_load(one.config.read_text())} for one in folders}
+    runs["gone"] = {"point": "sample.size=1M seed=3", "config": simulated.config("txl_tiny", "1M", 3)}
+    grid = {"version": 1, "command": "python -m eval -m ...", "benchmark": "blimp", "runs": runs}
+    write_json(path / "grid" / "a.json", grid)
+    (path / "local").mkdir()
+    return path, folders, read_grid(path)
 
 
 def lines_of(path, requested):
     console = Console(file=io.StringIO(), width=1000, markup=False)
-    for part in report(path, run_states(path, requested), requested):
+    for part in report(path, run_states(path, requested)):
         console.print(part)
     return [line.rstrip() for line in console.file.getvalue().splitlines()]
 
@@ -57,15 +56,16 @@ def test_each_run_has_its_state_and_reason(study):
     with folders[4].locked():
         states = {one.run: one for one in run_states(path, requested)}
     in_order = [states[folder.path.name] for folder in folders]
-    assert [one.state for one in in_order] == [SCORED, FAILED, STOPPED, TRAINED, RUNNING, UNSCORED, SCORED, SCORED]
-    assert states["gone"].state == MISSING
-    assert in_order[1].reason == "the run diverged"
-    assert in_order[5].reason == "scoring on blimp: InputError: no folder"
+    found = ", ".join(one.state for one in in_order)
+    assert found == "scored, failed, stopped, trained, running, scoring failed, scored, scored"
+    assert states["gone"].state == "missing"
+    assert in_order[1].reason == "training: the run diverged"
+    assert in_order[5].reason == "blimp: InputError: no folder"
     assert (in_order[2].seen, in_order[2].words, in_order[2].left) == (750_000, 3_000_000, 2250)
     assert states["gone"].left == pytest.approx(3_000_000 / 21_000)  # three epochs at the speed of its curve
     with folders[0].locked():
-        (running,) = [one for one in run_states(path, requested) if one.state == RUNNING]
-    assert (running.run, running.trained) == (folders[0].path.name, True)  # it is being scored
+        (running,) = [one for one in run_states(path, requested) if one.state == "running"]
+    assert (running.run, running.seen, running.left) == (folders[0].path.name, 375_000, 0)  # it is being scored
     assert not folders[0].in_use
 
 
@@ -88,10 +88,10 @@ def test_reading_a_lock_does_not_stop_a_run_from_starting(study):
 def test_a_run_counts_as_scored_once_all_requested_benchmarks_are(study):
     path, folders, requested = study
     first = folders[0].path.name
-    for benchmarks, state in (({"toy"}, TRAINED), ({"blimp", "toy"}, TRAINED), ({"blimp"}, SCORED)):
+    for benchmarks, state in (({"toy"}, "trained"), ({"blimp", "toy"}, "trained"), ({"blimp"}, "scored")):
         changed = requested | {first: replace(requested[first], benchmarks=frozenset(benchmarks))}
         assert {one.run: one.state for one in run_states(path, changed)}[first] == state
-    assert {one.run: one.state for one in run_states(path, {})}[first] == SCORED
+    assert {one.run: one.state for one in run_states(path, {})}[first] == "scored"
 
 
 def test_damaged_files_damage_one_run(study):
@@ -100,9 +100,8 @@ def test_damaged_files_damage_one_run(study):
     folders[2].manifest.write_text("[]")
     for expected in (requested, {}):
         states = {one.run: one for one in run_states(path, expected)}
-        assert [states[folders[number].path.name].state for number in (0, 1, 2, 3)] == [
-            DAMAGED, FAILED, DAMAGED, TRAINED,
-        ]  # fmt: skip
+        found = [states[folder.path.name].state for folder in folders[:4]]
+        assert found == ["damaged", "failed", "damaged", "trained"]
         assert "config.yaml: not readable" in states[folders[0].path.name].reason
         assert any("manifest.json" in line for line in lines_of(path, expected))
 
@@ -122,23 +121,16 @@ def test_the_table_has_marks_times_and_devices(study):
     assert totals == ["training so far: 8 min 20 s on cpu", "training so far: 43 s on NVIDIA H100"]
 
 
-def test_reasons_and_remedies(study):
+def test_reasons_and_commands(study):
     path, folders, requested = study
-    for folder in folders[6:]:
-        folder.update_manifest(status="failed", reason="RunError: loss\nthe run diverged")
-    text = "\n".join(lines_of(path, requested))
-    assert text.count("the run diverged") == 1
-    assert all(text.count(folders[number].path.name) == 1 for number in (1, 6, 7))
-    assert "python -m analysis.status study=simulated remove=failed" in text
-    assert "python -m eval study=simulated benchmark=blimp" in text  # scores the run again that could not be scored
-
-
-def test_a_failed_run_has_no_time_left(study):
-    """A typing error of 500M words once gave 221 hours."""
-    path, folders, requested = study
+    lines = lines_of(path, requested)
+    for number, text in ((1, "the run diverged"), (2, "750,000 of 3,000,000 words · 1,000 words/s, 37 min 30 s left")):
+        (line,) = [line for line in lines if folders[number].path.name in line]
+        assert text in line
+    assert f"to score again, without training: {AGAIN}" in lines
     for folder in folders[2:5]:
         folder.update_manifest(status="done", words_seen=3_000_000)
-    requested.pop("gone")
+    requested.pop("gone")  # what remains has failed: a typing error of 500M words once gave 221 hours
     assert not [line for line in lines_of(path, requested) if line.startswith("left:")]
 
 
@@ -150,17 +142,6 @@ def test_scores_of_a_part_of_a_benchmark_are_counted_apart(study):
 
 
 # Removal
-
-
-@pytest.fixture
-def swept(study):
-    """Return the path and folders of the study after a sweep that recorded its grid."""
-    path, folders, requested = study
-    runs = {run: {"point": one.point, "config": one.config} for run, one in requested.items()}
-    grid = {"version": 1, "command": "python -m eval -m ...", "benchmark": "blimp", "runs": runs}
-    write_json(path / "grid" / "a.json", grid)
-    (path / "local").mkdir()
-    return path, folders
 
 
 def status(path, *overrides):
@@ -177,6 +158,7 @@ def status(path, *overrides):
     ("remove", "gone"),
     [
         ("failed", [1]),  # only those whose training failed: the one whose scoring failed has weights
+        ("stopped", [2, 4]),
         ("missing", []),
         ("study", range(8)),
         ("lstm_tiny-english-unigram-1M-s1", [2]),
@@ -187,8 +169,8 @@ def status(path, *overrides):
         ("size=1/8M", [0, 1, 4, 5]),
     ],
 )
-def test_removed_runs_leave_the_grid_too(swept, remove, gone):
-    path, folders = swept
+def test_removed_runs_leave_the_grid_too(study, remove, gone):
+    path, folders, _ = study
     assert status(path, f"remove={remove}", "yes=true") == 0
     kept = [folder for number, folder in enumerate(folders) if number not in gone]
     assert [folder for folder in folders if folder.path.exists()] == kept
@@ -199,49 +181,41 @@ def test_removed_runs_leave_the_grid_too(swept, remove, gone):
         assert set(read_grid(path)) == {folder.path.name for folder in kept} | never
 
 
-@pytest.mark.parametrize(
-    ("remove", "part"),
-    [
-        ("lstm", "no run of study=simulated matches"),
-        ("*-s9", "no run of study=simulated matches"),
-        ("[seed=2,seed=9]", "remove=seed=9: no run"),
-        ("sede=2", "no run"),
-        ("kind=2", "no run"),
-        ("failed", "no run"),  # the run whose scoring failed has weights
-    ],
-)
-def test_a_value_that_names_no_run_is_one_clear_line(swept, remove, part, capsys):
-    path, folders = swept
-    folders[1].update_manifest(status="done")
+@pytest.mark.parametrize("remove", ["lstm", "*-s9", "[seed=2,seed=9]", "sede=2", "failed"])
+def test_a_value_that_names_no_run_is_one_clear_line(study, remove, capsys):
+    path, folders, _ = study
+    folders[1].update_manifest(status="done")  # the run whose scoring failed has weights
     assert status(path, f"remove={remove}", "yes=true") == 2
     error = capsys.readouterr().err
-    assert part in error
+    assert f"{remove.rpartition(',')[2].strip(']')}: no run of the study matches" in error
     assert error.count("\n") == 1
     assert all(folder.path.exists() for folder in folders)
 
 
 def test_a_key_that_could_be_several_is_refused(study):
     path, _, requested = study
-    states = [replace(one, values={"model.seed": "1", "sample.seed": "1"}) for one in run_states(path, requested)]
+    config = {"model": {"seed": 1}, "sample": {"seed": 1}}
+    states = [replace(one, config=config) for one in run_states(path, requested)]
     with pytest.raises(ConfigError, match="remove=seed=1"):
-        select("simulated", states, ["seed=1"])
+        select(states, ["seed=1"])
 
 
-def test_a_removal_lists_its_runs_and_asks_once(swept, capsys, monkeypatch):
-    path, folders = swept
+def test_a_removal_lists_its_runs_and_asks_once(study, capsys, monkeypatch):
+    path, folders, _ = study
     assert status(path, "remove=seed=2") == 2  # there is no terminal to ask in
     printed = capsys.readouterr()
-    assert printed.out.count(": blimp") == 3  # the other one has no scores
+    assert printed.out.count("-s2") == 4
+    assert printed.out.count("scored on blimp") == 3  # the other one has no scores
     assert "yes=true" in printed.err
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    for answer, agrees in (("", False), ("y", True)):
+    for answer, kept in (("", 8), ("y", 4)):
         monkeypatch.setattr("builtins.input", lambda question, answer=answer: answer)
-        assert is_confirmed(False) is agrees
-    assert all(folder.path.exists() for folder in folders)
+        assert status(path, "remove=seed=2") == 0
+        assert sum(folder.path.exists() for folder in folders) == kept
 
 
-def test_a_running_run_is_not_removed(swept, capsys):
-    path, folders = swept
+def test_a_running_run_is_not_removed(study, capsys):
+    path, folders, _ = study
     with folders[4].locked():
         assert status(path, "remove=study", "yes=true") == 75
     assert "nothing was removed" in capsys.readouterr().err
@@ -265,5 +239,5 @@ def test_the_command_in_a_pipe_prints_plain_text_without_importing_torch(tmp_pat
     arguments = [sys.executable, "-c", code, "study=blimp_learning_curves", f"paths.runs={tmp_path}"]
     done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    assert "100 runs · 100 missing (.)" in done.stdout
+    assert "runs: 100 · 100 missing (.)" in done.stdout
     assert "\x1b" not in done.stdout

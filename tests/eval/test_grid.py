@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from analysis import accuracies
-from analysis.run_states import MISSING, run_states
+from analysis.run_states import run_states
 from eval.grid import RequestedRun, read_grid, write_grid
 from eval.sweeps import names_a_run, points, requested_runs, study_commands
 from eval.tasks import record_tasks
@@ -51,7 +51,7 @@ def test_a_sweep_writes_its_grid_before_it_begins(sweep, tmp_path):
         (command,) = request.commands
         assert shlex.split(command) == ["python", "-m", "eval", "-m", *RUN, *sys.argv[6:]]
     states = run_states(tmp_path / "mine", requested)
-    assert [state.state for state in states] == [MISSING] * 4
+    assert [state.state for state in states] == ["missing"] * 4
     assert {state.words for state in states} == {2_000 * 5, 4_000 * 5}  # five epochs
     with pytest.raises(RunError, match="no run is finished"):
         accuracies("mine", folder=tmp_path)
