@@ -13,7 +13,6 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.formats import rows_of
 from eval.config import is_of_pairs
 from eval.scores.files import ITEMS_FILE, TOKENS_FILE, read_metadata
 from pairscale.errors import ConfigError, RunError, first_few
@@ -40,7 +39,6 @@ _TYPES = dict.fromkeys(("sample_words", "seed", "words_seen", "tokens", "paramet
 _REMOVED = ["sentences", "of_sentences", "words", "of_words", "matching_sentences", "rewritten"]
 _WHOLE_WORDS = {"word", "whitespace", "jieba"}  # kinds of tokenizers that know whole words
 _GROUPS = ("model", "tokenizer", "corpus")  # groups of a configuration that a baseline shares with its curve
-_DETAILS = ["folder", "config", "manifest", "digest"]
 _LOADED = ("kind", "dtype", "begin", "load_in_4bit")  # how a model that comes trained is loaded
 
 
@@ -108,19 +106,18 @@ def read_studies(studies: Sequence[str | Studies], folder: str | Path) -> Studie
     contain one file).
 
     Args:
-        studies: names of studies in `folder` (`paths.runs`). "a+b" names two, unless there is a study of just that
-            name. Studies that are already read are returned as they are.
+        studies: names of studies in `folder` (`paths.runs`); "a+b" names two. Studies that are already read are
+            returned as they are.
 
     Raises:
         ConfigError: without the name of a study, and for names that are empty or repeated.
         RunError: if there is no such study, or if none of its runs is finished.
     """
-    names: list[str] = []
     for one in studies:
         if isinstance(one, Studies):
             return one
-        names += [one] if (Path(folder) / one).is_dir() else one.split("+")
-    if not names or "" in names or len(set(names)) < len(names):
+    names = "+".join(map(str, studies)).split("+")
+    if "" in names or len(set(names)) < len(names):
         raise ConfigError(
             f"study={'+'.join(names)}: give study=NAME, the name of a study, or several as in study=first+second."
         )
@@ -140,17 +137,21 @@ def read_studies(studies: Sequence[str | Studies], folder: str | Path) -> Studie
         listed = first_few([f"{run}: {reason or status}" for _, run, status, reason in problems])
         raise RunError(f"study={'+'.join(names)}: no run is finished ({listed}). Train with python -m train.")
     table = pd.DataFrame(rows, index=[f"{row['study']}/{row['run']}" for row in rows])
-    table["first"] = table.index.to_series().groupby(table["identity"]).transform("first")
-    table["is_shared"] = table["identity"].duplicated(keep=False)
-    copies = table[table["first"] != table.index]
-    problems += [(copy.study, copy.run, "shared", f"the same model as {copy.first}") for copy in rows_of(copies)]
+    first = table.index.to_series().groupby(table["identity"]).transform("first")
+    copies = first[first != table.index]
+    problems += [(*copy.split("/"), "shared", f"the same model as {original}") for copy, original in copies.items()]
     table = table.drop(index=copies.index)
-    notes = _name_curves(table)
+    notes = _name_curves(table, list(copies))
     place = in_order(table["curve"]).index
     table = table.sort_values("curve", key=lambda curves: curves.map(place), kind="stable", ignore_index=True)
     of_runs = table.reindex(columns=[*RUN_COLUMNS, *FURTHER_COLUMNS]).astype(_TYPES)
-    details, of_problems = table[_DETAILS], pd.DataFrame(problems, columns=list(PROBLEM_COLUMNS))
-    return Studies(names, folder, of_runs, details, of_problems, notes)
+    if len(curves := of_runs.loc[of_runs["unit"] == TOKENS, "curve"].unique()):
+        notes.append(
+            f"The points of {' | '.join(curves)} are checkpoints of one training, by tokens seen with repeats. They "
+            "depend on each other, so their curve has no confidence interval."
+        )
+    details = table[["folder", "config", "manifest", "digest"]]
+    return Studies(names, folder, of_runs, details, pd.DataFrame(problems, columns=list(PROBLEM_COLUMNS)), notes)
 
 
 def _row(run: RunFolder, config: Mapping[str, Any], manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -164,9 +165,8 @@ def _row(run: RunFolder, config: Mapping[str, Any], manifest: Mapping[str, Any])
     model, tokens = config["model"], manifest.get("tokens")
     row = {
         "study": run.path.parent.name, "run": run.path.name, "folder": run, "config": config, "manifest": manifest,
-        "digest": run.model_digest(), "nested": False, "baseline": "",
+        "digest": run.model_digest(), "nested": False, "baseline": "", "groups": None, "texts": "", "tokenizers": "",
         **{name: manifest.get(name) for name in ("parameters", "tokens", "words_seen", "words_per_s", "wall_s")},
-        **dict.fromkeys(("groups", "texts", "tokenizers")),
     }  # fmt: skip
     if source := model.get("path") or model.get("checkpoint"):
         name, loaded = Path(source).name, {key: model.get(key) for key in _LOADED}
@@ -212,8 +212,11 @@ def rounded(count: int) -> str:
     return str(count)
 
 
-def _name_curves(table: pd.DataFrame) -> list[str]:
-    """Add curve, base, construction, action and dose to the runs; return notes on what the names don't say."""
+def _name_curves(table: pd.DataFrame, shared: list[str]) -> list[str]:
+    """Add curve, base, construction, action and dose to the runs; return notes on what the names don't say.
+
+    `shared` are the runs that other studies have, too.
+    """
     comes_trained = table["groups"].isna()
     configs = dict(table.loc[table["baseline"].eq("") & ~comes_trained, "config"])
     names, notes = labels(configs)
@@ -221,10 +224,7 @@ def _name_curves(table: pd.DataFrame) -> list[str]:
     for column in ("texts", "tokenizers", "study"):
         differ = table[column].groupby(table["base"]).transform("nunique") > 1
         if column == "study":  # a curve of which another study has a part belongs to both
-            differ &= ~table["base"].isin(table.loc[table["is_shared"], "base"])
-        elif differ.any():
-            listed = " | ".join(sorted(set(table.loc[differ, "curve"])))
-            notes.append(f"Runs of {listed} were trained with different {column}, so each has its own curve.")
+            differ &= ~table["base"].isin(table.loc[shared, "base"])
         for name in ("curve", "base"):
             table[name] = table[name].mask(differ, table[name] + ", " + table[column])
     taken = set(table["curve"])
