@@ -167,14 +167,15 @@ def notes(
         for name, values in _settings_of(compared).assign(method=compared["method"]).items():
             if listed := _differing(values, files["curve"]):
                 sentences.append(f"Curves differ in scoring ({name}): {listed}. Compare their levels with care.")
-    for label, of_benchmark in files.groupby("benchmark", sort=False):
-        note = known_items.faulty_note(label.partition("+")[0], _pairs_of(next(rows_of(of_benchmark))))
-        if _OWN_PAIRS in label:
-            lacking = ChainMap(*(read_unavailable(path.parent) for path in of_benchmark["path"]))
+    for file in rows_of(files.drop_duplicates("benchmark")):
+        note = known_items.faulty_note(file.benchmark.partition("+")[0], _pairs_of(file))
+        if _OWN_PAIRS in file.benchmark:
+            paths = files.loc[files["benchmark"] == file.benchmark, "path"]
+            lacking = ChainMap(*(read_unavailable(path.parent) for path in paths))
             note = "each run was scored on pairs of its own words, so runs are compared by the paradigms that all have"
             note += "".join(f", without {name} ({why})" for name, why in sorted(lacking.items()))
         if note:
-            sentences.append(f"{benchmark_name(label)}: {note}.")
+            sentences.append(f"{benchmark_name(file.benchmark)}: {note}.")
     return list(dict.fromkeys(sentences))
 
 
@@ -204,7 +205,7 @@ def _score_files(found: Studies, benchmark: str | None, method: str | None, snap
     files = files[files["is_snapshot"] == snapshots].join(of_runs, on="row").reset_index(drop=True)
     about = pd.DataFrame([found.metadata_of(path) for path in files["path"]], columns=_ABOUT)
     settings = [flatten(one.policy | one.parameters) for one in rows_of(about)]
-    files["settings"] = [{name: written(value) for name, value in one.items()} for one in settings]
+    files["settings"] = pd.Series([{name: written(value) for name, value in one.items()} for one in settings])
     files["digest"] = about["benchmark"].str.get("digest")
     if snapshots:
         names, words = files["run"] + "@" + about["moment"].astype("str"), about["words_seen"].astype("Int64")

@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.formats import rows_of
 from eval.config import is_of_pairs
 from eval.scores.files import ITEMS_FILE, TOKENS_FILE, read_metadata
 from pairscale.errors import ConfigError, RunError, first_few
@@ -137,11 +138,11 @@ def read_studies(studies: Sequence[str | Studies], folder: str | Path) -> Studie
         listed = first_few([f"{run}: {reason or status}" for _, run, status, reason in problems])
         raise RunError(f"study={'+'.join(names)}: no run is finished ({listed}). Train with python -m train.")
     table = pd.DataFrame(rows, index=[f"{row['study']}/{row['run']}" for row in rows])
-    first = table.index.to_series().groupby(table["identity"]).transform("first")
-    copies = first[first != table.index]
-    problems += [(*copy.split("/"), "shared", f"the same model as {original}") for copy, original in copies.items()]
+    table["first"] = table.index.to_series().groupby(table["identity"]).transform("first")
+    copies = table[table["first"] != table.index]
+    problems += [(copy.study, copy.run, "shared", f"the same model as {copy.first}") for copy in rows_of(copies)]
     table = table.drop(index=copies.index)
-    notes = _name_curves(table, list(copies))
+    notes = _name_curves(table, list(copies["first"]))
     place = in_order(table["curve"]).index
     table = table.sort_values("curve", key=lambda curves: curves.map(place), kind="stable", ignore_index=True)
     of_runs = table.reindex(columns=[*RUN_COLUMNS, *FURTHER_COLUMNS]).astype(_TYPES)
