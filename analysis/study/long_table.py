@@ -128,7 +128,7 @@ def pairs(
             tables[file] = scores.assign(correct=scores["good_score"] > scores["bad_score"])
     table = _joined(files[[*RUN_COLUMNS, "benchmark", "method"]], tables)
     own = [name for name in table if name not in {*PAIR_COLUMNS, "file"} and table[name].notna().any()]
-    return table.reindex(columns=[*PAIR_COLUMNS, *own])
+    return table.reindex(columns=[*PAIR_COLUMNS, *own]).reset_index(drop=True)
 
 
 def problems(*studies: str | Studies, folder: str | Path = "runs") -> pd.DataFrame:
@@ -297,8 +297,9 @@ def _read_judgements(items: pd.DataFrame, files: pd.DataFrame) -> Iterator[tuple
 
 def _joined(files: pd.DataFrame, tables: Mapping[int, pd.DataFrame]) -> pd.DataFrame:
     """Return the tables of all rows of `files` as one; `file` is the label of a row, whose columns follow."""
-    labelled = [tables[file].assign(file=file) for file in files.index] or [pd.DataFrame({"file": []}, dtype=int)]
-    return pd.concat(labelled, ignore_index=True).join(files, on="file")
+    ordered = {file: tables[file] for file in files.index} or {0: pd.DataFrame()}
+    table: pd.DataFrame = pd.concat(ordered, names=["file"])
+    return table.reset_index("file").join(files, on="file")
 
 
 def _count_correct(files: pd.DataFrame, ties: str, faulty: str, unknown_words: str) -> pd.DataFrame:
@@ -316,15 +317,15 @@ def _count_correct(files: pd.DataFrame, ties: str, faulty: str, unknown_words: s
     tables = {}
     for items, of_items in _by_pairs(files):
         codes, _ = pd.factorize(items["paradigm"])
-        paradigms = items[["phenomenon", "paradigm"]].drop_duplicates("paradigm", ignore_index=True)
+        paradigms = items.drop_duplicates("paradigm").set_index(["phenomenon", "paradigm"]).index
         kept = items["faulty"].eq("").to_numpy() | (faulty == COUNT)
         if unknown_words == LEAVE_OUT:
             for _, parts in _read_judgements(items, of_items):
                 kept &= ~np.any([_values(part, ties)[-1] for part in parts], axis=0)
         for file, parts in _read_judgements(items, of_items):
             counts = [[np.bincount(codes, kept * value) for value in _values(part, ties)] for part in parts]
-            tables[file] = paradigms.join(pd.DataFrame(np.mean(counts, axis=0).T, columns=COUNT_COLUMNS))
-    table, groups = _joined(files, tables).query("pairs > 0"), ["benchmark", "method"]
+            tables[file] = pd.DataFrame(np.mean(counts, axis=0).T, paradigms, COUNT_COLUMNS)
+    table, groups = _joined(files, tables).query("pairs > 0").reset_index(), ["benchmark", "method"]
     having = table.groupby([*groups, "paradigm"])["file"].transform("nunique")
     is_shared = having == table.groupby(groups)["file"].transform("nunique")
     shared = table[is_shared | ~table["benchmark"].str.contains(_OWN_PAIRS, regex=False)]
