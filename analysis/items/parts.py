@@ -12,7 +12,7 @@ from analysis.items.results import Answers, part_of
 from analysis.report.labels import display_names, renamed
 from analysis.report.write import Part
 from analysis.sections import ALL
-from analysis.study.score_files import check_alike
+from analysis.study.long_table import check_alike
 from eval.config import is_of_pairs
 from eval.diagnostics.files import cloze_metadata, read_cloze
 from eval.ratings.config import is_ratings

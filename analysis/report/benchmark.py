@@ -15,9 +15,8 @@ from analysis.figures.style import looks_of
 from analysis.report.labels import check_names, display_names, in_order, renamed, renamed_text
 from analysis.report.people import People
 from analysis.sources.published import tested_paradigms
-from analysis.study.long_table import accuracies, pairs, trajectories
+from analysis.study.long_table import STANDS_FOR, accuracies, pairs, trajectories
 from analysis.study.run_folders import PROBLEM_COLUMNS, Studies
-from analysis.study.score_files import STANDS_FOR
 from eval.published import on_paradigms, read_published
 from eval.scores.names import benchmark_name
 from eval.scores.table import BESIDE

@@ -56,7 +56,7 @@ def perplexity_slopes(runs: pd.DataFrame, column: str, confidence: float) -> pd.
 
     low and high are the limits of `factor`.
     """
-    slopes = fit_values(runs, np.log2(runs[column].astype(float)), confidence).rename(columns={"slope": "factor"})
+    slopes = fit_values(runs, runs[column].astype(float).map(np.log2), confidence).rename(columns={"slope": "factor"})
     return slopes.assign(**2 ** slopes[["factor", "low", "high"]])
 
 
@@ -69,8 +69,8 @@ def baselines(results: BenchmarkResults) -> Exhibit | None:
     largest = units.groupby(["model", "baseline"])["sample_words"].transform("max")
     is_shown = (units["baseline"] == "untrained") | (units["sample_words"] == largest)
     units = units[is_shown & (units["level"] != "paradigm")]
-    means = units.groupby(["level", "name", "model", "baseline"], sort=False)["accuracy"]
-    means = means.agg(runs="size", accuracy="mean").reset_index().replace({"baseline": _BASELINES})
+    of_unit = units.groupby(["level", "name", "model", "baseline"], sort=False)["accuracy"]
+    means = of_unit.agg(runs="size", accuracy="mean").reset_index().replace({"baseline": _BASELINES})
     about = (
         "Accuracy of models that saw no word order: untrained models prefer some words and lengths, and models of "
         "shuffled text prefer frequent words and words that occur together."

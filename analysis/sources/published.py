@@ -10,9 +10,8 @@ import pandas as pd
 
 from analysis.published import published_file
 from analysis.sources.settings import SEEN_UNITS, ResultsConfig
-from analysis.study.long_table import ACCURACY_COLUMNS
+from analysis.study.long_table import ACCURACY_COLUMNS, FILE_COLUMNS
 from analysis.study.run_folders import FURTHER_COLUMNS, RUN_COLUMNS, UNTRAINED, rounded
-from analysis.study.score_files import FILE_COLUMNS
 from eval.benchmarks.cells import shown
 from pairscale.errors import InputError
 from pairscale.sizes import format_size

@@ -1,1 +1,1 @@
-"""The long table of a study, from its run folders (run_folders.py) and score files (score_files.py): long_table.py."""
+"""The long table of a study (long_table.py), from its run folders (run_folders.py) and score files."""

@@ -3,59 +3,62 @@
     from analysis import accuracies
     accuracies("mine").groupby(["curve", "sample_words"])["accuracy"].mean()
 
-docs/guides/table.md explains every column.
+docs/guides/table.md explains every column. The functions raise ConfigError without the name of a study, and RunError
+for a study that doesn't exist or has no finished run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from itertools import product
+from collections import ChainMap
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
 
-from analysis.config import COUNT
+from analysis.config import COUNT, FAULTY_PAIRS, LEAVE_OUT
 from analysis.formats import rows_of
-from analysis.study.run_folders import PROBLEM_COLUMNS, RUN_COLUMNS, TOKENS, Studies, read_studies
-from analysis.study.score_files import (
-    FILE_COLUMNS,
-    PAIR_COLUMNS,
-    STANDS_FOR,
-    by_pairs,
-    count_correct,
-    has_own_pairs,
-    joined,
-    pairs_of,
-    read_judgements,
-    score_files,
-    settings_of,
-)
-from eval.benchmarks.known_items import faulty_note
-from eval.scores.files import read_unavailable
+from analysis.study.run_folders import PROBLEM_COLUMNS, RUN_COLUMNS, Studies, read_studies
+from eval.benchmarks import known_items
+from eval.scores.accuracy import TIE_WORTH, outcome, repeats_of, tied
+from eval.scores.files import ITEMS, judged_pairs, read_items, read_score_table, read_unavailable
 from eval.scores.names import benchmark_name
 from eval.sweeps import requested_runs
-from pairscale.errors import first_few
+from pairscale.errors import RunError, check_choice
+from pairscale.sizes import written
+from train.runs.axes import flatten
 
+STANDS_FOR = {"pll": "lp"}  # the method of masked models -> the one that it stands for (Salazar et al. 2020)
+FILE_COLUMNS = ("benchmark", "phenomenon", "paradigm", "method")
+COUNT_COLUMNS = ["pairs", "correct", "ties", "pairs_with_unk"]
+SCORE_COLUMNS = [
+    "template", "trial", "good", "bad", "good_tokens", "bad_tokens", "good_words", "bad_words", "good_unk", "bad_unk",
+]  # fmt: skip
 ACCURACY_COLUMNS = (*RUN_COLUMNS, *FILE_COLUMNS, "pairs", "correct", "accuracy", "ties", "pairs_with_unk")
+PAIR_COLUMNS = (
+    *RUN_COLUMNS, *FILE_COLUMNS, "pair_id", "template", "trial", "good", "bad", "good_score", "bad_score", "correct",
+    *SCORE_COLUMNS[4:], "faulty",
+)  # fmt: skip
+
+_OWN_PAIRS = "+run-k"  # in the names of benchmarks whose pairs are generated from the words of each run's sample
+_TAKEN = {*PAIR_COLUMNS, "field", "file"}  # names that a user's own column can't have in the table of pairs
+_KEY = ["paradigm", "pair_id"]
+_KEY_SCHEMA = pa.schema([ITEMS.field(name) for name in _KEY])
+_ABOUT = ["policy", "parameters", "benchmark", "model", "moment", "words_seen"]  # keys of the metadata of a file
+_AGAIN = "Remove the file and score the run again."
 
 
 def runs(*studies: str | Studies, folder: str | Path = "runs") -> pd.DataFrame:
-    """Return one row per finished run, with the columns of RUN_COLUMNS and more about its training.
+    """Return one row per finished run, with RUN_COLUMNS and FURTHER_COLUMNS.
 
     Args:
-        studies: names of studies, which are folders in `folder`; "a+b" names two. To read them once for several tables,
-            give what `read_studies` returned.
-        folder: where studies are (`paths.runs`).
+        studies: names of studies, which are folders in `folder` (`paths.runs`); "a+b" names two. To read them once for
+            several tables, give what `read_studies` returned.
 
     Returns:
-        `curve` names what differs between the runs, besides size and seed. `sample_words` counts what `unit` names, and
-        is missing for a model whose amount of text is not known. `baseline` is "" for a run of a curve, "untrained", or
-        how the words of its text were shuffled. `valid_ppl` is per reference word. `wall_s` counts seconds.
-
-    Raises:
-        ConfigError: without the name of a study.
-        RunError: for a study that doesn't exist or has no finished run.
+        `sample_words` counts what `unit` names, `valid_ppl` is per reference word, and `wall_s` counts seconds.
     """
     return read_studies(studies, folder).runs
 
@@ -70,10 +73,10 @@ def accuracies(
     snapshots: bool = False,
     folder: str | Path = "runs",
 ) -> pd.DataFrame:
-    """Return one row per run, benchmark, method and paradigm, with the columns of ACCURACY_COLUMNS.
+    """Return one row per run, benchmark, method and paradigm, with ACCURACY_COLUMNS; `accuracy` is from 0 to 1.
 
     Args:
-        studies: as for `runs`.
+        studies, folder: as for `runs`.
         benchmark: only this one, such as "blimp". Default: all.
         method: only this one, such as "lp". Masked models have no log-probability of a sentence, so their "pll" is
             taken instead, and the column `method` says so. Default: all.
@@ -81,34 +84,23 @@ def accuracies(
         faulty_pairs: "count" pairs that are known to be faulty, as published, or "leave_out" these.
         unknown_words: "count" all pairs, or "leave_out" those that contain an unknown word in any of the runs.
         snapshots: return `trajectories` instead.
-        folder: where studies are (`paths.runs`).
-
-    Returns:
-        The columns of runs are those of `runs`. `accuracy`, from 0 to 1, is `correct` divided by `pairs`. If a method
-        has several templates or trials, each pair counts with its mean over them. `benchmark` is the name of the
-        folder of scores, which also names scoring settings that differ from the default ones. `pairs_with_unk` counts
-        pairs with an unknown word in either sentence. Unfinished and damaged runs are left out: `problems` lists them.
 
     Raises:
-        ConfigError: as `runs` does, and for another value of `ties`, `faulty_pairs` or `unknown_words`.
-        RunError: as `runs` does, without such scores, for damaged files, and for scores that can't be compared: of
-            other weights than the run's, other versions of a benchmark, or other settings with one tokenizer.
+        ConfigError: for another value of `ties`, `faulty_pairs` or `unknown_words`.
+        RunError: without such scores, for damaged files, and for scores that can't be compared: of other weights than
+            the run's, other versions of a benchmark, or other settings with one tokenizer.
     """
-    files = score_files(read_studies(studies, folder), benchmark, method, snapshots)
-    table = count_correct(files, ties, faulty_pairs, unknown_words)
+    files = _score_files(read_studies(studies, folder), benchmark, method, snapshots)
+    table = _count_correct(files, ties, faulty_pairs, unknown_words)
     return table.reindex(columns=[*ACCURACY_COLUMNS, *(["moment"] if snapshots else [])])
 
 
 def trajectories(*studies: str | Studies, **options: Any) -> pd.DataFrame:
-    """Return the accuracies of snapshots of models during their training; the arguments are those of `accuracies`.
+    """Return the accuracies of snapshots of models during their training, and the `moment` of each.
 
-    Returns:
-        The columns of `accuracies` and `moment`, the name of the snapshot; no rows if no snapshot was scored.
-        `sample_words` counts the words that the model had seen, with repeats (`unit` is "words seen"), and `run` is
-        RUN@MOMENT. These are points of single trainings, so they never belong in a fit with other curves.
-
-    Raises:
-        ConfigError, RunError: as `accuracies` does, and if scores don't say how many words a snapshot had seen.
+    The arguments and errors are those of `accuracies`. `sample_words` counts the words that the model had seen, with
+    repeats, and `run` is RUN@MOMENT. These are points of single trainings, so they never belong in a fit with other
+    curves. There are no rows if no snapshot was scored.
     """
     return accuracies(*studies, snapshots=True, **options)
 
@@ -120,32 +112,23 @@ def pairs(
     runs: Collection[str] | None = None,
     folder: str | Path = "runs",
 ) -> pd.DataFrame:
-    """Return one row per run, benchmark, method and minimal pair, with the columns of PAIR_COLUMNS and your own.
+    """Return one row per run, benchmark, method and minimal pair, with PAIR_COLUMNS and your own columns.
 
-    A method with several templates or trials has a row for each of them. For `studies`, `benchmark`, `method` and
-    `folder` see `accuracies`; `runs` are the names of the runs to read (default: all).
-
-    Returns:
-        `good` and `bad` are the sentences. `good_score` and `bad_score` are the method's scores of them, such as
-        log-probabilities in nats. `correct` is True if the good sentence has the higher score. `good_tokens` and
-        `bad_tokens` count scored tokens, `good_unk` and `bad_unk` unknown ones, and `good_words` and `bad_words` words
-        of the corpus's reference tokenizer. `faulty` says what is wrong with a pair that is known to be faulty, and is
-        "" for others. The benchmark's `field` and your own columns of its tables follow; a column of yours with a name
-        that is taken is called item_NAME.
-
-    Raises:
-        ConfigError, RunError: as `accuracies` does.
+    A method with several templates or trials has a row for each of them. The arguments and errors are those of
+    `accuracies`; `runs` are the names of the runs to read (default: all). `good_score` and `bad_score` are the method's
+    scores of the sentences, such as log-probabilities in nats. A column of yours with a name that is taken is called
+    item_NAME.
     """
-    files = score_files(read_studies(studies, folder), benchmark, method)
-    tables = []
-    for items, of_items in by_pairs(files if runs is None else files[files["run"].isin(list(runs))]):
-        for file, part in ((file, part) for file, parts in read_judgements(items, of_items) for part in parts):
-            scores = part.to_pandas().rename(columns={"good": "good_score", "bad": "bad_score"})
-            scores["correct"] = scores["good_score"] > scores["bad_score"]
-            tables.append((file, pd.concat([items, scores], axis=1)))
-    table = joined(files[[*RUN_COLUMNS, "benchmark", "method"]], tables)
+    files = _score_files(read_studies(studies, folder), benchmark, method)
+    files = files if runs is None else files[files["run"].isin(list(runs))]
+    tables, names = {}, {"good": "good_score", "bad": "bad_score"}
+    for items, of_items in _by_pairs(files):
+        for file, parts in _read_judgements(items, of_items):
+            scores = pd.concat([items.join(part.to_pandas().rename(columns=names)) for part in parts])
+            tables[file] = scores.assign(correct=scores["good_score"] > scores["bad_score"])
+    table = _joined(files[[*RUN_COLUMNS, "benchmark", "method"]], tables)
     own = [name for name in table if name not in {*PAIR_COLUMNS, "file"} and table[name].notna().any()]
-    return table.reindex(columns=[*PAIR_COLUMNS, *own])
+    return table.reindex(columns=[*PAIR_COLUMNS, *own]).reset_index(drop=True)
 
 
 def problems(*studies: str | Studies, folder: str | Path = "runs") -> pd.DataFrame:
@@ -166,8 +149,8 @@ def problems(*studies: str | Studies, folder: str | Path = "runs") -> pd.DataFra
     masked = files[files["method"].isin(STANDS_FOR)]  # their models have no other method, and others don't have this
     for (benchmark, method), of in files.groupby(["benchmark", files["method"].replace(STANDS_FOR)], sort=False):
         scored = {*of["row"], *masked.loc[masked["benchmark"] == benchmark, "row"]}
-        unscored = found.runs.loc[~found.runs.index.isin(scored), ["study", "run"]].to_numpy()
-        rows += [(*run, "unscored", f"no {method} scores of {benchmark}") for run in unscored]
+        unscored = rows_of(found.runs.drop(index=list(scored)))
+        rows += [(run.study, run.run, "unscored", f"no {method} scores of {benchmark}") for run in unscored]
     return pd.concat([found.problems, pd.DataFrame(rows, columns=list(PROBLEM_COLUMNS))], ignore_index=True)
 
 
@@ -176,52 +159,183 @@ def notes(
 ) -> list[str]:
     """Return sentences that a reader of the accuracies should know; the arguments are those of `accuracies`.
 
-    They are about texts, methods and settings that differ, missing seeds, faulty pairs and checkpoints of a training.
+    They are about texts, methods and settings that differ, faulty pairs and checkpoints of a training.
     """
     found = read_studies(studies, folder)
-    files = score_files(found, benchmark, method)
-    sentences = found.notes + _uneven_seeds(found.runs)
-    if curves := sorted(set(found.runs.loc[found.runs["unit"] == TOKENS, "curve"])):
-        sentences.append(
-            f"The points of {' | '.join(curves)} are checkpoints of one training, by tokens seen with repeats. They "
-            "depend on each other, so their curve has no confidence interval."
-        )
-    if method is not None and (listed := _by_curve(files["method"], files)):
-        sentences.append(
-            f"Curves were judged by different methods: {listed}. Masked models have no log-probability of a sentence "
-            "(lp), only the sum of those of each token given all others (pll). Compare their levels with care."
-        )
-    for _, of_method in files.groupby(["benchmark", "method"]):
-        for name, values in settings_of(of_method).items():
-            if listed := _by_curve(values, of_method):
-                sentences.append(f"The scoring setting {name} differs: {listed}. Compare their levels with care.")
+    files, sentences = _score_files(found, benchmark, method), list(found.notes)
+    for _, compared in files.groupby(["benchmark"] if method else ["benchmark", "method"]):
+        for name, values in _settings_of(compared).assign(method=compared["method"]).items():
+            if listed := _differing(values, files["curve"]):
+                sentences.append(f"Curves differ in scoring ({name}): {listed}. Compare their levels with care.")
     for file in rows_of(files.drop_duplicates("benchmark")):
-        label = file.benchmark
-        note = faulty_note(label.partition("+")[0], pairs_of(file))
-        if has_own_pairs(label):
-            places = [path.parent for path in files.loc[files["benchmark"] == label, "path"]]
-            lacking = {name: why for place in places for name, why in read_unavailable(place).items()}
+        note = known_items.faulty_note(file.benchmark.partition("+")[0], _pairs_of(file))
+        if _OWN_PAIRS in file.benchmark:
+            paths = files.loc[files["benchmark"] == file.benchmark, "path"]
+            lacking = ChainMap(*(read_unavailable(path.parent) for path in paths))
             note = "each run was scored on pairs of its own words, so runs are compared by the paradigms that all have"
-            if lacking:
-                note += f", without {', '.join(f'{name} ({why})' for name, why in sorted(lacking.items()))}"
+            note += "".join(f", without {name} ({why})" for name, why in sorted(lacking.items()))
         if note:
-            sentences.append(f"{benchmark_name(label)}: {note}.")
+            sentences.append(f"{benchmark_name(file.benchmark)}: {note}.")
     return list(dict.fromkeys(sentences))
 
 
-def _uneven_seeds(runs: pd.DataFrame) -> list[str]:
-    """Say at which sizes a curve lacks some of its seeds, unless every size has one run."""
-    sentences = []
-    for curve, of in runs[runs["baseline"].eq("") & runs["seed"].notna()].groupby("curve"):
-        there = set(zip(of["size"], of["seed"], strict=True))
-        wanted = product(of["size"].unique(), sorted(of["seed"].unique()))
-        missing = [f"seed {seed} at {size}" for size, seed in wanted if (size, seed) not in there]
-        if missing and of["size"].duplicated().any():
-            sentences.append(f"{curve} has no finished run with {first_few(missing)}.")
-    return sentences
+def _score_files(found: Studies, benchmark: str | None, method: str | None, snapshots: bool = False) -> pd.DataFrame:
+    """Return one row per score file of the finished models, or of their snapshots, in the order of the runs.
+
+    `benchmark` is the name of a benchmark or of a folder of scores, and None stands for all. Where a run lacks `method`
+    and has the one that stands for it in masked models, that one is taken. Raises RunError as `accuracies` does.
+
+    Returns:
+        The columns of `found.runs` and `found.files`, digest (of the benchmark), settings (of the scores, as text by
+        name), and moment (of a snapshot, whose run and sample_words are those of `trajectories`).
+    """
+    files = found.files
+    if benchmark is not None:
+        files = files[[benchmark in (label, label.partition("+")[0]) for label in files["benchmark"]]]
+    if method is not None:
+        has_method = files["method"].eq(method).groupby([files["row"], files["benchmark"]]).transform("any")
+        files = files[files["method"].where(has_method, files["method"].replace(STANDS_FOR)).eq(method)]
+    if files.empty:
+        known = "; ".join(sorted(set(found.files["benchmark"] + " by " + found.files["method"]))) or "none"
+        raise RunError(
+            f"{found}: no run has {method or 'any'} scores of {benchmark or 'minimal pairs'}. There are: {known}. "
+            "Score the runs with python -m eval."
+        )
+    of_runs = found.runs.assign(weights=found.details["digest"])
+    files = files[files["is_snapshot"] == snapshots].join(of_runs, on="row").reset_index(drop=True)
+    about = pd.DataFrame([found.metadata_of(path) for path in files["path"]], columns=_ABOUT)
+    settings = [flatten(one.policy | one.parameters) for one in rows_of(about)]
+    files["settings"] = pd.Series([{name: written(value) for name, value in one.items()} for one in settings])
+    files["digest"] = about["benchmark"].str.get("digest")
+    if snapshots:
+        names, words = files["run"] + "@" + about["moment"].astype("str"), about["words_seen"].astype("Int64")
+        files = files.assign(run=names, sample_words=words, unit="words seen", moment=about["moment"])
+        is_wrong, problem = words.isna(), "doesn't say how many words the model had seen"
+    else:
+        is_wrong = files["weights"].notna() & files["weights"].ne(about["model"].str.get("digest"))
+        problem = "has scores of another model"
+    for path in files.loc[is_wrong, "path"]:
+        raise RunError(f"{path}: {problem}. {_AGAIN}")
+    check_alike(found, files)
+    return files
 
 
-def _by_curve(values: pd.Series, files: pd.DataFrame) -> str:
-    """Return the curves that have each value of their files, "lp for a | b; pll for c"; "" for one value."""
-    curves = files["curve"].groupby(values).agg(lambda of: " | ".join(sorted(set(of))))
-    return "; ".join(f"{value} for {of}" for value, of in curves.items()) if len(curves) > 1 else ""
+def check_alike(found: object, files: pd.DataFrame) -> None:
+    """Raise RunError for different versions of a benchmark, and for different settings with one tokenizer.
+
+    Args:
+        found: the studies, as readers know them.
+        files: one row per score file: study, run, curve, tokenizer, benchmark, method, digest (of the benchmark) and
+            settings (a dictionary of texts).
+    """
+    names, tokenizers = files["study"] + "/" + files["run"], files["tokenizer"].fillna(files["curve"])
+    digests = files["digest"].str[:8].mask(files["benchmark"].str.contains(_OWN_PAIRS, regex=False))
+    compared = _settings_of(files).add_prefix("settings of ").assign(versions=digests)
+    for what, values in compared.items():
+        same = [files["benchmark"], *([] if what == "versions" else [files["method"], tokenizers])]
+        for (benchmark, *_), of_group in values.groupby(same):
+            if listed := _differing(of_group.drop_duplicates(), names):
+                problem = f"runs were scored on {benchmark} with different {what} ({listed})"
+                raise RunError(f"{found}: {problem}. Score the runs of one of them again.")
+
+
+def _settings_of(files: pd.DataFrame) -> pd.DataFrame:
+    """Return the scoring settings and the parameters of methods, one row per file, as text."""
+    return pd.DataFrame(files["settings"].tolist(), files.index).fillna("null").sort_index(axis=1)
+
+
+def _differing(values: pd.Series, names: pd.Series) -> str:
+    """Return the names that have each value, "lp for a | b; pll for c"; "" if all have the same."""
+    having = names.groupby(values).agg(lambda of: " | ".join(sorted(set(of))))
+    return "; ".join(f"{value} for {of}" for value, of in having.items()) if len(having) > 1 else ""
+
+
+def _pairs_of(file: Any) -> pd.DataFrame:
+    """Return the pairs of a row of `_score_files` that its method judges.
+
+    Their columns: paradigm, pair_id, phenomenon, good, bad, field, the user's own, and faulty ("" or what is wrong).
+    """
+    items, _ = read_items(file.path.parent)
+    items = items[judged_pairs(file.method, items)].reset_index(drop=True)
+    own = items.drop(columns=ITEMS.names).rename(columns=lambda name: f"item_{name}" if name in _TAKEN else name)
+    numbers = own.apply(pd.to_numeric, errors="coerce")
+    own = own.assign(**numbers.loc[:, numbers.notna().eq(own.notna()).all()])
+    faulty = known_items.faulty_pairs(file.benchmark.partition("+")[0], items).set_index(_KEY)["reason"]
+    table = items[[*_KEY, "phenomenon", "good", "bad", "field"]].join(own)
+    return table.join(faulty.map(known_items.REASONS).rename("faulty"), on=_KEY).fillna({"faulty": ""})
+
+
+def _by_pairs(files: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
+    """Yield the table of `_pairs_of` and the rows of `_score_files` that have scores of these pairs."""
+    flagged = files["method"].where((files["method"] + "_method").isin(ITEMS.names), "")
+    for _, of_items in files.groupby([files["digest"], flagged], sort=False, dropna=False):
+        yield _pairs_of(next(rows_of(of_items))), of_items
+
+
+def _read_judgements(items: pd.DataFrame, files: pd.DataFrame) -> Iterator[tuple[int, list[pa.Table]]]:
+    """Yield the label of each row of `files` and its scores: SCORE_COLUMNS, in the order of the pairs.
+
+    There is a table for each template or trial, where a method has them. Raises RunError for a damaged file, and for
+    one that doesn't have just these pairs.
+    """
+    keys = pa.Table.from_pandas(items, _KEY_SCHEMA, preserve_index=False)
+    for label, file in zip(files.index, rows_of(files), strict=True):
+        scores, _ = read_score_table(file.path, [*_KEY, *SCORE_COLUMNS])
+        parts = [scores]
+        if min(scores[name].null_count for name in ("template", "trial")) < len(scores):
+            repeats = repeats_of(scores.select(["template", "trial"]).to_pandas())
+            parts = [scores.filter(pa.array(rows)) for rows in repeats.values()]
+        for place, part in enumerate(parts):
+            if not part.select(_KEY).equals(keys):
+                wanted, there = (pd.MultiIndex.from_frame(table.select(_KEY).to_pandas()) for table in (keys, part))
+                if not (there.is_unique and there.sort_values().equals(wanted.sort_values())):
+                    problem = f"doesn't have just the {len(wanted):,} pairs of {file.benchmark}"
+                    raise RunError(f"{file.path}: {problem} that {file.method} judges. {_AGAIN}")
+                parts[place] = part.take(there.get_indexer(wanted))
+        yield label, [part.select(SCORE_COLUMNS) for part in parts]
+
+
+def _joined(files: pd.DataFrame, tables: Mapping[int, pd.DataFrame]) -> pd.DataFrame:
+    """Return the tables of all rows of `files` as one; `file` is the label of a row, whose columns follow."""
+    ordered = {file: tables[file] for file in files.index} or {0: pd.DataFrame()}
+    table: pd.DataFrame = pd.concat(ordered, names=["file"])
+    return table.reset_index("file").join(files, on="file")
+
+
+def _count_correct(files: pd.DataFrame, ties: str, faulty: str, unknown_words: str) -> pd.DataFrame:
+    """Return one row per row of `files` and paradigm, with COUNT_COLUMNS and the columns of `files`.
+
+    The counts of a method with templates or trials are means over these. Of generated pairs of each run's own words,
+    only the paradigms are kept that all runs have. Pairs that are faulty, or contain an unknown word in any file, are
+    counted or left out. Raises ConfigError for other values of the options, and RunError if no paradigm is left.
+    """
+    check_choice("ties", ties, TIE_WORTH)
+    check_choice("faulty_pairs", faulty, FAULTY_PAIRS)
+    check_choice("unknown_words", unknown_words, FAULTY_PAIRS)
+    if files.empty:
+        return files
+    tables = {}
+    for items, of_items in _by_pairs(files):
+        codes, _ = pd.factorize(items["paradigm"])
+        paradigms = items.drop_duplicates("paradigm").set_index(["phenomenon", "paradigm"]).index
+        kept = items["faulty"].eq("").to_numpy() | (faulty == COUNT)
+        if unknown_words == LEAVE_OUT:
+            for _, parts in _read_judgements(items, of_items):
+                kept &= ~np.any([_values(part, ties)[-1] for part in parts], axis=0)
+        for file, parts in _read_judgements(items, of_items):
+            counts = [[np.bincount(codes, kept * value) for value in _values(part, ties)] for part in parts]
+            tables[file] = pd.DataFrame(np.mean(counts, axis=0).T, paradigms, COUNT_COLUMNS)
+    table, groups = _joined(files, tables).query("pairs > 0").reset_index(), ["benchmark", "method"]
+    having = table.groupby([*groups, "paradigm"])["file"].transform("nunique")
+    is_shared = having == table.groupby(groups)["file"].transform("nunique")
+    shared = table[is_shared | ~table["benchmark"].str.contains(_OWN_PAIRS, regex=False)]
+    if lost := sorted(set(table["benchmark"]) - set(shared["benchmark"])):
+        raise RunError(f"{lost[0]}: no paradigm has pairs in all runs, so they can't be compared.")
+    shared = shared.assign(accuracy=shared["correct"] / shared["pairs"])
+    return shared.astype({"pairs": "Int64"}).reset_index(drop=True)
+
+
+def _values(scores: pa.Table, ties: str) -> list[Any]:
+    """Return what each pair adds to COUNT_COLUMNS."""
+    good, bad, *unknown = (scores[name].to_numpy() for name in ("good", "bad", "good_unk", "bad_unk"))
+    return [np.ones(len(good)), outcome(good, bad, ties), tied(good, bad), np.greater(unknown, 0).any(axis=0)]

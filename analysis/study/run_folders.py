@@ -14,14 +14,13 @@ from typing import Any
 import pandas as pd
 
 from analysis.formats import rows_of
-from corpora.ablation.config import NONE
 from eval.config import is_of_pairs
 from eval.scores.files import ITEMS_FILE, TOKENS_FILE, read_metadata
 from pairscale.errors import ConfigError, RunError, first_few
 from pairscale.sizes import format_size, parse_size
 from train.runs.axes import base_labels, in_order, labels
 from train.runs.folder import DONE, RunFolder, study_runs
-from train.runs.interventions import FULL_DOSE, constructions, intervention_of
+from train.runs.interventions import constructions, intervention_of
 from train.runs.metrics import exported_validation
 
 # The columns that every table of a study begins with, and those that only `analysis.runs` has.
@@ -37,10 +36,8 @@ PROBLEM_COLUMNS = ("study", "run", "status", "reason")
 TOKENS = "tokens"  # unit of the sizes of checkpoints from elsewhere
 UNTRAINED = "untrained"
 
-_TYPES = dict.fromkeys(("sample_words", "seed", "words_seen", "tokens", "parameters"), "Int64") | dict.fromkeys(
-    ("curve", "construction", "action", "dose", "base"), "str"
-)
-_REMOVED = ("sentences", "of_sentences", "words", "of_words", "matching_sentences", "rewritten")
+_TYPES = dict.fromkeys(("sample_words", "seed", "words_seen", "tokens", "parameters"), "Int64")
+_REMOVED = ["sentences", "of_sentences", "words", "of_words", "matching_sentences", "rewritten"]
 _WHOLE_WORDS = {"word", "whitespace", "jieba"}  # kinds of tokenizers that know whole words
 _GROUPS = ("model", "tokenizer", "corpus")  # groups of a configuration that a baseline shares with its curve
 _LOADED = ("kind", "dtype", "begin", "load_in_4bit")  # how a model that comes trained is loaded
@@ -51,10 +48,9 @@ class Studies:
     """The finished runs of one study or several, read once for all tables.
 
     Attributes:
-        names: the names of the studies.
-        folder: where they are (`paths.runs`).
+        names: the names of the studies, which are in `folder`.
         runs: one row per run, with RUN_COLUMNS and FURTHER_COLUMNS.
-        details: folder, config, manifest and digest (of the weights, if known) of each row of `runs`.
+        details: folder, manifest, digest (of the weights, if known) and config (that names the curve) of each row.
         problems: one row per run that cannot be used, with PROBLEM_COLUMNS.
         notes: sentences that a reader of the curves should know.
         metadata_of: returns the metadata of a score file, which it reads once.
@@ -91,20 +87,16 @@ class Studies:
         matching_sentences those that contain the construction.
         """
         done = [manifest.get("corpus", {}).get("ablation") or {} for manifest in self.details["manifest"]]
-        counts = pd.json_normalize(done).rename(columns={"matching.sentences": "matching_sentences"})
-        changed = self.runs.join(counts.reindex(columns=list(_REMOVED)).astype(float))
-        changed = changed[changed["construction"].ne("") & changed["sentences"].notna()].assign(runs=1)
-        means = changed.groupby(["construction", "action", "dose"], as_index=False, sort=False)
-        return means.agg({"runs": "sum", **dict.fromkeys(_REMOVED, "mean")})
+        counts = pd.json_normalize(done, sep="_").reindex(columns=_REMOVED).astype(float)
+        changed = self.runs.join(counts)[self.runs["construction"] != ""].dropna(subset="sentences")
+        interventions = changed.groupby(["construction", "action", "dose"], sort=False)
+        return interventions.size().to_frame("runs").join(interventions[_REMOVED].mean()).reset_index()
 
     def direct_paradigms(self, benchmark: str) -> dict[str, set[str]]:
         """Return the paradigms of a benchmark that test each removed construction, as its filter lists them."""
-        direct: dict[str, set[str]] = {}
-        for construction, config in zip(self.runs["construction"], self.details["config"], strict=True):
-            if construction:
-                listed = (config["filter"].get("paradigms") or {}).get(benchmark) or ()
-                direct.setdefault(construction, set()).update(listed)
-        return direct
+        listed = self.details["config"].str.get("filter").str.get("paradigms").str.get(benchmark)
+        tested = listed[self.runs["construction"] != ""].groupby(self.runs["construction"])
+        return {str(construction): set(of.explode().dropna()) for construction, of in tested}
 
 
 def read_studies(studies: Sequence[str | Studies], folder: str | Path) -> Studies:
@@ -115,20 +107,18 @@ def read_studies(studies: Sequence[str | Studies], folder: str | Path) -> Studie
     contain one file).
 
     Args:
-        studies: names; "a+b" names two, unless `folder` contains a study of just that name. Studies that are already
-            read are returned as they are.
-        folder: where studies are (`paths.runs`).
+        studies: names of studies in `folder` (`paths.runs`); "a+b" names two. Studies that are already read are
+            returned as they are.
 
     Raises:
         ConfigError: without the name of a study, and for names that are empty or repeated.
         RunError: if there is no such study, or if none of its runs is finished.
     """
-    names: list[str] = []
     for one in studies:
         if isinstance(one, Studies):
             return one
-        names += [one] if (Path(folder) / one).is_dir() else one.split("+")
-    if not names or "" in names or len(set(names)) < len(names):
+    names = "+".join(map(str, studies)).split("+")
+    if "" in names or len(set(names)) < len(names):
         raise ConfigError(
             f"study={'+'.join(names)}: give study=NAME, the name of a study, or several as in study=first+second."
         )
@@ -140,47 +130,44 @@ def read_studies(studies: Sequence[str | Studies], folder: str | Path) -> Studie
                 rows.append(_row(run, config, manifest))
                 continue
             status, reason = manifest.get("status", "not started"), manifest.get("reason") or ""
-        except RunError as error:
-            status, reason = "damaged", str(error)
-        except KeyError as error:
-            status, reason = "damaged", f"{run.path}: its files lack {error}. Train the run again."
+        except (RunError, KeyError) as error:
+            lacks = f"{run.path}: its files lack {error}. Train the run again."
+            status, reason = "damaged", lacks if isinstance(error, KeyError) else str(error)
         problems.append((run.path.parent.name, run.path.name, status, reason))
     if not rows:
         listed = first_few([f"{run}: {reason or status}" for _, run, status, reason in problems])
         raise RunError(f"study={'+'.join(names)}: no run is finished ({listed}). Train with python -m train.")
     table = pd.DataFrame(rows, index=[f"{row['study']}/{row['run']}" for row in rows])
-    same = table.index.to_series().groupby(table["identity"])
-    first, table["is_shared"] = same.transform("first").fillna(table.index.to_series()), same.transform("size") > 1
-    copies = table.assign(first=first)[first != table.index]
+    table["first"] = table.index.to_series().groupby(table["identity"]).transform("first")
+    copies = table[table["first"] != table.index]
     problems += [(copy.study, copy.run, "shared", f"the same model as {copy.first}") for copy in rows_of(copies)]
     table = table.drop(index=copies.index)
-    notes = _name_curves(table)
+    notes = _name_curves(table, list(copies["first"]))
     place = in_order(table["curve"]).index
     table = table.sort_values("curve", key=lambda curves: curves.map(place), kind="stable", ignore_index=True)
-    return Studies(
-        names,
-        folder,
-        table.reindex(columns=[*RUN_COLUMNS, *FURTHER_COLUMNS]).astype(_TYPES),
-        table[["folder", "config", "manifest", "digest"]],
-        pd.DataFrame(problems, columns=list(PROBLEM_COLUMNS)),
-        notes,
-    )
+    of_runs = table.reindex(columns=[*RUN_COLUMNS, *FURTHER_COLUMNS]).astype(_TYPES)
+    if len(curves := of_runs.loc[of_runs["unit"] == TOKENS, "curve"].unique()):
+        notes.append(
+            f"The points of {' | '.join(curves)} are checkpoints of one training, by tokens seen with repeats. They "
+            "depend on each other, so their curve has no confidence interval."
+        )
+    details = table[["folder", "config", "manifest", "digest"]]
+    return Studies(names, folder, of_runs, details, pd.DataFrame(problems, columns=list(PROBLEM_COLUMNS)), notes)
 
 
 def _row(run: RunFolder, config: Mapping[str, Any], manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return the row of a run without the names of its curve, and what these depend on.
 
-    identity: what copies of a run share. named_by: the configuration that names the curve of a model that comes
-    trained. groups: what a baseline shares with its curve. texts, tokenizers: what tells these apart in names.
+    identity: what copies of a run share. groups: what a baseline shares with its curve, None for a model that comes
+    trained. texts, tokenizers: what tells these apart in names.
 
     Raises KeyError for a value that its files lack, and RunError for damaged metrics.
     """
     model, tokens = config["model"], manifest.get("tokens")
     row = {
         "study": run.path.parent.name, "run": run.path.name, "folder": run, "config": config, "manifest": manifest,
-        "digest": run.model_digest(), "nested": False, "baseline": "",
+        "digest": run.model_digest(), "nested": False, "baseline": "", "groups": None, "texts": "", "tokenizers": "",
         **{name: manifest.get(name) for name in ("parameters", "tokens", "words_seen", "words_per_s", "wall_s")},
-        **dict.fromkeys(("identity", "named_by", "groups", "texts", "tokenizers")),
     }  # fmt: skip
     if source := model.get("path") or model.get("checkpoint"):
         name, loaded = Path(source).name, {key: model.get(key) for key in _LOADED}
@@ -188,8 +175,8 @@ def _row(run: RunFolder, config: Mapping[str, Any], manifest: Mapping[str, Any])
         return row | {
             "model": name,
             **({"size": f"{rounded(tokens)} tokens", "sample_words": tokens, "unit": TOKENS} if tokens else {}),
-            "identity": str((manifest["digest"], loaded)) if manifest.get("digest") else None,
-            "named_by": {
+            "identity": f"{manifest.get('digest') or run.path} {loaded}",
+            "config": {
                 "model": {"name": name, "path": source, "revision": revision, **loaded},
                 "sample": {"size": "1"},
             },
@@ -211,7 +198,7 @@ def _row(run: RunFolder, config: Mapping[str, Any], manifest: Mapping[str, Any])
         "overlap": corpus["sample"].get("overlap"),
         **exported_validation(run.metrics, (config.get("recipe") or {}).get("export", "last")),
         "vocabulary": whole_words if tokenizer.get("kind") in _WHOLE_WORDS else "pieces",
-        "identity": f"{run.path.name} {manifest['started']}" if manifest.get("started") else None,
+        "identity": f"{run.path.name} {manifest.get('started') or run.path}",
         "groups": str([config[part] for part in _GROUPS]),
         "texts": f"text {corpus.get('text', '')[:8]}",
         "tokenizers": "" if fitted_on_sample else f"tokenizer {corpus.get('tokenizer', '')[:8]}",
@@ -226,35 +213,31 @@ def rounded(count: int) -> str:
     return str(count)
 
 
-def _name_curves(table: pd.DataFrame) -> list[str]:
-    """Add curve, base, construction, action and dose to the runs; return notes on what the names don't say."""
-    is_baseline = table["baseline"].ne("")
-    ours = table[table["groups"].notna() & ~is_baseline]
-    configs = dict(ours["config"])
-    interventions = {run: intervention_of(config) for run, config in configs.items()}
+def _name_curves(table: pd.DataFrame, shared: list[str]) -> list[str]:
+    """Add curve, base, construction, action and dose to the runs; return notes on what the names don't say.
+
+    `shared` are the runs that other studies have, too.
+    """
+    comes_trained = table["groups"].isna()
+    configs = dict(table.loc[table["baseline"].eq("") & ~comes_trained, "config"])
     names, notes = labels(configs)
-    named = pd.DataFrame({
-        "curve": names, "base": base_labels(configs)[0], "construction": constructions(interventions)[0],
-        "action": {run: one.action for run, one in interventions.items()},
-        "dose": {run: one.dose for run, one in interventions.items()},
-    }, index=ours.index, dtype="str")  # fmt: skip
+    table["curve"], table["base"] = (pd.Series(of, dtype="str") for of in (names, base_labels(configs)[0]))
     for column in ("texts", "tokenizers", "study"):
-        differ = ours[column].groupby(named["base"]).transform("nunique") > 1
+        differ = table[column].groupby(table["base"]).transform("nunique") > 1
         if column == "study":  # a curve of which another study has a part belongs to both
-            differ &= ~named["base"].isin(named.loc[ours["is_shared"], "base"])
-        elif differ.any():
-            listed = " | ".join(sorted(set(named.loc[differ, "curve"])))
-            notes.append(f"Runs of {listed} were trained with different {column}, so each has its own curve.")
+            differ &= ~table["base"].isin(table.loc[shared, "base"])
         for name in ("curve", "base"):
-            named[name] = named[name].where(~differ, named[name] + ", " + ours[column])
-    of_groups = named["curve"].groupby(ours["groups"])
-    one_curve = of_groups.first()[of_groups.nunique() == 1]
-    curves = named["curve"].reindex(table.index)
-    curves[is_baseline] = table["groups"].map(one_curve).astype("object").fillna(table["model"])[is_baseline]
-    for run, label in labels(dict(table["named_by"].dropna()))[0].items():
+            table[name] = table[name].mask(differ, table[name] + ", " + table[column])
+    taken = set(table["curve"])
+    for run, label in labels(dict(table.loc[comes_trained, "config"]))[0].items():
         name = label.replace(", revision=null", "")
-        curves[run] = f"{name}, pretrained" if name in set(named["curve"]) else name
-    table["curve"] = curves
-    for column, usual in (("base", curves), ("construction", ""), ("action", NONE), ("dose", FULL_DOSE)):
-        table[column] = named[column].reindex(table.index).fillna(usual)
+        table.loc[run, "curve"] = f"{name}, pretrained" if name in taken else name
+    of_groups = table.groupby("groups")["curve"]
+    of_baselines = of_groups.transform("first").where(of_groups.transform("nunique") == 1, table["model"])
+    table["curve"] = table["curve"].fillna(of_baselines)
+    table["base"] = table["base"].fillna(table["curve"])
+    interventions = {run: intervention_of(configs.get(run, {})) for run in table.index}
+    filters, _ = constructions(interventions)
+    of_runs = [(filters[run], of.action, of.dose) for run, of in interventions.items()]
+    table[["construction", "action", "dose"]] = pd.DataFrame(of_runs, table.index, dtype="str")
     return notes

@@ -3,17 +3,18 @@
 import json
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from analysis.study.long_table import ACCURACY_COLUMNS, accuracies, notes, pairs, problems, runs, trajectories
+from analysis import accuracies, notes, pairs, problems, runs, trajectories
+from analysis.study.long_table import ACCURACY_COLUMNS, PAIR_COLUMNS
 from analysis.study.run_folders import read_studies
-from analysis.study.score_files import PAIR_COLUMNS
 from eval.benchmarks.load import load_benchmark
 from eval.scores import files
-from eval.scores.files import read_items, read_scores, score_path, write_items, write_scores
+from eval.scores.files import read_items, read_scores, score_path, write_items
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, RunError
 from tests.support.copied_study import FIRST, run_folder
@@ -77,15 +78,23 @@ def test_ties_count_as_asked(own, ties, worth):
     assert (table["correct"] == decided + worth).all()
 
 
-def test_pairs_with_an_unknown_word_in_any_run_are_left_out(own):
+@pytest.mark.parametrize("option", ["unknown_words", "faulty_pairs"])
+def test_pairs_are_counted_or_left_out(own, monkeypatch, option):
+    """Pairs with an unknown word in any run, and pairs that are known to be faulty."""
+    known = pd.DataFrame({"benchmark": "blimp", "paradigm": "npi_licensing_1", "pair_id": list("0127")})
+    monkeypatch.setattr("eval.benchmarks.known_items._table", lambda name: known.assign(reason="misspelt"))
     judged = pairs("simulated", folder=own)
-    unknown = judged[(judged["good_unk"] > 0) | (judged["bad_unk"] > 0)]
-    keys = ["paradigm", "pair_id"]
-    kept = judged[~judged.set_index(keys).index.isin(unknown.set_index(keys).index)]
-    table = accuracies("simulated", unknown_words="leave_out", folder=own).set_index(["run", "paradigm"])
-    expected = kept.groupby(["run", "paradigm"])["correct"].agg(["size", "sum"]).loc[table.index]
-    assert (table["pairs"] == expected["size"]).all()
-    assert (table["correct"] == expected["sum"]).all()
+    names = judged["paradigm"] + " " + judged["pair_id"]
+    is_faulty = names.isin("npi_licensing_1 " + known["pair_id"])
+    assert (judged["faulty"] != "").equals(is_faulty)
+    is_unknown = names.isin(names[(judged["good_unk"] > 0) | (judged["bad_unk"] > 0)])
+    kept = judged[~{"unknown_words": is_unknown, "faulty_pairs": is_faulty}[option]]
+    for handling, counted in (("count", judged), ("leave_out", kept)):
+        table = accuracies("simulated", **{option: handling}, folder=own).set_index(["run", "paradigm"])
+        expected = counted.groupby(["run", "paradigm"])["correct"].agg(["size", "sum"]).loc[table.index]
+        assert (table["pairs"] == expected["size"]).all()
+        assert (table["correct"] == expected["sum"]).all()
+    assert any("4 of 120 pairs" in note for note in notes("simulated", folder=own))
 
 
 def test_a_pair_counts_once_however_many_templates_judge_it(own):
@@ -123,39 +132,8 @@ def test_masked_models_are_judged_by_pll_instead_of_lp(own):
     table = accuracies("simulated", method="lp", folder=own)
     assert table.groupby("model")["method"].agg(set).to_dict() == {"lstm_tiny": {"lp"}, "txl_tiny": {"pll"}}
     (note,) = notes("simulated", method="lp", folder=own)
-    assert "lp for lstm_tiny; pll for txl_tiny" in note
+    assert "(method): lp for lstm_tiny; pll for txl_tiny" in note
     assert problems("simulated", folder=own).empty
-
-
-def test_known_faulty_pairs_are_counted_or_left_out(own, monkeypatch):
-    known = pd.DataFrame({"benchmark": "blimp", "paradigm": "npi_licensing_1", "pair_id": list("0127")})
-    monkeypatch.setattr("eval.benchmarks.known_items._table", lambda name: known.assign(reason="misspelt"))
-    judged = pairs("simulated", folder=own)
-    faulty = (judged["paradigm"] == "npi_licensing_1") & judged["pair_id"].isin(list("0127"))
-    assert (judged["faulty"] != "").equals(faulty)
-    for handling, counted in (("count", judged), ("leave_out", judged[~faulty])):
-        table = accuracies("simulated", faulty_pairs=handling, folder=own).set_index(["run", "paradigm"])
-        expected = counted.groupby(["run", "paradigm"])["correct"].agg(["size", "sum"]).loc[table.index]
-        assert (table["pairs"] == expected["size"]).all()
-        assert (table["correct"] == expected["sum"]).all()
-    assert any("4 of 120 pairs" in note for note in notes("simulated", folder=own))
-
-
-def test_generated_pairs_of_own_words_have_the_shared_paradigms(own):
-    label = "blimp+run-k2"
-    for number, folder in enumerate(run_folders(own)):
-        scores = folder.scores(label)
-        folder.scores("blimp").rename(scores)
-        items, _ = read_items(scores)
-        kept = items[items["paradigm"] != f"island_effects_{1 + number % 2}"]
-        write_items(scores, kept, "blimp", f"{number:02d}" * 32)
-        rows, about = read_scores(score_path(scores, "lp"))
-        about["benchmark"]["digest"] = f"{number:02d}" * 32
-        write_scores(score_path(scores, "lp"), rows[rows["paradigm"].isin(kept["paradigm"])], about)
-    assert set(accuracies("simulated", folder=own)["paradigm"]) == {
-        "anaphor_agreement_1", "anaphor_agreement_2", "island_effects_3", "npi_licensing_1",
-    }  # fmt: skip
-    assert any("by the paradigms" in note for note in notes("simulated", folder=own))
 
 
 # Problems
@@ -176,6 +154,10 @@ def test_unusable_runs_are_listed_with_a_reason_and_left_out(own):
         assert part in reason
     assert len(runs("simulated", folder=own)) == 4
     assert accuracies("simulated", folder=own)["run"].nunique() == 3
+    for folder in folders[4:]:
+        folder.update_manifest(status="unfinished")
+    with pytest.raises(RunError, match="study=simulated: no run is finished"):
+        runs("simulated", folder=own)
 
 
 def test_a_requested_run_that_is_not_there_is_missing(own, monkeypatch):
@@ -186,24 +168,12 @@ def test_a_requested_run_that_is_not_there_is_missing(own, monkeypatch):
     assert (row["run"], row["status"]) == ("model=lstm_tiny seed=1", "missing")
 
 
-def test_missing_seeds_are_noted_and_a_study_without_a_finished_run_is_refused(own):
-    run_folder(own, FIRST).update_manifest(status="unfinished")
-    (note,) = notes("simulated", folder=own)
-    assert "seed 1 at 125k" in note
-    for folder in run_folders(own):
-        folder.update_manifest(status="unfinished")
-    with pytest.raises(RunError, match="study=simulated: no run is finished"):
-        runs("simulated", folder=own)
-
-
 @pytest.mark.parametrize(
     ("studies", "options", "message"),
     [
         ([], {}, "study="),
-        (["a", "a"], {}, r"study=a\+a"),
         (["a+"], {}, r"study=a\+"),
         (["simulated"], {"ties": "left"}, "ties=left"),
-        (["simulated"], {"faulty_pairs": "drop"}, "faulty_pairs=drop"),
         (["simulate"], {}, "“simulate”.*simulated"),
         (["simulated"], {"benchmark": "climp"}, "of climp.*blimp by lp"),
         (["simulated"], {"method": "slor"}, "slor scores.*blimp by lp"),
@@ -221,10 +191,10 @@ def test_bad_requests_are_refused(written, studies, options, message):
     ("damage", "message"),
     [
         (lambda run: rescore(run, benchmark={"name": "blimp", "digest": "00" * 32}), "blimp.*00000000.*bebebebe"),
-        (skip_unknown, f"blimp.*unk .skip in simulated/{FIRST} and score in"),
-        (lambda run: rescore(run, lambda rows: rows.iloc[1:]), "119 .* 120 pairs of blimp"),
+        (skip_unknown, f"blimp.*unk.*score for simulated/.*; skip for simulated/{FIRST}"),
+        (lambda run: rescore(run, lambda rows: rows.iloc[1:]), "120 pairs of blimp"),
         (lambda run: rescore(run, lambda rows: rows.assign(pair_id="x")), "120 pairs of blimp"),
-        (lambda run: run.model.write_text(json.dumps({"digest": "ff" * 32})), "0d0d0d0d.*ffffffff"),
+        (lambda run: run.model.write_text(json.dumps({"digest": "ff" * 32})), "another model"),
         (lambda run: score_path(run.scores("blimp"), "lp").write_bytes(b"PAR1"), r"lp\.parquet: damaged"),
     ],
     ids=["version", "settings", "fewer pairs", "other pairs", "other weights", "damaged"],
@@ -240,7 +210,7 @@ def test_settings_may_differ_between_tokenizers(own):
         skip_unknown(folder)
         rewrite_config(folder, tokenizer__name="word")
     (note,) = notes("simulated", folder=own)
-    assert "unk differs: score for txl_tiny, unigram; skip for lstm_tiny, word" in note
+    assert "(unk): score for txl_tiny, unigram; skip for lstm_tiny, word" in note
     assert len(accuracies("simulated", folder=own)) == 8 * 6
 
 
@@ -297,8 +267,7 @@ def test_a_benchmark_keeps_own_columns(tmp_path, text, columns):
 
 
 def test_trajectories_have_the_words_that_a_snapshot_had_seen(own):
-    none = trajectories("simulated", folder=own)
-    final = accuracies("simulated", folder=own)
+    none, final = trajectories("simulated", folder=own), accuracies("simulated", folder=own)
     first, second, *_ = run_folders(own)
     for folder in (first, second):
         rescore(folder, against, name="lp@7", moment="start", words_seen=1000, step=7)
@@ -309,12 +278,11 @@ def test_trajectories_have_the_words_that_a_snapshot_had_seen(own):
     assert set(table["unit"]) == {"words seen"}
     assert set(table["run"]) == {f"{folder.path.name}@{at}" for folder in (first, second) for at in ("end", "start")}
     assert len(accuracies("simulated", folder=own)) == len(final)
-    merged = table.assign(run=table["run"].str.partition("@")[0]).merge(
-        final, on=["run", "paradigm"], suffixes=("", "_final")
-    )
-    start, end = (merged[merged["sample_words"] == words] for words in (1000, 9000))
-    assert start["accuracy"].to_numpy() == pytest.approx(1 - start["accuracy_final"].to_numpy(), abs=1e-12)
-    assert (end["accuracy"] == end["accuracy_final"]).all()
+    assert table["sample_words"].equals(table["moment"].map({"start": 1000, "end": 9000}).astype("Int64"))
+    keys = [table["run"].str.partition("@")[0], table["paradigm"]]
+    at_end = final.set_index(["run", "paradigm"])["accuracy"].loc[pd.MultiIndex.from_arrays(keys)].to_numpy()
+    expected = np.where(table["moment"] == "end", at_end, 1 - at_end)
+    assert table["accuracy"].to_numpy() == pytest.approx(expected, abs=1e-12)
     rescore(first, name="lp@99", moment="later", step=99)
     with pytest.raises(RunError, match="lp@99"):  # no place on the axis of words
         trajectories("simulated", folder=own)
