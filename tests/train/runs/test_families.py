@@ -99,7 +99,7 @@ def test_a_masked_model_trains_and_is_scored_by_pseudo_log_likelihood(tmp_path, 
         with torch.no_grad():
             logprobs = loaded.model.network(input_ids=read).logits[0, place - shift].log_softmax(-1)
         expected += logprobs[ids[place]].item()
-    assert row.good == pytest.approx(expected, abs=1e-4)
+    assert row.good_score == pytest.approx(expected, abs=1e-4)
 
 
 def test_the_recorded_configuration_is_that_of_the_network(tmp_path):
