@@ -72,6 +72,11 @@ def decimal_text(value: float) -> str:
     return DASH if pd.isna(value) else f"{value:,.1f}"
 
 
+def factor_text(value: float, digits: int = 3) -> str:
+    """Format a number that multiplies: 0.761."""
+    return DASH if pd.isna(value) else f"{value:.{digits}f}"
+
+
 def p_text(value: float) -> str:
     """Format a p value: .034; values below .001 as "<.001"."""
     return "<.001" if value < 0.001 else accuracy_text(value)
@@ -100,11 +105,13 @@ def points(value: float, low: float = math.nan, high: float = math.nan) -> str:
 
 
 def change_in_text(value: float, low: float, high: float, confidence: float) -> tuple[str, str]:
-    """Return a change without its sign, in points, and its interval in a sentence; "" if that isn't known."""
+    """Return a change without its sign, "7.4 points", and its interval in a sentence; "" if that isn't known."""
     if value < 0:
         value, low, high = -value, -high, -low
     limits = f"{points(low, low, high)} to {points(high, low, high)}"
-    return points(value, low, high), "" if math.isnan(low) else f"{level_text(confidence)} confidence interval {limits}"
+    number = points(value, low, high)
+    interval = "" if math.isnan(low) else f"{level_text(confidence)} confidence interval {limits}"
+    return f"{number} {'point' if number == '1' else 'points'}", interval
 
 
 def supported_digits(low: float, high: float) -> int:

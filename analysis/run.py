@@ -10,7 +10,7 @@ from hydra.core.hydra_config import HydraConfig
 from rich.console import Console
 
 from analysis.config import AnalysisConfig, chosen_benchmark
-from analysis.formats import p_text, rows_of
+from analysis.formats import p_text, rows_of, with_minus_signs
 from analysis.items.parts import item_parts
 from analysis.parts import part_of
 from analysis.report.benchmark import BenchmarkResults
@@ -115,7 +115,7 @@ def print_part(console: Console, quiet: Console, part: Part) -> None:
         print_text(quiet, note, "note", "yellow")
     print_text(console, f"{part.name}: {part.lead}", style="bold")
     for subject, text in part.findings:
-        print_text(console, f"{subject}: {text}" if subject else text)
+        print_text(console, with_minus_signs(f"{subject}: {text}" if subject else text))
 
 
 def print_slopes(console: Console, slopes: pd.DataFrame, confidence: float) -> None:

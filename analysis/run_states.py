@@ -87,10 +87,10 @@ def _read(one: RunState, run: RunFolder, benchmarks: Set[str]) -> None:
     manifest = run.read_manifest()
     one.wall, one.device = manifest.get("wall_s", 0.0), manifest.get("machine", {}).get("device", "")
     failures, commands = manifest.get("scoring_failed", {}), manifest.get("scoring_commands", {})
-    one.commands = tuple(commands[label] for label in failures if label in commands)
-    reasons = {"training": manifest.get("reason"), **failures}
-    last_lines = {of: why.strip().rpartition("\n")[2].strip() for of, why in reasons.items() if why}
-    one.reason = "; ".join(f"{of}: {line}" for of, line in last_lines.items())
+    has_failed = manifest.get("status") == FAILED
+    reasons = {"training": manifest.get("reason") or "no reason was recorded"} if has_failed else {}
+    reasons |= {f"scoring on {label}": why for label, why in failures.items()}
+    one.reason = "; ".join(f"{of}: {why.strip().rpartition(chr(10))[2].strip()}" for of, why in reasons.items())
     if is_trained := manifest.get("status") == DONE:
         one.seen = one.words = manifest.get("words_seen", 0)
         one.rate = manifest.get("words_per_s")
@@ -99,12 +99,15 @@ def _read(one: RunState, run: RunFolder, benchmarks: Set[str]) -> None:
         one.seen, one.words, one.rate = progress.words_seen or 0, progress.words, progress.words_per_s
     if run.in_use:
         one.state = "running"
+        one.reason = "scoring" if is_trained else ""
     elif is_trained:
         names = {label.partition("+")[0] for label in one.scored_on}
         is_complete = benchmarks <= names if benchmarks else bool(names)
         one.state = "scoring failed" if failures else "scored" if is_complete else "trained"
+        usual = f"python -m eval study={run.path.parent.name} benchmark="
+        one.commands = tuple(commands.get(label, usual + label.partition("+")[0]) for label in failures)
     else:
-        one.state = "failed" if manifest.get("status") == FAILED else "stopped"
+        one.state = "failed" if has_failed else "stopped"
 
 
 def _mib(folder: Path) -> float:

@@ -93,7 +93,8 @@ def table(states: Sequence[RunState]) -> Table:
     for label, size in product(in_order(one.label for one in states), sorted({one.size for one in states})):
         if of := [one for one in states if (one.label, one.size) == (label, size)]:
             marks = "".join("".join(MARKS[one.state] for one in of if one.seed == seed) or " " for seed in seeds)
-            walls, rates = [one.wall for one in of if one.wall], [one.rate for one in of if one.rate]
+            walls = [one.wall for one in of if one.wall and one.left == 0]
+            rates, disk = [one.rate for one in of if one.rate], [one.mib for one in of if one.state != "missing"]
             columns.add_row(
                 label,
                 readable_size(format_size(size)) if size else "pretrained",
@@ -101,7 +102,7 @@ def table(states: Sequence[RunState]) -> Table:
                 clock(fmean(walls)) if walls else "",
                 f"{median(rates):,.0f}" if rates else "",
                 ", ".join(dict.fromkeys(one.device for one in of if one.device)),
-                f"{fmean(one.mib for one in of):,.0f} MiB",
+                f"{fmean(disk):,.0f} MiB" if disk else "",
             )
     return columns
 
@@ -111,7 +112,7 @@ def _lines(runs: Sequence[RunState]) -> list[str]:
     lines = []
     for one in runs[:LISTED]:
         about = [one.name, *(f"scored on {label}" for label in one.scored_on), one.reason]
-        if one.state in ("running", "stopped"):
+        if one.state in ("running", "stopped") and one.left != 0:
             about.append(f"{one.seen:,} of {f'{one.words:,.0f}' if one.words else '?'} words")
             about.append(f"{one.rate:,.0f} words/s, {clock(one.left)} left" if one.rate and one.left else "")
         lines.append(f"{one.state}: {' · '.join(filter(None, about))}")
@@ -142,7 +143,7 @@ def _is_named(one: RunState, value: str) -> bool:
     values = flatten(one.config)
     keys = [name for name in values if name in (key, f"{key}.name")]
     keys = keys or [name for name in values if name.endswith(f".{key}")]
-    if keys == ["sample.size"]:  # 1/8M and 125k are one size
+    if is_key and keys == ["sample.size"]:  # 1/8M and 125k are one size
         return one.size == parse_size(wanted, "remove=sample.size")
     return bool(is_key) and len(keys) == 1 and written(values[keys[0]]) == wanted
 
@@ -150,13 +151,15 @@ def _is_named(one: RunState, value: str) -> bool:
 def remove_runs(folder: Path, runs: Sequence[RunState]) -> None:
     """Remove runs and their lines in the grid, and with the last run what commands left next to them.
 
-    Raises RunInUse, before anything is removed, if a process works on one of them, and ConfigError if all of them are
-    runs that only an experiment requests.
+    Raises, before anything is removed, RunInUse if a process works on one of them, and ConfigError for runs that only
+    an experiment requests, unless all folders are removed.
     """
     if busy := [one.run for one in runs if one.state == "running"]:
         raise RunInUse(f"{folder}: a process works on {first_few(busy)}. Stop it first; nothing was removed.")
-    if all(one.state == "missing" for one in runs) and not read_grid(folder):
-        raise ConfigError(f"remove={runs[0].name}: it has no folder; only experiment={folder.name} requests it.")
+    missing, names = [one.name for one in runs if one.state == "missing"], {one.run for one in runs}
+    is_part = names.isdisjoint(there := {path.parent.name for path in folder.glob("*/config.yaml")}) or there - names
+    if missing and is_part and not read_grid(folder):
+        raise ConfigError(f"remove={missing[0]}: it has no folder; only experiment={folder.name} requests it.")
     for one in runs:
         path = folder / one.run
         if path.is_symlink():
@@ -164,7 +167,7 @@ def remove_runs(folder: Path, runs: Sequence[RunState]) -> None:
         elif one.state != "missing":
             with RunFolder(path).locked():
                 RunFolder(path).discard()
-    forget_runs(folder, {one.run for one in runs})
+    forget_runs(folder, names)
     if not read_grid(folder) and not any(folder.glob("*/config.yaml")):
         for path in (folder / name for name in (GRID, "local", "slurm", "multirun.yaml")):
             shutil.rmtree(path, ignore_errors=True)  # a folder, but not a link or file

@@ -44,7 +44,8 @@ def run(config: AnalysisConfig) -> None:
     if is_study:
         studies = read_studies([config.study or ""], config.paths.runs)
         if len(left_out := studies.problems):
-            counts = ", ".join(f"{count} {status}" for status, count in left_out["status"].value_counts().items())
+            statuses = left_out["status"].replace("shared", "copied")
+            counts = ", ".join(f"{count} {status}" for status, count in statuses.value_counts().items())
             say(f"Left out: {counts} runs, such as {left_out['run'].iloc[0]}.")
         table = make(studies, **options)
     else:

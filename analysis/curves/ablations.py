@@ -66,13 +66,13 @@ def ablation_effects(
         doubling. Empty if no run has an intervention.
 
     Raises:
-        InputError: A column is missing, or a curve has two runs of one size and seed.
+        InputError: A column is missing, a curve has two runs of one size and seed, or two curves have one dose.
     """
     check_columns(runs, ("study", "run", *INTERVENTION), "runs(study)")
     known = accuracies.drop(columns=INTERVENTION, errors="ignore").merge(
         runs[["study", "run", *INTERVENTION]], on=["study", "run"], validate="many_to_one"
     )
-    known = known[~known["unit"].isin(TRAJECTORIES)]
+    known = known[~known["unit"].isin(TRAJECTORIES)].astype({"dose": str})
     parts = [rows for curves in read_curves(known) for rows in _compared(curves, direct or {}, paired)]
     table = pd.concat(parts or [pd.DataFrame(columns=COLUMNS)], ignore_index=True)
     alone = table["level"].isin(["overall", SCOPE])
@@ -103,6 +103,8 @@ def _compared(curves: list[Curve], direct: Mapping[str, Collection[str]], paired
     removed, full = runs[runs["action"] == REMOVE], runs[runs["action"] == NONE].assign(dose="1")
     for (base, construction), of in removed.groupby(["base", "construction"], sort=False):
         of = pd.concat([of, full[full["base"] == base]])
+        if (twice := of.groupby("dose")["curve"].unique().loc[lambda curves: curves.str.len() > 1]).any():
+            raise InputError(f"{base}, {construction}: {' and '.join(twice.iloc[0])} have one dose, {twice.index[0]}.")
         names = dict(sorted(zip(of["dose"].map(Fraction).astype(float), of["curve"], strict=True)))
         if len(names) < LEAST_DOSES:
             continue

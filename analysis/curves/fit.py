@@ -57,7 +57,7 @@ def fit_values(runs: pd.DataFrame, values: pd.Series, confidence: float) -> pd.D
     """Fit any quantity of runs, such as log2(perplexity), over their text as `fit_curves` fits accuracies.
 
     `runs` has the columns of `runs()`, and `values` a number for each row. One row per curve, with the columns of
-    `fit_curves` that tell of its line.
+    `fit_curves` without those of benchmarks and units.
     """
     rows = runs.assign(benchmark="", method="", phenomenon=None, paradigm=None, pairs=None, accuracy=values)
     slopes = fit_curves(rows, confidence)

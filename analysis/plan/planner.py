@@ -62,7 +62,7 @@ def assume_pilot(goal: Goal, table: pd.DataFrame, unit: str, curves: Sequence[st
     """
     units = unit_accuracies(table[table["baseline"] == ""])
     runs = units[units["name"] == unit]
-    chosen, is_compared = list(curves or runs["curve"].unique()), goal.kind != SLOPE
+    chosen, is_compared = list(dict.fromkeys(curves or runs["curve"])), goal.kind != SLOPE
     if not chosen or not set(chosen) <= set(runs["curve"]) or (is_compared and len(chosen) > 2):
         known = units.loc[units["level"] != "paradigm", "name"].unique()
         raise ConfigError(
@@ -78,7 +78,9 @@ def assume_pilot(goal: Goal, table: pd.DataFrame, unit: str, curves: Sequence[st
     freedom = spread.groupby("curve")["size"].agg(lambda sizes: len(sizes) - sizes.nunique())
     variances = squares / freedom.clip(lower=1)
     if not variances.max() > ROUNDING:
-        raise RunError(f"The pilot doesn't show how far runs differ in {unit}: no two of a size do ({chosen}).")
+        raise RunError(
+            f"The pilot doesn't show how far runs differ in {unit}: no two of a size differ ({', '.join(chosen)})."
+        )
     about = str(variances.idxmax())
     variance, degrees = float(variances[about]), int(freedom[about])
     # binomial variance of a unit's accuracy, a mean over runs; 0 if numbers of pairs are not known

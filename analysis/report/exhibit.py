@@ -16,6 +16,7 @@ from analysis.formats import (
     accuracy_text,
     count,
     decimal_text,
+    factor_text,
     level_text,
     p_text,
     signed_text,
@@ -39,8 +40,8 @@ _HEADINGS = {
     "pairs_with_unk": "with an unknown word",
 }  # fmt: skip
 _COUNTS = (
-    "pairs", "paradigms", "runs", "sizes", "seed", "rank", "items", "words", "words seen", "parameters", "words/s",
-    "seconds", "sentences", "all sentences", "all words", "matching sentences", "rewritten",
+    "pairs", "paradigms", "runs", "sizes", "seed", "seeds", "judgments", "rank", "items", "words", "words seen",
+    "parameters", "words/s", "seconds", "sentences", "all sentences", "all words", "matching sentences", "rewritten",
 )  # fmt: skip
 # How numbers of a column are written, by its heading; those of other columns are proportions.
 _NUMBERS: dict[str, Cell] = {
@@ -48,6 +49,7 @@ _NUMBERS: dict[str, Cell] = {
     **dict.fromkeys(("p", "p (Holm)", "p (lack of fit)"), p_text),
     **dict.fromkeys(("slope", "difference", "delta"), slope_text),
     **dict.fromkeys(("error of prediction", "margin"), signed_text),
+    "factor per doubling": factor_text,
     **dict.fromkeys(("perplexity", "AICc above the best"), decimal_text),
 }
 _SYMBOLS = {"\\": "backslash", "~": "asciitilde", "^": "asciicircum", "<": "less", ">": "greater", "|": "bar"}

@@ -47,7 +47,7 @@ def _curve(row: Any, confidence: float, pairs: float | None) -> str:
         none = "There is only one training size, so there is no learning curve yet."
         return f"{row.largest_accuracy:.0%} correct after {large}{over}. {none}"
     change, interval = change_in_text(row.slope, row.low, row.high, confidence)
-    doubling = f"doubling of the text {'adds' if row.slope > 0 else 'takes away'} about {change} points"
+    doubling = f"doubling of the text {'adds' if row.slope > 0 else 'takes away'} about {change}"
     each = "We can't tell whether accuracy changes with more text: each" if row.low <= 0 <= row.high else "Each"
     sentences = [
         f"{row.smallest_accuracy:.0%} correct after {small}, {row.largest_accuracy:.0%} after {large}.",
@@ -95,7 +95,7 @@ def _compared(row: Any, confidence: float, comparisons: int) -> Finding:
     change, interval = change_in_text(row.difference, row.low, row.high, confidence)
     corrected = f" after Holm's correction for {comparisons} comparisons" if comparisons > 1 else ""
     sure = f"({interval}; {p_in_text(row.p_holm)}{corrected})" if interval else "(no confidence interval)"
-    text = f"{change} points more per doubling than {second} {sure}. {_sentence(row.note)}".strip()
+    text = f"{change} more per doubling than {second} {sure}. {_sentence(row.note)}".strip()
     if row.p_holm < 1 - confidence:
         return Finding(f"{first} gains faster", text)
     is_equal = row.equivalent is not pd.NA and row.equivalent
@@ -111,6 +111,7 @@ def phenomena_findings(slopes: pd.DataFrame) -> list[Finding]:
         if known.empty:
             continue
         rises, falls, bends = known["low"] > 0, known["high"] < 0, known["lack_of_fit"].astype(float) < ALPHA
+        unknown = rows["low"].isna() & rows["slope"].notna()
         texts_of = {
             "It falls in {}.": falls,
             "The trend is unclear in {}, where the interval includes zero.": ~rises & ~falls,
@@ -118,6 +119,8 @@ def phenomena_findings(slopes: pd.DataFrame) -> list[Finding]:
         }
         sentences = [f"accuracy rises in {rises.sum()} of {plural(len(rows), 'phenomenon')}."]
         sentences += [text.format(_names(known.loc[named, "name"])) for text, named in texts_of.items() if named.any()]
+        if unknown.any():
+            sentences.append(f"There is no interval in {_names(rows.loc[unknown, 'name'])}.")
         findings.append(Finding(str(curve), " ".join(sentences)))
     return findings
 

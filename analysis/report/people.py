@@ -45,11 +45,12 @@ def read_people(
     `config` says which answers count, and `confidence` is the level of the intervals. Raises InputError for answers on
     pairs or paradigms that no run was scored on, and as eval.questionnaire.answers does.
     """
-    sheets, used, people = read_sheets(paths), set(), {}
+    sheets, used, known_pairs, people = read_sheets(paths), set(), set(), {}
     for label, scored in accuracies.groupby("benchmark", sort=False):
         run = RunFolder(Path(folder, scored["study"].iloc[0], scored["run"].iloc[0]))
         items, metadata = read_items(run.scores(str(label)))
         pairs = str(label).partition("+")[0], metadata["benchmark"]["digest"]
+        known_pairs.add(pairs)
         if not (of_pairs := [sheet for sheet in sheets if (sheet.benchmark, sheet.digest) == pairs]):
             continue
         answers, paradigms = counted(of_pairs, *pairs, items, config), scored.drop_duplicates("paradigm")
@@ -65,13 +66,16 @@ def read_people(
         people[str(label)] = People(table.assign(accuracy=table["agreement"].where(is_complete)), [own, *answers.notes])
     for sheet in sheets:
         if (sheet.benchmark, sheet.digest) not in used:
-            about = f"{sheet.benchmark} (pairs {sheet.digest[:8]})"
-            raise InputError(f"{sheet.path}: these are answers on pairs of {about} that no run was scored on.")
+            known = ", ".join(f"{name} (pairs {digest[:8]})" for name, digest in sorted(known_pairs))
+            raise InputError(
+                f"{sheet.path}: these are answers on {sheet.benchmark} (pairs {sheet.digest[:8]}), of which no run has "
+                f"scores in the paradigms that people saw. The runs were scored on {known}."
+            )
     return people
 
 
 def exhibit(people: People, threshold: float, confidence: float = 0.95) -> Exhibit:
-    """Return people's agreement overall and per phenomenon; `threshold`: of pairs on which a majority has to agree."""
+    """Return people's agreement overall and per phenomenon; a majority passes at `threshold`, a share."""
     is_paradigm = people.table["level"] == "paradigm"
     units = people.table[~is_paradigm].sort_values("level", ignore_index=True, kind="stable")
     passed = people.table.loc[is_paradigm, "majority"] >= threshold

@@ -15,6 +15,7 @@ from pairscale.progress import with_progress
 from pairscale.tables import write_csv
 
 REPORT_FORMATS = ("html", "md")
+_SUFFIXES = (".csv", ".tex", ".svg", ".pdf", ".png")
 QUESTION = "How does knowledge of grammar grow with text?"
 
 
@@ -60,7 +61,7 @@ def write_report(
 ) -> Path:
     """Write report.html (or report.md), and each exhibit into tables/ and figures/; return the path of the page.
 
-    If there are several benchmarks, each has a folder of its own.
+    If there are several benchmarks, each has a folder of its own. Tables and figures of an earlier report are removed.
 
     Args:
         folder: the folder of the report.
@@ -85,6 +86,12 @@ def write_report(
         for part in parts:
             for name, table in part.tables.items():
                 write_csv(folder / places[part.label] / "tables" / f"{name}.csv", table)
+        written = {place / name for place, exhibit in exhibits for name in exhibit.files().values()}
+        written |= {folder / places[part.label] / "tables" / f"{name}.csv" for part in parts for name in part.tables}
+        for pattern in ("tables/*", "figures/*", "*/tables/*", "*/figures/*"):  # those of reading/NAME/ are deeper
+            for old in set(folder.glob(pattern)) - written:
+                if old.suffix in _SUFFIXES:
+                    old.unlink()
         path = folder / f"report.{format}"
         write_page(path, {"study": study, "question": question, "parts": parts, "places": places, "commands": commands})
         return path

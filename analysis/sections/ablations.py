@@ -8,7 +8,7 @@ import pandas as pd
 from analysis.curves.ablations import ALL_SIZES, DIRECT, OVER_DOSES, ablation_effects, main_effects
 from analysis.figures.charts import Axis, dot_chart
 from analysis.figures.style import looks_of
-from analysis.formats import change_in_text, p_in_text, rows_of, title
+from analysis.formats import change_in_text, p_in_text, rows_of, signed_text, title
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit, for_readers
 from analysis.report.findings import Finding
@@ -34,7 +34,7 @@ def ablations(results: BenchmarkResults) -> list[Exhibit]:
         "What removing a construction changes, over all sizes: each run minus the run of the same size and seed "
         "whose text lacks as many other sentences (its matched control), or with the full text."
     )
-    show = partial(Exhibit, confidence=results.options.confidence)
+    show = partial(Exhibit, cells={"difference": signed_text}, confidence=results.options.confidence)
     charts = {"differences": partial(dot_chart, drawn, "difference", axis, looks, by="comparison")}
     shown = [show("ablations", "Ablations", about, for_readers(rows, _COLUMNS), charts=charts)]
     about = "The same at each size, per doubling of the text, and over doses."
@@ -73,7 +73,7 @@ def ablation_findings(effects: pd.DataFrame, confidence: float) -> list[Finding]
 
 def _change(row: Any, confidence: float) -> str:
     number, interval = change_in_text(row.difference, row.low, row.high, confidence)
-    change = f"accuracy {'falls' if row.difference < 0 else 'rises'} by {number} points compared with {row.other}"
+    change = f"accuracy {'falls' if row.difference < 0 else 'rises'} by {number} compared with {row.other}"
     if not interval:
         return f"{change}, without a confidence interval. {row.note}"
     if row.p_holm < 1 - confidence:

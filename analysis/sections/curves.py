@@ -62,7 +62,9 @@ def phenomena(results: BenchmarkResults) -> Exhibit | None:
     if not names:
         return None
     sizes = units.groupby("size")["sample_words"].mean().sort_values().index
-    table = units.pivot_table(index=["level", "name", "curve"], columns="size", values="accuracy")[list(sizes)]
+    units = units.assign(curve=pd.Categorical(units["curve"], results.curves))  # which sorts by their order
+    keys = ["level", "name", "curve"]
+    table = units.pivot_table(index=keys, columns="size", values="accuracy", observed=True)[list(sizes)]
     table = table.reset_index().drop(columns="level").rename(columns={"name": "phenomenon"}).rename_axis(columns=None)
     if len(results.humans):
         humans = results.humans[results.humans["level"] != "paradigm"].set_index("name")["accuracy"]

@@ -9,7 +9,7 @@ from analysis.curves.lines import add_intervals
 from analysis.curves.units import unit_accuracies
 from analysis.figures.charts import Axis, line_chart
 from analysis.figures.style import looks_of
-from analysis.formats import level_text
+from analysis.formats import level_text, signed_text
 from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit, for_readers
 from analysis.report.findings import curve_findings
@@ -38,6 +38,7 @@ def methods(results: BenchmarkResults) -> Exhibit | None:
         "Judgment methods",
         about,
         means.merge(compared, on=["curve", "method"], how="left"),
+        cells={"difference": signed_text},
         charts={
             str(curve): partial(draw, rows, heading=str(curve)) for curve, rows in units.groupby("curve", sort=False)
         },

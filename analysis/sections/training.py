@@ -105,7 +105,7 @@ def trajectories(results: BenchmarkResults) -> Exhibit | None:
 
 @section(order=90)
 def runs(results: BenchmarkResults) -> list[Exhibit]:
-    """Every run with its sample, cost and versions, and the runs that are left out."""
+    """Every run with its sample and cost, and the runs that are left out."""
     columns = "run curve size seed sample_words words_seen parameters valid_ppl words_per_s wall_s sample"
     table = for_readers(results.runs, columns)
     if "sample" in table:

@@ -100,6 +100,6 @@ def _own_table(file: Path) -> Published | None:
     )
     beside = file.with_name("runs.csv")
     known = pd.read_csv(beside, dtype=_TEXTS) if beside.is_file() else pd.DataFrame()
-    known = known.reindex(columns=["run", *FURTHER_COLUMNS]).astype({"run": str})
-    runs = table[list(RUN_COLUMNS)].drop_duplicates(ignore_index=True).merge(known, on="run", how="left")
+    known = known.reindex(columns=["study", "run", *FURTHER_COLUMNS]).astype({"study": str, "run": str})
+    runs = table[list(RUN_COLUMNS)].drop_duplicates(ignore_index=True).merge(known, on=["study", "run"], how="left")
     return Published(table, runs.fillna({"construction": ""}), None, [])

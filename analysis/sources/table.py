@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
 import pandas as pd
@@ -13,7 +14,7 @@ from pairscale.errors import InputError
 
 # The names that columns go by; the others are found under our own.
 USUAL = {
-    "model": ("model", "arch", "architecture", "model_name"),
+    "model": ("model", "arch", "architecture", "model_name", "group"),
     "size": ("size", "sample_words", "train_size"),
     "paradigm": ("paradigm", "UID", "task"),
     "phenomenon": ("phenomenon", "linguistics_term"),
@@ -58,6 +59,12 @@ def _names(there: list[str], columns: OutcomeColumns, file: Path) -> dict[str, l
         if missing := [column for column in chosen if column and column not in there]:
             raise InputError(f"{file}: no column '{missing[0]}' (columns.{name}). {known}")
         names[name] = list(filter(None, chosen))
+    others = set(there) - {column for chosen in names.values() for column in chosen}
+    for name in (name for name, chosen in names.items() if not chosen and getattr(columns, name) is None):
+        if close := get_close_matches(name, others, 1, 0.8):
+            raise InputError(
+                f"{file}: is column '{close[0]}' the {name}? Say columns.{name}={close[0]} or columns.{name}=''."
+            )
     names["accuracy" if columns.correct else "correct"] *= not (names["accuracy"] and names["correct"])
     if not names["accuracy"] and not names["correct"]:
         raise InputError(f"{file}: no accuracy. Give columns.accuracy=NAME or columns.correct=NAME. {known}")

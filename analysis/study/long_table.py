@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Collection, Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from eval.scores.accuracy import TIE_WORTH, outcome, repeats_of, tied
 from eval.scores.files import ITEMS, judged_pairs, read_items, read_score_table, read_unavailable
 from eval.scores.names import benchmark_name
 from eval.sweeps import requested_runs
-from pairscale.errors import RunError, check_choice
+from pairscale.errors import RunError, check_choice, first_few
 from pairscale.sizes import written
 from train.runs.axes import flatten
 
@@ -159,12 +160,17 @@ def notes(
 ) -> list[str]:
     """Return sentences that a reader of the accuracies should know; the arguments are those of `accuracies`.
 
-    They are about texts, methods and settings that differ, faulty pairs and checkpoints of a training.
+    They are about methods and settings that differ, missing seeds, faulty pairs and checkpoints of a training.
     """
     found = read_studies(studies, folder)
-    files, sentences = _score_files(found, benchmark, method), list(found.notes)
-    for _, compared in files.groupby(["benchmark"] if method else ["benchmark", "method"]):
-        for name, values in _settings_of(compared).assign(method=compared["method"]).items():
+    files, sentences = _score_files(found, benchmark, method), [*found.notes, *_uneven_seeds(found.runs)]
+    if method is not None and (listed := _differing(files["method"], files["curve"])):
+        sentences.append(
+            f"Curves were judged by different methods: {listed}. Masked models have no log-probability of a sentence "
+            "(lp), only the sum of those of each token given all others (pll). Compare their levels with care."
+        )
+    for _, compared in files.groupby(["benchmark", "method"]):
+        for name, values in _settings_of(compared).items():
             if listed := _differing(values, files["curve"]):
                 sentences.append(f"Curves differ in scoring ({name}): {listed}. Compare their levels with care.")
     for file in rows_of(files.drop_duplicates("benchmark")):
@@ -177,6 +183,18 @@ def notes(
         if note:
             sentences.append(f"{benchmark_name(file.benchmark)}: {note}.")
     return list(dict.fromkeys(sentences))
+
+
+def _uneven_seeds(runs: pd.DataFrame) -> list[str]:
+    """Say at which sizes a curve lacks some of its seeds, unless every size has one run."""
+    sentences = []
+    for curve, of in runs[runs["baseline"].eq("") & runs["seed"].notna()].groupby("curve"):
+        there = set(zip(of["size"], of["seed"], strict=True))
+        wanted = product(of["size"].unique(), sorted(of["seed"].unique()))
+        missing = [f"seed {seed} at {size}" for size, seed in wanted if (size, seed) not in there]
+        if missing and of["size"].duplicated().any():
+            sentences.append(f"{curve} has no finished run with {first_few(missing)}.")
+    return sentences
 
 
 def _score_files(found: Studies, benchmark: str | None, method: str | None, snapshots: bool = False) -> pd.DataFrame:
@@ -210,12 +228,13 @@ def _score_files(found: Studies, benchmark: str | None, method: str | None, snap
     if snapshots:
         names, words = files["run"] + "@" + about["moment"].astype("str"), about["words_seen"].astype("Int64")
         files = files.assign(run=names, sample_words=words, unit="words seen", moment=about["moment"])
-        is_wrong, problem = words.isna(), "doesn't say how many words the model had seen"
+        for path in files.loc[words.isna(), "path"]:
+            raise RunError(f"{path}: doesn't say how many words the model had seen. {_AGAIN}")
     else:
-        is_wrong = files["weights"].notna() & files["weights"].ne(about["model"].str.get("digest"))
-        problem = "has scores of another model"
-    for path in files.loc[is_wrong, "path"]:
-        raise RunError(f"{path}: {problem}. {_AGAIN}")
+        files["scored"] = about["model"].str.get("digest")
+        for one in rows_of(files[files["weights"].notna() & files["weights"].ne(files["scored"])]):
+            problem = f"these are scores of another model ({one.scored[:8]}, not {one.weights[:8]})"
+            raise RunError(f"{one.path}: {problem}. {_AGAIN}")
     check_alike(found, files)
     return files
 

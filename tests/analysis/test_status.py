@@ -60,7 +60,7 @@ def test_each_run_has_its_state_and_reason(study):
     assert found == "scored, failed, stopped, trained, running, scoring failed, scored, scored"
     assert states["gone"].state == "missing"
     assert in_order[1].reason == "training: the run diverged"
-    assert in_order[5].reason == "blimp: InputError: no folder"
+    assert in_order[5].reason == "scoring on blimp: InputError: no folder"
     assert (in_order[2].seen, in_order[2].words, in_order[2].left) == (750_000, 3_000_000, 2250)
     assert states["gone"].left == pytest.approx(3_000_000 / 21_000)  # three epochs at the speed of its curve
     with folders[0].locked():

@@ -132,7 +132,7 @@ def test_masked_models_are_judged_by_pll_instead_of_lp(own):
     table = accuracies("simulated", method="lp", folder=own)
     assert table.groupby("model")["method"].agg(set).to_dict() == {"lstm_tiny": {"lp"}, "txl_tiny": {"pll"}}
     (note,) = notes("simulated", method="lp", folder=own)
-    assert "(method): lp for lstm_tiny; pll for txl_tiny" in note
+    assert "lp for lstm_tiny; pll for txl_tiny" in note
     assert problems("simulated", folder=own).empty
 
 
