@@ -17,30 +17,31 @@ from tests.golden.make_scores import FOLDER, read_generated, read_study
 
 pytestmark = pytest.mark.slow
 Compute = Callable[[str], dict[str, pd.DataFrame]]
-NATS = 2e-5  # of a text or token
+TEXT_NATS, NATS = 1e-4, 2e-5  # of a text, of a token
 # Of each table: the columns that name a row, and the tolerance of others, relative in metrics.csv and of probabilities.
 # The other columns must be equal.
 TABLES: dict[str, tuple[list[str], dict[str, float]]] = {
     "metrics": (["step"], dict.fromkeys(("lr", "train_nats_per_token", "valid_nats_per_word", "valid_ppl",
                 "valid_ppl_without_eos", "valid_ppl_without_unk", "valid_pseudo_nats_per_word", "valid_pseudo_ppl",
                 "epoch", "valid_oov_rate"), 1e-5)),
-    "scores": (["settings", "method", "template", "pair_id"], {"good": NATS, "bad": NATS}),
+    "scores": (["settings", "method", "template", "pair_id"], {"good": TEXT_NATS, "bad": TEXT_NATS}),
     "tokens": (["pair_id", "position"], {"logprob": NATS}),
-    "ratings": (["sentence"], {"lp": NATS, "unigram_lp": NATS}),
+    "ratings": (["sentence"], {"lp": TEXT_NATS, "unigram_lp": TEXT_NATS}),
     "ids": (["sentence"], {}),
     "cloze": (["benchmark", "item", "condition", "role", "word", "place"], {"prob": NATS, "rank": 1}),
-    "regions": (["suite", "item", "condition", "region"], {"surprisal": NATS}),
+    "regions": (["suite", "item", "condition", "region"], {"surprisal": TEXT_NATS}),
     "success": (["suite", "item", "prediction", "comparison"], {}),
     "words": (["context", "text_id", "number"], dict.fromkeys(
         ("surprisal", "uncorrected", "entropy"), 2 * NATS) | {"rank": 1}),
     "generated": (["paradigm"], {}),
 }  # fmt: skip
 WEIGHTS = 1e-5  # of the norm of a tensor
+TEXT = dict.fromkeys(("template", "comparison", "item"), str)  # columns that are read as text
 EMPTY = pd.DataFrame(columns=["kind"])
 
 
 def golden(name: str) -> pd.DataFrame:
-    return pd.read_csv(FOLDER / f"{name}.csv", dtype={"template": str, "comparison": str})
+    return pd.read_csv(FOLDER / f"{name}.csv", dtype=TEXT)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +53,7 @@ def computed(tmp_path_factory: pytest.TempPathFactory) -> Compute:
         if study not in tables:
             folder = tmp_path_factory.mktemp(study or "generated")
             made = read_study(folder, study) if study else {"generated": read_generated(folder)}
-            tables[study] = {name: pd.read_csv(io.StringIO(text(table)), dtype={"template": str, "comparison": str})
+            tables[study] = {name: pd.read_csv(io.StringIO(text(table)), dtype=TEXT)
                              for name, table in made.items()}  # fmt: skip
         return tables[study]
 

@@ -28,9 +28,11 @@ PIECES = ["tokenizer.vocab_size=450", "tokenizer.character_coverage=1.0"]
 LSTM = ["model=lstm_tiny", "model.embedding=24", "model.hidden=24", "recipe.bptt=20", "recipe.lr=0.02"]
 TXL = ["model=txl_tiny", "model.layers=2", "model.d_model=24", "model.heads=2", "model.d_head=12", "model.d_inner=32"]
 TXL += ["model.memory=30", "recipe.bptt=20", "model.initial_sd=0.2"]
+# A larger epsilon, as keys have biases without any gradient but noise, of which Adam makes steps of full size.
+EPSILON = "recipe.eps=1e-5"
 SPREAD = "model.config.initializer_range=0.2"
-GPT2 = ["model=gpt2_tiny", "model.config.n_embd=24", "model.config.n_layer=2", "recipe.context=32", SPREAD]
-NARROW = ["model.config.hidden_size=24", "model.config.num_hidden_layers=2", "recipe.context=32"]
+GPT2 = ["model=gpt2_tiny", "model.config.n_embd=24", "model.config.n_layer=2", "recipe.context=32", SPREAD, EPSILON]
+NARROW = ["model.config.hidden_size=24", "model.config.num_hidden_layers=2", "recipe.context=32", EPSILON]
 MASKED = [*NARROW, SPREAD, "recipe.batch=4", "model.masking.validation_words=200"]
 
 
@@ -59,7 +61,14 @@ KINDS: Mapping[str, Kind] = {
         gru=[*WORD, "model=gru_tiny", *LSTM[1:]],
         rnn=[*WORD, "model=rnn_tiny", *LSTM[1:]],
         txl=[*WORD, *TXL],
-        txl_adaptive=[*WORD, *TXL, "model.cutoffs=[50,200]", "model.div_val=2", "model.tied_projections=true"],
+        txl_adaptive=[
+            *WORD,
+            *TXL,
+            "model.cutoffs=[50,200]",
+            "model.div_val=2",
+            "model.tied_projections=true",
+            "recipe.budget.epochs=1",
+        ],
     ),
     **_trained("networks", gpt2=[*WORD, *GPT2], gpt2_bpe=[*ENGLISH, "tokenizer=bpe", *PIECES, *GPT2]),
     **_networks("networks", [*NARROW, SPREAD], "llama", "mamba"),
