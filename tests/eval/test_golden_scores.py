@@ -35,7 +35,7 @@ TABLES: dict[str, tuple[list[str], dict[str, float]]] = {
         ("surprisal", "uncorrected", "entropy"), 2 * NATS) | {"rank": 1}),
     "generated": (["paradigm"], {}),
 }  # fmt: skip
-WEIGHTS = 1e-5  # of the norm of a tensor
+WEIGHTS = 1e-5  # of the norm of a tensor, or of 0.5 if that is smaller: some biases are nothing but noise
 TEXT = dict.fromkeys(("template", "comparison", "item"), str)  # columns that are read as text
 EMPTY = pd.DataFrame(columns=["kind"])
 
@@ -109,7 +109,8 @@ def other_weights(old: pd.DataFrame, new: pd.DataFrame) -> list[str]:
     found, rest = [], new.to_dict("records")
     for row in old.to_dict("records"):
         size = np.sqrt(np.prod([int(part) for part in str(row["shape"]).split("x")]))
-        allowed = {"norm": WEIGHTS * row["norm"], "sum": WEIGHTS * size * row["norm"]}
+        most = WEIGHTS * max(row["norm"], 0.5)
+        allowed = {"norm": most, "sum": size * most}
         allowed["wave"] = allowed["sum"]
         same = [other for other in rest if other["shape"] == row["shape"]
                 and all(abs(other[key] - row[key]) <= most for key, most in allowed.items())]  # fmt: skip
