@@ -39,6 +39,7 @@ import pandas as pd
 from eval.benchmarks.cells import sentence_of
 from eval.config import PLAIN, PolicyConfig
 from eval.methods.judging import MethodUse, judge_pairs
+from eval.methods.method import fitting
 from eval.scorers.base import Scorer
 from eval.scores.accuracy import outcome
 from eval.scores.files import ITEMS
@@ -59,22 +60,27 @@ def judge(
 ) -> pd.DataFrame:
     """Judge minimal pairs by one or more methods.
 
-    pairs: good and bad sentences; or a table with the columns good and bad, and any others of eval.scores.files.ITEMS
-    (paradigm, pair_id, the fields of the prefix methods; without pair_id, it is the row's number). methods: as in
-    conf/method/, or as papers write them ("LP", "MeanLP", "PLL"). policy: by default that of conf/base.yaml. language:
-    of the templates. overrides: of the methods' values, as on the command line ("method.pen_lp.alpha=0.6").
+    pairs: good and bad sentences; or a table with the columns good and bad, any others of eval.scores.files.ITEMS
+    (paradigm, pair_id, the fields of the prefix methods; without pair_id, it is the row's number), and your own.
+    methods: as in conf/method/, or as papers write them ("LP", "MeanLP", "PLL"); of methods for causal and for masked
+    models, those that fit the model are used. policy: by default that of conf/base.yaml. language: of the templates.
+    overrides: of the methods' values, as on the command line ("method.pen_lp.alpha=0.6").
 
-    Returns one row per method, pair and, where the method has them, template and trial: the columns of
-    eval.scores.files.SCORES but the counts of words, after `method`; and `outcome`, 1 where good > bad, else 0. Raises
-    ConfigError for methods that do not exist, or do not fit the model or the pairs.
+    Returns one row per method, pair and, where the method has them, template and trial: method, the columns of `pairs`
+    with paradigm and pair_id, good_score and bad_score (in nats for methods that sum log-probabilities), outcome (1
+    where good_score > bad_score, else 0), and the other columns of eval.scores.files.SCORES but the counts of words.
+    Raises ConfigError for methods that do not exist or do not fit the pairs, or if none fits the model, and InputError
+    for pairs without sentences or with one pair_id twice in a paradigm.
     """
     chosen = [methods] if isinstance(methods, str) else methods
     try:
         config = compose("eval", [f"method=[{','.join(_methods(chosen, overrides))}]", *overrides])
     except REFUSALS as error:
         raise ConfigError(describe(error)) from error
-    items = _items(pairs)
-    uses = {name: MethodUse.of(name, values, scorer, language) for name, values in config.method.items()}
+    table = pairs if isinstance(pairs, pd.DataFrame) else pd.DataFrame(list(pairs), columns=["good", "bad"])
+    items = _items(table)
+    fitted = fitting(config.method, scorer.masked)
+    uses = {name: MethodUse.of(name, values, scorer, language) for name, values in fitted.items()}
     read = [use for use in uses.values() if not use.voters]
     rows = judge_pairs(scorer, items, read, policy).rows if read else {}
     for name, use in uses.items():
@@ -86,7 +92,12 @@ def judge(
             rows[name] = votes.drop(columns=list(words))
     judged = pd.concat([rows[name].assign(method=name) for name in uses], ignore_index=True)
     judged["outcome"] = outcome(judged["good"], judged["bad"])
-    return judged[["method", *judged.columns.drop("method")]]
+    judged = judged.rename(columns={"good": "good_score", "bad": "bad_score"})
+    key, first = ["paradigm", "pair_id"], ["method", "good_score", "bad_score", "outcome"]
+    given = table.reset_index(drop=True).drop(columns=key, errors="ignore")
+    given = items[key].join(given.rename(columns=lambda name: f"item_{name}" if name in judged else name))
+    joined = judged[key].merge(given, on=key, how="left").drop(columns=key)
+    return pd.concat([judged[["method", *key]], joined, judged[first[1:]], judged.drop(columns=[*key, *first])], axis=1)
 
 
 def surprisals(
@@ -133,9 +144,8 @@ def _words(text: str | Sequence[str]) -> list[str]:
     return text.split() if isinstance(text, str) else [" ".join(str(word).split()) for word in text]
 
 
-def _items(pairs: pd.DataFrame | Iterable[tuple[str, str]]) -> pd.DataFrame:
-    """Return the columns of eval.scores.files.ITEMS, those that `pairs` does not have as missing."""
-    table = pairs if isinstance(pairs, pd.DataFrame) else pd.DataFrame(list(pairs), columns=["good", "bad"])
+def _items(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the columns of eval.scores.files.ITEMS, those that a table of pairs does not have as missing."""
     if missing := {"good", "bad"} - set(table.columns):
         raise InputError(f"pairs: no column {' and '.join(sorted(missing))}; there are {', '.join(table.columns)}")
     for side in ("good", "bad"):
@@ -145,4 +155,7 @@ def _items(pairs: pd.DataFrame | Iterable[tuple[str, str]]) -> pd.DataFrame:
     items["pair_id"] = items["pair_id"].where(items["pair_id"].notna(), items.index.astype(str)).astype(str)
     for name in ("paradigm", "phenomenon"):
         items[name] = items[name].where(items[name].notna(), "pairs")
+    if (twice := items.duplicated(["paradigm", "pair_id"])).any():
+        paradigm, pair = items.loc[twice, ["paradigm", "pair_id"]].iloc[0]
+        raise InputError(f"pairs: pair_id {pair} is twice in {paradigm}. Give each pair a pair_id of its own, or none.")
     return items

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from functools import partial
 from pathlib import Path
@@ -12,22 +11,18 @@ from transformers import PreTrainedTokenizerFast
 
 from corpora.fast_tokenizers import fast_tokenizer, is_serialisable
 from corpora.tokenizers import Tokenizer
-from eval.export.code.modeling_pairscale import LAYERS, PairscaleConfig, PairscaleForCausalLM
 from eval.export.code.tokenization_pairscale import PairscaleTokenizer
-from pairscale.errors import ConfigError
 from pairscale.files import write_json, writing
-from train.models.config import kind_of
 from train.models.huggingface import HuggingFaceModel
 from train.models.huggingface_config import HuggingFaceConfig
+from train.models.travel import of_transformers, write_code
 from train.runs.export import LoadedModel
 
-OWN_KINDS = (*LAYERS, "txl")  # that modeling_pairscale.py has
 NEEDS_CODE = "trust_remote_code=True"  # in place of the unknown word in the file of a tokenizer with code
-_NO_SIZE = {"name", "seed", "initial_sd"}  # of a configuration: what a trained model does not need
 
 
 def write_model(folder: Path, loaded: LoadedModel) -> None:
-    """Write a model and its tokenizer. Raises ConfigError for an architecture without an export, WriteError."""
+    """Write a model and its tokenizer. Raises WriteError."""
     model = network_of(loaded)
     tokenizer = exported_tokenizer(loaded.tokenizer, is_masked(loaded))
     if isinstance(loaded.model, HuggingFaceModel) and loaded.model.positions:
@@ -37,6 +32,8 @@ def write_model(folder: Path, loaded: LoadedModel) -> None:
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         _save_tokenizer(tokenizer, folder)
+        if not isinstance(loaded.model, HuggingFaceModel):
+            write_code(folder, model)
         model.save_pretrained(folder)
 
 
@@ -47,7 +44,7 @@ def is_masked(loaded: LoadedModel) -> bool:
 
 def needs_code(loaded: LoadedModel) -> bool:
     """Return True if the model or its tokenizer comes with code, which trust_remote_code=True runs."""
-    return kind_of(loaded.config) in OWN_KINDS or not is_serialisable(loaded.tokenizer)
+    return not isinstance(loaded.model, HuggingFaceModel) or not is_serialisable(loaded.tokenizer)
 
 
 def needed_packages(tokenizer: Tokenizer) -> list[str]:
@@ -59,18 +56,7 @@ def network_of(loaded: LoadedModel) -> Any:
     """Return the model as one of transformers."""
     if isinstance(loaded.model, HuggingFaceModel):
         return loaded.model.network
-    kind = kind_of(loaded.config)
-    if kind not in OWN_KINDS:
-        kinds = ", ".join([*OWN_KINDS, "architectures of Hugging Face"])
-        raise ConfigError(f"model={loaded.config.name}: no export of {kind}; there is one of {kinds}")
-    sizes = {key: value for key, value in dataclasses.asdict(loaded.config).items() if key not in _NO_SIZE}
-    own: Any = PairscaleForCausalLM  # without types, as all of transformers
-    described: Any = PairscaleConfig
-    described.register_for_auto_class()
-    own.register_for_auto_class("AutoModelForCausalLM")
-    network = own(described(kind, sizes, len(loaded.tokenizer)))
-    network.load_state_dict({f"model.{name}": weight for name, weight in loaded.model.state_dict().items()})
-    return network.eval()
+    return of_transformers(loaded.model, loaded.config).train(False)
 
 
 def exported_tokenizer(tokenizer: Tokenizer, masked: bool = False) -> Any:

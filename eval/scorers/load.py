@@ -16,7 +16,7 @@ from train.runs.folder import AGAIN, RunFolder
 def load_scorer(
     model: str | Path | RunFolder, batch_tokens: int = 8192, device: str = "cpu", progress: bool = False
 ) -> Scorer:
-    """Return the scorer of a run folder, or of a Hugging Face causal model by hub name or local folder.
+    """Return the scorer of a run folder, or of a causal or masked Hugging Face model by hub name or local folder.
 
     `batch_tokens`: most tokens that are read at a time. Raises RunError for a run that is not done or has a damaged
     model, and what eval.scorers.pretrained.load_pretrained raises.
@@ -25,9 +25,9 @@ def load_scorer(
     run = model if isinstance(model, RunFolder) else RunFolder(Path(model))
     if isinstance(model, RunFolder) or run.config.is_file():
         return run_scorer(run, execution)
-    from eval.scorers.pretrained import load_pretrained
+    from eval.scorers.pretrained import load_of_any_kind
 
-    return load_pretrained(PretrainedConfig(name="hf_causal", kind="causal", path=str(model), dtype="fp32"), execution)
+    return load_of_any_kind(str(model), execution)
 
 
 def run_scorer(run: RunFolder, execution: Execution) -> Scorer:

@@ -61,6 +61,20 @@ def load_pretrained(config: PretrainedConfig, execution: Execution) -> HubScorer
         return CausalScorer(loaded, execution, config.begin)
 
 
+def load_of_any_kind(path: str, execution: Execution) -> HubScorer:
+    """Return the scorer of a model in float32: a masked one if its config.json names no other class, else a causal one.
+
+    Raises what `load_pretrained` does.
+    """
+    config = PretrainedConfig(name="hf_causal", kind="causal", path=path, dtype="fp32")
+    offline_without_network()
+    source = _Source(config, _local(path) or path, "main")
+    with source.one_line_errors():
+        kinds = _kinds(import_transformers().AutoConfig.from_pretrained(source.path))
+    kind = "masked" if set(kinds) == {"masked"} else "causal"
+    return load_pretrained(dataclasses.replace(config, name=f"hf_{kind}", kind=kind), execution)
+
+
 @dataclass(frozen=True)
 class _Source:
     """The files of a model: a local folder, or a repository of the hub."""

@@ -207,7 +207,7 @@ def judged_way(name: str, scorer: CausalScorer, method: str, shared: bool, at_on
             rows = judge(scorer, zip(sentences[::2], sentences[1::2], strict=True), [method])
         finally:
             scorer.reads_trees = True
-        return [*rows["good"], *rows["bad"]]
+        return [*rows["good_score"], *rows["bad_score"]]
 
     return Way(name, sums, at_once)
 

@@ -15,7 +15,7 @@ from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError
 from tests.support import ROOT
 from tests.support.committed_results import DEMO, RESULTS
-from tests.support.small_pretrained import byte_level, gpt2, with_random_weights
+from tests.support.small_pretrained import bert, byte_level, gpt2, with_random_weights, word_pieces
 
 METHODS = ["lp", "one_prefix", "two_prefix", "in_template_lp", "yes_no", "vote_mix_p3"]
 
@@ -76,11 +76,30 @@ def test_judge_gives_the_scores_of_the_command(folder, tmp_path):
     items, _ = read_items(score_folder)
     rows = judge(load_scorer(folder), items, METHODS)
     for method in METHODS:
-        written, _ = read_scores(score_path(score_folder, method))
+        written = read_scores(score_path(score_folder, method))[0]
+        written = written.rename(columns={"good": "good_score", "bad": "bad_score"})
         own_rows = rows[rows["method"] == method].reset_index(drop=True)
-        columns = ["paradigm", "pair_id", "template", "trial", "good", "bad", "good_unk"]
+        columns = ["paradigm", "pair_id", "template", "trial", "good_score", "bad_score", "good_unk"]
         scores, expected = (table[columns].astype(object).fillna("") for table in (own_rows, written))
         pd.testing.assert_frame_equal(scores, expected, check_dtype=False, atol=1e-5)
+
+
+def test_methods_of_both_kinds_judge_each_model_by_those_that_fit_it_with_the_users_columns(folder, tmp_path):
+    tokenizer = word_pieces()
+    with_random_weights(bert, tokenizer).save_pretrained(tmp_path / "bert")
+    tokenizer.save_pretrained(tmp_path / "bert")
+    sentences = {"good": ["The cat sleeps", "Dogs bark"], "bad": ["The cat sleep", "Dogs barks"]}
+    pairs = pd.DataFrame({**sentences, "kind": ["near", "far"], "template": ["a", "b"]}, index=[7, 7])
+    for model, method, masked in ((folder, "lp", False), (tmp_path / "bert", "pll", True)):
+        scorer = load_scorer(model)
+        assert scorer.masked == masked
+        rows = judge(scorer, pairs, ["lp", "pll"])
+        assert rows["method"].tolist() == [method] * 2
+        assert rows[["good", "bad", "kind", "item_template"]].to_numpy().tolist() == pairs.to_numpy().tolist()
+        good, bad = (scorer.score(pairs[side].tolist()) for side in ("good", "bad"))
+        assert rows["good_score"].tolist() == pytest.approx([score.logprobs.sum() for score in good], abs=1e-5)
+        assert rows["bad_score"].tolist() == pytest.approx([score.logprobs.sum() for score in bad], abs=1e-5)
+        assert (rows["outcome"] == (rows["good_score"] > rows["bad_score"])).all()
 
 
 def test_pairs_and_methods_that_cannot_be_judged_raise_errors(folder):
@@ -89,6 +108,8 @@ def test_pairs_and_methods_that_cannot_be_judged_raise_errors(folder):
         judge(scorer, pd.DataFrame({"good": ["The"]}))
     with pytest.raises(ConfigError, match=r"method=vote_p: counts the votes of yes_no"):
         judge(scorer, [("The cat", "The cats")], ["vote_p"])
+    with pytest.raises(InputError, match=r"pair_id 1 is twice in pairs"):
+        judge(scorer, pd.DataFrame({"good": ["The", "A"], "bad": ["the", "a"], "pair_id": [1, 1]}))
     with pytest.raises(ConfigError, match=r"method=pll"):
         judge(scorer, [("The cat", "The cats")], ["pll"])
 

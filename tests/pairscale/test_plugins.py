@@ -19,7 +19,7 @@ from train.models.config import LstmConfig, register_architecture
 class WideConfig(LstmConfig):
     """An LSTM under another name."""
 
-register_architecture("wide", WideConfig, "train.models.lstm:LstmLanguageModel")
+register_architecture("wide", WideConfig, "train.models.recurrent:LstmLanguageModel")
 '''
 
 
@@ -38,7 +38,7 @@ def install(folder, monkeypatch, code):
 
 def test_an_architecture_of_another_distribution_is_registered_and_built(tmp_path, monkeypatch):
     from train.models.build import build_model
-    from train.models.lstm import LstmLanguageModel
+    from train.models.recurrent import LstmLanguageModel
 
     install(tmp_path, monkeypatch, PLUGIN)
     assert "wide" not in models._ARCHITECTURES
@@ -53,10 +53,10 @@ def test_a_plugin_that_cannot_be_imported_is_a_message_of_one_line(tmp_path, mon
         compose("train", [])
 
 
-OWN = PLUGIN.replace("train.models.lstm:LstmLanguageModel", "{place}")
+OWN = PLUGIN.replace("train.models.recurrent:LstmLanguageModel", "{place}")
 MODELS = """
 from train.models.base import LanguageModel
-from train.models.lstm import LstmLanguageModel
+from train.models.recurrent import LstmLanguageModel
 
 class Half(LanguageModel):
     def initial_state(self, batch):

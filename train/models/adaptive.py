@@ -4,15 +4,17 @@ The softmax is that of Grave et al. 2017, section 4 (two levels: the frequent wo
 rarer ones; then the words of a cluster), the embeddings those of Baevski and Auli 2019, section 3 (cluster i has
 embeddings of width `embedding // div_val**i`, projected to the model's width). Probabilities are exact, over the whole
 vocabulary. They are correct for ids in any order, and fast if ids are ordered by falling frequency.
+
+This file travels with the weights (train/models/travel.py).
 """
+
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from pairscale.errors import ConfigError
-from train.models.config import TxlConfig
-from train.models.loss import all_logprobs, cross_entropy, token_logprobs
+from train.models.loss import cross_entropy, token_logprobs
 
 
 class AdaptiveVocabulary(nn.Module):
@@ -22,11 +24,9 @@ class AdaptiveVocabulary(nn.Module):
     and to the model's width D exist unless all clusters have it.
     """
 
-    def __init__(self, config: TxlConfig, vocabulary: int):
-        """Leave the weights for the model to draw. Raises ConfigError for cutoffs beyond the vocabulary."""
+    def __init__(self, config: Any, vocabulary: int):
+        """Leave the weights for the model to draw."""
         super().__init__()
-        if config.cutoffs and config.cutoffs[-1] >= vocabulary:
-            raise ConfigError(f"model.cutoffs={config.cutoffs}: must be below {vocabulary}, the size of the vocabulary")
         self.starts = [0, *config.cutoffs, vocabulary]
         self.width = config.d_model
         sizes = [end - start for start, end in zip(self.starts, self.starts[1:], strict=False)]
@@ -83,18 +83,21 @@ class AdaptiveVocabulary(nn.Module):
             result[chosen] += token_logprobs(states, *self._tail(cluster), within, place)
         return result
 
-    def all_logprobs(self, hidden: Tensor) -> Tensor:
-        """Return ln p in nats of every token after hidden states (N, D), without gradient: (N, V)."""
-        head = all_logprobs(self._projected(hidden, 0), *self._head())
-        parts = [head[:, : self.starts[1]]]
+    def log_softmax(self, hidden: Tensor) -> Tensor:
+        """Return ln p in nats of every token after hidden states (..., D): (..., V), float32 or better."""
+        exact = torch.promote_types(hidden.dtype, torch.float32)
+        head = F.linear(self._projected(hidden, 0), *self._head()).log_softmax(-1, dtype=exact)
+        parts = [head[..., : self.starts[1]]]
         for cluster in range(1, len(self.tables)):
-            within = all_logprobs(self._projected(hidden, cluster), *self._tail(cluster))
-            parts.append(head[:, self.starts[1] + cluster - 1, None] + within)
-        return torch.cat(parts, dim=1)
+            logits = F.linear(self._projected(hidden, cluster), *self._tail(cluster))
+            within = logits.log_softmax(-1, dtype=exact)
+            parts.append(head[..., self.starts[1] + cluster - 1, None] + within)
+        return torch.cat(parts, dim=-1)
 
     def _rows(self, ids: Tensor, cluster: int) -> Tensor:
         """Return the places in ids (N,) of those of a cluster."""
-        return ((ids >= self.starts[cluster]) & (ids < self.starts[cluster + 1])).nonzero().squeeze(1)
+        inside: Tensor = (ids >= self.starts[cluster]) & (ids < self.starts[cluster + 1])
+        return inside.nonzero().squeeze(1)
 
     def _head_targets(self, targets: Tensor) -> Tensor:
         """Return the head's entries of targets: words of the head, and the clusters of others."""

@@ -1,4 +1,8 @@
-"""The interface of language models: tokens and a state in, hidden states and the next state out."""
+"""The interface of language models: tokens and a state in, hidden states and the next state out.
+
+This file, like adaptive.py, loss.py and those of our own architectures, travels with the weights of a model
+(train/models/travel.py): it imports torch and files that travel, nothing else.
+"""
 
 from abc import ABC, abstractmethod
 
@@ -122,7 +126,8 @@ class LanguageModel(nn.Module, ABC):
     def all_logprobs(self, hidden: Tensor) -> Tensor:
         """Return ln p in nats of every token after hidden states (N, D), without gradient: (N, V)."""
         if self.adaptive is not None:
-            return self.adaptive.all_logprobs(hidden)
+            with torch.no_grad():
+                return self.adaptive.log_softmax(hidden)
         return all_logprobs(hidden, *self.softmax)
 
 

@@ -13,6 +13,8 @@ from torch.overrides import TorchFunctionMode
 from pairscale.errors import ConfigError
 from train.models.base import LanguageModel
 from train.models.config import ModelConfig, architectures, kind_of
+from train.models.dropout import make_fast
+from train.models.huggingface import HuggingFaceModel
 from train.recipes import RecipeConfig
 
 
@@ -20,7 +22,10 @@ def build_model(config: ModelConfig, vocabulary: int) -> LanguageModel:
     """Return a new model, its weights drawn from torch's global generator. Raises ConfigError if they are too many."""
     if torch.get_default_device().type != "meta":
         check_memory(config, vocabulary)
+    config.check_vocabulary(vocabulary)
     model: LanguageModel = _class_of(config)(config, vocabulary)
+    if not isinstance(model, HuggingFaceModel):
+        make_fast(model)
     return model
 
 

@@ -61,6 +61,9 @@ class ModelConfig:
         check_name("model.name", self.name)
         check_seed("model.seed", self.seed)
 
+    def check_vocabulary(self, size: int) -> None:
+        """Raise ConfigError if a model of this kind can't have a vocabulary of this size."""
+
     def identity(self, run: CorporaConfig) -> tuple[list[str], Any]:
         """Return the words of a run's name, and the configuration that can change its numbers, or raise NoCorpus."""
         check_chosen(run.corpus)
@@ -142,6 +145,10 @@ class TxlConfig(ModelConfig):
 
     def of_fixed_shape(self) -> TxlConfig:
         return dataclasses.replace(self, embedding=None, cutoffs=[], div_val=1, tied_projections=False)
+
+    def check_vocabulary(self, size: int) -> None:
+        if self.cutoffs and self.cutoffs[-1] >= size:
+            raise ConfigError(f"model.cutoffs={self.cutoffs}: must be below {size}, the size of the vocabulary")
 
     @property
     def adaptive(self) -> bool:
@@ -272,8 +279,8 @@ def kind_of(config: ModelConfig) -> str:
     raise TypeError(f"no architecture for {type(config).__name__}; registered: {', '.join(architectures())}")
 
 
-register_architecture("lstm", LstmConfig, "train.models.lstm:LstmLanguageModel")
-register_architecture("gru", GruConfig, "train.models.gru:GruLanguageModel")
-register_architecture("rnn", RnnConfig, "train.models.rnn:RnnLanguageModel")
+register_architecture("lstm", LstmConfig, "train.models.recurrent:LstmLanguageModel")
+register_architecture("gru", GruConfig, "train.models.recurrent:GruLanguageModel")
+register_architecture("rnn", RnnConfig, "train.models.recurrent:RnnLanguageModel")
 register_architecture("txl", TxlConfig, "train.models.txl:TransformerXL")
 store_schemas("model", ngram_schema=NgramConfig, imported_schema=ImportedConfig)

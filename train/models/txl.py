@@ -1,12 +1,14 @@
 """The Transformer-XL of Dai et al. 2019 (section 3 and appendix B): memory, and attention over relative distances.
 
 Layer norms, dropout and initial weights are those of the authors' base model on WikiText-103. Embeddings and softmax
-are adaptive (train/models/adaptive.py) if the configuration has cutoffs, or embeddings narrower than the model.
+are adaptive (train/models/adaptive.py) if the configuration has cutoffs, or embeddings narrower than the model. This
+file travels with the weights (train/models/travel.py).
 """
 
 import math
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -14,8 +16,6 @@ from torch import Tensor, nn
 
 from train.models.adaptive import AdaptiveVocabulary
 from train.models.base import LanguageModel, State, ancestors
-from train.models.config import TxlConfig
-from train.models.dropout import Dropout
 
 
 def sinusoids(distances: Tensor, d_model: int, dtype: torch.dtype) -> Tensor:
@@ -62,7 +62,7 @@ class RelativeAttention(nn.Module):
     and distance. Terms (a) and (c) are one product, (b) and (d) are added to it.
     """
 
-    def __init__(self, config: TxlConfig):
+    def __init__(self, config: Any):
         super().__init__()
         self.heads = config.heads
         width = config.heads * config.d_head
@@ -70,7 +70,7 @@ class RelativeAttention(nn.Module):
         self.key_value = nn.Linear(config.d_model, 2 * width, bias=False)
         self.distance = nn.Linear(config.d_model, width, bias=False)
         self.output = nn.Linear(width, config.d_model, bias=False)
-        self.dropout = Dropout(config.attention_dropout)
+        self.dropout = nn.Dropout(config.attention_dropout)
 
     def forward(
         self, x: Tensor, memory: Tensor, encodings: Tensor, scores: DistanceScores, u: Tensor, v: Tensor
@@ -114,14 +114,14 @@ class RelativeAttention(nn.Module):
 class Layer(nn.Module):
     """Attention and a feed-forward block, each added to its input and normalised; with `pre_norm` the inputs are."""
 
-    def __init__(self, config: TxlConfig):
+    def __init__(self, config: Any):
         super().__init__()
         self.attention = RelativeAttention(config)
         self.attention_norm = nn.LayerNorm(config.d_model)
         self.inner = nn.Linear(config.d_model, config.d_inner)
         self.outer = nn.Linear(config.d_inner, config.d_model)
         self.feed_forward_norm = nn.LayerNorm(config.d_model)
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         self.pre_norm = config.pre_norm
 
     def forward(
@@ -146,7 +146,7 @@ class TransformerXL(LanguageModel):
 
     tree_tokens = 128
 
-    def __init__(self, config: TxlConfig, vocabulary: int):
+    def __init__(self, config: Any, vocabulary: int):
         adaptive = AdaptiveVocabulary(config, vocabulary) if config.adaptive else None
         super().__init__(vocabulary, config.d_model, config.d_model, config.tied, adaptive)
         self.d_model, self.memory = config.d_model, config.memory
@@ -154,7 +154,7 @@ class TransformerXL(LanguageModel):
         self.u = nn.Parameter(torch.empty(config.heads, 1, 1, config.d_head))  # of all layers, as in the base model
         self.v = nn.Parameter(torch.empty(config.heads, 1, 1, config.d_head))
         self.layers = nn.ModuleList(Layer(config) for _ in range(config.layers))
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         for parameter in self.parameters():
             if parameter.dim() > 1:
                 nn.init.normal_(parameter, 0.0, config.initial_sd)

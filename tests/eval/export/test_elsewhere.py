@@ -11,12 +11,11 @@ import torch
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, PreTrainedTokenizerBase
 
 from eval.config import PLAIN
-from eval.export.code.modeling_pairscale import PairscaleForCausalLM
-from eval.export.folder import OWN_KINDS, exported_tokenizer, write_model
+from eval.export.folder import exported_tokenizer, write_model
 from eval.scorers.base import Execution
 from eval.scorers.load import trained_scorer
 from tests.support.random_models import LSTM, TXL, random_model
-from train.models.config import GruConfig, RnnConfig, kind_of
+from train.models.config import GruConfig, RnnConfig
 from train.models.huggingface_config import HuggingFaceConfig
 
 SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24,
@@ -67,9 +66,8 @@ class Exported:
         self.loaded = random_model(self.config, kind, vocab_size=283 if kind in ("unigram", "bpe") else None)
         write_model(folder, self.loaded)
         self.masked = name in MASKED
-        own = kind_of(self.config) in OWN_KINDS
-        auto = PairscaleForCausalLM if own else AutoModelForMaskedLM if self.masked else AutoModelForCausalLM
-        self.model = auto.from_pretrained(folder).eval()
+        auto = AutoModelForMaskedLM if self.masked else AutoModelForCausalLM
+        self.model = auto.from_pretrained(folder, trust_remote_code=True).eval()
         self.tokenizer = type(exported_tokenizer(self.loaded.tokenizer, self.masked)).from_pretrained(folder)
 
     def scores(self, **policy):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from eval.scorers.trees import forests
 from tests.support.random_models import LSTM, TXL
 from train.models.base import ancestors
-from train.models.lstm import LstmLanguageModel
+from train.models.recurrent import LstmLanguageModel
 from train.models.txl import TransformerXL
 
 

@@ -71,7 +71,7 @@ def test_probabilities_are_exact_and_sum_to_one(vocabulary):
     logprobs = vocabulary.logprobs(hidden, torch.arange(WORDS).repeat(4), rows).view(4, WORDS)
     torch.testing.assert_close(logprobs, word_by_word(vocabulary, hidden))
     torch.testing.assert_close(logprobs.exp().sum(1), torch.ones(4, dtype=torch.float64))
-    torch.testing.assert_close(vocabulary.all_logprobs(hidden), logprobs)
+    torch.testing.assert_close(vocabulary.log_softmax(hidden), logprobs)
 
 
 @pytest.mark.parametrize("chunk", [1, 200, 1 << 20])
@@ -162,7 +162,7 @@ def test_rare_words_have_smaller_embeddings():
 )
 def test_values_out_of_range_are_messages_of_one_line(values, message):
     with pytest.raises(ConfigError, match=message):
-        AdaptiveVocabulary(config_of(**values), WORDS)
+        build_model(config_of(**values), WORDS)
 
 
 def test_an_adaptive_model_can_be_trained_and_scored(tmp_path):

@@ -3,13 +3,13 @@
 import pytest
 import torch
 
-import train.models.lstm
+import train.models.recurrent
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError
 from train.models.build import build_model, parameter_count
 from train.models.config import LstmConfig
 from train.models.loss import cross_entropy
-from train.models.lstm import LstmLanguageModel
+from train.models.recurrent import LstmLanguageModel
 
 
 def tiny(**values):
@@ -104,7 +104,7 @@ def test_bf16_autocast_trains():
 
 
 def test_layers_are_fp32_on_a_cpu_without_bf16(monkeypatch):
-    monkeypatch.setattr(train.models.lstm, "cpu_has_bf16", lambda: False)
+    monkeypatch.setattr(train.models.recurrent, "cpu_has_bf16", lambda: False)
     torch.manual_seed(0)
     model = build_model(tiny(), 9).eval()
     tokens = torch.randint(9, (2, 6))

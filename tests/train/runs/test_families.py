@@ -70,7 +70,7 @@ def test_a_decoder_learns_and_its_scores_are_those_of_the_library(tmp_path):
     pairs = [("w1 w3 w9 .", "w9 w3 w1 ."), ("w2 w6", "w2 unheard")]
     rows = judge(load_scorer(folder.path), pairs, ["lp"])
     for (good, bad), row in zip(pairs, rows.itertuples(), strict=True):
-        for sentence, score in ((good, row.good), (bad, row.bad)):
+        for sentence, score in ((good, row.good_score), (bad, row.bad_score)):
             ids = torch.tensor([[0, *loaded.tokenizer.encode(sentence), 0]])  # a word-level model's <eos> counts
             with torch.no_grad():
                 logprobs = loaded.model.network(input_ids=ids[:, :-1]).logits[0].log_softmax(-1)
@@ -99,7 +99,7 @@ def test_a_masked_model_trains_and_is_scored_by_pseudo_log_likelihood(tmp_path, 
         with torch.no_grad():
             logprobs = loaded.model.network(input_ids=read).logits[0, place - shift].log_softmax(-1)
         expected += logprobs[ids[place]].item()
-    assert row.good == pytest.approx(expected, abs=1e-4)
+    assert row.good_score == pytest.approx(expected, abs=1e-4)
 
 
 def test_the_recorded_configuration_is_that_of_the_network(tmp_path):

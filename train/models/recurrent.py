@@ -1,14 +1,15 @@
-"""The LSTM language model of Gulordava et al. 2018, the word-level model of BLiMP and CLiMP, and the body of others."""
+"""Recurrent language models: the LSTM of Gulordava et al. 2018, the word-level model of BLiMP and CLiMP, and others.
+
+This file travels with the weights (train/models/travel.py).
+"""
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from train.models.base import LanguageModel, State, cpu_has_bf16
-from train.models.config import LstmConfig
-from train.models.dropout import Dropout
 
 INITIAL_RANGE = 0.1  # embeddings and output weights are drawn uniformly from -0.1 to 0.1
 
@@ -21,14 +22,14 @@ class LstmLanguageModel(LanguageModel):
     states: ClassVar[int] = 2  # of a layer: hidden and cell state
     tree_tokens = None
 
-    def __init__(self, config: LstmConfig, vocabulary: int):
+    def __init__(self, config: Any, vocabulary: int):
         super().__init__(vocabulary, config.embedding, config.hidden, config.tied)
         between_layers = config.dropout if config.layers > 1 else 0.0
         layers = self.layer_class(
             config.embedding, config.hidden, config.layers, batch_first=True, dropout=between_layers
         )
         self.add_module(self.kind, layers)
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         nn.init.uniform_(self.embedding.weight, -INITIAL_RANGE, INITIAL_RANGE)
         nn.init.uniform_(self.output_weight, -INITIAL_RANGE, INITIAL_RANGE)
 
@@ -82,3 +83,19 @@ class LstmLanguageModel(LanguageModel):
             hidden.append(read[:, 0])
         by_level = torch.cat(hidden)
         return torch.empty_like(by_level).index_copy(0, order, by_level).view(*tokens.shape, -1)
+
+
+class GruLanguageModel(LstmLanguageModel):
+    """The same with gated recurrent units (Cho et al. 2014)."""
+
+    kind = "gru"
+    layer_class = nn.GRU
+    states = 1
+
+
+class RnnLanguageModel(LstmLanguageModel):
+    """The same with tanh units (Elman 1990; Mikolov et al. 2010)."""
+
+    kind = "rnn"
+    layer_class = nn.RNN
+    states = 1

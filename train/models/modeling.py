@@ -1,0 +1,80 @@
+"""Our own models as models of transformers, for AutoModelForCausalLM. This file travels with the weights."""
+
+from typing import Any
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+from transformers import GenerationMixin, PretrainedConfig, PreTrainedModel
+from transformers.modeling_outputs import CausalLMOutput
+
+from train.models.base import LanguageModel as Body  # in a model's folder: its own class
+
+
+class PairscaleConfig(PretrainedConfig):
+    """The values of a model, by the names of its fields in conf/model, and the size of its vocabulary."""
+
+    model_type = "pairscale"
+
+    def __init__(self, vocab_size: int = 2, **values: Any):
+        values = {"bos_token_id": 0, "eos_token_id": 0, **values}
+        # Tied weights are one parameter. There is no cache: each step of `generate` reads the text anew.
+        values |= {"tie_word_embeddings": False, "use_cache": False}
+        self.vocab_size = vocab_size
+        self.num_hidden_layers = values.get("layers")
+        self.hidden_size = values.get("hidden", values.get("d_model"))
+        super().__init__(**values)
+
+
+class PairscaleForCausalLM(PreTrainedModel, GenerationMixin):
+    """A language model: tokens (B, T) to logits (B, T, V) of the tokens after them.
+
+    A text begins with `<eos>`, id 0, and is read from an empty state. Nothing after a token changes its prediction, so
+    padding on the right is harmless; padding on the left is not.
+    """
+
+    config_class = PairscaleConfig
+    base_model_prefix = "model"
+
+    def __init__(self, config: PairscaleConfig, model: Body | None = None):
+        """`model`: the model itself, if it is there already."""
+        super().__init__(config)
+        self.model = Body(config, config.vocab_size) if model is None else model
+        self.post_init()
+
+    def get_input_embeddings(self) -> nn.Module | None:
+        """Return the table of embeddings; None of an adaptive vocabulary, which has several."""
+        return None if self.model.adaptive is not None else self.model.embedding
+
+    def get_output_embeddings(self) -> None:
+        """Return None: the softmax weights belong to no module of their own."""
+
+    def _init_weights(self, module: nn.Module) -> None:
+        """Draw nothing: the model drew its weights."""
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        labels: Tensor | None = None,
+        logits_to_keep: int = 0,
+        **others: Any,
+    ) -> CausalLMOutput:
+        """Return `logits`, of the last `logits_to_keep` places (0: all), and the mean `loss` of `labels` (-100: none).
+
+        `labels` are the inputs themselves; each is predicted from those before it. Raises ValueError for padding on the
+        left; on the right it changes nothing.
+        """
+        if attention_mask is not None and attention_mask.dim() == 2 and bool((attention_mask.diff(dim=1) > 0).any()):
+            raise ValueError("padding on the left would be read as text: set tokenizer.padding_side = 'right'")
+        hidden, _ = self.model(input_ids, self.model.initial_state(len(input_ids)))
+        if labels is None:
+            return CausalLMOutput(logits=self._logits(hidden[:, -logits_to_keep:]))
+        predicted = labels[:, 1:] != -100
+        loss = self.model.loss(hidden[:, :-1][predicted], labels[:, 1:][predicted]) / predicted.sum()
+        return CausalLMOutput(loss=loss, logits=self._logits(hidden))
+
+    def _logits(self, hidden: Tensor) -> Tensor:
+        """Return logits (B, T, V) of hidden states (B, T, D); of an adaptive vocabulary log-probabilities."""
+        if self.model.adaptive is not None:
+            return self.model.adaptive.log_softmax(hidden)
+        return F.linear(hidden, *self.model.softmax)
