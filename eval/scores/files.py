@@ -22,7 +22,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pairscale.errors import RunError
+from pairscale.errors import InputError, RunError
 from pairscale.files import atomic_path, write_json
 from pairscale.schema import Count, Positive, checked, parse_json, read_json
 
@@ -235,12 +235,12 @@ def read_items(folder: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
 
 
 def check_same_pairs(folder: Path, name: str, digest: str) -> None:
-    """Raise RunError if a folder holds scores of other pairs than those of `digest`, which must stay."""
+    """Raise InputError if a folder holds scores of other pairs than those of `digest`, which must stay."""
     if not (folder / ITEMS_FILE).exists():
         return
     recorded = read_metadata(folder / ITEMS_FILE)["benchmark"]["digest"]
     if recorded != digest:
-        raise RunError(
+        raise InputError(
             f"{folder}: holds scores of other pairs (digest {recorded[:8]}) than {name} has now ({digest[:8]}); "
             f"give these another name (benchmark.name), or remove that folder"
         )

@@ -16,7 +16,7 @@ from eval.scores.files import read_items, read_scores, read_tokens, score_path
 from eval.scores.table import accuracy_table
 from pairscale.command.compose import compose, composed
 from pairscale.command.line import words_for_hydra
-from pairscale.errors import RunError
+from pairscale.errors import InputError, RunError
 from tests.support.commands import run_command
 from tests.support.random_models import LSTM, TXL, random_model, simulated_run
 from tests.support.small_runs import study_overrides
@@ -150,9 +150,10 @@ def test_scores_are_not_overwritten_by_those_of_other_pairs(configure, tmp_path)
     before = scores_of(run, label="own")
     (tmp_path / "own.csv").write_text("good,bad\nThe dogs sleep .,The dogs sleeps .\n")
     with pytest.raises(
-        RunError, match=r"scores/own: holds scores of other pairs .* than own has now .*benchmark\.name"
+        InputError, match=r"scores/own: holds scores of other pairs .* than own has now .*benchmark\.name"
     ):
         score_run(run, configure("benchmark=local", *overrides))
+    assert "scoring_failed" not in run.read_manifest()  # the scores that are there are as good as before
     assert scores_of(run, label="own")[0].equals(before[0])
     score_run(run, configure("benchmark=local", *overrides, "benchmark.name=new"))
     assert scores_of(run, label="new")[0]["good"].tolist() != before[0]["good"].tolist()
