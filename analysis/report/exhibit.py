@@ -31,7 +31,7 @@ from pairscale.tables import write_csv
 Cell = Callable[..., str]
 # What readers call a column; others keep their names, with blanks.
 _HEADINGS = {
-    "name": "phenomenon", "smallest_accuracy": "at the smallest size", "largest_accuracy": "at the largest size",
+    "name": "phenomenon", "smallest_accuracy": "smallest size", "largest_accuracy": "largest size",
     "lack_of_fit": "p (lack of fit)", "p_holm": "p (Holm)", "kind": "comparison", "other_accuracy": "of the other",
     "aicc_above_best": "AICc above the best", "error": "error of prediction", "sample_words": "words",
     "extrapolation": "beyond the largest size", "valid_ppl": "perplexity", "words_per_s": "words/s",
@@ -148,16 +148,17 @@ class Exhibit:
         return ["number" if self._is_numeric(str(name)) else text for name, text in texts.items()]
 
     def latex(self, label: str) -> str:
-        """Return the table for a paper, with booktabs rules."""
+        """Return the table for a paper, with booktabs rules and without notes, which are too long for a column."""
+        texts = self.texts.drop(columns="note", errors="ignore")
+        kinds = [kind for name, kind in zip(self.texts, self.kinds, strict=True) if name in texts]
         terms = " ".join(f"{term}: {meaning}" for term, meaning in self.definitions.items())
         caption = f"{self.heading}. {self.about} {terms}".strip().translate(_ESCAPES)
-        sides = "".join("r" if kind == "number" else "l" for kind in self.kinds)
-        head, *rows = (
-            " & ".join(cell.translate(_ESCAPES) for cell in row) for row in [list(self.texts), *self.texts.to_numpy()]
-        )
+        sides = "".join("r" if kind == "number" else "l" for kind in kinds)
+        head, *rows = (" & ".join(cell.translate(_ESCAPES) for cell in row) for row in [list(texts), *texts.to_numpy()])
         body = " \\\\\n".join([f"\\toprule\n{head}", f"\\midrule\n{rows[0]}", *rows[1:], "\\bottomrule"])
         table = f"\\begin{{tabular}}{{{sides}}}\n{body}\n\\end{{tabular}}"
-        return f"\\begin{{table}}[t]\n\\caption{{{caption}}}\n\\label{{{label}}}\n{table}\n\\end{{table}}\n"
+        look = "\\small\\setlength{\\tabcolsep}{3pt}"
+        return f"\\begin{{table}}[t]\n{look}\n\\caption{{{caption}}}\n\\label{{{label}}}\n{table}\n\\end{{table}}\n"
 
     def files(self) -> dict[str, str]:
         """Return the files that `write` writes, by what they are."""
