@@ -10,12 +10,11 @@ from analysis.config import FigureConfig
 from analysis.page import write_page
 from analysis.report.exhibit import Exhibit
 from pairscale.errors import RunError
-from pairscale.files import only_process
+from pairscale.files import only_process, write_text
 from pairscale.progress import with_progress
 from pairscale.tables import write_csv
 
 REPORT_FORMATS = ("html", "md")
-_SUFFIXES = (".csv", ".tex", ".svg", ".pdf", ".png")
 QUESTION = "How does knowledge of grammar grow with text?"
 
 
@@ -88,10 +87,12 @@ def write_report(
                 write_csv(folder / places[part.label] / "tables" / f"{name}.csv", table)
         written = {place / name for place, exhibit in exhibits for name in exhibit.files().values()}
         written |= {folder / places[part.label] / "tables" / f"{name}.csv" for part in parts for name in part.tables}
-        for pattern in ("tables/*", "figures/*", "*/tables/*", "*/figures/*"):  # those of reading/NAME/ are deeper
-            for old in set(folder.glob(pattern)) - written:
-                if old.suffix in _SUFFIXES:
-                    old.unlink()
+        listed = folder / ".files"  # what this report wrote, so that the next one removes nothing else
+        before = listed.read_text(encoding="utf-8").splitlines() if listed.is_file() else []
+        names = {str(file.relative_to(folder)) for file in written}
+        for name in set(before) - names:
+            (folder / name).unlink(missing_ok=True)
+        write_text(listed, "\n".join(sorted(names)) + "\n")
         path = folder / f"report.{format}"
         write_page(path, {"study": study, "question": question, "parts": parts, "places": places, "commands": commands})
         return path

@@ -145,10 +145,23 @@ def test_runs_without_a_partner_are_counted_and_a_margin_is_about_accuracy():
     assert "no size in common" in effect(ablation_effects(apart, runs))["note"]
 
 
+def test_doses_may_be_numbers_as_read_from_a_file():
+    accuracies, runs = tables()
+    pd.testing.assert_frame_equal(
+        ablation_effects(accuracies, runs.astype({"dose": int})), ablation_effects(accuracies, runs)
+    )
+
+
 def test_tables_that_cannot_be_used():
     accuracies, runs = tables()
     with pytest.raises(InputError, match="two runs of size 1000 and seed 1"):
         ablation_effects(accuracies.replace({"seed": {2: 1}}), runs)
+    again = accuracies[accuracies["curve"].str.contains("none")]
+    again = again.assign(curve="again", run="again " + again["run"])
+    known = runs[runs["action"] == "none"]
+    both = pd.concat([accuracies, again]), pd.concat([runs, known.assign(run="again " + known["run"])])
+    with pytest.raises(InputError, match="again have one dose, 1"):
+        ablation_effects(*both)
     with pytest.raises(InputError, match="no column action"):
         ablation_effects(accuracies, runs.drop(columns="action"))
 

@@ -8,7 +8,7 @@ import pytest
 
 from analysis.config import FigureConfig
 from analysis.formats import slope_text
-from analysis.report.exhibit import Exhibit
+from analysis.report.exhibit import Exhibit, for_readers
 from tests.support.studies import EVIL
 
 NAMES = ("100%", "a_b", "x & y", "#1", "~", "^2", "back\\slash", "{", "}", "$5", "\\input{/etc/passwd}", "<|>", EVIL)
@@ -37,6 +37,13 @@ def test_limits_are_one_column_with_the_digits_that_they_support():
     assert list(texts) == ["phenomenon", "slope", "95% interval", "runs"]
     assert texts.iloc[0].tolist() == ["Overall", "+.074", "[+.060, +.088]", "10"]
     assert texts.iloc[1].tolist() == ["Island effects", "\N{MINUS SIGN}.500", "–", "4"]
+
+
+def test_columns_have_the_names_and_formats_of_readers():
+    table = pd.DataFrame({"name": ["binding"], "judgments": [1200], "factor": [0.7612], "error": [0.01], "note": [""]})
+    shown = for_readers(table, "factor name note judgments error absent")
+    assert list(shown) == ["factor per doubling", "phenomenon", "judgments", "error of prediction"]
+    assert Exhibit("t", "T", "About.", shown).texts.iloc[0].tolist() == ["0.761", "Binding", "1,200", "+.010"]
 
 
 @pytest.mark.slow

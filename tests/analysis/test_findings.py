@@ -91,9 +91,11 @@ def test_curves_without_a_slope_are_not_compared():
 
 def test_phenomena_are_counted_and_unclear_ones_are_named():
     falls = {"name": "npi_licensing", "slope": -0.02, "low": -0.03, "high": -0.01}
-    rows = table(SLOPE, {"name": "island_effects"}, {"name": "binding", "low": -0.01}, falls).assign(level="phenomenon")
-    ((_, text),) = phenomena_findings(rows)
-    assert "rises in 1 of 3 phenomena. It falls in NPI licensing." in text
+    equal = {"name": "ellipsis", **UNKNOWN}
+    rows = table(SLOPE, {"name": "island_effects"}, {"name": "binding", "low": -0.01}, falls, equal)
+    ((_, text),) = phenomena_findings(rows.assign(level="phenomenon"))
+    assert "rises in 1 of 4 phenomena. It falls in NPI licensing." in text
+    assert "no interval in ellipsis" in text
     assert "unclear in binding" in text
 
 

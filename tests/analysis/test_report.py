@@ -110,7 +110,13 @@ def test_several_benchmarks_have_folders_of_their_own(tmp_path):
     assert done.returncode == 0, done.stderr
     report = tmp_path / "reports" / "simulated"
     assert all((report / name / "tables" / "slopes.csv").exists() for name in ("blimp", "toy"))
+    (report / "figures").mkdir()
+    (report / "figures" / "mine.png").touch()
+    assert analyse(tmp_path, "benchmark=toy", "analysis.order=[txl_tiny]").returncode == 2  # there is no such curve
     assert analyse(tmp_path, "benchmark=toy").returncode == 0
+    assert (report / "tables" / "slopes.csv").exists()
+    assert not list(report.glob("*/tables/*"))  # those of the earlier report are gone
+    assert (report / "figures" / "mine.png").exists()
 
 
 def test_one_figure_has_the_chosen_phenomena_curves_and_size(tmp_path):

@@ -105,6 +105,14 @@ def test_every_section_can_be_shown_and_names_are_checked(results):
         chosen(["slops"])
 
 
+def test_the_table_of_phenomena_has_the_chosen_order_of_curves(tmp_path):
+    results = results_of(tmp_path, {"order": ["txl_tiny", "lstm_tiny"]}, pairs=5)
+    (shown,) = exhibits(results, ["phenomena"])
+    orders = shown.table.groupby("phenomenon")["curve"].agg(list)
+    assert all(order == results.curves for order in orders)
+    assert results.curves == ["Transformer-XL", "LSTM"]
+
+
 def test_a_plug_in_can_add_a_section(results, monkeypatch):
     monkeypatch.setattr(sections, "_SECTIONS", dict(sections._SECTIONS))
 

@@ -119,6 +119,9 @@ def test_a_table_of_ours_comes_back_as_it_was(tmp_path):
     found = read_source("table", str(tmp_path), OutcomeColumns(), ResultsConfig())
     pd.testing.assert_frame_equal(found.accuracies, table, check_dtype=False)
     assert found.runs["valid_ppl"].tolist() == pytest.approx(known["valid_ppl"].tolist())
+    for name, one in (("accuracies", table), ("runs", known)):  # two studies with runs of the same names
+        write_csv(tmp_path / f"{name}.csv", pd.concat([one, one.assign(study="other")]))
+    assert len(read_source("table", str(tmp_path), OutcomeColumns(), ResultsConfig()).runs) == 2 * len(known)
 
 
 @pytest.mark.parametrize(
@@ -206,6 +209,11 @@ def test_a_wrong_cell_is_told_with_its_line(tmp_path, line, message):
 def test_a_wrong_setting_is_told(tmp_path, columns, results, message):
     with pytest.raises((InputError, ConfigError), match=message):
         read(tmp_path, rows(), columns, **results)
+
+
+def test_a_misspelt_column_is_told(tmp_path):
+    with pytest.raises(InputError, match=r"is column 'paradgm' the paradigm"):
+        read(tmp_path, rows().rename(columns={"paradigm": "paradgm"}))
 
 
 @pytest.mark.parametrize(

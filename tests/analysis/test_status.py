@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -12,7 +13,7 @@ from rich.console import Console
 
 from analysis import status as command
 from analysis.run_states import run_states
-from analysis.status import report, select
+from analysis.status import remove_runs, report, select
 from eval.grid import read_grid
 from eval.scores.files import score_path
 from pairscale.command.main import main
@@ -212,6 +213,24 @@ def test_a_removal_lists_its_runs_and_asks_once(study, capsys, monkeypatch):
         monkeypatch.setattr("builtins.input", lambda question, answer=answer: answer)
         assert status(path, "remove=seed=2") == 0
         assert sum(folder.path.exists() for folder in folders) == kept
+
+
+def test_a_part_of_what_only_an_experiment_requests_is_not_removed(study):
+    path, folders, requested = study
+    states = run_states(path, requested)
+    shutil.rmtree(path / "grid")
+    some = [one for one in states if one.state in ("missing", "failed")]
+    with pytest.raises(ConfigError, match="only experiment=simulated requests it"):
+        remove_runs(path, some)
+    assert all(folder.path.exists() for folder in folders)
+    remove_runs(path, states)
+    assert not path.exists()
+
+
+def test_scoring_that_failed_has_a_command_even_if_none_was_recorded(study):
+    path, folders, requested = study
+    folders[5].update_manifest(scoring_commands={})
+    assert any("python -m eval study=simulated benchmark=blimp" in line for line in lines_of(path, requested))
 
 
 def test_a_running_run_is_not_removed(study, capsys):

@@ -136,6 +136,14 @@ def test_masked_models_are_judged_by_pll_instead_of_lp(own):
     assert problems("simulated", folder=own).empty
 
 
+def test_missing_seeds_are_noted(own):
+    folder = run_folders(own)[0]
+    folder.update_manifest(status="unfinished")
+    (note,) = notes("simulated", method="lp", folder=own)
+    config = folder.read_config()
+    assert f"has no finished run with seed {config['seed']} at {config['sample']['size']}" in note
+
+
 # Problems
 
 

@@ -9,6 +9,7 @@ import inspect
 import re
 from pathlib import Path
 
+from pairscale.errors import ConfigError
 from pairscale.files import write_text
 from train.models import modeling
 from train.models.base import LanguageModel
@@ -27,11 +28,17 @@ def of_transformers(model: LanguageModel, config: ModelConfig) -> modeling.Pairs
 
 
 def write_code(folder: Path, model: modeling.PairscaleForCausalLM) -> None:
-    """Write the files of a model's code, and name its classes in its configuration."""
+    """Write the files of a model's code, and name its classes in its configuration.
+
+    Raises ConfigError if the file of a plug-in's class has the name of one of ours.
+    """
     name = Path(modeling.__file__).stem
     classes = {"AutoConfig": modeling.PairscaleConfig, "AutoModelForCausalLM": modeling.PairscaleForCausalLM}
     model.config.auto_map = {auto: f"{name}.{one.__name__}" for auto, one in classes.items()}
     own = Path(inspect.getfile(type(model.model)))
+    taken = Path(modeling.__file__).with_name(own.name)
+    if taken.exists() and not taken.samefile(own):
+        raise ConfigError(f"{own}: give this file another name, as a file of train/models with its name travels, too.")
     body = f"from .{own.stem} import {type(model.model).__name__} as Body"
     texts = {name: Path(modeling.__file__).read_text(encoding="utf-8").replace(_BODY, body)}
     files = [own]

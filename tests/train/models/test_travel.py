@@ -4,7 +4,10 @@ import ast
 import sys
 
 import pytest
+import torch
+from transformers import AutoModelForCausalLM
 
+from pairscale.errors import ConfigError
 from tests.support.random_models import LSTM, TXL
 from train.models.build import build_model
 from train.models.travel import of_transformers, write_code
@@ -23,3 +26,44 @@ def test_a_folder_has_all_that_its_code_imports(config, file, tmp_path):
                 names = [node.module] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names]
                 allowed = {*sys.stdlib_module_names, "torch", "transformers"}
                 assert {str(name).partition(".")[0] for name in names} <= allowed
+
+
+PLUGIN = """
+from torch import nn
+
+from train.models.recurrent import LstmLanguageModel
+
+
+class NormedLstm(LstmLanguageModel):
+    def __init__(self, config, vocabulary):
+        super().__init__(config, vocabulary)
+        self.norm = nn.LayerNorm(config.hidden)
+
+    def forward(self, tokens, state):
+        hidden, state = super().forward(tokens, state)
+        return self.norm(hidden), state
+"""
+
+
+def model_of_plugin(folder, monkeypatch, name):
+    (folder / f"{name}.py").write_text(PLUGIN)
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    return of_transformers(__import__(name).NormedLstm(LSTM, 20), LSTM).eval()
+
+
+@torch.no_grad()
+def test_a_model_of_a_plug_in_travels_with_its_own_file(tmp_path, monkeypatch):
+    model = model_of_plugin(tmp_path, monkeypatch, "normed_lstm")
+    write_code(tmp_path / "model", model)
+    model.save_pretrained(tmp_path / "model")
+    read = AutoModelForCausalLM.from_pretrained(tmp_path / "model", trust_remote_code=True).eval()
+    tokens = torch.tensor([[0, 3, 4, 5]])
+    torch.testing.assert_close(read(tokens).logits, model(tokens).logits)
+    assert type(read.model).__name__ == "NormedLstm"
+
+
+def test_a_file_with_the_name_of_ours_is_refused(tmp_path, monkeypatch):
+    model = model_of_plugin(tmp_path, monkeypatch, "loss")
+    with pytest.raises(ConfigError, match="another name"):
+        write_code(tmp_path / "model", model)
