@@ -4,6 +4,7 @@ import gc
 import importlib.util
 import os
 import shutil
+import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,9 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("WANDB_MODE", "offline")
 # The models of tests are too small for two threads, which on a busy machine wait for each other most of the time.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# transformers copies the code of models into this folder: one of each test process's own, as folders of one name meet.
+_CODE_OF_MODELS = tempfile.TemporaryDirectory(prefix="code-of-models-")
+os.environ["HF_MODULES_CACHE"] = _CODE_OF_MODELS.name
 
 # Times vary on a shared machine, so no deadline may fail a test.
 settings.register_profile("pairscale", deadline=None)

@@ -231,8 +231,10 @@ def test_the_example_of_a_card_gives_our_sums(study, tmp_path):
     code = example.replace(study.path.name, str(folder)).replace("<a sentence>", SENTENCES[-2])
     done = subprocess.run(
         [sys.executable, "-c", f"{code}print(float(logprobs.sum()))"],
-        env={**os.environ, "HF_HOME": str(tmp_path / "hub"), "HF_HUB_OFFLINE": "1"}, capture_output=True, text=True,
-    )  # fmt: skip
+        env={**os.environ, "HF_MODULES_CACHE": str(tmp_path / "hub")},
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     (ours,) = own_scorer(random_model(LSTM)).score([SENTENCES[-2]], dataclasses.replace(PLAIN, score_eos=False))
     assert float(done.stdout) == pytest.approx(float(ours.logprobs.sum()), abs=1e-4)

@@ -15,14 +15,6 @@ from tests.support.small_pretrained import own_code, policy, word_pieces
 SENTENCES = ["The cats sleep near a dog .", "Who saw the zebras ?", "the"]
 
 
-@pytest.fixture(autouse=True)
-def modules(tmp_path_factory, monkeypatch):
-    """transformers copies the code of models to a folder of the test."""
-    import transformers.dynamic_module_utils
-
-    monkeypatch.setattr(transformers.dynamic_module_utils, "HF_MODULES_CACHE", str(tmp_path_factory.mktemp("modules")))
-
-
 def config(path, **values):
     return PretrainedConfig(**{"name": "hf", "kind": "masked", "path": str(path), "dtype": "fp32"} | values)
 

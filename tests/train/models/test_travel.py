@@ -55,10 +55,9 @@ def model_of_plugin(folder, monkeypatch, name):
 @torch.no_grad()
 def test_a_model_of_a_plug_in_travels_with_its_own_file(tmp_path, monkeypatch):
     model = model_of_plugin(tmp_path, monkeypatch, "normed_lstm")
-    folder = tmp_path / "normed_lstm_of_a_plug_in"  # transformers caches code by this name, for all processes
-    write_code(folder, model)
-    model.save_pretrained(folder)
-    read = AutoModelForCausalLM.from_pretrained(folder, trust_remote_code=True).eval()
+    write_code(tmp_path / "model", model)
+    model.save_pretrained(tmp_path / "model")
+    read = AutoModelForCausalLM.from_pretrained(tmp_path / "model", trust_remote_code=True).eval()
     tokens = torch.tensor([[0, 3, 4, 5]])
     torch.testing.assert_close(read(tokens).logits, model(tokens).logits)
     assert type(read.model).__name__ == "NormedLstm"
