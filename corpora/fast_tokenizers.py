@@ -1,43 +1,64 @@
-"""Tokenizers of a study as fast tokenizers of the transformers library, with the same ids and character offsets.
+"""Tokenizers of a study as fast tokenizers, with the same ids and character offsets, and the files of these.
 
 Those of characters and of SentencePiece are files of the `tokenizers` library (`is_serialisable`). Words by the rules
 of the Penn Treebank and by jieba are cut by Python, which tokenizer.json cannot hold: there it cuts at white space.
+Imports no transformers; eval/scorers/trained_networks.py makes its tokenizers of these.
 """
 
-import re
-from functools import partial
+from pathlib import Path
 from typing import Any
 
-from tokenizers import (
-    AddedToken,
-    Encoding,
-    NormalizedString,
-    PreTokenizedString,
-    Regex,
-    decoders,
-    normalizers,
-    pre_tokenizers,
-)
+from tokenizers import AddedToken, Regex, decoders, normalizers, pre_tokenizers
 from tokenizers import Tokenizer as Backend
 from tokenizers.models import BPE, Unigram, WordLevel
 from tokenizers.processors import TemplateProcessing
-from transformers import BatchEncoding, PreTrainedTokenizerFast
 
 from corpora.tokenizers import EOS, EOS_TEXT, UNK, UNK_TEXT, PieceTokenizer, Tokenizer
 from pairscale.errors import ConfigError
+from pairscale.files import write_json, write_text
 
 MASK_TEXT, PAD_TEXT = "<mask>", "<pad>"
 SPACE = "▁"  # as SentencePiece writes it
-_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
+NEEDS_CODE = "trust_remote_code=True"  # in place of the unknown word in the file of a tokenizer with code
+_CODE = Path(__file__).with_name("tokenization_pairscale.py")  # which travels
 
 
-def fast_tokenizer(tokenizer: Tokenizer, masked: bool = False) -> PreTrainedTokenizerFast:
-    """Return a tokenizer whose ids and offsets, without special tokens, are those of `tokenizer.encode_raw`.
+def save_fast_tokenizer(folder: Path, tokenizer: Tokenizer, masked: bool, positions: int | None) -> None:
+    """Write the files from which transformers makes the tokenizer of a model that reads `positions` tokens at most.
 
-    Ids 0 and 1 are `<eos>` (BOS, EOS and padding) and `<unk>`; their spelling in a text is text. A text begins with
-    `<eos>`, as a model reads it. The ids of a masked model begin with `<pad>` and `<mask>`, so that all others are
-    SPECIAL_TOKENS higher, and its text ends with `<eos>`, too. Words (`word_ids`) are what white space separates for
-    SentencePiece, else the tokens. Raises ConfigError if `<pad>` or `<mask>` is a word.
+    Unlike a scorer's tokenizer it reads the spelling of a special token in a text as that token: tools write "<eos>"
+    there. Raises WriteError, and ConfigError as `backend_of`.
+    """
+    backend, names = backend_of(tokenizer, masked)
+    described: dict[str, Any] = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "padding_side": "right",
+        # Without token_type_ids, which transformers 4 returns by default: GPT-2 would add their embeddings.
+        "model_input_names": ["input_ids", "attention_mask"],
+        **names,
+        **({} if positions is None else {"model_max_length": positions}),
+    }
+    if not is_serialisable(tokenizer):
+        # The file alone cuts no words and has no unknown one: read without the code, it fails on a text of several.
+        backend.pre_tokenizer, backend.model.unk_token = None, NEEDS_CODE
+        described |= {
+            "tokenizer_class": "PairscaleTokenizer",
+            "auto_map": {"AutoTokenizer": [f"{_CODE.stem}.PairscaleTokenizer", None]},
+            "words": "jieba" if tokenizer.config.kind == "jieba" else "treebank",
+        }
+        write_text(folder / _CODE.name, _CODE.read_text(encoding="utf-8"))
+    write_text(folder / "tokenizer.json", backend.to_str(pretty=True))
+    write_json(folder / "tokenizer_config.json", described)
+
+
+def backend_of(tokenizer: Tokenizer, masked: bool = False) -> tuple[Backend, dict[str, str]]:
+    """Return the tokenizer of the `tokenizers` library, and its special tokens as transformers names them.
+
+    Its ids, without special tokens, are those of `tokenizer.encode_raw`, and so are the offsets of the words that it
+    cuts itself. Ids 0 and 1 are `<eos>` (BOS, EOS and padding) and `<unk>`. A text begins with `<eos>`, as a model
+    reads it. The ids of a masked model begin with `<pad>` and `<mask>`, so that all others are SPECIAL_TOKENS higher,
+    and its text ends with `<eos>`, too. Words (`word_ids`) are what white space separates for SentencePiece, else the
+    tokens. Raises ConfigError if `<pad>` or `<mask>` is a word.
 
     Where two segmentations of unigram pieces are exactly as probable ("III" as "I", "II" or "II", "I"), SentencePiece
     decides by the rounding of its float32 sums, and this tokenizer may decide otherwise.
@@ -57,13 +78,7 @@ def fast_tokenizer(tokenizer: Tokenizer, masked: bool = False) -> PreTrainedToke
     )
     special = [AddedToken(text, special=True, normalized=False) for text in [*first, EOS_TEXT, UNK_TEXT]]
     backend.add_special_tokens(special)
-    kind: Any = PreTrainedTokenizerFast  # without types
-    if isinstance(tokenizer, PieceTokenizer):
-        kind = _PieceTokenizer
-    elif not is_serialisable(tokenizer):
-        kind = partial(_WordTokenizer, own=tokenizer)
-    fast: PreTrainedTokenizerFast = kind(tokenizer_object=backend, split_special_tokens=True, **names)
-    return fast
+    return backend, names
 
 
 def is_serialisable(tokenizer: Tokenizer) -> bool:
@@ -140,63 +155,3 @@ def _reserved_spelling(pieces: dict[str, int], special: list[str]) -> str:
         at = next(inside, 1)
         patterns.append(f"{literal[:at]}(?={literal[at:]}{rest})")
     return "|".join(patterns)
-
-
-class _PieceTokenizer(PreTrainedTokenizerFast):
-    """SentencePiece: of the bytes of a character without a piece, the last one spans it and the others are empty."""
-
-    def _convert_encoding(self, *arguments: Any, **options: Any) -> Any:
-        columns, encodings = super()._convert_encoding(*arguments, **options)
-        if "offset_mapping" in columns:
-            columns["offset_mapping"] = [_spans(encoding) for encoding in encodings]
-        return columns, encodings
-
-
-def _spans(encoding: Encoding) -> list[tuple[int, int]]:
-    """Return SentencePiece's offsets of an encoding.
-
-    There each byte of a run of such characters has the offsets of the run, and the space before a text those of the
-    text's first character.
-    """
-    spans = []
-    character, left = 0, 0  # the one whose bytes are read, and how many of them are to come
-    before = None
-    for token, (start, end), text in zip(encoding.tokens, encoding.offsets, encoding.sequence_ids, strict=True):
-        if byte := _BYTE.fullmatch(token):
-            if not left:
-                first = int(byte[1], 16)
-                left = 1 + (first >= 0xC0) + (first >= 0xE0) + (first >= 0xF0)
-                character = max(character, start)
-            left -= 1
-            start, end = character, character + (not left)
-            character = end
-        elif text is not None and text != before:
-            character = 0
-            end = 0 if token == SPACE else end
-        before = text
-        spans.append((start, end))
-    return spans
-
-
-class _WordTokenizer(PreTrainedTokenizerFast):
-    """Words that Python cuts: while texts are encoded, by the tokenizer `own`."""
-
-    def __init__(self, own: Tokenizer, **options: Any):
-        super().__init__(**options)  # type: ignore[no-untyped-call]
-        self.own = own
-
-    def _encode_plus(self, *arguments: Any, **options: Any) -> BatchEncoding:
-        backend = self.backend_tokenizer
-        file_rule = backend.pre_tokenizer
-        backend.pre_tokenizer = pre_tokenizers.PreTokenizer.custom(self)
-        try:
-            return super()._encode_plus(*arguments, **options)
-        finally:
-            backend.pre_tokenizer = file_rule
-
-    def pre_tokenize(self, text: PreTokenizedString) -> None:
-        """Cut a text; called by the `tokenizers` library."""
-        text.split(self._words)
-
-    def _words(self, _: int, text: NormalizedString) -> list[NormalizedString | None]:
-        return [text[start:end] for start, end in self.own.encode_raw(str(text))[1]]

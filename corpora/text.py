@@ -17,6 +17,7 @@ import hashlib
 import mmap
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
@@ -25,7 +26,6 @@ import numpy as np
 import numpy.typing as npt
 
 from corpora.config import SplitConfig
-from corpora.documents import Document
 from corpora.words import count_characters, count_words
 from pairscale.errors import InputError, StoreError
 from pairscale.files import atomic_path, sha256_file, write_array, write_json
@@ -35,6 +35,18 @@ SPLITS = ("train", "valid", "test")
 TEXT_VERSION = 1
 OFFSETS_AT_A_TIME = 100_000  # copied out of their memory map: one by one takes longer than reading the text
 ENOUGH_DOCUMENTS = 500  # a share of .02 of them is almost certainly not empty
+
+
+@dataclass(slots=True)
+class Document:
+    """Sentences that belong together, each without line breaks. Splits are drawn within each `source` (its name).
+
+    split: "train", "valid" or "test" if the source publishes its splits, else None.
+    """
+
+    source: str
+    sentences: list[str]
+    split: str | None = None
 
 
 class _Split(TypedDict):

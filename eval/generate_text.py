@@ -4,9 +4,11 @@ Tokens are drawn from a model's distribution, after temperature, top-k (Fan et a
 2020). The same seed, model and options draw the same text on the same machine.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
@@ -15,7 +17,10 @@ from pairscale.command.main import main
 from pairscale.console import say
 from pairscale.errors import ConfigError, InputError, RunError
 from pairscale.hub import import_transformers
-from train.runs.folder import RunFolder, study_runs
+from train.runs.folder import study_runs
+
+if TYPE_CHECKING:
+    from train.runs.model_folder import LoadedModel
 
 console = Console(highlight=False)
 
@@ -65,44 +70,47 @@ def texts(model: Any, tokenizer: Any, config: EvalConfig) -> Iterator[str]:
 
 def _models(config: EvalConfig) -> Iterator[tuple[str, Any, Any]]:
     """Yield name, model and tokenizer of each model."""
-    from eval.scorers.base import Execution
-    from eval.scorers.causal import CausalScorer
+    from train.runs.model_folder import load_model
 
     if isinstance(config.model, PretrainedConfig):
-        from eval.scorers.pretrained import load_pretrained
-
-        scorer = load_pretrained(config.model, Execution.of(config))
-        if not isinstance(scorer, CausalScorer):
-            raise ConfigError(f"model={config.model.name}: a masked model writes no text; give model=hf_causal")
-        yield scorer.name, scorer.model, scorer.tokenizer
+        yield _pretrained(config, config.model)
         return
     if config.study is None:
         raise ConfigError("study=null: name a study, or give model=hf_causal model.path=NAME")
-    from eval.export.folder import exported_tokenizer, is_masked, network_of
-    from train.runs.export import load_model
-
     count = 0
-    for folder in study_runs(config.paths.runs, str(config.study), config.run):
-        loaded, reason = None, _refusal(folder)
-        if reason is None:
-            loaded = load_model(folder)
-            reason = "a masked model" if is_masked(loaded) else None
-        if loaded is None or reason is not None:
-            say(f"{folder.path.name}: {reason}", "writes no text", "yellow")
+    for run in study_runs(config.paths.runs, config.study, config.run):
+        reason = None if run.done else "not done"
+        if run.done and not run.model.weights.exists():
+            reason = "not a network that was trained here"
+        loaded = load_model(run.model) if reason is None else None
+        if loaded is None or loaded.masked:
+            say(f"{run.path.name}: {reason or 'a masked model'}", "writes no text", "yellow")
             continue
         count += 1
-        yield folder.path.name, network_of(loaded), exported_tokenizer(loaded.tokenizer)
+        yield run.path.name, *_of_transformers(loaded)
     if not count:
         raise RunError(f"study={config.study}: no run in {Path(config.paths.runs) / config.study} writes text")
 
 
-def _refusal(folder: RunFolder) -> str | None:
-    """Return why a run has no weights of ours that write text; None if it has."""
-    if not folder.done:
-        return "not done"
-    if not folder.weights.exists():
-        return "not a network that was trained here"
-    return None
+def _pretrained(config: EvalConfig, model: PretrainedConfig) -> tuple[str, Any, Any]:
+    from eval.scorers.base import Execution
+    from eval.scorers.causal import CausalScorer
+    from eval.scorers.load import own_folder, pretrained_scorer
+    from train.runs.model_folder import load_model
+
+    if (folder := own_folder(model)) and folder.weights.exists() and not (loaded := load_model(folder)).masked:
+        return folder.path.name, *_of_transformers(loaded)
+    scorer = pretrained_scorer(model, Execution.of(config))
+    if not isinstance(scorer, CausalScorer):
+        raise ConfigError(f"model={model.name}: a model of this kind writes no text; give model=hf_causal")
+    return scorer.name, scorer.model, scorer.tokenizer
+
+
+def _of_transformers(loaded: LoadedModel) -> tuple[Any, Any]:
+    from eval.scorers.trained_networks import fast_tokenizer
+    from train.models.travel import of_transformers
+
+    return of_transformers(loaded.model, loaded.config).train(False), fast_tokenizer(loaded.tokenizer)
 
 
 if __name__ == "__main__":

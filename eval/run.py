@@ -50,13 +50,13 @@ def add_pretrained(config: EvalConfig) -> tuple[RunFolder, EvalConfig, Scorer]:
     """Create the run folder of a pretrained model; return it with `config` and the model's scorer.
 
     The folder holds the configuration and digests, no weights. config.model is a PretrainedConfig. Raises InputError if
-    a run of the study has the same weights, and as `load_pretrained`.
+    a run of the study has the same weights, and as `pretrained_scorer`.
     """
     assert isinstance(config.model, PretrainedConfig)
     from eval.scorers.base import Execution
-    from eval.scorers.pretrained import load_pretrained
+    from eval.scorers.load import pretrained_scorer
 
-    scorer = load_pretrained(config.model, Execution.of(config))
+    scorer = pretrained_scorer(config.model, Execution.of(config))
     run = RunFolder.of(config)
     _check_other_revisions(config, run, scorer.digest)
     with run.locked():

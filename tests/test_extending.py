@@ -51,7 +51,7 @@ from tests.bench.stages import contents, difference
 from train.loop.module import LanguageModelling
 from train.models.base import LanguageModel
 from train.run import train_run
-from train.runs.export import load_model
+from train.runs.model_folder import load_model
 
 here = Path.cwd()
 
@@ -85,7 +85,7 @@ resumed = train("stopped")
 found = difference(expected, contents(resumed.path))
 assert found is None, found
 
-loaded = load_model(resumed)
+loaded = load_model(resumed.model)
 model = loaded.model
 assert type(model).read_trees is LanguageModel.read_trees
 texts = ["The cats sleep .", "The cats sleep near a dog .", "Who slept ?", "The cats ."]

@@ -1,8 +1,8 @@
 """N-gram models: counted and smoothed by KenLM, stored in its binary format, queried one sentence at a time.
 
-    model.kenlm   KenLM's trie: n-grams with their log10 probabilities and back-off weights
-    model.json    as of every model (train/runs/export.py), with the number of n-grams of each order
-    tokenizer/    the files of corpora.tokenizers
+    model.kenlm      KenLM's trie: n-grams with their log10 probabilities and back-off weights
+    pairscale.json   as of every model (train/runs/model_folder.py), with the number of n-grams of each order
+    tokenizer/       the files of corpora.tokenizers
 
 The model's words are the tokens of the run's tokenizer. `<unk>` is one of them, counted wherever the text has a word
 outside the vocabulary. Words of the vocabulary that are not in the sample share evenly what smoothing leaves (each has
@@ -37,10 +37,10 @@ from train.config import RunConfig
 from train.lmplz import VERSION, Programs, find_programs, run_program
 from train.loop.perplexity import Perplexity
 from train.models.config import NgramConfig
-from train.runs.export import NGRAM, check_tokenizer, check_weights, read_description, write_description
-from train.runs.folder import AGAIN, DONE, RunFolder
+from train.runs.folder import AGAIN, DONE, ModelFolder, RunFolder
 from train.runs.identity import config_digest
 from train.runs.metrics import MetricsFile
+from train.runs.model_folder import NGRAM, check_tokenizer, check_weights, read_description, write_description
 from train.runs.provenance import machine
 
 LN10 = math.log(10)
@@ -114,14 +114,14 @@ def train_ngram(config: RunConfig, folder: RunFolder) -> None:
     started = time.monotonic()
     words = kenlm_words(corpus.tokenizer)
     ngrams, substituted = _estimate(programs, config.model, sample, words, folder)
-    corpus.tokenizer.save(folder.tokenizer)
-    digests = sha256_file(folder.ngrams), tokenizer_digest(folder.tokenizer)
-    model = _opened(folder.ngrams, config.model.order)
+    corpus.tokenizer.save(folder.model.tokenizer)
+    digests = sha256_file(folder.model.ngrams), tokenizer_digest(folder.model.tokenizer)
+    model = _opened(folder.model.ngrams, config.model.order)
     info |= {"step": 1, "words_seen": sample.words}
     ngram = Ngram(model, corpus.tokenizer, words, config.model, info, ngrams, *digests)
     perplexity = measure(ngram, held_out)
     info |= perplexity.metrics()
-    write_description(folder, config.model, len(words), info, ngram.digest, ngrams)
+    write_description(folder.model, config.model, len(words), info, ngram.digest, ngrams)
     metrics = MetricsFile(folder.metrics)
     metrics.forget_after(0)
     metrics.add(1, {"words_seen": sample.words, "epoch": 1.0, **perplexity.metrics()})
@@ -180,7 +180,8 @@ def _estimate(
         output = run_program([programs.lmplz, *sorting, *map(str, options), "--text", text, "--arpa", arpa])
         ngrams = _arpa_counts(arpa)
         run_program([programs.build_binary, *sorting, "trie", arpa, binary])
-        with atomic_path(folder.ngrams) as temporary:
+        folder.model.path.mkdir(exist_ok=True)
+        with atomic_path(folder.model.ngrams) as temporary:
             binary.rename(temporary)
     return ngrams, [int(order) + 1 for order in re.findall(r"fallback discounts for order (\d)", output)]
 
@@ -222,13 +223,13 @@ def _arpa_counts(path: Path) -> list[int]:
     return counts
 
 
-def load_ngram(folder: RunFolder) -> Ngram:
+def load_ngram(folder: ModelFolder) -> Ngram:
     """Read what `train_ngram` wrote, digest first, as KenLM trusts offsets. Raises RunError if it is not whole."""
     description = read_description(folder, (NGRAM,))
     digest = check_weights(folder.ngrams, description)
     tokenizer = load_tokenizer(folder.tokenizer)
     check_tokenizer(folder, description, len(tokenizer))
-    config = checked(description["config"], NgramConfig, folder.model, RunError, AGAIN, root="$.config")
+    config = checked(description["config"], NgramConfig, folder.description, RunError, AGAIN, root="$.config")
     model, words = _opened(folder.ngrams, config.order), kenlm_words(tokenizer)
     info = cast(dict[str, Any], description["info"])
     digests = digest, tokenizer_digest(folder.tokenizer)

@@ -99,8 +99,7 @@ def _track_result(tracker: Tracker, config: RunConfig, folder: RunFolder) -> Non
     tracker.summarise({name: manifest[name] for name in names if manifest.get(name) is not None})
     tracker.summarise({f"exported/{name}": value for name, value in exported.items() if value is not None})
     if "model" in config.logger.artifacts:
-        files = (folder.weights, folder.ngrams, folder.model, folder.tokenizer)
-        tracker.artifact(f"{folder.path.name}-model", "model", [file for file in files if file.exists()])
+        tracker.artifact(f"{folder.path.name}-model", "model", [folder.model.path])
 
 
 def _train(config: RunConfig, folder: RunFolder, tracker: Tracker, command: bool) -> None:

@@ -166,7 +166,7 @@ def _row(run: RunFolder, config: Mapping[str, Any], manifest: Mapping[str, Any])
     model, tokens = config["model"], manifest.get("tokens")
     row = {
         "study": run.path.parent.name, "run": run.path.name, "folder": run, "config": config, "manifest": manifest,
-        "digest": run.model_digest(), "nested": False, "baseline": "", "groups": None, "texts": "", "tokenizers": "",
+        "digest": run.model.digest(), "nested": False, "baseline": "", "groups": None, "texts": "", "tokenizers": "",
         **{name: manifest.get(name) for name in ("parameters", "tokens", "words_seen", "words_per_s", "wall_s")},
     }  # fmt: skip
     if source := model.get("path") or model.get("checkpoint"):

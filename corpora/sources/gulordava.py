@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from corpora.config import CorpusConfig, GulordavaCorpusConfig
-from corpora.documents import Document
 from corpora.sources.lines import MAX_LINE, SPLITS, Report, check_present, decode_line, ignore, lines, report_part
+from corpora.text import Document
 from corpora.tokenizers import EOS_TEXT, UNK_TEXT
 from pairscale.errors import InputError
 

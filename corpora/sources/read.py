@@ -17,11 +17,10 @@ from corpora.config import (
     LocalCorpusConfig,
     ToyCorpusConfig,
 )
-from corpora.documents import Document
 from corpora.sources.files import SourceFile, check_files, source_files, unpublished_splits
 from corpora.sources.lines import COMPRESSIONS, SPLITS, Report, check_present, ignore, lines, report_part
 from corpora.sources.sentences import split_sentences
-from corpora.text import in_share, split_of
+from corpora.text import Document, in_share, split_of
 from pairscale.console import say
 from pairscale.errors import ConfigError, InputError
 from pairscale.files import sha256_file, sha256_json

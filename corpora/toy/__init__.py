@@ -11,9 +11,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from corpora.config import ToyCorpusConfig
-from corpora.documents import Document
 from corpora.grammar.engine import Grammar, read_grammar
 from corpora.grammar.symbols import Symbol
+from corpora.text import Document
 from pairscale.errors import ConfigError
 
 FOLDER = Path(__file__).parent

@@ -10,15 +10,17 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from eval.export.folder import is_masked, needed_packages, needs_code
+from corpora.fast_tokenizers import is_serialisable
+from corpora.tokenizers import Tokenizer
 from eval.scores.accuracy import accuracies
 from eval.scores.files import ITEMS_FILE, read_items, read_scores, with_phenomena
 from eval.scores.names import benchmark_name
 from eval.sweeps import commands_of, requested_runs
 from pairscale.command.line import as_written
-from train.runs.export import LoadedModel
+from train.models.huggingface import HuggingFaceModel
 from train.runs.folder import RunFolder
 from train.runs.metrics import exported_validation
+from train.runs.model_folder import LoadedModel
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Card:
         config, manifest = self.run.read_config(), self.run.read_manifest()
         front = {
             "library_name": "transformers",
-            "pipeline_tag": "fill-mask" if is_masked(self.loaded) else "text-generation",
+            "pipeline_tag": "fill-mask" if self.loaded.masked else "text-generation",
             "license": self.licence or "other",
             **({} if self.licence else {"license_name": "not-stated"}),
             "tags": ["pairscale", "minimal-pairs", config["model"]["name"]],
@@ -91,7 +93,7 @@ class Card:
 
     def _introduction(self, config: dict[str, Any]) -> str:
         sample = config["sample"]
-        kind = "masked language model" if is_masked(self.loaded) else "language model"
+        kind = "masked language model" if self.loaded.masked else "language model"
         seen = "" if self.step is None else f" Snapshot after {self.words_seen:,} words seen (step {self.step:,})."
         return (
             f"A {kind} ({config['model']['name']}) trained by pairscale on a sample of {sample['size']} "
@@ -100,19 +102,19 @@ class Card:
         )
 
     def _use(self) -> str:
-        code = needs_code(self.loaded)
+        code = _needs_code(self.loaded)
         option = ", trust_remote_code=True" if code else ""
-        auto = "AutoModelForMaskedLM" if is_masked(self.loaded) else "AutoModelForCausalLM"
+        auto = "AutoModelForMaskedLM" if self.loaded.masked else "AutoModelForCausalLM"
         example = (
             f"from transformers import {auto}, AutoTokenizer\n\n"
             f'tokenizer = AutoTokenizer.from_pretrained("{self.name}"{option})\n'
             f'model = {auto}.from_pretrained("{self.name}"{option}).eval()\n'
         )
-        if not is_masked(self.loaded):
+        if not self.loaded.masked:
             example = f"import torch\n{example}" + _CAUSAL_EXAMPLE
         notes = [
             "The model comes with code (`*_pairscale.py`), which `trust_remote_code=True` runs; it needs "
-            f"{_all_of(['torch', 'transformers', *needed_packages(self.loaded.tokenizer)])} alone."
+            f"{_all_of(['torch', 'transformers', *_packages(self.loaded.tokenizer)])} alone."
             if code
             else "The model and its tokenizer load without code of their own.",
             "Batches are padded on the right.",
@@ -192,6 +194,16 @@ with torch.no_grad():
     logprobs = model(tokens).logits.log_softmax(-1)[0, :-1].gather(-1, tokens[0, 1:, None])
 """
 _NO_SCORES = ("items", "tokens", "topk")  # files beside scores of pairs
+
+
+def _needs_code(loaded: LoadedModel) -> bool:
+    """Return True if the model or its tokenizer comes with code, which trust_remote_code=True runs."""
+    return not isinstance(loaded.model, HuggingFaceModel) or not is_serialisable(loaded.tokenizer)
+
+
+def _packages(tokenizer: Tokenizer) -> list[str]:
+    """Return the packages that the code of a tokenizer needs besides transformers."""
+    return [] if is_serialisable(tokenizer) else ["rjieba" if tokenizer.config.kind == "jieba" else "nltk"]
 
 
 def _all_of(names: Sequence[str]) -> str:

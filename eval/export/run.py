@@ -1,18 +1,18 @@
 """`export`: the runs of a study as folders that the transformers library loads, and on request on the hub."""
 
+import shutil
 from pathlib import Path
 
 from eval.config import EvalConfig
 from eval.export.card import Card
-from eval.export.folder import write_model
 from eval.export.upload import SNAPSHOT, check_repository, upload
 from pairscale.console import say
 from pairscale.errors import ConfigError, RunError
-from pairscale.files import write_text
+from pairscale.files import write_text, writing
 from train.loop.snapshots import load_snapshot
 from train.models.config import architectures
-from train.runs.export import NGRAM, LoadedModel, load_model, read_description
-from train.runs.folder import RunFolder, study_runs
+from train.runs.folder import ModelFolder, RunFolder, study_runs
+from train.runs.model_folder import NGRAM, LoadedModel, load_model, read_description, save_weights
 
 FORMAT = "huggingface"
 
@@ -48,9 +48,9 @@ def _is_exportable(run: RunFolder) -> bool:
     """Return True for a trained model; say why of another."""
     if not run.done:
         reason = "not done"
-    elif not run.model.exists():
+    elif not run.model.description.exists():
         reason = "comes trained; its own files are on the hub or where it was read from"
-    elif read_description(run, (*architectures(), NGRAM))["kind"] == NGRAM:
+    elif read_description(run.model, (*architectures(), NGRAM))["kind"] == NGRAM:
         reason = "an n-gram model"
     else:
         return True
@@ -60,7 +60,7 @@ def _is_exportable(run: RunFolder) -> bool:
 
 def _export_run(run: RunFolder, folder: Path, repository: str | None, config: EvalConfig) -> Path:
     name = repository or run.path.name
-    write(run, load_model(run), folder, name, None, config)
+    write(run, load_model(run.model), folder, name, None, config)
     snapshots = {}
     for step in run.snapshots:
         loaded = load_snapshot(run, step)
@@ -76,7 +76,10 @@ def _export_run(run: RunFolder, folder: Path, repository: str | None, config: Ev
 
 def write(run: RunFolder, loaded: LoadedModel, folder: Path, name: str, step: int | None, config: EvalConfig) -> None:
     """Write one model of a run: the exported one, or the snapshot after `step` steps."""
-    write_model(folder, loaded)
+    with writing(folder):
+        shutil.copytree(run.model.path, folder, dirs_exist_ok=True)
+    if step is not None:
+        save_weights(ModelFolder(folder), loaded.model, loaded.config, loaded.info)
     card = Card(name, run, loaded, step, config.licence, config.ties)
     write_text(folder / "README.md", card.text())
     write_text(folder / "CITATION.cff", card.citation())

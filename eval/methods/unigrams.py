@@ -82,7 +82,7 @@ class UnigramSource:
         with working(f"counting tokens of {self.described['of']}"):
             if self.described["of"] == "sample":
                 config, manifest = self.run.read_config(), self.run.read_manifest()
-                tokenizer = load_tokenizer(self.run.tokenizer)
+                tokenizer = load_tokenizer(self.run.model.tokenizer)
                 counts = token_counts(config, manifest, Path(self.config.paths.store), tokenizer)
                 if not scorer.scores_eos(policy):
                     counts[EOS] = 0

@@ -117,6 +117,7 @@ class Scorer(ABC):
     masked: bool  # scores are of hidden tokens, given both sides, rather than of tokens given those before them
     answers_prompts: bool = False  # `continuations` can be called
     chat_template: ChatTemplate | None = None  # None: prompts are plain text
+    tokenizer_path: str | None = None  # the tokenizer's folder, if that is not the model's
     progress: bool
 
     @abstractmethod

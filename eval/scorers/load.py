@@ -1,4 +1,4 @@
-"""Scorers of run folders, of their snapshots, and of models of Hugging Face."""
+"""Scorers of run folders, of their snapshots and copies, and of models of Hugging Face."""
 
 from pathlib import Path
 from typing import Any
@@ -6,11 +6,12 @@ from typing import Any
 from eval.config import PretrainedConfig
 from eval.scorers.base import Execution, Scorer
 from eval.scorers.own import ModelScorer
-from pairscale.errors import RunError
+from pairscale.errors import ConfigError, RunError
 from pairscale.schema import checked
+from train.models.config import architectures
 from train.models.huggingface_config import HuggingFaceConfig
-from train.runs.export import LoadedModel, load_model
-from train.runs.folder import AGAIN, RunFolder
+from train.runs.folder import AGAIN, ModelFolder, RunFolder
+from train.runs.model_folder import NGRAM, LoadedModel, load_model, read_description
 
 
 def load_scorer(
@@ -18,13 +19,16 @@ def load_scorer(
 ) -> Scorer:
     """Return the scorer of a run folder, or of a causal or masked Hugging Face model by hub name or local folder.
 
-    `batch_tokens`: most tokens that are read at a time. Raises RunError for a run that is not done or has a damaged
-    model, and what eval.scorers.pretrained.load_pretrained raises.
+    A folder that pairscale wrote, such as RUN/model or an export, is read by pairscale's own code, never by the code
+    in it. `batch_tokens`: most tokens that are read at a time. Raises RunError for a run that is not done or has a
+    damaged model, and what eval.scorers.pretrained.load_pretrained raises.
     """
     execution = Execution(batch_tokens, device, progress)
     run = model if isinstance(model, RunFolder) else RunFolder(Path(model))
     if isinstance(model, RunFolder) or run.config.is_file():
         return run_scorer(run, execution)
+    if (folder := ModelFolder(run.path)).description.is_file():
+        return folder_scorer(folder, run.path.name, execution)
     from eval.scorers.pretrained import load_of_any_kind
 
     return load_of_any_kind(str(model), execution)
@@ -35,17 +39,46 @@ def run_scorer(run: RunFolder, execution: Execution) -> Scorer:
     run.check_done()
     described = run.read_model_config()
     if "path" in described:
-        from eval.scorers.pretrained import load_pretrained
-
         _check_harmless(run, described)
         config = checked(described, PretrainedConfig, run.config, RunError, AGAIN, root="$.model")
+        return pretrained_scorer(config, execution)
+    return folder_scorer(run.model, run.path.name, execution)
+
+
+def pretrained_scorer(config: PretrainedConfig, execution: Execution) -> Scorer:
+    """Return the scorer of model=hf_causal or model=hf_masked; raises as `load_pretrained`, and RunError.
+
+    A folder that pairscale wrote scores as its run does, to the last bit.
+    """
+    if (folder := own_folder(config)) is None:
+        from eval.scorers.pretrained import load_pretrained
+
         return load_pretrained(config, execution)
-    if "order" in described:
+    scorer = folder_scorer(folder, folder.path.name, execution)
+    if scorer.masked != (config.kind == "masked"):
+        kind = "masked" if scorer.masked else "causal"
+        raise ConfigError(f"model.path={config.path}: a {kind} model; give model=hf_{kind}")
+    return scorer
+
+
+def own_folder(config: PretrainedConfig) -> ModelFolder | None:
+    """Return the folder of a model if pairscale wrote it; None for others.
+
+    With model.trust_remote_code=true, another dtype than fp32 or a begin symbol of one's own, it is one of the others.
+    """
+    folder = ModelFolder(Path(config.path).expanduser() / (config.revision or ""))
+    as_others = config.trust_remote_code or config.load_in_4bit or config.begin or config.dtype != "fp32"
+    return None if as_others or config.revisions or not folder.description.is_file() else folder
+
+
+def folder_scorer(folder: ModelFolder, name: str, execution: Execution) -> Scorer:
+    """Return the scorer of a model in a folder that pairscale wrote. Raises RunError for a damaged one."""
+    if read_description(folder, (*architectures(), NGRAM))["kind"] == NGRAM:
         from eval.scorers.ngram import NgramScorer
         from train.ngram import load_ngram
 
-        return NgramScorer(load_ngram(run), run.path.name, execution.progress)
-    return trained_scorer(load_model(run), run.path.name, execution)
+        return NgramScorer(load_ngram(folder), name, execution.progress)
+    return trained_scorer(load_model(folder), name, execution)
 
 
 def trained_scorer(loaded: LoadedModel, name: str, execution: Execution) -> Scorer:

@@ -20,7 +20,7 @@ from eval.scorers.next_words.whole_words import own_beginnings, own_words
 from eval.scorers.trees import Forest, Ids, forests, padded
 from train.loop.device import without_gradients
 from train.models.base import LanguageModel, State
-from train.runs.export import LoadedModel
+from train.runs.model_folder import LoadedModel
 
 if TYPE_CHECKING:
     from train.ngram import Ngram

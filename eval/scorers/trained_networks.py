@@ -1,13 +1,23 @@
 """Scorers of Hugging Face architectures that pairscale trained: those of pretrained models, with our tokenizers."""
 
-from corpora.fast_tokenizers import fast_tokenizer
+import re
+from functools import partial
+from typing import Any
+
+from tokenizers import Encoding, NormalizedString, PreTokenizedString, pre_tokenizers
+from transformers import BatchEncoding, PreTrainedTokenizerFast
+
+from corpora.fast_tokenizers import SPACE, backend_of, is_serialisable
+from corpora.tokenizers import PieceTokenizer, Tokenizer
 from eval.scorers.base import Execution
 from eval.scorers.causal import CausalScorer
 from eval.scorers.hub import HubModel, HubScorer
 from eval.scorers.masked import MaskedScorer
 from train.models.huggingface import HuggingFaceModel
 from train.models.huggingface_config import HuggingFaceConfig
-from train.runs.export import LoadedModel
+from train.runs.model_folder import LoadedModel
+
+_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 
 
 def network_scorer(loaded: LoadedModel, config: HuggingFaceConfig, name: str, execution: Execution) -> HubScorer:
@@ -24,3 +34,78 @@ def network_scorer(loaded: LoadedModel, config: HuggingFaceConfig, name: str, ex
     scorer.digest, scorer.tokenizer_digest = loaded.digest, loaded.tokenizer_digest  # as in the run's folder
     scorer.sample_words = loaded.info.get("sample_words")
     return scorer
+
+
+def fast_tokenizer(tokenizer: Tokenizer, masked: bool = False) -> PreTrainedTokenizerFast:
+    """Return the tokenizer of `corpora.fast_tokenizers.backend_of`; the spelling of a special token is text to it.
+
+    Its offsets, too, are those of `tokenizer.encode_raw`. Raises ConfigError if `<pad>` or `<mask>` is a word.
+    """
+    backend, names = backend_of(tokenizer, masked)
+    kind: Any = PreTrainedTokenizerFast  # without types
+    if isinstance(tokenizer, PieceTokenizer):
+        kind = _PieceTokenizer
+    elif not is_serialisable(tokenizer):
+        kind = partial(_WordTokenizer, own=tokenizer)
+    fast: PreTrainedTokenizerFast = kind(tokenizer_object=backend, split_special_tokens=True, **names)
+    return fast
+
+
+class _PieceTokenizer(PreTrainedTokenizerFast):
+    """SentencePiece: of the bytes of a character without a piece, the last one spans it and the others are empty."""
+
+    def _convert_encoding(self, *arguments: Any, **options: Any) -> Any:
+        columns, encodings = super()._convert_encoding(*arguments, **options)
+        if "offset_mapping" in columns:
+            columns["offset_mapping"] = [_spans(encoding) for encoding in encodings]
+        return columns, encodings
+
+
+def _spans(encoding: Encoding) -> list[tuple[int, int]]:
+    """Return SentencePiece's offsets of an encoding.
+
+    There each byte of a run of such characters has the offsets of the run, and the space before a text those of the
+    text's first character.
+    """
+    spans = []
+    character, left = 0, 0  # the one whose bytes are read, and how many of them are to come
+    before = None
+    for token, (start, end), text in zip(encoding.tokens, encoding.offsets, encoding.sequence_ids, strict=True):
+        if byte := _BYTE.fullmatch(token):
+            if not left:
+                first = int(byte[1], 16)
+                left = 1 + (first >= 0xC0) + (first >= 0xE0) + (first >= 0xF0)
+                character = max(character, start)
+            left -= 1
+            start, end = character, character + (not left)
+            character = end
+        elif text is not None and text != before:
+            character = 0
+            end = 0 if token == SPACE else end
+        before = text
+        spans.append((start, end))
+    return spans
+
+
+class _WordTokenizer(PreTrainedTokenizerFast):
+    """Words that Python cuts: while texts are encoded, by the tokenizer `own`."""
+
+    def __init__(self, own: Tokenizer, **options: Any):
+        super().__init__(**options)  # type: ignore[no-untyped-call]
+        self.own = own
+
+    def _encode_plus(self, *arguments: Any, **options: Any) -> BatchEncoding:
+        backend = self.backend_tokenizer
+        file_rule = backend.pre_tokenizer
+        backend.pre_tokenizer = pre_tokenizers.PreTokenizer.custom(self)
+        try:
+            return super()._encode_plus(*arguments, **options)
+        finally:
+            backend.pre_tokenizer = file_rule
+
+    def pre_tokenize(self, text: PreTokenizedString) -> None:
+        """Cut a text; called by the `tokenizers` library."""
+        text.split(self._words)
+
+    def _words(self, _: int, text: NormalizedString) -> list[NormalizedString | None]:
+        return [text[start:end] for start, end in self.own.encode_raw(str(text))[1]]

@@ -17,8 +17,7 @@ from rich.console import Console
 from eval.benchmarks.files import format_of
 from eval.config import EvalConfig, PretrainedConfig, recorded_policy
 from eval.scorers.base import Execution, Scorer
-from eval.scorers.load import run_scorer
-from eval.scorers.pretrained import load_pretrained
+from eval.scorers.load import pretrained_scorer, run_scorer
 from eval.surprisal.files import VERSION, read_surprisals, write_surprisals
 from eval.surprisal.texts import Text, read_texts
 from eval.surprisal.words import text_surprisals
@@ -87,7 +86,7 @@ def _scorers(config: EvalConfig) -> Iterator[tuple[str, Scorer]]:
     """Yield the name and the scorer of each model that reads from left to right; say why of another."""
     execution = Execution.of(config)
     if isinstance(config.model, PretrainedConfig):
-        scorer = load_pretrained(config.model, execution)
+        scorer = pretrained_scorer(config.model, execution)
         yield scorer.name, scorer
         return
     if config.study is None:

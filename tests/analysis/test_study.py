@@ -195,6 +195,11 @@ def test_bad_requests_are_refused(written, studies, options, message):
 # Scores that can't be compared
 
 
+def of_other_weights(run):
+    run.model.path.mkdir()
+    run.model.description.write_text(json.dumps({"digest": "ff" * 32}))
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
@@ -202,7 +207,7 @@ def test_bad_requests_are_refused(written, studies, options, message):
         (skip_unknown, f"blimp.*unk.*score for simulated/.*; skip for simulated/{FIRST}"),
         (lambda run: rescore(run, lambda rows: rows.iloc[1:]), "120 pairs of blimp"),
         (lambda run: rescore(run, lambda rows: rows.assign(pair_id="x")), "120 pairs of blimp"),
-        (lambda run: run.model.write_text(json.dumps({"digest": "ff" * 32})), "another model"),
+        (of_other_weights, "another model"),
         (lambda run: score_path(run.scores("blimp"), "lp").write_bytes(b"PAR1"), r"lp\.parquet: damaged"),
     ],
     ids=["version", "settings", "fewer pairs", "other pairs", "other weights", "damaged"],

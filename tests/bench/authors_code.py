@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from corpora.tokenizers import UNK
 from pairscale.command.compose import compose
 from train.import_checkpoint.run import import_run
-from train.runs.export import load_model
+from train.runs.model_folder import load_model
 
 WORDS = 400
 SEGMENT = 12
@@ -100,7 +100,7 @@ def save_in_each_format(model: nn.Module, path: Path) -> Iterator[tuple[str, Pat
 def imported_logprobs(folder: Path, name: str, words: list[str], stream: Tensor, *overrides: str) -> Tensor:
     """Return ln p of each token of the stream but the first, by the imported model."""
     values = [f"model.checkpoint={folder}/model.pt", f"model.name={name}", "study=s", f"paths.runs={folder}/runs"]
-    loaded = load_model(import_run(compose("import_checkpoint", [*values, *overrides])))
+    loaded = load_model(import_run(compose("import_checkpoint", [*values, *overrides])).model)
     ids = {loaded.tokenizer.token(index): index for index in range(len(loaded.tokenizer))}
     assert loaded.tokenizer.token(UNK) == "<unk>"
     tokens = torch.tensor([[ids[words[index]] for index in stream.tolist()]])

@@ -55,7 +55,7 @@ from tests.bench.training import (  # noqa: E402
 from tests.bench.turns import OURS, Case, Way, repeated  # noqa: E402
 from train.loop.device import set_up_cpu  # noqa: E402
 from train.models.build import build_model  # noqa: E402
-from train.runs.export import LoadedModel  # noqa: E402
+from train.runs.model_folder import LoadedModel  # noqa: E402
 
 PARTS = ("published", "tiny", "packed", "scoring", "commands", "corpus")
 SENTENCES = 1_000

@@ -22,7 +22,7 @@ for _name, _value in {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "COLUMNS": 
 CALLS = ("fsync", "mkdir", "rename", "replace", "rmdir", "unlink")
 PRELOADED = (
     "torch", "lightning", "pairscale.command.main", "corpora.__main__", "corpora.prepare", "corpora.toy",
-    "train.__main__", "train.run", "train.loop.training", "train.runs.export", "train.ngram",
+    "train.__main__", "train.run", "train.loop.training", "train.runs.model_folder", "train.ngram",
     "eval.__main__", "eval.run", "eval.methods.judging", "eval.methods.voting", "eval.scorers.ngram",
     "analysis.__main__", "analysis.run", "corpora.run", "train.models.huggingface",
     "transformers.models.gpt2.modeling_gpt2", "transformers.models.roberta.modeling_roberta",

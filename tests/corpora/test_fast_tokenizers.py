@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from corpora.config import TokenizerConfig
-from corpora.fast_tokenizers import fast_tokenizer, is_serialisable
+from corpora.fast_tokenizers import is_serialisable
 from corpora.tokenizers import MASK, PAD, SPECIAL_TOKENS, Tokenizer, fit_tokenizer
+from eval.scorers.trained_networks import fast_tokenizer
 from pairscale.errors import ConfigError
 
 KINDS = ("word", "char", "unigram", "bpe", "jieba", "whitespace")

@@ -4,11 +4,10 @@ import gzip
 
 import pytest
 
-from corpora.documents import Document
 from corpora.prepare import prepare
 from corpora.sources.files import source_files
 from corpora.sources.read import describe_source, documents
-from corpora.text import SPLITS
+from corpora.text import SPLITS, Document
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError, StoreError
 from train.runs.identity import run_id

@@ -6,9 +6,8 @@ import string
 import pytest
 
 from corpora.config import SplitConfig
-from corpora.documents import Document
 from corpora.overlap import normalised, occurrences
-from corpora.text import TextStore, write_text_store
+from corpora.text import Document, TextStore, write_text_store
 
 SPLIT = SplitConfig(seed=0, valid=0.3, test=0.3)
 SENTENCES = ["The cats sleep.", "A dog barks , doesn 't it ?", "the CATS  sleep .", "Cats sleep.", "We do n't know."]

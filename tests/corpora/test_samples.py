@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.config import SampleConfig, SplitConfig
-from corpora.documents import Document
 from corpora.prepare import Corpus, prepare
 from corpora.samples import Sample, draw_sample
-from corpora.text import TextStore, write_text_store
+from corpora.text import Document, TextStore, write_text_store
 from corpora.tokenizers import EOS
 from corpora.words import count_characters, count_words
 from pairscale.command.compose import compose

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 import zstandard
 
-from corpora.documents import Document
 from corpora.prepare import prepare
 from corpora.sources.gulordava import published_vocabulary
 from corpora.sources.read import describe_source, documents
 from corpora.sources.sentences import split_sentences
+from corpora.text import Document
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError
 

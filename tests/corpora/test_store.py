@@ -10,10 +10,9 @@ import pytest
 
 import corpora.prepare
 from corpora.config import CorporaConfig, SplitConfig
-from corpora.documents import Document
 from corpora.prepare import Corpus, known_sizes, prepare
 from corpora.store import ranges, write_fitted, write_token_store
-from corpora.text import TextStore, split_of, write_text_store
+from corpora.text import Document, TextStore, split_of, write_text_store
 from corpora.tokenizers import EOS, UNK
 from corpora.words import count_characters, count_words
 from pairscale.command.compose import compose

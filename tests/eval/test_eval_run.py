@@ -171,7 +171,7 @@ def test_a_study_is_scored_and_reports_runs_that_cannot_be(configure, capsys):
     assert f"not scored: {unfinished.path.name}: unfinished" in printed
     assert scores_of(runs[0])[0]["good"].tolist() != scores_of(runs[1])[0]["good"].tolist()
     assert not unfinished.scores("blimp").exists()
-    runs[0].weights.write_bytes(runs[0].weights.read_bytes()[:-1])
+    runs[0].model.weights.write_bytes(runs[0].model.weights.read_bytes()[:-1])
     with pytest.raises(RunError, match=r"study=s: 1 of 2 runs could not be scored"):
         score_study(configure())
     assert "cut short or changed" in " ".join(capsys.readouterr().out.split())
@@ -252,7 +252,7 @@ def test_the_command_of_a_failed_attempt_names_the_users_folder(configure, tmp_p
     (tmp_path / "my conf").mkdir()
     config = configure()
     run = simulated_run(config, random_model(LSTM))
-    run.weights.write_bytes(b"cut short")
+    run.model.weights.write_bytes(b"cut short")
     overrides = words_for_hydra(["--config-dir", str(tmp_path / "my conf"), "study=s", "benchmark=blimp"])
     monkeypatch.setattr(HydraConfig.instance(), "cfg", None)
     HydraConfig.instance().set_config(composed("eval", overrides))

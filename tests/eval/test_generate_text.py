@@ -5,12 +5,13 @@ from collections import Counter
 import pytest
 import torch
 
-from eval.export.folder import exported_tokenizer, network_of
 from eval.generate_text import run, texts
+from eval.scorers.trained_networks import fast_tokenizer
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError, RunError
 from tests.support.random_models import LSTM, TXL, random_model, simulated_run
 from tests.support.small_pretrained import byte_level, gpt2, with_random_weights
+from train.models.travel import of_transformers
 
 
 def configured(tmp_path, *overrides):
@@ -37,7 +38,7 @@ def test_each_run_writes_the_same_text_for_a_seed(study, capsys):
 
 def test_words_are_drawn_with_their_probabilities(tmp_path):
     loaded = random_model(LSTM)
-    model, tokenizer = network_of(loaded), exported_tokenizer(loaded.tokenizer)
+    model, tokenizer = of_transformers(loaded.model, loaded.config).eval(), fast_tokenizer(loaded.tokenizer)
     with torch.no_grad():
         shares = model(torch.tensor([[0]])).logits[0, -1].softmax(-1)
     count = 400

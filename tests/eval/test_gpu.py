@@ -123,7 +123,7 @@ def test_resuming_a_stopped_run_gives_identical_weights(tmp_path, monkeypatch, m
     with pytest.raises(SystemExit):
         train_run(config("stopped"))
     monkeypatch.undo()
-    weights = [load_file(run.weights) for run in (uninterrupted, train_run(config("stopped")))]
+    weights = [load_file(run.model.weights) for run in (uninterrupted, train_run(config("stopped")))]
     assert all(weights[0][name].equal(weights[1][name]) for name in weights[0])
 
 

@@ -40,7 +40,7 @@ def test_a_sweep_that_is_started_again_does_only_the_unfinished_work(tmp_path):
     runs[3].update_manifest(status="failed", reason="RuntimeError: out of memory")
     score_path(runs[4].scores(label), "lp").write_bytes(b"cut short")
     before = {
-        seed: (run.weights.stat().st_mtime_ns, run.read_manifest()["attempts"])
+        seed: (run.model.weights.stat().st_mtime_ns, run.read_manifest()["attempts"])
         for seed, run in runs.items()
         if seed < 5
     }
@@ -50,7 +50,9 @@ def test_a_sweep_that_is_started_again_does_only_the_unfinished_work(tmp_path):
     ).stderr  # a damaged score file is reported, not overwritten
     assert "lp.parquet" in stderr
     assert list(runs[4].read_manifest()["scoring_failed"]) == [label]
-    after = {seed: (run.weights.stat().st_mtime_ns, run.read_manifest()["attempts"]) for seed, run in runs.items()}
+    after = {
+        seed: (run.model.weights.stat().st_mtime_ns, run.read_manifest()["attempts"]) for seed, run in runs.items()
+    }
     assert after[1] == before[1]
     assert after[4] == before[4]
     assert [after[seed][1] for seed in (2, 3, 5)] == [2, 2, 1]

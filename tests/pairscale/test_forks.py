@@ -65,7 +65,7 @@ def test_a_fork_trains_the_same_weights_as_a_new_python(forks, tmp_path):
     new = [*started_by("pairscale", *words(tmp_path / "new"))]
     subprocess.run(new, env=environment() | ONE_THREAD, stdin=subprocess.DEVNULL, check=True)
     runs = [study_runs(tmp_path / name / "runs", "s")[0] for name in ("forked", "new")]
-    assert sha256_file(runs[0].weights) == sha256_file(runs[1].weights)
+    assert sha256_file(runs[0].model.weights) == sha256_file(runs[1].model.weights)
     manifests = [run.read_manifest() for run in runs]
     assert manifests[0]["machine"] == manifests[1]["machine"]  # threads
     assert manifests[0].keys() == manifests[1].keys()

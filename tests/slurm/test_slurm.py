@@ -154,7 +154,9 @@ def test_the_interactive_form_waits_for_all_runs_and_reports_failures(cluster, t
     )
     assert "pairscale eval: 1 of 3 runs failed, and 1 did not begin or end" in output
     assert cluster.jobs()[f"{job}_1"]["state"] == "FAILED"
-    (run,) = [RunFolder(path.parent) for path in tmp_path.glob("runs/demo/*/model.json")]
+    (run,) = [
+        RunFolder(path.parent) for path in tmp_path.glob("runs/demo/*/config.yaml") if (path.parent / "model").is_dir()
+    ]
     assert run.done
     assert run.read_manifest()["attempts"] == 2
     assert run.read_manifest()["machine"]["slurm_job"] == f"{job}_0"

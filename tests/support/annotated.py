@@ -7,9 +7,8 @@ from corpora.annotate.parsers.conllu import tree_of
 from corpora.annotate.parts import write_part
 from corpora.annotate.tree import Tree
 from corpora.config import SplitConfig
-from corpora.documents import Document
 from corpora.sources.conllu import conllu_sentences
-from corpora.text import TextStore, write_text_store
+from corpora.text import Document, TextStore, write_text_store
 
 # Words of our own: a passive clause with a relative clause, an object question, a contraction, a repeated sentence.
 CONLLU = """\

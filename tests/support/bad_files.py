@@ -17,8 +17,8 @@ from pairscale.files import sha256_file
 from tests.support.simulated_study import SimulatedStudy
 from train.models.build import build_model
 from train.models.config import LstmConfig
-from train.runs.export import load_model, save_model
 from train.runs.folder import RunFolder, study_runs
+from train.runs.model_folder import load_model, save_model
 
 DEEP = "[" * 100_000
 STUDY = SimulatedStudy(
@@ -37,7 +37,7 @@ def analyse(runs: Path) -> None:
     requested_runs(runs, STUDY.name)
     for folder in study_runs(runs, STUDY.name):
         folder.read_progress()
-    load_model(first(runs))
+    load_model(first(runs).model)
 
 
 def first(runs: Path) -> RunFolder:
@@ -51,10 +51,10 @@ def write_study(runs: Path) -> Path:
         text = {"name": "word", "kind": "word", "fit_on": "train", "fit_sentences": 1, "character_coverage": 1.0}
         tokenizer = ListTokenizer(TokenizerConfig(vocab_size=None, **text), ["a", "cat", "sleeps", "."])
         config = LstmConfig(name="lstm_tiny", embedding=4, hidden=4, layers=1, dropout=0.0, tied=False)
-        save_model(folder, build_model(config, len(tokenizer)), config, tokenizer, {"sample_words": 125_000})
+        save_model(folder.model, build_model(config, len(tokenizer)), config, tokenizer, {"sample_words": 125_000})
         path = folder.scores("blimp") / "lp.parquet"
         rows, metadata = read_scores(path)
-        metadata["model"]["digest"] = sha256_file(folder.weights)
+        metadata["model"]["digest"] = sha256_file(folder.model.weights)
         write_table(path, rows, SCORES, metadata)
     return runs
 
@@ -75,7 +75,7 @@ def manifest(place: str, value: object):
 
 
 def model(place: str, value: object):
-    return lambda run: set_in(run.model, place, value)
+    return lambda run: set_in(run.model.description, place, value)
 
 
 def text(name: str, content: str | bytes):
@@ -139,29 +139,29 @@ def items(run: RunFolder) -> None:
 
 def weights(value: float):
     def change(run: RunFolder) -> None:
-        tensors = load_file(run.weights)
+        tensors = load_file(run.model.weights)
         next(iter(tensors.values())).view(-1)[0] = value
-        save_file(tensors, run.weights)
-        set_in(run.model, "digest", sha256_file(run.weights))
-        metadata({"model": {"name": "m", "digest": sha256_file(run.weights)}})(run)
+        save_file(tensors, run.model.weights)
+        set_in(run.model.description, "digest", sha256_file(run.model.weights))
+        metadata({"model": {"name": "m", "digest": sha256_file(run.model.weights)}})(run)
 
     return change
 
 
 def cut_short(run: RunFolder) -> None:
-    run.weights.write_bytes(run.weights.read_bytes()[:-10])
+    run.model.weights.write_bytes(run.model.weights.read_bytes()[:-10])
 
 
 def vocabulary(run: RunFolder) -> None:
-    path = run.tokenizer / "vocab.txt"
+    path = run.model.tokenizer / "vocab.txt"
     path.write_text(path.read_text().replace("cat", "dog"))
-    set_in(run.tokenizer / "tokenizer.json", "digest", sha256_file(path))
+    set_in(run.model.tokenizer / "tokenizer.json", "digest", sha256_file(path))
 
 
 def more_words(run: RunFolder) -> None:
-    path = run.tokenizer / "vocab.txt"
+    path = run.model.tokenizer / "vocab.txt"
     path.write_text(path.read_text() + "zebra\n")
-    set_in(run.tokenizer / "tokenizer.json", "digest", sha256_file(path))
+    set_in(run.model.tokenizer / "tokenizer.json", "digest", sha256_file(path))
 
 
 def grid(content: str):
@@ -203,21 +203,33 @@ FILES = {
     ),
     "config.yaml: model.name leads out": (config("name: lstm_tiny", "name: ../x"), "the name of a folder, without /"),
     "config.yaml: tokenizer.name leads out": (config("name: unigram", "name: .."), "the name of a folder, without /"),
-    "model.json: nested deeply": (text("model.json", DEEP), "model.json: not readable as JSON (nested too deeply)"),
-    "model.json: layers=10**6": (model("config.layers", 10**6), "model.layers=1000000: must be from 1 to 1000"),
-    "model.json: layers=10**9": (model("config.layers", 10**9), "model.layers=1e+09: must be from 1 to 1000"),
-    "model.json: hidden=10**12": (model("config.hidden", 10**12), "model.hidden=1e+12: must be from 1 to 100000"),
-    "model.json: hidden a text": (model("config.hidden", "x"), "$.config.hidden: expected int, got str"),
-    "model.json: vocabulary=10**20": (model("vocabulary", 10**20), "$.vocabulary: expected int <="),
+    "pairscale.json: nested deeply": (
+        text("model/pairscale.json", DEEP),
+        "pairscale.json: not readable as JSON (nested too deeply)",
+    ),
+    "pairscale.json: layers=10**6": (model("config.layers", 10**6), "model.layers=1000000: must be from 1 to 1000"),
+    "pairscale.json: layers=10**9": (model("config.layers", 10**9), "model.layers=1e+09: must be from 1 to 1000"),
+    "pairscale.json: hidden=10**12": (model("config.hidden", 10**12), "model.hidden=1e+12: must be from 1 to 100000"),
+    "pairscale.json: hidden a text": (model("config.hidden", "x"), "$.config.hidden: expected int, got str"),
+    "pairscale.json: vocabulary=10**20": (model("vocabulary", 10**20), "$.vocabulary: expected int <="),
     "model.safetensors: cut short": (cut_short, "model.safetensors: its SHA-256"),
     "model.safetensors: NaN": (weights(math.nan), "1 of 24 weights that are NaN or infinite"),
     "model.safetensors: infinite": (weights(math.inf), "1 of 24 weights that are NaN or infinite"),
-    "tokenizer.json: garbage": (text("tokenizer/tokenizer.json", b"\xff\x00"), "tokenizer.json: not readable as JSON"),
-    "tokenizer.json: nested deeply": (text("tokenizer/tokenizer.json", DEEP), "tokenizer.json: not readable as JSON"),
-    "vocab.txt: missing": (lambda run: (run.tokenizer / "vocab.txt").unlink(), "vocab.txt: cannot be read"),
+    "tokenizer.json: garbage": (
+        text("model/tokenizer/tokenizer.json", b"\xff\x00"),
+        "tokenizer.json: not readable as JSON",
+    ),
+    "tokenizer.json: nested deeply": (
+        text("model/tokenizer/tokenizer.json", DEEP),
+        "tokenizer.json: not readable as JSON",
+    ),
+    "vocab.txt: missing": (lambda run: (run.model.tokenizer / "vocab.txt").unlink(), "vocab.txt: cannot be read"),
     "vocab.txt: changed, with a new digest": (vocabulary, "is not the one that the model was trained with"),
-    "tokenizer.json: missing": (lambda run: (run.tokenizer / "tokenizer.json").unlink(), "tokenizer.json: missing"),
-    "tokenizer: missing": (lambda run: shutil.rmtree(run.tokenizer), "tokenizer.json: missing"),
+    "tokenizer.json: missing": (
+        lambda run: (run.model.tokenizer / "tokenizer.json").unlink(),
+        "tokenizer.json: missing",
+    ),
+    "tokenizer: missing": (lambda run: shutil.rmtree(run.model.tokenizer), "tokenizer.json: missing"),
     "vocab.txt: ids beyond the embedding": (more_words, "7 tokens, "),
     "metrics.csv: empty": (text("metrics.csv", ""), "metrics.csv: not readable (without the columns step"),
     "metrics.csv: binary": (text("metrics.csv", bytes(range(256))), "metrics.csv: not readable"),

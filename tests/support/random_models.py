@@ -1,19 +1,22 @@
 """Small untrained models with their tokenizers and run folders, for tests of scoring."""
 
+import json
 from pathlib import Path
 
 import torch
 from omegaconf import OmegaConf
+from transformers import PreTrainedTokenizerFast
 
 from corpora.config import TokenizerConfig
+from corpora.tokenization_pairscale import PairscaleTokenizer
 from corpora.tokenizers import fit_tokenizer
 from eval.config import EvalConfig
 from eval.scorers.base import Execution
 from eval.scorers.own import ModelScorer
 from train.models.build import build_model
 from train.models.config import LstmConfig, ModelConfig, TxlConfig
-from train.runs.export import LoadedModel, save_model
-from train.runs.folder import DONE, UNFINISHED, RunFolder
+from train.runs.folder import DONE, UNFINISHED, ModelFolder, RunFolder
+from train.runs.model_folder import LoadedModel, save_model
 
 TEXT = ["The cat sleeps .", "The cats sleep near a dog .", "A dog that sees the cats barks .", "Who saw the dog ?"]
 LSTM = LstmConfig(name="lstm_test", embedding=8, hidden=12, layers=2, dropout=0.5, tied=False)
@@ -38,13 +41,25 @@ def random_model(config: ModelConfig, kind: str = "word", seed: int = 0, vocab_s
     return LoadedModel(model, tokenizer, config, info, f"digest-{seed}", f"tokenizer-{kind}")
 
 
+def saved(folder: Path, loaded: LoadedModel) -> None:
+    """Write the folder of a model."""
+    save_model(ModelFolder(folder), loaded.model, loaded.config, loaded.tokenizer, loaded.info)
+
+
+def saved_tokenizer(folder: Path) -> PreTrainedTokenizerFast:
+    """Read the tokenizer of a model's folder, by its own class."""
+    described = json.loads((folder / "tokenizer_config.json").read_text())
+    kind = PairscaleTokenizer if "auto_map" in described else PreTrainedTokenizerFast
+    return kind.from_pretrained(folder)
+
+
 def simulated_run(config: EvalConfig, loaded: LoadedModel, done: bool = True) -> RunFolder:
     """Write the run folder of `config` as training leaves it, with `loaded` as its model."""
     run = RunFolder.of(config)
     run.path.mkdir(parents=True, exist_ok=True)
     Path(run.config).write_text(OmegaConf.to_yaml(OmegaConf.structured(config)))
     if done:
-        save_model(run, loaded.model, loaded.config, loaded.tokenizer, loaded.info)
+        save_model(run.model, loaded.model, loaded.config, loaded.tokenizer, loaded.info)
     run.update_manifest(status=DONE if done else UNFINISHED)
     return run
 

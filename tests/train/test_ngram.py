@@ -97,7 +97,7 @@ def test_log_probabilities_over_characters_equal_kneser_ney(configure, lmplz):
 )
 def test_probabilities_of_a_vocabulary_sum_to_one(configure, lmplz, overrides):
     run = train_run(configure("sample.size=200", "corpus.split.valid=0.3", *overrides))
-    ngram = load_ngram(run)
+    ngram = load_ngram(run.model)
     for history in ([], [2], [3, 2, 4], [UNK]):
         total = sum(math.exp(ngram.logprobs([*history, index])[-1]) for index in range(len(ngram.tokenizer)))
         # Words missing from the sample share the rest of the smoothing evenly; if none is, KenLM keeps a little.
@@ -106,7 +106,7 @@ def test_probabilities_of_a_vocabulary_sum_to_one(configure, lmplz, overrides):
 
 def test_log_probabilities_equal_kenlms_full_scores(configure, lmplz):
     run, scorer, _ = train_model(configure("tokenizer.vocab_size=9"))
-    model = kenlm.Model(str(run.ngrams))
+    model = kenlm.Model(str(run.model.ngrams))
     texts = [*sentences(20, 5), "a zebra near the gnu"]
     for sentence, scored in zip(texts, scorer.score(texts, policy()), strict=True):
         words = [scorer.ngram.words[index] for index in scorer.tokenizer.encode(sentence)]
@@ -189,9 +189,9 @@ def test_the_run_folder_has_the_usual_files(configure, lmplz):
     assert row["valid_ppl"] == pytest.approx(math.exp(nats / held_out.words), rel=1e-9)
     assert scorer.sample_words == 1000
 
-    before = run.ngrams.stat().st_mtime_ns
+    before = run.model.ngrams.stat().st_mtime_ns
     train_run(config)
-    assert run.ngrams.stat().st_mtime_ns == before
+    assert run.model.ngrams.stat().st_mtime_ns == before
     again = train_run(configure("recipe.validation_words=200", "study=other", "model.lmplz_memory=200M"))
     assert again.path.name == run.path.name
     assert load_scorer(again).digest == scorer.digest
@@ -318,37 +318,37 @@ def test_an_order_that_the_module_cannot_read_is_refused_before_estimation(confi
 
 def test_a_damaged_model_is_a_message_of_one_line(configure, lmplz):
     run = train_run(configure())
-    whole = run.ngrams.read_bytes()
-    run.ngrams.write_bytes(whole[:-1000])
+    whole = run.model.ngrams.read_bytes()
+    run.model.ngrams.write_bytes(whole[:-1000])
     with pytest.raises(
-        RunError, match=r"model\.kenlm: its SHA-256 begins with \w{8}, model\.json says \w{8}: cut short"
+        RunError, match=r"model\.kenlm: its SHA-256 begins with \w{8}, pairscale\.json says \w{8}: cut short"
     ):
         load_scorer(run)
-    description = run.model.read_text(encoding="utf-8")
-    run.model.write_text(
+    description = run.model.description.read_text(encoding="utf-8")
+    run.model.description.write_text(
         description.replace(sha256(whole).hexdigest(), sha256(whole[:-1000]).hexdigest()), encoding="utf-8"
     )
     with pytest.raises(RunError, match=r"model\.kenlm: cannot be read by KenLM \([^\n]*\)$"):
         load_scorer(run)
-    run.model.write_text(description.replace('"order": 5', '"order": 4'), encoding="utf-8")
-    run.ngrams.write_bytes(whole)
+    run.model.description.write_text(description.replace('"order": 5', '"order": 4'), encoding="utf-8")
+    run.model.ngrams.write_bytes(whole)
     with pytest.raises(RunError, match=r"model\.kenlm: an n-gram model of order 5, it should be of order 4"):
         load_scorer(run)
-    run.model.write_text(description, encoding="utf-8")
-    run.ngrams.unlink()
-    with pytest.raises(RunError, match=r"model\.kenlm: missing, though model\.json is there"):
+    run.model.description.write_text(description, encoding="utf-8")
+    run.model.ngrams.unlink()
+    with pytest.raises(RunError, match=r"model\.kenlm: missing, though pairscale\.json is there"):
         load_scorer(run)
 
 
 def test_a_tokenizer_of_another_model_is_refused(configure, lmplz):
     run = train_run(configure())
-    own = load_tokenizer(run.tokenizer)
+    own = load_tokenizer(run.model.tokenizer)
     assert isinstance(own, ListTokenizer)
     for tokens in ([*reversed(own.tokens[2:])], own.tokens[2:-1]):
-        ListTokenizer(own.config, tokens).save(run.tokenizer)
+        ListTokenizer(own.config, tokens).save(run.model.tokenizer)
         message = f"{len(tokens) + 2} tokens, .* was trained with {len(own)}"
         if len(tokens) + 2 == len(own):
-            message = rf"its vocabulary \(digest {tokenizer_digest(run.tokenizer)[:8]}\) is not the one"
+            message = rf"its vocabulary \(digest {tokenizer_digest(run.model.tokenizer)[:8]}\) is not the one"
         with pytest.raises(RunError, match=message):
             load_scorer(run)
 

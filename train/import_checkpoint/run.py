@@ -14,9 +14,9 @@ from train.import_checkpoint.transformer_xl import read_txl
 from train.import_checkpoint.vocabulary import read_vocabulary
 from train.models.build import build_model, without_weights
 from train.models.config import ImportedConfig
-from train.runs.export import save_model
 from train.runs.folder import DONE, RunFolder
 from train.runs.identity import config_digest
+from train.runs.model_folder import save_model
 from train.runs.provenance import git_state, versions
 
 LSTM = "colorlessgreenRNNs"
@@ -60,13 +60,13 @@ def import_run(config: RunConfig) -> RunFolder:
     }
     with folder.locked():
         write_text(folder.config, OmegaConf.to_yaml(OmegaConf.structured(config)))
-        save_model(folder, built, imported.config, tokenizer, {"source": source})
+        save_model(folder.model, built, imported.config, tokenizer, {"source": source})
         folder.update_manifest(
             status=DONE,
             config_digest=config_digest(config),
             git=git_state(),
             versions=versions(),
-            digest=sha256_file(folder.weights),
+            digest=sha256_file(folder.model.weights),
             source=source,
             parameters=parameters,
             vocabulary=len(tokenizer),

@@ -16,7 +16,7 @@ from train.loop.preemption import Preemption
 from train.loop.state import TrainState
 from train.models.base import LanguageModel
 from train.recipes import RecipeConfig
-from train.runs.export import save_model
+from train.runs.model_folder import save_model
 from train.trackers.tracker import Tracker
 
 LOG_POINTS = 200  # of the training loss over a run
@@ -164,7 +164,7 @@ class LanguageModelling(L.LightningModule):
         info = {**self.data.digests, "step": step, "words_seen": self.batches.words_seen(step), **validation.metrics()}
         if validation.stuck and step:
             info["stuck"] = validation.stuck
-        save_model(self.state.folder, self.model, self.config.model, self.data.corpus.tokenizer, info)
+        save_model(self.state.folder.model, self.model, self.config.model, self.data.corpus.tokenizer, info)
 
     def _place(self, step: int) -> int:
         """Return the row of `recent` for the step after `step` steps."""

@@ -20,8 +20,8 @@ from pairscale.sizes import format_size, parse_size
 from train.loop.batches import Batches
 from train.models.base import LanguageModel
 from train.models.config import architectures
-from train.runs.export import ABOUT, LoadedModel, described_model, read_description, weights_of
 from train.runs.folder import RunFolder
+from train.runs.model_folder import ABOUT, LoadedModel, described_model, read_description, snapshot_bytes
 
 END = "end"
 # Words seen at which the BabyLM challenge asks for models: to 10M by 1M, to 100M by 10M, to 1B by 100M.
@@ -95,7 +95,7 @@ class Snapshots:
     def write(self, model: LanguageModel, step: int) -> None:
         """Write the snapshot of the moment after `step` steps. Raises WriteError."""
         about = {"step": step, "words_seen": self.batches.words_seen(step), "moment": self.moments[step]}
-        data = weights_of(model, about)
+        data = snapshot_bytes(model, about)
         write_bytes(self.folder.snapshot(step, hashlib.sha256(data).hexdigest()), data)
 
 
@@ -114,5 +114,5 @@ def load_snapshot(folder: RunFolder, step: int) -> LoadedModel:
     except SafetensorError as error:
         raise RunError(f"{path}: cannot be read as safetensors ({error}); {_REMOVE}") from None
     info = cast(dict[str, Any], parse_json(about, _About, path, RunError, _REMOVE))
-    description = read_description(folder, architectures())
-    return described_model(folder, description, path, digest, info)
+    description = read_description(folder.model, architectures())
+    return described_model(folder.model, description, path, digest, info)

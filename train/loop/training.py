@@ -28,8 +28,8 @@ from train.loop.snapshots import Snapshots
 from train.loop.state import TrainState
 from train.models.build import build_model, check_context, parameter_count
 from train.models.config import architectures
-from train.runs.export import read_description
 from train.runs.folder import DONE, RunFolder
+from train.runs.model_folder import read_description
 from train.runs.provenance import machine
 from train.trackers.tracker import Tracker
 
@@ -146,7 +146,7 @@ class Training:
         self.folder.update_manifest(
             status=DONE,
             ended=datetime.now(UTC).isoformat(timespec="seconds"),
-            stuck=read_description(self.folder, architectures())["info"].get("stuck"),
+            stuck=read_description(self.folder.model, architectures())["info"].get("stuck"),
             words_seen=batches.words_seen(len(batches)),
             words_per_s=round(batches.words_seen(steps) / state.attempt_s) if steps else None,
             wall_s=state.wall_s,

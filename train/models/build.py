@@ -15,6 +15,7 @@ from train.models.base import LanguageModel
 from train.models.config import ModelConfig, architectures, kind_of
 from train.models.dropout import make_fast
 from train.models.huggingface import HuggingFaceModel
+from train.models.travel import file_of
 from train.recipes import RecipeConfig
 
 
@@ -25,6 +26,7 @@ def build_model(config: ModelConfig, vocabulary: int) -> LanguageModel:
     config.check_vocabulary(vocabulary)
     model: LanguageModel = _class_of(config)(config, vocabulary)
     if not isinstance(model, HuggingFaceModel):
+        file_of(model)  # raises now what would end the run when its model is saved
         make_fast(model)
     return model
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -147,6 +148,15 @@ class HuggingFaceModel(LanguageModel):
             return inputs_of_head(self.network, input_ids=tokens, **attended), ()
         logits: Tensor = self.network(input_ids=tokens, **attended).logits
         return logits, ()
+
+    def save_description(self, folder: Path) -> None:
+        """Write config.json, and generation_config.json of a network that writes text, as transformers does."""
+        config = self.network.config
+        config.architectures, config.dtype = [type(self.network).__name__], self.network.dtype
+        config.save_pretrained(folder)
+        if self.network.can_generate() and self.network.generation_config is not None:
+            self.network.generation_config.update(do_sample=True, use_cache=True)  # type: ignore[no-untyped-call]
+            self.network.generation_config.save_pretrained(folder)
 
     def compile(self, *arguments: Any, **options: Any) -> None:
         """Compile the network alone: it is traced while its output layer is replaced."""

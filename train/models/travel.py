@@ -1,50 +1,81 @@
 """Our own models in folders that transformers loads, with the code of their classes beside the weights.
 
 The files that travel are modeling.py, the file of the model's class, and what these import from train/models. In the
-folder, they import each other.
+folder, they import each other. Imports no transformers, so that a run of our own models needs none.
 """
+
+from __future__ import annotations
 
 import dataclasses
 import inspect
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from corpora.tokenizers import EOS
 from pairscale.errors import ConfigError
-from pairscale.files import write_text
-from train.models import modeling
+from pairscale.files import write_json, write_text
 from train.models.base import LanguageModel
 from train.models.config import ModelConfig
+from train.models.huggingface import HuggingFaceModel
 
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+_MODELING = Path(__file__).with_name("modeling.py")
 _SIBLING = re.compile(r"^from train\.models\.(\w+) import ", re.MULTILINE)
 _BODY = "from train.models.base import LanguageModel as Body  # in a model's folder: its own class"
 _NOT_OURS = {"name", "seed"}  # values that say nothing about a trained model
 
 
-def of_transformers(model: LanguageModel, config: ModelConfig) -> modeling.PairscaleForCausalLM:
+def of_transformers(model: LanguageModel, config: ModelConfig) -> PreTrainedModel:
     """Return a model as one of transformers; the weights are the same tensors."""
-    names = {field.name for field in dataclasses.fields(config)} | {"adaptive", "widths"}
-    values = {name: getattr(config, name) for name in sorted(names - _NOT_OURS) if hasattr(config, name)}
-    return modeling.PairscaleForCausalLM(modeling.PairscaleConfig(model.vocabulary, **values), model)
+    if isinstance(model, HuggingFaceModel):
+        return model.network
+    from train.models.modeling import PairscaleConfig, PairscaleForCausalLM
+
+    return PairscaleForCausalLM(PairscaleConfig(model.vocabulary, **_values(config)), model)
 
 
-def write_code(folder: Path, model: modeling.PairscaleForCausalLM) -> None:
-    """Write the files of a model's code, and name its classes in its configuration.
-
-    Raises ConfigError if the file of a plug-in's class has the name of one of ours.
-    """
-    name = Path(modeling.__file__).stem
-    classes = {"AutoConfig": modeling.PairscaleConfig, "AutoModelForCausalLM": modeling.PairscaleForCausalLM}
-    model.config.auto_map = {auto: f"{name}.{one.__name__}" for auto, one in classes.items()}
-    own = Path(inspect.getfile(type(model.model)))
-    taken = Path(modeling.__file__).with_name(own.name)
+def file_of(model: LanguageModel) -> Path:
+    """Return the file of a model's class. Raises ConfigError if it has the name of one of ours, which travels, too."""
+    own = Path(inspect.getfile(type(model)))
+    taken = _MODELING.with_name(own.name)
     if taken.exists() and not taken.samefile(own):
         raise ConfigError(f"{own}: give this file another name, as a file of train/models with its name travels, too.")
-    body = f"from .{own.stem} import {type(model.model).__name__} as Body"
-    texts = {name: Path(modeling.__file__).read_text(encoding="utf-8").replace(_BODY, body)}
+    return own
+
+
+def write_description_and_code(folder: Path, model: LanguageModel, config: ModelConfig) -> None:
+    """Write config.json, generation_config.json, and the files of the model's code, which config.json names."""
+    _write_code(folder, model)
+    classes = {"AutoConfig": "PairscaleConfig", "AutoModelForCausalLM": "PairscaleForCausalLM"}
+    symbols = {"bos_token_id": EOS, "eos_token_id": EOS}
+    described = {
+        "model_type": "pairscale",
+        "architectures": ["PairscaleForCausalLM"],
+        "auto_map": {auto: f"{_MODELING.stem}.{name}" for auto, name in classes.items()},
+        "dtype": "float32",
+        "vocab_size": model.vocabulary,
+        **symbols,
+    }
+    write_json(folder / "config.json", described | _values(config))
+    write_json(folder / "generation_config.json", {"do_sample": True, "use_cache": False, **symbols})
+
+
+def _values(config: ModelConfig) -> dict[str, Any]:
+    names = {field.name for field in dataclasses.fields(config)} | {"adaptive", "widths"}
+    return {name: getattr(config, name) for name in sorted(names - _NOT_OURS) if hasattr(config, name)}
+
+
+def _write_code(folder: Path, model: LanguageModel) -> None:
+    own = file_of(model)
+    body = f"from .{own.stem} import {type(model).__name__} as Body"
+    texts = {_MODELING.stem: _MODELING.read_text(encoding="utf-8").replace(_BODY, body)}
     files = [own]
     for file in files:
         texts[file.stem] = file.read_text(encoding="utf-8")
-        siblings = [Path(modeling.__file__).with_name(f"{found}.py") for found in _SIBLING.findall(texts[file.stem])]
+        siblings = [_MODELING.with_name(f"{found}.py") for found in _SIBLING.findall(texts[file.stem])]
         files += [sibling for sibling in siblings if sibling not in files]
     for stem, text in texts.items():
         write_text(folder / f"{stem}.py", _SIBLING.sub(r"from .\1 import ", text))

@@ -7,7 +7,7 @@
         progress.json        progress of training, written every few seconds; removed when it is done
         checkpoints/         everything that resuming needs; removed when the run is done (train/loop/checkpoints.py)
         snapshots/           the weights at chosen words seen, for trajectories (train/loop/snapshots.py)
-        model.safetensors, model.json, tokenizer/   everything that scoring needs (model.kenlm: of an n-gram model)
+        model/               everything that scoring needs, as a folder of Hugging Face (train/runs/model_folder.py)
         scores/<benchmark>/  score files (eval/scores/files.py)
         tracking.log         tracebacks of trackers that failed (train/trackers/tracker.py)
 
@@ -53,6 +53,21 @@ AGAIN = "remove the run's folder to train it again"
 LOOK_SECONDS = 0.5  # to wait for a lock, as `in_use` may hold it for a moment
 
 
+class ModelFolder:
+    """Paths in the folder of a model: RUN/model, or a copy of it."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.weights = path / "model.safetensors"
+        self.ngrams = path / "model.kenlm"
+        self.description = path / "pairscale.json"
+        self.tokenizer = path / "tokenizer"
+
+    def digest(self) -> str | None:
+        """Return the digest of the weights in pairscale.json; None if there is none. Raises RunError."""
+        return read_json(self.description, Weights, RunError, AGAIN)["digest"] if self.description.exists() else None
+
+
 @dataclass
 class RunFolder:
     """Paths and manifest of one run."""
@@ -66,10 +81,7 @@ class RunFolder:
         self.progress = self.path / "progress.json"
         self.lock = self.path / ".lock"
         self.checkpoint_folder = self.path / "checkpoints"
-        self.weights = self.path / "model.safetensors"
-        self.ngrams = self.path / "model.kenlm"
-        self.model = self.path / "model.json"
-        self.tokenizer = self.path / "tokenizer"
+        self.model = ModelFolder(self.path / "model")
 
     @classmethod
     def of(cls, config: RunConfig) -> RunFolder:
@@ -127,10 +139,6 @@ class RunFolder:
         if not self.manifest.exists():
             return {}
         return cast(dict[str, Any], read_json(self.manifest, Manifest, RunError, AGAIN, MANIFEST_VERSION))
-
-    def model_digest(self) -> str | None:
-        """Return the digest of the weights in model.json; None if there is none. Raises RunError."""
-        return read_json(self.model, Weights, RunError, AGAIN)["digest"] if self.model.exists() else None
 
     def update_manifest(self, **values: Any) -> dict[str, Any]:
         """Add `values` to manifest.json, and return its contents. Raises RunError and WriteError."""

@@ -1,4 +1,4 @@
-"""Schemas of the files of a run that are read back: config.yaml, manifest.json, model.json, progress.json."""
+"""Schemas of the files of a run that are read back: config.yaml, manifest.json, model/pairscale.json, progress.json."""
 
 from pathlib import Path
 from typing import Literal, NotRequired, TypedDict
@@ -9,7 +9,7 @@ from pairscale.errors import ConfigError, RunError
 from pairscale.schema import Count, Digest, FolderName, NonNegative, Positive, Share
 from pairscale.sizes import parse_size
 
-MANIFEST_VERSION = 1
+MANIFEST_VERSION = 2
 
 
 class _Sample(TypedDict, total=False):
@@ -131,7 +131,7 @@ def check_stored(config: StoredConfig, where: Path, remedy: str) -> None:
 
 
 class Weights(TypedDict):
-    """Schema of the part of model.json that is read without the model (all of it: train/runs/export.py)."""
+    """Schema of the part of pairscale.json that is read without the model (all of it: train/runs/model_folder.py)."""
 
     digest: Digest
 

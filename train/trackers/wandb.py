@@ -109,7 +109,7 @@ class WandbTracker(Tracker):
 
         artifact = wandb.Artifact(_unique_name(self.job.study, name), kind)
         for path in paths:
-            for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            for file in sorted(filter(Path.is_file, path.rglob("*"))) if path.is_dir() else [path]:
                 artifact.add_file(str(file), name=str(file.relative_to(path.parent)))
         self.run.log_artifact(artifact)
 

@@ -11,10 +11,9 @@ import torch
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, PreTrainedTokenizerBase
 
 from eval.config import PLAIN
-from eval.export.folder import exported_tokenizer, write_model
 from eval.scorers.base import Execution
 from eval.scorers.load import trained_scorer
-from tests.support.random_models import LSTM, TXL, random_model
+from tests.support.random_models import LSTM, TXL, random_model, saved, saved_tokenizer
 from train.models.config import GruConfig, RnnConfig
 from train.models.huggingface_config import HuggingFaceConfig
 
@@ -64,11 +63,11 @@ class Exported:
     def __init__(self, name, kind, folder):
         self.config = {**CAUSAL, **MASKED}[name]
         self.loaded = random_model(self.config, kind, vocab_size=283 if kind in ("unigram", "bpe") else None)
-        write_model(folder, self.loaded)
+        saved(folder, self.loaded)
         self.masked = name in MASKED
         auto = AutoModelForMaskedLM if self.masked else AutoModelForCausalLM
         self.model = auto.from_pretrained(folder, trust_remote_code=True).eval()
-        self.tokenizer = type(exported_tokenizer(self.loaded.tokenizer, self.masked)).from_pretrained(folder)
+        self.tokenizer = saved_tokenizer(folder)
 
     def scores(self, **policy):
         scorer = trained_scorer(self.loaded, "m", Execution(256))

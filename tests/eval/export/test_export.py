@@ -15,8 +15,8 @@ import torch
 import yaml
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer, PreTrainedTokenizerFast
 
+from corpora.fast_tokenizers import save_fast_tokenizer
 from eval.config import PLAIN
-from eval.export.folder import exported_tokenizer, needs_code, write_model
 from eval.export.run import export, snapshot_name
 from eval.export.upload import upload
 from eval.scorers.base import Execution
@@ -27,13 +27,13 @@ from eval.scorers.pretrained import load_pretrained
 from eval.scorers.trained_networks import network_scorer
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError, RunError
-from tests.support.random_models import LSTM, TEXT, TXL, own_scorer, random_model
+from tests.support.random_models import LSTM, TEXT, TXL, own_scorer, random_model, saved, saved_tokenizer
 from tests.support.simulated_study import SimulatedStudy
 from train.loop.snapshots import load_snapshot
 from train.models.config import GruConfig, RnnConfig
 from train.models.huggingface_config import HuggingFaceConfig
-from train.runs.export import save_model, weights_of
 from train.runs.folder import RunFolder
+from train.runs.model_folder import snapshot_bytes
 
 ADAPTIVE = {"cutoffs": [4, 8], "div_val": 2, "embedding": 8}
 MODELS = {
@@ -88,7 +88,7 @@ def double_sums(loaded, sentences) -> list[float]:
 @pytest.mark.parametrize("name", MODELS)
 def test_an_exported_model_has_our_log_probabilities(name, tmp_path):
     loaded = random_model(MODELS[name])
-    write_model(tmp_path, loaded)
+    saved(tmp_path, loaded)
     model = read_by_transformers(tmp_path, dtype=torch.float64)
     ids = [loaded.tokenizer.encode_raw(sentence)[0] for sentence in SENTENCES]
     longest = max(map(len, ids)) + 2
@@ -98,12 +98,11 @@ def test_an_exported_model_has_our_log_probabilities(name, tmp_path):
         logprobs = model(tokens).logits.log_softmax(-1)[:, :-1].gather(-1, tokens[:, 1:, None])[..., 0]
     sums = [float(row[: len(one) + 1].sum()) for row, one in zip(logprobs, ids, strict=True)]
     assert sums == pytest.approx(double_sums(loaded, SENTENCES), abs=1e-9)
-    assert needs_code(loaded)
 
 
 @torch.no_grad()
 def test_logits_loss_and_padding(tmp_path):
-    write_model(tmp_path, random_model(LSTM))
+    saved(tmp_path, random_model(LSTM))
     model = read_by_transformers(tmp_path)
     tokens = torch.tensor([[0, 2, 3, 4]])
     logits = model(tokens).logits
@@ -119,7 +118,7 @@ def test_logits_loss_and_padding(tmp_path):
 @pytest.mark.parametrize("name", ["lstm", "txl-adaptive"])
 def test_an_export_needs_nothing_of_pairscale(name, tmp_path):
     loaded = random_model(MODELS[name])
-    write_model(tmp_path / "model", loaded)
+    saved(tmp_path / "model", loaded)
     packages = sorted({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
     command = [sys.executable, "-I", "-S", "-c", ALONE, json.dumps(packages), str(tmp_path / "model")]
     environment = {
@@ -149,10 +148,9 @@ def test_an_export_needs_nothing_of_pairscale(name, tmp_path):
 @pytest.mark.parametrize("kind", ["word", "char", "whitespace", "jieba", "unigram", "bpe"])
 def test_a_saved_tokenizer_has_our_ids(kind, tmp_path):
     tokenizer = random_model(LSTM, kind, vocab_size=283 if kind in ("unigram", "bpe") else None).tokenizer
-    exported = exported_tokenizer(tokenizer)
-    exported.save_pretrained(tmp_path)
+    save_fast_tokenizer(tmp_path, tokenizer, False, None)
     assert (tmp_path / "tokenization_pairscale.py").exists() == (kind in ("word", "whitespace", "jieba"))
-    loaded = type(exported).from_pretrained(tmp_path)
+    loaded = saved_tokenizer(tmp_path)
     for text in [*SENTENCES, 'The cat doesn\'t "sleep".', "狗喜欢 the dog."]:
         batch = loaded(text, return_offsets_mapping=True)
         ids, offsets = tokenizer.encode_raw(text)
@@ -172,7 +170,7 @@ def test_a_saved_tokenizer_has_our_ids(kind, tmp_path):
 
 @pytest.mark.parametrize("kind", ["word", "char", "unigram"])
 def test_a_saved_tokenizer_is_described_in_words_of_transformers_4(kind, tmp_path):
-    write_model(tmp_path, random_model(LSTM, kind, vocab_size=283 if kind == "unigram" else None))
+    saved(tmp_path, random_model(LSTM, kind, vocab_size=283 if kind == "unigram" else None))
     described = json.loads((tmp_path / "tokenizer_config.json").read_text())
     assert described["tokenizer_class"] == ("PairscaleTokenizer" if kind == "word" else "PreTrainedTokenizerFast")
     assert described["model_input_names"] == ["input_ids", "attention_mask"]  # its default has token_type_ids, too
@@ -184,9 +182,9 @@ def study(tmp_path) -> RunFolder:
     SimulatedStudy(models=("lstm_tiny",), sizes=("125k",), seeds=(1,)).write(tmp_path / "runs")
     (path,) = (tmp_path / "runs" / "simulated").glob("lstm*")
     run, loaded = RunFolder(path), random_model(LSTM)
-    save_model(run, loaded.model, loaded.config, loaded.tokenizer, loaded.info)
+    saved(run.model.path, loaded)
     for step, words in ((5, 1_000_123), (9, 250_000)):
-        data = weights_of(random_model(LSTM, seed=step).model, {"step": step, "words_seen": words, "moment": "end"})
+        data = snapshot_bytes(random_model(LSTM, seed=step).model, {"step": step, "words_seen": words, "moment": "end"})
         snapshot = run.snapshot(step, hashlib.sha256(data).hexdigest())
         snapshot.parent.mkdir(exist_ok=True)
         snapshot.write_bytes(data)
@@ -291,7 +289,7 @@ def test_refusals(study):
     ):
         with pytest.raises(ConfigError, match=message):
             export(configured(study, *overrides))
-    study.model.unlink()
+    study.model.description.unlink()
     with pytest.raises(RunError, match="can be exported"):
         export(configured(study))
 
@@ -324,15 +322,14 @@ def test_an_architecture_of_transformers_scores_as_its_run(architecture, kind, t
     scorer = network_scorer(loaded, config, "m", execution)
     assert (scorer.digest, scorer.tokenizer_digest) == (loaded.digest, loaded.tokenizer_digest)
     ours = scorer.score(SENTENCES, policy)
-    write_model(tmp_path, loaded)
+    saved(tmp_path, loaded)
     name = "hf_masked" if masked else "hf_causal"
     described = compose("eval", [f"model={name}", f"model.path={tmp_path}", "study=s"]).model
-    assert needs_code(loaded) == (kind == "word")
     if kind == "word":  # loaded here without its code's copy in the cache
         with pytest.raises(InputError, match=r"model\.trust_remote_code=true"):
             load_pretrained(described, execution)
         auto = AutoModelForMaskedLM if masked else AutoModelForCausalLM
-        tokenizer = type(exported_tokenizer(loaded.tokenizer, masked)).from_pretrained(tmp_path)
+        tokenizer = saved_tokenizer(tmp_path)
         hub = HubModel(auto.from_pretrained(tmp_path), tokenizer, "m")
         theirs = (MaskedScorer if masked else CausalScorer)(hub, execution).score(SENTENCES, policy)
     else:

@@ -7,18 +7,21 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from corpora.config import TokenizerConfig
+from corpora.fast_tokenizers import save_fast_tokenizer
 from corpora.tokenizers import fit_tokenizer
 from corpora.words import word_spans
-from eval.export.folder import exported_tokenizer
+from tests.support.random_models import saved_tokenizer
 
 PARTS = ["can't", "cannot", "'tis", "wanna", "gonna", "dogs'", "'s", "n't", '"', "''", "``", ".", "..", "...", ",", ":",
          "3,5", "a", "Mr.", ")", "”", " ", "  ", "--", "狗", "\u00a0", "\n"]  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=["word", "jieba"])
-def tokenizer(request):
+def tokenizer(request, tmp_path_factory):
     config = TokenizerConfig("t", request.param, None, "train", fit_sentences=10, character_coverage=1.0)
-    return exported_tokenizer(fit_tokenizer(config, ["a dog"], 1))
+    folder = tmp_path_factory.mktemp("tokenizer")
+    save_fast_tokenizer(folder, fit_tokenizer(config, ["a dog"], 1), False, None)
+    return saved_tokenizer(folder)
 
 
 @given(text=st.one_of(st.lists(st.sampled_from(PARTS), max_size=10).map("".join), st.text(max_size=15)))

@@ -28,7 +28,7 @@ from tests.support.published_models import (
 )
 from tests.support.random_models import TXL, random_model, simulated_run
 from train.import_checkpoint.run import import_run
-from train.runs.export import load_model
+from train.runs.model_folder import load_model
 
 WORDS = ["The", "cat", "<unk>", "cats", "<eos>", "sleep", "sleeps", ".", "does", "n't", "dog", "barks", "near", "a"]
 
@@ -54,7 +54,7 @@ def import_model(tmp_path, base_config):
 
 def assert_logprobs(folder, expected, segments):
     """Assert that the run's model gives (T, V) `expected`, with columns WORDS, for the tokens of `segments`."""
-    loaded = load_model(folder)
+    loaded = load_model(folder.model)
     known = {loaded.tokenizer.token(index): index for index in range(len(loaded.tokenizer))}
     assert (known["<eos>"], known["<unk>"]) == (EOS, UNK)
     ours = torch.tensor([known[word] for word in WORDS])
@@ -78,7 +78,7 @@ def test_an_imported_lstm_gives_the_same_probabilities(tmp_path, import_model, o
     save(model.state_dict() if bare else model, tmp_path / "model.pt", old)
     run = import_model()
     assert_logprobs(run, lstm_logprobs(model, list(chain(*SEGMENTS))), SEGMENTS)
-    loaded = load_model(run)
+    loaded = load_model(run.model)
     assert (loaded.config.tied, loaded.config.dropout) == (tied, 0.0 if bare else 0.3)
 
 
@@ -108,7 +108,7 @@ def test_an_imported_transformer_xl_gives_the_same_probabilities(tmp_path, impor
     save(model, tmp_path / "model.pt", old=len(variant) % 2 == 0)
     run = import_model()
     assert_logprobs(run, expected, SEGMENTS)
-    config = load_model(run).config
+    config = load_model(run.model).config
     assert config.memory == values.get("memory", 5)
     assert config.tied == values.get("tied", True)
     assert config.tied_projections == (variant in ("adaptive, projected", "adaptive, divided"))
@@ -226,19 +226,19 @@ def test_text_vocabularies_are_read_as_by_their_authors(tmp_path, import_model):
     save(RNNModel(14, 5, 6, 1), tmp_path / "model.pt")
     words = ["The", "cat", "cats", "sleep", "sleeps", ".", "does", "n't", "dog", "barks", "near", "a"]
     (tmp_path / "vocab.txt").write_text(" ".join([*words[:5], "<UNK>", *words[5:]]) + "\t<S>\n\n")
-    tokenizer = load_model(import_model(eos="<S>", unk="<UNK>")).tokenizer  # words between any white space
+    tokenizer = load_model(import_model(eos="<S>", unk="<UNK>").model).tokenizer  # words between any white space
     assert tokenizer.tokens == ["<eos>", "<unk>", *words]
     assert tokenizer.encode("The <eos> cat <unk>") == [2, UNK, 3, UNK]
     save(MemTransformerLM(14), tmp_path / "model.pt")
     (tmp_path / "vocab.txt").write_text("\n".join([*(f" {word} 17" for word in [*WORDS, "cat"]), "", ""]))
-    assert load_model(import_model(name="txl")).tokenizer.tokens[2:] == [
+    assert load_model(import_model(name="txl").model).tokenizer.tokens[2:] == [
         word for word in WORDS if word not in ("<eos>", "<unk>")
     ]
 
 
 def test_sentences_are_split_into_words_by_treebank_rules(tmp_path, import_model):
     save(RNNModel(14, 5, 6, 1), tmp_path / "model.pt")
-    tokenizer = load_model(import_model()).tokenizer
+    tokenizer = load_model(import_model().model).tokenizer
     ids, spans = tokenizer.encode_raw("The cat doesn't sleep.")
     assert [tokenizer.token(index) for index in ids] == ["The", "cat", "does", "n't", "sleep", "."]
     assert spans[2:4] == [(8, 12), (12, 15)]
@@ -257,11 +257,11 @@ def test_a_run_is_imported_once_and_records_its_source(tmp_path, import_model, c
         "vocabulary": f"{tmp_path}/vocab.txt",
         "vocabulary_sha256": sha256_file(tmp_path / "vocab.txt"),
     }
-    assert manifest["digest"] == load_model(run).digest
+    assert manifest["digest"] == load_model(run.model).digest
     assert (manifest["vocabulary"], manifest["parameters"]) == (14, 14 * 5 + 4 * 6 * (5 + 6 + 2) + 14 * 7)
-    written = run.weights.stat().st_mtime_ns
+    written = run.model.weights.stat().st_mtime_ns
     assert import_model() == run
-    assert run.weights.stat().st_mtime_ns == written
+    assert run.model.weights.stat().st_mtime_ns == written
     assert "done already" in capsys.readouterr().err
     save(RNNModel(14, 5, 6, 1), tmp_path / "model.pt")
     with pytest.raises(RunError, match="done, but imported from another file"):

@@ -265,7 +265,7 @@ def _noting(running, on_train_start):
 
 
 @pytest.mark.parametrize(
-    "name", ["manifest.json", "config.yaml", "metrics.csv", ".ckpt", "model.safetensors", "model.json", "vocab.txt"]
+    "name", ["manifest.json", "config.yaml", "metrics.csv", ".ckpt", "model.safetensors", "pairscale.json", "vocab.txt"]
 )
 def test_a_run_can_be_resumed_after_the_disk_was_full_at_any_of_its_files(configure, expected_files, monkeypatch, name):
     """The error comes with the sync of the file of that name, with that of the second checkpoint."""

@@ -55,7 +55,7 @@ def assert_goes_on_to_the_same_end(store: Path, runs: Path, folder: RunFolder, a
     manifest = folder.read_manifest()
     assert manifest["attempts"] == 2
     assert manifest["wall_s"] > before > 0
-    left, right = load_file(alone.weights), load_file(folder.weights)
+    left, right = load_file(alone.model.weights), load_file(folder.model.weights)
     assert all(left[name].equal(right[name]) for name in left)
     assert alone.metrics.read_bytes() == folder.metrics.read_bytes()
 

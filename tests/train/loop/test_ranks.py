@@ -55,7 +55,7 @@ def test_two_processes_give_the_weights_of_one(tmp_path, model, more):
     assert both.path.name == alone.path.name  # the number of devices is no part of a run's identity
     assert (alone.read_manifest()["devices"], both.read_manifest()["devices"]) == (1, 2)
     assert both.read_manifest()["words_seen"] == alone.read_manifest()["words_seen"]
-    left, right = load_file(alone.weights), load_file(both.weights)
+    left, right = load_file(alone.model.weights), load_file(both.model.weights)
     for name in left:
         torch.testing.assert_close(right[name], left[name], rtol=2e-3, atol=2e-4)
     one, two = pd.read_csv(alone.metrics), pd.read_csv(both.metrics)
@@ -80,7 +80,7 @@ def test_resuming_a_killed_run_of_two_ranks_gives_identical_weights(tmp_path):
     with pytest.raises(RunError, match=r"checkpoint is of trainer.devices=2, this is trainer.devices=1: go on with 2"):
         trained([*arguments, "trainer.devices=1"])
     trained(arguments)
-    left, right, other = (load_file(run.weights) for run in (alone, killed, of_one))
+    left, right, other = (load_file(run.model.weights) for run in (alone, killed, of_one))
     assert all(torch.equal(left[name], right[name]) for name in left)
     assert not all(torch.equal(left[name], other[name]) for name in left)
     pd.testing.assert_frame_equal(pd.read_csv(alone.metrics), pd.read_csv(killed.metrics), check_exact=True)

@@ -20,9 +20,9 @@ from train.loop.module import LanguageModelling
 from train.loop.snapshots import Snapshots, load_snapshot, moments
 from train.recipes import BudgetConfig, RecipeConfig
 from train.run import train_run
-from train.runs.export import load_model
 from train.runs.folder import RunFolder
 from train.runs.identity import run_id
+from train.runs.model_folder import load_model
 
 WITHOUT = [option for option in TRAINED if not option.startswith("trainer.snapshots")]
 RUN = [*SMALL, "sample.size=4k", "model=lstm_tiny", "model.embedding=24", "model.hidden=24", *WITHOUT]
@@ -117,7 +117,7 @@ def test_snapshots_change_nothing_and_the_last_is_the_final_model(configure, fin
     assert len(of_snapshots) == 5  # the folder and four files
     others = {name: digest for name, digest in files.items() if name not in of_snapshots and name != "config.yaml"}
     assert difference({name: digest for name, digest in alone.items() if name != "config.yaml"}, others) is None
-    final, exported = load_file(list(finished_run.snapshots.values())[-1]), load_file(finished_run.weights)
+    final, exported = load_file(list(finished_run.snapshots.values())[-1]), load_file(finished_run.model.weights)
     assert final.keys() == exported.keys()
     assert all(torch.equal(final[name], exported[name]) for name in final)
     seen = []
@@ -182,7 +182,7 @@ def test_a_resumed_run_keeps_the_snapshot_of_its_untrained_model(configure, monk
     assert (loaded.info["words_seen"], loaded.info["moment"]) == (0, "step 0")
     untrained = train_run(configure(*short, "recipe.budget.epochs=0"))
     assert not untrained.snapshots
-    initial = load_model(untrained).model.state_dict()
+    initial = load_model(untrained.model).model.state_dict()
     assert all(torch.equal(weight, initial[name]) for name, weight in loaded.model.state_dict().items())
 
 
@@ -239,7 +239,7 @@ def test_each_snapshot_is_scored_once_with_its_own_weights(configure, capsys):
         }
         same = np.array_equal(rows[["good", "bad"]].to_numpy(), final[["good", "bad"]].to_numpy())
         assert same == (step == steps[-1])
-    assert described["words_seen"] == load_model(run).info["words_seen"]
+    assert described["words_seen"] == load_model(run.model).info["words_seen"]
     out = capsys.readouterr().out
     accuracy = (final["good"] > final["bad"]).groupby(final["paradigm"]).mean().mean()
     assert out.splitlines()[-1].split() == [f"{described['words_seen']:,}", f"{100 * accuracy:.1f}"]

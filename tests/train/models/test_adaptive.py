@@ -14,7 +14,7 @@ from tests.support.random_models import TXL
 from train.models.adaptive import AdaptiveVocabulary
 from train.models.build import build_model, parameter_count
 from train.run import train_run
-from train.runs.export import load_model
+from train.runs.model_folder import load_model
 
 WORDS = 23
 CASES = {
@@ -175,7 +175,7 @@ def test_an_adaptive_model_can_be_trained_and_scored(tmp_path):
     )
     config.trainer.accelerator = "cpu"
     run = train_run(config)
-    loaded = load_model(run)
+    loaded = load_model(run.model)
     assert loaded.model.adaptive is not None
     assert loaded.config.cutoffs == [30, 80]
     assert run.read_manifest()["last"]["valid_nats_per_word"] < 0.8 * math.log(len(loaded.tokenizer))

@@ -1,6 +1,7 @@
 """The files that travel with weights import torch, transformers and each other, nothing else."""
 
 import ast
+import dataclasses
 import sys
 
 import pytest
@@ -8,15 +9,15 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from pairscale.errors import ConfigError
-from tests.support.random_models import LSTM, TXL
+from tests.support.random_models import LSTM, TXL, random_model, saved
 from train.models.build import build_model
-from train.models.travel import of_transformers, write_code
+from train.models.travel import of_transformers, write_description_and_code
 
 
 @pytest.mark.parametrize(("config", "file"), [(LSTM, "recurrent"), (TXL, "txl")], ids=["lstm", "txl"])
 def test_a_folder_has_all_that_its_code_imports(config, file, tmp_path):
-    write_code(tmp_path, of_transformers(build_model(config, 20), config))
-    written = {path.stem: ast.parse(path.read_text(encoding="utf-8")) for path in tmp_path.iterdir()}
+    write_description_and_code(tmp_path, build_model(config, 20), config)
+    written = {path.stem: ast.parse(path.read_text(encoding="utf-8")) for path in tmp_path.glob("*.py")}
     assert set(written) == {"modeling", file, "base", "adaptive", "loss"}
     for tree in written.values():
         for node in ast.walk(tree):
@@ -49,21 +50,22 @@ def model_of_plugin(folder, monkeypatch, name):
     (folder / f"{name}.py").write_text(PLUGIN)
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.delitem(sys.modules, name, raising=False)
-    return of_transformers(__import__(name).NormedLstm(LSTM, 20), LSTM).eval()
+    return __import__(name).NormedLstm(LSTM, 19).eval()
 
 
 @torch.no_grad()
 def test_a_model_of_a_plug_in_travels_with_its_own_file(tmp_path, monkeypatch):
     model = model_of_plugin(tmp_path, monkeypatch, "normed_lstm")
-    write_code(tmp_path / "model", model)
-    model.save_pretrained(tmp_path / "model")
+    loaded = random_model(LSTM)
+    saved(tmp_path / "model", dataclasses.replace(loaded, model=model))
     read = AutoModelForCausalLM.from_pretrained(tmp_path / "model", trust_remote_code=True).eval()
     tokens = torch.tensor([[0, 3, 4, 5]])
-    torch.testing.assert_close(read(tokens).logits, model(tokens).logits)
+    torch.testing.assert_close(read(tokens).logits, of_transformers(model, LSTM)(tokens).logits)
     assert type(read.model).__name__ == "NormedLstm"
 
 
-def test_a_file_with_the_name_of_ours_is_refused(tmp_path, monkeypatch):
+def test_a_file_with_the_name_of_ours_is_refused_before_training(tmp_path, monkeypatch):
     model = model_of_plugin(tmp_path, monkeypatch, "loss")
+    monkeypatch.setattr("train.models.build._class_of", lambda config: lambda config, vocabulary: model)
     with pytest.raises(ConfigError, match="another name"):
-        write_code(tmp_path / "model", model)
+        build_model(LSTM, 20)

@@ -13,8 +13,8 @@ from pairscale.errors import RunError
 from pairscale.files import sha256_file
 from train.models.build import build_model
 from train.models.config import LstmConfig, TxlConfig
-from train.runs.export import load_model, save_model
 from train.runs.folder import RunFolder
+from train.runs.model_folder import load_model, save_model
 
 CONFIGS = {
     "lstm": LstmConfig("lstm", None, 6, 8, 2, 0.2, tied=False),
@@ -36,7 +36,7 @@ def saved(tmp_path: Path, tokenizer, name: str = "lstm"):
     folder = RunFolder(tmp_path / "run")
     torch.manual_seed(1)
     model = build_model(CONFIGS[name], len(tokenizer))
-    save_model(folder, model, CONFIGS[name], tokenizer, {"sample_words": 8})
+    save_model(folder.model, model, CONFIGS[name], tokenizer, {"sample_words": 8})
     return folder, model
 
 
@@ -44,11 +44,11 @@ def saved(tmp_path: Path, tokenizer, name: str = "lstm"):
 def test_a_saved_model_is_read_back_unchanged(tmp_path, tokenizer, name):
     folder, model = saved(tmp_path, tokenizer, name)
     generator = torch.get_rng_state()
-    loaded = load_model(folder)
+    loaded = load_model(folder.model)
     assert torch.equal(generator, torch.get_rng_state()), "reading a model draws no random numbers"
     assert loaded.config == CONFIGS[name]
     assert loaded.info == {"sample_words": 8}
-    assert loaded.digest == sha256_file(folder.weights)
+    assert loaded.digest == sha256_file(folder.model.weights)
     assert not loaded.model.training
     assert loaded.tokenizer.encode("the cat sleeps .") == tokenizer.encode("the cat sleeps .")
     tokens = torch.randint(len(tokenizer), (2, 7))
@@ -60,57 +60,56 @@ def test_a_saved_model_is_read_back_unchanged(tmp_path, tokenizer, name):
         assert torch.equal(hidden, read)
     assert torch.equal(model.output_weight, loaded.model.output_weight)
     assert all(parameter.requires_grad for parameter in loaded.model.parameters())
-    assert sorted(path.name for path in folder.path.iterdir()) == ["model.json", "model.safetensors", "tokenizer"]
 
 
 def test_tied_weights_are_stored_once(tmp_path, tokenizer):
     folder, model = saved(tmp_path, tokenizer, "lstm_tied")
-    stored = sum(tensor.numel() for tensor in load_file(folder.weights).values())
+    stored = sum(tensor.numel() for tensor in load_file(folder.model.weights).values())
     assert stored == sum(parameter.numel() for parameter in model.parameters())
 
 
 def test_the_better_model_replaces_the_one_before(tmp_path, tokenizer):
     folder, model = saved(tmp_path, tokenizer)
-    first = load_model(folder).digest
+    first = load_model(folder.model).digest
     with torch.no_grad():
         model.output_bias += 1
-    save_model(folder, model, CONFIGS["lstm"], tokenizer, {"step": 2})
-    loaded = load_model(folder)
+    save_model(folder.model, model, CONFIGS["lstm"], tokenizer, {"step": 2})
+    loaded = load_model(folder.model)
     assert loaded.digest != first
     assert loaded.info == {"step": 2}
     assert torch.equal(loaded.model.output_bias, model.output_bias)
 
 
 def cut_short(folder):
-    folder.weights.write_bytes(folder.weights.read_bytes()[:-10])
+    folder.model.weights.write_bytes(folder.model.weights.read_bytes()[:-10])
 
 
 def foreign_weights(folder):
-    save_file({"other": torch.zeros(3)}, folder.weights)
-    change(folder, digest=sha256_file(folder.weights))
+    save_file({"other": torch.zeros(3)}, folder.model.weights)
+    change(folder, digest=sha256_file(folder.model.weights))
 
 
 def no_safetensors(folder):
-    folder.weights.write_bytes(b"x" * 100)
-    change(folder, digest=sha256_file(folder.weights))
+    folder.model.weights.write_bytes(b"x" * 100)
+    change(folder, digest=sha256_file(folder.model.weights))
 
 
 def change(folder, **values):
-    folder.model.write_text(json.dumps({**json.loads(folder.model.read_text()), **values}))
+    folder.model.description.write_text(json.dumps({**json.loads(folder.model.description.read_text()), **values}))
 
 
 DAMAGE = {
     "model.safetensors: its SHA-256": cut_short,
     "model.safetensors: not the weights": foreign_weights,
     "model.safetensors: cannot be read as safetensors": no_safetensors,
-    "model.safetensors: missing": lambda folder: folder.weights.unlink(),
-    "model.json: missing": lambda folder: folder.model.unlink(),
-    "model.json: not readable as JSON": lambda folder: folder.model.write_text('{"version": 1'),
-    "model.json: $: expected object, got array": lambda folder: folder.model.write_text("[]"),
-    "model.json: version 99": lambda folder: change(folder, version=99),
-    "model.json: no architecture 'mgu'": lambda folder: change(folder, kind="mgu"),
-    "model.json: $.digest: expected str, got null": lambda folder: change(folder, digest=None),
-    "model.json: $.config: without name, embedding, layers": lambda folder: change(
+    "model.safetensors: missing": lambda folder: folder.model.weights.unlink(),
+    "pairscale.json: missing": lambda folder: folder.model.description.unlink(),
+    "pairscale.json: not readable as JSON": lambda folder: folder.model.description.write_text('{"version": 1'),
+    "pairscale.json: $: expected object, got array": lambda folder: folder.model.description.write_text("[]"),
+    "pairscale.json: version 99": lambda folder: change(folder, version=99),
+    "pairscale.json: no architecture 'mgu'": lambda folder: change(folder, kind="mgu"),
+    "pairscale.json: $.digest: expected str, got null": lambda folder: change(folder, digest=None),
+    "pairscale.json: $.config: without name, embedding, layers": lambda folder: change(
         folder, config={"hidden": 8, "wings": 2}
     ),
     "tokenizer: 8 tokens": lambda folder: change(folder, vocabulary=5),
@@ -122,6 +121,6 @@ def test_a_damaged_model_is_a_message_of_one_line(tmp_path, tokenizer, message):
     folder, _ = saved(tmp_path, tokenizer)
     DAMAGE[message](folder)
     with pytest.raises(RunError) as caught:
-        load_model(folder)
+        load_model(folder.model)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -14,7 +14,7 @@ from pairscale.errors import ConfigError
 from tests.support.small_runs import overrides, write_text
 from train.estimate import estimate
 from train.run import train_run
-from train.runs.export import load_model
+from train.runs.model_folder import load_model
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +42,7 @@ def test_a_compiled_run_has_the_weights_of_one_that_is_not(tmp_path, model, monk
     for compiled in ("false", "true"):
         more = ["recipe.batch=8", "recipe.validation_words=100", "sample.size=2k"]
         arguments = overrides(tmp_path, model, compiled, *more, f"trainer.compile={compiled}")
-        weights.append(load_file(train_run(compose("train", arguments)).weights))
+        weights.append(load_file(train_run(compose("train", arguments)).model.weights))
     assert weights[0].keys() == weights[1].keys()
     assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
 
@@ -53,7 +53,7 @@ def test_parts_of_a_step_give_the_weights_of_the_whole(tmp_path):
             "model.config.attn_pdrop=0"]  # fmt: skip
     whole = train_run(compose("train", overrides(tmp_path, "gpt2", "whole", *more)))
     parts = train_run(compose("train", overrides(tmp_path, "gpt2", "parts", *more, "recipe.accumulate=3")))
-    left, right = load_file(whole.weights), load_file(parts.weights)
+    left, right = load_file(whole.model.weights), load_file(parts.model.weights)
     for name in left:
         torch.testing.assert_close(left[name], right[name], rtol=1e-3, atol=1e-4)
 
@@ -66,7 +66,7 @@ def test_a_decoder_learns_and_its_scores_are_those_of_the_library(tmp_path):
     manifest = folder.read_manifest()
     assert (manifest["status"], manifest["words_seen"]) == ("done", 36_000)
 
-    loaded = load_model(folder)
+    loaded = load_model(folder.model)
     pairs = [("w1 w3 w9 .", "w9 w3 w1 ."), ("w2 w6", "w2 unheard")]
     rows = judge(load_scorer(folder.path), pairs, ["lp"])
     for (good, bad), row in zip(pairs, rows.itertuples(), strict=True):
@@ -90,7 +90,7 @@ def test_a_masked_model_trains_and_is_scored_by_pseudo_log_likelihood(tmp_path, 
     assert metrics.valid_pseudo_ppl.notna().any()
     assert "valid_pseudo_ppl" in folder.read_manifest()["last"]
 
-    loaded = load_model(folder)
+    loaded = load_model(folder.model)
     (row,) = judge(load_scorer(folder.path), [("w1 w3 w9 .", "w9 w3 w1 .")], ["pll"]).itertuples()
     ids = [2, *(2 + index for index in loaded.tokenizer.encode("w1 w3 w9 .")), 2]
     shift, expected = int(objective != "mlm"), 0.0
@@ -104,7 +104,7 @@ def test_a_masked_model_trains_and_is_scored_by_pseudo_log_likelihood(tmp_path, 
 
 def test_the_recorded_configuration_is_that_of_the_network(tmp_path):
     folder = train_run(compose("train", overrides(tmp_path, "gpt2", "runs", "recipe.budget={epochs:0,words:null}")))
-    described = json.loads(folder.model.read_text())
+    described = json.loads(folder.model.description.read_text())
     assert described["kind"] == "huggingface"
     assert described["config"]["config"]["n_embd"] == 24
-    assert load_model(folder).model.network.config.n_embd == 24
+    assert load_model(folder.model).model.network.config.n_embd == 24

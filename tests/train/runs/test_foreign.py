@@ -74,11 +74,13 @@ def evil_archive(path: Path) -> None:
 
 def record_digest(run: RunFolder, path: Path) -> None:
     """Write the digest of a replaced file where the folder records it."""
-    if path == run.weights:
-        write_json(run.model, json.loads(run.model.read_text()) | {"digest": sha256_file(path)})
-    elif path.parent == run.tokenizer:
-        described = json.loads((run.tokenizer / "tokenizer.json").read_text())
-        write_json(run.tokenizer / "tokenizer.json", described | {"digest": sha256_file(path), "vocabulary": path.name})
+    if path == run.model.weights:
+        write_json(run.model.description, json.loads(run.model.description.read_text()) | {"digest": sha256_file(path)})
+    elif path.parent == run.model.tokenizer:
+        described = json.loads((run.model.tokenizer / "tokenizer.json").read_text())
+        write_json(
+            run.model.tokenizer / "tokenizer.json", described | {"digest": sha256_file(path), "vocabulary": path.name}
+        )
 
 
 def test_the_pickles_of_these_tests_execute_code(tmp_path, monkeypatch):
@@ -106,8 +108,8 @@ def test_foreign_checkpoints_execute_nothing(foreign, write):
 @pytest.mark.parametrize("name", ["model.safetensors", "tokenizer/vocab.txt", "tokenizer/model.spm"])
 def test_foreign_models_and_tokenizers_execute_nothing(foreign, write, name):
     config, run = foreign
-    write(run.path / name)
-    record_digest(run, run.path / name)
+    write(run.model.path / name)
+    record_digest(run, run.model.path / name)
     with pytest.raises(PairscaleError):
         score_study(config)
     if name.endswith(".safetensors"):
@@ -115,12 +117,21 @@ def test_foreign_models_and_tokenizers_execute_nothing(foreign, write, name):
             load_scorer(run)
 
 
-@pytest.mark.parametrize("name", ["tokenizer.json", "../model.json", "../manifest.json"])
+@pytest.mark.parametrize("name", ["tokenizer.json", "../pairscale.json", "../../manifest.json"])
 def test_foreign_json_files_execute_nothing(foreign, name):
     config, run = foreign
-    evil(run.tokenizer / name)
+    evil(run.model.tokenizer / name)
     with pytest.raises(PairscaleError):
         score_study(config)
+
+
+def test_the_code_in_a_models_folder_is_not_executed(foreign):
+    _, run = foreign
+    for file in ("modeling.py", "recurrent.py", "tokenization_pairscale.py"):
+        assert (run.model.path / file).exists()
+        (run.model.path / file).write_text("open('touched', 'w')")
+    for folder in (run, run.model.path):
+        assert load_scorer(folder).score(["The cat sleeps ."])[0].logprobs.sum() < 0
 
 
 def test_foreign_configurations_execute_nothing(foreign):

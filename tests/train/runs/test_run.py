@@ -92,7 +92,7 @@ def test_resuming_a_killed_run_gives_identical_weights(tmp_path, model, more):
 
     train_run(compose("train", arguments))
     assert killed.read_manifest()["attempts"] == 2
-    left, right = load_file(alone.weights), load_file(killed.weights)
+    left, right = load_file(alone.model.weights), load_file(killed.model.weights)
     assert left.keys() == right.keys()
     assert all(torch.equal(left[name], right[name]) for name in left)
     pd.testing.assert_frame_equal(pd.read_csv(alone.metrics), pd.read_csv(killed.metrics), check_exact=True)
@@ -105,9 +105,9 @@ def test_a_finished_run_is_skipped_and_a_changed_one_is_another_run(tmp_path):
     assert manifest["status"] == "done"
     assert manifest["sample_words"] == 12_000
     assert manifest["words_seen"] == 36_000
-    before = folder.weights.stat().st_mtime_ns
+    before = folder.model.weights.stat().st_mtime_ns
     train_run(config)
-    assert folder.weights.stat().st_mtime_ns == before
+    assert folder.model.weights.stat().st_mtime_ns == before
     assert run_id(compose("train", overrides(tmp_path, "lstm", "elsewhere"))) == folder.path.name
     assert run_id(compose("train", overrides(tmp_path, "lstm", "runs", "recipe.lr=0.1"))) != folder.path.name
 
@@ -128,7 +128,7 @@ def test_clipping_bounds_the_steps_of_sgd(tmp_path, precision):
         more = ["recipe=sgd_plateau", "recipe.batch=8", "recipe.bptt=20", "recipe.lr=1", "recipe.budget.epochs=1"]
         more += [f"recipe.clip={clip}", f"precision={precision}", "recipe.export=last"]
         folder = train_run(compose("train", overrides(tmp_path, "lstm", "runs", *more)))
-        ends[clip] = torch.cat([weight.flatten() for weight in load_file(folder.weights).values()])
+        ends[clip] = torch.cat([weight.flatten() for weight in load_file(folder.model.weights).values()])
     steps = int(pd.read_csv(folder.metrics)["step"].iloc[-1])
     assert 0 < (ends["2e-6"] - ends["1e-6"]).norm() <= steps * 3e-6
     assert (ends["1"] - ends["1e-6"]).norm() > 1e-1
@@ -149,7 +149,7 @@ def test_bf16_trains_and_is_another_run(tmp_path, model):
         train_run(compose("train", overrides(tmp_path, model, "runs", *more, f"precision={precision}")))
         for precision in ("bf16", "fp32")
     ]
-    assert all(tensor.dtype == torch.float32 for tensor in load_file(runs[0].weights).values())
+    assert all(tensor.dtype == torch.float32 for tensor in load_file(runs[0].model.weights).values())
     assert runs[0].path.name != runs[1].path.name
     rounded, exact = (run.read_manifest()["best_nats_per_word"] for run in runs)
     assert 0 < abs(rounded - exact) < 0.01 * exact

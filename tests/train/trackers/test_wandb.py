@@ -92,7 +92,7 @@ def test_training_is_tracked_over_words_seen(scored, folder):
     artifacts = {artifact["type"]: {f["path"] for f in artifact["manifest"]["contents"]} for artifact in run.artifacts}
     (checkpoint,) = artifacts["checkpoint"]
     assert checkpoint.endswith(".ckpt")
-    assert {"model.safetensors", "model.json", "tokenizer/tokenizer.json"} <= artifacts["model"]
+    assert {"model/model.safetensors", "model/pairscale.json", "model/tokenizer/tokenizer.json"} <= artifacts["model"]
     stored = [f["local_path"] for artifact in run.artifacts for f in artifact["manifest"]["contents"]]
     assert all(Path(path).is_relative_to(folder.path) and Path(path).exists() for path in stored)
 
