@@ -30,7 +30,7 @@ from corpora.store import (
     write_fitted,
     write_token_store,
 )
-from corpora.text import TextStore, described_domains, text_manifest, write_text_store
+from corpora.text import TextStore, text_manifest, write_text_store
 from corpora.tokenizers import (
     EOS,
     UNK,
@@ -351,7 +351,7 @@ class KnownSizes:
 def known_sizes(config: CorporaConfig) -> KnownSizes | None:
     """Read sizes from the stores; None if missing or fitted on the sample.
 
-    Raises ConfigError if the text is smaller or lacks a chosen domain, StoreError if it was prepared without domains.
+    Raises ConfigError if the text is smaller or lacks a chosen domain.
     """
     try:
         manifest = text_manifest(corpus_folder(config) / "text")
@@ -359,7 +359,7 @@ def known_sizes(config: CorporaConfig) -> KnownSizes | None:
         return None
     train = manifest["splits"]["train"]
     if (domains := config.corpus.domains) is not None:
-        sizes = {one["name"]: one["train"] for one in described_domains(corpus_folder(config) / "text", manifest)}
+        sizes = {one["name"]: one["train"] for one in manifest["domains"]}
         check_domains(config.corpus, sizes)
         train = {unit: sum(sizes[name][unit] for name in domains) for unit in train}
     check_available(config.sample, config.corpus.name, train[config.sample.count], domains)

@@ -46,7 +46,7 @@ def prepare_corpus(config: CorporaConfig) -> None:
     filtered, intervention = corpus.filter, corpus.intervention
     seconds = time.monotonic() - started
     print_table(console, _table(corpus), ("characters", "documents"))
-    if corpus.text.has_domains and len(corpus.text.domains) > 1:
+    if len(corpus.text.domains) > 1:
         print_table(console, _domains(corpus), SPLITS[1:])
     for line in _tokenizer(corpus, vocabulary):
         print_text(console, line)

@@ -96,8 +96,7 @@ def draw_sample(
 ) -> Sample:
     """Draw a run's sample, without sentences true in `left_out` (sentences,), of `domains` (None: all).
 
-    without: what `left_out` is, for messages. Raises ConfigError if the train split is too small, StoreError if it
-    needs domains that an older store lacks.
+    without: what `left_out` is, for messages. Raises ConfigError if the train split is too small.
     """
     order = _permuted(text, config, seed)
     if domains is not None:
@@ -177,8 +176,8 @@ def _as_digested(cuts: list[tuple[int, int]]) -> Any:
 
 
 def _words_by_domain(text: TextStore, indices: npt.NDArray[np.int64], words_of_cuts: dict[int, int]) -> dict[str, int]:
-    """Return the words of a sample by domain; {} of a text with one domain, over MOST_DOMAINS, or in an older store."""
-    if not text.has_domains or not 1 < len(text.domains) <= MOST_DOMAINS:
+    """Return the words of a sample by domain; {} of a text with one domain, or over MOST_DOMAINS."""
+    if not 1 < len(text.domains) <= MOST_DOMAINS:
         return {}
     words = np.bincount(text.domains_of(indices), weights=text.words[indices], minlength=len(text.domains))
     for index, more in words_of_cuts.items():

@@ -7,7 +7,7 @@
         characters.npy      number of characters of each sentence, without white space
         documents.npy       index of each document's first sentence, and the end of the last
         splits.npy          split of each document, an index into SPLITS
-        domains.npy         domain of each document, an index into "domains" of the manifest; not in older stores
+        domains.npy         domain of each document, an index into "domains" of the manifest
         manifest.json       written last
 
 All arrays are memory-mapped.
@@ -77,8 +77,8 @@ TextManifest = TypedDict(
         "digest": Digest,
         "text_digest": Digest,
         "corpus.path": NotRequired[dict[str, Any]],
-        "domains": NotRequired[list[_Domain]],
-        "domains_digest": NotRequired[Digest],
+        "domains": list[_Domain],
+        "domains_digest": Digest,
     },
 )
 
@@ -161,18 +161,12 @@ class TextStore:
         return np.flatnonzero(of_sentence == SPLITS.index(split))
 
     @property
-    def has_domains(self) -> bool:
-        """True unless an earlier version prepared the text."""
-        return "domains" in self.manifest
-
-    @property
     def domains(self) -> list[str]:
-        """Names of the domains. Raises StoreError for a store without them."""
-        return [domain["name"] for domain in described_domains(self.folder, self.manifest)]
+        """Names of the domains."""
+        return [domain["name"] for domain in self.manifest["domains"]]
 
     @cached_property
     def _domain_of_sentence(self) -> npt.NDArray[Any]:
-        described_domains(self.folder, self.manifest)
         path = self.folder / "domains.npy"
         check_recorded(self.folder, self.manifest, {"domains_digest": file_digest(path)})
         return np.repeat(_map(path), np.diff(self.documents))
@@ -243,7 +237,7 @@ def write_text_store(
         packed = _packed(values)
         digest.update(packed.astype("<u8").tobytes())
         write_array(folder / f"{name}.npy", packed)
-    write_array(folder / "domains.npy", _packed(domains))  # not in the digest, which is older
+    write_array(folder / "domains.npy", _packed(domains))  # not in the digest
     manifest = {
         "version": TEXT_VERSION,
         **description,
@@ -266,13 +260,6 @@ def _packed(values: "array[int]") -> npt.NDArray[Any]:
     """Return integers in the smallest unsigned type that fits."""
     unpacked = np.frombuffer(values, values.typecode)
     return unpacked.astype(np.min_scalar_type(int(unpacked.max())))
-
-
-def described_domains(folder: Path, manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the domains in the manifest of a text store, sizes by split; StoreError for a store without them."""
-    if "domains" not in manifest:
-        raise StoreError(f"{folder}: prepared before texts had domains; remove it to prepare the same text again")
-    return list(manifest["domains"])
 
 
 def text_manifest(folder: Path) -> dict[str, Any]:

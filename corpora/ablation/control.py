@@ -123,7 +123,7 @@ def _classes(text: TextStore, frequencies: npt.NDArray[np.float64], counted: npt
     every = np.arange(len(text))
     edges = np.quantile(frequencies[counted], np.arange(1, FREQUENCY_CLASSES) / FREQUENCY_CLASSES)
     columns = {
-        "source": text.domains_of(every).astype(np.int64) if text.has_domains else np.zeros(len(text), np.int64),
+        "source": text.domains_of(every).astype(np.int64),
         "words": text.words.astype(np.int64),
         "about words": np.round(np.log(np.maximum(text.words, 1)) / np.log(1.1)).astype(np.int64),
         "frequency": np.searchsorted(edges, frequencies),

@@ -68,7 +68,7 @@ def _counts(config: FilterConfig, text: TextStore, matches: Matches) -> Table:
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     every = np.arange(len(text))
     parts: dict[str, npt.NDArray[np.int64]] = {split: text.split_sentences(split) for split in SPLITS}
-    if text.has_domains and len(text.domains) > 1:
+    if len(text.domains) > 1:
         of = text.domains_of(every)
         parts |= {f"domain {name}": np.flatnonzero(of == number) for number, name in enumerate(text.domains)}
     in_sentence = np.bincount(matches.anchored, minlength=len(text))

@@ -1,6 +1,5 @@
 """Domains of a text: kept in its store, drawn in proportion, chosen, and exact as strata."""
 
-import json
 from collections import Counter
 from fractions import Fraction
 
@@ -231,22 +230,6 @@ def test_a_folder_with_other_files_is_another_text(corpus, tmp_path):
         StoreError, match=r"prepared from other files: gutenberg\.txt, letters\.txt; give the other text"
     ):
         prepare(compose("train", corpus))
-
-
-def test_a_store_of_an_earlier_version_samples_as_before_and_names_the_way_to_domains(corpus):
-    prepared = prepare(compose("train", corpus))
-    digest = prepared.drawn.digest
-    path = prepared.text.folder / "manifest.json"
-    manifest = json.loads(path.read_text())
-    del manifest["domains"], manifest["domains_digest"]
-    path.write_text(json.dumps(manifest))
-    (prepared.text.folder / "domains.npy").unlink()
-    old = prepare(compose("train", corpus))
-    assert old.drawn.digest == digest
-    assert old.drawn.domains == {}
-    for option in ("corpus.domains=[childes]", "sample.strata=domain"):
-        with pytest.raises(StoreError, match="prepared before texts had domains; remove it to prepare the same text"):
-            _ = prepare(compose("train", [*corpus, option])).drawn
 
 
 def test_damaged_domains_are_an_error(corpus):

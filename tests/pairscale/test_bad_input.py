@@ -243,10 +243,6 @@ WORKS = {
         checkpoint("5-" + "0" * 16 + ".ckpt", b"x"), 0, "its SHA-256 begins with 2d711642b726b044 (kept as *.damaged)"
     ),
     "checkpoint: empty": (checkpoint("5-" + "0" * 16 + ".ckpt", b""), 0, "starting again from the beginning"),
-    "last.ckpt: not of torch": (checkpoint("last.ckpt", b"x"), 0, "last.ckpt: cannot be read ("),
-    "last.ckpt: code in a pickle": (
-        checkpoint("last.ckpt", b"cos\nsystem\n(S'true'\ntR."), 0, "last.ckpt: cannot be read (Weights only load failed"
-    ),
     "pairs: markup [/x]": (markup("[/x]"), 2, "[x].csv"),
     "pairs: markup [bold]x[/bold]": (markup("[bold]x[/bold]"), 2, "[bold]x[bold].csv"),
     "pairs: markup :cat:": (markup(":cat:"), 2, ":cat:.csv"),

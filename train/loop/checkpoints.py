@@ -18,7 +18,7 @@ from lightning.pytorch.plugins.io import CheckpointIO
 
 from pairscale.console import say
 from pairscale.files import sha256_file, write_bytes
-from train.runs.folder import FIRST_CHECKPOINT, RunFolder
+from train.runs.folder import RunFolder
 from train.trackers.tracker import Tracker
 
 KEPT = 2
@@ -79,12 +79,6 @@ def newest_checkpoint(folder: RunFolder, tell: bool = True) -> Path | None:
 
 def _damage(path: Path) -> str | None:
     """Return what is wrong with the bytes of a checkpoint; None if nothing."""
-    if path.name == FIRST_CHECKPOINT:
-        try:
-            torch.load(path, map_location="cpu", weights_only=True)
-        except UNREADABLE as error:
-            return f"cannot be read ({(str(error) or type(error).__name__).splitlines()[0]})"
-        return None
     expected = path.stem.partition("-")[2]
     try:
         digest = sha256_file(path)

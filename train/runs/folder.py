@@ -47,7 +47,6 @@ NO_STUDY = "single"  # folder of runs without one
 GRID = "grid"  # folder in that of a study: the runs that its sweeps requested
 UNFINISHED = "unfinished"
 FAILED = "failed"
-FIRST_CHECKPOINT = "last.ckpt"  # of the first version: one without step or digest
 _BY_STEP = re.compile(r"(\d+)-[0-9a-f]{16}")  # name of a checkpoint or snapshot: step and digest
 AGAIN = "remove the run's folder to train it again"
 LOOK_SECONDS = 0.5  # to wait for a lock, as `in_use` may hold it for a moment
@@ -97,9 +96,7 @@ class RunFolder:
     @property
     def checkpoints(self) -> list[Path]:
         """The checkpoints that exist, the newest first."""
-        files = list(self.checkpoint_folder.glob("*.ckpt"))
-        first = [path for path in files if path.name == FIRST_CHECKPOINT]
-        return [path for _, path in reversed(_by_step(files))] + first
+        return [path for _, path in reversed(_by_step(self.checkpoint_folder.glob("*.ckpt")))]
 
     def remove_checkpoints(self) -> None:
         """Remove the checkpoints of a run that is done."""

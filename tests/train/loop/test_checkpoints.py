@@ -142,22 +142,6 @@ def test_a_damaged_checkpoint_stays_until_the_run_is_done(stopped_run, configure
     assert not stopped_run.checkpoint_folder.exists()
 
 
-@pytest.mark.parametrize("readable", [True, False])
-def test_a_checkpoint_of_the_first_version_is_used_if_readable(
-    stopped_run, configure, expected_files, capsys, readable
-):
-    """It has no digest, so only torch can tell whether it is damaged."""
-    newest, older = stopped_run.checkpoints
-    older.unlink()
-    newest.rename(stopped_run.checkpoint_folder / "last.ckpt")
-    if not readable:
-        (stopped_run.checkpoint_folder / "last.ckpt").write_bytes(b"PK\x03\x04 no checkpoint")
-    train_run(configure())
-    assert ("resuming" in read_stderr(capsys)) == readable
-    assert stopped_run.read_manifest().get("damaged_checkpoints", []) == [] or not readable
-    assert difference(expected_files, contents(stopped_run.path)) is None
-
-
 def test_an_undamaged_checkpoint_of_other_code_is_not_deleted(stopped_run, configure):
     state = torch.load(stopped_run.checkpoints[0], weights_only=True)
     del state["run"]
