@@ -22,6 +22,7 @@ from eval.export.upload import upload
 from eval.scorers.base import Execution
 from eval.scorers.causal import CausalScorer
 from eval.scorers.hub import HubModel
+from eval.scorers.load import load_scorer, pretrained_scorer, trained_scorer
 from eval.scorers.masked import MaskedScorer
 from eval.scorers.pretrained import load_pretrained
 from eval.scorers.trained_networks import network_scorer
@@ -308,6 +309,24 @@ NETWORKS = {
     "roberta": ("mlm", {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24,
                         "max_position_embeddings": 65}),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["lstm", "txl-adaptive", *NETWORKS])
+def test_a_copy_of_a_models_folder_scores_as_its_run_to_the_last_bit(name, tmp_path):
+    config, objective = MODELS.get(name), "causal"
+    if config is None:
+        objective, values = NETWORKS[name]
+        config = HuggingFaceConfig(name="network", architecture=name, objective=objective, config=values)
+    loaded = random_model(config)
+    saved(tmp_path / "copy", loaded)
+    of_run = trained_scorer(loaded, "m", Execution(256)).score(SENTENCES)
+    kind, other = ("causal", "masked") if objective == "causal" else ("masked", "causal")
+    described = compose("eval", [f"model=hf_{kind}", f"model.path={tmp_path / 'copy'}", "study=s"]).model
+    for scorer in (load_scorer(tmp_path / "copy", 256), pretrained_scorer(described, Execution(256))):
+        for one, again in zip(of_run, scorer.score(SENTENCES), strict=True):
+            assert one.logprobs.tolist() == again.logprobs.tolist()
+    with pytest.raises(ConfigError, match=f"a {kind} model; give model=hf_{kind}"):
+        pretrained_scorer(dataclasses.replace(described, kind=other), Execution(256))
 
 
 @pytest.mark.parametrize("kind", ["unigram", "word"])
