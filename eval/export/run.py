@@ -1,28 +1,32 @@
-"""`export`: the runs of a study as folders that the transformers library loads, and on request on the hub."""
+"""`export`: copies of the models of a study with model cards, its snapshots as such folders, and on request the hub."""
 
+import re
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from eval.config import EvalConfig
-from eval.export.card import Card
-from eval.export.upload import SNAPSHOT, check_repository, upload
+from eval.export.card import card, citation
 from pairscale.console import say
-from pairscale.errors import ConfigError, RunError
+from pairscale.errors import ConfigError, InputError, RunError
 from pairscale.files import write_text, writing
+from pairscale.hub import offline_without_network
 from train.loop.snapshots import load_snapshot
 from train.models.config import architectures
 from train.runs.folder import ModelFolder, RunFolder, study_runs
-from train.runs.model_folder import NGRAM, LoadedModel, load_model, read_description, save_weights
+from train.runs.model_folder import NGRAM, load_model, read_description, save_weights
 
 FORMAT = "huggingface"
+SNAPSHOT = "chck_"  # begins the name of a snapshot's folder and branch, as in the BabyLM challenge
 
 
 def export(config: EvalConfig) -> list[Path]:
     """Write each finished run of `config.study`, with its snapshots, and return the folders.
 
     They lie in `config.output`, by default reports/STUDY/huggingface: RUN/, and RUN/chck_1M/ of a snapshot after a
-    million words seen. Raises ConfigError without a study and for an architecture that has no export, RunError where
-    there is no such run, or none can be exported, InputError where the hub refuses.
+    million words seen. Raises ConfigError without a study, RunError where there is no such run, or none can be
+    exported, InputError where the hub refuses.
     """
     if config.study is None:
         raise ConfigError("study=null: name a study")
@@ -30,8 +34,8 @@ def export(config: EvalConfig) -> list[Path]:
         raise ConfigError(
             f"format={config.format}: an export has format={FORMAT}; reports are made by python -m analysis"
         )
-    if config.push is not None:
-        check_repository(config.push)
+    if config.push is not None and not re.fullmatch(r"[\w.-]+/[\w.-]+", config.push, re.ASCII):
+        raise ConfigError(f"push={config.push[:100]}: must be OWNER/NAME")
     runs = [run for run in study_runs(config.paths.runs, config.study, config.run) if _is_exportable(run)]
     if not runs:
         raise RunError(f"study={config.study}: no run in {Path(config.paths.runs) / config.study} can be exported")
@@ -60,29 +64,24 @@ def _is_exportable(run: RunFolder) -> bool:
 
 def _export_run(run: RunFolder, folder: Path, repository: str | None, config: EvalConfig) -> Path:
     name = repository or run.path.name
-    write(run, load_model(run.model), folder, name, None, config)
-    snapshots = {}
-    for step in run.snapshots:
-        loaded = load_snapshot(run, step)
-        branch = snapshot_name(loaded.info["words_seen"])
-        branch = f"{branch}_step{step}" if branch in snapshots else branch
-        snapshots[branch] = folder / branch
-        write(run, loaded, folder / branch, name, step, config)
+    snapshots: dict[str, Path] = {}
+    for step in (None, *run.snapshots):
+        loaded = load_model(run.model) if step is None else load_snapshot(run, step)
+        copy = folder
+        if step is not None:
+            branch = snapshot_name(loaded.info["words_seen"])
+            branch = f"{branch}_step{step}" if branch in snapshots else branch
+            copy = snapshots[branch] = folder / branch
+        with writing(copy):
+            shutil.copytree(run.model.path, copy, dirs_exist_ok=True)
+        if step is not None:
+            save_weights(ModelFolder(copy), loaded.model, loaded.config, loaded.info)
+        write_text(copy / "README.md", card(run, loaded, name, step, config.licence, config.ties))
+        write_text(copy / "CITATION.cff", citation(run, name, config.licence))
     say(f"{folder}" + (f", snapshots {', '.join(snapshots)}" if snapshots else ""), "exported", "green")
     if repository is not None:
         say(upload(folder, snapshots, repository), "uploaded", "green")
     return folder
-
-
-def write(run: RunFolder, loaded: LoadedModel, folder: Path, name: str, step: int | None, config: EvalConfig) -> None:
-    """Write one model of a run: the exported one, or the snapshot after `step` steps."""
-    with writing(folder):
-        shutil.copytree(run.model.path, folder, dirs_exist_ok=True)
-    if step is not None:
-        save_weights(ModelFolder(folder), loaded.model, loaded.config, loaded.info)
-    card = Card(name, run, loaded, step, config.licence, config.ties)
-    write_text(folder / "README.md", card.text())
-    write_text(folder / "CITATION.cff", card.citation())
 
 
 def snapshot_name(words: int) -> str:
@@ -91,3 +90,26 @@ def snapshot_name(words: int) -> str:
         if words >= unit * 0.9995:
             return f"{SNAPSHOT}{words / unit:.3g}{letter}"
     return f"{SNAPSHOT}{words}"
+
+
+def upload(folder: Path, snapshots: Mapping[str, Path], repository: str, api: Any = None) -> str:
+    """Upload a model to the main branch of a repository, each snapshot to a branch of its name; return the address.
+
+    `api`: a huggingface_hub.HfApi; without it one with the machine's own token. Raises InputError where the hub
+    refuses or cannot be reached.
+    """
+    import huggingface_hub
+
+    offline_without_network()
+    api = api or huggingface_hub.HfApi()
+    try:
+        address = api.create_repo(repository, exist_ok=True)
+        api.upload_folder(
+            repo_id=repository, folder_path=folder, ignore_patterns=[f"{SNAPSHOT}*/*"], commit_message="Model"
+        )
+        for name, path in snapshots.items():
+            api.create_branch(repository, branch=name, exist_ok=True)
+            api.upload_folder(repo_id=repository, folder_path=path, revision=name, commit_message=f"Model at {name}")
+    except (OSError, ValueError) as error:  # HfHubHTTPError is an OSError
+        raise InputError(f"push={repository}: {' '.join(str(error).split())[:300]}") from None
+    return str(address)

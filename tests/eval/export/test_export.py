@@ -17,8 +17,7 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokeniz
 
 from corpora.fast_tokenizers import save_fast_tokenizer
 from eval.config import PLAIN
-from eval.export.run import export, snapshot_name
-from eval.export.upload import upload
+from eval.export.run import export, snapshot_name, upload
 from eval.scorers.base import Execution
 from eval.scorers.causal import CausalScorer
 from eval.scorers.hub import HubModel
