@@ -1,7 +1,7 @@
 """Tokenizers of a study as fast tokenizers, with the same ids and character offsets, and the files of these.
 
-Those of characters and of SentencePiece are files of the `tokenizers` library (`is_serialisable`). Words by the rules
-of the Penn Treebank and by jieba are cut by Python, which tokenizer.json cannot hold: there it cuts at white space.
+All but those of jieba's words are files of the `tokenizers` library (`is_serialisable`): Python cuts these, which
+tokenizer.json cannot contain.
 Imports no transformers; eval/scorers/trained_networks.py makes its tokenizers of these.
 """
 
@@ -14,6 +14,7 @@ from tokenizers.models import BPE, Unigram, WordLevel
 from tokenizers.processors import TemplateProcessing
 
 from corpora.tokenizers import EOS, EOS_TEXT, UNK, UNK_TEXT, PieceTokenizer, Tokenizer
+from corpora.treebank_patterns import treebank_splitter
 from pairscale.errors import ConfigError
 from pairscale.files import write_json, write_text
 
@@ -44,7 +45,6 @@ def save_fast_tokenizer(folder: Path, tokenizer: Tokenizer, masked: bool, positi
         described |= {
             "tokenizer_class": "PairscaleTokenizer",
             "auto_map": {"AutoTokenizer": [f"{_CODE.stem}.PairscaleTokenizer", None]},
-            "words": "jieba" if tokenizer.config.kind == "jieba" else "treebank",
         }
         write_text(folder / _CODE.name, _CODE.read_text(encoding="utf-8"))
     write_text(folder / "tokenizer.json", backend.to_str(pretty=True))
@@ -83,7 +83,7 @@ def backend_of(tokenizer: Tokenizer, masked: bool = False) -> tuple[Backend, dic
 
 def is_serialisable(tokenizer: Tokenizer) -> bool:
     """Return True if tokenizer.json alone cuts a text as the tokenizer does; False if that needs Python."""
-    return isinstance(tokenizer, PieceTokenizer) or tokenizer.config.kind == "char"
+    return tokenizer.config.kind != "jieba"
 
 
 def _tokens(tokenizer: Tokenizer) -> list[str]:
@@ -99,8 +99,8 @@ def _backend(tokenizer: Tokenizer, first: list[str]) -> Backend:
     if tokenizer.config.kind == "char":
         backend.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
         backend.decoder = decoders.Fuse()
-    else:
-        backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    elif is_serialisable(tokenizer):
+        backend.pre_tokenizer = treebank_splitter()
     return backend
 
 

@@ -137,9 +137,7 @@ def _example(name: str, loaded: LoadedModel) -> str:
 
 
 def _notes(loaded: LoadedModel) -> Iterator[str]:
-    packages = "torch and transformers"
-    if not is_serialisable(loaded.tokenizer):
-        packages = f"torch, transformers and {'rjieba' if loaded.tokenizer.config.kind == 'jieba' else 'nltk'}"
+    packages = "torch and transformers" if is_serialisable(loaded.tokenizer) else "torch, transformers and rjieba"
     if _needs_code(loaded):
         yield f"`trust_remote_code=True` runs the code that comes with the model, which needs {packages} alone."
     else:

@@ -1,13 +1,13 @@
 """Scorers of Hugging Face architectures that pairscale trained: those of pretrained models, with our tokenizers."""
 
 import re
-from functools import partial
 from typing import Any
 
-from tokenizers import Encoding, NormalizedString, PreTokenizedString, pre_tokenizers
-from transformers import BatchEncoding, PreTrainedTokenizerFast
+from tokenizers import Encoding
+from transformers import PreTrainedTokenizerFast
 
 from corpora.fast_tokenizers import SPACE, backend_of, is_serialisable
+from corpora.tokenization_pairscale import PairscaleTokenizer
 from corpora.tokenizers import PieceTokenizer, Tokenizer
 from eval.scorers.base import Execution
 from eval.scorers.causal import CausalScorer
@@ -46,7 +46,7 @@ def fast_tokenizer(tokenizer: Tokenizer, masked: bool = False) -> PreTrainedToke
     if isinstance(tokenizer, PieceTokenizer):
         kind = _PieceTokenizer
     elif not is_serialisable(tokenizer):
-        kind = partial(_WordTokenizer, own=tokenizer)
+        kind = PairscaleTokenizer
     fast: PreTrainedTokenizerFast = kind(tokenizer_object=backend, split_special_tokens=True, **names)
     return fast
 
@@ -85,27 +85,3 @@ def _spans(encoding: Encoding) -> list[tuple[int, int]]:
         before = text
         spans.append((start, end))
     return spans
-
-
-class _WordTokenizer(PreTrainedTokenizerFast):
-    """Words that Python cuts: while texts are encoded, by the tokenizer `own`."""
-
-    def __init__(self, own: Tokenizer, **options: Any):
-        super().__init__(**options)  # type: ignore[no-untyped-call]
-        self.own = own
-
-    def _encode_plus(self, *arguments: Any, **options: Any) -> BatchEncoding:
-        backend = self.backend_tokenizer
-        file_rule = backend.pre_tokenizer
-        backend.pre_tokenizer = pre_tokenizers.PreTokenizer.custom(self)
-        try:
-            return super()._encode_plus(*arguments, **options)
-        finally:
-            backend.pre_tokenizer = file_rule
-
-    def pre_tokenize(self, text: PreTokenizedString) -> None:
-        """Cut a text; called by the `tokenizers` library."""
-        text.split(self._words)
-
-    def _words(self, _: int, text: NormalizedString) -> list[NormalizedString | None]:
-        return [text[start:end] for start, end in self.own.encode_raw(str(text))[1]]

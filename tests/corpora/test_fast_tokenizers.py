@@ -122,7 +122,7 @@ def test_pairs_of_texts_and_characters_without_pieces_keep_their_offsets():
     assert spans == fit("unigram").encode_raw("🙂狗")[1]
 
 
-def test_a_saved_tokenizer_of_characters_or_pieces_loads_unchanged(tokenizer, masked, tmp_path):
+def test_a_saved_tokenizer_loads_unchanged(tokenizer, masked, tmp_path):
     if not is_serialisable(tokenizer):
         return
     PreTrainedTokenizerFast(
@@ -130,7 +130,8 @@ def test_a_saved_tokenizer_of_characters_or_pieces_loads_unchanged(tokenizer, ma
     ).save_pretrained(tmp_path)
     loaded = AutoTokenizer.from_pretrained(tmp_path)
     assert all(loaded(text)["input_ids"] == masked(text)["input_ids"] for text in [*TEXT, *ODD])
-    assert [loaded.decode(loaded(text)["input_ids"], skip_special_tokens=True) for text in SENTENCES] == SENTENCES
+    if not tokenizer.word_level:  # whose words have lost the spaces between them
+        assert [loaded.decode(loaded(text)["input_ids"], skip_special_tokens=True) for text in SENTENCES] == SENTENCES
 
 
 def test_words_that_python_cuts_leave_a_tokenizer_that_can_be_saved(tokenizer, masked):
