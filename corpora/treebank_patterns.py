@@ -65,8 +65,8 @@ _CONTRACTION = "|".join(
 def treebank_splitter() -> Sequence:
     """Return the pre-tokenizer that cuts a text as `corpora.words.words(text, "treebank")` does.
 
-    It differs at characters newer than the Unicode version of Python's or Oniguruma's tables, next to a single quote or
-    a contraction.
+    Where Python's, the package `regex`'s and Oniguruma's Unicode tables differ, the newest letters count next to a
+    single quote or a contraction as Oniguruma has them, and the newest digits after a comma or a colon.
     """
     return Sequence(
         [
