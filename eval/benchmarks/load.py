@@ -7,16 +7,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
 from eval.benchmarks.cells import blanks_note
 from eval.benchmarks.config import BenchmarkConfig
-from eval.benchmarks.forms.form import FLAGS, OWN, GeneratedPairs, PlacedPair, forms
+from eval.benchmarks.forms.form import OWN, GeneratedPairs, PlacedPair, forms
 from eval.benchmarks.known_items import faulty_note, faulty_pairs, unpublished_note
 from eval.scores.files import ITEMS
 from pairscale.errors import InputError, first_few
 from pairscale.files import sha256_json
 
-_DTYPES = {name: "boolean" if name in FLAGS else "str" for name in ITEMS.names}
+_DTYPES = {item.name: "boolean" if pa.types.is_boolean(item.type) else "str" for item in ITEMS}
 
 
 @dataclass(frozen=True)

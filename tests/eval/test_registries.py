@@ -42,8 +42,8 @@ def test_a_form_can_be_registered_by_a_plug_in():
     assert benchmark.pairs[["good", "bad"]].to_numpy().tolist() == [["a b", "b a"]]
     with pytest.raises(ConfigError, match=r"benchmark\.seed=3: form=two_lines has no use for it"):
         BenchmarkConfig(name="mine", form="two_lines", seed=3)
-    with pytest.raises(ValueError, match=r"form blimp: registered by eval\.benchmarks\.forms\.blimp already"):
-        form_registry.form("blimp", ())(two_lines)
+    with pytest.raises(ValueError, match=r"form climp: registered by eval\.benchmarks\.forms\.climp already"):
+        form_registry.form("climp", ())(two_lines)
 
 
 def test_a_diagnostic_can_be_registered_by_a_plug_in():
