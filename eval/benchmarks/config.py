@@ -4,7 +4,7 @@ import difflib
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from omegaconf import MISSING
 
@@ -68,7 +68,7 @@ class BenchmarkConfig:
     quotes: bool = True  # .csv, .tsv: whether a cell that begins with " ends with one; false: they are text
     columns: ColumnsConfig = field(default_factory=ColumnsConfig)  # names of the columns
     labels: list[str] | None = None  # in the column of labels: the good one's and the bad one's; null: 1 and 0
-    rename: dict[str, str] = field(default_factory=dict)  # phenomena and fields of the table -> what we call them
+    rename: Any = None  # phenomena and fields of the table -> what we call them
     paradigms: list[str] | None = None  # null: all
     pairs: int | None = None  # the first so many of each paradigm; null: all
     seed: int | None = None  # toy, generated: of the pairs
@@ -86,13 +86,16 @@ class BenchmarkConfig:
         check_name("benchmark.name", self.name)
         of_any_form = {name for form in forms().values() for name in form.fields}
         for name in sorted(of_any_form - set(fields[self.form])):
-            if getattr(self, name) not in (None, {}, ColumnsConfig(), getattr(BenchmarkConfig, name, None)):
+            if getattr(self, name) not in (None, ColumnsConfig(), getattr(BenchmarkConfig, name, None)):
                 raise ConfigError(f"benchmark.{name}={getattr(self, name)}: form={self.form} has no use for it")
         check_seed("benchmark.seed", self.seed)
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
             raise ConfigError(f"benchmark.delimiter={self.delimiter!r}: must be one character, or null")
         if self.labels is not None and len({label.casefold() for label in self.labels}) != 2:
             raise ConfigError(f"benchmark.labels={self.labels}: must be two, the good sentence's and the bad one's")
+        names = self.rename if isinstance(self.rename, Mapping) else {"": self.rename}
+        if self.rename is not None and not all(isinstance(name, str) for name in names.values()):
+            raise ConfigError(f"benchmark.rename={self.rename}: must be names and what they become, {{old: new}}")
         self._check_pairs()
         if self.language is not None and not _LANGUAGE.fullmatch(self.language):
             raise ConfigError(f"benchmark.language={self.language}: must be an ISO 639 code such as en or zh")

@@ -160,8 +160,8 @@ def _joined(sentences: Iterable[PlacedPair], labels: Sequence[str]) -> Iterator[
 
 def _joined_pair(where: str, good: Pair, bad_where: str, bad: Pair) -> PlacedPair:
     """Return one pair; of the user's own cells, those that both rows share."""
-    for name in good.keys() - {"sentence", OWN}:
-        if good[name] != bad[name]:
+    for name in good:
+        if name not in ("sentence", OWN) and good[name] != bad[name]:
             raise InputError(
                 f"{bad_where}: {name} {shown(bad[name])}, but its good sentence ({where}) has {shown(good[name])}"
             )
