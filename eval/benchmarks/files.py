@@ -18,7 +18,7 @@ from pairscale.schema import load_yaml
 
 TOK = ".tok"  # of the words of Natural Stories, as they are downloaded
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t", TOK: "\t"}
-FORMATS = (".csv", ".jsonl", ".parquet", ".tsv", ".txt")
+FORMATS = (".csv", ".jsonl", ".parquet", ".tsv", ".txt")  # the last only if a pattern asks for it: README.txt
 
 
 class Row(NamedTuple):
@@ -104,8 +104,7 @@ def local_files(config: BenchmarkConfig) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise InputError(f"benchmark.path: no file or folder {path} (with the {wanted} of {config.name}){otherwise}")
-    files = _matching(path, config.files) if config.files else _tables_in(path)
-    if not files:
+    if not (files := _files_in(path, config.files)):
         raise InputError(f"benchmark.path: no {wanted} in {path}{otherwise}")
     return files
 
@@ -122,18 +121,17 @@ def given_path(name: str, path: str | None, contents: str, otherwise: str) -> Pa
     return Path(path).expanduser()
 
 
-def _matching(folder: Path, patterns: list[str]) -> list[Path]:
+def _files_in(folder: Path, patterns: list[str] | None) -> list[Path]:
+    """Return the files that match a pattern, or all tables if there is none, by path."""
     try:
-        files = {file for pattern in patterns for file in folder.glob(pattern)}
+        files = sorted({file for pattern in patterns or ["*"] for file in folder.glob(pattern)})
     except (NotImplementedError, ValueError) as error:  # of Path.glob for absolute and for empty patterns
         raise ConfigError(f"benchmark.files={patterns}: must be patterns below the folder ({error})") from None
-    return sorted(file for file in files if not file.name.startswith("."))  # ._x is a Mac's note on x
-
-
-def _tables_in(folder: Path) -> list[Path]:
-    formats = [ending for ending in FORMATS if ending != ".txt"]  # README.txt is no table
-    endings = [f"{ending}{packed}" for ending in formats for packed in ("", *COMPRESSIONS)]
-    files = [file for file in _matching(folder, ["*"]) if file.name.lower().endswith(tuple(endings))]
+    files = [file for file in files if not file.name.startswith(".")]  # ._x is a Mac's note on x
+    if patterns:
+        return files
+    endings = tuple(f"{ending}{packed}" for ending in FORMATS[:-1] for packed in ("", *COMPRESSIONS))
+    files = [file for file in files if file.name.lower().endswith(endings)]
     formats = sorted({format_of(file)[1] for file in files})
     if len(formats) > 1:
         raise ConfigError(

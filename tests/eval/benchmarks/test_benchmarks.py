@@ -74,46 +74,6 @@ def test_a_selection_of_paradigms_and_pairs_is_loaded(tmp_path):
         blimp(tmp_path, pairs=0)
 
 
-def without(name):
-    return json.dumps({key: value for key, value in PAIR.items() if key != name}).encode()
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        (b'{"sentence_good": "The', r"line 3: not JSON \(Unterminated string"),
-        (b"[1]", r"line 3: a JSON list, must be an object"),
-        (b'{"sentence_good": "\xff"}', r"line 3: not UTF-8 \(byte 0xff at position 20 of the line\)"),
-        (without("sentence_bad"), r"line 3: sentence_bad is None, must be text"),
-        (without("pairID"), r"line 3: pairID is None, must be text or a whole number"),
-        (json.dumps(PAIR | {"sentence_good": " "}).encode(), r"line 3: sentence_good is ' ', must be text"),
-        (json.dumps(PAIR | {"sentence_good": 3}).encode(), r"line 3: sentence_good is 3, must be text"),
-        (json.dumps(PAIR | {"sentence_bad": "a\0b"}).encode(), r"line 3: sentence_bad is 'a\\x00b': the character NUL"),
-        (json.dumps(PAIR | {"pairID": 1.5}).encode(), r"line 3: pairID is 1.5, must be text or a whole number"),
-        (
-            json.dumps(PAIR | {"one_prefix_method": "yes"}).encode(),
-            r"line 3: one_prefix_method is 'yes', must be true or false",
-        ),
-        (json.dumps(PAIR | {"two_prefix_word": 3}).encode(), r"line 3: two_prefix_word is 3, must be text"),
-    ],
-)
-def test_an_error_names_the_broken_line(tmp_path, line, message):
-    file = tmp_path / "broken.jsonl"
-    file.write_bytes(json.dumps(PAIR).encode() + b"\n\n" + line + b"\n")
-    with pytest.raises(InputError, match=rf"{file}: {message}") as error:
-        load_benchmark(blimp(tmp_path))
-    assert "\n" not in str(error.value)
-
-
-def test_a_duplicate_pair_raises_an_error_that_names_both(tmp_path):
-    write_blimp(tmp_path, "a")
-    (tmp_path / "b.jsonl").write_text(json.dumps(PAIR | {"UID": "a"}))
-    with pytest.raises(
-        InputError, match=r"b\.jsonl: line 1: paradigm a has two pairs 0, the other: .*a\.jsonl: line 1"
-    ):
-        load_benchmark(blimp(tmp_path))
-
-
 def test_missing_files_and_folders_raise_errors(tmp_path):
     with pytest.raises(
         InputError, match=r"set PAIRSCALE_DATA to the folder that holds blimp/, or give benchmark\.path"
@@ -123,13 +83,8 @@ def test_missing_files_and_folders_raise_errors(tmp_path):
         load_benchmark(blimp(tmp_path / "nowhere"))
     with pytest.raises(InputError, match=r"no \*\.jsonl files in"):
         load_benchmark(blimp(tmp_path))
-    with pytest.raises(ConfigError, match=r"give benchmark\.path=FOLDER or benchmark\.dataset=NAME"):
-        load_benchmark(BenchmarkConfig(name="blimp"))
     with pytest.raises(ConfigError, match=r"benchmark\.form=glue: must be one of climp, generated, pairs, toy"):
         BenchmarkConfig(name="mine", form="glue")
-    (tmp_path / "empty.jsonl").touch()
-    with pytest.raises(InputError, match=r"empty\.jsonl: holds no rows"):
-        load_benchmark(blimp(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -156,22 +111,6 @@ def test_the_hub_without_a_network_raises_a_one_line_error(monkeypatch):
     ) as e:
         load_benchmark(BenchmarkConfig(name="blimp", dataset="some/set"))
     assert "\n" not in str(e.value)
-
-
-def test_pairs_are_read_from_the_hub(monkeypatch):
-    import datasets
-
-    hub = {key: value for key, value in PAIR.items() if not key.startswith("two_prefix_") and key != "pairID"}
-    rows = {name: [hub | {"UID": name, "pair_id": n} for n in range(2)] for name in ("b", "a")}
-    monkeypatch.setattr(datasets, "get_dataset_config_names", lambda dataset, revision: list(rows))
-    monkeypatch.setattr(datasets, "load_dataset", lambda dataset, subset, split, revision: {"train": rows[subset]})
-    benchmark = load_benchmark(BenchmarkConfig(name="blimp", dataset="some/set"))
-    assert benchmark.pairs[["paradigm", "pair_id"]].to_numpy().tolist() == [
-        ["a", "0"],
-        ["a", "1"],
-        ["b", "0"],
-        ["b", "1"],
-    ]
 
 
 # Chinese sentences of our own, in the form of CLiMP's files.
@@ -206,11 +145,6 @@ def test_both_kinds_of_climp_files_are_read(tmp_path):
         (CLIMP.replace(",1\n", ",0\n"), r"a\.csv: line 2: label 0, must be 1"),
         (CLIMP.replace("classifier_adj,我买了一条新书", "classifier_adj"), r"line 3: 4 cells, must be 5"),
         (CLIMP[CLIMP.index("\n") + 1 :], r"a\.csv: no column '2'"),
-        (CLIMP + CLIMP.split("\n")[1], r"a\.csv: line 4: pair 1 has no bad sentence"),
-        (
-            CLIMP.replace("classifier_adj,我买了一条", "other,我买了一条"),
-            r"line 3: paradigm 'other', but its good",
-        ),
     ],
 )
 def test_a_broken_climp_file_raises_an_error_that_names_the_line(tmp_path, text, message):
