@@ -1,5 +1,6 @@
-"""Minimal pairs: files of published benchmarks in their forms, pairs from templates, pairs known to be faulty.
+"""Minimal pairs: published benchmarks and users' tables, pairs drawn from a grammar, pairs known to be faulty.
 
-load.py is the entrance; forms/ has a file for each form, files.py opens files and data sets, paradigm.py draws pairs
-from a grammar, generated/ and toy/ hold the templates.
+A benchmark is a YAML in conf/benchmark/ that names files and columns. load.py is the entrance; files.py reads tables
+row by row, and forms/pairs.py makes pairs of the rows. forms/ also has the few forms that columns do not describe;
+paradigm.py draws pairs from a grammar, generated/ and toy/ have the templates.
 """

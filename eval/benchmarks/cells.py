@@ -12,13 +12,6 @@ def shown(cell: Any) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def sentence_of(cell: Any, where: str, column: str) -> str:
-    """Return a sentence as it stands in its cell. Raises InputError for text that cannot be written to a file."""
-    text = text_of(cell, where, column)
-    check_encodes(text, where, column)
-    return text
-
-
 def check_encodes(text: str, where: str, column: str) -> None:
     """Raise InputError for text with NUL or half a surrogate pair, which no file takes."""
     if "\0" in text:
@@ -31,10 +24,11 @@ def check_encodes(text: str, where: str, column: str) -> None:
         ) from None
 
 
-def text_of(cell: Any, where: str, column: str) -> str:
-    """Return a cell that must hold text. Raises InputError for anything else, for white space and for an empty cell."""
+def sentence_of(cell: Any, where: str, column: str) -> str:
+    """Return a sentence as it stands in its cell, which must be text and more than white space."""
     if not isinstance(cell, str) or not cell.strip():
         raise InputError(f"{where}: {column} is {shown(cell)}, must be text")
+    check_encodes(cell, where, column)
     return cell
 
 
@@ -59,14 +53,13 @@ def flag_of(cell: Any, where: str, column: str) -> bool | None:
 
 def part_of(cell: Any, where: str, column: str) -> str | None:
     """Return a part of a sentence without white space around it (some of BLiMP's have it); None for an empty cell."""
-    if cell is None or (isinstance(cell, str) and not cell.strip()):
-        return None
-    return sentence_of(cell, where, column).strip()
+    empty = cell is None or (isinstance(cell, str) and not cell.strip())
+    return None if empty else sentence_of(cell, where, column).strip()
 
 
 def blanks_note(sentences: Sequence[str]) -> str | None:
     """Return a sentence on how many begin or end with white space, which models read; None if none does."""
     blank = sum(sentence != sentence.strip() for sentence in sentences)
-    return (
-        f"{blank:,} of {len(sentences):,} sentences begin or end with white space, which is scored" if blank else None
-    )
+    if not blank:
+        return None
+    return f"{blank:,} of {len(sentences):,} sentences begin or end with white space, which is scored"

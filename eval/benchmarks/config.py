@@ -4,7 +4,7 @@ import difflib
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from omegaconf import MISSING
 
@@ -13,6 +13,7 @@ from pairscale.command.schemas import Texts
 from pairscale.errors import ConfigError, check_between, check_choice, check_name, check_seed
 from pairscale.files import sha256_json
 
+MAX_PAIRS = 10**6  # of a paradigm: a hundred times the largest that is published
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
 
 
@@ -45,16 +46,8 @@ class ColumnsConfig:
             if not names or not all(isinstance(name, str) and name for name in names):
                 raise ConfigError(f"benchmark.columns.paradigm={self.paradigm}: must be a column, or a list of columns")
             self.paradigm = names
-        if bool(self.sentence) != bool(self.label):
-            raise ConfigError("benchmark.columns.sentence and .label belong together: give both or neither")
-        if self.good and self.good == self.bad:
-            raise ConfigError(f"benchmark.columns.good and .bad are one column ({self.good}): every pair would tie")
-        if self.sentence and self.sentence == self.label:
-            raise ConfigError(f"benchmark.columns.sentence and .label are one column ({self.sentence})")
-        if self.sentence and (self.good or self.bad):
-            raise ConfigError(
-                "benchmark.columns: a row holds good and bad, or sentence and label: name two of the four"
-            )
+        if bool(self.sentence) != bool(self.label) or (self.sentence and (self.good or self.bad)):
+            raise ConfigError("benchmark.columns: give good and bad, or sentence and label; a row has two of the four")
 
 
 @dataclass
@@ -75,6 +68,7 @@ class BenchmarkConfig:
     quotes: bool = True  # .csv, .tsv: whether a cell that begins with " ends with one; false: they are text
     columns: ColumnsConfig = field(default_factory=ColumnsConfig)  # names of the columns
     labels: list[str] | None = None  # in the column of labels: the good one's and the bad one's; null: 1 and 0
+    rename: Any = None  # phenomena and fields of the table -> what we call them
     paradigms: list[str] | None = None  # null: all
     pairs: int | None = None  # the first so many of each paradigm; null: all
     seed: int | None = None  # toy, generated: of the pairs
@@ -90,16 +84,18 @@ class BenchmarkConfig:
             self.form = self.name if self.name in fields else "pairs"
         check_choice("benchmark.form", self.form, fields)
         check_name("benchmark.name", self.name)
-        usual = BenchmarkConfig.__dataclass_fields__
         of_any_form = {name for form in forms().values() for name in form.fields}
         for name in sorted(of_any_form - set(fields[self.form])):
-            if getattr(self, name) not in (None, usual[name].default, ColumnsConfig()):
+            if getattr(self, name) not in (None, ColumnsConfig(), getattr(BenchmarkConfig, name, None)):
                 raise ConfigError(f"benchmark.{name}={getattr(self, name)}: form={self.form} has no use for it")
         check_seed("benchmark.seed", self.seed)
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
             raise ConfigError(f"benchmark.delimiter={self.delimiter!r}: must be one character, or null")
         if self.labels is not None and len({label.casefold() for label in self.labels}) != 2:
             raise ConfigError(f"benchmark.labels={self.labels}: must be two, the good sentence's and the bad one's")
+        names = self.rename if isinstance(self.rename, Mapping) else {"": self.rename}
+        if self.rename is not None and not all(isinstance(name, str) for name in names.values()):
+            raise ConfigError(f"benchmark.rename={self.rename}: must be names and what they become, {{old: new}}")
         self._check_pairs()
         if self.language is not None and not _LANGUAGE.fullmatch(self.language):
             raise ConfigError(f"benchmark.language={self.language}: must be an ISO 639 code such as en or zh")
@@ -112,7 +108,7 @@ class BenchmarkConfig:
         if self.paradigms == []:
             raise ConfigError("benchmark.paradigms=[]: must name at least one, or null for all")
         for name in ("pairs", "per_paradigm"):
-            check_between(f"benchmark.{name}", getattr(self, name), 1, form.most_pairs)
+            check_between(f"benchmark.{name}", getattr(self, name), 1, MAX_PAIRS)
         form.check(self)
 
     def chosen_paradigms(self, available: Collection[str]) -> list[str]:

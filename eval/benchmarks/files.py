@@ -3,7 +3,6 @@
 import csv
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ from pairscale.schema import load_yaml
 
 TOK = ".tok"  # of the words of Natural Stories, as they are downloaded
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t", TOK: "\t"}
-FORMATS = (".csv", ".jsonl", ".parquet", ".tsv", ".txt")
+FORMATS = (".csv", ".jsonl", ".parquet", ".tsv", ".txt")  # the last only if a pattern asks for it: README.txt
 
 
 class Row(NamedTuple):
@@ -29,43 +28,36 @@ class Row(NamedTuple):
     cells: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(NamedTuple):
     """The rows of one file, or of one subset of a data set."""
 
     name: str  # the file's without its endings, or the subset's
-    source: str
+    source: str  # for errors
     rows: Iterator[Row]
-    one_header: bool  # all rows have the same columns by the nature of the format
 
 
-def tables(config: BenchmarkConfig, pattern: str | None = None) -> Iterator[Table]:
+def tables(config: BenchmarkConfig) -> Iterator[Table]:
     """Yield the tables of `config.path` in the order of their paths, or else of `config.dataset`, by subset.
 
-    `pattern`: as of `local_files`. Raises InputError for files and data sets that are missing, empty, damaged or not of
-    their format (with file and line), ConfigError for values that fit no file.
+    Raises InputError for files and data sets that are missing, empty, damaged or not of their format (with file and
+    line), ConfigError for values that fit no file.
     """
     if config.path is None:
         yield from _hub(config)
         return
-    for file in local_files(config, pattern):
-        name, ending = format_of(file)
-        rows = file_rows(file, config.delimiter, config.quotes, config.header, "benchmark.quotes=false")
-        yield Table(name, str(file), rows, ending != ".jsonl")
+    for file in local_files(config):
+        yield Table(format_of(file)[0], str(file), file_rows(file, config.delimiter, config.quotes, config.header))
 
 
-def file_rows(
-    file: Path, delimiter: str | None = None, quotes: bool = True, header: bool = True, unquoted: str | None = None
-) -> Iterator[Row]:
-    """Yield the rows of a file of one of FORMATS; `unquoted` as of `csv_records`. Raises as `tables`."""
+def file_rows(file: Path, delimiter: str | None = None, quotes: bool = True, header: bool = True) -> Iterator[Row]:
+    """Yield the rows of a file of one of FORMATS. Raises as `tables`."""
     _, ending = format_of(file)
-    match ending:
-        case ".jsonl":
-            rows = _jsonl(file)
-        case ".parquet":
-            rows = _parquet(file)
-        case _:
-            rows = _separated(file, delimiter or DELIMITERS[ending], quotes, header, unquoted)
+    if ending == ".jsonl":
+        rows = _jsonl(file)
+    elif ending == ".parquet":
+        rows = _parquet(file)
+    else:
+        rows = _separated(file, delimiter or DELIMITERS[ending], quotes, header)
     return _some(rows, str(file))
 
 
@@ -95,28 +87,24 @@ def format_of(file: Path, key: str = "benchmark.path") -> tuple[str, str]:
     return bare.stem, ending
 
 
-def local_files(config: BenchmarkConfig, pattern: str | None = None) -> list[Path]:
-    """Return the local files of a benchmark, by path: `path` itself, or the tables in that folder.
+def local_files(config: BenchmarkConfig) -> list[Path]:
+    """Return the local files of a benchmark, by path: `path` itself, or `files` in that folder, or all tables in it.
 
-    `pattern`: of the files in the folder, for a form that knows its own; else `config.files`, else all tables.
     Raises InputError if there is none, ConfigError for a file of no known format, or a folder of several formats.
     """
-    otherwise = f", or benchmark.path=null to read {config.dataset} from the hub" if config.dataset else ""
-    patterns = [pattern] if pattern else config.files
-    wanted = f"{' or '.join(patterns[:2])}{' or ...' * (len(patterns) > 2)} files" if patterns else "tables"
     for name in ("revision", "subset", "split"):
         if (value := getattr(config, name)) is not None:
             raise ConfigError(
                 f"benchmark.{name}={value}: of a data set of the hub, but benchmark.path={config.path} is read"
             )
+    otherwise = f", or benchmark.path=null to read {config.dataset} from the hub" if config.dataset else ""
+    wanted = f"{' or '.join(config.files[:2])} files" if config.files else "tables"
     path = given_path(config.name, config.path, f" with its {wanted}", otherwise)
-    if path.is_file() and pattern is None:
+    if path.is_file():
         return [path]
     if not path.is_dir():
-        what = "folder" if pattern else "file or folder"
-        raise InputError(f"benchmark.path: no {what} {path} (with the {wanted} of {config.name}){otherwise}")
-    files = _matching(path, patterns) if patterns else _tables_in(path)
-    if not files:
+        raise InputError(f"benchmark.path: no file or folder {path} (with the {wanted} of {config.name}){otherwise}")
+    if not (files := _files_in(path, config.files)):
         raise InputError(f"benchmark.path: no {wanted} in {path}{otherwise}")
     return files
 
@@ -133,18 +121,17 @@ def given_path(name: str, path: str | None, contents: str, otherwise: str) -> Pa
     return Path(path).expanduser()
 
 
-def _matching(folder: Path, patterns: list[str]) -> list[Path]:
+def _files_in(folder: Path, patterns: list[str] | None) -> list[Path]:
+    """Return the files that match a pattern, or all tables if there is none, by path."""
     try:
-        files = {file for pattern in patterns for file in folder.glob(pattern)}
+        files = sorted({file for pattern in patterns or ["*"] for file in folder.glob(pattern)})
     except (NotImplementedError, ValueError) as error:  # of Path.glob for absolute and for empty patterns
         raise ConfigError(f"benchmark.files={patterns}: must be patterns below the folder ({error})") from None
-    return sorted(file for file in files if not file.name.startswith("."))  # ._x is a Mac's note on x
-
-
-def _tables_in(folder: Path) -> list[Path]:
-    formats = [ending for ending in FORMATS if ending != ".txt"]  # README.txt is no table
-    endings = [f"{ending}{packed}" for ending in formats for packed in ("", *COMPRESSIONS)]
-    files = [file for file in _matching(folder, ["*"]) if file.name.lower().endswith(tuple(endings))]
+    files = [file for file in files if not file.name.startswith(".")]  # ._x is a Mac's note on x
+    if patterns:
+        return files
+    endings = tuple(f"{ending}{packed}" for ending in FORMATS[:-1] for packed in ("", *COMPRESSIONS))
+    files = [file for file in files if file.name.lower().endswith(endings)]
     formats = sorted({format_of(file)[1] for file in files})
     if len(formats) > 1:
         raise ConfigError(
@@ -170,24 +157,20 @@ def _jsonl(file: Path) -> Iterator[Row]:
 def _json_object(line: str, where: str) -> dict[str, Any]:
     try:
         row = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise InputError(f"{where}: not JSON ({error.msg}, character {error.pos + 1})") from None
-    except (RecursionError, ValueError) as error:  # brackets without end, a number of thousands of digits
+    except (RecursionError, ValueError) as error:  # also brackets without end, and a number of thousands of digits
         raise InputError(f"{where}: not JSON ({error})") from None
     if not isinstance(row, dict):
-        raise InputError(f"{where}: a JSON {type(row).__name__}, must be an object with the fields of a pair")
+        raise InputError(f"{where}: a JSON {type(row).__name__}, must be an object whose keys are the columns")
     return row
 
 
-def csv_records(
-    file: Path, delimiter: str = ",", quotes: bool = True, unquoted: str | None = None
-) -> Iterator[tuple[int, list[str], int]]:
+def csv_records(file: Path, delimiter: str = ",", quotes: bool = True) -> Iterator[tuple[int, list[str], int]]:
     """Yield the line on which each record of a CSV file begins, and its cells: none for an empty line.
 
     Third, how many cells stood between blanks or tabs. These are removed, also a blank between a comma and a quotation
     mark: they are no part of a sentence. A quoted cell is kept as it is. It may hold ends of lines, read as line feeds.
-    A first line sep=; by which Excel names the delimiter is empty. unquoted: the setting, of those who have one, that
-    takes all quotes as text, for the error. Raises InputError as `text_lines`, and for open quotes.
+    A first line sep=; by which Excel names the delimiter is empty. Raises InputError as `text_lines`, and for open
+    quotes.
     """
     named = (1, f"sep={delimiter}")
     record: list[str] = []  # its lines
@@ -213,9 +196,9 @@ def csv_records(
             return
         except csv.Error as error:
             reason = str(error).replace("\t", "tab")
-            hint = f"; {unquoted} takes all quotes as text" if unquoted else ""
             raise InputError(
-                f"{file}: line {number}: not CSV ({reason}); quotes in a quoted cell are written twice{hint}"
+                f"{file}: line {number}: not CSV ({reason}); write quotes in a quoted cell twice, or give "
+                "benchmark.quotes=false if a benchmark's quotes are text"
             ) from None
         yield number, *_without_blanks("".join(record), cells, quotes, delimiter)
 
@@ -240,14 +223,11 @@ def _without_blanks(record: str, cells: list[str], quotes: bool, delimiter: str)
     return bare, changed
 
 
-def _separated(file: Path, delimiter: str, quotes: bool, named: bool, unquoted: str | None) -> Iterator[Row]:
-    """Yield rows of a CSV or TSV file. Its first row names the columns; if they are not `named`: 0, 1, ...
-
-    How often blanks around a cell were removed is said.
-    """
+def _separated(file: Path, delimiter: str, quotes: bool, named: bool) -> Iterator[Row]:
+    """Yield rows of a CSV or TSV file. Its first row names the columns; if they are not `named`: 0, 1, ..."""
     header: list[str] | None = None
     stripped = 0
-    for number, cells, changed in csv_records(file, delimiter, quotes, unquoted):
+    for number, cells, changed in csv_records(file, delimiter, quotes):
         stripped += changed
         if not cells:
             continue
@@ -294,22 +274,19 @@ def _hub(config: BenchmarkConfig) -> Iterator[Table]:
         raise ConfigError(f"benchmark={config.name}: give benchmark.path=FOLDER or benchmark.dataset=NAME")
     datasets = import_datasets()
     try:
-        for subset in [config.subset] if config.subset else _subsets(datasets, config):
+        names = datasets.get_dataset_config_names
+        for subset in [config.subset] if config.subset else sorted(names(config.dataset, revision=config.revision)):
             source = f"{config.dataset}: {subset}"
             split = _split(datasets, config, subset)
             rows = (Row(f"{source}: row {number}", cells) for number, cells in enumerate(split, start=1))
             name = config.dataset.rpartition("/")[2] if subset == "default" else subset
-            yield Table(name, source, _some(rows, source), True)
+            yield Table(name, source, _some(rows, source))
     except (OSError, RuntimeError, ValueError, datasets.exceptions.DatasetsError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(
             f"benchmark={config.name} needs {config.dataset} from the Hugging Face hub ({reason}); "
             f"for a local copy give benchmark.path=FOLDER with its files"
         ) from None
-
-
-def _subsets(datasets: Any, config: BenchmarkConfig) -> list[str]:
-    return sorted(datasets.get_dataset_config_names(config.dataset, revision=config.revision))
 
 
 def _split(datasets: Any, config: BenchmarkConfig, subset: str) -> Any:

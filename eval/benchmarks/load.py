@@ -7,16 +7,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
 from eval.benchmarks.cells import blanks_note
 from eval.benchmarks.config import BenchmarkConfig
-from eval.benchmarks.forms.form import FLAGS, OWN, GeneratedPairs, PlacedPair, forms
+from eval.benchmarks.forms.form import OWN, GeneratedPairs, PlacedPair, forms
 from eval.benchmarks.known_items import faulty_note, faulty_pairs, unpublished_note
 from eval.scores.files import ITEMS
 from pairscale.errors import InputError, first_few
 from pairscale.files import sha256_json
 
-_DTYPES = {name: "boolean" if name in FLAGS else "str" for name in ITEMS.names}
+_DTYPES = {item.name: "boolean" if pa.types.is_boolean(item.type) else "str" for item in ITEMS}
 
 
 @dataclass(frozen=True)
@@ -66,21 +67,18 @@ def _digest(pairs: pd.DataFrame) -> str:
 def _frame(placed: list[PlacedPair]) -> pd.DataFrame:
     frame = pd.DataFrame([pair for _, pair in placed], columns=list(ITEMS.names)).astype(_DTYPES)
     own = pd.DataFrame([pair.get(OWN, {}) for _, pair in placed]).astype("str")
-    frame = frame.join(own) if len(own.columns) else frame
-    duplicated = frame.duplicated(["paradigm", "pair_id"])
-    if duplicated.any():
-        second = int(duplicated.to_numpy().argmax())
-        names = frame.loc[second, ["paradigm", "pair_id"]]
-        first = int((frame[["paradigm", "pair_id"]] == names).all(axis=1).to_numpy().argmax())
+    frame = frame.join(own)
+    key = ["paradigm", "pair_id"]
+    if (twice := frame.duplicated(key)).any():
+        second = int(twice.argmax())
+        first = int((frame[key] == frame.loc[second, key]).all(axis=1).argmax())
+        paradigm, pair_id = frame.loc[second, key]
         raise InputError(
-            f"{placed[second][0]}: paradigm {names['paradigm']} has two pairs {names['pair_id']}, "
-            f"the other: {placed[first][0]}"
+            f"{placed[second][0]}: paradigm {paradigm} has two pairs {pair_id}, the other: {placed[first][0]}"
         )
-    phenomena = frame.groupby("paradigm")["phenomenon"].nunique()
-    if (several := phenomena[phenomena > 1]).any():
-        name = str(several.index[0])
-        phenomena_of_it = " and ".join(sorted(set(frame.loc[frame["paradigm"] == name, "phenomenon"])))
-        raise InputError(f"paradigm {name} is in the phenomena {phenomena_of_it}: a paradigm belongs to one")
+    phenomena = frame.groupby("paradigm")["phenomenon"].unique()
+    for name, of_it in phenomena[phenomena.str.len() > 1].items():
+        raise InputError(f"paradigm {name} is in the phenomena {' and '.join(of_it)}: a paradigm belongs to one")
     return frame.sort_values("paradigm", kind="stable", ignore_index=True)
 
 

@@ -13,13 +13,12 @@ import pandas as pd
 
 from corpora.words import count_words
 from eval.benchmarks.cells import shown
-from eval.config import SCORED, EvalConfig, MethodConfig, PolicyConfig
-from eval.methods.method import UNIGRAMS, VOTES, check_method, judge, methods, summed
+from eval.config import EvalConfig, MethodConfig, PolicyConfig
+from eval.methods.method import UNIGRAMS, fitting, judge, methods, summed
 from eval.methods.prompting import Asker
 from eval.methods.sides import Side, about
-from eval.methods.templates import PLACEHOLDERS, PROMPTS, Span, Template, Templates, templates_of, within
+from eval.methods.templates import PLACEHOLDERS, PROMPTS, Template, Templates, templates_of, within
 from eval.methods.unigrams import Unigrams
-from eval.methods.voting import Drawn, vote
 from eval.scorers.base import Scorer, TextTooLong, TokenScores
 from pairscale.errors import ConfigError, InputError, RunError, check_choice
 from pairscale.files import sha256_json
@@ -39,17 +38,9 @@ class MethodUse:
     @classmethod
     def of(cls, method: str, config: MethodConfig, scorer: Scorer, language: str | None) -> MethodUse:
         """Raises ConfigError where method, model and values do not fit together, and what templates_of raises."""
-        check_method(method, scorer.masked)
+        fitting({method: config}, scorer.masked)
+        check_values(method, config)
         reads = methods()[method].reads
-        if reads == "in_template" and config.scored is None:
-            raise ConfigError(f"method.{method}.scored=null: must be one of {', '.join(SCORED)}")
-        if reads == "ab" and config.seed is None:
-            raise ConfigError(f"method.{method}.seed=null: must be a number")
-        if reads == VOTES and (config.seed is None or config.trials is None or not config.voters):
-            raise ConfigError(f"method.{method}: seed, trials and voters must be given")
-        for voter in config.voters or {}:
-            with_templates = [name for name, other in methods().items() if other.reads in PLACEHOLDERS]
-            check_choice(f"method.{method}.voters", voter, with_templates)
         templates = templates_of(method, reads, config, language) if reads in PLACEHOLDERS else None
         asker = Asker.of(method, scorer, templates, config.chat) if templates and reads in PROMPTS else None
         return cls(method, config, templates, asker)
@@ -62,13 +53,13 @@ class MethodUse:
         """Return the method's values in force, and its templates by digest and in full, for its score file."""
         values = dataclasses.asdict(self.config)
         parameters = {key: value for key, value in values.items() if value is not None and key not in _OF_TEMPLATES}
-        if self.templates is None:
-            return {"method": self.method, "parameters": parameters}
-        described = self.templates.described()
-        parameters["templates"] = sha256_json(described)[:8]
+        metadata: dict[str, Any] = {"method": self.method, "parameters": parameters}
+        if self.templates is not None:
+            metadata["templates"] = self.templates.described()
+            parameters["templates"] = sha256_json(metadata["templates"])[:8]
         if self.asker is not None:
             parameters["chat"] = self.asker.chat_template is not None
-        return {"method": self.method, "parameters": parameters, "templates": described}
+        return metadata
 
     def settings(self) -> dict[str, Any]:
         """Return the method's own addition to the scorer's settings: the chat template of its prompts."""
@@ -80,11 +71,10 @@ class MethodUse:
         """Methods and how many of their predictions vote; {} for a method that is no vote."""
         return self.config.voters or {}
 
-    def vote(self, scores: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, list[Drawn]]:
-        """Return the rows of a vote and its draws, from the rows of its voters."""
-        assert self.config.trials is not None
-        assert self.config.seed is not None
-        return vote(scores, self.voters, self.config.trials, self.config.seed)
+    def vote(self, scores: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, list[dict[str, list[str]]]]:
+        """Return the rows of a vote and its draws, from the rows of its voters (eval/methods/builtin/votes.py)."""
+        rows, drawn = methods()[self.method].score(scores, self.voters, self.config.trials, self.config.seed)
+        return rows, drawn
 
 
 @dataclass(frozen=True)
@@ -97,11 +87,23 @@ class Judged:
     bad: Side
 
 
+def check_values(method: str, config: MethodConfig) -> None:
+    """Raise ConfigError for a value that the method needs and that is null, and for voters without templates."""
+    for name in methods()[method].needs:
+        if getattr(config, name) in (None, {}):
+            raise ConfigError(f"method.{method}.{name}: must have a value; conf/method/{method}.yaml says which")
+    with_templates = [name for name, other in methods().items() if other.reads in PLACEHOLDERS]
+    for voter in config.voters or {}:
+        check_choice(f"method.{method}.voters", voter, with_templates)
+
+
 def check_templates(config: EvalConfig) -> None:
-    """Raise the errors of `templates_of` for each method of a configuration, before any model is loaded."""
-    for name, parameters in config.method.items():
-        if name in methods() and (reads := methods()[name].reads) in PLACEHOLDERS:
-            templates_of(name, reads, parameters, config.benchmark.language)
+    """Raise the errors of `check_values` and `templates_of` for each method, before any model is loaded."""
+    for name, values in config.method.items():
+        if name in methods():
+            check_values(name, values)
+            if (reads := methods()[name].reads) in PLACEHOLDERS:
+                templates_of(name, reads, values, config.benchmark.language)
 
 
 def judge_pairs(
@@ -120,21 +122,15 @@ def judge_pairs(
     with _naming_the_pair(pairs):
         good, bad = _sides(pairs, _scored(scorer, [*pairs["good"], *pairs["bad"]], policy), policy)
     if any(use.reads == UNIGRAMS for use in uses):
-        good, bad = _with_unigrams(good, unigrams), _with_unigrams(bad, unigrams)
+        if unigrams is None:
+            raise ConfigError(
+                "methods slor and morcela: need counts of tokens, which python -m eval takes from a run's sample"
+            )
+        good, bad = (
+            dataclasses.replace(side, unigram_lp=unigrams.sums(side.scores, side.skip_unk)[0]) for side in (good, bad)
+        )
     shared = about(good, bad)
-    of_filled: dict[tuple[str, Template], pd.DataFrame] = {}
-    for template, users in _filled_for(uses).items():
-        inputs = _fill(template, pairs)
-        texts = [text for text, _ in inputs]
-        as_read = pairs.assign(good=texts[: len(pairs)], bad=texts[len(pairs) :])
-        with _naming_the_pair(pairs):
-            scores = _scored(scorer, texts, policy)
-        for use in users:
-            counted = scores
-            if use.config.scored == "target":
-                counted = [within(score, span) for score, (_, span) in zip(scores, inputs, strict=True)]
-            columns = summed(use.method, use.config, *_sides(as_read, counted, policy))
-            of_filled[use.method, template] = pd.DataFrame(columns, index=pairs.index).assign(order=None)
+    filled = _judge_filled(scorer, pairs, uses, policy)
     rows: dict[str, pd.DataFrame] = {}
     prompts: dict[str, dict[str, Any]] = {}
     for use in uses:
@@ -142,12 +138,10 @@ def judge_pairs(
             rows[use.method] = judge(use.method, use.config, good, bad, shared)
             continue
         if use.asker is not None:
-            ask = methods()[use.method].ask
-            assert ask is not None, use.method
             with _naming_the_pair(pairs):
-                parts, prompts[use.method] = ask(use.asker, pairs, use.config, policy)
+                parts, prompts[use.method] = methods()[use.method].score(use.asker, pairs, use.config, policy)
         else:
-            parts = [of_filled[use.method, template] for template in use.templates.templates]
+            parts = [filled[use.method, template] for template in use.templates.templates]
         rows[use.method] = pd.concat(
             shared.assign(template=template.name, trial=None).join(part)
             for template, part in zip(use.templates.templates, parts, strict=True)
@@ -155,12 +149,27 @@ def judge_pairs(
     return Judged(rows, prompts, good, bad)
 
 
-def _with_unigrams(side: Side, unigrams: Unigrams | None) -> Side:
-    if unigrams is None:
-        raise ConfigError(
-            "methods slor and morcela: need counts of tokens, which python -m eval takes from a run's sample"
-        )
-    return dataclasses.replace(side, unigram_lp=unigrams.sums(side.scores, side.skip_unk)[0])
+def _judge_filled(
+    scorer: Scorer, pairs: pd.DataFrame, uses: Sequence[MethodUse], policy: PolicyConfig
+) -> dict[tuple[str, Template], pd.DataFrame]:
+    """Return the columns (P rows) of each method that fills templates, by method and template."""
+    users: dict[Template, list[MethodUse]] = {}
+    for use in uses:
+        for template in use.templates.templates if use.templates and not use.asker else ():
+            users.setdefault(template, []).append(use)
+    columns = {}
+    sentences, others = [*pairs["good"], *pairs["bad"]], [*pairs["bad"], *pairs["good"]]
+    for template in users:
+        texts, spans = zip(*map(template.fill, *[sentences, others][: len(PLACEHOLDERS[template.kind])]), strict=True)
+        as_read = pairs.assign(good=texts[: len(pairs)], bad=texts[len(pairs) :])
+        with _naming_the_pair(pairs):
+            scores = _scored(scorer, texts, policy)
+        for use in users[template]:
+            targets = use.config.scored == "target"
+            counted = list(map(within, scores, spans)) if targets else scores
+            part = summed(use.method, use.config, *_sides(as_read, counted, policy))
+            columns[use.method, template] = pd.DataFrame(part, index=pairs.index).assign(order=None)
+    return columns
 
 
 @contextmanager
@@ -187,24 +196,6 @@ def _scored(scorer: Scorer, texts: Sequence[str], policy: PolicyConfig) -> list[
     return scores
 
 
-def _filled_for(uses: Sequence[MethodUse]) -> dict[Template, list[MethodUse]]:
-    """Return the templates that are filled and scored as texts, each with its uses."""
-    users: dict[Template, list[MethodUse]] = {}
-    for use in uses:
-        if use.templates is not None and use.asker is None:
-            for template in use.templates.templates:
-                users.setdefault(template, []).append(use)
-    return users
-
-
-def _fill(template: Template, pairs: pd.DataFrame) -> list[tuple[str, Span]]:
-    """Return a template with the good sentences, then with the bad ones (2P), and the place of each in its text."""
-    good, bad = pairs["good"].tolist(), pairs["bad"].tolist()
-    if len(PLACEHOLDERS[template.kind]) == 2:
-        return list(map(template.fill, [*good, *bad], [*bad, *good]))
-    return list(map(template.fill, [*good, *bad]))
-
-
 def _sides(as_read: pd.DataFrame, scores: Sequence[TokenScores], policy: PolicyConfig) -> tuple[Side, Side]:
     """Return both sides from 2P scores of the good and bad texts in `as_read`."""
     half = len(as_read)
@@ -225,7 +216,6 @@ def template_reading(
     """
     templates: set[Template] = set()
     for method, config in configs.items():
-        check_choice("method", method, methods())
         if methods()[method].reads in PLACEHOLDERS:
             templates.update(templates_of(method, methods()[method].reads, config, language).templates)
     total, read = sum(words.values()), 0.0

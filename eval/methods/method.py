@@ -1,6 +1,6 @@
 """The registry of judgement methods: each gives a good and a bad sentence a score, of which the higher wins.
 
-    @method("mine")
+    @method("mine", needs=("alpha",))
     def mine(side: Side, other: Side, config: MethodConfig) -> FloatArray: ...
 
 A method sees one side (good or bad) of all pairs at once, after one pass over the model that all methods share
@@ -9,62 +9,49 @@ A method sees one side (good or bad) of all pairs at once, after one pass over t
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from eval.config import MethodConfig, PolicyConfig
-from eval.methods.prompting import Asker
+from eval.config import MethodConfig
 from eval.methods.sides import Counts, Side
 from eval.scorers.base import FloatArray
 from eval.scores.files import judged_pairs
 from pairscale.errors import ConfigError, check_choice
 from pairscale.plugins import load_members
 
-Score = Callable[[Side, Side, MethodConfig], FloatArray]
-Ask = Callable[[Asker, pd.DataFrame, MethodConfig, PolicyConfig], tuple[list[pd.DataFrame], dict[str, Any]]]
-
 SENTENCES, MASKED, UNIGRAMS, VOTES = "sentences", "masked", "unigrams", "scores"
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
 class Method:
-    """A method by its needs. A vote has neither `score` nor `ask`."""
+    """A method by what it reads and needs.
 
-    # SENTENCES; UNIGRAMS: sentences, and how often their tokens occur in training; MASKED: their tokens, each hidden;
-    # VOTES: the scores of other methods; or a kind of template (eval.methods.templates.PLACEHOLDERS), filled.
+    reads: SENTENCES; UNIGRAMS: sentences, and how often their tokens occur in training; MASKED: their tokens, each
+    hidden; VOTES: the scores of other methods; or a kind of template (eval.methods.templates.PLACEHOLDERS), filled.
+    score: from two sides and values to the scores (P,) of the first side. Of prompts: from an Asker, pairs, values and
+    policy to the rows of each template and what metadata records (builtin/yes_no.py). Of votes: builtin/votes.py.
+    needs: fields of MethodConfig without which it cannot judge.
+    """
+
     reads: str
-    score: Score | None = None  # returns the scores (P,) of one side, and may look at the other
-    ask: Ask | None = None  # returns the rows of each template from a model's answers to prompts
+    score: Callable[..., Any]
+    needs: tuple[str, ...] = ()
 
 
 _METHODS: dict[str, Method] = {}
 
 
-def method(name: str, reads: str = SENTENCES) -> Callable[[Score], Score]:
-    """Register a function of token scores as the method `name`."""
+def method(name: str, reads: str = SENTENCES, needs: tuple[str, ...] = ()) -> Callable[[F], F]:
+    """Register a function as the method `name`; `reads`, `needs` and its signature as in Method."""
 
-    def register(score: Score) -> Score:
-        _METHODS[name] = Method(reads, score=score)
+    def register(score: F) -> F:
+        _METHODS[name] = Method(reads, score, needs)
         return score
 
     return register
-
-
-def prompt_method(name: str, reads: str) -> Callable[[Ask], Ask]:
-    """Register a function of a model's answers to prompts of the kind `reads` as the method `name`."""
-
-    def register(ask: Ask) -> Ask:
-        _METHODS[name] = Method(reads, ask=ask)
-        return ask
-
-    return register
-
-
-def vote_method(name: str) -> None:
-    """Register a vote over other methods (eval/methods/voting.py), which its configuration names."""
-    _METHODS[name] = Method(VOTES)
 
 
 def methods() -> Mapping[str, Method]:
@@ -80,27 +67,19 @@ def fitting(configs: Mapping[str, MethodConfig], masked: bool) -> dict[str, Meth
     """
     for name in configs:
         check_choice("method", name, methods())
-    chosen = {name: config for name, config in configs.items() if (methods()[name].reads == MASKED) == masked}
+    known = sorted(name for name, of in methods().items() if (of.reads == MASKED) == masked)
+    chosen = {name: config for name, config in configs.items() if name in known}
     if configs and not chosen:
-        check_method(next(iter(configs)), masked)
-    return chosen
-
-
-def check_method(method: str, masked: bool) -> None:
-    """Raise ConfigError for an unknown method, or one that does not fit the kind of model."""
-    check_choice("method", method, methods())
-    fitting = [name for name, of in methods().items() if (of.reads == MASKED) == masked]
-    if method not in fitting:
         kind = "a masked model has no probability of a token after those before it" if masked else "not a masked model"
-        raise ConfigError(f"method={method}: {kind}; methods for it: {', '.join(sorted(fitting))}")
+        raise ConfigError(f"method={next(iter(configs))}: {kind}; methods for it: {', '.join(known)}")
+    return chosen
 
 
 def judge(method: str, config: MethodConfig, good: Side, bad: Side, shared: pd.DataFrame) -> pd.DataFrame:
     """Return a method's rows of a score file (eval.scores.files.SCORES), its pairs only, without counts of words.
 
-    `shared`: the columns that all methods share (eval.methods.sides.about). Raises ConfigError for an unknown method.
+    `shared`: the columns that all methods share (eval.methods.sides.about).
     """
-    check_choice("method", method, methods())
     rows = shared.assign(template=None, trial=None, order=None, **summed(method, config, good, bad))
     return rows[judged_pairs(method, good.pairs)]
 
@@ -111,7 +90,6 @@ def summed(method: str, config: MethodConfig, good: Side, bad: Side) -> dict[str
     A text of which unk=skip leaves nothing has no score (NaN): its log-probability would be higher than any other.
     """
     score = methods()[method].score
-    assert score is not None, method
     return {
         "good": np.where(good.judged, score(good, bad, config), np.nan),
         "bad": np.where(bad.judged, score(bad, good, config), np.nan),

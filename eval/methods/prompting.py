@@ -79,9 +79,8 @@ def answer_rows(
     order: npt.NDArray[np.str_] | None,
 ) -> pd.DataFrame:
     """Return the columns of one template from (2, P) arrays, good then bad."""
+    values = {"": score, "_lp": lp, "_tokens": counts}
     columns = {
-        f"{side}{end}": values[number]
-        for end, values in (("", score), ("_lp", lp), ("_tokens", counts))
-        for number, side in enumerate(("good", "bad"))
+        f"{side}{end}": row for end, rows in values.items() for side, row in zip(("good", "bad"), rows, strict=True)
     }
     return pd.DataFrame(columns, index=pairs.index).assign(order=order)

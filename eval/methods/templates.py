@@ -117,16 +117,15 @@ def _own(where: str, value: Any, ours: TemplatesConfig | None) -> tuple[Template
         raise InputError(f"{where}: has {', '.join(unknown)}; must be a list of templates, or have {', '.join(names)}")
     if not isinstance(values.get("templates"), list):
         raise InputError(f"{where}: without a list of templates")
-    items = [asdict(_item(where, number, item)) for number, item in enumerate(values["templates"], start=1)]
+    items = [_item(where, number, item) for number, item in enumerate(values["templates"], start=1)]
     merged = {**(asdict(ours) if ours else {}), **values, "templates": items}
     return checked(merged, TemplatesConfig, where, InputError, "put in quotes what YAML reads as no text"), where
 
 
-def _item(where: str, number: int, item: Any) -> TemplateConfig:
-    if isinstance(item, str):
-        return TemplateConfig(str(number), item)
+def _item(where: str, number: int, item: Any) -> dict[str, str]:
+    item = {"text": item} if isinstance(item, str) else item
     if isinstance(item, Mapping) and set(item) <= {"name", "text"} and isinstance(item.get("text"), str):
-        return TemplateConfig(str(item.get("name", number)), item["text"])
+        return {"name": str(item.get("name", number)), "text": item["text"]}
     raise InputError(f"{where}: template {number}: must be a text, or have a text and perhaps a name, got {item!r}")
 
 

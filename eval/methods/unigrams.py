@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -67,13 +68,29 @@ class UnigramSource:
     @classmethod
     def of(cls, run: RunFolder, config: EvalConfig) -> UnigramSource:
         """Raises InputError if the file `unigrams.text` is missing."""
-        return cls(run, config, _described(run, config))
+        unseen, corpus = config.unigrams.unseen, run.read_manifest().get("corpus")
+        if corpus is None:
+            if config.unigrams.text is None:
+                return cls(
+                    run, config, {"missing": "it comes trained, and unigrams.text names no text to count its tokens in"}
+                )
+            file = Path(config.unigrams.text).expanduser()
+            if not file.is_file():
+                raise InputError(f"unigrams.text={config.unigrams.text}: no such file")
+            return cls(run, config, {"of": file.name, "digest": sha256_file(file), "unseen": unseen})
+        text = Path(config.paths.store) / str(corpus["name"]) / "text"
+        try:
+            prepared = text_manifest(text)["digest"]
+        except StoreError:
+            return cls(run, config, {"missing": f"the text of its sample is not in {text} (paths.store)"})
+        if prepared != corpus["text"]:
+            return cls(run, config, {"missing": f"{text} is another text than the one of its sample"})
+        return cls(run, config, {"of": "sample", "digest": corpus["sample"]["digest"], "unseen": unseen})
 
     @property
     def missing(self) -> str | None:
         """Why no unigrams can be counted; None if they can."""
-        reason: str | None = self.described.get("missing")
-        return reason
+        return self.described.get("missing")
 
     def count(self, scorer: Scorer) -> Unigrams:
         """Count tokens as the run's scorer reads them. Raises StoreError for a damaged text, InputError for a file."""
@@ -91,37 +108,13 @@ class UnigramSource:
         return Unigrams(counts, self.config.unigrams.unseen)
 
 
-def _described(run: RunFolder, config: EvalConfig) -> dict[str, Any]:
-    unseen, manifest = config.unigrams.unseen, run.read_manifest()
-    corpus = manifest.get("corpus")
-    if corpus is None:
-        if config.unigrams.text is None:
-            return {"missing": "it comes trained, and unigrams.text names no text to count its tokens in"}
-        file = Path(config.unigrams.text).expanduser()
-        if not file.is_file():
-            raise InputError(f"unigrams.text={config.unigrams.text}: no such file")
-        return {"of": file.name, "digest": sha256_file(file), "unseen": unseen}
-    text = Path(config.paths.store) / str(corpus["name"]) / "text"
-    try:
-        prepared = text_manifest(text)["digest"]
-    except StoreError:
-        return {"missing": f"the text of its sample is not in {text} (paths.store)"}
-    if prepared != corpus["text"]:
-        return {"missing": f"{text} is another text than the one of its sample"}
-    return {"of": "sample", "digest": corpus["sample"]["digest"], "unseen": unseen}
-
-
 def _counted(file: Path, scorer: Scorer, config: EvalConfig) -> Counts:
+    texts = (line for _, line in lines(file.expanduser()) if line.strip())
     counts = np.zeros(0, np.int64)
-    batch: list[str] = []
-    for text in (*(line for _, line in lines(file.expanduser())), None):
-        if text and text.strip():
-            batch.append(text)
-        if batch and (text is None or len(batch) == BATCH):
-            ids = np.concatenate(list(scorer.encode(batch, config.policy)))
-            more = np.bincount(ids, minlength=len(counts))
-            more[: len(counts)] += counts
-            counts, batch = more, []
+    while batch := list(islice(texts, BATCH)):
+        more = np.bincount(np.concatenate(list(scorer.encode(batch, config.policy))), minlength=len(counts))
+        more[: len(counts)] += counts
+        counts = more
     if not counts.any():
         raise InputError(f"unigrams.text={file}: holds no tokens")
     return counts

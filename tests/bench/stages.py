@@ -23,7 +23,7 @@ CALLS = ("fsync", "mkdir", "rename", "replace", "rmdir", "unlink")
 PRELOADED = (
     "torch", "lightning", "pairscale.command.main", "corpora.__main__", "corpora.prepare", "corpora.toy",
     "train.__main__", "train.run", "train.loop.training", "train.runs.model_folder", "train.ngram",
-    "eval.__main__", "eval.run", "eval.methods.judging", "eval.methods.voting", "eval.scorers.ngram",
+    "eval.__main__", "eval.run", "eval.methods.judging", "eval.methods.builtin.votes", "eval.scorers.ngram",
     "analysis.__main__", "analysis.run", "corpora.run", "train.models.huggingface",
     "transformers.models.gpt2.modeling_gpt2", "transformers.models.roberta.modeling_roberta",
 )  # fmt: skip

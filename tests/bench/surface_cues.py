@@ -64,7 +64,7 @@ def frozen(language: str, data: Path) -> dict[str, list[Pair]]:
     folder = data / FROZEN[language]
     if not folder.is_dir():
         return {}
-    table = load_benchmark(BenchmarkConfig(name=FROZEN[language], form=FROZEN[language], path=str(folder)))
+    table = load_benchmark(BenchmarkConfig(name=FROZEN[language], path=str(folder)))
     return {
         str(name): list(zip(rows["good"], rows["bad"], strict=True))
         for name, rows in table.pairs.groupby("paradigm", sort=False)

@@ -3,37 +3,30 @@
     @form("mine", fields=("path",))
     def read(config: BenchmarkConfig) -> Iterable[PlacedPair]: ...
 
-Imports no configuration, which checks `benchmark.form` against the registry.
+Tables need no form of their own: the form `pairs` reads them by the columns that a YAML names. Imports no
+configuration, which checks `benchmark.form` against the registry.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from pairscale.plugins import load_members
 
 Pair = dict[str, Any]  # columns of eval.scores.files.ITEMS, and OWN
 OWN = "own"  # a pair's cells in the user's own columns, by column
 PlacedPair = tuple[str, Pair]  # the place of a pair, for errors, and the pair
-Read = Callable[[Any], "Iterable[PlacedPair] | GeneratedPairs"]  # from an eval.benchmarks.config.BenchmarkConfig
-
-FLAGS = ("lexically_identical", "one_prefix_method", "two_prefix_method")
-PREFIXES = {
-    "one_prefix_method": ("one_prefix_prefix", "one_prefix_word_good", "one_prefix_word_bad"),
-    "two_prefix_method": ("two_prefix_prefix_good", "two_prefix_prefix_bad", "two_prefix_word"),
-}
-MAX_PAIRS = 10**6  # of a paradigm: a hundred times the largest that is published
-MAX_DRAWN_PAIRS = 10_000  # of a paradigm that is drawn from a grammar
-PREFIX_FIELDS = tuple(name for names in PREFIXES.values() for name in names)
 
 
-@dataclass(frozen=True)
-class GeneratedPairs:
+class GeneratedPairs(NamedTuple):
     """Pairs that a form draws, already of the paradigms and the number that the configuration requests."""
 
     pairs: list[PlacedPair]
-    origin: Mapping[str, Any] = field(default_factory=dict)  # what score files record of their making
-    unavailable: Mapping[str, str] = field(default_factory=dict)  # paradigm -> why it has no pairs
+    origin: Mapping[str, Any]  # what score files record of their making
+    unavailable: Mapping[str, str]  # paradigm -> why it has no pairs
+
+
+Read = Callable[[Any], Iterable[PlacedPair] | GeneratedPairs]  # from an eval.benchmarks.config.BenchmarkConfig
 
 
 @dataclass(frozen=True)
@@ -41,15 +34,14 @@ class Form:
     """A reader of pairs, and what the configuration may ask of it.
 
     fields: of BenchmarkConfig that it reads; others must keep their defaults. check: raises ConfigError for values that
-    do not fit each other. label: parts of the names of score folders. most_pairs: of a paradigm. usual_pairs: value of
-    benchmark.pairs that these names leave out.
+    do not fit each other. label: parts of the names of score folders. usual_pairs: value of benchmark.pairs that these
+    names leave out.
     """
 
     read: Read
     fields: tuple[str, ...]
     check: Callable[[Any], None] = lambda config: None
     label: Callable[[Any], list[str]] = lambda config: []
-    most_pairs: int = MAX_PAIRS
     usual_pairs: int | None = None
 
 

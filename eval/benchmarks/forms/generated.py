@@ -3,9 +3,10 @@
 import re
 from pathlib import Path
 
-from eval.benchmarks.config import BenchmarkConfig
-from eval.benchmarks.forms.blimp import blimp_pair
-from eval.benchmarks.forms.form import MAX_DRAWN_PAIRS, GeneratedPairs, PlacedPair, form
+from eval.benchmarks.config import BenchmarkConfig, ColumnsConfig
+from eval.benchmarks.files import Row, Table
+from eval.benchmarks.forms.form import GeneratedPairs, form
+from eval.benchmarks.forms.pairs import read_pairs
 from pairscale.errors import ConfigError, check_between, check_choice
 
 LANGUAGES = ("en", "zh")
@@ -40,16 +41,17 @@ def label_of_generated(config: BenchmarkConfig) -> list[str]:
 
 
 @form(
-    "generated", ("seed", "vocabulary", "min_count", "balance"),
-    check=check_generated, label=label_of_generated, most_pairs=MAX_DRAWN_PAIRS, usual_pairs=USUAL_PAIRS,
-)  # fmt: skip
+    "generated",
+    ("seed", "vocabulary", "min_count", "balance"),
+    check=check_generated,
+    label=label_of_generated,
+    usual_pairs=USUAL_PAIRS,
+)
 def generated(config: BenchmarkConfig) -> GeneratedPairs:
     """Return the pairs of a language's paradigms, of the words of a vocabulary if there is one."""
     from eval.benchmarks.generated.making import generate  # here, as a command starts sooner without the grammar
 
     drawn = generate(config)
-    pairs: list[PlacedPair] = []
-    for row in (row for rows in drawn.pairs.values() for row in rows):
-        where = f"generated: {row['UID']} {row['pairID']}"
-        pairs.append((where, blimp_pair(row, where)))
-    return GeneratedPairs(pairs, drawn.origin, drawn.unavailable)
+    rows = (Row("generated", row) for rows in drawn.pairs.values() for row in rows)
+    table = Table("generated", "generated", rows)
+    return GeneratedPairs(list(read_pairs([table], ColumnsConfig())), drawn.origin, drawn.unavailable)

@@ -2,10 +2,13 @@
 
 from collections.abc import Iterator
 
-from eval.benchmarks.config import BenchmarkConfig
-from eval.benchmarks.forms.blimp import blimp_pair
-from eval.benchmarks.forms.form import MAX_DRAWN_PAIRS, PlacedPair, form
+from eval.benchmarks.config import BenchmarkConfig, ColumnsConfig
+from eval.benchmarks.files import Row, Table
+from eval.benchmarks.forms.form import PlacedPair, form
+from eval.benchmarks.forms.pairs import read_pairs
 from pairscale.errors import ConfigError
+
+RENAME = {"s-selection": "argument_structure"}  # as conf/benchmark/blimp.yaml
 
 
 def label_of_toy(config: BenchmarkConfig) -> list[str]:
@@ -13,15 +16,12 @@ def label_of_toy(config: BenchmarkConfig) -> list[str]:
     return [f"seed-{config.seed}", f"per_paradigm-{config.per_paradigm}"]
 
 
-@form("toy", ("seed", "per_paradigm"), label=label_of_toy, most_pairs=MAX_DRAWN_PAIRS)
+@form("toy", ("seed", "per_paradigm"), label=label_of_toy)
 def toy(config: BenchmarkConfig) -> Iterator[PlacedPair]:
     """Yield `per_paradigm` pairs of each paradigm, drawn from `seed`."""
     from eval.benchmarks.toy import pairs  # here, as a command starts sooner without the grammar
 
     if config.seed is None or config.per_paradigm is None:
-        raise ConfigError(
-            f"benchmark=toy: seed={config.seed} and per_paradigm={config.per_paradigm}: both must be numbers"
-        )
-    for number, row in enumerate(pairs(config.seed, config.per_paradigm), start=1):
-        where = f"toy: pair {number}"
-        yield where, blimp_pair(row, where)
+        raise ConfigError("benchmark=toy: benchmark.seed and benchmark.per_paradigm must be numbers")
+    rows = (Row("toy", row) for row in pairs(config.seed, config.per_paradigm))
+    return read_pairs([Table("toy", "toy", rows)], ColumnsConfig(), rename=RENAME)

@@ -7,14 +7,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from eval.config import MethodConfig, PolicyConfig
-from eval.methods.method import prompt_method
+from eval.methods.method import method
 from eval.methods.prompting import Asker, answer_rows, shares
 from pairscale.seeds import derived_seed
 
 FIRST, SECOND = "A", "B"  # the sentences of a prompt in the score file, whatever the answers are
 
 
-@prompt_method("ab_prompt", "ab")
+@method("ab_prompt", "ab", needs=("seed",))
 def ab_prompt(
     asker: Asker, pairs: pd.DataFrame, config: MethodConfig, policy: PolicyConfig
 ) -> tuple[list[pd.DataFrame], dict[str, Any]]:

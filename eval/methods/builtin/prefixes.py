@@ -3,22 +3,22 @@
 import numpy as np
 import pandas as pd
 
-from eval.config import PREFIX_SPANS, MethodConfig
+from eval.config import MethodConfig
 from eval.methods.method import method
 from eval.methods.sides import Side, common_start
 from eval.scorers.base import FloatArray
 from eval.scores.files import judged_pairs
-from pairscale.errors import ConfigError, InputError
+from pairscale.errors import InputError
 
 
-@method("one_prefix")
+@method("one_prefix", needs=("prefix_span",))
 def one_prefix(side: Side, other: Side, config: MethodConfig) -> FloatArray:
     """ln p of the critical words after the prefix of both sentences (Linzen et al. 2016; BLiMP, section 6.1)."""
     words = side.pairs[f"one_prefix_word_{side.name}"]
     return _critical_lp("one_prefix", side, other, side.pairs["one_prefix_prefix"], words, config)
 
 
-@method("two_prefix")
+@method("two_prefix", needs=("prefix_span",))
 def two_prefix(side: Side, other: Side, config: MethodConfig) -> FloatArray:
     """ln p of the same critical words after two different prefixes (Wilcox et al. 2019; BLiMP, section 6.1)."""
     prefixes = side.pairs[f"two_prefix_prefix_{side.name}"]
@@ -33,8 +33,6 @@ def _critical_lp(
     A token counts if it covers a character of the words and the policy does not skip it. `as_published` takes the first
     token in which the sentences differ for one_prefix, the last of the words for two_prefix.
     """
-    if config.prefix_span is None:
-        raise ConfigError(f"method.{method}.prefix_span=null: must be one of {', '.join(PREFIX_SPANS)}")
     as_published = config.prefix_span == "as_published"
     span = {"one_prefix": "first", "two_prefix": "last"}[method] if as_published else config.prefix_span
     scores = np.full(len(side.scores), np.nan)

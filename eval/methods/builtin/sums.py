@@ -6,11 +6,10 @@ from eval.config import MethodConfig
 from eval.methods.method import MASKED, method
 from eval.methods.sides import Side
 from eval.scorers.base import FloatArray
-from pairscale.errors import ConfigError
 
 
 @method("lp")
-@method("in_template_lp", "in_template")
+@method("in_template_lp", "in_template", needs=("scored",))
 @method("in_template_comparative_lp", "comparative")
 def lp(side: Side, other: Side, config: MethodConfig) -> FloatArray:
     """Log-probability of the sentence, the sum over its tokens: LP of Lau et al. 2020."""
@@ -18,18 +17,17 @@ def lp(side: Side, other: Side, config: MethodConfig) -> FloatArray:
 
 
 @method("mean_lp")
-@method("in_template_mean_lp", "in_template")
+@method("in_template_mean_lp", "in_template", needs=("scored",))
 def mean_lp(side: Side, other: Side, config: MethodConfig) -> FloatArray:
     """Log-probability per token: MeanLP of Lau et al. 2020. NaN where no token counts."""
     return np.divide(side.lp, side.tokens, out=np.full_like(side.lp, np.nan), where=side.tokens > 0)
 
 
-@method("pen_lp")
-@method("in_template_pen_lp", "in_template")
+@method("pen_lp", needs=("alpha",))
+@method("in_template_pen_lp", "in_template", needs=("alpha", "scored"))
 def pen_lp(side: Side, other: Side, config: MethodConfig) -> FloatArray:
     """LP / ((5 + n) / 6)^alpha for n tokens: PenLP of Lau et al. 2020 (the penalty of Wu et al. 2016)."""
-    if config.alpha is None:
-        raise ConfigError("alpha=null of a pen_lp method: must be a number, 0.8 in the paper")
+    assert config.alpha is not None
     return side.lp / ((5 + side.tokens) / 6) ** config.alpha
 
 

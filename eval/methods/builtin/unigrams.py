@@ -5,7 +5,6 @@ from eval.methods.method import UNIGRAMS, method
 from eval.methods.sides import Side
 from eval.scorers.base import FloatArray
 from eval.scores.normalised import morcela as weighted
-from pairscale.errors import ConfigError
 
 
 @method("slor", UNIGRAMS)
@@ -15,13 +14,10 @@ def slor(side: Side, other: Side, config: MethodConfig) -> FloatArray:
     return weighted(side.lp, side.unigram_lp, side.tokens.astype(float), 1, 0)
 
 
-@method("morcela", UNIGRAMS)
+@method("morcela", UNIGRAMS, needs=("beta", "gamma"))
 def morcela(side: Side, other: Side, config: MethodConfig) -> FloatArray:
     """(lp - beta u + gamma) / n (Tjuatja et al. 2024), with weights that were fitted to ratings (benchmark=ratings)."""
     assert side.unigram_lp is not None
-    if config.beta is None or config.gamma is None:
-        raise ConfigError(
-            f"method.morcela.beta={config.beta}, gamma={config.gamma}: must be numbers, such as those that a report on "
-            "benchmark=ratings has for a model"
-        )
+    assert config.beta is not None
+    assert config.gamma is not None
     return weighted(side.lp, side.unigram_lp, side.tokens.astype(float), config.beta, config.gamma)

@@ -5,11 +5,11 @@ from typing import Any
 import pandas as pd
 
 from eval.config import MethodConfig, PolicyConfig
-from eval.methods.method import prompt_method
+from eval.methods.method import method
 from eval.methods.prompting import Asker, answer_rows, shares
 
 
-@prompt_method("yes_no", "yes_no")
+@method("yes_no", "yes_no")
 def yes_no(
     asker: Asker, pairs: pd.DataFrame, config: MethodConfig, policy: PolicyConfig
 ) -> tuple[list[pd.DataFrame], dict[str, Any]]:

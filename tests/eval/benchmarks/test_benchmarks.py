@@ -1,10 +1,11 @@
 """Benchmarks: the pitfalls of the published files, and a one-line error for each kind of broken file."""
 
+import dataclasses
 import json
 
 import pytest
 
-from eval.benchmarks.config import BenchmarkConfig, ColumnsConfig
+from eval.benchmarks.config import BenchmarkConfig
 from eval.benchmarks.load import load_benchmark
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError
@@ -27,7 +28,8 @@ PAIR = {
 
 
 def blimp(folder, **values):
-    return BenchmarkConfig(**{"name": "blimp", "path": str(folder), "dataset": "some/set"} | values)
+    published = compose("eval", ["benchmark=blimp"]).benchmark
+    return dataclasses.replace(published, path=str(folder), dataset="some/set", **values)
 
 
 def write_blimp(folder, paradigm, pairs=3, **values):
@@ -72,63 +74,17 @@ def test_a_selection_of_paradigms_and_pairs_is_loaded(tmp_path):
         blimp(tmp_path, pairs=0)
 
 
-def without(name):
-    return json.dumps({key: value for key, value in PAIR.items() if key != name}).encode()
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        (b'{"sentence_good": "The', r"line 3: not JSON \(Unterminated string"),
-        (b"[1]", r"line 3: a JSON list, must be an object"),
-        (b'{"sentence_good": "\xff"}', r"line 3: not UTF-8 \(byte 0xff at position 20 of the line\)"),
-        (without("sentence_bad"), r"line 3: without the field sentence_bad; there are sentence_good, field"),
-        (without("pairID"), r"line 3: without the field pairID"),
-        (without("UID"), r"line 3: without the field UID"),
-        (json.dumps(PAIR | {"sentence_good": " "}).encode(), r"line 3: sentence_good is ' ', must be text"),
-        (json.dumps(PAIR | {"sentence_good": 3}).encode(), r"line 3: sentence_good is 3, must be text"),
-        (json.dumps(PAIR | {"sentence_bad": "a\0b"}).encode(), r"line 3: sentence_bad is 'a\\x00b': the character NUL"),
-        (json.dumps(PAIR | {"pairID": 1.5}).encode(), r"line 3: pairID is 1.5, must be text or a whole number"),
-        (
-            json.dumps(PAIR | {"one_prefix_method": "yes"}).encode(),
-            r"line 3: one_prefix_method is 'yes', must be true or false",
-        ),
-        (json.dumps(PAIR | {"two_prefix_word": 3}).encode(), r"line 3: two_prefix_word is 3, must be text"),
-    ],
-)
-def test_an_error_names_the_broken_line(tmp_path, line, message):
-    file = tmp_path / "broken.jsonl"
-    file.write_bytes(json.dumps(PAIR).encode() + b"\n\n" + line + b"\n")
-    with pytest.raises(InputError, match=rf"{file}: {message}") as error:
-        load_benchmark(blimp(tmp_path))
-    assert "\n" not in str(error.value)
-
-
-def test_a_duplicate_pair_raises_an_error_that_names_both(tmp_path):
-    write_blimp(tmp_path, "a")
-    (tmp_path / "b.jsonl").write_text(json.dumps(PAIR | {"UID": "a"}))
-    with pytest.raises(
-        InputError, match=r"b\.jsonl: line 1: paradigm a has two pairs 0, the other: .*a\.jsonl: line 1"
-    ):
-        load_benchmark(blimp(tmp_path))
-
-
 def test_missing_files_and_folders_raise_errors(tmp_path):
     with pytest.raises(
         InputError, match=r"set PAIRSCALE_DATA to the folder that holds blimp/, or give benchmark\.path"
     ):
         load_benchmark(blimp("None/blimp"))
-    with pytest.raises(InputError, match=r"no folder .*nowhere .*benchmark\.path=null to read some/set from the hub"):
+    with pytest.raises(InputError, match=r"no file or folder .*nowhere .*benchmark\.path=null to read some/set"):
         load_benchmark(blimp(tmp_path / "nowhere"))
     with pytest.raises(InputError, match=r"no \*\.jsonl files in"):
         load_benchmark(blimp(tmp_path))
-    with pytest.raises(ConfigError, match=r"give benchmark\.path=FOLDER or benchmark\.dataset=NAME"):
-        load_benchmark(BenchmarkConfig(name="blimp"))
-    with pytest.raises(ConfigError, match=r"benchmark\.form=glue: must be one of blimp, climp, generated, pairs, toy"):
+    with pytest.raises(ConfigError, match=r"benchmark\.form=glue: must be one of climp, generated, pairs, toy"):
         BenchmarkConfig(name="mine", form="glue")
-    (tmp_path / "empty.jsonl").touch()
-    with pytest.raises(InputError, match=r"empty\.jsonl: holds no rows"):
-        load_benchmark(blimp(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -136,13 +92,9 @@ def test_missing_files_and_folders_raise_errors(tmp_path):
     [
         ({"paradigms": []}, r"benchmark\.paradigms=\[\]: must name at least one, or null for all"),
         ({"pairs": -1}, r"benchmark\.pairs=-1: must be from 1"),
-        ({"seed": 2}, r"benchmark\.seed=2: form=blimp has no use for it"),
-        ({"columns": ColumnsConfig(good="text")}, r"benchmark\.columns=.*: form=blimp has no use for it"),
+        ({"seed": 2}, r"benchmark\.seed=2: form=pairs has no use for it"),
+        ({"form": "climp"}, r"benchmark\.dataset=some/set: form=climp has no use for it"),
         ({"language": "English"}, r"benchmark\.language=English: must be an ISO 639 code"),
-        (
-            {"name": "toy", "per_paradigm": 0, "path": None, "dataset": None},
-            r"benchmark\.per_paradigm=0: must be from 1",
-        ),
         ({"name": "../blimp"}, r"benchmark\.name=\.\./blimp: names a folder; must consist of letters"),
         ({"name": "a+b"}, r"benchmark\.name=a\+b: names a folder; must consist of letters"),
     ],
@@ -161,29 +113,13 @@ def test_the_hub_without_a_network_raises_a_one_line_error(monkeypatch):
     assert "\n" not in str(e.value)
 
 
-def test_pairs_are_read_from_the_hub(monkeypatch):
-    import datasets
-
-    hub = {key: value for key, value in PAIR.items() if not key.startswith("two_prefix_") and key != "pairID"}
-    rows = {name: [hub | {"UID": name, "pair_id": n} for n in range(2)] for name in ("b", "a")}
-    monkeypatch.setattr(datasets, "get_dataset_config_names", lambda dataset, revision: list(rows))
-    monkeypatch.setattr(datasets, "load_dataset", lambda dataset, subset, split, revision: {"train": rows[subset]})
-    benchmark = load_benchmark(BenchmarkConfig(name="blimp", dataset="some/set"))
-    assert benchmark.pairs[["paradigm", "pair_id"]].to_numpy().tolist() == [
-        ["a", "0"],
-        ["a", "1"],
-        ["b", "0"],
-        ["b", "1"],
-    ]
-
-
 # Chinese sentences of our own, in the form of CLiMP's files.
 CLIMP = ",0,1,2,3\n0,classifier,classifier_adj,我买了一本新书,1\n1,classifier,classifier_adj,我买了一条新书,0\n"
 BARE = "我把书看完了\r\n我被书看完了\r\n他把门关上了\r\n他被门关上了"
 
 
 def climp(folder):
-    return BenchmarkConfig(name="climp", path=str(folder))
+    return BenchmarkConfig(name="climp", path=str(folder), files=["*.csv"])
 
 
 def write_climp(folder, text=CLIMP, name="classifier_adj_1000.csv"):
@@ -204,23 +140,15 @@ def test_both_kinds_of_climp_files_are_read(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "name", "message"),
+    ("text", "message"),
     [
-        (CLIMP.replace(",1\n", ",0\n"), "a.csv", r"a\.csv: line 2: label 0, must be 1"),
-        (CLIMP.replace("classifier_adj,我买了一条新书", "classifier_adj"), "a.csv", r"line 3: must hold 5 columns"),
-        (CLIMP[CLIMP.index("\n") + 1 :], "a.csv", r"a\.csv: line 1: must be the header"),
-        (CLIMP + CLIMP.split("\n")[1], "a.csv", r"a\.csv: 3 sentences, must be pairs"),
-        (CLIMP + '4,classifier,x,"我', "a.csv", r"a\.csv: line 4: not CSV"),
-        (
-            CLIMP.replace("classifier_adj,我买了一条", "other,我买了一条"),
-            "a.csv",
-            r"line 3: paradigm 'other', but its good .* line 2",
-        ),
-        (BARE.replace("\r\n", "\n\n", 1), "ba_construction_1000.csv", r"line 2: must hold 1 columns with a sentence"),
+        (CLIMP.replace(",1\n", ",0\n"), r"a\.csv: line 2: label 0, must be 1"),
+        (CLIMP.replace("classifier_adj,我买了一条新书", "classifier_adj"), r"line 3: 4 cells, must be 5"),
+        (CLIMP[CLIMP.index("\n") + 1 :], r"a\.csv: no column '2'"),
     ],
 )
-def test_a_broken_climp_file_raises_an_error_that_names_the_line(tmp_path, text, name, message):
-    write_climp(tmp_path, text, name)
+def test_a_broken_climp_file_raises_an_error_that_names_the_line(tmp_path, text, message):
+    write_climp(tmp_path, text, "a.csv")
     with pytest.raises(InputError, match=message):
         load_benchmark(climp(tmp_path))
 

@@ -10,7 +10,7 @@ from eval.benchmarks.load import load_benchmark
 from eval.library import judge
 from eval.scores.accuracy import accuracies, outcome
 from pairscale.command.compose import compose
-from pairscale.errors import ConfigError, InputError
+from pairscale.errors import InputError
 from tests.support import ROOT
 from tests.support.prompted_models import byte_level, scorer
 
@@ -90,8 +90,6 @@ def test_pairs_of_identical_sentences_are_reported(tmp_path):
     twice, spaced = load_benchmark(table(tmp_path, some)).notes
     assert twice == "1 of 3 pairs are one sentence twice, so every model ties: p 2"
     assert spaced == "1 of 3 pairs differ in white space alone: p 0"  # which models read: no word on ties
-    with pytest.raises(ConfigError, match=r"columns\.good and \.bad are one column \(good\)"):
-        table(tmp_path, some, **{"columns.good": "good", "columns.bad": "good"})
 
 
 def test_a_paradigm_in_two_phenomena_raises_an_error(tmp_path):

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from eval.config import MethodConfig, PolicyConfig, recorded_policy
-from eval.methods.method import check_method, fitting, judge, methods
+from eval.methods.judging import check_values
+from eval.methods.method import fitting, judge, methods
 from eval.methods.sides import Side, about, critical_unk
 from eval.scorers.base import TokenScores
 from eval.scores.accuracy import outcome, tied
@@ -157,10 +158,10 @@ def test_a_prefix_that_does_not_begin_the_sentence_raises_an_error():
 
 def test_methods_are_checked_against_the_kind_of_model():
     with pytest.raises(ConfigError, match=r"method=lp: a masked model has no .*; methods for it: pll"):
-        check_method("lp", masked=True)
+        fitting({"lp": MethodConfig()}, masked=True)
     with pytest.raises(ConfigError, match=r"method=pll: not a masked model; methods for it: .*, lp, mean_lp, "):
-        check_method("pll", masked=False)
-    check_method("pll", masked=True)
+        fitting({"pll": MethodConfig()}, masked=False)
+    assert list(fitting({"pll": MethodConfig()}, masked=True)) == ["pll"]
     assert scores_of("pll", side(GOOD)).tolist() == [-7.5]
 
 
@@ -176,9 +177,9 @@ def test_a_list_of_methods_serves_models_of_both_kinds():
 
 def test_unknown_methods_and_missing_parameters_raise_errors():
     with pytest.raises(ConfigError, match=r"method=best: must be one of ab_prompt, .*, mean_lp, morcela, "):
-        judge_pairs("best", MethodConfig(), side(GOOD), side(BAD, name="bad"))
-    with pytest.raises(ConfigError, match=r"alpha=null"):
-        scores_of("pen_lp", side(GOOD))
+        fitting({"best": MethodConfig()}, masked=False)
+    with pytest.raises(ConfigError, match=r"method\.pen_lp\.alpha: must have a value"):
+        check_values("pen_lp", MethodConfig())
 
 
 @pytest.mark.parametrize("method", ["lp", "mean_lp", "pen_lp"])

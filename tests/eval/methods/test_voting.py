@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 
 import analysis
 from analysis import fit_curves, pairs
-from eval.methods.voting import draws, vote
+from eval.methods.builtin.votes import draws, vote
 from eval.pairs import loaded_benchmark
 from eval.run import score_run
 from eval.scores.accuracy import accuracies, best_template, by_repeat, repeats_text
