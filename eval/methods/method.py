@@ -96,7 +96,7 @@ def check_method(method: str, masked: bool) -> None:
 
 
 def judge(method: str, config: MethodConfig, good: Side, bad: Side, shared: pd.DataFrame) -> pd.DataFrame:
-    """Return a method's rows of a score file (eval.scores.files.SCORES), its pairs only, without counts of words.
+    """Return a method's rows of a score file (eval.scores.schemas.SCORES), its pairs only, without counts of words.
 
     `shared`: the columns that all methods share (eval.methods.sides.about). Raises ConfigError for an unknown method.
     """

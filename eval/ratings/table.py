@@ -11,7 +11,7 @@ _SHOWN = 2  # measures whose intervals the terminal has room for
 
 
 def ratings_table(title: str, measures: pd.DataFrame, ratings: Ratings) -> Table:
-    """Return a row for each score with its measures (eval.ratings.measures) and the limits of the first of them."""
+    """Return a row for each score with its measures (RatingsWork.measures) and the limits of the first of them."""
     pairs = f" in {ratings.pairs:,} pairs" if ratings.pairs else ""
     caption = (
         f"{len(ratings.rows):,} sentences{pairs}; 95% intervals: for new ones of this kind; morcela, accuracy and MCC "
@@ -19,15 +19,15 @@ def ratings_table(title: str, measures: pd.DataFrame, ratings: Ratings) -> Table
     )
     table = plain_table(title, Text(caption))
     table.add_column("score", no_wrap=True)
-    names = list(dict.fromkeys(measures["measure"]))
+    names = list(dict.fromkeys(measures["level"]))
     for number, name in enumerate(names):
         table.add_column(name, justify="right")
         if number < _SHOWN:
             table.add_column("95%", justify="right", no_wrap=True)
-    for score, of in measures.groupby("score", sort=False):
+    for score, of in measures.groupby("name", sort=False):
         cells = []
-        for number, row in enumerate(of.set_index("measure").reindex(names).itertuples()):
-            cells.append(f"{row.value:.3f}")
+        for number, row in enumerate(of.set_index("level").reindex(names).itertuples()):
+            cells.append(f"{row.accuracy:.3f}")
             if number < _SHOWN:
                 cells.append(f"{row.low:.2f} to {row.high:.2f}")
         table.add_row(Text(str(score)), *cells)

@@ -38,8 +38,8 @@ def accuracy_table(
 
     With several templates or trials: their mean and standard deviation instead of an interval, and the template that is
     best overall (Ide et al. 2024, tables 3 and 9).
-    `scores` and `items` have the columns of eval.scores.files.SCORES and ITEMS; `ties` says what a tie counts; `width`
-    is the terminal's, in characters.
+    `scores` and `items` have the columns SCORES and ITEMS of eval.scores.schemas; `ties` says what a tie counts;
+    `width` is the terminal's, in characters.
     """
     scores = with_phenomena(scores, items)
     ours = accuracies(scores, ties).to_dict("records")
@@ -101,7 +101,7 @@ def methods_table(title: str, scores: dict[str, pd.DataFrame], items: pd.DataFra
 
 
 def trajectory_table(title: str, rows: list[dict[str, Any]]) -> Table:
-    """Return a row per snapshot: words_seen, and accuracies in per cent; `rows`: `overall` of eval.pairs.PairsWork."""
+    """Return a row per snapshot: words_seen, and accuracies in per cent; `rows`: of `PairsWork.overall`."""
     table = plain_table(title)
     methods = [key for key in rows[0] if key not in ("step", "words_seen", "moment")]
     for heading in ("words seen", *methods):
