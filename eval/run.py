@@ -102,7 +102,7 @@ def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None, 
     """
     check_methods(config)
     run.check_done()
-    from train.loop.device import enough_memory
+    from train.loop.device import enough_memory, set_up_cpu
 
     trajectory: list[dict[str, Any]] = []
     remedy = f"give a smaller scoring.batch_tokens than {config.scoring.batch_tokens}"
@@ -110,13 +110,10 @@ def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None, 
         with _failures_recorded(run, config) as attempt, enough_memory(remedy):
             work = _work(run, config, scorer)
             attempt.began = True
-            if work.missing:
-                work.score()
-                report_result(new=True)
+            set_up_cpu(config.trainer, run.read_manifest().get("parameters"))
+            _score(work)
             for snapshot in _snapshot_work(run, config):
-                if snapshot.missing:
-                    snapshot.score()
-                    report_result(new=True)
+                _score(snapshot)
                 trajectory.append(snapshot.overall())
         track_scores(run, config)
     for note in filter(None, (run.read_manifest().get("stuck"), *work.notes)):
@@ -124,6 +121,12 @@ def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None, 
     report_result(words=work.scorer.sample_words, **work.headline())
     if tables:
         _print_tables(work, trajectory, config.verbose)
+
+
+def _score(work: Work) -> None:
+    if work.missing:
+        work.score()
+        report_result(new=True)
 
 
 def _print_tables(work: Work, trajectory: list[dict[str, Any]], verbose: bool) -> None:

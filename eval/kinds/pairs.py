@@ -31,7 +31,6 @@ from eval.scores.schemas import TOKENS
 from eval.scores.table import accuracy_table, methods_table, trajectory_table
 from pairscale.errors import ConfigError, RunError, first_few
 from pairscale.files import sha256_json
-from train.loop.device import set_up_cpu
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -204,7 +203,6 @@ class PairsWork(Work):
         from eval.methods.method import UNIGRAMS
 
         pairs = self.items.pairs
-        set_up_cpu(self.config.trainer, self.run.read_manifest().get("parameters"))
         missing = [self.uses[name] for name in self.missing]
         uses = [use for use in missing if not use.voters]
         if uses:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from rich.table import Table
+from rich.text import Text
 
 from corpora.words import count_characters, count_words
 from eval.benchmarks.cells import blanks_note
@@ -17,13 +19,14 @@ from eval.methods.unigrams import UnigramSource
 from eval.ratings.config import RatingsConfig
 from eval.ratings.measures import measures
 from eval.ratings.sentences import Ratings, load_ratings
-from eval.ratings.table import ratings_table
 from pairscale.errors import RunError
+from pairscale.tables import plain_table
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from eval.scorers.base import TokenScores
+
+
+_SHOWN = 2  # measures whose intervals the terminal has room for
 
 
 class RatingsWork(ItemsWork):
@@ -97,4 +100,25 @@ class RatingsWork(ItemsWork):
         return {"note": f"{first['level']} of {first['name']} {first['accuracy']:.3f}"}
 
     def tables(self, trajectory: list[dict[str, Any]], width: int) -> Iterator[Table]:
-        yield ratings_table(self.title + self.scored_already, self.measure(), self.items)
+        """Yield a row for each score with its measures, and the limits of the first of them."""
+        measures = self.measure()
+        pairs = f" in {self.items.pairs:,} pairs" if self.items.pairs else ""
+        caption = (
+            f"{len(self.items.rows):,} sentences{pairs}; 95% intervals: for new ones of this kind; morcela, accuracy "
+            "and MCC are cross-validated"
+        )
+        table = plain_table(self.title + self.scored_already, Text(caption))
+        table.add_column("score", no_wrap=True)
+        names = list(dict.fromkeys(measures["level"]))
+        for number, name in enumerate(names):
+            table.add_column(name, justify="right")
+            if number < _SHOWN:
+                table.add_column("95%", justify="right", no_wrap=True)
+        for score, of in measures.groupby("name", sort=False):
+            cells = []
+            for number, row in enumerate(of.set_index("level").reindex(names).itertuples()):
+                cells.append(f"{row.accuracy:.3f}")
+                if number < _SHOWN:
+                    cells.append(f"{row.low:.2f} to {row.high:.2f}")
+            table.add_row(Text(str(score)), *cells)
+        yield table

@@ -9,18 +9,22 @@ import pandas as pd
 
 from eval.config import EvalConfig
 from eval.kinds.work import ItemsWork
-from eval.scores.table import percent
-from eval.syntaxgym.config import SyntaxGymConfig
-from eval.syntaxgym.measures import measures
+from eval.published import read_published
+from eval.scores.table import WIDTH, measures_table, percent
+from eval.syntaxgym.config import NAME, SyntaxGymConfig
+from eval.syntaxgym.measures import CIRCUIT, OVERALL, SUITE, measures
 from eval.syntaxgym.regions import answers
 from eval.syntaxgym.suites import Suites, load_suites
-from eval.syntaxgym.table import scores_table
 from pairscale.errors import InputError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from eval.scorers.base import TokenScores
+
+
+# Published models of Hu et al. 2020, for terminals that have room, and their headings.
+BESIDE = {"GRNN": "GRNN", "JRNN": "JRNN", "Transformer-XL": "TXL", "GPT-2": "GPT-2"}
 
 
 class SuitesWork(ItemsWork):
@@ -67,4 +71,14 @@ class SuitesWork(ItemsWork):
         return {"note": f"{first['name']} {percent(first['accuracy'])}%"}
 
     def tables(self, trajectory: list[dict[str, Any]], width: int) -> Iterator[Table]:
-        yield scores_table(self.title + self.scored_already, self.measure(), width)
+        """Yield a row for each overall score, circuit and suite."""
+        measures = self.measure()
+        shown = measures[measures["level"].isin([OVERALL, CIRCUIT, SUITE])]
+        beside = BESIDE if width >= WIDTH else {}
+        caption = (
+            "per cent; 95% intervals: for new items; a tie is no success; known: items without <unk> in their regions"
+        )
+        if beside:
+            caption += f"\n{', '.join(beside.values())}: Hu et al. 2020"
+        title, names = self.title + self.scored_already, {"name": "suites"}
+        yield measures_table(title, caption, shown, read_published(NAME), names, beside, bold=(OVERALL, CIRCUIT))

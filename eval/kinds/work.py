@@ -17,7 +17,6 @@ import pandas as pd
 
 from eval.config import EvalConfig, recorded_policy, score_label
 from eval.scores.files import read_answer_file, read_metadata, score_path, write_answers
-from train.loop.device import set_up_cpu
 from train.runs.folder import RunFolder
 
 if TYPE_CHECKING:
@@ -182,7 +181,6 @@ class ItemsWork(Work):
         return self.measured(self.folder)
 
     def score(self) -> None:
-        set_up_cpu(self.config.trainer, self.run.read_manifest().get("parameters"))
         texts = self.texts(self.items)
         rows = self.rows(dict(zip(texts, self.ask(texts), strict=True)))
         write_answers(self.folder, rows, self.metadata[self.files[-1]])
