@@ -8,19 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from corpora.words import count_words, words
-from eval.benchmarks.config import BenchmarkConfig
+from eval.benchmarks.load import benchmark_key, loaded_benchmark, word_counts
 from eval.config import EvalConfig, score_label
-from eval.diagnostics.config import DiagnosticConfig
-from eval.diagnostics.files import cloze_metadata
-from eval.diagnostics.questions import load_questions
-from eval.pairs import benchmark_key, loaded_benchmark, word_counts
-from eval.ratings.config import RatingsConfig
-from eval.ratings.files import sentences_metadata
-from eval.ratings.sentences import load_ratings
-from eval.scores.files import score_path
-from eval.syntaxgym.config import SyntaxGymConfig
-from eval.syntaxgym.files import success_metadata
-from eval.syntaxgym.suites import load_suites
+from eval.kinds.registry import KINDS
+from eval.kinds.work import ItemsWork
+from eval.scores.files import answers_metadata, score_path
 from pairscale.progress import working
 from train.estimate import PROCESS_BYTES
 from train.runs.folder import RunFolder
@@ -41,12 +33,15 @@ class ScoringEstimate:
 
 
 def estimate_scoring(config: EvalConfig, tokens_per_word: float, snapshots: Sequence[int] = ()) -> ScoringEstimate:
-    """Estimate what scoring the run of `config` takes. Raises as load_benchmark and load_questions.
+    """Estimate what scoring the run of `config` takes. Raises as the benchmark's reader.
 
     `snapshots`: steps after which the run has some, or will have. A common beginning of several texts counts once,
     except for n-gram models. Only the names of its files tell if a run is scored.
     """
-    return _ESTIMATES[type(config.benchmark)](config, tokens_per_word, snapshots)
+    kind = KINDS[type(config.benchmark)]
+    if issubclass(kind, ItemsWork):
+        return _of_items(kind, config, tokens_per_word)
+    return _of_pairs(config, tokens_per_word, snapshots)
 
 
 def _of_pairs(config: EvalConfig, tokens_per_word: float, snapshots: Sequence[int]) -> ScoringEstimate:
@@ -65,38 +60,13 @@ def _of_pairs(config: EvalConfig, tokens_per_word: float, snapshots: Sequence[in
     return ScoringEstimate(read * tokens_per_word, file_bytes, memory_bytes if read else 0)
 
 
-def _of_questions(config: EvalConfig, tokens_per_word: float, snapshots: Sequence[int]) -> ScoringEstimate:
-    assert isinstance(config.benchmark, DiagnosticConfig)
-    if cloze_metadata(RunFolder.of(config).scores(score_label(config.benchmark, config.policy))) is not None:
+def _of_items(kind: type[ItemsWork], config: EvalConfig, tokens_per_word: float) -> ScoringEstimate:
+    folder = RunFolder.of(config).scores(score_label(config.benchmark, config.policy))
+    if answers_metadata(folder, *kind.files) is not None:
         return ScoringEstimate(0.0, 0, 0)
-    return _of_texts(config, load_questions(config.benchmark).rows["context"].unique().tolist(), tokens_per_word)
-
-
-def _of_suites(config: EvalConfig, tokens_per_word: float, snapshots: Sequence[int]) -> ScoringEstimate:
-    assert isinstance(config.benchmark, SyntaxGymConfig)
-    if success_metadata(RunFolder.of(config).scores(score_label(config.benchmark, config.policy))) is not None:
-        return ScoringEstimate(0.0, 0, 0)
-    return _of_texts(config, load_suites(config.benchmark.path, config.benchmark.suites).texts, tokens_per_word)
-
-
-def _of_ratings(config: EvalConfig, tokens_per_word: float, snapshots: Sequence[int]) -> ScoringEstimate:
-    assert isinstance(config.benchmark, RatingsConfig)
-    if sentences_metadata(RunFolder.of(config).scores(score_label(config.benchmark, config.policy))) is not None:
-        return ScoringEstimate(0.0, 0, 0)
-    return _of_texts(config, load_ratings(config.benchmark).rows["sentence"].unique().tolist(), tokens_per_word)
-
-
-def _of_texts(config: EvalConfig, texts: Sequence[str], tokens_per_word: float) -> ScoringEstimate:
+    texts = kind.texts(kind.read(config, {}))
     read = sum(count_words(text, config.corpus.reference) for text in texts)
     return ScoringEstimate(read * tokens_per_word + len(texts), 0, PROCESS_BYTES + SCORER_BYTES)
-
-
-_ESTIMATES = {
-    BenchmarkConfig: _of_pairs,
-    DiagnosticConfig: _of_questions,
-    RatingsConfig: _of_ratings,
-    SyntaxGymConfig: _of_suites,
-}
 
 
 def _words_to_read(config: EvalConfig, methods: list[str]) -> float:

@@ -42,7 +42,7 @@ from eval.methods.judging import MethodUse, judge_pairs
 from eval.methods.method import fitting
 from eval.scorers.base import Scorer
 from eval.scores.accuracy import outcome
-from eval.scores.files import ITEMS
+from eval.scores.schemas import ITEMS
 from eval.surprisal.texts import Text
 from eval.surprisal.words import text_surprisals
 from pairscale.command.compose import REFUSALS, compose
@@ -60,7 +60,7 @@ def judge(
 ) -> pd.DataFrame:
     """Judge minimal pairs by one or more methods.
 
-    pairs: good and bad sentences; or a table with the columns good and bad, any others of eval.scores.files.ITEMS
+    pairs: good and bad sentences; or a table with the columns good and bad, any others of eval.scores.schemas.ITEMS
     (paradigm, pair_id, the fields of the prefix methods; without pair_id, it is the row's number), and your own.
     methods: as in conf/method/, or as papers write them ("LP", "MeanLP", "PLL"); of methods for causal and for masked
     models, those that fit the model are used. policy: by default that of conf/base.yaml. language: of the templates.
@@ -68,7 +68,7 @@ def judge(
 
     Returns one row per method, pair and, where the method has them, template and trial: method, the columns of `pairs`
     with paradigm and pair_id, good_score and bad_score (in nats for methods that sum log-probabilities), outcome (1
-    where good_score > bad_score, else 0), and the other columns of eval.scores.files.SCORES but the counts of words.
+    where good_score > bad_score, else 0), and the other columns of eval.scores.schemas.SCORES but the counts of words.
     Raises ConfigError for methods that do not exist or do not fit the pairs, or if none fits the model, and InputError
     for pairs without sentences or with one pair_id twice in a paradigm.
     """
@@ -145,7 +145,7 @@ def _words(text: str | Sequence[str]) -> list[str]:
 
 
 def _items(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the columns of eval.scores.files.ITEMS, those that a table of pairs does not have as missing."""
+    """Return the columns of eval.scores.schemas.ITEMS, those that a table of pairs does not have as missing."""
     if missing := {"good", "bad"} - set(table.columns):
         raise InputError(f"pairs: no column {' and '.join(sorted(missing))}; there are {', '.join(table.columns)}")
     for side in ("good", "bad"):

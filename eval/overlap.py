@@ -18,8 +18,8 @@ from corpora.overlap import normalised, occurrences
 from corpora.prepare import prepare
 from corpora.text import SPLITS, TextStore
 from corpora.word_counts import sample_again
+from eval.benchmarks.load import benchmark_key, loaded_benchmark
 from eval.config import EvalConfig
-from eval.pairs import benchmark_key, loaded_benchmark
 from pairscale.command.main import main
 from pairscale.console import print_text
 from pairscale.errors import ConfigError, RunError
@@ -83,7 +83,7 @@ def _searched(config: EvalConfig) -> Iterator[Searched]:
 
 
 def overlap(pairs: pd.DataFrame, searched: Searched) -> pd.DataFrame:
-    """Return the sentences of `pairs` (eval.scores.files.ITEMS) that occur in a text, a row each.
+    """Return the sentences of `pairs` (eval.scores.schemas.ITEMS) that occur in a text, a row each.
 
     Columns: paradigm, phenomenon, pair_id, side (good or bad), sentence, the occurrences in each split, and for each
     run 1 if its sample has the sentence, else 0.

@@ -16,20 +16,15 @@ from omegaconf import OmegaConf
 from rich.console import Console
 from rich.table import Table
 
-from eval.benchmarks.config import BenchmarkConfig
 from eval.config import EvalConfig, PretrainedConfig, score_label
-from eval.diagnostics.config import DiagnosticConfig
-from eval.diagnostics.run import ClozeWork
 from eval.grid import is_requested
-from eval.pairs import PairsWork
-from eval.ratings.config import RatingsConfig
-from eval.ratings.run import RatingsWork
+from eval.kinds.pairs import PairsWork
+from eval.kinds.registry import KINDS
+from eval.kinds.work import Work
 from eval.scores.table import EXPENDABLE, WIDTH
-from eval.syntaxgym.config import SyntaxGymConfig
-from eval.syntaxgym.run import SuitesWork
 from eval.tracking import track_scores
 from pairscale.command.launchers.board import Board
-from pairscale.command.launchers.jobs import Work
+from pairscale.command.launchers.jobs import Work as Job
 from pairscale.command.line import search_path
 from pairscale.console import print_text
 from pairscale.errors import ConfigError, InputError, RunError, StoreError, WriteError
@@ -89,23 +84,14 @@ def _check_other_revisions(config: EvalConfig, run: RunFolder, digest: str) -> N
             )
 
 
-AnyWork = PairsWork | ClozeWork | RatingsWork | SuitesWork
-WORK: dict[type[BenchmarkConfig], type[AnyWork]] = {
-    BenchmarkConfig: PairsWork,
-    DiagnosticConfig: ClozeWork,
-    RatingsConfig: RatingsWork,
-    SyntaxGymConfig: SuitesWork,
-}
-
-
 def check_methods(config: EvalConfig) -> None:
     """Raise ConfigError for methods that do not fit the benchmark; no model is loaded."""
-    WORK[type(config.benchmark)].check_methods(config)
+    KINDS[type(config.benchmark)].check_methods(config)
 
 
 def check_benchmark(config: EvalConfig) -> None:
     """Read the benchmark before a run is trained, unless its pairs depend on the run. Raises as scoring does."""
-    WORK[type(config.benchmark)].check_benchmark(config)
+    KINDS[type(config.benchmark)].check_benchmark(config)
 
 
 def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None, tables: bool = True) -> None:
@@ -116,39 +102,34 @@ def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None, 
     """
     check_methods(config)
     run.check_done()
-    from train.loop.device import enough_memory
+    from train.loop.device import enough_memory, set_up_cpu
 
     trajectory: list[dict[str, Any]] = []
     remedy = f"give a smaller scoring.batch_tokens than {config.scoring.batch_tokens}"
     with run.locked():
         with _failures_recorded(run, config) as attempt, enough_memory(remedy):
             work = _work(run, config, scorer)
-            where = f"{run.path.name} · {work.folder.name}"
-            if names := ", ".join(work.unavailable):
-                _say(f"{where}: {len(work.unavailable)} paradigms have too few pairs of known words: {names}")
-            if work.unrecorded:
-                _say(
-                    f"{where}: scored by a version that did not record the begin symbol, special tokens and "
-                    f"config.json, which are taken to be unchanged; remove {work.folder} to score it again"
-                )
             attempt.began = True
-            if work.missing:
-                work.score()
-                report_result(new=True)
+            set_up_cpu(config.trainer, run.read_manifest().get("parameters"))
+            _score(work)
             for snapshot in _snapshot_work(run, config):
-                if snapshot.missing:
-                    snapshot.score()
-                    report_result(new=True)
+                _score(snapshot)
                 trajectory.append(snapshot.overall())
         track_scores(run, config)
     for note in filter(None, (run.read_manifest().get("stuck"), *work.notes)):
-        _say(f"{where}: {note}")
+        _say(f"{work.title}: {note}")
     report_result(words=work.scorer.sample_words, **work.headline())
     if tables:
         _print_tables(work, trajectory, config.verbose)
 
 
-def _print_tables(work: AnyWork, trajectory: list[dict[str, Any]], verbose: bool) -> None:
+def _score(work: Work) -> None:
+    if work.missing:
+        work.score()
+        report_result(new=True)
+
+
+def _print_tables(work: Work, trajectory: list[dict[str, Any]], verbose: bool) -> None:
     """Print the tables of a run; of long ones only the headline, unless `verbose`."""
     console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
     with console.capture() as printed:
@@ -238,7 +219,7 @@ def score_study(config: EvalConfig) -> None:
     if config.dry_run or config.verbose or len(done) == 1 or not config.trainer.progress:
         failures = [attempt() for attempt in attempts]
     else:
-        board = Board([run.path.name for run in done], [Work()] * len(done), 1)
+        board = Board([run.path.name for run in done], [Job()] * len(done), 1)
         with board.shown():
             failures = [board.run_here(n, partial(one, tables=False)) for n, one in enumerate(attempts)]
     if count := failed + len([failure for failure in failures if failure]):
@@ -257,19 +238,19 @@ def _attempted(work: Callable[..., None], **options: bool) -> tuple[str, int] | 
 
 def _say_plan(run: RunFolder, config: EvalConfig) -> None:
     work = _work(run, config)
-    _say(f"{run.path.name} · {work.folder.name}: {work.described()}")
-    snapshots = Counter(snapshot.described() for snapshot in _snapshot_work(run, config))
+    _say(f"{work.title}: {work.explain()}")
+    snapshots = Counter(snapshot.explain() for snapshot in _snapshot_work(run, config))
     for description, count in snapshots.items():
         _say(f"  {count} snapshot{'s' if count > 1 else ''}: {description}")
 
 
-def _work(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) -> AnyWork:
+def _work(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) -> Work:
     from eval.scorers.base import Execution
     from eval.scorers.load import run_scorer
 
     if scorer is None:
         scorer = run_scorer(run, Execution.of(config))
-    return WORK[type(config.benchmark)].of(run, config, scorer)
+    return KINDS[type(config.benchmark)](run, config, scorer)
 
 
 def _snapshot_work(run: RunFolder, config: EvalConfig) -> Iterator[PairsWork]:
@@ -282,4 +263,4 @@ def _snapshot_work(run: RunFolder, config: EvalConfig) -> Iterator[PairsWork]:
     for step in run.snapshots:
         loaded = load_snapshot(run, step)
         name = f"{run.path.name} after {loaded.info['words_seen']:,} words"
-        yield PairsWork.of(run, config, trained_scorer(loaded, name, Execution.of(config)), loaded.info)
+        yield PairsWork(run, config, trained_scorer(loaded, name, Execution.of(config)), loaded.info)

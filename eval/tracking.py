@@ -15,18 +15,12 @@ from typing import Any
 import pandas as pd
 
 from eval.config import EvalConfig
-from eval.diagnostics.diagnostic import is_diagnostic
-from eval.diagnostics.files import cloze_metadata, read_cloze
-from eval.diagnostics.measures import measures
-from eval.ratings.config import is_ratings
-from eval.ratings.files import read_sentences, sentences_metadata
-from eval.ratings.measures import measures as rating_measures
+from eval.kinds.registry import KINDS
+from eval.kinds.work import ItemsWork
 from eval.scores.accuracy import accuracies
+from eval.scores.files import answers_metadata
 from eval.scores.record import RECORD, scored_pairs, write_record
-from eval.syntaxgym.config import is_syntaxgym
-from eval.syntaxgym.files import read_success, success_metadata
 from eval.syntaxgym.measures import COMPARISON, PREDICTION
-from eval.syntaxgym.measures import measures as suite_measures
 from train.config import described
 from train.runs.folder import RunFolder
 from train.trackers.tracker import Job, takes_results, tracked
@@ -40,7 +34,7 @@ def track_scores(run: RunFolder, config: EvalConfig) -> None:
     """
     if not takes_results(config.logger.name):
         return
-    scores, diagnostics = list(scored_pairs(run)), dict(_diagnostics(run))
+    scores, measures = list(scored_pairs(run)), dict(_measures(run))
     trained = run.read_config()
     with tracked(config.logger, Job("eval", run.path.name, config.study, run.path, described(trained))) as tracker:
         values: dict[str, Any] = {}
@@ -50,7 +44,7 @@ def track_scores(run: RunFolder, config: EvalConfig) -> None:
             tracker.table(f"accuracies/{name}", table)
             for row in table[table["level"] != "paradigm"].itertuples():
                 values[f"accuracy/{name}/{row.name}"] = row.accuracy
-        for label, table in diagnostics.items():
+        for label, table in measures.items():
             tracker.table(f"measures/{label}", table)
             for row in table[~table["level"].isin([PREDICTION, COMPARISON])].itertuples():
                 values[f"{row.level}/{label}/{row.name}"] = row.accuracy
@@ -60,14 +54,9 @@ def track_scores(run: RunFolder, config: EvalConfig) -> None:
         tracker.summarise(values | {RECORD: write_record(run, scores)})
 
 
-def _diagnostics(run: RunFolder) -> Iterator[tuple[str, pd.DataFrame]]:
+def _measures(run: RunFolder) -> Iterator[tuple[str, pd.DataFrame]]:
     """Label and measures of each benchmark of items that a run is scored on: level, name, accuracy."""
     for folder in sorted(run.scores("").glob("*")):
-        if is_diagnostic(folder.name) and cloze_metadata(folder) is not None:
-            rows, metadata = read_cloze(folder)
-            yield folder.name, measures(metadata["benchmark"]["name"], rows)
-        elif is_syntaxgym(folder.name) and success_metadata(folder) is not None:
-            yield folder.name, suite_measures(read_success(folder)[0])
-        elif is_ratings(folder.name) and sentences_metadata(folder) is not None:
-            columns = {"measure": "level", "score": "name", "value": "accuracy"}
-            yield folder.name, rating_measures(read_sentences(folder)[0]).rename(columns=columns)
+        for kind in KINDS.values():
+            if issubclass(kind, ItemsWork) and answers_metadata(folder, *kind.files) is not None:
+                yield folder.name, kind.measured(folder)

@@ -140,8 +140,6 @@ def test_scoring_imports_no_lightning_of_its_own(path):
         "train.runs.folder",
         "train.config",
         "eval.scores.files",
-        "eval.diagnostics.files",
-        "eval.syntaxgym.files",
         "corpora.config",
     ],
 )

@@ -14,11 +14,9 @@ from analysis.report.write import Part
 from analysis.sections import ALL
 from analysis.study.long_table import check_alike
 from eval.config import is_of_pairs
-from eval.diagnostics.files import cloze_metadata, read_cloze
 from eval.ratings.config import is_ratings
-from eval.ratings.files import read_sentences, sentences_metadata
+from eval.scores.files import answers_metadata, read_answer_file
 from eval.syntaxgym.config import is_syntaxgym
-from eval.syntaxgym.files import read_success, success_metadata
 from pairscale.errors import RunError, first_few
 from pairscale.sizes import written
 from train.runs.axes import flatten
@@ -43,13 +41,13 @@ def item_parts(runs: pd.DataFrame, config: AnalysisConfig, benchmark: str | None
     return parts
 
 
-def _kind_of(label: str) -> tuple[Any, Any, Any]:
-    """Return the module that describes a benchmark, and the readers of metadata and answers in its score folders."""
+def _kind_of(label: str) -> tuple[Any, tuple[str, ...]]:
+    """Return the module that describes a benchmark, and its files of answers, the one with the outcomes last."""
     if is_syntaxgym(label):
-        return suites, success_metadata, read_success
+        return suites, ("regions", "success")
     if is_ratings(label):
-        return ratings, sentences_metadata, read_sentences
-    return cloze, cloze_metadata, read_cloze
+        return ratings, ("sentences",)
+    return cloze, ("topk", "cloze")
 
 
 def read_answers(runs: pd.DataFrame, label: str, folder: str | Path = "runs") -> Answers:
@@ -64,16 +62,16 @@ def read_answers(runs: pd.DataFrame, label: str, folder: str | Path = "runs") ->
         RunError: for a damaged file, if no run has answers, if runs answered different questions, and if runs with one
             tokenizer were scored under different settings.
     """
-    _, metadata_of, read = _kind_of(label)
+    _, files = _kind_of(label)
     models = runs[runs["baseline"] == ""]
     folders = [RunFolder(Path(folder) / run.study / run.run).scores(label) for run in rows_of(models)]
     scores = pd.Series(folders, models.index, dtype=object)
-    is_scored = scores.map(metadata_of).notna()
+    is_scored = scores.map(lambda of: answers_metadata(of, *files)).notna()
     study, scored = "+".join(runs["study"].unique()), models[is_scored].reset_index(drop=True)
     if scored.empty:
         remedy = f"python -m eval study={study} benchmark={label.partition('+')[0]}"
         raise RunError(f"study={study}: no run has complete scores of {label}. Score them: {remedy}")
-    tables, metadata = zip(*map(read, scores[is_scored]), strict=True)
+    tables, metadata = zip(*(read_answer_file(of, files[-1]) for of in scores[is_scored]), strict=True)
     about = pd.DataFrame(metadata)
     settings = [{name: written(value) for name, value in flatten(of).items()} for of in about["policy"]]
     scored = scored.assign(

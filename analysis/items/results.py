@@ -29,8 +29,8 @@ class Answers:
     Attributes:
         label: the name of their folder of scores.
         runs: one row per run that has answers: the columns of `analysis.runs`, and policy and unigrams of its scores.
-        tables: the answers of each of these runs: eval.diagnostics.files.CLOZE, eval.syntaxgym.files.SUCCESS or
-            eval.ratings.files.SENTENCES.
+        tables: the answers of each of these runs: eval.scores.schemas.CLOZE, eval.scores.schemas.SUCCESS or
+            eval.scores.schemas.SENTENCES.
         notes: runs that have no answers, and scoring settings that differ.
     """
 

@@ -24,8 +24,9 @@ from analysis.formats import rows_of
 from analysis.study.run_folders import PROBLEM_COLUMNS, RUN_COLUMNS, Studies, read_studies
 from eval.benchmarks import known_items
 from eval.scores.accuracy import TIE_WORTH, outcome, repeats_of, tied
-from eval.scores.files import ITEMS, judged_pairs, read_items, read_score_table, read_unavailable
+from eval.scores.files import judged_pairs, read_items, read_score_table, read_unavailable
 from eval.scores.names import benchmark_name
+from eval.scores.schemas import ITEMS
 from eval.sweeps import requested_runs
 from pairscale.errors import RunError, check_choice, first_few
 from pairscale.sizes import written

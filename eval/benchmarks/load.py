@@ -1,5 +1,8 @@
 """Benchmarks (files in conf/benchmark/) as tables of minimal pairs."""
 
+import dataclasses
+import functools
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,13 +12,16 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from corpora.words import count_words
 from eval.benchmarks.cells import blanks_note
-from eval.benchmarks.config import BenchmarkConfig
+from eval.benchmarks.config import BenchmarkConfig, ColumnsConfig
 from eval.benchmarks.forms.form import OWN, GeneratedPairs, PlacedPair, forms
 from eval.benchmarks.known_items import faulty_note, faulty_pairs, unpublished_note
-from eval.scores.files import ITEMS
+from eval.config import EvalConfig
+from eval.scores.schemas import ITEMS
 from pairscale.errors import InputError, first_few
 from pairscale.files import sha256_json
+from pairscale.progress import with_progress
 
 _DTYPES = {item.name: "boolean" if pa.types.is_boolean(item.type) else "str" for item in ITEMS}
 
@@ -24,7 +30,7 @@ _DTYPES = {item.name: "boolean" if pa.types.is_boolean(item.type) else "str" for
 class Benchmark:
     """Pairs and the fingerprint of them.
 
-    pairs: the columns of eval.scores.files.ITEMS and the user's own, by paradigm, then in the source's order;
+    pairs: the columns of eval.scores.schemas.ITEMS and the user's own, by paradigm, then in the source's order;
     (paradigm, pair_id) is unique. digest: SHA-256 over paradigm, pair_id, phenomenon and the two sentences of all
     pairs. origin: of generated pairs (eval/benchmarks/generated/making.py). unavailable: paradigm -> why it has no
     pairs. notes: sentences on what is odd about the pairs.
@@ -110,3 +116,26 @@ def drawn_pairs(pairs: pd.DataFrame, count: str, seed: int) -> npt.NDArray[np.in
     rng = np.random.default_rng(seed)
     groups = pairs.groupby("paradigm", sort=True).indices.values()
     return np.sort(np.concatenate([rng.permutation(np.sort(group))[: int(count)] for group in groups]))
+
+
+def benchmark_key(config: EvalConfig, described: Mapping[str, Any]) -> str:
+    """Return the argument of `loaded_benchmark` for the run of the configuration `described`, whose words may count."""
+    from eval.benchmarks.generated.vocabulary import resolved
+
+    return json.dumps(dataclasses.asdict(resolved(config.benchmark, described, config.paths.runs, config.paths.store)))
+
+
+@functools.lru_cache(maxsize=2)
+def loaded_benchmark(key: str) -> Benchmark:
+    """Read a benchmark once in a process that scores many runs."""
+    values = json.loads(key)
+    return load_benchmark(BenchmarkConfig(**values | {"columns": ColumnsConfig(**values["columns"])}))
+
+
+@functools.lru_cache(maxsize=2)
+def word_counts(key: str, reference: str) -> dict[str, int]:
+    """Return the number of reference words of each different sentence of a benchmark."""
+    pairs = loaded_benchmark(key).pairs
+    texts = dict.fromkeys([*pairs["good"], *pairs["bad"]])
+    counted = with_progress(((1, text) for text in texts), "counting words", len(texts), "sentences")
+    return {text: count_words(text, reference) for text in counted}

@@ -81,7 +81,7 @@ class MethodUse:
 class Judged:
     """Judgements of P pairs by methods."""
 
-    rows: dict[str, pd.DataFrame]  # columns of eval.scores.files.SCORES but counts of words; index: the pair's position
+    rows: dict[str, pd.DataFrame]  # columns of eval.scores.schemas.SCORES but counts of words, by pair
     prompts: dict[str, dict[str, Any]]  # of each method that asks: a prompt and the answers, for metadata
     good: Side  # the sentences alone
     bad: Side
@@ -113,7 +113,7 @@ def judge_pairs(
     policy: PolicyConfig,
     unigrams: Unigrams | None = None,
 ) -> Judged:
-    """Judge all pairs (columns of eval.scores.files.ITEMS, index 0..P-1) by methods other than votes.
+    """Judge all pairs (columns of eval.scores.schemas.ITEMS, index 0..P-1) by methods other than votes.
 
     The sentences are scored once for all methods, and so is each filled template. Templates come one after the other:
     texts of two have little in common, and all of a large benchmark's are too many to hold. `unigrams`: for methods

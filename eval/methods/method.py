@@ -76,7 +76,7 @@ def fitting(configs: Mapping[str, MethodConfig], masked: bool) -> dict[str, Meth
 
 
 def judge(method: str, config: MethodConfig, good: Side, bad: Side, shared: pd.DataFrame) -> pd.DataFrame:
-    """Return a method's rows of a score file (eval.scores.files.SCORES), its pairs only, without counts of words.
+    """Return a method's rows of a score file (eval.scores.schemas.SCORES), its pairs only, without counts of words.
 
     `shared`: the columns that all methods share (eval.methods.sides.about).
     """

@@ -21,7 +21,7 @@ class Side:
     """The good or the bad sentences of all P pairs, and their scores by a model."""
 
     name: str  # good | bad
-    pairs: pd.DataFrame  # (P rows) columns of eval.scores.files.ITEMS
+    pairs: pd.DataFrame  # (P rows) columns of eval.scores.schemas.ITEMS
     sentences: Sequence[str]
     scores: Sequence[TokenScores]
     lp: FloatArray  # (P,) sum of the token log-probabilities that count, nats

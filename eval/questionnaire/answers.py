@@ -161,8 +161,8 @@ def counted(
 ) -> Counted:
     """Return people's choices in each pair, without the answers that `config` leaves out.
 
-    `pairs`: columns of eval.scores.files.ITEMS, of the benchmark `name` with this digest. Raises InputError for answers
-    on other pairs, and where none count.
+    `pairs`: columns of ITEMS (eval.scores.schemas), of the benchmark `name` with this digest. Raises InputError for
+    answers on other pairs, and where none count.
     """
     known: dict[tuple[str, str], dict[Any, Any]] = {
         (row["paradigm"], row["pair_id"]): row

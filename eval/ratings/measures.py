@@ -61,7 +61,7 @@ def scored_by_all(tables: Iterable[pd.DataFrame]) -> Bools:
 def agreements(tables: Sequence[pd.DataFrame], known: Bools) -> Iterator[Agreement]:
     """Yield all measures of runs on the `known` sentences (S,).
 
-    `tables`: of each run the columns of eval.ratings.files.SENTENCES, of one table. Scores count that all runs have.
+    `tables`: of each run the columns of eval.scores.schemas.SENTENCES, of one table. Scores count that all runs have.
     """
     by_run = [scores_of(table) for table in tables]
     names = [str(name) for name in by_run[0] if all(name in of for of in by_run)]
@@ -108,7 +108,7 @@ def _of_pairs(name: str, values: Array, rows: pd.DataFrame) -> Iterator[Agreemen
 
 
 def measures(rows: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
-    """Return MEASURES of one run from its score file (columns of eval.ratings.files.SENTENCES)."""
+    """Return MEASURES of one run from its score file (columns of eval.scores.schemas.SENTENCES)."""
     found = []
     for of in agreements([rows], scored_by_all([rows])):
         (low,), (high,) = limits(of.statistic, of.scale, confidence)

@@ -66,7 +66,7 @@ def _features(rows: pd.DataFrame) -> Array:
 
 
 def scores(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the columns of SCORES (S,) for columns of eval.ratings.files.SENTENCES; those without unigrams lack.
+    """Return the columns of SCORES (S,) for columns of eval.scores.schemas.SENTENCES; those without unigrams lack.
 
     morcela is cross-validated, on the scale of the ratings; of a table with labels alone, these are its ratings (1, 0).
     NaN for sentences without a score.

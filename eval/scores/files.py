@@ -1,4 +1,4 @@
-"""Score files: their schema, writer and readers. Accuracy is computed from them (eval/scores/accuracy.py).
+"""Score files of all kinds of items: their schemas, writer and readers. Measures are computed from them.
 
     runs/.../scores/<label>/          label: `score_label`, the benchmark's name unless policy or pairs differ
         <method>.parquet              SCORES, one row per pair (and template or trial, where a method has them)
@@ -7,14 +7,22 @@
         tokens.parquet                TOKENS, per-token log-probabilities of a seeded sample of pairs
         unavailable.json              of generated pairs: the paradigms without pairs in the vocabulary -> reason
 
+Of items that are no pairs there are ANSWERS instead, under their names:
+
+        cloze.parquet                 CLOZE, a row per question of a diagnostic
+        topk.parquet                  TOPK, the most probable words of each context that is not drawn at random
+        success.parquet               SUCCESS, a row per item and prediction of SyntaxGym's suites
+        regions.parquet               REGIONS, a row per region of each sentence of these
+        sentences.parquet             SENTENCES, a row per rated sentence, in the order of the table
+
 A pair is named by (paradigm, pair_id): BLiMP counts its pairs from 0 in each paradigm. Each file holds its metadata as
-one JSON object; METADATA are the keys of a score file's. Imports no torch, so that the analysis can read scores.
+one JSON object. Imports no torch, so that the analysis can read scores.
 """
 
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NotRequired, TypedDict, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +30,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from eval.scores.schemas import ANSWERS, ITEMS, SCORES, SIDES, TOKENS, AnswerMetadata, ScoreMetadata, TableMetadata
 from pairscale.errors import InputError, RunError
 from pairscale.files import atomic_path, write_json
-from pairscale.schema import Count, Positive, checked, parse_json, read_json
+from pairscale.schema import checked, parse_json, read_json
 
 SCORES_VERSION = 1
 ITEMS_FILE = "items.parquet"
@@ -34,97 +43,6 @@ _METADATA_KEY = b"pairscale"
 _AGAIN = "remove the file to score again"
 # Columns with a value in each row of all files; `_check_scores` has the rules for those of SCORES.
 _NEVER_NULL = {"pair_id", "paradigm", "phenomenon", "side", "position", "start", "end", "item", "condition"}
-
-_SIDES = ("good", "bad")
-SCORES = pa.schema(
-    [
-        ("pair_id", pa.string()),
-        ("paradigm", pa.string()),
-        ("template", pa.string()),  # null: the method has no templates
-        ("trial", pa.int32()),  # of votes, from 1; null: the method has no trials
-        *((side, pa.float64()) for side in _SIDES),  # the method's own score: the higher one wins
-        # Of what is scored: the sentence, a filled template, or the answer to a prompt; null for votes.
-        *((f"{side}_lp", pa.float64()) for side in _SIDES),  # nats
-        *((f"{side}_tokens", pa.int32()) for side in _SIDES),  # scored tokens, <eos> among them where it is scored
-        # Of the sentence alone, whatever the method reads.
-        *((f"{side}_words", pa.int32()) for side in _SIDES),  # of the corpus's reference tokenizer
-        *((f"{side}_chars", pa.int32()) for side in _SIDES),  # that are not white space
-        *((f"{side}_unk", pa.int32()) for side in _SIDES),  # tokens that were <unk>, skipped ones too
-        ("crit_unk", pa.int32()),  # <unk> among the tokens in which the two sentences differ, both sides together
-        ("order", pa.string()),  # null, or A/B: where a prompt put the good sentence
-    ]
-)
-ITEMS = pa.schema(
-    [
-        ("pair_id", pa.string()),
-        ("paradigm", pa.string()),
-        ("phenomenon", pa.string()),
-        ("field", pa.string()),  # null where the benchmark has no fields
-        ("good", pa.string()),
-        ("bad", pa.string()),
-        ("lexically_identical", pa.bool_()),  # null where the benchmark does not say, as all below
-        ("one_prefix_method", pa.bool_()),
-        ("two_prefix_method", pa.bool_()),
-        *((f"one_prefix_{part}", pa.string()) for part in ("prefix", "word_good", "word_bad")),
-        *((f"two_prefix_{part}", pa.string()) for part in ("prefix_good", "prefix_bad", "word")),
-    ]
-)
-TOKENS = pa.schema(
-    [
-        ("pair_id", pa.string()),
-        ("paradigm", pa.string()),
-        ("side", pa.string()),  # good | bad
-        ("position", pa.int32()),
-        ("start", pa.int32()),  # character offsets into the sentence; both its length for a scored <eos>
-        ("end", pa.int32()),
-        ("logprob", pa.float64()),  # nats
-        ("unk", pa.bool_()),
-    ]
-)
-
-
-class _Named(TypedDict):
-    name: str
-    digest: str
-
-
-class TableMetadata(TypedDict):
-    """Schema of the metadata of all files here; items.parquet has no more than `benchmark`."""
-
-    benchmark: _Named
-    policy: NotRequired[dict[str, Any]]
-    parameters: NotRequired[dict[str, Any]]
-    model: NotRequired[_Named]
-    step: NotRequired[Count | None]
-    sample_words: NotRequired[Positive | None]
-
-
-class _Further(TypedDict, total=False):
-    moment: str  # of a trajectory
-    words_seen: Count
-    settings: dict[str, Any] | None
-
-
-class ScoreMetadata(_Further):
-    """Schema of the metadata of a score file."""
-
-    method: str  # its name
-    parameters: dict[str, Any]  # of the method
-    policy: dict[str, Any]  # as resolved for this model
-    benchmark: _Named
-    model: _Named
-    tokenizer_digest: str
-    reference: str  # the reference tokenizer that counted the words
-    step: Count | None  # null: the exported model
-    sample_words: Positive | None  # null: unknown
-    torch: str  # version
-
-
-METADATA = tuple(sorted(ScoreMetadata.__required_keys__))
-# Further keys: settings of Hugging Face models on which scores depend, beside weights and tokenizer.json
-# (eval.scorers.hf_tokenizers.score_settings, and chat_template of a prompt that was put in one); older files have none.
-# Of methods that have them: templates (in full), prompts (an example, and the tokens of the answers), voters (digests
-# of the metadata of the scores that vote) and drawn (the templates of each trial).
 
 
 def with_phenomena(scores: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
@@ -147,17 +65,49 @@ def score_path(folder: Path, method: str, step: int | None = None) -> Path:
 
 
 def write_scores(path: Path, scores: pd.DataFrame, metadata: Mapping[str, Any]) -> None:
-    """Write columns of SCORES, keys of METADATA in one move. Raises RunError for a score that is NaN or infinite."""
-    missing = [key for key in METADATA if key not in metadata]
-    if missing:
-        raise ValueError(f"{path.name}: metadata without {', '.join(missing)}")
+    """Write SCORES and ScoreMetadata in one move. Raises RunError for a score that is NaN or infinite."""
+    _check_keys(path, metadata, ScoreMetadata)
     table = pa.Table.from_pandas(scores[SCORES.names], schema=SCORES, preserve_index=False)
     _check_scores(path, table, metadata, "the model's weights, or what its scoring computes, overflow")
     _write(path, table, metadata)
 
 
+def write_answers(folder: Path, tables: Mapping[str, pd.DataFrame], metadata: Mapping[str, Any]) -> None:
+    """Write tables under their names in ANSWERS, in their order, with the same metadata (AnswerMetadata)."""
+    for name, table in tables.items():
+        _check_keys(folder / name, metadata, AnswerMetadata)
+        write_table(answer_path(folder, name), table, ANSWERS[name], metadata)
+
+
+def _check_keys(path: Path, metadata: Mapping[str, Any], schema: Any) -> None:
+    if missing := sorted(schema.__required_keys__ - metadata.keys()):
+        raise ValueError(f"{path}: metadata without {', '.join(missing)}")
+
+
+def answer_path(folder: Path, name: str) -> Path:
+    """Return the path of a file of ANSWERS."""
+    return folder / f"{name}.parquet"
+
+
+def read_answer_file(folder: Path, name: str) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Read rows (columns of ANSWERS[name]) and metadata (AnswerMetadata). Raises RunError for a damaged file."""
+    path = answer_path(folder, name)
+    frame, metadata = read_table(path, ANSWERS[name])
+    checked(metadata, AnswerMetadata, path, RunError, _AGAIN)
+    return frame, metadata
+
+
+def answers_metadata(folder: Path, *names: str) -> dict[str, Any] | None:
+    """Read the metadata that files share; None if one is missing or they differ. Raises RunError for a damaged file."""
+    paths = [answer_path(folder, name) for name in names]
+    if not all(path.exists() for path in paths):
+        return None
+    first, *others = map(read_metadata, paths)
+    return first if all(other == first for other in others) else None
+
+
 def read_scores(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Read rows (columns of SCORES) and metadata (keys of METADATA). Raises RunError for a damaged file."""
+    """Read rows (columns of SCORES) and metadata (ScoreMetadata). Raises RunError for a damaged file."""
     table, metadata = read_score_table(path)
     return table.to_pandas(), metadata
 
@@ -181,7 +131,7 @@ def _check_scores(path: Path, table: pa.Table, metadata: Mapping[str, Any], reme
     """
     vote = ~table["trial"].is_null().to_numpy()
     prefix = metadata["method"] in ("one_prefix", "two_prefix")
-    for side in _SIDES:
+    for side in SIDES:
         empty = np.nan_to_num(table[f"{side}_tokens"].to_numpy()) == 0
         optional = np.full(len(table), prefix or metadata["policy"].get("unk") == "skip") | empty
         for name, may_be_null in ((side, optional), (f"{side}_lp", vote)):
@@ -287,7 +237,7 @@ def _read(path: Path, schema: pa.Schema, columns: Sequence[str] | None = None) -
         raise RunError(f"{path}: without the columns {', '.join(missing)}; {_AGAIN}")
     own = [name for name in table.column_names if schema is ITEMS and name not in schema.names]
     table = table.select([*schema.names, *own])
-    never_null = _NEVER_NULL | set(_SIDES) if schema is ITEMS else _NEVER_NULL
+    never_null = _NEVER_NULL | set(SIDES) if schema is ITEMS else _NEVER_NULL
     for expected in schema:
         column = table.schema.field(expected.name)
         if column.type != expected.type:

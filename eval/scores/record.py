@@ -51,7 +51,7 @@ class Record(TypedDict):
 
 @dataclass(frozen=True)
 class Scored:
-    """Scores of a run on a benchmark by one method: eval.scores.files.SCORES with `phenomenon`, and metadata."""
+    """Scores of a run on a benchmark by one method: eval.scores.schemas.SCORES with `phenomenon`, and metadata."""
 
     label: str
     method: str

@@ -1,7 +1,7 @@
 """Accuracies in the terminal: ours with intervals, and the published ones beside them."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pandas as pd
@@ -38,8 +38,8 @@ def accuracy_table(
 
     With several templates or trials: their mean and standard deviation instead of an interval, and the template that is
     best overall (Ide et al. 2024, tables 3 and 9).
-    `scores` and `items` have the columns of eval.scores.files.SCORES and ITEMS; `ties` says what a tie counts; `width`
-    is the terminal's, in characters.
+    `scores` and `items` have the columns SCORES and ITEMS of eval.scores.schemas; `ties` says what a tie counts;
+    `width` is the terminal's, in characters.
     """
     scores = with_phenomena(scores, items)
     ours = accuracies(scores, ties).to_dict("records")
@@ -100,8 +100,43 @@ def methods_table(title: str, scores: dict[str, pd.DataFrame], items: pd.DataFra
     return table
 
 
+def measures_table(
+    title: str,
+    caption: str,
+    measures: pd.DataFrame,
+    published: pd.DataFrame,
+    names: Mapping[str, str],
+    beside: Mapping[str, str],
+    bold: Collection[str] = (),
+) -> Table:
+    """Return a row per measure of items that are no pairs, in per cent, beside published ones.
+
+    Args:
+        measures: columns of eval.diagnostics.measures.MEASURES.
+        published: level, name, model, accuracy and, if known, sd (eval.published).
+        names: columns that say what a row is, and their headings.
+        beside: published models that are shown, and their headings.
+        bold: levels whose rows are bold.
+    """
+    theirs = published.set_index(["level", "name", "model"]).reindex(columns=["accuracy", "sd"])
+    shown = {key: _with_deviation(*of) for key, of in zip(theirs.index, theirs.to_numpy(), strict=True)}
+    table = plain_table(title, Text(caption))
+    for heading in names.values():
+        table.add_column(heading, no_wrap=True)
+    for heading in ("items", "share", "95%", "ties", "known", "items", *beside.values()):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in measures.to_dict("records"):
+        share = _with_deviation(row["accuracy"], row["sd"])
+        cells = [f"{row['items']:,}", share, f"{percent(row['low'])}–{percent(row['high'])}", str(row["ties"] or "")]
+        cells += [percent(row["known"]), f"{row['known_items']:,}"] if row["unknown"] else ["", ""]
+        others = [shown.get((row["level"], row["name"], model), "") for model in beside]
+        labels = [Text(str(row[column])) for column in names]
+        table.add_row(*labels, *cells, *others, style="bold" if row["level"] in bold else None)
+    return table
+
+
 def trajectory_table(title: str, rows: list[dict[str, Any]]) -> Table:
-    """Return a row per snapshot: words_seen, and accuracies in per cent; `rows`: `overall` of eval.pairs.PairsWork."""
+    """Return a row per snapshot: words_seen, and accuracies in per cent; `rows`: of `PairsWork.overall`."""
     table = plain_table(title)
     methods = [key for key in rows[0] if key not in ("step", "words_seen", "moment")]
     for heading in ("words seen", *methods):
@@ -114,6 +149,10 @@ def trajectory_table(title: str, rows: list[dict[str, Any]]) -> Table:
 def percent(share: float | None) -> str:
     """Return a share in per cent with one digit; "" for None and NaN."""
     return "" if share is None or math.isnan(share) else f"{100 * share:.1f}"
+
+
+def _with_deviation(share: float, deviation: float) -> str:
+    return percent(share) + (f" ± {spread}" if (spread := percent(deviation)) else "")
 
 
 def _of_paradigms(published: pd.DataFrame, benchmark: str, phenomena: Mapping[str, str]) -> str:

@@ -15,7 +15,7 @@ SG_SCORE, ALL_SUITES, ALL_ITEMS = "SG score", "all suites", "all items"
 
 
 def measures(success: pd.DataFrame) -> pd.DataFrame:
-    """Return the scores of one model; `success` has the columns of eval.syntaxgym.files.SUCCESS.
+    """Return the scores of one model; `success` has the columns of eval.scores.schemas.SUCCESS.
 
     Columns MEASURES (eval.diagnostics.measures), by level:
         overall      SG score: mean over the suites in circuits, as the authors' figures; all suites; all items: the

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from eval.syntaxgym.files import REGIONS, SUCCESS
+from eval.scores.schemas import REGIONS, SUCCESS
 from eval.syntaxgym.suites import Sentence, Suite, Suites
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def suite_sums(suite: Suite, scores: Mapping[str, TokenScores], skip_unk: bool) 
 
 
 def answers(suites: Suites, scores: Mapping[str, TokenScores], skip_unk: bool) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the rows of both score files: columns SUCCESS and REGIONS (eval.syntaxgym.files)."""
+    """Return the rows of both score files: columns SUCCESS and REGIONS (eval.scores.schemas)."""
     sums = [(suite, suite_sums(suite, scores, skip_unk)) for suite in suites.suites]
     success = pd.concat([success_rows(suite, of_suite) for suite, of_suite in sums], ignore_index=True)
     return success, pd.concat([_region_rows(suite, of_suite) for suite, of_suite in sums], ignore_index=True)

@@ -9,7 +9,7 @@ from analysis.items import ratings
 from analysis.items import results as items
 from analysis.items.parts import read_answers
 from analysis.study.long_table import runs
-from eval.ratings.files import read_sentences, write_sentences
+from eval.scores.files import read_answer_file, write_answers
 from pairscale.errors import RunError
 from tests.support.simulated_study import SimulatedStudy
 from train.runs.folder import RunFolder
@@ -41,7 +41,7 @@ def study(tmp_path):
     """Return the runs of one model at two sizes with three seeds, and their folder; more text agrees more."""
     simulated = SimulatedStudy(pairs=5, models=("lstm_tiny",), sizes=("125k", "1M"), seeds=(1, 2, 3))
     for seed, run in enumerate(simulated.write(tmp_path)):
-        write_sentences(run.scores(LABEL), rows(0.2 if "125k" in run.path.name else 0.7, seed), METADATA)
+        write_answers(run.scores(LABEL), {"sentences": rows(0.2 if "125k" in run.path.name else 0.7, seed)}, METADATA)
     return runs("simulated", folder=tmp_path), tmp_path
 
 
@@ -55,7 +55,7 @@ def rewrite(study, change, metadata=METADATA):
     table, folder = study
     for run in table["run"]:
         scores = RunFolder(folder / "simulated" / run).scores(LABEL)
-        write_sentences(scores, change(read_sentences(scores)[0]), metadata)
+        write_answers(scores, {"sentences": change(read_answer_file(scores, "sentences")[0])}, metadata)
 
 
 def test_measures_are_those_of_scipy_and_slopes_those_of_numpy(study):
@@ -105,9 +105,9 @@ def test_a_run_without_unigrams_says_why(study):
 def test_sentences_count_that_every_run_has_a_score_of(study):
     table, folder = study
     scores = RunFolder(folder / "simulated" / table["run"][0]).scores(LABEL)
-    changed = read_sentences(scores)[0]
+    changed = read_answer_file(scores, "sentences")[0]
     changed.loc[:9, "lp"] = np.nan
-    write_sentences(scores, changed, METADATA)
+    write_answers(scores, {"sentences": changed}, METADATA)
     measured = ratings.measures(read_answers(table, LABEL, folder))
     assert set(measured.loc[measured["level"] == "Pearson", "items"]) == {110}
 

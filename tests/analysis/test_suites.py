@@ -9,7 +9,7 @@ from analysis.items.parts import read_answers
 from analysis.published import published_file
 from analysis.study.long_table import runs
 from eval.published import read_published
-from eval.syntaxgym.files import write_success
+from eval.scores.files import write_answers
 from eval.syntaxgym.regions import answers
 from eval.syntaxgym.suites import load_suites
 from tests.support.simulated_study import SimulatedStudy
@@ -30,7 +30,7 @@ def study(tmp_path):
     for seed, run in enumerate(folders):
         success, regions = answers(own, simulated(own, seed), skip_unk=False)
         about = {"benchmark": {"name": "syntaxgym", "digest": own.digest}}
-        write_success(run.scores("syntaxgym"), success, regions, METADATA | about)
+        write_answers(run.scores("syntaxgym"), {"regions": regions, "success": success}, METADATA | about)
     return runs("simulated", folder=tmp_path / "runs"), tmp_path / "runs"
 
 

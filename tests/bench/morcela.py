@@ -17,8 +17,8 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from eval.ratings.files import read_sentences
 from eval.ratings.scores import Morcela, people, scores
+from eval.scores.files import read_answer_file
 
 
 def authors_code(folder: Path):
@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("code", type=Path)
     parser.add_argument("scores", type=Path)
     arguments = parser.parse_args()
-    rows, _ = read_sentences(arguments.scores)
+    rows, _ = read_answer_file(arguments.scores, "sentences")
     columns = {"lp": "Raw Logprob", "unigram_lp": "Raw Unigram", "tokens": "Length", "rating": "Acceptability"}
     theirs = authors_code(arguments.code).LinkingFunction(rows[list(columns)].rename(columns=columns))
     # Weights of log-probability, of unigrams, of length, and its exponent; None: fitted.

@@ -8,9 +8,8 @@ import pytest
 from hydra.core.hydra_config import HydraConfig
 
 from eval import load_scorer
-from eval.benchmarks.load import drawn_pairs, load_benchmark
+from eval.benchmarks.load import drawn_pairs, load_benchmark, loaded_benchmark
 from eval.estimate import estimate_scoring
-from eval.pairs import loaded_benchmark
 from eval.run import score_run, score_study
 from eval.scores.files import read_items, read_scores, read_tokens, score_path
 from eval.scores.table import accuracy_table

@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 import yaml
 
-from eval.scores.files import SCORES, score_path, write_scores
+from eval.scores.files import score_path, write_scores
+from eval.scores.schemas import SCORES
 from pairscale.command.compose import compose
 from pairscale.command.sweeps import grid
 from pairscale.errors import ConfigError

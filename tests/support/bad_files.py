@@ -11,7 +11,8 @@ from safetensors.torch import load_file, save_file
 
 from corpora.config import TokenizerConfig
 from corpora.tokenizers import ListTokenizer
-from eval.scores.files import ITEMS, SCORES, read_items, read_metadata, read_scores, write_table
+from eval.scores.files import read_items, read_metadata, read_scores, write_table
+from eval.scores.schemas import ITEMS, SCORES
 from eval.sweeps import requested_runs
 from pairscale.files import sha256_file
 from tests.support.simulated_study import SimulatedStudy

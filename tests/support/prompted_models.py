@@ -8,7 +8,7 @@ import torch
 from tokenizers import Tokenizer, models
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
-from eval.scores.files import ITEMS
+from eval.scores.schemas import ITEMS
 from tests.support import small_pretrained
 from tests.support.small_pretrained import causal_scorer
 

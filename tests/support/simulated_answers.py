@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 
 from eval.diagnostics.config import DiagnosticConfig
-from eval.diagnostics.files import CLOZE, TOPK, write_cloze
 from eval.diagnostics.questions import load_questions
+from eval.scores.files import write_answers
+from eval.scores.schemas import CLOZE, TOPK
 from train.runs.folder import RunFolder
 
 WORDS = ("the", "a", "bird", "first", "new")
@@ -49,5 +50,5 @@ def answer(run: RunFolder, config: DiagnosticConfig, seed: int, policy: dict[str
     }
     folder: Path = run.scores(config.name)
     folder.mkdir(parents=True, exist_ok=True)
-    write_cloze(folder, cloze, pd.DataFrame(top, columns=TOPK.names), metadata)
+    write_answers(folder, {"topk": pd.DataFrame(top, columns=TOPK.names), "cloze": cloze}, metadata)
     return cloze

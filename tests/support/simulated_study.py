@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from eval.scores.files import ITEMS, SCORES, score_path, write_items, write_scores
+from eval.scores.files import score_path, write_items, write_scores
+from eval.scores.schemas import ITEMS, SCORES
 from pairscale.files import sha256_json
 from pairscale.sizes import format_size, parse_size
 from train.runs.folder import RunFolder

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from pairscale.plugins import load_members
 
-Pair = dict[str, Any]  # columns of eval.scores.files.ITEMS, and OWN
+Pair = dict[str, Any]  # columns of eval.scores.schemas.ITEMS, and OWN
 OWN = "own"  # a pair's cells in the user's own columns, by column
 PlacedPair = tuple[str, Pair]  # the place of a pair, for errors, and the pair
 

@@ -9,7 +9,7 @@ from eval.benchmarks.cells import flag_of, name_of, part_of, sentence_of, shown
 from eval.benchmarks.config import BenchmarkConfig, ColumnsConfig
 from eval.benchmarks.files import Row, Table, tables
 from eval.benchmarks.forms.form import OWN, Pair, PlacedPair, form
-from eval.scores.files import ITEMS
+from eval.scores.schemas import ITEMS
 from pairscale.errors import InputError
 
 FIELDS = (

@@ -7,17 +7,10 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from eval.diagnostics.files import (
-    CLOZE,
-    METADATA,
-    TOPK,
-    cloze_metadata,
-    read_cloze,
-    read_topk,
-    write_cloze,
-)
 from eval.diagnostics.measures import inexpressible, measures
 from eval.diagnostics.table import cloze_tables
+from eval.scores.files import answers_metadata, read_answer_file, write_answers
+from eval.scores.schemas import CLOZE, TOPK, AnswerMetadata
 from pairscale.errors import RunError
 from pairscale.shares import wilson
 
@@ -168,7 +161,7 @@ def test_measures_of_neg():
 
 
 def metadata(**values):
-    default = dict.fromkeys(METADATA, "x") | {
+    default = dict.fromkeys(AnswerMetadata.__required_keys__, "x") | {
         "policy": {"context": "none"}, "step": None, "parameters": {}, "sample_words": None,
         "benchmark": {"name": "x", "digest": "x"}, "model": {"name": "x", "digest": "x"},
     }  # fmt: skip
@@ -187,32 +180,36 @@ def topk(cloze):
 
 def test_files_come_back_as_they_were_written(tmp_path):
     for answers in (cprag(), role(), neg()):
-        write_cloze(tmp_path, answers, topk(answers), metadata())
-        cloze, stored = read_cloze(tmp_path)
+        write_answers(tmp_path, {"topk": topk(answers), "cloze": answers}, metadata())
+        cloze, stored = read_answer_file(tmp_path, "cloze")
         assert stored == metadata()
         assert cloze["expressible"].tolist() == answers["expressible"].tolist()
         for column in ("prob", "rank", "trial", "cloze"):
             expected = answers[column].to_numpy(dtype=float)
             assert np.array_equal(cloze[column].to_numpy(dtype=float), expected, equal_nan=True)
-        assert read_topk(tmp_path)["word"].tolist() == topk(answers)["word"].tolist()
+        assert read_answer_file(tmp_path, "topk")[0]["word"].tolist() == topk(answers)["word"].tolist()
     for name, answers in (("cprag", cprag()), ("role", role()), ("neg", neg())):
-        write_cloze(tmp_path, answers, topk(answers), metadata())
-        assert measures(name, read_cloze(tmp_path)[0]).equals(measures(name, answers))
+        write_answers(tmp_path, {"topk": topk(answers), "cloze": answers}, metadata())
+        assert measures(name, read_answer_file(tmp_path, "cloze")[0]).equals(measures(name, answers))
 
 
 def test_cloze_files_need_each_other_and_damaged_ones_are_refused(tmp_path):
-    assert cloze_metadata(tmp_path) is None
-    write_cloze(tmp_path, neg(), topk(neg()), metadata())
-    assert cloze_metadata(tmp_path) == metadata()
+    assert answers_metadata(tmp_path, "topk", "cloze") is None
+    write_answers(tmp_path, {"topk": topk(neg()), "cloze": neg()}, metadata())
+    assert answers_metadata(tmp_path, "topk", "cloze") == metadata()
     (tmp_path / "topk.parquet").unlink()
-    assert cloze_metadata(tmp_path) is None
+    assert answers_metadata(tmp_path, "topk", "cloze") is None
     with pytest.raises(RunError, match=r"topk\.parquet: no such score file"):
-        read_topk(tmp_path)
+        read_answer_file(tmp_path, "topk")[0]
     (tmp_path / "topk.parquet").write_bytes(b"PAR1")
     with pytest.raises(RunError, match=r"topk\.parquet: damaged \(.*; remove the file to score again"):
-        cloze_metadata(tmp_path)
+        answers_metadata(tmp_path, "topk", "cloze")
     with pytest.raises(ValueError, match=r"metadata without torch"):
-        write_cloze(tmp_path, neg(), topk(neg()), {key: "x" for key in METADATA if key != "torch"})
+        write_answers(
+            tmp_path,
+            {"topk": topk(neg()), "cloze": neg()},
+            {key: "x" for key in AnswerMetadata.__required_keys__ if key != "torch"},
+        )
 
 
 def printed_tables(name, answers, show, width=120):

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from eval.diagnostics.files import read_cloze, read_topk
 from eval.estimate import estimate_scoring
 from eval.run import add_pretrained, score_run, score_study
-from eval.scorers.load import load_scorer
+from eval.scores.files import read_answer_file
 from pairscale.command.compose import compose
 from pairscale.errors import RunError
 from tests.support.commands import run_command
@@ -35,25 +34,25 @@ def test_a_trained_run_is_scored(configure, name, model, capsys):
     printed = capsys.readouterr().out
     assert "accuracy@5" in printed
     assert "not expressible" in printed  # it was trained on a few sentences
-    cloze, metadata = read_cloze(run.scores(name))
+    cloze, metadata = read_answer_file(run.scores(name), "cloze")
     assert metadata["benchmark"]["name"] == name
     assert metadata["policy"] == {"context": "none", "context_tokens": 32, "precision": "fp32"}
     assert metadata["sample_words"] == 1000
     assert not cloze["expressible"].all()
     assert cloze["prob"].isna().equals(~cloze["expressible"])
     assert cloze["rank"].isna().equals(~cloze["expressible"])
-    assert set(read_topk(run.scores(name))["place"]) == {1, 2, 3, 4, 5}
+    assert set(read_answer_file(run.scores(name), "topk")[0]["place"]) == {1, 2, 3, 4, 5}
 
 
 def test_shuffled_contexts_are_scored_without_top_words(configure):
     config = configure("benchmark=cprag", "benchmark.shuffles=7")
     run = simulated_run(config, random_model(LSTM))
     score_run(run, config)
-    cloze, _ = read_cloze(run.scores("cprag+shuffles-7"))
+    cloze, _ = read_answer_file(run.scores("cprag+shuffles-7"), "cloze")
     assert cloze.groupby("condition").size().to_dict() == {
         "original": 6, "truncated": 2, "shuffled": 14, "shuffled_truncated": 14,
     }  # fmt: skip
-    assert set(read_topk(run.scores("cprag+shuffles-7"))["condition"]) == {"original", "truncated"}
+    assert set(read_answer_file(run.scores("cprag+shuffles-7"), "topk")[0]["condition"]) == {"original", "truncated"}
 
 
 def test_existing_scores_are_not_computed_again(configure, capsys):
@@ -105,26 +104,13 @@ def test_pretrained_models_are_scored(configure, tmp_path, name, kind):
     config = configure(f"model=hf_{kind}", f"model.path={tmp_path}/{kind}", f"benchmark={name}")
     run, config, scorer = add_pretrained(config)
     score_run(run, config, scorer)
-    cloze, metadata = read_cloze(run.scores(name))
+    cloze, metadata = read_answer_file(run.scores(name), "cloze")
     assert cloze["expressible"].all()
     assert (cloze["n_tokens"] > 1).any()
     assert cloze["prob"].between(0, 1).all()
     assert (cloze["rank"] >= 1).all()
     assert metadata["model"]["name"] == f"{tmp_path}/{kind}"
-    assert np.isfinite(read_topk(run.scores(name))["prob"]).all()
-
-
-def test_scores_without_recorded_settings_are_kept_with_a_note(configure, capsys):
-    config = configure("benchmark=neg")
-    run = simulated_run(config, random_model(LSTM))
-    score_run(run, config)
-    scorer = load_scorer(run)
-    scorer.settings = {"begin": {"id": 0, "text": "<eos>"}}  # as of a Hugging Face model; older files have no settings
-    capsys.readouterr()
-    score_run(run, config, scorer)
-    printed = " ".join(capsys.readouterr().out.split())
-    assert printed.count("scored by a version that did not record the begin symbol") == 1
-    assert "(scored already)" in printed
+    assert np.isfinite(read_answer_file(run.scores(name), "topk")[0]["prob"]).all()
 
 
 @pytest.mark.slow

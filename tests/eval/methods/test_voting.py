@@ -11,8 +11,8 @@ from omegaconf import OmegaConf
 
 import analysis
 from analysis import fit_curves, pairs
+from eval.benchmarks.load import loaded_benchmark
 from eval.methods.builtin.votes import draws, vote
-from eval.pairs import loaded_benchmark
 from eval.run import score_run
 from eval.scores.accuracy import accuracies, best_template, by_repeat, repeats_text
 from eval.scores.files import read_metadata, read_scores, score_path, write_scores

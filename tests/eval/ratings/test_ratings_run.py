@@ -12,11 +12,10 @@ from corpora.tokenizers import EOS
 from corpora.word_counts import token_counts
 from eval.estimate import estimate_scoring
 from eval.methods.unigrams import Unigrams, UnigramSource
-from eval.ratings.files import read_sentences
 from eval.run import add_pretrained, score_run, score_study
 from eval.scorers.base import TokenScores
 from eval.scorers.load import load_scorer
-from eval.scores.files import read_items, read_scores
+from eval.scores.files import read_answer_file, read_items, read_scores
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError, StoreError
 from tests.support.commands import run_command
@@ -63,7 +62,7 @@ def test_a_trained_run_is_scored(configure, model, capsys):
     run, loaded, corpus = trained(config, model)
     score_run(run, config)
     assert "6 sentences in 3 pairs" in capsys.readouterr().out
-    rows, metadata = read_sentences(run.scores("ratings"))
+    rows, metadata = read_answer_file(run.scores("ratings"), "sentences")
     digest = corpus.drawn.digest
     assert metadata["parameters"] == {"unigrams": {"of": "sample", "digest": digest, "unseen": 0.5}}
     (score,) = load_scorer(run).score(["A quokka sleep ."], config.policy)
@@ -117,9 +116,9 @@ def test_a_run_without_its_text_has_no_slor_and_says_why(configure, capsys):
     score_run(run, elsewhere)
     printed = capsys.readouterr().out
     assert "no norm_lp, slor and morcela, which need unigram probabilities: the text of its sample is not in" in printed
-    assert read_sentences(run.scores("ratings"))[0]["unigram_lp"].isna().all()
+    assert read_answer_file(run.scores("ratings"), "sentences")[0]["unigram_lp"].isna().all()
     score_run(run, config)  # with the text there are more scores
-    assert read_sentences(run.scores("ratings"))[0]["unigram_lp"].notna().all()
+    assert read_answer_file(run.scores("ratings"), "sentences")[0]["unigram_lp"].notna().all()
 
 
 def test_existing_scores_are_not_computed_again(configure, capsys):
@@ -148,13 +147,13 @@ def test_a_pretrained_model_counts_a_text(configure, tmp_path, kind):
     chosen = [f"model=hf_{kind}", f"model.path={tmp_path}/{kind}"]
     run, config, scorer = add_pretrained(configure(*chosen))
     score_run(run, config, scorer)
-    rows, metadata = read_sentences(run.scores("ratings"))
+    rows, metadata = read_answer_file(run.scores("ratings"), "sentences")
     assert rows["unigram_lp"].isna().all()
     assert "unigrams.text names no text" in metadata["parameters"]["unigrams"]["missing"]
     with pytest.raises(InputError, match=r"unigrams\.text=none\.txt: no such file"):
         score_run(run, configure(*chosen, "unigrams.text=none.txt"), scorer)
     score_run(run, configure(*chosen, f"unigrams.text={tmp_path}/text.txt"), scorer)
-    rows, metadata = read_sentences(run.scores("ratings"))
+    rows, metadata = read_answer_file(run.scores("ratings"), "sentences")
     assert metadata["parameters"]["unigrams"]["of"] == "text.txt"
     counts = Counter()
     for line in (tmp_path / "text.txt").read_text().splitlines():

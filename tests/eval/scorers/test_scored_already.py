@@ -6,9 +6,9 @@ import pytest
 import torch
 from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
-from eval.pairs import PairsWork
-from eval.run import add_pretrained, score_run
-from eval.scores.files import read_metadata, read_scores, score_path, write_scores
+from eval.kinds.pairs import PairsWork
+from eval.run import add_pretrained
+from eval.scores.files import read_metadata, read_scores
 from pairscale.command.compose import compose
 from pairscale.errors import InputError
 from tests.support.small_pretrained import byte_level, gpt2, with_random_weights
@@ -38,7 +38,7 @@ def work(tmp_path, folder, monkeypatch):
     fixed += [f"paths.runs={tmp_path}/runs", "trainer.progress=false", f"model.path={folder}"]
 
     def loaded(*overrides):
-        return PairsWork.of(*add_pretrained(compose("eval", [*fixed, *overrides])))
+        return PairsWork(*add_pretrained(compose("eval", [*fixed, *overrides])))
 
     return loaded
 
@@ -79,21 +79,6 @@ def test_settings_that_change_scores_are_recorded_and_compared(work, folder):
     assert second.missing == ["lp"]
     second.score()
     assert (read_scores(second.path("lp"))[0]["good"] - before["good"]).abs().min() > 0
-
-
-def test_scores_without_recorded_settings_are_kept_with_a_note(work, capsys):
-    first = work("method=[lp]")
-    first.score()
-    path = score_path(first.folder, "lp")
-    rows, metadata = read_scores(path)
-    del metadata["settings"]
-    write_scores(path, rows, metadata)
-    old = work("method=[lp]")
-    assert (old.missing, old.unrecorded) == ([], ["lp"])
-    capsys.readouterr()
-    score_run(old.run, old.config, old.scorer)
-    printed = " ".join(capsys.readouterr().out.split())
-    assert printed.count("scored by a version that did not record the begin symbol") == 1
 
 
 def test_two_revisions_with_equal_weights_raise_an_error(folder, tmp_path, work):

@@ -15,17 +15,8 @@ from eval.benchmarks.config import BenchmarkConfig
 from eval.config import PolicyConfig, score_label
 from eval.published import read_published
 from eval.scores.accuracy import accuracies, outcome, stratified_trials, unk_free
-from eval.scores.files import (
-    ITEMS,
-    METADATA,
-    SCORES,
-    read_items,
-    read_metadata,
-    read_scores,
-    score_path,
-    write_items,
-    write_scores,
-)
+from eval.scores.files import read_items, read_metadata, read_scores, score_path, write_items, write_scores
+from eval.scores.schemas import ITEMS, SCORES, ScoreMetadata
 from pairscale.errors import RunError
 from pairscale.shares import wilson
 
@@ -35,7 +26,7 @@ ROW = {
     "good_chars": 9, "bad_chars": 8, "good_unk": 0, "bad_unk": 1, "crit_unk": 1, "order": None,
 }  # fmt: skip
 NAMED = {"name": "blimp", "digest": "äö"}
-ABOUT = dict.fromkeys(METADATA, "") | {
+ABOUT = dict.fromkeys(ScoreMetadata.__required_keys__, "") | {
     "method": "lp", "parameters": {}, "policy": {"context": "none", "unk": "skip"}, "benchmark": NAMED, "model": NAMED,
     "step": None, "sample_words": None,
 }  # fmt: skip

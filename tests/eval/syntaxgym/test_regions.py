@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.syntaxgym.files import REGIONS, SUCCESS
+from eval.scores.schemas import REGIONS, SUCCESS
 from eval.syntaxgym.measures import measures
 from eval.syntaxgym.regions import SURPRISAL, TOKENS, UNK, answers, region_sums, success_rows
 from eval.syntaxgym.suites import Sentence, load_suites, read_suite

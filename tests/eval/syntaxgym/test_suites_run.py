@@ -6,7 +6,7 @@ import pytest
 from eval.estimate import estimate_scoring
 from eval.run import add_pretrained, score_run, score_study
 from eval.scorers.load import load_scorer
-from eval.syntaxgym.files import read_regions, read_success
+from eval.scores.files import read_answer_file
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError, RunError
 from tests.support.commands import run_command
@@ -32,8 +32,8 @@ def test_a_trained_run_is_scored(configure, model, capsys):
     printed = capsys.readouterr().out
     for text in ("SG score", "Agreement", "number_mini", "Long-Distance Dependencies"):
         assert text in printed
-    success, metadata = read_success(run.scores("syntaxgym"))
-    regions = read_regions(run.scores("syntaxgym"))
+    success, metadata = read_answer_file(run.scores("syntaxgym"), "success")
+    regions = read_answer_file(run.scores("syntaxgym"), "regions")[0]
     assert metadata["benchmark"]["name"] == "syntaxgym"
     assert metadata["policy"]["score_eos"] is True
     assert metadata["sample_words"] == 1000
@@ -81,7 +81,7 @@ def test_some_suites_have_a_folder_of_their_own(configure):
     (folder,) = run.scores("").iterdir()
     assert folder.name.startswith("syntaxgym+suites-")
     assert folder.name.endswith("+unk-skip")
-    regions = read_regions(folder)
+    regions = read_answer_file(folder, "regions")[0]
     assert set(regions["suite"]) == {"cleft_mini"}
     unknown = regions[(regions["unk"] == regions["tokens"])]
     assert not unknown["surprisal"].any()
@@ -114,7 +114,7 @@ def test_pretrained_models_read_from_left_to_right(configure, tmp_path, kind):
             score_run(run, config, scorer)
         return
     score_run(run, config, scorer)
-    regions = read_regions(run.scores("syntaxgym"))
+    regions = read_answer_file(run.scores("syntaxgym"), "regions")[0]
     assert np.isfinite(regions["surprisal"]).all()
     assert (regions["tokens"] > 0).equals(regions["content"] != "")
     one = regions[(regions["suite"] == "number_mini") & (regions["item"] == 1) & (regions["condition"] == "sing")]

@@ -10,7 +10,7 @@ import torch
 
 from analysis import runs
 from corpora.tokenizers import EOS, UNK
-from eval.pairs import loaded_benchmark
+from eval.benchmarks.load import loaded_benchmark
 from eval.run import score_study
 from eval.scores.files import read_scores, score_path
 from pairscale.command.compose import compose

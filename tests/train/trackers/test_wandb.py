@@ -13,12 +13,11 @@ import pandas as pd
 import pytest
 from hydra.core.hydra_config import HydraConfig
 
-from eval.diagnostics.files import read_cloze
 from eval.diagnostics.measures import measures
 from eval.run import score_run
 from eval.scores.accuracy import accuracies
+from eval.scores.files import read_answer_file
 from eval.scores.record import RECORD, read_record, scored_pairs
-from eval.syntaxgym.files import read_success
 from eval.syntaxgym.measures import measures as suite_measures
 from pairscale.command.compose import compose, composed
 from pairscale.errors import ConfigError, RunError
@@ -176,7 +175,7 @@ def test_measures_of_diagnostics_are_tracked(tmp_path):
     (tracked_run,) = offline_runs(tmp_path).values()
     assert (tracked_run.name, tracked_run.job_type) == (run.path.name, "eval")
     for name in ("cprag", "role"):
-        cloze, _ = read_cloze(run.scores(name))
+        cloze, _ = read_answer_file(run.scores(name), "cloze")
         columns, rows = tracked_run.table(f"measures/{name}")
         read = pd.DataFrame(rows, columns=columns)
         pd.testing.assert_frame_equal(read, measures(name, cloze), check_dtype=False, check_exact=True)
@@ -390,7 +389,7 @@ def test_scores_of_suites_are_tracked(tmp_path):
     (tracked_run,) = offline_runs(tmp_path).values()
     columns, rows = tracked_run.table("measures/syntaxgym")
     read = pd.DataFrame(rows, columns=columns)
-    expected = suite_measures(read_success(run.scores("syntaxgym"))[0])
+    expected = suite_measures(read_answer_file(run.scores("syntaxgym"), "success")[0])
     pd.testing.assert_frame_equal(read, expected, check_dtype=False, check_exact=True)
     named = {name for name in tracked_run.summary if "/syntaxgym/" in name}
     of_levels = expected[expected["level"].isin(["overall", "circuit", "suite"])]

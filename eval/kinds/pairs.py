@@ -1,0 +1,260 @@
+"""Minimal pairs, which methods judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from hydra.core.hydra_config import HydraConfig
+
+from eval.benchmarks.known_items import faulty_pairs
+from eval.benchmarks.load import Benchmark, benchmark_key, drawn_pairs, loaded_benchmark, word_counts
+from eval.config import EvalConfig
+from eval.kinds.work import Work, comparable
+from eval.scores.accuracy import accuracies, outcome
+from eval.scores.files import (
+    check_same_pairs,
+    judged_pairs,
+    read_metadata,
+    read_scores,
+    score_path,
+    with_phenomena,
+    write_items,
+    write_scores,
+    write_tokens,
+    write_unavailable,
+)
+from eval.scores.schemas import TOKENS
+from eval.scores.table import accuracy_table, methods_table, trajectory_table
+from pairscale.errors import ConfigError, RunError, first_few
+from pairscale.files import sha256_json
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from eval.methods.judging import MethodUse
+    from eval.methods.sides import Side
+    from eval.methods.unigrams import UnigramSource
+
+
+class PairsWork(Work):
+    """The judgements of pairs by methods, a score file for each.
+
+    Attributes:
+        uses: methods by name that fit the model.
+        unigrams: where methods that need them count tokens; None if there are no such methods.
+    """
+
+    items: Benchmark
+    uses: dict[str, MethodUse]
+    unigrams: UnigramSource | None = None
+
+    @classmethod
+    def check_methods(cls, config: EvalConfig) -> None:
+        """Raise ConfigError without methods, and for templates that do not fit, before a model is loaded."""
+        from eval.methods.judging import check_templates
+
+        if not config.method:
+            raise ConfigError("method=[]: must name at least one")
+        check_templates(config)
+
+    @classmethod
+    def check_benchmark(cls, config: EvalConfig) -> None:
+        """Read the pairs, unless they depend on the run. Raises as load_benchmark."""
+        if config.benchmark.vocabulary not in ("run", "study"):
+            cls.read(config, {})
+
+    @classmethod
+    def read(cls, config: EvalConfig, described: Mapping[str, Any]) -> Benchmark:
+        """Return the pairs. Raises as load_benchmark."""
+        return loaded_benchmark(benchmark_key(config, described))
+
+    def common_metadata(self) -> dict[str, Any]:
+        reference = self.described["corpus"]["reference"]
+        return super().common_metadata() | {"benchmark": self.items.described, "reference": reference}
+
+    def requested(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield methods, votes after their voters. Raises InputError for other pairs than those in the folder."""
+        from eval.methods.method import UNIGRAMS, VOTES
+
+        check_same_pairs(self.folder, self.items.name, self.items.digest)
+        self._choose_methods()
+        for use in sorted(self.uses.values(), key=lambda use: use.reads == VOTES):
+            metadata = use.metadata()
+            if use.reads == UNIGRAMS:
+                assert self.unigrams is not None
+                metadata["parameters"] = metadata["parameters"] | {"unigrams": self.unigrams.described}
+            if settings := self.scorer.settings | use.settings():
+                metadata["settings"] = settings
+            if use.voters:
+                metadata["voters"] = self._voter_digests(use)
+            yield use.method, metadata
+
+    def _choose_methods(self) -> None:
+        """Set `uses` and `unigrams`. Raises ConfigError for methods that do not fit the model or the pairs."""
+        from eval.methods.judging import MethodUse
+        from eval.methods.method import UNIGRAMS, fitting
+        from eval.methods.unigrams import UnigramSource
+
+        benchmark = self.config.benchmark
+        named = [name for name in benchmark.paradigms or () if name not in self.items.unavailable]
+        self.uses = {}
+        for name, parameters in fitting(self.config.method, self.scorer.masked).items():
+            self.uses[name] = MethodUse.of(name, parameters, self.scorer, benchmark.language)
+            _check_flagged(name, self.items, named)
+        if counting := [name for name, use in self.uses.items() if use.reads == UNIGRAMS]:
+            self.unigrams = UnigramSource.of(self.run, self.config)
+            if self.unigrams.missing and len(counting) == len(self.uses):
+                raise ConfigError(f"method={counting[0]}: {self.scorer.name} has no unigrams: {self.unigrams.missing}")
+            if self.unigrams.missing:
+                self.uses = {name: use for name, use in self.uses.items() if name not in counting}
+
+    def _voter_digests(self, use: MethodUse) -> dict[str, str]:
+        """Return digests of the scores that a vote counts. Raises RunError if missing, or of another model."""
+        advice = f"score all: method=[{','.join([*use.voters, use.method])}]"
+        common = comparable(self.common_metadata())
+        del common["parameters"]
+        digests = {}
+        for voter in use.voters:
+            path = self.path(voter)
+            if voter in self.metadata:
+                metadata = comparable(self.metadata[voter])
+            elif path.exists():
+                metadata = comparable(read_metadata(path))
+                changed = any(
+                    metadata.get("settings", {}).get(key) != value for key, value in self.scorer.settings.items()
+                )
+                if changed or any(metadata.get(key) != value for key, value in common.items() if key != "settings"):
+                    raise RunError(f"method={use.method}: {path} is of another model, benchmark or policy; {advice}")
+            else:
+                raise RunError(f"method={use.method}: counts the votes of {voter}, and there is no {path}; {advice}")
+            digests[voter] = sha256_json(metadata)[:16]
+        return digests
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on paradigms without pairs, on methods by name that do not fit, and on what is odd about pairs."""
+        from eval.methods.method import UNIGRAMS, methods
+
+        notes = []
+        if few := self.items.unavailable:
+            notes.append(f"{len(few)} paradigms have too few pairs of known words: {', '.join(few)}")
+        left_out = [name for name in self.config.method if name not in self.uses] if _names_methods() else []
+        reason = self.unigrams.missing if self.unigrams else None
+        without = [name for name in left_out if reason and methods()[name].reads == UNIGRAMS]
+        if others := [name for name in left_out if name not in without]:
+            kind = "is a masked model" if self.scorer.masked else "is no masked model"
+            notes.append(f"left out, as this {kind}: {', '.join(others)}")
+        if without:
+            notes.append(f"left out without unigram probabilities: {', '.join(without)}; {reason}")
+        return (*notes, *self.items.notes)
+
+    @property
+    def contents(self) -> str:
+        return f"{', '.join(self.missing)} on {len(self.items.pairs):,} pairs"
+
+    def overall(self) -> dict[str, Any]:
+        """Return the moment, and the mean accuracy over paradigms by each method, from the score files."""
+        means = {}
+        for name in self.uses:
+            scores, _ = read_scores(self.path(name))
+            right = pd.Series(outcome(scores["good"], scores["bad"], self.config.ties))
+            means[name] = float(right.groupby(scores["paradigm"].to_numpy()).mean().mean())
+        return {**self.moment, **means}
+
+    def headline(self) -> dict[str, float | str]:
+        """Return what a line about the run says: the accuracy by the first method."""
+        return {"accuracy": self.overall()[next(iter(self.uses))]}
+
+    def tables(self, trajectory: list[dict[str, Any]], width: int) -> Iterator[Table | str]:
+        """Yield what the terminal shows of the files; `trajectory`: `overall` of each snapshot."""
+        where, ties, pairs = self.title, self.config.ties, self.items.pairs
+        scores = {name: read_scores(score_path(self.folder, name))[0] for name in self.uses}
+        method = next(iter(scores))
+        yield accuracy_table(
+            f"{where} · {method}{self.scored_already}", self.config.benchmark.name, scores[method], pairs, ties, width
+        )
+        if without := self._without_faulty(scores[method]):
+            yield f"{where} · {method}: {without}"
+        if len(scores) > 1:
+            yield methods_table(f"{where} · overall by method", scores, pairs, ties)
+        if trajectory:
+            yield trajectory_table(f"{where} · overall over training", trajectory)
+        elif self.config.scoring.snapshots and self.run.read_config()["recipe"].get("bptt"):  # trained here, in steps
+            yield f"{self.run.path.name}: has no snapshots to score; trainer.snapshots=N keeps N of them"
+
+    def _without_faulty(self, scores: pd.DataFrame) -> str | None:
+        """Return the overall accuracy without the pairs known to be faulty, None if there are none."""
+        faulty = faulty_pairs(self.config.benchmark.name, scores)
+        names = ["paradigm", "pair_id"]
+        rows = with_phenomena(scores, self.items.pairs)
+        rest = rows[~pd.MultiIndex.from_frame(rows[names]).isin(pd.MultiIndex.from_frame(faulty[names]))]
+        if faulty.empty or rest.empty:
+            return None
+        whole, without = (accuracies(part, self.config.ties).iloc[-1]["accuracy"] for part in (rows, rest))
+        return f"{100 * without:.1f} overall without the {len(faulty)} faulty pairs, {100 * whole:.1f} with them"
+
+    def score(self) -> None:
+        """Score the missing methods in one pass; write a file for each, the pairs, and a sample of the tokens."""
+        from eval.methods.judging import judge_pairs
+        from eval.methods.method import UNIGRAMS
+
+        pairs = self.items.pairs
+        missing = [self.uses[name] for name in self.missing]
+        uses = [use for use in missing if not use.voters]
+        if uses:
+            counted = self.unigrams if any(use.reads == UNIGRAMS for use in uses) else None
+            unigrams = counted.count(self.scorer) if counted else None
+            judged = judge_pairs(self.scorer, pairs, uses, self.config.policy, unigrams)
+            metadata = self.metadata[self.missing[0]]
+            known = word_counts(benchmark_key(self.config, self.described), metadata["reference"])
+            counts = pd.DataFrame({f"{side}_words": [known[text] for text in pairs[side]] for side in ("good", "bad")})
+            write_items(self.folder, pairs, **self.items.described)
+            if self.items.unavailable:
+                write_unavailable(self.folder, self.items.unavailable)
+            if not self.moment:
+                sample = drawn_pairs(pairs, self.config.scoring.token_pairs, self.config.scoring.seed)
+                shared = {key: metadata[key] for key in ("policy", "benchmark", "model")}
+                sides = {"good": judged.good, "bad": judged.bad}
+                write_tokens(self.folder, _token_rows(pairs, sample, sides), shared)
+            for name, rows in judged.rows.items():
+                prompts = {"prompts": judged.prompts[name]} if name in judged.prompts else {}
+                write_scores(self.path(name), rows.join(counts), self.metadata[name] | prompts)
+        for use in missing:
+            if use.voters:
+                rows, drawn = use.vote({voter: read_scores(self.path(voter))[0] for voter in use.voters})
+                write_scores(self.path(use.method), rows, self.metadata[use.method] | {"drawn": drawn})
+
+
+def _token_rows(pairs: pd.DataFrame, sample: npt.NDArray[np.int64], sides: dict[str, Side]) -> pd.DataFrame:
+    """Return the columns of eval.scores.schemas.TOKENS, by pair, side and position."""
+    rows = []
+    for pair in sample.tolist():
+        name = (pairs["pair_id"].iat[pair], pairs["paradigm"].iat[pair])
+        for side, judged in sides.items():
+            score = judged.scores[pair]
+            tokens = zip(score.spans.tolist(), score.logprobs.tolist(), score.unk.tolist(), strict=True)
+            for position, ((start, end), logprob, unk) in enumerate(tokens):
+                rows.append((*name, side, position, start, end, logprob, unk))
+    return pd.DataFrame(rows, columns=list(TOKENS.names))
+
+
+def _names_methods() -> bool:
+    """Return True if the command line names methods: the default list is for models of both kinds."""
+    return HydraConfig.initialized() and any(
+        override.lstrip("+").startswith("method=") for override in HydraConfig.get().overrides.task
+    )
+
+
+def _check_flagged(method: str, benchmark: Benchmark, named: list[str]) -> None:
+    """Raise ConfigError where a method judges none of the paradigms, or not one that the command names."""
+    judged = set(benchmark.pairs.loc[judged_pairs(method, benchmark.pairs), "paradigm"])
+    others = sorted((set(named) or set(benchmark.pairs["paradigm"])) - judged)
+    if others and (named or not judged):
+        raise ConfigError(
+            f"method={method}: benchmark={benchmark.name} has no such pairs in {first_few(others)} "
+            f"(flag {method}_method); it has them in {first_few(sorted(judged)) or 'no paradigm'}"
+        )

@@ -1,0 +1,193 @@
+"""Scoring is one protocol: items -> texts -> the answers of a model -> rows of score files.
+
+`Work` has what all kinds of items share: which scores are missing, their metadata, and defaults. A kind says how its
+items are read and shown. Pairs (pairs.py) are judged by methods, each with a file. Other kinds have fixed files
+(`ItemsWork`): they also say which texts a model is asked about, and which rows its answers make. registry.py lists
+the kinds.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pandas as pd
+
+from eval.config import EvalConfig, recorded_policy, score_label
+from eval.scores.files import read_answer_file, read_metadata, score_path, write_answers
+from train.runs.folder import RunFolder
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+    from eval.scorers.base import Scorer
+
+
+class Work(ABC):
+    """The scores of one run on one benchmark that a command asks for, and those of them that are missing.
+
+    Attributes:
+        items: what `read` returns.
+        moment: step, words_seen and moment of the snapshot whose weights the scorer has; {} for the exported model.
+        metadata: of each requested score file, by name.
+        missing: names of the requested score files that are not there, or hold other scores.
+    """
+
+    def __init__(self, run: RunFolder, config: EvalConfig, scorer: Scorer, moment: Mapping[str, Any] | None = None):
+        """Compare what is requested with the files of a run. Raises as `read`, and RunError for damaged files."""
+        self.run, self.config, self.scorer, self.moment = run, config, scorer, dict(moment or {})
+        self.described = run.read_config()
+        self.items = self.read(config, self.described)
+        self.folder = run.scores(score_label(config.benchmark, config.policy))
+        self.metadata: dict[str, dict[str, Any]] = {}
+        self.missing: list[str] = []
+        common = self.common_metadata()
+        for name, own in self.requested():
+            self.metadata[name] = common | own
+            path = self.path(name)
+            if not path.exists() or comparable(read_metadata(path)) != comparable(self.metadata[name]):
+                self.missing.append(name)
+
+    @classmethod
+    def check_methods(cls, config: EvalConfig) -> None:
+        """Raise ConfigError for methods that do not fit, before a model is loaded. Most kinds have no methods."""
+        return
+
+    @classmethod
+    def check_benchmark(cls, config: EvalConfig) -> None:
+        """Read the items before a run is trained. Raises as `read`."""
+        cls.read(config, {})
+
+    @classmethod
+    @abstractmethod
+    def read(cls, config: EvalConfig, described: Mapping[str, Any]) -> Any:
+        """Return the items, with their `digest`; `described`: the run's configuration. Raises InputError."""
+
+    @abstractmethod
+    def tables(self, trajectory: list[dict[str, Any]], width: int) -> Iterator[Table | Text | str]:
+        """Yield what a terminal of `width` characters shows; `trajectory`: of each snapshot what pairs say of it."""
+
+    @property
+    @abstractmethod
+    def contents(self) -> str:
+        """What would be scored: "8 contexts of 3 items"."""
+
+    @abstractmethod
+    def headline(self) -> dict[str, float | str]:
+        """Return what a line about the run says."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on what is missing or odd about the items."""
+        return ()
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Settings of the benchmark on which scores depend."""
+        return {}
+
+    @property
+    def policy(self) -> dict[str, Any]:
+        """The scoring settings as resolved for the model, those that count here."""
+        policy, scorer = self.config.policy, self.scorer
+        return recorded_policy(policy, scorer.scores_eos(policy), scorer.pll_shift(policy))
+
+    @abstractmethod
+    def requested(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the name of each requested score file, and the metadata that it has beside those of all files."""
+
+    def common_metadata(self) -> dict[str, Any]:
+        """Return the metadata that all files have (eval.scores.schemas.AnswerMetadata)."""
+        import torch
+
+        model = self.described["model"]
+        return {
+            "parameters": self.parameters,
+            "policy": self.policy,
+            "benchmark": {"name": self.config.benchmark.name, "digest": self.items.digest},
+            "model": {"name": model.get("path", model["name"]), "digest": self.scorer.digest},
+            "tokenizer_digest": self.scorer.tokenizer_digest,
+            "step": None,
+            "sample_words": self.scorer.sample_words,
+            "torch": torch.__version__,
+            **({"settings": self.scorer.settings} if self.scorer.settings else {}),
+            **self.moment,
+        }
+
+    def path(self, name: str) -> Path:
+        """Return the path of a score file."""
+        return score_path(self.folder, name, self.moment.get("step"))
+
+    @property
+    def title(self) -> str:
+        """What a table begins with: the run and the folder of its scores."""
+        return f"{self.run.path.name} · {self.folder.name}"
+
+    @property
+    def scored_already(self) -> str:
+        """An addition to the title of a table whose scores were there."""
+        return "" if self.missing else " (scored already)"
+
+    def explain(self) -> str:
+        """Return what would be scored, for dry runs."""
+        return f"would score {self.contents}" if self.missing else "scored already"
+
+    @abstractmethod
+    def score(self) -> None:
+        """Compute the missing scores in one pass over the model, and write their files."""
+
+
+class ItemsWork(Work):
+    """Work on items whose answers are in the same files whatever is asked.
+
+    Attributes:
+        files: names of the kind's files in eval.scores.schemas.ANSWERS; measures are computed from the last.
+    """
+
+    files: ClassVar[tuple[str, ...]]
+
+    @classmethod
+    @abstractmethod
+    def texts(cls, items: Any) -> list[str]:
+        """Return the different texts that a model is asked about."""
+
+    def ask(self, texts: list[str]) -> Sequence[Any]:
+        """Return the model's answer to each text, in one pass: the scores of its tokens."""
+        return self.scorer.score(texts, self.config.policy)
+
+    @abstractmethod
+    def rows(self, answers: Mapping[str, Any]) -> dict[str, pd.DataFrame]:
+        """Return the rows of each of `files`, from the answers by text."""
+
+    @classmethod
+    @abstractmethod
+    def measures(cls, rows: pd.DataFrame, benchmark: str) -> pd.DataFrame:
+        """Return the measures of a model (level, name, accuracy, ...) from the rows of the last of `files`."""
+
+    @classmethod
+    def measured(cls, folder: Path) -> pd.DataFrame:
+        """Return `measures` from a folder of score files. Raises RunError for a damaged one."""
+        rows, metadata = read_answer_file(folder, cls.files[-1])
+        return cls.measures(rows, metadata["benchmark"]["name"])
+
+    def requested(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        yield from ((name, {}) for name in self.files)
+
+    def measure(self) -> pd.DataFrame:
+        """Return the measures of the run."""
+        return self.measured(self.folder)
+
+    def score(self) -> None:
+        texts = self.texts(self.items)
+        rows = self.rows(dict(zip(texts, self.ask(texts), strict=True)))
+        write_answers(self.folder, rows, self.metadata[self.files[-1]])
+
+
+def comparable(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what files with the same scores share: not the version of torch, what follows from the rest, and nulls."""
+    policy = {key: value for key, value in metadata["policy"].items() if value is not None}
+    rest = {key: value for key, value in metadata.items() if key not in ("torch", "prompts", "drawn")}
+    return rest | {"policy": policy}
