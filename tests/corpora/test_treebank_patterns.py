@@ -12,8 +12,8 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 
 from corpora.config import TokenizerConfig
+from corpora.fast_tokenizers import treebank_splitter
 from corpora.tokenizers import ListTokenizer
-from corpora.treebank_patterns import treebank_splitter
 
 # Parts to which NLTK's rules apply, alone or where they meet, and white space of `str.split`.
 _PARTS = r"""
