@@ -59,8 +59,8 @@ def backend_of(tokenizer: Tokenizer, masked: bool = False) -> tuple[Backend, dic
     tokens. Raises ConfigError if `<pad>` or `<mask>` is a word.
 
     Where two segmentations of unigram pieces are exactly as probable ("III" as "I", "II" or "II", "I"), SentencePiece
-    decides by the rounding of its float32 sums, and this tokenizer may decide otherwise: the same pieces come in another
-    order in 5 of a million English and 40 of a million Chinese sentences.
+    decides by the rounding of its float32 sums, and this tokenizer may decide otherwise: the same pieces come in
+    another order in 5 of a million English and 40 of a million Chinese sentences.
     """
     first = [PAD_TEXT, MASK_TEXT] if masked else []
     if taken := [text for text in first if text in _tokens(tokenizer)]:

@@ -290,7 +290,7 @@ def test_invalid_settings_raise_errors(more, message):
 def test_generated_pairs_written_to_files_load_as_a_blimp_benchmark(language, tmp_path):
     settings = config(language=language, paradigms=paradigms_of(language)[:2], pairs=7)
     write(settings, tmp_path)
-    reloaded = load_benchmark(BenchmarkConfig(name="mine", form="blimp", path=str(tmp_path)))
+    reloaded = load_benchmark(BenchmarkConfig(name="mine", path=str(tmp_path)))
     generated = load_benchmark(settings)
     assert reloaded.digest == generated.digest
     pd.testing.assert_frame_equal(reloaded.pairs, generated.pairs)
