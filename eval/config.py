@@ -238,6 +238,7 @@ class EvalConfig(RunConfig):
     """What `python -m eval` reads."""
 
     benchmark: BenchmarkConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)
+    benchmarks: list[str] | None = field(default=None, metadata=NOT_IN_DIGEST)  # several; `benchmark` is the first then
     method: dict[str, MethodConfig] = field(default_factory=dict, metadata=NOT_IN_DIGEST)
     policy: PolicyConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)
     scoring: ScoringConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 MOST_LINES = 50  # of the tables of one run, unless verbose=true
 
 
-def add_pretrained(config: EvalConfig) -> tuple[RunFolder, EvalConfig, Scorer]:
-    """Create the run folder of a pretrained model; return it with `config` and the model's scorer.
+def add_pretrained(config: EvalConfig) -> tuple[RunFolder, Scorer]:
+    """Create the run folder of a pretrained model; return it with the model's scorer.
 
     The folder holds the configuration and digests, no weights. config.model is a PretrainedConfig. Raises InputError if
     a run of the study has the same weights, and as `pretrained_scorer`.
@@ -61,7 +61,7 @@ def add_pretrained(config: EvalConfig) -> tuple[RunFolder, EvalConfig, Scorer]:
         run.update_manifest(status=DONE, config_digest=config_digest(config), versions=versions(), **digests, **trained)
     if scorer.tokenizer_path:
         _say(f"{run.path.name}: its folder holds no tokenizer; that of {scorer.tokenizer_path} is used")
-    return run, config, scorer
+    return run, scorer
 
 
 def _check_other_revisions(config: EvalConfig, run: RunFolder, digest: str) -> None:
@@ -94,11 +94,32 @@ def check_benchmark(config: EvalConfig) -> None:
     KINDS[type(config.benchmark)].check_benchmark(config)
 
 
-def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None, tables: bool = True) -> None:
+def score_on_all(
+    run: RunFolder, configs: Sequence[EvalConfig], scorer: Scorer | None = None, tables: bool = True
+) -> None:
+    """Score a run on the benchmark of each configuration, with one load of its model; arguments as of `score_run`.
+
+    Where it cannot be scored on one of several, it is scored on the others, and RunError is raised after all.
+    """
+    failed = []
+    for config in configs:
+        try:
+            scorer = score_run(run, config, scorer, tables)
+        except (ConfigError, InputError, RunError, StoreError) as error:
+            if len(configs) == 1:
+                raise
+            _say(f"not scored: {run.path.name} on {config.benchmark.name}: {error}")
+            failed.append(config.benchmark.name)
+    if failed:
+        raise RunError(f"{run.path.name}: not scored on {', '.join(failed)} (see above)")
+
+
+def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None, tables: bool = True) -> Scorer:
     """Compute the missing scores of a run, and print tables of all that `config` requests, unless `tables` is False.
 
-    scorer: the run's model, if it is loaded already. Raises RunError if the run is not trained, is in use, or has a
-    damaged model or score file, InputError for the benchmark's files, ConfigError for values that do not fit.
+    scorer: the run's model, if it is loaded already. Returns it, for another benchmark. Raises RunError if the
+    run is not trained, is in use, or has a damaged model or score file, InputError for the benchmark's files,
+    ConfigError for values that do not fit.
     """
     check_methods(config)
     run.check_done()
@@ -121,6 +142,7 @@ def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None, 
     report_result(words=work.scorer.sample_words, **work.headline())
     if tables:
         _print_tables(work, trajectory, config.verbose)
+    return work.scorer
 
 
 def _score(work: Work) -> None:
@@ -193,11 +215,12 @@ def _command(label: str) -> dict[str, str]:
     return {label: f"python -m eval {shlex.join([*search_path(overrides.hydra), *overrides.task])}"}
 
 
-def score_study(config: EvalConfig) -> None:
-    """Score every run of `config.study` that is done, in this process; list the others.
+def score_study(*configs: EvalConfig) -> None:
+    """Score every run of a study that is done on the benchmark of each configuration, in this process; list the others.
 
     Raises RunError if there is no such study, if none of its runs is done, and after all if some could not be scored.
     """
+    config = configs[0]
     done: list[RunFolder] = []
     failed = 0
     for run in study_runs(config.paths.runs, config.study or ""):
@@ -214,8 +237,10 @@ def score_study(config: EvalConfig) -> None:
             _say(f"not scored: {run.path.name}: {status}")
     if not done:
         raise RunError(f"study={config.study}: none of its runs is done")
-    check_benchmark(config)
-    attempts = [partial(_attempted, partial(_say_plan if config.dry_run else score_run, run, config)) for run in done]
+    for one in configs:
+        check_benchmark(one)
+    work = _say_plans if config.dry_run else score_on_all
+    attempts = [partial(_attempted, partial(work, run, configs)) for run in done]
     if config.dry_run or config.verbose or len(done) == 1 or not config.trainer.progress:
         failures = [attempt() for attempt in attempts]
     else:
@@ -236,12 +261,15 @@ def _attempted(work: Callable[..., None], **options: bool) -> tuple[str, int] | 
     return None
 
 
-def _say_plan(run: RunFolder, config: EvalConfig) -> None:
-    work = _work(run, config)
-    _say(f"{work.title}: {work.explain()}")
-    snapshots = Counter(snapshot.explain() for snapshot in _snapshot_work(run, config))
-    for description, count in snapshots.items():
-        _say(f"  {count} snapshot{'s' if count > 1 else ''}: {description}")
+def _say_plans(run: RunFolder, configs: Sequence[EvalConfig]) -> None:
+    scorer = None
+    for config in configs:
+        work = _work(run, config, scorer)
+        scorer = work.scorer
+        _say(f"{work.title}: {work.explain()}")
+        snapshots = Counter(snapshot.explain() for snapshot in _snapshot_work(run, config))
+        for description, count in snapshots.items():
+            _say(f"  {count} snapshot{'s' if count > 1 else ''}: {description}")
 
 
 def _work(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) -> Work:

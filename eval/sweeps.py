@@ -11,15 +11,16 @@ from typing import Any
 
 from hydra.conf import HydraConf
 from hydra.core.config_loader import ConfigLoader
+from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
 from eval.config import EvalConfig
 from eval.grid import RequestedRun, read_grid, write_grid
 from eval.jobs import job_of, memory_of, preload
-from pairscale.command.compose import REFUSALS, composed, to_config
+from pairscale.command.compose import REFUSALS, compose, composed, to_config
 from pairscale.command.launchers.jobs import Job
-from pairscale.command.line import as_written
+from pairscale.command.line import as_written, search_path
 from pairscale.command.sweeps import axes_of, grid, is_experiment
 from pairscale.errors import ConfigError, RunError
 from train.config import RunConfig
@@ -33,6 +34,16 @@ def names_a_run(hydra_config: HydraConf | DictConfig) -> bool:
     in_digest = {part.name for part in dataclasses.fields(EvalConfig) if part.metadata.get("digest", True)}
     keys = (re.split(r"[.=@]", override.lstrip("+~"))[0] for override in hydra_config.overrides.task)
     return hydra_config.runtime.choices.get("experiment") is not None or not in_digest.isdisjoint(keys)
+
+
+def of_each_benchmark(config: EvalConfig) -> list[EvalConfig]:
+    """Return the configuration of this command for each benchmark that it names. Raises REFUSALS."""
+    if config.benchmarks is None:
+        return [config]
+    overrides = HydraConfig.get().overrides
+    words = [word for word in overrides.task if not re.match(r"benchmarks?=", word)]
+    common = [*search_path(overrides.hydra), *words, "benchmarks=null"]
+    return [compose("eval", [*common, f"benchmark={name}"]) for name in config.benchmarks]
 
 
 def scores_study(node: DictConfig) -> bool:
@@ -207,8 +218,9 @@ def record_points(points: Iterable[tuple[list[str], DictConfig, EvalConfig]], co
     for point, node, config in points:
         if config.model.several_models or not (command == "train" or names_a_run(node.hydra)):
             continue
-        key = RunFolder.of(config).path.parent, None if command == "train" else config.benchmark.name
-        if config.study:
+        benchmarks = (None,) if command == "train" else config.benchmarks or (config.benchmark.name,)
+        for benchmark in benchmarks if config.study else ():
+            key = RunFolder.of(config).path.parent, benchmark
             grids.setdefault(key, {})[shlex.join(point)] = config
     for (study, benchmark), runs in grids.items():
         write_grid(study, runs, benchmark, typed)

@@ -20,9 +20,9 @@ from omegaconf.errors import OmegaConfBaseException
 
 from pairscale.command.errors import FOLDER, check_keys
 from pairscale.command.launchers import local, one_process, slurm  # noqa: F401 (they register themselves)
-from pairscale.command.line import own_folders, with_open_key
+from pairscale.command.line import for_hydra, own_folders
 from pairscale.command.rooms import register
-from pairscale.command.texts import check_files, with_texts
+from pairscale.command.texts import check_files
 from pairscale.errors import ConfigError, PairscaleError
 
 REFUSALS = (PairscaleError, HydraException, OmegaConfBaseException)  # errors for values of a command line
@@ -54,7 +54,7 @@ def registered() -> Iterator[None]:
 def composed(command: str, overrides: list[str]) -> DictConfig:
     """Return the node of `python -m <command> <overrides>`, with Hydra's own part. Raises Hydra's errors."""
     with registered():
-        overrides = [with_open_key(with_texts(override)) for override in overrides]
+        overrides = [word for override in overrides for word in for_hydra(override)]
         try:
             return _with_values(command, overrides)
         except REFUSALS:  # Hydra's own message, or what only Hydra can read

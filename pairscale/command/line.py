@@ -21,6 +21,7 @@ CONFIG_DIR = {"--config-dir", "-cd"}
 # Dictionaries that take more keys than a YAML file names (conf/model/gpt2.yaml, the names of curves).
 OPEN = ("model.config.", "analysis.labels", "analysis.colours")
 _COMPOUND = re.compile(r"[\[{'\"]|\w+\(|.*\$\{")  # a list, a dictionary, a call, an interpolation, or quotes already
+_SEVERAL = re.compile(r"benchmark=(?P<all>\[\s*(?P<first>[\w/.-]+)\s*(?:,\s*[\w/.-]+\s*)*\])")
 _DRY_RUN = re.compile(r"\+*dry_run=(true|yes|on|y|1)", re.IGNORECASE)
 
 
@@ -37,7 +38,7 @@ def words_for_hydra(words: Sequence[str]) -> list[str]:
     while rest:
         flag, equals, value = (word := rest.pop(0)).partition("=")
         if not word.startswith("-"):
-            overrides.append(with_open_key(with_texts(word)))
+            overrides += for_hydra(word)
         elif flag in CONFIG_DIR:
             value = value if equals else rest.pop(0) if rest else ""
             if not Path(value).is_dir() or not value:
@@ -59,9 +60,15 @@ def words_for_hydra(words: Sequence[str]) -> list[str]:
     return flags + overrides  # Hydra takes no flag between overrides
 
 
-def with_open_key(override: str) -> str:
-    """Return an override of an open key as one that adds it, if need be; others as they are."""
-    return f"++{override}" if override.startswith(OPEN) else override
+def for_hydra(override: str) -> list[str]:
+    """Return an override as Hydra reads it: one of an open key adds it, and of several benchmarks one is the group's.
+
+    `benchmark=[blimp,climp]` is `benchmark=blimp benchmarks=[blimp,climp]`.
+    """
+    if several := _SEVERAL.fullmatch(override):
+        return [f"benchmark={several['first']}", f"benchmarks={several['all']}"]
+    override = with_texts(override)
+    return [f"++{override}" if override.startswith(OPEN) else override]
 
 
 def search_path(overrides: Iterable[str]) -> list[str]:

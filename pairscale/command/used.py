@@ -44,6 +44,7 @@ _USED: dict[str, tuple[str, ...]] = {
     "benchmark.": ("eval", "generate", "overlap", "questionnaire", "plan"),
     "benchmark.name": ("eval", "generate", "overlap", "questionnaire", "plan", "analysis", "figure", "table"),
     "benchmark.path": ("eval", "generate", "overlap", "questionnaire", "plan", "analysis"),  # some have no default
+    "benchmarks": ("eval",),
     "method": ("eval",),
     "template": ("eval",),
     "policy": ("eval", "surprisal"),

@@ -2,23 +2,29 @@
 
 import json
 import shlex
+import shutil
 
 import numpy as np
+import pandas as pd
 import pytest
 from hydra.core.hydra_config import HydraConfig
 
 from eval import load_scorer
+from eval.__main__ import run as run_command_line
 from eval.benchmarks.load import drawn_pairs, load_benchmark, loaded_benchmark
 from eval.estimate import estimate_scoring
-from eval.run import score_run, score_study
+from eval.run import score_on_all, score_run, score_study
+from eval.scorers import load
 from eval.scores.files import read_items, read_scores, read_tokens, score_path
 from eval.scores.table import accuracy_table
+from eval.sweeps import of_each_benchmark
 from pairscale.command.compose import compose, composed
 from pairscale.command.line import words_for_hydra
 from pairscale.errors import InputError, RunError
 from tests.support.commands import run_command
 from tests.support.random_models import LSTM, TXL, random_model, simulated_run
 from tests.support.small_runs import study_overrides
+from train.runs.model_folder import load_model
 
 PAIRS = {
     ("subject_verb_agreement", "near"): [
@@ -180,6 +186,39 @@ def test_a_study_is_scored_and_reports_runs_that_cannot_be(configure, capsys):
     assert "manifest.json: $: expected object" in " ".join(capsys.readouterr().out.split())
     with pytest.raises(RunError, match=r"“t”.*Studies there: s"):
         score_study(configure("study=t"))
+
+
+def test_several_benchmarks_are_scored_with_one_load_of_each_model(configure, tmp_path, monkeypatch, capsys):
+    (tmp_path / "conf" / "benchmark").mkdir(parents=True)
+    (tmp_path / "conf" / "benchmark" / "far.yaml").write_text(
+        f"defaults: [benchmark_schema, _self_]\nname: far\npath: {tmp_path}/far.jsonl\nlanguage: en\n"
+    )
+    shutil.copy(tmp_path / "blimp" / "far.jsonl", tmp_path)
+    typed = ["--config-dir", f"{tmp_path}/conf", *study_overrides(tmp_path), "trainer.progress=false"]
+    runs = [simulated_run(configure(f"seed={seed}"), random_model(LSTM, seed=seed)) for seed in (1, 2)]
+    for run in runs:
+        for benchmark in ("blimp", "far"):
+            score_run(run, compose("eval", words_for_hydra([*typed, f"benchmark={benchmark}"])))
+    alone = [{path: pd.read_parquet(path) for path in run.scores("").rglob("*.parquet")} for run in runs]
+    for run in runs:
+        shutil.rmtree(run.scores(""))
+    words = words_for_hydra([*typed, "benchmark=[blimp,far]"])
+    monkeypatch.setattr(HydraConfig.instance(), "cfg", None)
+    HydraConfig.instance().set_config(composed("eval", words))
+    loads = []
+    monkeypatch.setattr(load, "load_model", lambda folder: loads.append(folder) or load_model(folder))
+    run_command_line(compose("eval", words))
+    assert len(loads) == 2
+    for run, before in zip(runs, alone, strict=True):
+        assert set(run.scores("").rglob("*.parquet")) == before.keys()
+        for path, rows in before.items():
+            pd.testing.assert_frame_equal(pd.read_parquet(path), rows)
+    (tmp_path / "far.jsonl").write_text("{")
+    loaded_benchmark.cache_clear()
+    capsys.readouterr()
+    with pytest.raises(RunError, match="not scored on far"):
+        score_on_all(runs[0], of_each_benchmark(compose("eval", words))[::-1])
+    assert "subject_verb_agreement" in capsys.readouterr().out, "the other one is scored"
 
 
 def test_an_unfinished_run_cannot_be_scored(configure):

@@ -70,8 +70,8 @@ def test_judge_gives_the_scores_of_the_command(folder, tmp_path):
         "study=s", f"paths.runs={tmp_path}", "model=hf_causal", f"model.path={folder}", "benchmark=toy",
         "benchmark.per_paradigm=2", f"method=[{','.join(METHODS)}]",
     ])  # fmt: skip
-    run, config, scorer = add_pretrained(command)
-    score_run(run, config, scorer)
+    run, scorer = add_pretrained(command)
+    score_run(run, command, scorer)
     (score_folder,) = run.scores("").iterdir()
     items, _ = read_items(score_folder)
     rows = judge(load_scorer(folder), items, METHODS)

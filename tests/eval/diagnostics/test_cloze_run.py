@@ -102,7 +102,7 @@ def test_pretrained_models_are_scored(configure, tmp_path, name, kind):
     network.save_pretrained(tmp_path / kind)
     tokenizer.save_pretrained(tmp_path / kind)
     config = configure(f"model=hf_{kind}", f"model.path={tmp_path}/{kind}", f"benchmark={name}")
-    run, config, scorer = add_pretrained(config)
+    run, scorer = add_pretrained(config)
     score_run(run, config, scorer)
     cloze, metadata = read_answer_file(run.scores(name), "cloze")
     assert cloze["expressible"].all()

@@ -145,7 +145,8 @@ def test_a_pretrained_model_counts_a_text(configure, tmp_path, kind):
     network.save_pretrained(tmp_path / kind)
     tokenizer.save_pretrained(tmp_path / kind)
     chosen = [f"model=hf_{kind}", f"model.path={tmp_path}/{kind}"]
-    run, config, scorer = add_pretrained(configure(*chosen))
+    config = configure(*chosen)
+    run, scorer = add_pretrained(config)
     score_run(run, config, scorer)
     rows, metadata = read_answer_file(run.scores("ratings"), "sentences")
     assert rows["unigram_lp"].isna().all()

@@ -38,7 +38,9 @@ def work(tmp_path, folder, monkeypatch):
     fixed += [f"paths.runs={tmp_path}/runs", "trainer.progress=false", f"model.path={folder}"]
 
     def loaded(*overrides):
-        return PairsWork(*add_pretrained(compose("eval", [*fixed, *overrides])))
+        config = compose("eval", [*fixed, *overrides])
+        run, scorer = add_pretrained(config)
+        return PairsWork(run, config, scorer)
 
     return loaded
 

@@ -108,7 +108,8 @@ def test_pretrained_models_read_from_left_to_right(configure, tmp_path, kind):
     network = with_random_weights(network, tokenizer)
     network.save_pretrained(tmp_path / kind)
     tokenizer.save_pretrained(tmp_path / kind)
-    run, config, scorer = add_pretrained(configure(f"model=hf_{kind}", f"model.path={tmp_path}/{kind}"))
+    config = configure(f"model=hf_{kind}", f"model.path={tmp_path}/{kind}")
+    run, scorer = add_pretrained(config)
     if kind == "masked":
         with pytest.raises(InputError, match=r"is a masked model, must be one that reads from left to right"):
             score_run(run, config, scorer)
