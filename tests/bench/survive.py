@@ -73,7 +73,7 @@ def compare(disturbed: Path, undisturbed: Path, runs: list[str]) -> None:
     for run in runs:
         folders = [RunFolder(study / "runs" / "demo" / run) for study in (disturbed, undisturbed)]
         assert all(folder.done for folder in folders), run
-        assert folders[0].weights.read_bytes() == folders[1].weights.read_bytes(), f"{run}: other weights"
+        assert folders[0].model.weights.read_bytes() == folders[1].model.weights.read_bytes(), f"{run}: other weights"
         assert folders[0].metrics.read_bytes() == folders[1].metrics.read_bytes(), f"{run}: other metrics"
         for method in ("lp", "mean_lp", "pen_lp"):
             tables = [pd.read_parquet(folder.scores(SCORES) / f"{method}.parquet") for folder in folders]

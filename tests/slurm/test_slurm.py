@@ -101,7 +101,7 @@ def test_a_disturbed_run_has_the_weights_of_an_undisturbed_one(walk, name):
     manifest = disturbed.read_manifest()
     assert manifest["status"] == "done"
     assert manifest["attempts"] > quiet.read_manifest()["attempts"] == 1
-    left, right = load_file(disturbed.weights), load_file(quiet.weights)
+    left, right = load_file(disturbed.model.weights), load_file(quiet.model.weights)
     assert left.keys() == right.keys()
     assert all(left[key].equal(right[key]) for key in left)
     pd.testing.assert_frame_equal(pd.read_csv(disturbed.metrics), pd.read_csv(quiet.metrics), check_exact=True)

@@ -126,7 +126,7 @@ def test_a_resumed_run_has_the_weights_of_one_without_a_tracker(walk, name):
     disturbed, quiet = study(folder)[name], study(alone)[name]
     assert disturbed.read_manifest()["status"] == "done"
     assert disturbed.read_manifest()["attempts"] == 2
-    left, right = load_file(disturbed.weights), load_file(quiet.weights)
+    left, right = load_file(disturbed.model.weights), load_file(quiet.model.weights)
     assert left.keys() == right.keys()
     assert all(left[key].equal(right[key]) for key in left)
     assert disturbed.metrics.read_bytes() == quiet.metrics.read_bytes()

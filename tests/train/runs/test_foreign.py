@@ -127,7 +127,7 @@ def test_foreign_json_files_execute_nothing(foreign, name):
 
 def test_the_code_in_a_models_folder_is_not_executed(foreign):
     _, run = foreign
-    for file in ("modeling.py", "recurrent.py", "tokenization_pairscale.py"):
+    for file in ("modeling.py", "recurrent.py", "base.py"):
         assert (run.model.path / file).exists()
         (run.model.path / file).write_text("open('touched', 'w')")
     for folder in (run, run.model.path):

@@ -146,7 +146,7 @@ def overrides(folder, logger):
 
 def assert_same_run(left: RunFolder, right: RunFolder) -> None:
     assert left.read_manifest()["status"] == right.read_manifest()["status"] == "done"
-    assert left.weights.read_bytes() == right.weights.read_bytes()
+    assert left.model.weights.read_bytes() == right.model.weights.read_bytes()
     assert left.metrics.read_bytes() == right.metrics.read_bytes()
 
 
