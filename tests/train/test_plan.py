@@ -166,7 +166,7 @@ def test_training_is_planned_without_the_benchmarks_files(paths, tmp_path):
     planned.runs.clear()
     try:
         overrides = ["corpus=toy", "model=lstm_tiny", "sample.size=2k", SPEEDS, f"paths.data={tmp_path}", *paths]
-        planned_by_eval(compose("eval", overrides))
+        planned_by_eval([compose("eval", overrides)])
         (run,) = planned.runs
         assert run.scoring_seconds == 0
         assert [note.startswith("scoring is not counted:") for note in planned.notes] == [True]

@@ -257,7 +257,7 @@ def test_a_damaged_revision_is_named_and_the_others_are_scored(checkpoints, tmp_
         "model.revisions=['checkpoint-*']", "benchmark=toy", "benchmark.per_paradigm=2", "trainer.progress=false",
     ])  # fmt: skip
     with pytest.raises(RunError, match=r"gpt: 1 of 3 revisions could not be scored"):
-        score_pretrained(config)
+        score_pretrained([config])
     (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("not scored: ")]
     assert "checkpoint-2" in line
     scored = {path.parts[-4] for path in (tmp_path / "runs").rglob("lp.parquet")}
@@ -265,7 +265,7 @@ def test_a_damaged_revision_is_named_and_the_others_are_scored(checkpoints, tmp_
     assert not [name for name in scored if "checkpoint-2" in name]
     alone = dataclasses.replace(config, model=dataclasses.replace(config.model, revisions=["checkpoint-2"]))
     with pytest.raises(error, match=message):
-        score_pretrained(alone)
+        score_pretrained([alone])
     with pytest.raises(ConfigError, match=r"model\.revisions: .* give model\.revision=NAME"):
         load_pretrained(config.model, Execution(100))
 

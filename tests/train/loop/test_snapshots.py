@@ -276,7 +276,7 @@ def test_a_dry_run_counts_snapshots(configure):
 def planned_one(config):
     runs = list(planned.runs)
     planned.runs.clear()
-    plan(config)
+    plan([config])
     (one,) = planned.runs
     planned.runs[:] = runs
     return one
