@@ -62,9 +62,9 @@ def backend_of(tokenizer: Tokenizer, masked: bool = False) -> tuple[Backend, dic
     decides by the rounding of its float32 sums, and this tokenizer may decide otherwise: the same pieces come in
     another order in 5 of a million English and 40 of a million Chinese sentences.
     """
+    if masked:
+        check_masked(tokenizer)
     first = [PAD_TEXT, MASK_TEXT] if masked else []
-    if taken := [text for text in first if text in _tokens(tokenizer)]:
-        raise ConfigError(f"tokenizer={tokenizer.config.name}: {taken[0]} is a token of the text already")
     backend = _backend(tokenizer, first)
     names = {"bos_token": EOS_TEXT, "eos_token": EOS_TEXT, "unk_token": UNK_TEXT, "pad_token": EOS_TEXT}
     if masked:
@@ -78,6 +78,12 @@ def backend_of(tokenizer: Tokenizer, masked: bool = False) -> tuple[Backend, dic
     special = [AddedToken(text, special=True, normalized=False) for text in [*first, EOS_TEXT, UNK_TEXT]]
     backend.add_special_tokens(special)
     return backend, names
+
+
+def check_masked(tokenizer: Tokenizer) -> None:
+    """Raise ConfigError if `<pad>` or `<mask>`, which a masked model adds, is a token of the text already."""
+    if taken := {PAD_TEXT, MASK_TEXT}.intersection(_tokens(tokenizer)):
+        raise ConfigError(f"tokenizer={tokenizer.config.name}: {min(taken)} is a token of the text already")
 
 
 def is_serialisable(tokenizer: Tokenizer) -> bool:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from corpora.tokenizers import load_tokenizer
 from eval.config import PretrainedConfig
 from eval.scorers.base import Execution, Scorer
 from eval.scorers.own import ModelScorer
@@ -53,7 +54,10 @@ def pretrained_scorer(config: PretrainedConfig, execution: Execution) -> Scorer:
     if (folder := own_folder(config)) is None:
         from eval.scorers.pretrained import load_pretrained
 
-        return load_pretrained(config, execution)
+        read = load_pretrained(config, execution)
+        if (ours := _folder_of(config)).description.is_file() and not read.masked:
+            read.word_level = load_tokenizer(ours.tokenizer).word_level  # so that <eos> is scored as in its run
+        return read
     scorer = folder_scorer(folder, folder.path.name, execution)
     if scorer.masked != (config.kind == "masked"):
         kind = "masked" if scorer.masked else "causal"
@@ -66,9 +70,13 @@ def own_folder(config: PretrainedConfig) -> ModelFolder | None:
 
     With model.trust_remote_code=true, another dtype than fp32 or a begin symbol of one's own, it is one of the others.
     """
-    folder = ModelFolder(Path(config.path).expanduser() / (config.revision or ""))
+    folder = _folder_of(config)
     as_others = config.trust_remote_code or config.load_in_4bit or config.begin or config.dtype != "fp32"
     return None if as_others or config.revisions or not folder.description.is_file() else folder
+
+
+def _folder_of(config: PretrainedConfig) -> ModelFolder:
+    return ModelFolder(Path(config.path).expanduser() / (config.revision or ""))
 
 
 def folder_scorer(folder: ModelFolder, name: str, execution: Execution) -> Scorer:

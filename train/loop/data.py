@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from corpora.fast_tokenizers import check_masked
 from corpora.prepare import Corpus, HeldOut, SampleTokens, prepare
 from pairscale.seeds import derived_seed
 from train.config import RunConfig
@@ -73,4 +74,5 @@ def _masked(config: RunConfig, corpus: Corpus) -> Masked | None:
     model = config.model
     if not isinstance(model, HuggingFaceConfig) or model.masking is None:
         return None
+    check_masked(corpus.tokenizer)  # now, as its files are written when the run ends
     return Masked.of(model.masking, model.shift, corpus.tokenizer)

@@ -324,6 +324,10 @@ def test_a_copy_of_a_models_folder_scores_as_its_run_to_the_last_bit(name, tmp_p
     for scorer in (load_scorer(tmp_path / "copy", 256), pretrained_scorer(described, Execution(256))):
         for one, again in zip(of_run, scorer.score(SENTENCES), strict=True):
             assert one.logprobs.tolist() == again.logprobs.tolist()
+    if name in NETWORKS and kind == "causal":  # of words, so that <eos> is scored, whoever reads the folder
+        coarse = pretrained_scorer(dataclasses.replace(described, dtype="bf16"), Execution(256))
+        assert coarse.scores_eos(PLAIN)
+        assert coarse.model.dtype == torch.bfloat16
     with pytest.raises(ConfigError, match=f"a {kind} model; give model=hf_{kind}"):
         pretrained_scorer(dataclasses.replace(described, kind=other), Execution(256))
 

@@ -13,6 +13,8 @@ from pairscale.command.compose import compose
 from pairscale.errors import ConfigError
 from tests.support.small_runs import overrides, write_text
 from train.estimate import estimate
+from train.loop.data import TrainingData
+from train.loop.ranks import Ranks
 from train.run import train_run
 from train.runs.model_folder import load_model
 
@@ -75,6 +77,15 @@ def test_a_decoder_learns_and_its_scores_are_those_of_the_library(tmp_path):
             with torch.no_grad():
                 logprobs = loaded.model.network(input_ids=ids[:, :-1]).logits[0].log_softmax(-1)
             assert score == pytest.approx(logprobs.gather(1, ids[0, 1:, None]).sum().item(), abs=1e-4)
+
+
+def test_a_text_with_the_symbol_of_masked_models_is_refused_before_training(tmp_path):
+    """Its tokenizer could not be saved with the model when the run ends."""
+    text = tmp_path / "text.txt"
+    text.write_text(text.read_text() + "\n\n" + "w1 <mask> w3 .\n" * 500)
+    config = compose("train", overrides(tmp_path, "bert", "runs", "recipe.packing=sentences", "tokenizer=whitespace"))
+    with pytest.raises(ConfigError, match="<mask> is a token of the text already"):
+        TrainingData.prepare(config, Ranks())
 
 
 @pytest.mark.parametrize(
