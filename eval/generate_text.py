@@ -44,7 +44,7 @@ def texts(model: Any, tokenizer: Any, config: EvalConfig) -> Iterator[str]:
     """
     import torch
 
-    from eval.scorers.hf_tokenizers import begin_symbol
+    from eval.scorers.tokens import begin_symbol
 
     begin = begin_symbol(tokenizer, None, str(tokenizer.name_or_path))
     prompt = [begin, *tokenizer(config.prompt, add_special_tokens=False)["input_ids"]]
@@ -96,6 +96,8 @@ def _pretrained(config: EvalConfig, model: PretrainedConfig) -> tuple[str, Any, 
     from eval.scorers.base import Execution
     from eval.scorers.causal import CausalScorer
     from eval.scorers.load import own_folder, pretrained_scorer
+    from eval.scorers.network import CausalNetwork
+    from eval.scorers.tokens import HubTokens
     from train.runs.model_folder import load_model
 
     if (folder := own_folder(model)) and folder.weights.exists() and not (loaded := load_model(folder)).masked:
@@ -103,11 +105,14 @@ def _pretrained(config: EvalConfig, model: PretrainedConfig) -> tuple[str, Any, 
     scorer = pretrained_scorer(model, Execution.of(config))
     if not isinstance(scorer, CausalScorer):
         raise ConfigError(f"model={model.name}: a model of this kind writes no text; give model=hf_causal")
-    return scorer.name, scorer.model, scorer.tokenizer
+    network, tokens = scorer.model, scorer.tokens
+    assert isinstance(network, CausalNetwork)
+    assert isinstance(tokens, HubTokens)
+    return scorer.name, network.model, tokens.tokenizer
 
 
 def _of_transformers(loaded: LoadedModel) -> tuple[Any, Any]:
-    from eval.scorers.trained_networks import fast_tokenizer
+    from corpora.fast_tokenizers import fast_tokenizer
     from train.models.travel import of_transformers
 
     return of_transformers(loaded.model, loaded.config).train(False), fast_tokenizer(loaded.tokenizer)

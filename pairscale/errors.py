@@ -107,3 +107,9 @@ def check_choice(key: str, value: str, allowed: Collection[str]) -> None:
     """Raise ConfigError unless `value` is one of `allowed`; `key` is the dotted configuration key."""
     if value not in allowed:
         raise ConfigError(f"{key}={value}: must be one of {', '.join(sorted(allowed))}.")
+
+
+def error_line(error: BaseException) -> str:
+    """Return the type and the first line of an error's message, at most 200 characters of it."""
+    line = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    return f"{type(error).__name__}: {line[:200]}" if line else type(error).__name__

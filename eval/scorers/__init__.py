@@ -1,5 +1,6 @@
 """Models behind one interface: log-probabilities (nats) of sentences, of answers to prompts, of next words.
 
-base.py is the interface; own.py, ngram.py, causal.py and masked.py are one kind of model each, load.py opens that of a
-run folder and pretrained.py that of a Hugging Face model. left_to_right.py, hub.py and next_words/ hold common parts.
+base.py is the interface, load.py opens a model by its folder or name (pretrained.py: of Hugging Face). causal.py scores
+models that read from left to right, whatever they are (causal_models.py: ours and n-grams; network.py: transformers),
+masked.py those that see both sides; tokens.py is what they need of a tokenizer.
 """

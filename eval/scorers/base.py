@@ -110,7 +110,7 @@ class Scorer(ABC):
     name: str
     digest: str  # of the weights
     tokenizer_digest: str
-    # Further parts of a model that scores depend on (eval.scorers.hf_tokenizers.score_settings); {} for our own models.
+    # Further parts of a model that scores depend on (eval.scorers.tokens.score_settings); {} for our own models.
     settings: dict[str, Any]
     sample_words: int | None  # words of the text that the model was trained on, if known
     word_level: bool  # the default of policy.score_eos
@@ -154,7 +154,7 @@ class Scorer(ABC):
         """Return what the model expects at each token of texts, in order, each after those before it in its text.
 
         window: tokens that are read at a time, by default 1,024 or as many as the model reads; step: those that a
-        further window adds, by default half of one (next_words/predictions.py). Raises ConfigError for a masked
+        further window adds, by default half of one (predictions.py). Raises ConfigError for a masked
         model and for a window that the model does not read.
         """
         raise ConfigError(f"{self.name}: a masked model sees both sides of a word, so words have no surprisal for it")
@@ -177,12 +177,26 @@ class Scorer(ABC):
         return with_progress(counted, title or "scoring", total, unit)
 
 
-def length_batches(lengths: Ids, batch_tokens: int) -> Iterator[list[int]]:
+def length_batches(
+    lengths: Sequence[int] | Ids, batch_tokens: int, rows: Sequence[int] | None = None, most_rows: int = 0
+) -> Iterator[list[int]]:
     """Yield indices of texts that have a token, those of one length together, by falling length.
 
-    So no text is padded, which some models let into its scores, and the largest batch comes first.
+    So no text is padded, which some models let into its scores, and the largest batch comes first. A batch has at most
+    `batch_tokens`, and `most_rows` of the `rows` that texts have, or one text that has more.
     """
-    for length in np.unique(lengths[lengths > 0])[::-1].tolist():
-        texts, count = np.flatnonzero(lengths == length), max(1, batch_tokens // length)
-        for start in range(0, len(texts), count):
-            yield texts[start : start + count].tolist()
+    batch: list[int] = []
+    length = held = 0
+    for index in np.argsort(-np.asarray(lengths), kind="stable").tolist():
+        if not lengths[index]:
+            break
+        more = 0 if rows is None else rows[index]
+        full = (len(batch) + 1) * length > batch_tokens or (rows is not None and held + more > most_rows)
+        if batch and (full or lengths[index] < length):
+            yield batch
+            batch, held = [], 0
+        length = int(lengths[index])
+        batch.append(index)
+        held += more
+    if batch:
+        yield batch

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
-from eval.scorers.forward import error_line
-from pairscale.errors import ConfigError
+from pairscale.errors import ConfigError, error_line
 from pairscale.files import sha256_json
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
-
-TEMPLATE_SECONDS = 10  # that a chat template may take for one message
 
 
 class ChatTemplate:
@@ -64,10 +57,9 @@ class ChatTemplate:
         return self._rendered([("user", f"{system}\n{user}")])
 
     def check(self) -> None:
-        """Raise ConfigError for a template that fails on every message, or does not come to an end."""
-        with _time_limit(f"{self.name}: its chat template"):
-            if not self.takes_system:
-                self._rendered([("user", "a question")])
+        """Raise ConfigError for a template that fails on every message."""
+        if not self.takes_system:
+            self._rendered([("user", "a question")])
 
     def _rendered(self, messages: list[tuple[str, str]], to_answer: bool = True) -> str:
         conversation = [{"role": role, "content": content} for role, content in messages]
@@ -81,29 +73,3 @@ class ChatTemplate:
                 f"{self.name}: its chat template fails ({error_line(error)}); chat=false of the method asks without it"
             ) from error
         return str(rendered)
-
-
-class _TooLate(BaseException):
-    """Not an Exception, which the interrupted code may take for an error of its own."""
-
-
-@contextmanager
-def _time_limit(subject: str) -> Iterator[None]:
-    """Raise ConfigError after TEMPLATE_SECONDS; no limit outside the main thread, the only one that signals reach."""
-
-    def stop(*_: object) -> NoReturn:
-        raise _TooLate
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, TEMPLATE_SECONDS)
-    try:
-        yield
-    except _TooLate:
-        message = f"{subject} is not done after {TEMPLATE_SECONDS} seconds; chat=false of the method asks without it"
-        raise ConfigError(message) from None
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)

@@ -3,13 +3,18 @@
 from pathlib import Path
 from typing import Any
 
-from corpora.tokenizers import load_tokenizer
+from corpora.tokenizers import EOS, load_tokenizer
 from eval.config import PretrainedConfig
 from eval.scorers.base import Execution, Scorer
-from eval.scorers.own import ModelScorer
+from eval.scorers.causal import CausalScorer
+from eval.scorers.causal_models import NgramModel, StateModel
+from eval.scorers.masked import MaskedScorer
+from eval.scorers.network import CausalNetwork, Network
+from eval.scorers.tokens import OurTokens
 from pairscale.errors import ConfigError, RunError
 from pairscale.schema import checked
 from train.models.config import architectures
+from train.models.huggingface import HuggingFaceModel
 from train.models.huggingface_config import HuggingFaceConfig
 from train.runs.folder import AGAIN, ModelFolder, RunFolder
 from train.runs.model_folder import NGRAM, LoadedModel, load_model, read_description
@@ -82,20 +87,33 @@ def _folder_of(config: PretrainedConfig) -> ModelFolder:
 def folder_scorer(folder: ModelFolder, name: str, execution: Execution) -> Scorer:
     """Return the scorer of a model in a folder that pairscale wrote. Raises RunError for a damaged one."""
     if read_description(folder, (*architectures(), NGRAM))["kind"] == NGRAM:
-        from eval.scorers.ngram import NgramScorer
         from train.ngram import load_ngram
 
-        return NgramScorer(load_ngram(folder), name, execution.progress)
+        ngram = load_ngram(folder)
+        tokens = OurTokens(ngram.tokenizer, ngram.tokenizer_digest)
+        scorer = CausalScorer(NgramModel(ngram), tokens, name, execution.progress)
+        scorer.sample_words = ngram.info.get("sample_words")
+        return scorer
     return trained_scorer(load_model(folder), name, execution)
 
 
-def trained_scorer(loaded: LoadedModel, name: str, execution: Execution) -> Scorer:
+def trained_scorer(loaded: LoadedModel, name: str, execution: Execution) -> CausalScorer | MaskedScorer:
     """Return the scorer of a neural model that pairscale trained."""
+    tokens = OurTokens(loaded.tokenizer, loaded.tokenizer_digest, loaded.masked)
+    scorer: CausalScorer | MaskedScorer
     if isinstance(loaded.config, HuggingFaceConfig):
-        from eval.scorers.trained_networks import network_scorer
-
-        return network_scorer(loaded, loaded.config, name, execution)
-    return ModelScorer(loaded, name, execution)
+        assert isinstance(loaded.model, HuggingFaceModel)
+        if loaded.masked:
+            network = Network(loaded.model.network, name, execution, loaded.digest)
+            scorer = MaskedScorer(network, tokens, execution.progress)
+            scorer.shift = loaded.config.shift  # known, so that it need not be probed
+        else:
+            model = CausalNetwork(loaded.model.network, name, execution, loaded.digest, begin=EOS)
+            scorer = CausalScorer(model, tokens, name, execution.progress)
+    else:
+        scorer = CausalScorer(StateModel(loaded.model, loaded.digest, execution), tokens, name, execution.progress)
+    scorer.sample_words = loaded.info.get("sample_words")
+    return scorer
 
 
 def _check_harmless(run: RunFolder, described: dict[str, Any]) -> None:

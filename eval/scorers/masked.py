@@ -1,4 +1,4 @@
-"""The scorer of masked Hugging Face models (BERT, RoBERTa) and of masked next-token models (GPT-BERT)."""
+"""The scorer of masked models (BERT, RoBERTa) and of masked next-token models (GPT-BERT)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,20 +14,17 @@ import torch
 from torch import Tensor
 
 from eval.config import PLAIN, PolicyConfig
-from eval.scorers.base import Execution, TextTooLong, TokenScores, length_batches
-from eval.scorers.hf_tokenizers import PLAIN_SENTENCES, encoded, first_symbol, score_settings, words_of_tokens
-from eval.scorers.hub import HubModel, HubScorer
-from eval.scorers.next_words.answers import NextTokens
-from eval.scorers.next_words.readings import Question, Readings, hidden_words
+from eval.scorers.base import TextTooLong, TokenScores, length_batches
+from eval.scorers.network import Network
+from eval.scorers.next_words import NextWordScorer, Question, Read, Readings, hidden_words
+from eval.scorers.tokens import PLAIN_SENTENCES, Marked, Tokens
 from eval.scorers.trees import Ids
+from eval.scorers.words import words_of_tokens
 from pairscale.errors import ConfigError
 from train.loop.device import without_gradients
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerFast
 
-
-class MaskedScorer(HubScorer):
+class MaskedScorer(NextWordScorer):
     """A masked model. The score of a token is its log-probability with it hidden: pseudo-log-likelihood (PLL).
 
     `original` hides one token at a time (Salazar et al. 2020); `within_word_l2r`, the default, hides the later tokens
@@ -39,14 +36,18 @@ class MaskedScorer(HubScorer):
 
     masked = True
 
-    def __init__(self, loaded: HubModel, execution: Execution):
-        """Raises what HubScorer does, and ConfigError for a tokenizer without a mask."""
-        if loaded.tokenizer.mask_token_id is None:
-            raise ConfigError(f"{loaded.name}: its tokenizer has no mask token; a causal model is model=hf_causal")
-        super().__init__(loaded, execution)
-        self.settings = score_settings(self.model, self.tokenizer)
-        self.mask = int(loaded.tokenizer.mask_token_id)
-        self.check_embedded("its mask", [self.mask])
+    def __init__(self, network: Network, tokens: Tokens, progress: bool = False):
+        """Raises ConfigError for a tokenizer without a mask."""
+        self.name = network.name
+        if tokens.mask is None:
+            raise ConfigError(f"{self.name}: its tokenizer has no mask token; a causal model is model=hf_causal")
+        tokens.check("its mask", [tokens.mask])
+        self.network, self.tokens, self.mask, self.progress = network, tokens, tokens.mask, progress
+        self.digest, self.tokenizer_digest = network.digest, tokens.digest
+        self.settings: dict[str, Any] = {}
+        self.sample_words: int | None = None
+        self.word_level = False
+        self.device, self.batch_tokens, self.vocabulary = network.device, network.batch_tokens, network.vocabulary
 
     def score(self, sentences: Sequence[str], policy: PolicyConfig = PLAIN) -> list[TokenScores]:
         """Return scores in the order of `sentences`; each different copy of them is read once."""
@@ -57,19 +58,14 @@ class MaskedScorer(HubScorer):
             return []
         different = list(dict.fromkeys(sentences))
         shift, pll = self.pll_shift(policy), policy.pll or "within_word_l2r"
-        texts = {sentence: _Hidden.of(self.tokenizer, sentence, pll, shift) for sentence in different}
-        for index, sentence in enumerate(sentences):
-            ids = texts[sentence].ids
-            if self.positions is not None and len(ids) > self.positions:
-                raise TextTooLong(self.name, self.positions, sentence, len(ids), index)
-            self.check_embedded(sentence, ids)
-        self.check_repeatable(max(len(text.ids) for text in texts.values()))
+        texts = dict(zip(different, self._hidden(different, pll, shift), strict=True))
+        self._check([(sentence, texts[sentence].ids.tolist()) for sentence in sentences])
         scores = dict(zip(different, self._scores(list(texts.values()), policy), strict=True))
         return [scores[sentence] for sentence in sentences]
 
     def encode(self, texts: Sequence[str], policy: PolicyConfig = PLAIN) -> Iterator[Ids]:
         """Yield the ids of each text's own tokens, those that `score` hides."""
-        for ids, _ in encoded(self.tokenizer, texts):
+        for ids, _ in self.tokens.encode(texts):
             yield np.asarray(ids, dtype=np.int64)
 
     def pll_shift(self, policy: PolicyConfig) -> int:
@@ -84,18 +80,17 @@ class MaskedScorer(HubScorer):
         before. It is 1 where the latter is higher by more than half a nat on average and by four standard errors.
         """
         copies, tokens = [], []
-        for sentence in PLAIN_SENTENCES:
-            hidden = _Hidden.of(self.tokenizer, sentence, "original", shift=0)
-            if self.positions is not None and len(hidden.ids) > self.positions:
+        for hidden in self._hidden(PLAIN_SENTENCES, "original", shift=0):
+            if self.network.positions is not None and len(hidden.ids) > self.network.positions:
                 continue
             for place, position in enumerate(hidden.scored.tolist()):
                 token = int(hidden.ids[position])
-                if position and token != self.tokenizer.unk_token_id and token < self.vocabulary:
+                if position and token != self.tokens.unknown and token < self.vocabulary:
                     copies.append(hidden.copy(place, self.mask))
                     tokens.append(token)
         higher = []
         with without_gradients(self.device, False):
-            for batch in length_batches(np.asarray([len(ids) for ids, _ in copies]), self.batch_tokens):
+            for batch in length_batches([len(ids) for ids, _ in copies], self.batch_tokens):
                 ids, positions = zip(*(copies[number] for number in batch), strict=True)
                 own, before = (self._copies(ids, [at - shift for at in positions]) for shift in (0, 1))
                 index = torch.arange(len(batch)), torch.tensor([tokens[number] for number in batch])
@@ -117,7 +112,7 @@ class MaskedScorer(HubScorer):
         by_copy, sizes = np.argsort(copy, kind="stable"), np.bincount(copy)  # (scored tokens,), (different copies,)
         ends = np.cumsum(sizes)
         first = by_copy[ends - sizes]  # scored token of each copy
-        batches = list(length_batches(np.asarray([len(texts[i].ids) for i in owner[first]]), self.batch_tokens))
+        batches = list(length_batches([len(texts[i].ids) for i in owner[first]], self.batch_tokens))
         with without_gradients(self.device, policy.precision == "bf16"):
             for batch in self.with_progress(batches, len(first), "masked copies"):
                 ids, positions = zip(*(texts[owner[i]].copy(place[i], self.mask) for i in first[batch]), strict=True)
@@ -126,7 +121,7 @@ class MaskedScorer(HubScorer):
                 rows = np.repeat(np.arange(len(batch)), sizes[batch])
                 index = (torch.from_numpy(part).to(self.device) for part in (rows, targets[tokens]))
                 logprobs[tokens] = lines[tuple(index)].double().cpu().numpy()
-        unk = self.tokenizer.unk_token_id
+        unk = self.tokens.unknown
         parts = np.split(logprobs, np.cumsum(counts)[:-1])
         return [
             TokenScores(part, text.spans, tokens == (-1 if unk is None else unk), tokens)
@@ -137,28 +132,43 @@ class MaskedScorer(HubScorer):
     def _copies(self, texts: Sequence[Ids], positions: Sequence[int]) -> Tensor:
         """Return ln p (B, V) of every token at one position of each text; texts have one length."""
         tokens = torch.from_numpy(np.stack(texts)).to(self.device)
-        return self.logprobs_at(tokens, torch.arange(len(texts)), torch.tensor(positions))
+        return self.network.logprobs_at(tokens, torch.arange(len(texts)), torch.tensor(positions))
 
-    def _pass(self, tokens: int) -> Tensor:
-        return self._copies([self._random_tokens(tokens)], [tokens // 2])
+    def _check(self, texts: Sequence[tuple[str, Sequence[int]]]) -> None:
+        """Raise TextTooLong or InputError for texts that the model does not read, ConfigError for random scores."""
+        for index, (text, ids) in enumerate(texts):
+            if self.network.positions is not None and len(ids) > self.network.positions:
+                raise TextTooLong(self.name, self.network.positions, text, len(ids), index)
+            self.tokens.check(text, ids)
+        self.network.check_repeatable(max((len(ids) for _, ids in texts), default=0))
 
-    def _next_tokens(self, questions: Sequence[Question], policy: PolicyConfig) -> tuple[NextTokens, Readings]:
+    def _readings(self, questions: Sequence[Question], policy: PolicyConfig) -> tuple[Readings, Read]:
         _check_alone(policy)
         shift = self.pll_shift(policy)
         # A masked next-token model predicts the first token from a symbol that its tokenizer may not put there.
-        adds_symbol = self.tokenizer("a", return_special_tokens_mask=True)["special_tokens_mask"][0]
-        before = [first_symbol(self.tokenizer)] if shift and not adds_symbol else []
+        (plain,) = self.tokens.marked(["a"])
+        before = [self.tokens.first_symbol] if shift and not plain.special[0] else []
 
-        def read(texts: list[Ids], positions: list[list[int]]) -> Tensor:
-            texts = [np.concatenate([before, ids]).astype(np.int64) for ids in texts]
-            return self._copies(texts, [position + len(before) - shift for (position,) in positions])
+        def read(tokens: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+            tokens = torch.cat([tokens.new_tensor([before] * len(tokens)), tokens], 1) if before else tokens
+            return self.network.logprobs_at(tokens, rows, columns + len(before) - shift)
 
-        return self._hub_tokens(read, hidden_words(questions, self.tokenizer, policy.pll or "within_word_l2r"))
+        readings = hidden_words(questions, self.tokens, policy.pll or "within_word_l2r")
+        self._check([("a context", reading.ids) for reading in readings.all])
+        return readings, read
 
-    def _random_tokens(self, tokens: int) -> Ids:
-        """Return ids (tokens,) that are no special tokens, always the same ones, all different if there are enough."""
-        real = np.setdiff1d(np.arange(self.vocabulary), self.tokenizer.all_special_ids)
-        return np.resize(np.random.default_rng(0).permutation(real), tokens).astype(np.int64)
+    def _hidden(self, sentences: Sequence[str], pll: str, shift: int) -> Iterator[_Hidden]:
+        """Yield each sentence with its tokens to hide.
+
+        Raises ConfigError where nothing stands before a sentence and its first token is predicted there. Also for a
+        sentence in whose words nothing shows where they end, if later tokens of a word are to be hidden.
+        """
+        for sentence, text in zip(sentences, self.tokens.marked(sentences), strict=True):
+            hidden = _Hidden.of(sentence, text, pll, shift)
+            if shift and len(hidden.scored) and hidden.scored[0] < shift:
+                ids = np.concatenate([[self.tokens.first_symbol], hidden.ids])
+                hidden = _Hidden(ids, hidden.scored + 1, hidden.spans, hidden.until + 1, shift)
+            yield hidden
 
 
 def _check_alone(policy: PolicyConfig) -> None:
@@ -178,22 +188,15 @@ class _Hidden:
     shift: int  # how many positions before a hidden token the model predicts it
 
     @classmethod
-    def of(cls, tokenizer: PreTrainedTokenizerFast, sentence: str, pll: str, shift: int) -> _Hidden:
-        """Raises ConfigError where nothing stands before the sentence and its first token is predicted there.
-
-        Also for a sentence in whose words nothing shows where they end, if later tokens of a word are to be hidden.
-        """
-        batch = tokenizer(sentence, return_offsets_mapping=True, return_special_tokens_mask=True)
-        scored = np.flatnonzero(np.asarray(batch["special_tokens_mask"]) == 0)
+    def of(cls, sentence: str, text: Marked, pll: str, shift: int) -> _Hidden:
+        """Return a sentence with its tokens to hide. Raises what `words_of_tokens` does."""
+        scored = np.flatnonzero(np.asarray(text.special) == 0)
         until = scored + 1
         if pll == "within_word_l2r":
-            first, last = words_of_tokens(sentence, batch.word_ids(), batch["offset_mapping"])[:, scored]
+            first, last = words_of_tokens(sentence, text.words, text.spans)[:, scored]
             until = until[np.searchsorted(first, last, side="right") - 1]
-        spans = np.asarray(batch["offset_mapping"], dtype=np.int32).reshape(-1, 2)[scored]
-        ids = np.asarray(batch["input_ids"], dtype=np.int64)
-        if shift and len(scored) and scored[0] < shift:
-            ids, scored, until = np.concatenate([[first_symbol(tokenizer)], ids]), scored + 1, until + 1
-        return cls(ids, scored, spans, until, shift)
+        spans = np.asarray(text.spans, dtype=np.int32).reshape(-1, 2)[scored]
+        return cls(np.asarray(text.ids, dtype=np.int64), scored, spans, until, shift)
 
     def copy(self, place: int, mask: int) -> tuple[Ids, int]:
         """Return the tokens with the `place`-th scored one hidden, by token `mask`, and where the model predicts it."""

@@ -20,14 +20,14 @@ import torch
 from eval.config import PretrainedConfig
 from eval.scorers.base import Execution
 from eval.scorers.causal import CausalScorer
-from eval.scorers.forward import error_line
-from eval.scorers.hub import HubModel, HubScorer
 from eval.scorers.masked import MaskedScorer
-from pairscale.errors import ConfigError, InputError, PairscaleError, first_few
+from eval.scorers.network import CausalNetwork, Network, vocabulary_size
+from eval.scorers.tokens import HubTokens, score_settings
+from pairscale.errors import ConfigError, InputError, PairscaleError, error_line, first_few
 from pairscale.hub import import_transformers, offline_without_network
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+    from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 AUTO_CLASSES = {"causal": "AutoModelForCausalLM", "masked": "AutoModelForMaskedLM"}
 # Files of a tokenizer: one of these is there, whatever the class.
@@ -35,7 +35,7 @@ TOKENIZER_FILES = ("tokenizer.json", "*vocab*", "*.model", "*.spm", "*.tiktoken"
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
-def load_pretrained(config: PretrainedConfig, execution: Execution) -> HubScorer:
+def load_pretrained(config: PretrainedConfig, execution: Execution) -> CausalScorer | MaskedScorer:
     """Return the scorer of a Hugging Face model.
 
     Its tokenizer may lie in the folder above a local one, as beside the checkpoints that a Trainer leaves: the scorer's
@@ -55,13 +55,37 @@ def load_pretrained(config: PretrainedConfig, execution: Execution) -> HubScorer
         path, revision = _local(str(Path(path) / revision)), None
     source = _Source(config, path or config.path, revision or "main")
     with source.one_line_errors():
-        loaded = source.load(transformers)
-        if config.kind == "masked":
-            return MaskedScorer(loaded, execution)
-        return CausalScorer(loaded, execution, config.begin)
+        model, tokenizer, tokenizer_path = source.load(transformers)
+        masked, name = config.kind == "masked", Path(config.path).name
+        scorer = scorer_of(model, tokenizer, name, execution, masked, config.begin)
+        scorer.tokenizer_path = tokenizer_path
+        return scorer
 
 
-def load_of_any_kind(path: str, execution: Execution) -> HubScorer:
+def scorer_of(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerFast,
+    name: str,
+    execution: Execution,
+    masked: bool = False,
+    begin: str | None = None,
+) -> CausalScorer | MaskedScorer:
+    """Return the scorer of a model of transformers; raises what HubTokens, Network, and the scorers do.
+
+    `begin` is the token that stands before a sentence where the tokenizer names none.
+    """
+    tokens = HubTokens(tokenizer, name, vocabulary_size(model), begin)
+    scorer: CausalScorer | MaskedScorer
+    if masked:
+        scorer = MaskedScorer(Network(model, name, execution), tokens, execution.progress)
+    else:
+        network = CausalNetwork(model, name, execution, begin=tokens.checked_begin(name))
+        scorer = CausalScorer(network, tokens, name, execution.progress)
+    scorer.settings = score_settings(model, tokens, masked)
+    return scorer
+
+
+def load_of_any_kind(path: str, execution: Execution) -> CausalScorer | MaskedScorer:
     """Return the scorer of a model in float32: a masked one if its config.json names no other class, else a causal one.
 
     Raises what `load_pretrained` does.
@@ -89,8 +113,8 @@ class _Source:
         revision = f" model.revision={self.config.revision}" if self.config.revision else ""
         return f"model.path={self.config.path}{revision}"
 
-    def load(self, transformers: Any) -> HubModel:
-        """Return the model with its tokenizer, read by the package `transformers`."""
+    def load(self, transformers: Any) -> tuple[PreTrainedModel, PreTrainedTokenizerFast, str | None]:
+        """Return the model, its tokenizer, and the folder of this if it is not the model's."""
         options: dict[str, Any] = {"revision": self.revision, "trust_remote_code": self.config.trust_remote_code}
         described = transformers.AutoConfig.from_pretrained(self.path, **options)
         self.check_kind(described)
@@ -102,8 +126,7 @@ class _Source:
             model = self.model_of_own_code(described, own_class)
         else:
             model = self.model_of_library(transformers, options)
-        name = Path(self.config.path).name
-        return HubModel(model, tokenizer, name, None if tokenizer_path == self.path else tokenizer_path)
+        return model, tokenizer, None if tokenizer_path == self.path else tokenizer_path
 
     def model_of_library(self, transformers: Any, options: dict[str, Any]) -> PreTrainedModel:
         """Return the model by a class of the transformers package."""

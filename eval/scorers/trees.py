@@ -31,6 +31,7 @@ class Forest:
     texts: Ids  # (n,) which texts these are
     by_text: Ids  # (C,) places in rows and targets of the scored tokens of the first text, of the second, ...
     counts: Ids  # (n,) how many of each
+    alone: bool  # each row is one text, of the same length
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -58,11 +59,11 @@ def forests(texts: Sequence[Ids], first: Ids, capacity: int, batch_tokens: int) 
     for tree in _trees(texts, first, capacity) if capacity else _alone(texts, first):
         full = (len(batch) + 1) * max(len(one.tokens) for one in [tree, *batch]) > batch_tokens
         if batch and (full or (not capacity and len(tree.tokens) < len(batch[0].tokens))):
-            yield _side_by_side(batch)
+            yield _side_by_side(batch, alone=not capacity)
             batch = []
         batch.append(tree)
     if batch:
-        yield _side_by_side(batch)
+        yield _side_by_side(batch, alone=not capacity)
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,7 @@ def _tree(texts: Sequence[Ids], first: Ids, chosen: list[int], common: list[int]
     return _Tree(tokens[new], parents, depths, rows, tokens[scored], np.asarray(chosen), scored.sum(axis=1))
 
 
-def _side_by_side(trees: list[_Tree]) -> Forest:
+def _side_by_side(trees: list[_Tree], alone: bool) -> Forest:
     tokens = padded([tree.tokens for tree in trees])
     rows = np.concatenate([tree.rows + row * tokens.shape[1] for row, tree in enumerate(trees)])
     order = np.argsort(rows, kind="stable")
@@ -152,6 +153,7 @@ def _side_by_side(trees: list[_Tree]) -> Forest:
         np.concatenate([tree.texts for tree in trees]),
         by_text,
         np.concatenate([tree.counts for tree in trees]),
+        alone,
     )
 
 

@@ -163,6 +163,6 @@ class ScoreMetadata(AnswerMetadata):
 
 
 # Further keys: settings of Hugging Face models on which scores depend, beside weights and tokenizer.json
-# (eval.scorers.hf_tokenizers.score_settings, and chat_template of a prompt that was put in one); older files have none.
+# (eval.scorers.tokens.score_settings, and chat_template of a prompt that was put in one); older files have none.
 # Of methods that have them: templates (in full), prompts (an example, and the tokens of the answers), voters (digests
 # of the metadata of the scores that vote) and drawn (the templates of each trial).

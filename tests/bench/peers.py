@@ -38,7 +38,6 @@ from transformers import (
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-import eval.scorers.causal
 from corpora.sources.lines import lines
 from corpora.toy import documents
 from eval.benchmarks.load import load_benchmark
@@ -46,10 +45,9 @@ from eval.library import judge
 from eval.methods.templates import templates_of
 from eval.scorers.base import Execution
 from eval.scorers.causal import CausalScorer
-from eval.scorers.hf_tokenizers import encoded
 from eval.scorers.load import load_scorer
 from eval.scorers.masked import MaskedScorer
-from eval.scorers.own import ModelScorer
+from eval.scorers.network import TREE_TOKENS
 from eval.scorers.pretrained import load_pretrained
 from eval.scorers.trees import forests
 from pairscale.command.compose import compose
@@ -127,7 +125,7 @@ class Way:
     at_once: int | None = None  # None: all sentences
 
 
-def our_way(name: str, scorer: CausalScorer | MaskedScorer | ModelScorer, **policy: str) -> Way:
+def our_way(name: str, scorer: CausalScorer | MaskedScorer, **policy: str) -> Way:
     config = compose("eval", [f"policy.{key}={value}" for key, value in policy.items()]).policy
 
     def sums(sentences: list[str]) -> list[float]:
@@ -140,11 +138,11 @@ def unshared(way: Way, scorer: CausalScorer) -> Way:
     """Return the same way, with each sentence read whole."""
 
     def sums(sentences: list[str]) -> list[float]:
-        scorer.reads_trees = False
+        scorer.model.reads_trees = False
         try:
             return way.sums(sentences)
         finally:
-            scorer.reads_trees = True
+            scorer.model.reads_trees = True
 
     return Way("ours, nothing shared", sums, 1000)
 
@@ -180,15 +178,15 @@ def lm_eval_way(model: torch.nn.Module, tokenizer: object, batch: int, at_once: 
     return Way("lm-evaluation-harness", sums, at_once)
 
 
-def one_by_one_way(scorer: ModelScorer) -> Way:
+def one_by_one_way(scorer: CausalScorer) -> Way:
     """Return a way that reads one sentence at a time with all logits, as the LSTM's authors evaluate it."""
-    model, eos = scorer.model, 0
+    model, eos = scorer.model.model, 0
 
     @torch.inference_mode()
     def sums(sentences: list[str]) -> list[float]:
         totals = []
         for sentence in sentences:
-            ids, _ = scorer.tokenizer.encode_raw(sentence)
+            ids, _ = scorer.tokens.tokenizer.encode_raw(sentence)
             sequence = torch.tensor([[eos, *ids, eos]])
             hidden, _ = model(sequence[:, :-1], model.initial_state(1))
             logits = torch.nn.functional.linear(hidden, model.output_weight, model.output_bias)
@@ -202,11 +200,11 @@ def judged_way(name: str, scorer: CausalScorer, method: str, shared: bool, at_on
     """Return a way to score pairs of neighbouring sentences by a method with templates."""
 
     def sums(sentences: list[str]) -> list[float]:
-        scorer.reads_trees = shared
+        scorer.model.reads_trees = shared
         try:
             rows = judge(scorer, zip(sentences[::2], sentences[1::2], strict=True), [method])
         finally:
-            scorer.reads_trees = True
+            scorer.model.reads_trees = True
         return [*rows["good_score"], *rows["bad_score"]]
 
     return Way(name, sums, at_once)
@@ -247,10 +245,10 @@ def print_bound(scorer: CausalScorer, sentences: list[str]) -> float:
     Returns the largest possible speed relative to reading all tokens.
     """
     different = list(dict.fromkeys(sentences))
-    texts = [np.asarray([scorer.begin, *ids]) for ids, _ in encoded(scorer.tokenizer, different)]
+    texts = [np.asarray([scorer.begin, *ids]) for ids, _ in scorer.tokens.encode(different)]
     total = sum(len(text) - 1 for text in texts)
     parts, bounds = [], []
-    for name, capacity in (("one tree of all", total + 1), ("our trees", eval.scorers.causal.TREE_TOKENS)):
+    for name, capacity in (("one tree of all", total + 1), ("our trees", TREE_TOKENS)):
         batches = list(forests(texts, np.ones(len(texts), np.int64), capacity, max(capacity, scorer.batch_tokens)))
         tokens_read = sum(int((batch.parents >= 0).sum()) + len(batch.tokens) for batch in batches)
         softmaxes = sum(len(np.unique(batch.rows)) for batch in batches)
@@ -323,8 +321,8 @@ def run(folder: Path, sentences: list[str], arguments: argparse.Namespace) -> di
         bound = print_bound(causal, sentences)
         ours = our_way("ours", causal)
         peers = [
-            minicons_way(causal.model, causal.tokenizer, None, batch, at_once),
-            lm_eval_way(causal.model, causal.tokenizer, batch, at_once),
+            minicons_way(causal.model.model, causal.tokens.tokenizer, None, batch, at_once),
+            lm_eval_way(causal.model.model, causal.tokens.tokenizer, batch, at_once),
         ]
         ways = [ours, unshared(ours, causal), *peers, our_way("ours in bf16", causal, precision="bf16")]
         results["lp"] = compare("LP of a causal model", ways, sentences, equal, rounds)
@@ -334,12 +332,12 @@ def run(folder: Path, sentences: list[str], arguments: argparse.Namespace) -> di
         masked = load_pretrained(config.model, Execution.of(config))
         assert isinstance(masked, MaskedScorer)
         for pll in ("original", "within_word_l2r"):
-            peer = minicons_way(masked.model, masked.tokenizer, pll, max(1, batch // 4), at_once)
+            peer = minicons_way(masked.network.model, masked.tokens.tokenizer, pll, max(1, batch // 4), at_once)
             ways = [replace(our_way("ours", masked, pll=pll), at_once=at_once), peer]
             results[f"pll {pll}"] = compare(f"PLL of a masked model, {pll}", ways, sentences, equal, rounds)
     if "lstm" in arguments.only and arguments.run:
         scorer = load_scorer(arguments.run)
-        assert isinstance(scorer, ModelScorer)
+        assert isinstance(scorer, CausalScorer)
         ways = [our_way("ours", scorer, score_eos="true"), one_by_one_way(scorer)]
         results["lstm"] = compare(f"LP of {arguments.run.name}", ways, sentences, equal, rounds)
     if "templates" in arguments.only:

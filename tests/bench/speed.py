@@ -39,7 +39,7 @@ if str(ROOT) not in sys.path:  # started as a script
 
 from corpora.tokenizers import EOS, fit_tokenizer  # noqa: E402
 from eval.scorers.base import Execution  # noqa: E402
-from eval.scorers.own import ModelScorer  # noqa: E402
+from eval.scorers.load import trained_scorer  # noqa: E402
 from pairscale.command.compose import compose  # noqa: E402
 from tests.bench.commands import Figure, helps, overhead, preparation  # noqa: E402
 from tests.bench.packed import packed_cases  # noqa: E402
@@ -79,7 +79,7 @@ def scoring(model: str, vocabulary: int) -> dict[str, Way]:
     torch.manual_seed(1)
     net = build_model(config.model, len(tokenizer)).eval()
     loaded = LoadedModel(net, tokenizer, config.model, info={}, digest="", tokenizer_digest="")
-    scorer = ModelScorer(loaded, model, Execution.of(config))
+    scorer = trained_scorer(loaded, model, Execution.of(config))
 
     @torch.inference_mode()
     def one_by_one() -> float:

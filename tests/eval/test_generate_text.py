@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 import torch
 
+from corpora.fast_tokenizers import fast_tokenizer
 from eval.generate_text import run, texts
-from eval.scorers.trained_networks import fast_tokenizer
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError, RunError
 from tests.support.random_models import LSTM, TXL, random_model, simulated_run

@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file
 
 from eval.scorers.base import Execution
-from eval.scorers.own import ModelScorer
+from eval.scorers.load import trained_scorer
 from pairscale.command.compose import compose
 from tests.bench.training import step
 from tests.support.random_models import LSTM, TXL, random_model
@@ -78,7 +78,7 @@ def test_a_training_step_runs(model, bf16):
 def test_scores_of_trained_models_equal_those_of_the_cpu(config, precision):
     loaded = random_model(config)
     scores = {
-        device: ModelScorer(loaded, "m", Execution(200, device)).score(SENTENCES, policy(precision=precision))
+        device: trained_scorer(loaded, "m", Execution(200, device)).score(SENTENCES, policy(precision=precision))
         for device in ("cpu", "cuda")
     }
     assert_alike(scores, precision)
@@ -87,19 +87,14 @@ def test_scores_of_trained_models_equal_those_of_the_cpu(config, precision):
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("kind", ["causal", "masked"])
 def test_scores_of_hugging_face_models_equal_those_of_the_cpu(kind, precision):
-    from eval.scorers.causal import CausalScorer
-    from eval.scorers.hub import HubModel
-    from eval.scorers.masked import MaskedScorer
+    from eval.scorers.pretrained import scorer_of
 
-    scorer, network, tokenizer = {
-        "causal": (CausalScorer, gpt2, byte_level()),
-        "masked": (MaskedScorer, bert, word_pieces()),
-    }[kind]
-    model = HubModel(with_random_weights(network, tokenizer), tokenizer, "m")
-    scores = {
-        device: scorer(model, Execution(200, device)).score(SENTENCES, policy(precision=precision))
-        for device in ("cpu", "cuda")
-    }
+    network, tokenizer = (gpt2, byte_level()) if kind == "causal" else (bert, word_pieces())
+    model = with_random_weights(network, tokenizer)
+    scores = {}
+    for device in ("cpu", "cuda"):
+        scorer = scorer_of(model, tokenizer, "m", Execution(200, device), masked=kind == "masked")
+        scores[device] = scorer.score(SENTENCES, policy(precision=precision))
     assert_alike(scores, precision)
 
 

@@ -32,8 +32,7 @@ from eval.config import MethodConfig
 from eval.methods.templates import templates_of
 from eval.questionnaire.config import QuestionnaireConfig
 from eval.questionnaire.forms import texts_of
-from eval.scorers.hf_tokenizers import check_tokenizer as check_hub
-from eval.scorers.hf_tokenizers import encoded
+from eval.scorers.tokens import HubTokens
 from pairscale.command.compose import compose
 from pairscale.command.errors import one_line_errors
 from pairscale.command.main import main
@@ -188,7 +187,7 @@ def test_a_wrong_text_of_the_user_is_a_message_of_one_line(name, tmp_path):
 def normalizer_of_a_hub_model(place: Path) -> None:
     tokenizer = byte_level()
     tokenizer.backend_tokenizer.normalizer = Replace(Regex(r"\p{L}"), "")
-    check_hub(tokenizer, "m")
+    HubTokens(tokenizer, "m", len(tokenizer))
 
 
 def normalizer_of_pieces(place: Path) -> None:
@@ -208,7 +207,7 @@ def normalizer_of_pieces(place: Path) -> None:
 def pattern_without_end(place: Path) -> None:
     tokenizer = byte_level()
     tokenizer.backend_tokenizer.pre_tokenizer = Split(Regex("(a+)+$"), "isolated")
-    list(encoded(tokenizer, ["a" * 40 + " d"]))
+    list(HubTokens(tokenizer, "m", len(tokenizer)).encode(["a" * 40 + " d"]))
 
 
 def checkpoint(name: str, data: bytes):

@@ -12,7 +12,8 @@ from corpora.tokenization_pairscale import PairscaleTokenizer
 from corpora.tokenizers import fit_tokenizer
 from eval.config import EvalConfig
 from eval.scorers.base import Execution
-from eval.scorers.own import ModelScorer
+from eval.scorers.causal import CausalScorer
+from eval.scorers.load import trained_scorer
 from train.models.build import build_model
 from train.models.config import LstmConfig, ModelConfig, TxlConfig
 from train.runs.folder import DONE, UNFINISHED, ModelFolder, RunFolder
@@ -64,5 +65,5 @@ def simulated_run(config: EvalConfig, loaded: LoadedModel, done: bool = True) ->
     return run
 
 
-def own_scorer(loaded: LoadedModel, batch_tokens: int = 100) -> ModelScorer:
-    return ModelScorer(loaded, "m", Execution(batch_tokens))
+def own_scorer(loaded: LoadedModel, batch_tokens: int = 100) -> CausalScorer:
+    return trained_scorer(loaded, "m", Execution(batch_tokens))

@@ -29,9 +29,7 @@ from transformers import (
 
 from eval.config import PolicyConfig
 from eval.scorers.base import Execution
-from eval.scorers.causal import CausalScorer
-from eval.scorers.hub import HubModel
-from eval.scorers.masked import MaskedScorer
+from eval.scorers.pretrained import scorer_of
 
 TEXT = ["The cats sleep near a dog .", "The cat sleeps .", "Who saw the dog that saw the naïve cat ?"] * 3
 SENTENCES = [
@@ -153,11 +151,11 @@ def with_random_weights(model, tokenizer):
 
 
 def causal_scorer(network, tokenizer, batch_tokens=100, begin=None):
-    return CausalScorer(HubModel(network, tokenizer, "m"), Execution(batch_tokens), begin)
+    return scorer_of(network, tokenizer, "m", Execution(batch_tokens), begin=begin)
 
 
 def masked_scorer(network, tokenizer, batch_tokens=100):
-    return MaskedScorer(HubModel(network, tokenizer, "m"), Execution(batch_tokens))
+    return scorer_of(network, tokenizer, "m", Execution(batch_tokens), masked=True)
 
 
 def word_pieces():
@@ -257,7 +255,7 @@ def own_code(folder, shift, tokenizer):
 
     from safetensors.torch import save_file
 
-    from eval.scorers.hf_tokenizers import PLAIN_SENTENCES
+    from eval.scorers.tokens import PLAIN_SENTENCES
 
     module = types.ModuleType("own_code")
     exec(compile(OWN_CODE, "modeling_own.py", "exec"), module.__dict__)

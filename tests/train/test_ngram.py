@@ -16,8 +16,9 @@ from analysis import accuracies, runs
 from corpora.prepare import prepare
 from corpora.tokenizers import EOS, UNK, ListTokenizer, load_tokenizer, tokenizer_digest
 from eval.run import score_run
+from eval.scorers.causal import CausalScorer
+from eval.scorers.causal_models import NgramModel
 from eval.scorers.load import load_scorer
-from eval.scorers.ngram import NgramScorer
 from pairscale.command.compose import compose
 from pairscale.command.errors import one_line_errors
 from pairscale.errors import ConfigError, RunError
@@ -56,18 +57,19 @@ def configure(tmp_path):
     return configure
 
 
-def train_model(config) -> tuple[RunFolder, NgramScorer, list[list[str]]]:
+def train_model(config) -> tuple[RunFolder, CausalScorer, list[list[str]]]:
     """Return the run, its scorer, and the sample as lists of tokens with <unk> for unknown words."""
     run = train_run(config)
     scorer = load_scorer(run)
-    assert isinstance(scorer, NgramScorer)
+    assert isinstance(scorer, CausalScorer)
+    assert isinstance(scorer.model, NgramModel)
     ids = prepare(config).sample().tokens.tolist() if config.model.vocabulary == "closed" else []
     texts: list[list[str]] = [[]]
     for index in ids:
         if index == EOS:
             texts.append([])
         else:
-            texts[-1].append(scorer.tokenizer.token(index))
+            texts[-1].append(scorer.tokens.tokenizer.token(index))
     return run, scorer, texts[:-1]
 
 
@@ -76,17 +78,17 @@ def test_log_probabilities_equal_kneser_ney_written_out(configure, lmplz, order)
     """Some words are unknown to the tokenizer, and one known word is in no sentence of the sample."""
     few = ["sample.size=700", "tokenizer.vocab_size=12"]
     _, scorer, texts = train_model(configure(f"model.order={order}", *few))
-    reference = KneserNey(texts, order, vocabulary=len(scorer.tokenizer))
+    reference = KneserNey(texts, order, vocabulary=len(scorer.tokens.tokenizer))
     assert "<unk>" in {word for text in texts for word in text}
     for sentence in ["the old cat sees a dog", "of zebra near near", "barks", *sentences(5, 9)]:
         (scored,) = scorer.score([sentence], policy())
-        tokens = [scorer.tokenizer.token(index) for index in scorer.tokenizer.encode(sentence)]
+        tokens = [scorer.tokens.tokenizer.token(index) for index in scorer.tokens.tokenizer.encode(sentence)]
         assert scored.logprobs == pytest.approx(reference.logprobs(tokens), abs=2e-5)
 
 
 def test_log_probabilities_over_characters_equal_kneser_ney(configure, lmplz):
     _, scorer, texts = train_model(configure("tokenizer=char", "sample.size=300", "model.order=3"))
-    reference = KneserNey(texts, 3, vocabulary=len(scorer.tokenizer))
+    reference = KneserNey(texts, 3, vocabulary=len(scorer.tokens.tokenizer))
     (scored,) = scorer.score(["a bad cat"], policy(score_eos=True))
     assert scored.logprobs == pytest.approx(reference.logprobs(list("a bad cat")), abs=2e-5)
     assert scored.spans.tolist() == [*([at, at + 1] for at in range(9)), [9, 9]]
@@ -109,10 +111,10 @@ def test_log_probabilities_equal_kenlms_full_scores(configure, lmplz):
     model = kenlm.Model(str(run.model.ngrams))
     texts = [*sentences(20, 5), "a zebra near the gnu"]
     for sentence, scored in zip(texts, scorer.score(texts, policy()), strict=True):
-        words = [scorer.ngram.words[index] for index in scorer.tokenizer.encode(sentence)]
+        words = [scorer.model.ngram.words[index] for index in scorer.tokens.tokenizer.encode(sentence)]
         full = [log10 * math.log(10) for log10, _, _ in model.full_scores(" ".join(words))]
         assert scored.logprobs == pytest.approx(full, abs=1e-9)
-    known = " ".join(word for word in WORDS if word in scorer.tokenizer.tokens)
+    known = " ".join(word for word in WORDS if word in scorer.tokens.tokenizer.tokens)
     assert scorer.score([known], policy())[0].logprobs.sum() == pytest.approx(
         model.score(known) * math.log(10), abs=1e-4
     )
@@ -122,7 +124,7 @@ def test_log_probabilities_equal_kenlms_full_scores(configure, lmplz):
 def test_next_words_are_ranked_by_kneser_ney_over_the_vocabulary(configure, lmplz, order):
     """Ranks and most probable words come from scoring each word of the vocabulary after the context."""
     _, scorer, texts = train_model(configure(f"model.order={order}", "sample.size=700"))
-    reference = KneserNey(texts, order, vocabulary=len(scorer.tokenizer))
+    reference = KneserNey(texts, order, vocabulary=len(scorer.tokens.tokenizer))
     contexts = ["the old cat", "a dog", "the small cat"] * 2
     candidate_lists = [["sees", "zebra"], ["barks"], ["sees"]] * 2
     answers = scorer.next_words(contexts, candidate_lists, 3, policy())
@@ -152,7 +154,7 @@ def test_a_score_has_spans_unknown_words_and_the_end(configure, lmplz):
 def test_text_before_the_begin_symbol_does_not_change_scores(configure, lmplz):
     """KenLM's state after the context, its end and <s> is that of the beginning of a sentence."""
     _, scorer, _ = train_model(configure())
-    model = scorer.ngram.model
+    model = scorer.model.ngram.model
     begin, state, after = kenlm.State(), kenlm.State(), kenlm.State()
     model.BeginSentenceWrite(begin)
     model.BeginSentenceWrite(state)
@@ -183,7 +185,7 @@ def test_the_run_folder_has_the_usual_files(configure, lmplz):
     nats, start = 0.0, 0
     for at, token in enumerate(texts[0]):
         if token == EOS:
-            nats -= sum(scorer.ngram.logprobs(texts[0][start : at + 1]))
+            nats -= sum(scorer.model.ngram.logprobs(texts[0][start : at + 1]))
             start = at + 1
     (row,) = pd.read_csv(run.metrics).to_dict("records")
     assert row["valid_ppl"] == pytest.approx(math.exp(nats / held_out.words), rel=1e-9)

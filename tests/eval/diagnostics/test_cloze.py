@@ -1,16 +1,16 @@
 """Predicted next words compared with plain loops over logits, for small models and tokenizers of every kind."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-import eval.scorers.next_words.answers
+import eval.scorers.next_words
 from corpora.tokenizers import EOS
-from eval.scorers.next_words.answers import Answers, NextTokens
-from eval.scorers.next_words.readings import left_to_right
-from eval.scorers.next_words.whole_words import hub_words, is_word, own_words
+from eval.scorers.next_words import Answers, left_to_right
+from eval.scorers.tokens import HubTokens, OurTokens, is_word
 from pairscale.errors import ConfigError, InputError
 from tests.support.random_models import LSTM, TXL, own_scorer, random_model
 from tests.support.small_pretrained import (
@@ -42,7 +42,7 @@ def log_softmax(logits):
 
 @torch.no_grad()
 def own_logprobs(scorer, ids):
-    model = scorer.model
+    model = scorer.model.model
     hidden, _ = model(torch.tensor([[EOS, *ids]]), model.initial_state(1))
     return log_softmax(hidden[0, -1] @ model.output_weight.T + model.output_bias)
 
@@ -160,8 +160,8 @@ def test_a_context_can_follow_eos_or_a_text(kind):
     logprob = sum(float(line[ids[start + at]]) for at, line in enumerate(lines))
     assert answer.logprobs[0] == pytest.approx(logprob, abs=1e-4)
     (answer,) = trained.next_words(["The cat"], [["sleeps"]], 1, following)
-    encoded = trained.tokenizer.encode("The cat sleeps")
-    inside = [EOS] * 2 if kind == "eos" else trained.tokenizer.encode("Who saw the dog ?")
+    encoded = trained.tokens.tokenizer.encode("The cat sleeps")
+    inside = [EOS] * 2 if kind == "eos" else trained.tokens.tokenizer.encode("Who saw the dog ?")
     line = own_logprobs(trained, [*inside, EOS, *encoded[:-1]])
     assert answer.logprobs[0] == pytest.approx(float(line[encoded[-1]]), abs=1e-4)
 
@@ -249,13 +249,13 @@ def test_a_candidate_does_not_compete_with_its_own_first_token(rest, rank):
     lip, car, stick = 2, 3, 4
     lines = {1: [0.0, 0.3, 0.5, 0.1, 0.1], 2: [0.0, 1 - rest, 0.0, 0.0, rest]}
 
-    def next_token_logprobs(texts, positions):
-        assert [ids.tolist() for ids in texts] == [[0, 1, lip]]
-        return torch.tensor([lines[at] for at in positions[0]]).log()
-
-    plan = left_to_right([("red", "lipstick")], [([1, lip, stick], [(0, 3), (4, 7), (7, 12)])], [0], None)
-    answers = Answers(NextTokens(next_token_logprobs, 5, {lip: "lip", car: "car"}), plan, 1, torch.device("cpu"))
-    answers.add(plan.stages[0])
+    encoded = [([1, lip, stick], [(0, 3), (4, 7), (7, 12)])]
+    tokens = SimpleNamespace(encode=lambda texts: encoded, unknown=None)
+    plan = left_to_right([("red", "lipstick")], tokens, [0])
+    ((reading,),) = plan.stages
+    assert reading.ids == (0, 1, lip)
+    answers = Answers(plan, {lip: "lip", car: "car"}, 1)
+    answers.add([reading], torch.tensor([lines[at] for at in reading.positions]).log())
     answer = answers.of("red", [0])
     assert math.exp(answer.logprobs[0]) == pytest.approx(0.5 * rest)
     assert answer.ranks.tolist() == [rank]
@@ -265,11 +265,12 @@ def test_a_candidate_does_not_compete_with_its_own_first_token(rest, rank):
 def test_equal_contexts_are_read_once_in_bounded_memory(monkeypatch):
     scorer = own_scorer(pieces(LSTM), 50)
     plain = scorer.next_words(CONTEXTS, CANDIDATES, 3, policy())
-    rows, all_logprobs = [], scorer.model.all_logprobs
-    monkeypatch.setattr(eval.scorers.next_words.answers, "CHUNK_BYTES", 4 * len(scorer.tokenizer) * 3)
-    monkeypatch.setattr(scorer.model, "all_logprobs", lambda hidden: rows.append(len(hidden)) or all_logprobs(hidden))
+    tokenizer, model = scorer.tokens.tokenizer, scorer.model.model
+    rows, all_logprobs = [], model.all_logprobs
+    monkeypatch.setattr(eval.scorers.next_words, "CHUNK_BYTES", 4 * len(tokenizer) * 3)
+    monkeypatch.setattr(model, "all_logprobs", lambda hidden: rows.append(len(hidden)) or all_logprobs(hidden))
     bounded = scorer.next_words(CONTEXTS * 50, CANDIDATES * 50, 3, policy())
-    longest = max(len(scorer.tokenizer.encode(f" {word}")) for words in CANDIDATES for word in words)
+    longest = max(len(tokenizer.encode(f" {word}")) for words in CANDIDATES for word in words)
     assert max(rows) <= max(3, longest)
     assert sum(rows) < 4 * sum(len(words) for words in CANDIDATES)
     for one, other in zip(plain * 50, bounded, strict=True):
@@ -288,17 +289,17 @@ def test_words_are_distinguished_from_other_tokens(text, expected):
 
 def test_a_model_of_characters_cannot_predict_next_words():
     loaded = random_model(LSTM, "char")
-    assert own_words(loaded.tokenizer) == {}
+    assert OurTokens(loaded.tokenizer, "").words() == {}
     with pytest.raises(ConfigError, match=r"m: none of its tokens is a whole word"):
         own_scorer(loaded, 100).next_words(["The"], [["dog"]], 1, policy())
 
 
 def test_special_tokens_are_not_words():
     tokenizer = lower_case(eos_token="[END]")
-    words = hub_words(tokenizer, len(tokenizer))
+    words = HubTokens(tokenizer, "m", len(tokenizer)).words()
     assert "dog" in words.values()
     assert not {"[END]", "[UNK]", "."} & set(words.values())
-    assert max(hub_words(tokenizer, 5)) < 5
+    assert max(HubTokens(tokenizer, "m", 5).words()) < 5
 
 
 def test_an_unsupported_context_or_a_too_long_text_raises_an_error():

@@ -19,12 +19,8 @@ from corpora.fast_tokenizers import save_fast_tokenizer
 from eval.config import PLAIN
 from eval.export.run import export, snapshot_name, upload
 from eval.scorers.base import Execution
-from eval.scorers.causal import CausalScorer
-from eval.scorers.hub import HubModel
 from eval.scorers.load import load_scorer, pretrained_scorer, trained_scorer
-from eval.scorers.masked import MaskedScorer
-from eval.scorers.pretrained import load_pretrained
-from eval.scorers.trained_networks import network_scorer
+from eval.scorers.pretrained import load_pretrained, scorer_of
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError, RunError
 from tests.support.random_models import LSTM, TEXT, TXL, own_scorer, random_model, saved, saved_tokenizer
@@ -327,7 +323,7 @@ def test_a_copy_of_a_models_folder_scores_as_its_run_to_the_last_bit(name, tmp_p
     if name in NETWORKS and kind == "causal":  # of words, so that <eos> is scored, whoever reads the folder
         coarse = pretrained_scorer(dataclasses.replace(described, dtype="bf16"), Execution(256))
         assert coarse.scores_eos(PLAIN)
-        assert coarse.model.dtype == torch.bfloat16
+        assert coarse.model.model.dtype == torch.bfloat16
     with pytest.raises(ConfigError, match=f"a {kind} model; give model=hf_{kind}"):
         pretrained_scorer(dataclasses.replace(described, kind=other), Execution(256))
 
@@ -341,7 +337,7 @@ def test_an_architecture_of_transformers_scores_as_its_run(architecture, kind, t
     execution, masked = Execution(256), objective != "causal"
     # Of weights that have learned nothing, no probe tells where they predict.
     policy = dataclasses.replace(PLAIN, score_eos=False, pll_shift=config.shift if masked else None)
-    scorer = network_scorer(loaded, config, "m", execution)
+    scorer = trained_scorer(loaded, "m", execution)
     assert (scorer.digest, scorer.tokenizer_digest) == (loaded.digest, loaded.tokenizer_digest)
     ours = scorer.score(SENTENCES, policy)
     saved(tmp_path, loaded)
@@ -351,8 +347,8 @@ def test_an_architecture_of_transformers_scores_as_its_run(architecture, kind, t
         with pytest.raises(InputError, match=r"model\.trust_remote_code=true"):
             load_pretrained(described, execution)
         auto = AutoModelForMaskedLM if masked else AutoModelForCausalLM
-        hub = HubModel(auto.from_pretrained(tmp_path), saved_tokenizer(tmp_path), "m")
-        theirs = (MaskedScorer if masked else CausalScorer)(hub, execution).score(SENTENCES, policy)
+        model = auto.from_pretrained(tmp_path)
+        theirs = scorer_of(model, saved_tokenizer(tmp_path), "m", execution, masked).score(SENTENCES, policy)
     else:
         theirs = load_pretrained(described, execution).score(SENTENCES, policy)
     for one, other in zip(ours, theirs, strict=True):

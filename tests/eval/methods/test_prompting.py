@@ -13,7 +13,6 @@ from eval.config import MethodConfig, TemplateConfig, TemplatesConfig
 from eval.methods.builtin.ab_prompt import orders
 from eval.methods.judging import MethodUse, judge_pairs
 from eval.scorers.masked import MaskedScorer
-from eval.scorers.ngram import NgramScorer
 from eval.scores.accuracy import share_of_a
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError, RunError
@@ -73,7 +72,7 @@ def test_yes_no_equals_a_loop_over_the_models_logits(tokenizer, language):
                 for answer in answers:
                     answered = ids(tokenizer, prompt + answer)
                     assert answered[: len(prompt_ids)] == prompt_ids
-                    lps.append(nats(judge.model, [judge.begin], answered)[len(prompt_ids) :].sum())
+                    lps.append(nats(judge.model.model, [judge.begin], answered)[len(prompt_ids) :].sum())
                     lengths.append(len(answered) - len(prompt_ids))
                 yes, no = map(math.exp, lps)
                 assert row[f"{side}_lp"] == pytest.approx(lps[0], abs=1e-3)
@@ -90,7 +89,7 @@ def test_yes_no_equals_a_loop_over_the_models_logits(tokenizer, language):
 def test_prompts_read_in_small_parts_give_the_same_scores(monkeypatch):
     judge = scorer(byte_level())
     rows, prompts = judge_with(judge, yes_no(judge))
-    monkeypatch.setattr("eval.scorers.left_to_right.READ", 3)
+    monkeypatch.setattr("eval.scorers.causal.READ", 3)
     parted, parted_prompts = judge_with(judge, yes_no(judge))
     assert parted_prompts == prompts
     pd.testing.assert_frame_equal(parted, rows, rtol=1e-5)
@@ -115,7 +114,7 @@ def test_an_answer_that_merges_with_the_end_of_the_prompt_is_scored_from_the_mer
     assert len(yes) == len(ids(tokenizer, prompt))  # the answer is in the token of the prompt's last character
     start = len(yes) - 1
     assert yes[:start] == no[:start]
-    lps = [nats(judge.model, [judge.begin], answered)[start:].sum() for answered in (yes, no)]
+    lps = [nats(judge.model.model, [judge.begin], answered)[start:].sum() for answered in (yes, no)]
     assert rows["good_lp"].iloc[0] == pytest.approx(lps[0], abs=1e-3)
     assert rows["good"].iloc[0] == pytest.approx(lps[0] - np.logaddexp(*lps), abs=1e-3)
     assert next(iter(prompts["answers"].values())) == [token]
@@ -135,10 +134,14 @@ def test_an_instruct_model_is_prompted_with_its_chat_template_alone():
     assert prompts["example"] == prompt
     assert prompts["system_role"]
     assert list(prompts["answers"]) == ["Yes", "No"]
-    prompt_ids = ids(judge.tokenizer, prompt)
-    assert judge.tokenizer.convert_ids_to_tokens(prompt_ids[0]) == "<|user|>"
-    lps = [nats(judge.model, prompt_ids[:1], ids(judge.tokenizer, prompt + answer)[1:])[len(prompt_ids) - 1 :].sum()
-           for answer in ("Yes", "No")]  # fmt: skip
+    prompt_ids = ids(judge.tokens.tokenizer, prompt)
+    assert judge.tokens.tokenizer.convert_ids_to_tokens(prompt_ids[0]) == "<|user|>"
+    lps = [
+        nats(judge.model.model, prompt_ids[:1], ids(judge.tokens.tokenizer, prompt + answer)[1:])[
+            len(prompt_ids) - 1 :
+        ].sum()
+        for answer in ("Yes", "No")
+    ]
     assert rows["good"].iloc[0] == pytest.approx(lps[0] - np.logaddexp(*lps), abs=1e-3)
 
 
@@ -146,15 +149,15 @@ def test_an_instruct_model_is_prompted_with_its_chat_template_alone():
 def test_no_second_bos_is_added_to_a_chat_template_that_begins_with_one(tokenizer):
     judge = chatting("{{ bos_token }}{{ messages[0].content }} : {{ messages[1].content }} .", tokenizer)
     rows, prompts = judge_with(judge, yes_no(judge), ("The cat", "The dog"))
-    bos = judge.tokenizer.bos_token
+    bos = judge.tokens.tokenizer.bos_token
     prompt = f"{bos}{SYSTEM} : Is “The cat” good ? ."
     assert prompts["example"] == prompt
-    answered = [ids(judge.tokenizer, prompt + answer) for answer in ("Yes", "No")]
+    answered = [ids(judge.tokens.tokenizer, prompt + answer) for answer in ("Yes", "No")]
     assert [tokens[:2].count(judge.begin) for tokens in answered] == [1, 1]
-    first = len(ids(judge.tokenizer, prompt))
-    while not answered[0][:first] == answered[1][:first] == ids(judge.tokenizer, prompt)[:first]:
+    first = len(ids(judge.tokens.tokenizer, prompt))
+    while not answered[0][:first] == answered[1][:first] == ids(judge.tokens.tokenizer, prompt)[:first]:
         first -= 1
-    lps = [nats(judge.model, [judge.begin], tokens[1:])[first - 1 :].sum() for tokens in answered]
+    lps = [nats(judge.model.model, [judge.begin], tokens[1:])[first - 1 :].sum() for tokens in answered]
     assert rows["good_lp"].iloc[0] == pytest.approx(lps[0], abs=1e-3)
 
 
@@ -167,10 +170,10 @@ def test_the_space_before_an_answer_comes_from_the_chat_template(space):
     )  # fmt: skip
     rows, prompts = judge_with(judge, yes_no(judge), ("The cat", "The dog"))
     assert list(prompts["answers"]) == [space + "Yes", space + "No"]
-    before = ids(judge.tokenizer, prompts["example"])
-    answered = [ids(judge.tokenizer, prompts["example"] + space + answer) for answer in ("Yes", "No")]
+    before = ids(judge.tokens.tokenizer, prompts["example"])
+    answered = [ids(judge.tokens.tokenizer, prompts["example"] + space + answer) for answer in ("Yes", "No")]
     assert all(one[: len(before)] == before for one in answered)
-    lps = [nats(judge.model, before[:1], one[1:])[len(before) - 1 :].sum() for one in answered]
+    lps = [nats(judge.model.model, before[:1], one[1:])[len(before) - 1 :].sum() for one in answered]
     assert rows["good_lp"].iloc[0] == pytest.approx(lps[0], abs=1e-3)
 
 
@@ -200,7 +203,7 @@ def test_context_precedes_the_prompt_and_a_too_long_prompt_raises_an_error():
     judge = scorer(tokenizer)
     rows, prompts = judge_with(judge, yes_no(judge), ("The cat", "The dog"), scoring_policy=policy(context="eos"))
     answered = ids(tokenizer, prompts["example"] + " Yes")
-    assert rows["good_lp"].iloc[0] == pytest.approx(nats(judge.model, [judge.begin] * 4, answered)[-1], abs=1e-3)
+    assert rows["good_lp"].iloc[0] == pytest.approx(nats(judge.model.model, [judge.begin] * 4, answered)[-1], abs=1e-3)
     with pytest.raises(InputError, match=r"m reads 400 tokens at most"):
         judge_with(judge, yes_no(judge), ("猫" * 140, "The cat"))
 
@@ -224,9 +227,9 @@ def test_trained_models_answer_prompts():
 
 def test_only_the_requested_log_probabilities_are_returned():
     judge = scorer(byte_level())
-    targets = [np.asarray(ids(judge.tokenizer, text)) for text in TEXT[:3]]
-    all_logprobs = judge._logprobs(targets, [0] * len(targets), policy())
-    requested = judge._logprobs(targets, [0, 2, 3], policy())
+    targets = [np.asarray(ids(judge.tokens.tokenizer, text)) for text in TEXT[:3]]
+    all_logprobs = judge._logprobs([judge.begin], targets, [0] * len(targets), policy())
+    requested = judge._logprobs([judge.begin], targets, [0, 2, 3], policy())
     for first, one, other in zip([0, 2, 3], all_logprobs, requested, strict=True):
         assert np.array_equal(one[first:], other)
 
@@ -239,7 +242,7 @@ def test_answers_of_the_same_tokens_raise_an_error():
 
 def test_models_that_cannot_answer_prompts_are_rejected():
     with pytest.raises(ConfigError, match=r"method=yes_no: a model of this kind cannot answer prompts"):
-        yes_no(object.__new__(NgramScorer))
+        yes_no(SimpleNamespace(answers_prompts=False, masked=False, name="m"))
     masked = object.__new__(MaskedScorer)
     for method in ("yes_no", "ab_prompt", "in_template_lp", "in_template_comparative_lp", "vote_p"):
         with pytest.raises(ConfigError, match=rf"method={method}: a masked model has no .*; methods for it: pll"):
@@ -257,7 +260,9 @@ def test_ab_prompt_compares_the_letters_of_the_two_sentences():
     for row, (good, bad) in zip(rows.itertuples(), sentences, strict=True):
         a, b = (good, bad) if row.order == "A" else (bad, good)
         prompt = f"{SYSTEM}\nSay A or B .\nA : {a}\nB : {b}\nAnswer:"
-        lps = {letter: nats(judge.model, [judge.begin], ids(tokenizer, f"{prompt} {letter}"))[-1] for letter in "AB"}
+        lps = {
+            letter: nats(judge.model.model, [judge.begin], ids(tokenizer, f"{prompt} {letter}"))[-1] for letter in "AB"
+        }
         other = "B" if row.order == "A" else "A"
         assert (row.good_lp, row.bad_lp) == pytest.approx((lps[row.order], lps[other]), abs=1e-3)
         assert (row.good, row.bad) == pytest.approx(
@@ -293,7 +298,7 @@ def test_probabilities_near_one_do_not_tie():
     """1 - 1e-20 and 1 - 1e-30 are the same float, but their logarithms differ."""
     judge = scorer(byte_level())
     sure = iter([-1.0, -47.0, -1.0, -70.0])
-    judge._logprobs = lambda before, targets, policy, first: [np.asarray([next(sure)]) for _ in targets]
+    judge._logprobs = lambda before, targets, first, policy: [np.asarray([next(sure)]) for _ in targets]
     plan = yes_no(judge, templates=["{sentence}"])
     row = judge_pairs(
         SimpleNamespace(score=scorer(byte_level()).score), pairs(("The cat", "The dog")), [plan], policy()
@@ -310,12 +315,10 @@ def test_probabilities_near_one_do_not_tie():
         ("{{ messages[0].content }}{{ raise_exception('none of it') }}", r"TemplateError: none of it"),
         ("{{ messages.__class__.__base__.__subclasses__() }}", r"SecurityError"),
         ("{% for i in range(10**12) %}x{% endfor %}", r"OverflowError"),
-        ("{% for i in range(90000) %}{% for j in range(90000) %}{% endfor %}{% endfor %}", r"is not done after 1 sec"),
         ({"tool_use": "{{ messages }}"}, r"ValueError"),
     ],
 )
-def test_a_bad_chat_template_raises_a_one_line_error(template, message, monkeypatch):
-    monkeypatch.setattr("eval.scorers.chat.TEMPLATE_SECONDS", 1)
+def test_a_bad_chat_template_raises_a_one_line_error(template, message):
     with pytest.raises(ConfigError, match=rf"m: its chat template .*{message}"):
         yes_no(chatting(template))
 

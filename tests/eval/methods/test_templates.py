@@ -191,7 +191,7 @@ def test_in_template_scores_equal_a_loop_over_the_models_logits(tokenizer, score
         for pair, sides in enumerate(PAIRS):
             for side, sentence in zip(("good", "bad"), sides, strict=True):
                 encoding = tokenizer(before + sentence + after, add_special_tokens=False, return_offsets_mapping=True)
-                logprobs = nats(judge.model, [judge.begin], encoding["input_ids"])
+                logprobs = nats(judge.model.model, [judge.begin], encoding["input_ids"])
                 if scored == "target":
                     logprobs = logprobs[overlapping_tokens(tokenizer, encoding, before, sentence)]
                 lp, mean, pen = (
@@ -215,7 +215,7 @@ def test_a_comparative_template_has_the_target_first():
     for row, (good, bad) in zip(rows.itertuples(), PAIRS, strict=True):
         for score, target, other in ((row.good, good, bad), (row.bad, bad, good)):
             ids = tokenizer(f"Good : {target}\nBad : {other} .", add_special_tokens=False)["input_ids"]
-            assert score == pytest.approx(nats(judge.model, [judge.begin], ids).sum(), abs=1e-3)
+            assert score == pytest.approx(nats(judge.model.model, [judge.begin], ids).sum(), abs=1e-3)
 
 
 def test_sentences_and_each_template_are_scored_once_for_all_methods():

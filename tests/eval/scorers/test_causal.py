@@ -49,8 +49,8 @@ def test_a_batch_on_a_cpu_has_about_2048_tokens(shared):
     tokenizer = byte_level()
     network = with_random_weights(gpt2, tokenizer)
     scorer = causal_scorer(network, tokenizer, 100_000)
-    assert scorer.reads_trees
-    scorer.reads_trees = shared
+    assert scorer.model.reads_trees
+    scorer.model.reads_trees = shared
     sizes = []
     network.register_forward_pre_hook(lambda _, __, named: sizes.append(named["input_ids"].numel()), with_kwargs=True)
     scorer.score([f"{one}{other}{'a' * 20}" for one in "bcdefghijklmn" for other in "bcdefghijklmn"], policy())
@@ -69,7 +69,7 @@ def test_models_with_every_kind_of_attention_equal_the_loop(model):
 
 def test_trees_are_read_only_by_models_that_follow_masks_and_positions():
     tokenizer = byte_level()
-    reads = {name: causal_scorer(with_random_weights(model, tokenizer), tokenizer, 100).reads_trees
+    reads = {name: causal_scorer(with_random_weights(model, tokenizer), tokenizer, 100).model.reads_trees
              for name, model in (MODELS | MORE_MODELS).items()}  # fmt: skip
     assert {name for name, can in reads.items() if not can} == {"bloom", "mamba"}
 
@@ -85,8 +85,8 @@ def test_trees_are_read_in_half_precision_though_all_logits_share_an_offset(dtyp
         network.transformer.wte.weight.normal_(std=0.15).add_(shared)
         network.transformer.ln_f.bias.add_(-40 * shared)
     scorer = causal_scorer(network.to(dtype), byte_level(), 100)
-    assert scorer.head is not None
-    assert scorer.reads_trees
+    assert scorer.model.head is not None
+    assert scorer.model.reads_trees
 
 
 def untied(vocabulary, **values):
@@ -119,13 +119,13 @@ def test_scales_and_caps_of_logits_are_kept_where_padding_is_the_begin_symbol(va
     for sentence, scores in zip(SENTENCES, scorer.score(SENTENCES, policy()), strict=True):
         expected = nats(network, [0], tokenizer(sentence, add_special_tokens=False)["input_ids"])
         assert scores.logprobs == pytest.approx(expected, abs=1e-5 if dtype == torch.float32 else 0.15)
-    assert (scorer.head is None) == (values["model_type"] != "llama")
+    assert (scorer.model.head is None) == (values["model_type"] != "llama")
 
 
 def test_the_head_is_used_alone_only_if_it_gives_the_logits():
     tokenizer = byte_level()
-    assert causal_scorer(with_random_weights(gpt2, tokenizer), tokenizer, 100).head is not None
-    assert causal_scorer(with_random_weights(cohere, tokenizer), tokenizer, 100).head is None
+    assert causal_scorer(with_random_weights(gpt2, tokenizer), tokenizer, 100).model.head is not None
+    assert causal_scorer(with_random_weights(cohere, tokenizer), tokenizer, 100).model.head is None
 
 
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
@@ -213,12 +213,12 @@ def test_a_head_that_is_not_plain_reads_the_places_alone_that_are_needed():
     tokenizer = byte_level()
     network = with_random_weights(cohere, tokenizer)
     scorer = causal_scorer(network, tokenizer, 100)
-    assert scorer.head is None
+    assert scorer.model.head is None
     tokens, rows, columns = torch.arange(24).view(4, 6), torch.tensor([0, 3]), torch.tensor([5, 2])
     with torch.no_grad():
         expected = network(input_ids=tokens).logits[rows, columns].log_softmax(-1)
-        scorer.logprobs_at(tokens, rows, columns)
+        scorer.model.logprobs_at(tokens, rows, columns)
         read = []
         network.lm_head.register_forward_hook(lambda _, inputs, product: read.append(product[..., 0].numel()))
-        torch.testing.assert_close(scorer.logprobs_at(tokens, rows, columns), expected, rtol=0, atol=1e-5)
+        torch.testing.assert_close(scorer.model.logprobs_at(tokens, rows, columns), expected, rtol=0, atol=1e-5)
     assert read == [2]

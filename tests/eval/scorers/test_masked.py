@@ -122,13 +122,13 @@ def test_a_text_can_be_as_long_as_the_usable_positions(kind):
     tokenizer = tokenizer()
     network = with_random_weights(network, tokenizer)
     scorer = masked_scorer(network, tokenizer, 5_000)
-    assert scorer.positions == 80 - (kind == "roberta") * (network.config.pad_token_id + 1)
-    around = len(tokenizer("").input_ids)
+    assert scorer.network.positions == 80 - (kind == "roberta") * (network.config.pad_token_id + 1)
+    around, most = len(tokenizer("").input_ids), scorer.network.positions
     word = "the" if kind == "bert" else "t"
-    text = " ".join([word] * (scorer.positions - around)) if kind == "bert" else word * (scorer.positions - around)
-    assert len(tokenizer(text).input_ids) == scorer.positions
+    text = " ".join([word] * (most - around)) if kind == "bert" else word * (most - around)
+    assert len(tokenizer(text).input_ids) == most
     assert np.isfinite(scorer.score([text], policy(pll="original"))[0].logprobs).all()
-    with pytest.raises(InputError, match=f"m reads {scorer.positions} tokens at most; .* has {scorer.positions + 1}"):
+    with pytest.raises(InputError, match=f"m reads {most} tokens at most; .* has {most + 1}"):
         scorer.score([f"{text} {word}"], policy())
 
 

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from eval import surprisals
-from eval.scorers.next_words.predictions import Windows
+from eval.scorers.predictions import Windows
 from pairscale.errors import ConfigError, InputError
 from tests.support.random_models import LSTM, TXL, own_scorer, random_model
 from tests.support.small_pretrained import (

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from eval.scorers.base import FloatArray, TokenPredictions
+from eval.scorers.tokens import Tokens
 from eval.scorers.trees import Ids
 from pairscale.errors import check_between
 
@@ -132,13 +133,14 @@ class Collected:
         return found
 
 
-def boundaries(beginnings: Sequence[int], special: Sequence[int], known: int) -> Tensor:
-    """Return (V, 2): 1 for the `known` tokens that do not begin a word, and for those that do; special ones are both.
+def boundaries(tokens: Tokens, vocabulary: int) -> Tensor:
+    """Return (V, 2): 1 for the tokens that do not begin a word, and for those that do; special ones are both.
 
-    An end of a text ends a word, too (Pimentel and Meister 2024, section 4.2).
+    Those of the model that its tokenizer does not have are neither. An end of a text ends a word, too (Pimentel and
+    Meister 2024, section 4.2).
     """
-    masks = torch.zeros(known, 2)
-    masks[:, 0] = 1
-    masks[list(beginnings)] = torch.tensor([0.0, 1.0])
-    masks[list(special)] = 1
+    masks = torch.zeros(vocabulary, 2)
+    masks[: len(tokens), 0] = 1
+    masks[list(tokens.beginnings())] = torch.tensor([0.0, 1.0])
+    masks[list(tokens.special)] = 1
     return masks
