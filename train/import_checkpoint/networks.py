@@ -63,7 +63,7 @@ def transformer_xl(checkpoint: Checkpoint, config: ImportedConfig, vocabulary: V
     for name, tensor in tensors.items():
         if name.endswith(PACKED):
             place = name.removesuffix(PACKED) + "attention"
-            query, key_value = tensor.split([len(tensor) // 3, 2 * (len(tensor) // 3)])
+            query, key_value = torch.split(tensor, [len(tensor) // 3, 2 * (len(tensor) // 3)])
             weights |= {f"{place}.query.weight": query, f"{place}.key_value.weight": key_value}
         else:
             for theirs, ours in LAYER.items():
@@ -110,7 +110,7 @@ def _words(
     """Return fields of TxlConfig, and weights, of embeddings and softmax; with div_val 1 clusters share a table."""
 
     def take(name: str) -> list[Tensor]:
-        found = []
+        found: list[Tensor] = []
         while (tensor := checkpoint.tensors.pop(name.format(len(found)), None)) is not None:
             found.append(tensor)
         return found
@@ -123,7 +123,7 @@ def _words(
     cutoffs = _cutoffs(checkpoint, config, sizes)
     if len(tables) == 1:
         sizes = [end - start for start, end in zip([0, *cutoffs], [*cutoffs, len(order)], strict=True)]
-        tables, outputs, biases = (list(parts[0].split(sizes)) for parts in (tables, outputs, biases))
+        tables, outputs, biases = (list(torch.split(parts[0], sizes)) for parts in (tables, outputs, biases))
     if max(order[:2]) >= sizes[0]:  # only rows of the head can change places
         raise InputError(f"{vocabulary.path}: <eos> or <unk> is not among the {sizes[0]:,} words of the first cluster")
     for parts in (tables, outputs, biases):
