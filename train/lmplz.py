@@ -24,7 +24,6 @@ from pairscale.files import sha256_file
 VERSION = "0.3.0"  # of the source package `kenlm`
 SHA256 = "c4628bb9fb63c8a6f9240035b8b037385cfc404cb72e933cf48878291edac1e8"  # of its archive
 PROGRAMS = ("lmplz", "build_binary")
-MAX_ORDER = 7
 DEBIAN = (
     "g++ make cmake libboost-program-options-dev libboost-system-dev libboost-thread-dev libboost-test-dev "
     "zlib1g-dev libbz2-dev liblzma-dev"
@@ -89,10 +88,18 @@ def build() -> Path:
             archive.extraction_filter = getattr(tarfile, "data_filter", None)
             archive.extractall(place)
         say("building lmplz and build_binary: a minute or two")
-        configure = ["cmake", "-S", f"kenlm-{VERSION}", "-B", "build", "-DCMAKE_BUILD_TYPE=Release"]
+        configure = [
+            "cmake",
+            "-S",
+            f"kenlm-{VERSION}",
+            "-B",
+            "build",
+            "-DCMAKE_BUILD_TYPE=Release",
+            "-DKENLM_MAX_ORDER=7",
+        ]
         make = ["cmake", "--build", "build", "--parallel", str(os.cpu_count() or 1), "--target", *PROGRAMS]
         try:
-            for command in ([*configure, f"-DKENLM_MAX_ORDER={MAX_ORDER}"], make):
+            for command in (configure, make):
                 run_program(command, place)
         except RunError as error:
             raise RunError(f"{error}; the build needs, by Debian's names: apt-get install {DEBIAN}") from None

@@ -33,7 +33,7 @@ from corpora.tokenizers import EOS, UNK, Tokenizer, tokenizer_digest
 from pairscale.errors import ConfigError, RunError
 from pairscale.files import atomic_path, sha256_file, writing
 from train.config import RunConfig
-from train.lmplz import VERSION, Programs, find_programs, run_program
+from train.lmplz import Programs, find_programs, run_program
 from train.loop.perplexity import Perplexity
 from train.models.config import NgramConfig
 from train.runs.folder import DONE, ModelFolder, RunFolder
@@ -102,7 +102,6 @@ def train_ngram(config: RunConfig, folder: RunFolder) -> None:
     """Estimate a run's n-gram model and its perplexity; ConfigError without KenLM's programs, RunError if they fail."""
     assert isinstance(config.model, NgramConfig)
     programs = find_programs(config.model.lmplz)
-    _check_order(config.model.order)
     corpus = prepare(dataclasses.replace(config, tokenizer=_tokenizer(config.model, config.tokenizer)))
     sample = corpus.sample()
     held_out = corpus.held_out("valid", config.recipe.validation_words)
@@ -230,33 +229,10 @@ def _opened(path: Path, order: int) -> Any:
     try:
         model = kenlm.Model(str(path))
     except OSError as error:
-        reason = _TOO_LOW.format(order=order) if _LIMIT in str(error) else " ".join(str(error).split())[:300]
-        raise RunError(f"{path}: cannot be read by KenLM ({reason})") from None
+        raise RunError(f"{path}: cannot be read by KenLM ({' '.join(str(error).split())[:300]})") from None
     if model.order != order:
         raise RunError(f"{path}: an n-gram model of order {model.order}, it should be of order {order}")
     return model
-
-
-_LIMIT = "KENLM_MAX_ORDER"  # in KenLM's message if it was compiled for lower orders
-_TOO_LOW = (
-    "the installed module kenlm was compiled for orders below {order}; `pip uninstall ufal-kenlm`, then "
-    "`MAX_ORDER={order} pip install --no-binary kenlm kenlm==" + VERSION + "` compiles another in a minute"
-)
-
-
-def _check_order(order: int) -> None:
-    """Raise ConfigError if the module kenlm cannot read models of this order."""
-    with tempfile.TemporaryDirectory() as folder:
-        header = Path(folder) / "header.arpa"
-        counts = "".join(f"ngram {n}=3\n" for n in range(1, order + 1))
-        header.write_text(f"\\data\\\n{counts}\n", encoding="utf-8")
-        quiet = kenlm.Config()
-        quiet.arpa_complain, quiet.show_progress = kenlm.ARPALoadComplain.NONE, False
-        try:
-            kenlm.Model(str(header), quiet)
-        except OSError as error:  # always, as the file has no n-grams; but a high order is reported first
-            if _LIMIT in str(error):
-                raise ConfigError(f"model.order={order}: {_TOO_LOW.format(order=order)}") from None
 
 
 def measure(ngram: Ngram, held_out: HeldOut) -> Perplexity:

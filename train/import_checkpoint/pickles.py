@@ -27,9 +27,15 @@ from pairscale.errors import InputError, PairscaleError
 
 # Modules whose names are in checkpoints: torch's, those of colorlessgreenRNNs (model) and of transformer-xl/pytorch.
 KNOWN = (
-    "torch", "collections", "model", "mem_transformer", "proj_adaptive_softmax", "log_uniform_sampler", "data_utils",
-    "vocabulary", "utils",
-)  # fmt: skip
+    "torch",
+    "collections",
+    "model",
+    "mem_transformer",
+    "proj_adaptive_softmax",
+    "data_utils",
+    "vocabulary",
+    "utils",
+)
 _REAL: dict[str, type] = {"collections.OrderedDict": OrderedDict, "builtins.set": set, "__builtin__.set": set}
 _TENSORS = ("torch._utils._rebuild_tensor", "torch._utils._rebuild_tensor_v2")
 _PARAMETERS = (

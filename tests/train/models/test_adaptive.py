@@ -93,13 +93,6 @@ def test_loss_and_gradients_equal_the_plain_softmax(vocabulary, chunk, monkeypat
     torch.testing.assert_close(-vocabulary.logprobs(hidden.detach(), targets).sum(), ours.detach())
 
 
-def test_several_rows_may_share_a_hidden_state(vocabulary):
-    hidden, targets = torch.randn(6, 8, dtype=torch.float64), torch.randint(WORDS, (15,))
-    rows = torch.sort(torch.randint(6, (15,))).values
-    logprobs = vocabulary.logprobs(hidden, targets, rows)
-    torch.testing.assert_close(logprobs, word_by_word(vocabulary, hidden)[rows, targets])
-
-
 def test_embeddings_are_rows_of_the_tables(vocabulary):
     tokens = torch.randint(WORDS, (3, 7))
     embeddings = vocabulary.embed(tokens)
