@@ -24,7 +24,6 @@ from pairscale.files import sha256_file
 VERSION = "0.3.0"  # of the source package `kenlm`
 SHA256 = "c4628bb9fb63c8a6f9240035b8b037385cfc404cb72e933cf48878291edac1e8"  # of its archive
 PROGRAMS = ("lmplz", "build_binary")
-MAX_ORDER = 7
 DEBIAN = (
     "g++ make cmake libboost-program-options-dev libboost-system-dev libboost-thread-dev libboost-test-dev "
     "zlib1g-dev libbz2-dev liblzma-dev"
@@ -55,22 +54,11 @@ def build_folder() -> Path:
 def find_programs(configured: str | None = None) -> Programs:
     """Return lmplz (model.lmplz, the PATH's or as built) and build_binary (beside it first); ConfigError if missing."""
     built = build_folder()
-    if configured is None:
-        lmplz = _program("lmplz") or _program("lmplz", built)
-        if lmplz is None:
-            raise ConfigError(
-                f"model=ngram: needs KenLM's lmplz, which is neither on the PATH nor in {built}; "
-                "`python -m train.lmplz` builds it in a minute, or give model.lmplz=PATH"
-            )
-    else:
-        path = Path(configured).expanduser()
-        lmplz = _program(path.name, path.parent)
-        if lmplz is None:
-            raise ConfigError(
-                f"model.lmplz={configured}: no such program; `python -m train.lmplz` builds one, which needs no "
-                "model.lmplz"
-            )
-    binary = _program("build_binary", lmplz.parent) or _program("build_binary") or _program("build_binary", built)
+    lmplz = _program("lmplz", None, built) if configured is None else _program(os.path.expanduser(configured), None)
+    if lmplz is None:
+        place = f"neither on the PATH nor in {built}" if configured is None else f"not at model.lmplz={configured}"
+        raise ConfigError(f"model=ngram: KenLM's lmplz is {place}; `python -m train.lmplz` builds it in a minute")
+    binary = _program("build_binary", lmplz.parent, None, built)
     if binary is None:
         raise ConfigError(
             f"model=ngram: KenLM's build_binary is neither beside {lmplz} nor on the PATH; `python -m train.lmplz` "
@@ -79,9 +67,10 @@ def find_programs(configured: str | None = None) -> Programs:
     return Programs(lmplz, binary, VERSION if lmplz.parent == built.resolve() else None)
 
 
-def _program(name: str, folder: Path | None = None) -> Path | None:
-    path = shutil.which(name, path=None if folder is None else str(folder))
-    return Path(path).resolve() if path else None
+def _program(name: str, *folders: Path | None) -> Path | None:
+    """Return the first program of that name in these folders; None: the PATH's."""
+    found = (shutil.which(name, path=None if folder is None else str(folder)) for folder in folders)
+    return next((Path(path).resolve() for path in found if path), None)
 
 
 def build() -> Path:
@@ -99,10 +88,18 @@ def build() -> Path:
             archive.extraction_filter = getattr(tarfile, "data_filter", None)
             archive.extractall(place)
         say("building lmplz and build_binary: a minute or two")
-        configure = ["cmake", "-S", f"kenlm-{VERSION}", "-B", "build", "-DCMAKE_BUILD_TYPE=Release"]
+        configure = [
+            "cmake",
+            "-S",
+            f"kenlm-{VERSION}",
+            "-B",
+            "build",
+            "-DCMAKE_BUILD_TYPE=Release",
+            "-DKENLM_MAX_ORDER=7",
+        ]
         make = ["cmake", "--build", "build", "--parallel", str(os.cpu_count() or 1), "--target", *PROGRAMS]
         try:
-            for command in ([*configure, f"-DKENLM_MAX_ORDER={MAX_ORDER}"], make):
+            for command in (configure, make):
                 run_program(command, place)
         except RunError as error:
             raise RunError(f"{error}; the build needs, by Debian's names: apt-get install {DEBIAN}") from None
@@ -119,9 +116,8 @@ def run_program(command: Sequence[str | Path], folder: Path | None = None) -> st
     name = Path(command[0]).name if command[0] != sys.executable else " ".join(map(str, command[2:4]))
     try:
         done = subprocess.run(
-            list(map(str, command)), cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            errors="replace",
-        )  # fmt: skip
+            list(map(str, command)), cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, errors="replace"
+        )
     except OSError as error:
         raise RunError(f"{name} cannot be started ({error.strerror})") from None
     if done.returncode:
@@ -129,25 +125,15 @@ def run_program(command: Sequence[str | Path], folder: Path | None = None) -> st
     return done.stderr
 
 
-# build_binary writes to mapped memory, which a full disk cannot take.
-_SIGNALS: dict[int, str] = {
-    signal.SIGKILL: ", as if out of memory",
-    signal.SIGBUS: ", as on a full disk (No space left on device)",
-}
-
-
 def _reason(output: str, code: int) -> str:
     """Return the line of a failed program's output that has the reason: in KenLM's, after the one with " threw "."""
-    lines = [" ".join(line.split()) for line in output.splitlines() if line.strip()]
-    thrown = [index for index, line in enumerate(lines) if " threw " in line]
-    errors = [line for line in lines if "error" in line.lower()]
-    if thrown:
-        reasons = lines[thrown[-1] + 1 :][:1] or [lines[thrown[-1]].partition(" threw ")[2]]
-    elif code < 0:
-        reasons = [f"ended by signal {-code}" + _SIGNALS.get(-code, "")]
-    else:
-        reasons = errors[:1] or lines[-1:] or [f"exit code {code}"]
-    return reasons[0][:300]
+    lines = [" ".join(line.split()) for line in output.splitlines() if line.strip()] or [f"exit code {code}"]
+    if thrown := [place + 1 for place, line in enumerate(lines[:-1]) if " threw " in line]:
+        return lines[thrown[-1]][:300]
+    if code < 0:  # build_binary writes to mapped memory, which a full disk cannot take
+        causes = {signal.SIGKILL: "as if out of memory", signal.SIGBUS: "as on a full disk (No space left on device)"}
+        return ", ".join([f"ended by signal {-code}", *[why for number, why in causes.items() if number == -code]])
+    return next((line for line in lines if "error" in line.lower()), lines[-1])[:300]
 
 
 def main() -> None:
@@ -162,9 +148,7 @@ def main() -> None:
 if __name__ == "__main__":
     from pairscale.command.errors import one_line_errors
 
-    shape = argparse.RawDescriptionHelpFormatter
-    program = as_typed("python -m train.lmplz")
-    parser = argparse.ArgumentParser(prog=program, description=as_typed(__doc__ or ""), formatter_class=shape)
+    parser = argparse.ArgumentParser(as_typed("python -m train.lmplz"), description=as_typed(__doc__ or ""))
     with one_line_errors("pairscale lmplz"):
         parser.parse_args()
         main()

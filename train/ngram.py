@@ -29,18 +29,24 @@ import numpy.typing as npt
 
 from corpora.config import TokenizerConfig
 from corpora.prepare import HeldOut, SampleTokens, prepare
-from corpora.tokenizers import EOS, UNK, Tokenizer, load_tokenizer, tokenizer_digest
+from corpora.tokenizers import EOS, UNK, Tokenizer, tokenizer_digest
 from pairscale.errors import ConfigError, RunError
 from pairscale.files import atomic_path, sha256_file, writing
-from pairscale.schema import checked
 from train.config import RunConfig
-from train.lmplz import VERSION, Programs, find_programs, run_program
+from train.lmplz import Programs, find_programs, run_program
 from train.loop.perplexity import Perplexity
 from train.models.config import NgramConfig
-from train.runs.folder import AGAIN, DONE, ModelFolder, RunFolder
+from train.runs.folder import DONE, ModelFolder, RunFolder
 from train.runs.identity import config_digest
 from train.runs.metrics import MetricsFile
-from train.runs.model_folder import NGRAM, check_tokenizer, check_weights, read_description, write_description
+from train.runs.model_folder import (
+    NGRAM,
+    check_weights,
+    described_config,
+    described_tokenizer,
+    read_description,
+    write_description,
+)
 from train.runs.provenance import machine
 
 LN10 = math.log(10)
@@ -63,25 +69,27 @@ class Ngram:
     digest: str
     tokenizer_digest: str
 
-    def logprobs(self, tokens: Iterable[int]) -> list[float]:
-        """Return ln p in nats of each token of a sentence after `<s>` and the tokens before it; `<eos>` ends it."""
+    def read(self, tokens: Iterable[int]) -> tuple[list[float], Any]:
+        """Return log10 p of each token after `<s>` and those before it, and KenLM's state after all of them.
+
+        `<eos>` ends a sentence. Equal states give equal continuations.
+        """
         words, score = self.words, self.model.BaseScore
         before, after = kenlm.State(), kenlm.State()
         self.model.BeginSentenceWrite(before)
-        nats = []
+        log10 = []
         for token in tokens:
-            nats.append(LN10 * score(before, words[token], after))
+            log10.append(score(before, words[token], after))
             before, after = after, before
-        return nats
+        return log10, before
+
+    def logprobs(self, tokens: Iterable[int]) -> list[float]:
+        """Return ln p in nats of each token of a sentence after `<s>` and the tokens before it."""
+        return [LN10 * log10 for log10 in self.read(tokens)[0]]
 
     def state(self, tokens: Iterable[int]) -> Any:
-        """Return KenLM's state after `<s>` and `tokens`; equal states give equal continuations."""
-        before, after = kenlm.State(), kenlm.State()
-        self.model.BeginSentenceWrite(before)
-        for token in tokens:
-            self.model.BaseScore(before, self.words[token], after)
-            before, after = after, before
-        return before
+        """Return KenLM's state after `<s>` and `tokens`."""
+        return self.read(tokens)[1]
 
     def next_logprobs(self, state: Any) -> npt.NDArray[np.float32]:
         """Return ln p in nats of every token after a `state`: (V,)."""
@@ -94,7 +102,6 @@ def train_ngram(config: RunConfig, folder: RunFolder) -> None:
     """Estimate a run's n-gram model and its perplexity; ConfigError without KenLM's programs, RunError if they fail."""
     assert isinstance(config.model, NgramConfig)
     programs = find_programs(config.model.lmplz)
-    _check_order(config.model.order)
     corpus = prepare(dataclasses.replace(config, tokenizer=_tokenizer(config.model, config.tokenizer)))
     sample = corpus.sample()
     held_out = corpus.held_out("valid", config.recipe.validation_words)
@@ -117,11 +124,9 @@ def train_ngram(config: RunConfig, folder: RunFolder) -> None:
     corpus.tokenizer.save(folder.model.tokenizer)
     digests = sha256_file(folder.model.ngrams), tokenizer_digest(folder.model.tokenizer)
     model = _opened(folder.model.ngrams, config.model.order)
-    info |= {"step": 1, "words_seen": sample.words}
-    ngram = Ngram(model, corpus.tokenizer, words, config.model, info, ngrams, *digests)
-    perplexity = measure(ngram, held_out)
-    info |= perplexity.metrics()
-    write_description(folder.model, config.model, len(words), info, ngram.digest, ngrams)
+    perplexity = measure(Ngram(model, corpus.tokenizer, words, config.model, info, ngrams, *digests), held_out)
+    info |= {"step": 1, "words_seen": sample.words, **perplexity.metrics()}
+    write_description(folder.model, config.model, len(words), info, digests[0], kind=NGRAM, ngrams=ngrams)
     metrics = MetricsFile(folder.metrics)
     metrics.forget_after(0)
     metrics.add(1, {"words_seen": sample.words, "epoch": 1.0, **perplexity.metrics()})
@@ -178,7 +183,8 @@ def _estimate(
         _write_text(text, sample.tokens, words)
         sorting = ["-T", f"{place}/", "-S", config.lmplz_memory]
         output = run_program([programs.lmplz, *sorting, *map(str, options), "--text", text, "--arpa", arpa])
-        ngrams = _arpa_counts(arpa)
+        with arpa.open(encoding="utf-8") as file:  # its header has lines such as "ngram 2=382094"
+            ngrams = [int(count) for count in re.findall(r"^ngram \d+=(\d+)$", file.read(1000), re.MULTILINE)]
         run_program([programs.build_binary, *sorting, "trie", arpa, binary])
         folder.model.path.mkdir(exist_ok=True)
         with atomic_path(folder.model.ngrams) as temporary:
@@ -188,18 +194,14 @@ def _estimate(
 
 @contextmanager
 def _workplace(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder for large files, which is removed at the end with those of killed processes.
+    """Yield an empty folder for large files, which is removed at the end.
 
     Its name is new each time: KenLM's programs outlive a killed process, and must not write to the next one's files.
     """
-    for place in folder.glob(f"{_WORKPLACE}*"):
+    for place in folder.glob(f"{_WORKPLACE}*"):  # of a killed process
         shutil.rmtree(place, ignore_errors=True)
-    try:
-        with writing(folder):
-            yield Path(tempfile.mkdtemp(prefix=_WORKPLACE, dir=folder))
-    finally:
-        for place in folder.glob(f"{_WORKPLACE}*"):
-            shutil.rmtree(place)
+    with writing(folder), tempfile.TemporaryDirectory(prefix=_WORKPLACE, dir=folder) as name:
+        yield Path(name)
 
 
 def _write_text(path: Path, tokens: Any, words: Sequence[str]) -> None:
@@ -211,29 +213,15 @@ def _write_text(path: Path, tokens: Any, words: Sequence[str]) -> None:
             file.write("".join(map(spelled.__getitem__, tokens[start : start + CHUNK].tolist())))
 
 
-def _arpa_counts(path: Path) -> list[int]:
-    """Return the numbers of n-grams in the header of an ARPA file: lines "ngram 2=382094" up to an empty one."""
-    counts = []
-    with path.open(encoding="utf-8") as file:
-        for line in file:
-            if line.startswith("ngram "):
-                counts.append(int(line.partition("=")[2]))
-            elif not line.strip():
-                break
-    return counts
-
-
 def load_ngram(folder: ModelFolder) -> Ngram:
     """Read what `train_ngram` wrote, digest first, as KenLM trusts offsets. Raises RunError if it is not whole."""
     description = read_description(folder, (NGRAM,))
     digest = check_weights(folder.ngrams, description)
-    tokenizer = load_tokenizer(folder.tokenizer)
-    check_tokenizer(folder, description, len(tokenizer))
-    config = checked(description["config"], NgramConfig, folder.description, RunError, AGAIN, root="$.config")
+    tokenizer, own_digest = described_tokenizer(folder, description)
+    config = described_config(folder, description, NgramConfig)
     model, words = _opened(folder.ngrams, config.order), kenlm_words(tokenizer)
     info = cast(dict[str, Any], description["info"])
-    digests = digest, tokenizer_digest(folder.tokenizer)
-    return Ngram(model, tokenizer, words, config, info, description.get("ngrams", []), *digests)
+    return Ngram(model, tokenizer, words, config, info, description.get("ngrams", []), digest, own_digest)
 
 
 def _opened(path: Path, order: int) -> Any:
@@ -241,33 +229,10 @@ def _opened(path: Path, order: int) -> Any:
     try:
         model = kenlm.Model(str(path))
     except OSError as error:
-        reason = _TOO_LOW.format(order=order) if _LIMIT in str(error) else " ".join(str(error).split())[:300]
-        raise RunError(f"{path}: cannot be read by KenLM ({reason})") from None
+        raise RunError(f"{path}: cannot be read by KenLM ({' '.join(str(error).split())[:300]})") from None
     if model.order != order:
         raise RunError(f"{path}: an n-gram model of order {model.order}, it should be of order {order}")
     return model
-
-
-_LIMIT = "KENLM_MAX_ORDER"  # in KenLM's message if it was compiled for lower orders
-_TOO_LOW = (
-    "the installed module kenlm was compiled for orders below {order}; `pip uninstall ufal-kenlm`, then "
-    "`MAX_ORDER={order} pip install --no-binary kenlm kenlm==" + VERSION + "` compiles another in a minute"
-)
-
-
-def _check_order(order: int) -> None:
-    """Raise ConfigError if the module kenlm cannot read models of this order."""
-    with tempfile.TemporaryDirectory() as folder:
-        header = Path(folder) / "header.arpa"
-        counts = "".join(f"ngram {n}=3\n" for n in range(1, order + 1))
-        header.write_text(f"\\data\\\n{counts}\n", encoding="utf-8")
-        quiet = kenlm.Config()
-        quiet.arpa_complain, quiet.show_progress = kenlm.ARPALoadComplain.NONE, False
-        try:
-            kenlm.Model(str(header), quiet)
-        except OSError as error:  # always, as the file has no n-grams; but a high order is reported first
-            if _LIMIT in str(error):
-                raise ConfigError(f"model.order={order}: {_TOO_LOW.format(order=order)}") from None
 
 
 def measure(ngram: Ngram, held_out: HeldOut) -> Perplexity:

@@ -8,9 +8,8 @@ from pairscale.console import say
 from pairscale.errors import ConfigError, InputError, RunError
 from pairscale.files import sha256_file, write_text
 from train.config import RunConfig
-from train.import_checkpoint.contents import Contents, read_contents
-from train.import_checkpoint.lstm import read_lstm
-from train.import_checkpoint.transformer_xl import read_txl
+from train.import_checkpoint.networks import lstm, transformer_xl
+from train.import_checkpoint.pickles import Checkpoint, one_line_errors, read_checkpoint
 from train.import_checkpoint.vocabulary import read_vocabulary
 from train.models.build import build_model, without_weights
 from train.models.config import ImportedConfig
@@ -41,15 +40,15 @@ def import_run(config: RunConfig) -> RunFolder:
         _check_source(folder, path, digest)
         say(str(folder.path), "done already", "green")
         return folder
-    contents = read_contents(path)
-    importer = _importer(contents)
-    vocabulary = read_vocabulary(model, one_a_line=importer == TXL)
-    read = read_lstm if importer == LSTM else read_txl
-    imported = read(contents, model, vocabulary)
-    tokenizer = vocabulary.tokenizer(model)
-    with without_weights():  # they are replaced at once
-        built = build_model(imported.config, len(tokenizer))
-    built.load_state_dict(imported.weights, assign=True)
+    checkpoint = read_checkpoint(path)
+    importer = _importer(path, checkpoint)
+    with one_line_errors(path):
+        vocabulary = read_vocabulary(model, one_a_line=importer == TXL)
+        imported, weights = (lstm if importer == LSTM else transformer_xl)(checkpoint, model, vocabulary)
+        tokenizer = vocabulary.tokenizer(model.tokenizer)
+        with without_weights():  # they are replaced at once
+            built = build_model(imported, len(tokenizer))
+        built.load_state_dict(weights, assign=True)
     parameters = sum(parameter.numel() for parameter in built.parameters())
     source = {
         "importer": importer,
@@ -60,7 +59,7 @@ def import_run(config: RunConfig) -> RunFolder:
     }
     with folder.locked():
         write_text(folder.config, OmegaConf.to_yaml(OmegaConf.structured(config)))
-        save_model(folder.model, built, imported.config, tokenizer, {"source": source})
+        save_model(folder.model, built, imported, tokenizer, {"source": source})
         folder.update_manifest(
             status=DONE,
             config_digest=config_digest(config),
@@ -76,14 +75,14 @@ def import_run(config: RunConfig) -> RunFolder:
     return folder
 
 
-def _importer(contents: Contents) -> str:
+def _importer(path: Path, checkpoint: Checkpoint) -> str:
     """Return the code that wrote a checkpoint, LSTM or TXL. Raises InputError for other models."""
-    if "encoder.weight" in contents.tensors:
+    if "encoder.weight" in checkpoint.tensors:
         return LSTM
-    if contents.count(r"word_emb\..*"):
+    if any(name.startswith("word_emb.") for name in checkpoint.tensors):
         return TXL
-    names = ", ".join(list(contents.tensors)[:3])
-    raise InputError(f"{contents.path}: neither of {LSTM} (encoder.weight) nor of {TXL} (word_emb), but has {names}")
+    names = ", ".join(list(checkpoint.tensors)[:3])
+    raise InputError(f"{path}: neither of {LSTM} (encoder.weight) nor of {TXL} (word_emb), but has {names}")
 
 
 def _check_source(folder: RunFolder, path: Path, digest: str) -> None:

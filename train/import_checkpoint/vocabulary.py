@@ -6,10 +6,8 @@ from pathlib import Path
 from corpora.config import TokenizerConfig
 from corpora.tokenizers import ListTokenizer
 from pairscale.errors import InputError
-from train.import_checkpoint.pickles import Record, TorchFile, is_pickled
+from train.import_checkpoint.pickles import Record, is_pickled, read_torch_file
 from train.models.config import ImportedConfig
-
-MAX_BYTES = 64 * 2**20  # of a vocabulary as text: ten times the largest published one
 
 
 @dataclass(frozen=True)
@@ -20,25 +18,18 @@ class Vocabulary:
     words: list[str]
     order: list[int]
 
-    def __len__(self) -> int:
-        return len(self.words)
-
-    def check(self, checkpoint: Path, rows: int) -> None:
-        """Raise InputError unless the checkpoint has a row for each word."""
+    def order_of(self, rows: int, checkpoint: str) -> list[int]:
+        """Return `order`. Raises InputError unless the checkpoint has a row for each word."""
         if rows != len(self.words):
             raise InputError(
                 f"{self.path}: {len(self.words):,} words, but {checkpoint} has rows for {rows:,}: not its vocabulary"
             )
+        return self.order
 
-    def tokenizer(self, config: ImportedConfig) -> ListTokenizer:
+    def tokenizer(self, kind: str) -> ListTokenizer:
         """Return a tokenizer of these words."""
         schema = TokenizerConfig(
-            name=config.tokenizer,
-            kind=config.tokenizer,
-            vocab_size=None,
-            fit_on="train",
-            fit_sentences=1,
-            character_coverage=1.0,
+            name=kind, kind=kind, vocab_size=None, fit_on="train", fit_sentences=1, character_coverage=1.0
         )
         return ListTokenizer(schema, [self.words[index] for index in self.order[2:]])
 
@@ -57,9 +48,7 @@ def read_vocabulary(config: ImportedConfig, one_a_line: bool) -> Vocabulary:
     ids = {word: index for index, word in enumerate(words)}  # the last of equal ones, as the authors do
     for key, special in (("eos", config.eos), ("unk", config.unk)):
         if special not in ids:
-            known = [word for word in ("<eos>", "</s>", "<S>", "<unk>", "<UNK>") if word in ids]
-            others = f"; it has {', '.join(known)}" if known else ""
-            raise InputError(f"{path}: has no {special}{others}; give its word for it by model.{key}=WORD")
+            raise InputError(f"{path}: has no {special}; give its word for it by model.{key}=WORD")
     first = [ids[config.eos], ids[config.unk]]
     if first[0] == first[1]:
         raise InputError(f"{path}: {config.eos} cannot be both model.eos and model.unk")
@@ -67,8 +56,6 @@ def read_vocabulary(config: ImportedConfig, one_a_line: bool) -> Vocabulary:
 
 
 def _text_words(path: Path, one_a_line: bool) -> list[str]:
-    if path.stat().st_size > MAX_BYTES:
-        raise InputError(f"{path}: {path.stat().st_size:,} bytes, a vocabulary has at most {MAX_BYTES:,}")
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -80,13 +67,11 @@ def _text_words(path: Path, one_a_line: bool) -> list[str]:
 
 def _pickled_words(path: Path) -> list[str]:
     """Return the words of a pickled Vocab, or of the Corpus that holds one (cache.pt)."""
-    root = TorchFile(path).root
-    if isinstance(root, Record) and root.name == "data_utils.Corpus" and isinstance(root.state, dict):
-        root = root.state.get("vocab")
-    state = root.state if isinstance(root, Record) and root.name.endswith("vocabulary.Vocab") else None
-    words = state.get("idx2sym") if isinstance(state, dict) else None
-    if not isinstance(words, list) or not all(isinstance(word, str) and word.strip() == word != "" for word in words):
+    root = read_torch_file(path)
+    if isinstance(root, Record) and root.name == "data_utils.Corpus":
+        root = root.state["vocab"]
+    if not (isinstance(root, Record) and root.name.endswith("vocabulary.Vocab")):
         raise InputError(f"{path}: holds no Vocab of the Transformer-XL code with its words")
-    if isinstance(state, dict) and state.get("lower_case"):
+    if root.state["lower_case"]:
         raise InputError(f"{path}: of text in lower case, which benchmarks are not in; it cannot be scored here")
-    return words
+    return list(map(str, root.state["idx2sym"]))

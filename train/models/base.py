@@ -27,8 +27,9 @@ class LanguageModel(nn.Module, ABC):
     hidden @ output_weight.T + output_bias, unless embedding and softmax are adaptive (train/models/adaptive.py).
     """
 
-    tree_tokens: int | None = 0  # of trees that `read_trees` reads faster than texts; 0: one text each, None: no limit
+    tree_tokens: int | None = 0  # of trees that `read_trees` reads; 0: each tree is one text, None: no limit
     carries_state: bool = True  # False: it reads each text from its beginning, as many tokens as it has positions for
+    positions: int | None = None  # most tokens that it reads after a state; None: no limit
 
     def __init__(
         self, vocabulary: int, embedding: int, hidden: int, tied: bool, adaptive: AdaptiveVocabulary | None = None
@@ -53,11 +54,6 @@ class LanguageModel(nn.Module, ABC):
         """Weights (V, D) and bias (V,) that make logits of hidden states."""
         return self.output_weight, self.output_bias
 
-    @property
-    def positions(self) -> int | None:
-        """Most tokens that it reads after a state; None: no limit."""
-        return None
-
     @abstractmethod
     def initial_state(self, batch: int) -> State:
         """Return the state of `batch` texts before their first token, on the model's device."""
@@ -72,26 +68,10 @@ class LanguageModel(nn.Module, ABC):
         `parents` (B, T): the place in its row of the token before, -1 at the beginning of a text; parents come before
         their children. `depths` (B, T): the number of tokens before it in its text. `state` is that of one text.
 
-        This default reads every text from its beginning with `forward`. A model that reads tokens which several texts
-        have in common only once overrides it, and `tree_tokens`: that is faster, and changes no score.
+        This default reads trees of one text each. A model that reads tokens which several texts have in common only
+        once overrides it, and `tree_tokens`: that is faster, and changes no score.
         """
-        texts: dict[tuple[int, ...], list[tuple[int, list[int]]]] = {}  # tokens of a whole text -> its rows and places
-        for row, (ids, above) in enumerate(zip(tokens.tolist(), parents.tolist(), strict=True)):
-            for place in set(range(len(above))).difference(above):  # the last token of a text
-                path = [place]
-                while (place := above[place]) >= 0:
-                    path.append(place)
-                path.reverse()
-                texts.setdefault(tuple(ids[place] for place in path), []).append((row, path))
-        longest = max(map(len, texts))
-        read, _ = self(
-            tokens.new_tensor([[*text, *[0] * (longest - len(text))] for text in texts]),
-            self.expanded(state, len(texts)),
-        )
-        hidden: Tensor = read.new_empty(*tokens.shape, read.shape[-1])
-        for number, places in enumerate(texts.values()):
-            for row, path in places:
-                hidden[row, path] = read[number, : len(path)]
+        hidden: Tensor = self(tokens, self.expanded(state, len(tokens)))[0]
         return hidden
 
     def expanded(self, state: State, batch: int) -> State:

@@ -17,7 +17,6 @@ from pairscale.errors import ConfigError, check_above, check_between, check_choi
 from pairscale.plugins import load_plugins
 
 VOCABULARIES = ("closed", "open")
-ORDERS = range(2, 8)
 # Far beyond any model; above them sizes overflow, or a run would take years to begin.
 MAX_LAYERS, MAX_WIDTH = 1_000, 100_000
 IMPORTED_TOKENIZERS = ("whitespace", "word", "char", "jieba")
@@ -87,9 +86,7 @@ class LstmConfig(ModelConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_between("model.layers", self.layers, 1, MAX_LAYERS)
-        for name in ("embedding", "hidden"):
-            check_between(f"model.{name}", getattr(self, name), 1, MAX_WIDTH)
+        _check_sizes(self, "embedding", "hidden")
         if self.tied and self.embedding != self.hidden:
             raise ConfigError(
                 f"model.tied=true needs model.embedding = model.hidden, got {self.embedding} and {self.hidden}"
@@ -134,11 +131,6 @@ class TxlConfig(ModelConfig):
     tied_projections: bool = field(default=False, metadata=ADDED_LATER)
 
     @property
-    def masked(self) -> bool:
-        """True if the model predicts hidden tokens from both sides."""
-        return False
-
-    @property
     def skips_weights(self) -> bool:
         """True for a softmax over clusters, which skips those without a word in a step."""
         return self.adaptive
@@ -163,12 +155,8 @@ class TxlConfig(ModelConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.d_model % 2:
-            raise ConfigError(
-                f"model.d_model={self.d_model}: must be even (half of the positions' sinusoids are cosines)"
-            )
-        check_between("model.layers", self.layers, 1, MAX_LAYERS)
-        for name in ("d_model", "heads", "d_head", "d_inner", "embedding", "div_val", "clamp_len"):
-            check_between(f"model.{name}", getattr(self, name), 1, MAX_WIDTH)
+            raise ConfigError(f"model.d_model={self.d_model}: must be even (half of the sinusoids are cosines)")
+        _check_sizes(self, "d_model", "heads", "d_head", "d_inner", "embedding", "div_val", "clamp_len")
         check_above("model.initial_sd", self.initial_sd, 0)
         check_between("model.memory", self.memory, int(self.same_length), MAX_WIDTH)
         for name in ("dropout", "attention_dropout"):
@@ -176,10 +164,14 @@ class TxlConfig(ModelConfig):
         if list(self.cutoffs) != sorted({cutoff for cutoff in self.cutoffs if cutoff > 0}):
             raise ConfigError(f"model.cutoffs={self.cutoffs}: must be numbers of words above 0, rising")
         if self.widths[-1] < 1:
-            raise ConfigError(
-                f"model.div_val={self.div_val}: leaves nothing of model.embedding={self.embedding or self.d_model} "
-                f"to the last of {len(self.widths)} clusters"
-            )
+            raise ConfigError(f"model.div_val={self.div_val}: leaves no width to the last cluster")
+
+
+def _check_sizes(config: LstmConfig | TxlConfig, *widths: str) -> None:
+    """Raise ConfigError unless the number of layers and these widths are possible."""
+    check_between("model.layers", config.layers, 1, MAX_LAYERS)
+    for name in widths:
+        check_between(f"model.{name}", getattr(config, name), 1, MAX_WIDTH)
 
 
 @dataclass
@@ -197,27 +189,21 @@ class NgramConfig(ModelConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.order not in ORDERS:
-            raise ConfigError(f"model.order={self.order}: must be a number from {ORDERS[0]} to {ORDERS[-1]}")
+        check_between("model.order", self.order, 2, 7)
         check_choice("model.vocabulary", self.vocabulary, VOCABULARIES)
-        fits = 1 <= len(self.prune) <= self.order and self.prune == sorted(self.prune) and self.prune[0] == 0
-        if not fits:
+        if not 1 <= len(self.prune) <= self.order or self.prune != sorted(self.prune) or self.prune[0] != 0:
             raise ConfigError(
-                f"model.prune={self.prune}: must be at most {self.order} thresholds, one for each order from 1 on, "
-                "that begin with 0 and never fall, such as [0,0,1]"
+                f"model.prune={self.prune}: must be at most {self.order} thresholds that begin with 0 and never fall, "
+                "such as [0,0,1]"
             )
-        discounts = self.discount_fallback
-        if discounts is not None and not (
-            len(discounts) == 3 and all(0 <= d <= n + 1 for n, d in enumerate(discounts))
-        ):
+        fallback = self.discount_fallback
+        if fallback is not None and not (len(fallback) == 3 and all(0 <= d <= n + 1 for n, d in enumerate(fallback))):
             raise ConfigError(
-                f"model.discount_fallback={discounts}: must be three discounts, of n-grams seen once, twice and more "
-                "often, from 0 to 1, 2 and 3, such as [0.5,1,1.5]; or null"
+                f"model.discount_fallback={fallback}: must be three discounts, from 0 to 1, 2 and 3, of n-grams seen "
+                "once, twice and more often, such as [0.5,1,1.5]; or null"
             )
         if not re.fullmatch(r"[1-9]\d*[KMGT%]", self.lmplz_memory):
-            raise ConfigError(
-                f"model.lmplz_memory={self.lmplz_memory}: must be a number with K, M, G, T or %, such as 1G"
-            )
+            raise ConfigError(f"model.lmplz_memory={self.lmplz_memory}: must be a number with K, M, G, T or %")
 
 
 @dataclass

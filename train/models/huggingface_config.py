@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from omegaconf import MISSING
 
 from pairscale.command.schemas import ADDED_LATER
-from pairscale.errors import ConfigError, check_between, check_choice, first_few
+from pairscale.errors import ConfigError, check_above, check_between, check_choice, check_share, first_few
 from pairscale.hub import import_transformers
 from train.models.config import ModelConfig, register_architecture
 from train.recipes import COLUMNS, RecipeConfig
@@ -45,22 +45,13 @@ class MaskingConfig:
     causal_share: float | None = field(default=None, metadata=ADDED_LATER)
 
     def __post_init__(self) -> None:
-        for name in ("share", "masked", "random"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ConfigError(f"model.masking.{name}={getattr(self, name)}: must be a share, from 0 to 1")
-        if not self.share:
-            raise ConfigError("model.masking.share=0: must be above 0, or nothing is learned")
+        shares = {"share": self.share, "masked": self.masked, "random": self.random}
+        for name, share in {**shares, "masked + random": self.masked + self.random}.items():
+            check_between(f"model.masking.{name}", share, 0, 1)
+        check_above("model.masking.share", self.share, 0)
+        check_above("model.masking.causal_share", self.causal_share, 0)
+        check_share("model.masking.causal_share", self.causal_share or 0)
         check_between("model.masking.validation_words", self.validation_words, 1, 10**12)
-        if self.causal_share is not None and not 0 < self.causal_share < 1:
-            raise ConfigError(
-                f"model.masking.causal_share={self.causal_share}: must be above 0 and below 1; all causal is "
-                "model.objective=causal, all masked is mntp"
-            )
-        if self.masked + self.random > 1:
-            raise ConfigError(
-                f"model.masking: masked={self.masked} and random={self.random} are shares of the same tokens; their "
-                "sum must be 1 or less"
-            )
 
 
 @dataclass
@@ -77,19 +68,12 @@ class HuggingFaceConfig(ModelConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("model.objective", self.objective, OBJECTIVES)
-        if not self.masked:
-            self.masking = None
-        elif self.masking is None:
-            self.masking = MaskingConfig()
-        if self.masking is not None:
-            if self.objective == "hybrid":
-                self.masking.causal_share = self.masking.causal_share or CAUSAL_SHARE
-            elif self.masking.causal_share is not None:
-                raise ConfigError(
-                    f"model.masking.causal_share={self.masking.causal_share}: is of model.objective=hybrid, this is "
-                    f"{self.objective}"
-                )
-        self.check()
+        self.masking = (self.masking or MaskingConfig()) if self.masked else None
+        if self.masking is not None and self.objective == "hybrid":
+            self.masking.causal_share = self.masking.causal_share or CAUSAL_SHARE
+        elif self.masking is not None and self.masking.causal_share is not None:
+            raise ConfigError("model.masking.causal_share: belongs to model.objective=hybrid")
+        self._check_architecture()
 
     @property
     def masked(self) -> bool:
@@ -101,53 +85,33 @@ class HuggingFaceConfig(ModelConfig):
         """Positions before a hidden token at which it is predicted."""
         return int(self.objective in ("mntp", "hybrid"))
 
-    def check(self) -> None:
+    def _check_architecture(self) -> None:
         """Raise ConfigError for an architecture or field that transformers does not have, or not for the objective."""
         transformers = import_transformers()
-        from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+        from transformers.models.auto import configuration_auto, modeling_auto
 
-        if self.architecture not in CONFIG_MAPPING:
+        if self.architecture not in configuration_auto.CONFIG_MAPPING:
             raise ConfigError(
                 f"model.architecture={self.architecture}: no model_type of transformers {transformers.__version__}"
-                + _near(self.architecture, CONFIG_MAPPING)
+                + _near(self.architecture, configuration_auto.CONFIG_MAPPING)
             )
         described = transformers.AutoConfig.for_model(self.architecture)
-        known = set(described.to_dict()) | set(described.attribute_map)
+        known = {*described.to_dict(), *described.attribute_map}.difference(SET_HERE)
         for name in self.config:
-            if name in SET_HERE:
-                raise ConfigError(f"model.config.{name}: is set by pairscale; leave it out")
             if name not in known:
                 raise ConfigError(
-                    f"model.config.{name}: no field of {type(described).__name__}{_near(name, known - set(SET_HERE))}"
+                    f"model.config.{name}: no field of {type(described).__name__}, or set by pairscale"
+                    + _near(name, known)
                 )
-        if getattr(described, "is_encoder_decoder", False):
+        causal, masked = (getattr(modeling_auto, f"MODEL_FOR_{kind}_LM_MAPPING_NAMES") for kind in ("CAUSAL", "MASKED"))
+        if self.architecture not in (masked if self.masked else causal) or described.is_encoder_decoder:
             raise ConfigError(
-                f"model.architecture={self.architecture}: an encoder-decoder, which models no plain text; give a "
-                "causal or a masked architecture, such as gpt2 or bert"
+                f"model.architecture={self.architecture}: transformers has no plain language model of it for "
+                f"model.objective={self.objective}; give another architecture or objective"
             )
-        self.class_name()
-
-    def class_name(self) -> str:
-        """Return the name of the class in transformers. Raises ConfigError if the objective has none."""
-        from transformers.models.auto import modeling_auto
-
-        names: dict[str, Any] = (
-            modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES if self.masked
-            else modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-        )  # fmt: skip
-        if self.architecture not in names:
-            others = [name for name in OBJECTIVES if (name == "causal") == self.masked]
-            raise ConfigError(
-                f"model.objective={self.objective}: transformers has no class of {self.architecture} for it; give "
-                f"another architecture, or model.objective={' or '.join(others)}"
-            )
-        return str(names[self.architecture])
 
     def described(self, vocabulary: int) -> PretrainedConfig:
-        """Return the configuration for transformers, over the `vocabulary` of the study's tokenizer.
-
-        Raises ConfigError for values that the architecture refuses.
-        """
+        """Return the configuration for transformers, over the `vocabulary` of the study's tokenizer; ConfigError."""
         from corpora.tokenizers import EOS, PAD, SPECIAL_TOKENS  # here, so that commands start without numpy
 
         transformers = import_transformers()
@@ -176,8 +140,7 @@ def check_recipe(config: ModelConfig, recipe: RecipeConfig) -> None:
     if not config.carries_state and recipe.packing == COLUMNS:
         raise ConfigError(
             f"recipe={recipe.name} with model={config.name}: reads columns of text with carried state, which this "
-            "architecture does not have; give recipe=adamw or another recipe whose packing is stream, sentences or "
-            "documents"
+            "architecture does not have; give recipe=adamw or another recipe of another packing"
         )
 
 

@@ -43,27 +43,28 @@ def token_logprobs(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor
     computed once, however many targets follow it.
     """
     result = torch.empty(len(targets), dtype=_exact(hidden), device=hidden.device)
-    low, low_weight = hidden.to(_fast(hidden)), weight.to(_fast(weight))
     rows = torch.arange(len(hidden)) if rows is None else rows
     places, rows = rows.cpu(), rows.to(hidden.device)  # once, so that no block waits for a GPU
-    for part, products in _product_chunks(low, low_weight, CHUNK_BYTES):
-        for block, logits in _logit_blocks(products, bias, result.dtype):
-            start = part.start + block.start
-            logprobs = torch.log_softmax(logits, dim=-1, out=logits)
-            first, last = torch.searchsorted(places, torch.tensor([start, start + len(logits)])).tolist()
-            result[first:last] = logprobs[rows[first:last] - start, targets[first:last]]
+    for start, logprobs in _logprob_blocks(hidden, weight, bias):
+        first, last = torch.searchsorted(places, torch.tensor([start, start + len(logprobs)])).tolist()
+        result[first:last] = logprobs[rows[first:last] - start, targets[first:last]]
     return result
 
 
 @torch.no_grad()
 def all_logprobs(hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """Return ln p of all tokens, nats (N, V), small N, float32 or better, no gradient; shapes as in `cross_entropy`."""
-    low, low_weight, exact = hidden.to(_fast(hidden)), weight.to(_fast(weight)), _exact(hidden)
-    result = torch.empty(len(hidden), len(weight), dtype=exact, device=hidden.device)
-    for part, products in _product_chunks(low, low_weight, CHUNK_BYTES):
-        for block, logits in _logit_blocks(products, bias, exact):
-            torch.log_softmax(logits, dim=-1, out=result[part][block])
+    result = torch.empty(len(hidden), len(weight), dtype=_exact(hidden), device=hidden.device)
+    for start, logprobs in _logprob_blocks(hidden, weight, bias):
+        result[start : start + len(logprobs)] = logprobs
     return result
+
+
+def _logprob_blocks(hidden: Tensor, weight: Tensor, bias: Tensor) -> Iterator[tuple[int, Tensor]]:
+    """Yield blocks of ln p of all tokens, nats (n, V), and the first row of each; they may be overwritten."""
+    for part, products in _product_chunks(hidden.to(_fast(hidden)), weight.to(_fast(weight)), CHUNK_BYTES):
+        for block, logits in _logit_blocks(products, bias, _exact(hidden)):
+            yield part.start + block.start, torch.log_softmax(logits, dim=-1, out=logits)
 
 
 class _CrossEntropy(torch.autograd.Function):

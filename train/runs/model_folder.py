@@ -13,10 +13,10 @@ place of the others (train/ngram.py). Imports no Lightning, and transformers for
 import dataclasses
 import hashlib
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NotRequired, TypedDict, cast
+from typing import Any, NotRequired, TypedDict, TypeVar, cast
 
 import torch
 from safetensors import SafetensorError
@@ -47,6 +47,9 @@ class _Info(TypedDict, total=False):
     stuck: str  # train.loop.perplexity.Perplexity.stuck
 
 
+Config = TypeVar("Config", bound=ModelConfig)
+
+
 class Description(TypedDict):
     """Schema of pairscale.json."""
 
@@ -73,12 +76,7 @@ class LoadedModel:
     @property
     def masked(self) -> bool:
         """True if it predicts hidden tokens from both sides."""
-        return is_masked(self.config)
-
-
-def is_masked(config: ModelConfig) -> bool:
-    """Return True for the configuration of a model that predicts hidden tokens from both sides."""
-    return bool(getattr(config, "masked", False))
+        return self.config.masked
 
 
 def save_model(
@@ -94,58 +92,52 @@ def save_model(
             model.save_description(folder.path)
         else:
             write_description_and_code(folder.path, model, config)
-    save_fast_tokenizer(folder.path, tokenizer, is_masked(config), model.positions)
+    save_fast_tokenizer(folder.path, tokenizer, config.masked, model.positions)
     tokenizer.save(folder.tokenizer)
     save_weights(folder, model, config, info)
 
 
 def save_weights(folder: ModelFolder, model: LanguageModel, config: ModelConfig, info: dict[str, Any]) -> None:
     """Write the weights and pairscale.json of a folder with all other files of the model. Raises WriteError."""
-    data = save(weights_of(model), {"format": "pt"})  # as transformers marks weights of PyTorch
+    data = save(_weights_of(model), {"format": "pt"})  # as transformers marks weights of PyTorch
     write_bytes(folder.weights, data)
     write_description(folder, config, model.vocabulary, info, hashlib.sha256(data).hexdigest())
 
 
 def write_description(
-    folder: ModelFolder,
-    config: ModelConfig,
-    vocabulary: int,
-    info: dict[str, Any],
-    digest: str,
-    ngrams: Sequence[int] | None = None,
+    folder: ModelFolder, config: ModelConfig, vocabulary: int, info: dict[str, Any], digest: str, **more: Any
 ) -> None:
-    """Write pairscale.json; `digest` of the file of weights, `ngrams` by order from 1 on of an n-gram model."""
+    """Write pairscale.json; `digest` of the file of weights. An n-gram model gives `kind` and `ngrams`, too."""
     description = {
         "version": MODEL_VERSION,
-        "kind": kind_of(config) if ngrams is None else NGRAM,
+        "kind": more.get("kind") or kind_of(config),
         "config": dataclasses.asdict(config),
         "vocabulary": vocabulary,
         "tokenizer": tokenizer_digest(folder.tokenizer),
-        **({} if ngrams is None else {"ngrams": ngrams}),
+        **more,
         "info": info,
         "digest": digest,
     }
     write_json(folder.description, description)
 
 
-def weights_of(model: LanguageModel) -> dict[str, Tensor]:
-    """Return the weights on the CPU by their names in transformers."""
-    weights = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
+def _stored_names(model: LanguageModel) -> dict[str, str]:
+    """Return the names in a file, which are those of transformers, by the names in the model; of tied weights one."""
+    stored = model.state_dict()
+    names = [name for name, _ in (*model.named_parameters(), *model.named_buffers()) if name in stored]
     if isinstance(model, HuggingFaceModel):
-        return {name.removeprefix("network."): weight for name, weight in weights.items()}
-    return {f"model.{name}": weight for name, weight in weights.items()}
+        return {name: name.removeprefix("network.") for name in names}
+    return {name: f"model.{name}" for name in names}
 
 
-def _to_load(model: LanguageModel, weights: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Return the weights by their names in the model."""
-    if isinstance(model, HuggingFaceModel):
-        return {f"network.{name}": weight for name, weight in weights.items()}
-    return {name.removeprefix("model."): weight for name, weight in weights.items()}
+def _weights_of(model: LanguageModel) -> dict[str, Tensor]:
+    weights = model.state_dict()
+    return {stored: weights[name].detach().cpu().contiguous() for name, stored in _stored_names(model).items()}
 
 
 def snapshot_bytes(model: LanguageModel, about: dict[str, Any]) -> bytes:
     """Return weights as safetensors with the plain data `about` in the header; equal weights give equal bytes."""
-    return save(weights_of(model), {ABOUT: json.dumps(about)})  # one key, as safetensors writes several in any order
+    return save(_weights_of(model), {ABOUT: json.dumps(about)})  # one key, as safetensors writes several in any order
 
 
 def load_model(folder: ModelFolder) -> LoadedModel:
@@ -168,49 +160,52 @@ def check_weights(weights: Path, description: Description) -> str:
     return digest
 
 
+def described_config(folder: ModelFolder, description: Description, schema: type[Config]) -> Config:
+    """Return the model's configuration. Raises RunError if it is none of this type."""
+    return checked(description["config"], schema, folder.description, RunError, AGAIN, root="$.config")
+
+
+def described_tokenizer(folder: ModelFolder, description: Description) -> tuple[Tokenizer, str]:
+    """Return the tokenizer and its digest. Raises RunError unless it is the one that the model was trained with."""
+    tokenizer, digest = load_tokenizer(folder.tokenizer), tokenizer_digest(folder.tokenizer)
+    if (size := len(tokenizer)) != (known := description["vocabulary"]):
+        raise RunError(f"{folder.tokenizer}: {size} tokens, {folder.description} was trained with {known}; {AGAIN}")
+    if digest != (trained := description["tokenizer"]):
+        raise RunError(
+            f"{folder.tokenizer}: its vocabulary (digest {digest[:8]}) is not the one that the model was trained with "
+            f"({trained[:8]}): changed since; {AGAIN}"
+        )
+    return tokenizer, digest
+
+
 def described_model(
     folder: ModelFolder, description: Description, weights: Path, digest: str, info: dict[str, Any]
 ) -> LoadedModel:
     """Return the model of a description, with the weights in a file. Raises as `load_model`."""
-    tokenizer = load_tokenizer(folder.tokenizer)
-    check_tokenizer(folder, description, len(tokenizer))
-    config = checked(
-        description["config"],
-        architectures()[description["kind"]].config,
-        folder.description,
-        RunError,
-        AGAIN,
-        root="$.config",
-    )
+    tokenizer, own_digest = described_tokenizer(folder, description)
+    config = described_config(folder, description, architectures()[description["kind"]].config)
     with without_weights():  # they are replaced at once
         model = build_model(config, description["vocabulary"])
     if any(buffer.is_meta for buffer in model.buffers()):  # which no file of weights has
         model = build_model(config, description["vocabulary"])
     try:
         loaded = load_file(weights)
-        _check_weights(weights, loaded)
-        model.load_state_dict(_to_load(model, loaded), assign=True)
+        _check_numbers(weights, loaded)
+        names = _stored_names(model)
+        if unknown := sorted(set(names.values()) ^ set(loaded)):
+            raise RuntimeError(f"{unknown[0]} is in one of them alone")
+        model.load_state_dict({name: loaded[stored] for name, stored in names.items()}, strict=False, assign=True)
+        if isinstance(model, HuggingFaceModel):
+            model.network.tie_weights()
     except (SafetensorError, OSError) as error:
         raise RunError(f"{weights}: cannot be read as safetensors ({error}); {AGAIN}") from None
     except RuntimeError as error:  # a line for each weight
         reason = " ".join(str(error).split())[:200]
         raise RunError(f"{weights}: not the weights that pairscale.json describes ({reason}); {AGAIN}") from None
-    return LoadedModel(model.eval(), tokenizer, config, info, digest, tokenizer_digest(folder.tokenizer))
+    return LoadedModel(model.eval(), tokenizer, config, info, digest, own_digest)
 
 
-def check_tokenizer(folder: ModelFolder, description: Description, size: int) -> None:
-    """Raise RunError unless the tokenizer there, of `size` tokens, is the one that the model was trained with."""
-    if size != (known := description["vocabulary"]):
-        raise RunError(f"{folder.tokenizer}: {size} tokens, {folder.description} was trained with {known}; {AGAIN}")
-    trained, there = description["tokenizer"], tokenizer_digest(folder.tokenizer)
-    if trained != there:
-        raise RunError(
-            f"{folder.tokenizer}: its vocabulary (digest {there[:8]}) is not the one that the model was trained with "
-            f"({trained[:8]}): changed since; {AGAIN}"
-        )
-
-
-def _check_weights(path: Path, weights: dict[str, torch.Tensor]) -> None:
+def _check_numbers(path: Path, weights: dict[str, Tensor]) -> None:
     """Raise RunError for weights that are not float32, NaN or infinite."""
     for name, weight in weights.items():
         if weight.dtype != torch.float32:

@@ -73,13 +73,17 @@ SEGMENTS = [[4, 0, 1, 6], [7, 4, 10, 2], [13, 5, 12]]
 @pytest.mark.parametrize("old", [False, True])
 @pytest.mark.parametrize("bare", [False, True])
 @pytest.mark.parametrize("tied", [False, True])
-def test_an_imported_lstm_gives_the_same_probabilities(tmp_path, import_model, old, bare, tied):
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_an_imported_lstm_gives_the_same_probabilities(tmp_path, import_model, old, bare, tied, wrapped):
     model = randomised(RNNModel(len(WORDS), 5, 5 if tied else 6, 2, tied))
-    save(model.state_dict() if bare else model, tmp_path / "model.pt", old)
+    saved = torch.nn.DataParallel(model.half()) if wrapped else model
+    save(saved.state_dict() if bare else saved, tmp_path / "model.pt", old)
     run = import_model()
     assert_logprobs(run, lstm_logprobs(model, list(chain(*SEGMENTS))), SEGMENTS)
     loaded = load_model(run.model)
     assert (loaded.config.tied, loaded.config.dropout) == (tied, 0.0 if bare else 0.3)
+    ids, _ = loaded.tokenizer.encode_raw("The cat doesn't sleep.")
+    assert " ".join(map(loaded.tokenizer.token, ids)) == "The cat does n't sleep ."
 
 
 VARIANTS = {
@@ -133,46 +137,19 @@ def test_an_imported_transformer_xl_may_have_another_memory(tmp_path, import_mod
     assert_logprobs(import_model(memory=7, same_length=True, clamp_len=4), expected, SEGMENTS)
 
 
-def test_a_wrapped_model_in_half_precision_is_imported(tmp_path, import_model):
-    model = randomised(RNNModel(len(WORDS), 5, 6, 1)).half()
-    expected = lstm_logprobs(model, SEGMENTS[0])
-    save(torch.nn.DataParallel(model), tmp_path / "model.pt")
-    assert_logprobs(import_model(), expected, SEGMENTS[:1])
-    save(torch.nn.DataParallel(model).state_dict(), tmp_path / "model.pt")
-    assert_logprobs(import_model(name="bare"), expected, SEGMENTS[:1])
-
-
-def with_attributes(**attributes):
-    def change(model):
-        vars(model).update(attributes)
-        return model
-
-    return change
-
-
 MISFITS = {
-    "a GRU": (RNNModel(14, 5, 6, 1, kind="GRU"), "do not have the four gates of an LSTM"),
-    "a plain RNN": (RNNModel(14, 5, 6, 1, kind="RNN"), "do not have the four gates of an LSTM"),
+    "a GRU": (RNNModel(14, 5, 6, 1, kind="GRU"), "size mismatch for lstm.weight_ih_l0"),
     "more words": (RNNModel(15, 5, 6, 1), "14 words, but .*model.pt has rows for 15: not its vocabulary"),
     "fewer words": (MemTransformerLM(13), "14 words, but .*model.pt has rows for 13: not its vocabulary"),
-    "other attention": (with_attributes(attn_type=2)(MemTransformerLM(14)), "of attn_type 1, 2 or 3"),
     "special words among the rare": (
         MemTransformerLM(14, cutoffs=[3, 9]),
         "not among the 3 words of the first cluster",
     ),
     "another model": (torch.nn.Linear(2, 3), "neither of colorlessgreenRNNs"),
-    "numbers": ([1, 2], "holds a list"),
+    "numbers": ([1, 2], "holds neither a model nor a state_dict"),
     "an optimiser": ({"state": {}, "param_groups": []}, "holds neither a model nor a state_dict"),
-    "one weight too many": ({**RNNModel(14, 5, 6, 1).state_dict(), "more": torch.ones(2)}, "more: part of no model"),
-    "one weight too few": ({"encoder.weight": torch.ones(14, 2)}, "has no decoder.weight"),
-    "a weight of another shape": (
-        {**RNNModel(14, 5, 6, 1).state_dict(), "rnn.bias_hh_l0": torch.ones(2)},
-        "rnn.bias_hh_l0 is 2, must be 24",
-    ),
-    "an attribute of another type": (
-        with_attributes(mem_len="x")(MemTransformerLM(14)),
-        "the model.mem_len is x, not a int",
-    ),
+    "one weight too many": ({**RNNModel(14, 5, 6, 1).state_dict(), "more": torch.ones(2)}, 'Unexpected key.*"more"'),
+    "one weight too few": ({"encoder.weight": torch.ones(14, 2)}, "nothing that can be imported .*decoder.weight"),
 }
 
 
@@ -191,7 +168,7 @@ def test_values_and_vocabularies_that_do_not_fit_are_messages_of_one_line(tmp_pa
     for values, message in (
         ({"memory": 3}, "model.memory: .* is an LSTM"),
         ({"vocabulary": "none.txt"}, "none.txt: no such file; give the checkpoint's vocabulary by model.vocabulary"),
-        ({"eos": "<S>"}, "vocab.txt: has no <S>; it has <eos>, <unk>; give its word for it by model.eos=WORD"),
+        ({"eos": "<S>"}, "vocab.txt: has no <S>; give its word for it by model.eos=WORD"),
         ({"unk": "<eos>"}, "cannot be both"),
         ({"tokenizer": "bpe"}, "model.tokenizer=bpe: must be one of"),
         ({"checkpoint": "none.pt"}, "model.checkpoint=none.pt: no such file"),
@@ -234,15 +211,6 @@ def test_text_vocabularies_are_read_as_by_their_authors(tmp_path, import_model):
     assert load_model(import_model(name="txl").model).tokenizer.tokens[2:] == [
         word for word in WORDS if word not in ("<eos>", "<unk>")
     ]
-
-
-def test_sentences_are_split_into_words_by_treebank_rules(tmp_path, import_model):
-    save(RNNModel(14, 5, 6, 1), tmp_path / "model.pt")
-    tokenizer = load_model(import_model().model).tokenizer
-    ids, spans = tokenizer.encode_raw("The cat doesn't sleep.")
-    assert [tokenizer.token(index) for index in ids] == ["The", "cat", "does", "n't", "sleep", "."]
-    assert spans[2:4] == [(8, 12), (12, 15)]
-    assert tokenizer.word_level
 
 
 def test_a_run_is_imported_once_and_records_its_source(tmp_path, import_model, capsys):
