@@ -249,7 +249,6 @@ def test_paradigms_that_a_vocabulary_cannot_fill_are_left_out(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "holds no words"),
         ("the\na cat\n", "mine.tsv:2: must be a word"),
         ("the\tx\n", "mine.tsv:1: must be a word"),
     ],

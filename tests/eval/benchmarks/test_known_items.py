@@ -105,7 +105,7 @@ def test_tables_without_a_header_are_read_as_those_of_clams(tmp_path):
     assert pairs["good"].tolist() == ["the author laughs", "the pilots smile"]
     assert pairs["bad"].tolist() == ["the author laugh", "the pilots smiles"]
     assert set(pairs["paradigm"]) == {"simple_agrmt"}
-    with pytest.raises(InputError, match=r"there are: True, the author laughs; .* benchmark\.header=false"):
+    with pytest.raises(InputError, match=r"there are: True, the author laughs; .* benchmark\.header"):
         load_benchmark(table(tmp_path, text, "simple_agrmt.txt"))
 
 
