@@ -153,6 +153,7 @@ def test_the_object_of_a_bad_causative_is_a_possible_subject_of_its_verb() -> No
     [
         ("animate_subject_trans", OF_THINGS),
         ("animate_subject_passive", OF_THINGS | {"plant", "build", "construct", "stash"}),  # "planted by the bowl"
+        ("animate_subject_passive", {"accompany", "follow", "cut", "hit", "cover", "protect", "kill", "meet", "know"}),
         ("causative", WITH_OBJECT_TOO),
         ("passive_1", WITH_OBJECT_TOO),
         ("passive_2", WITH_OBJECT_TOO),
@@ -171,23 +172,29 @@ def test_no_bad_sentence_has_a_verb_that_makes_it_good(paradigm: str, excluded: 
         assert (unambiguous_verbs(bad) - of_good).isdisjoint(excluded), bad
 
 
-@pytest.mark.parametrize(
-    "paradigm",
-    [
-        "wh_vs_that_no_gap", "wh_vs_that_no_gap_long_distance", "wh_questions_object_gap", "wh_questions_subject_gap",
-        "wh_questions_subject_gap_long_distance",
-    ],
-)  # fmt: skip
-def test_a_bad_question_with_what_is_not_an_exclamation(paradigm: str) -> None:
-    """Otherwise "they understood what a seamstress tore the scarf" is good."""
-    for _, bad in pairs(paradigm):
-        assert not re.search(r"\bwhat an? (?!lot of|few)", bad), bad
+NO_GAP = ("wh_vs_that_no_gap", "wh_vs_that_no_gap_long_distance")
+QUESTIONS = ("wh_questions_object_gap", "wh_questions_subject_gap", "wh_questions_subject_gap_long_distance")
+IRREGULAR = ("irregular_1", "irregular_2", "with_adj_irregular_1", "with_adj_irregular_2")
+TOOLS = "chain|knife|knives|hammer|gun|towel|key|brush|statue|tower"
+PHRASES = [
+    # "they understood what a seamstress tore the scarf" is an exclamation
+    *((paradigm, "bad", r"\bwhat an? (?!lot of|few)") for paradigm in (*NO_GAP, *QUESTIONS)),
+    # "they warned it to be clear that ..." is good if "it" is an agency
+    ("expletive_it_object_raising", "bad", r"to be (sad|clear|certain|lucky) that"),
+    *((f"determiner_noun_agreement_{name}", "good", r"(person|people)\.") for name in IRREGULAR),
+    # no possible instrument as an agent: "edited by this chain"
+    ("animate_subject_passive", "bad", rf"by .*\b({TOOLS})s?\."),
+    # no verb of motion: "all princes were there disappearing"
+    ("existential_there_quantifiers_2", "good", r"\bthere (disappear|vanish|leav|stay|go|com|arriv|run|exist)ing\b"),
+    ("tough_vs_raising_1", "good", r"^(?!.*\b(easy|hard|tough|difficult|impossible) to\b)"),
+]
 
 
-def test_a_bad_expletive_it_has_no_predicate_of_feelings() -> None:
-    """Otherwise "they warned it to be clear that ..." is good if "it" is an agency."""
-    for _, bad in pairs("expletive_it_object_raising"):
-        assert not re.search(r"to be (sad|clear|certain|lucky) that", bad), bad
+@pytest.mark.parametrize(("paradigm", "side", "phrase"), PHRASES)
+def test_a_phrase_that_makes_the_label_doubtful_does_not_occur(paradigm: str, side: str, phrase: str) -> None:
+    for good, bad in pairs(paradigm):
+        sentence = good if side == "good" else bad
+        assert not re.search(phrase, sentence), sentence
 
 
 def test_no_bad_past_form_is_used_by_some_speakers() -> None:
@@ -214,13 +221,6 @@ def test_no_bad_verb_form_is_also_a_past_tense(paradigm: str) -> None:
         )
         start = first + 1 if paradigm.endswith("agreement_2") else first
         assert all(" ".join(bad_words[start : start + size]) not in pasts for size in (1, 2)), bad
-
-
-@pytest.mark.parametrize("number", ["1", "2"])
-@pytest.mark.parametrize("adjective", ["", "with_adj_"])
-def test_people_is_not_used_as_an_irregular_plural(adjective: str, number: str) -> None:
-    for good, _ in pairs(f"determiner_noun_agreement_{adjective}irregular_{number}"):
-        assert not re.search(r"(person|people)\.", good), good
 
 
 @pytest.mark.parametrize(
@@ -303,22 +303,3 @@ def test_verbs_select_their_objects(verb: str, nouns: str) -> None:
     for noun in nouns.split():
         classes = next(set(row["class"].split("|")) for row in table("noun") if row["singular"] == noun)
         assert takes.isdisjoint(classes), (verb, noun, takes & classes)
-
-
-def test_an_inanimate_agent_is_no_possible_instrument() -> None:
-    """No "accompanied by the biscuits", "edited by this chain", "cut by the knife"."""
-    for _, bad in pairs("animate_subject_passive"):
-        bases = {row["base"] for _, row in verbs(bad)}
-        assert bases.isdisjoint({"accompany", "follow", "cut", "hit", "cover", "protect", "kill", "meet", "know"}), bad
-        assert not re.search(r"by .*\b(chain|knife|knives|hammer|gun|towel|key|brush|statue|tower)s?\.", bad), bad
-
-
-def test_tough_predicates_are_adjectives_of_difficulty() -> None:
-    for good, _ in pairs("tough_vs_raising_1"):
-        assert re.search(r"\b(easy|hard|tough|difficult|impossible) to\b", good), good
-
-
-def test_existential_there_has_no_verb_of_motion() -> None:
-    """No "all princes were there disappearing" or "staying home"."""
-    for good, _ in pairs("existential_there_quantifiers_2"):
-        assert not re.search(r"\bthere (disappear|vanish|leav|stay|go|com|arriv|run|exist)ing\b", good), good

@@ -10,14 +10,12 @@ import pytest
 from corpora.grammar.engine import Grammar
 from corpora.grammar.lexicon import NothingFits
 from corpora.words import words
-from eval.__main__ import run
 from eval.benchmarks.config import BenchmarkConfig
 from eval.benchmarks.generated import FOLDER, grammar_of, making, paradigm_of
 from eval.benchmarks.generated.vocabulary import read_vocabulary, resolved
 from eval.benchmarks.load import load_benchmark
 from eval.benchmarks.paradigm import ATTEMPTS, Exhausted, Paradigm
 from eval.generate import write
-from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, StoreError
 
 NAME = "determiner_noun_agreement_1"
@@ -113,22 +111,6 @@ def test_a_vocabulary_of_a_sample_needs_its_text(tmp_path):
     assert f"the text of corpus=toy is not in {tmp_path / 'store'}" in message
     assert "python -m corpora corpus=toy" in message
     assert "remove" not in message
-
-
-def test_templates_without_a_language_are_rejected_before_a_model_is_loaded(tmp_path):
-    values = ["benchmark=local", "benchmark.name=own", f"benchmark.path={tmp_path}", "method=[in_template_lp]"]
-    evaluation = compose("eval", [*values, "model=hf_causal", f"model.path={tmp_path / 'nowhere'}", "study=mine"])
-    with pytest.raises(ConfigError, match=r"benchmark.language=null, and there are templates of: en, zh"):
-        run(evaluation)
-
-
-@pytest.mark.parametrize(
-    "values",
-    [{"name": "generated", "language": "en", "seed": 1, "pairs": 10**9}, {"name": "toy", "per_paradigm": 10**9}],
-)
-def test_too_large_a_number_of_pairs_raises_an_error(values):
-    with pytest.raises(ConfigError, match=r"benchmark.(pairs|per_paradigm)=1e\+09: must be from 1 to 10000"):
-        BenchmarkConfig(**values)
 
 
 def test_a_new_paradigm_changes_no_digest_of_the_others(tmp_path, monkeypatch):
