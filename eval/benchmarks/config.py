@@ -33,12 +33,9 @@ class ColumnsConfig:
     pair_id: str | None = None  # none: the number of the pair in its paradigm, from 0
 
     def __post_init__(self) -> None:
-        if self.paradigm not in (None, ""):
+        if self.paradigm:
             names = self.paradigm if isinstance(self.paradigm, list) else [self.paradigm]
-            names = [str(name) if type(name) is int else name for name in names]  # some headers are numbers
-            if not names or not all(isinstance(name, str) and name for name in names):
-                raise ConfigError(f"benchmark.columns.paradigm={self.paradigm}: must be a column, or a list of columns")
-            self.paradigm = names
+            self.paradigm = [str(name) for name in names]  # some headers are numbers
         if bool(self.sentence) != bool(self.label) or (self.sentence and (self.good or self.bad)):
             raise ConfigError("benchmark.columns: give good and bad, or sentence and label; a row has two of the four")
 

@@ -204,8 +204,7 @@ def _parquet(file: Path) -> Iterator[Row]:
     try:
         batches = pq.ParquetFile(file).iter_batches()
         rows = (row for batch in batches for row in batch.to_pylist())
-        for number, cells in enumerate(rows, start=1):
-            yield Row(f"{file}: row {number}", cells)
+        yield from (Row(f"{file}: row {number}", cells) for number, cells in enumerate(rows, start=1))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file}: not a readable Parquet file ({str(error).splitlines()[0]})") from None
 

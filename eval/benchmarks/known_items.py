@@ -9,13 +9,14 @@ articles, end marks and capitals, sentences that are good in one pair and bad in
 the issues of alexwarstadt/blimp, of which issue 8 (possessives before verbs) is no fault, as its answer says.
 """
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from pairscale.errors import first_few
 from pairscale.files import sha256_json
 
 REASONS = {
@@ -49,34 +50,24 @@ def faulty_note(benchmark: str, pairs: pd.DataFrame) -> str | None:
 
 def unpublished_note(benchmark: str, pairs: pd.DataFrame) -> str | None:
     """Return a sentence if `pairs`, all of each paradigm, are not those published as `benchmark`; None if unknown."""
-    published = _published_digests(benchmark)
     groups = pairs.groupby("paradigm")[["pair_id", "good", "bad"]]
-    others = [str(name) for name, rows in groups if published.get(str(name)) != _digest(rows.to_numpy().tolist())]
-    if not published or not others:
-        return None
-    return _unpublished(benchmark, f"{len(others)} of its paradigms ({', '.join(others[:3])})")
+    return _unpublished(benchmark, {str(name): rows.to_numpy().tolist() for name, rows in groups})
 
 
 def unpublished_questions_note(benchmark: str, questions: pd.DataFrame) -> str | None:
     """Return the same of a diagnostic's questions (columns of eval.diagnostics.questions.QUESTIONS)."""
-    published = _published_digests(benchmark)
     rows = questions.loc[questions["trial"].isna(), ["item", "condition", "context", "candidate", "role"]]
-    digest = _digest([cell.translate(_STRAIGHT) for cell in row] for row in rows.to_numpy().tolist())
-    return _unpublished(benchmark, "its questions") if published and digest not in published.values() else None
+    straight = [[cell.translate(_STRAIGHT) for cell in row] for row in rows.to_numpy().tolist()]
+    return _unpublished(benchmark, {"its questions": straight})
 
 
-def _digest(rows: Iterable[list[Any]]) -> str:
-    return sha256_json(list(rows))[:16]
-
-
-def _published_digests(benchmark: str) -> dict[str, str]:
-    rows = _table("published_pairs.csv").query("benchmark == @benchmark")
-    return dict(zip(rows["paradigm"], rows["digest"], strict=True))
-
-
-def _unpublished(benchmark: str, part: str) -> str:
+def _unpublished(benchmark: str, parts: Mapping[str, list[Any]]) -> str | None:
+    published = _table("published_pairs.csv").query("benchmark == @benchmark")["digest"].tolist()
+    others = [name for name, rows in parts.items() if sha256_json(rows)[:16] not in published]
+    if not published or not others:
+        return None
     return (
-        f"benchmark.name={benchmark}: {part} are not as published, so the papers' numbers are of others; "
+        f"benchmark.name={benchmark}: not as published: {first_few(others)}, so the papers' numbers are of others; "
         "give your own a name of their own (benchmark.name)"
     )
 

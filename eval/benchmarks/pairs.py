@@ -97,26 +97,21 @@ def _columns(there: Sequence[str], columns: ColumnsConfig, source: str) -> dict[
     """
     found: dict[str, list[str]] = {name: [name] for name in (*FLAGS, *_PARTS) if name in there}
     for name, value in vars(columns).items():
-        problem = None
-        if value:
-            found[name] = value if isinstance(value, list) else [value]
-            if missing := [column for column in found[name] if column not in there]:
-                problem = f"no column '{missing[0]}' (benchmark.columns.{name})"
-        elif value is None and name in USUAL and not (columns.sentence and name in ("good", "bad")):
-            usual = [column for column in USUAL[name] if column in there]
-            if len(usual) > 1:
-                problem = f"both {' and '.join(usual)} may be the {name}; give benchmark.columns.{name}=NAME"
-            elif usual:
-                found[name] = usual
-            elif name in ("good", "bad"):
-                problem = (
-                    f"no column {' or '.join(USUAL[name])} for the {name}; give benchmark.columns.{name}=NAME, or "
-                    ".sentence and .label for one sentence per row"
-                )
+        usual = [] if columns.sentence and name in SIDES else USUAL.get(name, ())
+        named = [column for column in usual if column in there] if value is None else value or []
+        found[name] = [named] if isinstance(named, str) else named
+        problem = [f"no column '{column}' (benchmark.columns.{name})" for column in found[name] if column not in there]
+        if value is None and len(named) > 1:
+            problem.append(f"both {' and '.join(named)} may be the {name}; give benchmark.columns.{name}=NAME")
+        if value is None and not named and usual and name in SIDES:
+            problem.append(
+                f"no column {' or '.join(usual)} for the {name}; give benchmark.columns.{name}=NAME, or .sentence and "
+                ".label for one sentence per row"
+            )
         if problem:
             hint = "see also benchmark.delimiter and benchmark.header"
-            raise InputError(f"{source}: {problem}; there are: {', '.join(there)}; {hint}")
-    return found
+            raise InputError(f"{source}: {problem[0]}; there are: {', '.join(there)}; {hint}")
+    return {name: names for name, names in found.items() if names}
 
 
 def _read(cells: "pd.Series[Any]", read: Any) -> list[Any]:

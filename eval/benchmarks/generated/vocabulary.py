@@ -24,7 +24,7 @@ from corpora.words import words
 from eval.benchmarks.config import SAMPLES, BenchmarkConfig
 from eval.grid import read_grid
 from pairscale.errors import ConfigError, InputError, StoreError
-from pairscale.files import only_process, sha256_json, write_text
+from pairscale.files import sha256_json, write_text
 from pairscale.sizes import parse_size
 from train.runs.folder import study_runs
 
@@ -163,17 +163,12 @@ def _vocabulary_file(samples: Sequence[Mapping[str, Any]], min_count: int, store
             )
         identity.append([_sample_of(config), text_manifest(folder)["digest"]])
     file = store / "vocabularies" / f"{sha256_json(identity)[:12]}.tsv"
-    if file.exists():
-        return file
-    with only_process(file.with_name(f".{file.stem}.lock"), file.parent, wait=None):
-        if not file.exists():
-            counts = [sample_counts(config, None, store, reference).of for config in samples]
-            shared = [word for word in counts[0] if min(of[word] for of in counts) >= min_count]
-            if not shared:
-                raise ConfigError(f"benchmark.min_count={min_count}: no word occurs so often in each sample")
-            totals = sorted((-sum(of[word] for of in counts), word) for word in shared)
-            head = (
-                f"# reference={reference}: words that each of {len(samples)} samples holds at least {min_count} times"
-            )
-            write_text(file, "\n".join([head, *(f"{word}\t{-total}" for total, word in totals)]) + "\n")
+    if not file.exists():  # two processes may write it at once, and write the same
+        counts = [sample_counts(config, None, store, reference).of for config in samples]
+        shared = [word for word in counts[0] if min(of[word] for of in counts) >= min_count]
+        if not shared:
+            raise ConfigError(f"benchmark.min_count={min_count}: no word occurs so often in each sample")
+        totals = sorted((-sum(of[word] for of in counts), word) for word in shared)
+        head = f"# reference={reference}: words that each of {len(samples)} samples holds at least {min_count} times"
+        write_text(file, "\n".join([head, *(f"{word}\t{-total}" for total, word in totals)]) + "\n")
     return file

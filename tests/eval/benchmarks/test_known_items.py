@@ -76,10 +76,10 @@ def test_own_pairs_under_the_name_of_a_published_benchmark_are_reported(tmp_path
     named = table(tmp_path, text, form="pairs")
     named.name = "blimp"
     (note,) = load_benchmark(named).notes
-    assert note.startswith("benchmark.name=blimp: 1 of its paradigms (mine) are not as published")
+    assert note.startswith("benchmark.name=blimp: not as published: mine")
     columns = ["item", "condition", "context", "candidate", "role", "trial"]
     questions = pd.DataFrame([["1", "original", "He saw a", "dog", "expected", pd.NA]], columns=columns)
-    assert "benchmark.name=cprag: its questions are not as published" in str(
+    assert "benchmark.name=cprag: not as published: its questions" in str(
         unpublished_questions_note("cprag", questions)
     )
     assert faulty_note("mine", pd.DataFrame({"paradigm": ["a"], "pair_id": ["1"]})) is None

@@ -310,8 +310,6 @@ def test_files_are_chosen_by_patterns_and_unusable_ones_raise_errors(tmp_path):
     [
         ({"sentence": "a"}, "give good and bad, or sentence and label"),
         ({"sentence": "a", "label": "b", "good": "c"}, "give good and bad, or sentence and label"),
-        ({"paradigm": []}, r"columns\.paradigm=\[\]: must be a column, or a list of columns"),
-        ({"paradigm": 1.5}, r"columns\.paradigm=1\.5: must be a column, or a list of columns"),
     ],
 )
 def test_invalid_columns_raise_errors(columns, message):
