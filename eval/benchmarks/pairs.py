@@ -53,12 +53,8 @@ def read_pairs(found: Iterable[Table], config: BenchmarkConfig) -> pd.DataFrame:
     own = [name for name in pairs if name not in ITEMS.names]
     pairs = pairs.reindex(columns=[*ITEMS.names, *own]).astype(_DTYPES | dict.fromkeys(own, "str"))
     if (twice := pairs.duplicated(_KEY).to_numpy()).any():
-        second = int(twice.argmax())
-        paradigm, pair_id = pairs[_KEY].iloc[second]
-        first = int(((pairs["paradigm"] == paradigm) & (pairs["pair_id"] == pair_id)).to_numpy().argmax())
-        raise InputError(
-            f"{pairs.index[second]}: paradigm {paradigm} has two pairs {pair_id}, the other: {pairs.index[first]}"
-        )
+        paradigm, pair_id = pairs[_KEY].iloc[int(twice.argmax())]
+        raise InputError(f"{pairs.index[int(twice.argmax())]}: paradigm {paradigm} has two pairs {pair_id}")
     phenomena = pairs.groupby("paradigm")["phenomenon"].unique()
     for name, several in phenomena[phenomena.str.len() > 1].items():
         raise InputError(f"paradigm {name} is in the phenomena {' and '.join(several)}: a paradigm belongs to one")
@@ -70,7 +66,7 @@ def _read_table(table: Table, config: BenchmarkConfig) -> pd.DataFrame:
     rows = list(table.rows)
     cells = pd.DataFrame([row.cells for row in rows], [row.where for row in rows], dtype=object)
     cells = cells.where(cells.notna(), None)
-    columns = _columns(cells.columns, config.columns, table.source)
+    columns = _columns([*cells], config.columns, table.source)
     read = pd.DataFrame(index=cells.index)
     names = [_read(cells[column], name_of) for column in columns.get("paradigm", ())]
     read["paradigm"] = ["/".join(parts) for parts in zip(*names, strict=True)] if names else table.name
@@ -134,13 +130,13 @@ def _joined(rows: pd.DataFrame, own: pd.DataFrame, labels: Sequence[str]) -> tup
     if by_turns := "pair_id" not in rows:
         wrong = sides != np.where(number % 2, "bad", "good")
         turns = " by turns, without benchmark.columns.pair_id"
-    for at in np.flatnonzero(wrong):
+    for at in np.flatnonzero(wrong).tolist():
         raise InputError(f"{rows.index[at]}: label {rows['label'].iat[at]}, must be {' or '.join(labels)}{turns}")
     ids = number // 2 if by_turns else rows["pair_id"]
     pair = rows.groupby(["paradigm", ids], sort=False).ngroup().to_numpy()
     counts = pd.DataFrame({side: sides == side for side in SIDES}).groupby(pair).sum()
     for faulty, (good, bad) in counts[(counts != 1).any(axis=1)].iterrows():
-        at = np.flatnonzero(pair == faulty)[-1]
+        at = int(np.flatnonzero(pair == faulty)[-1])
         raise InputError(f"{rows.index[at]}: its pair has {good} good and {bad} bad sentences, must have one of each")
     order = np.argsort(pair, kind="stable")
     good, bad = (order[sides[order] == side] for side in SIDES)
