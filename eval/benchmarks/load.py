@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,8 +62,13 @@ def load_benchmark(config: BenchmarkConfig) -> Benchmark:
     if config.pairs is not None:
         pairs = pairs.groupby("paradigm", sort=False).head(config.pairs)
     pairs = pairs.reset_index(drop=True)
-    notes = [unpublished_note(config.name, whole), faulty_note(config.name, pairs), *_same_notes(config.name, pairs)]
-    notes.append(blanks_note([*pairs["good"], *pairs["bad"]]))
+    blanks = blanks_note([*pairs["good"], *pairs["bad"]])
+    notes = (
+        unpublished_note(config.name, whole),
+        faulty_note(config.name, pairs),
+        _same_note(config.name, pairs),
+        blanks,
+    )
     return Benchmark(config.name, pairs, _digest(pairs), notes=tuple(filter(None, notes)))
 
 
@@ -71,18 +76,13 @@ def _digest(pairs: pd.DataFrame) -> str:
     return sha256_json(pairs[["paradigm", "pair_id", "phenomenon", "good", "bad"]].to_numpy().tolist())
 
 
-def _same_notes(name: str, pairs: pd.DataFrame) -> Iterator[str]:
-    """Yield sentences on pairs of one sentence, unless all are known to be faulty, and of one but for white space."""
-    same = pairs["good"] == pairs["bad"]
-    alike = pairs["good"].str.split().str.join(" ") == pairs["bad"].str.split().str.join(" ")
-    known = (faulty_pairs(name, pairs)["reason"] == "same_sentence").sum()
-    for chosen, what in (
-        (same & (same.sum() != known), "are one sentence twice, so every model ties"),
-        (alike & ~same, "differ in white space alone"),
-    ):
-        if chosen.any():
-            few = first_few([f"{row.paradigm} {row.pair_id}" for row in pairs[chosen].itertuples()], 5)
-            yield f"{chosen.sum()} of {len(pairs):,} pairs {what}: {few}"
+def _same_note(name: str, pairs: pd.DataFrame) -> str | None:
+    """Return a sentence on pairs of one sentence; None if there is none, or all are known to be faulty."""
+    same = pairs[pairs["good"] == pairs["bad"]]
+    if len(same) == (faulty_pairs(name, pairs)["reason"] == "same_sentence").sum():
+        return None
+    few = first_few([f"{row.paradigm} {row.pair_id}" for row in same.itertuples()], 5)
+    return f"{len(same)} of {len(pairs):,} pairs are one sentence twice, so every model ties: {few}"
 
 
 def drawn_pairs(pairs: pd.DataFrame, count: str, seed: int) -> npt.NDArray[np.int64]:

@@ -169,6 +169,8 @@ def test_labels_of_generated_benchmarks_show_their_settings():
     assert config(pairs=1000, vocabulary="run", min_count=2, balance=True).label == "generated+en+run-k2+balanced"
     assert config(vocabulary="a/my words.txt", seed=2).label == "generated+en+words-my_words+seed-2+pairs-5"
     assert config(pairs=1000, language="zh").label == "generated+zh"
+    assert config(pairs=1000, vocabulary="w.txt", min_count=5).label == "generated+en+words-w"
+    assert config(pairs=1000, vocabulary="w.txt", min_count=40).label == "generated+en+words-w-k40"
 
 
 @pytest.mark.parametrize(

@@ -61,12 +61,6 @@ def test_the_manifest_has_min_count_only_if_it_was_applied(tmp_path, counts):
     assert manifest["vocabulary"]["words"] == len(counts)
 
 
-def test_labels_show_a_min_count_that_is_not_the_default():
-    assert config(vocabulary="w.txt", min_count=5, pairs=1000, paradigms=None).label == "generated+en+words-w"
-    label = config(vocabulary="w.txt", min_count=40, pairs=1000, paradigms=None).label
-    assert label == "generated+en+words-w-k40"
-
-
 def test_a_vocabulary_without_capitals_ignores_case(tmp_path, counts):
     lower = sorted({word.lower() for word in counts})
     benchmark = load_benchmark(config(vocabulary=vocabulary(tmp_path, lower)))

@@ -87,9 +87,8 @@ def test_own_pairs_under_the_name_of_a_published_benchmark_are_reported(tmp_path
 
 def test_pairs_of_identical_sentences_are_reported(tmp_path):
     some = "good,bad,paradigm\nA cat sleeps.,A cat  sleeps. ,p\nA cat sleeps.,A cat sleep.,p\nA dog.,A dog.,p\n"
-    twice, spaced = load_benchmark(table(tmp_path, some)).notes
-    assert twice == "1 of 3 pairs are one sentence twice, so every model ties: p 2"
-    assert spaced == "1 of 3 pairs differ in white space alone: p 0"  # which models read: no word on ties
+    (note,) = load_benchmark(table(tmp_path, some)).notes
+    assert note == "1 of 3 pairs are one sentence twice, so every model ties: p 2"
 
 
 def test_a_paradigm_in_two_phenomena_raises_an_error(tmp_path):
