@@ -1,9 +1,13 @@
 """Readers of cells; each raises InputError for other contents, naming the row's place `where` and the `column`."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from pairscale.errors import InputError
+
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
+_FLAGS = {"true": True, "false": False, "": None}
 
 
 def shown(cell: Any) -> str:
@@ -12,21 +16,20 @@ def shown(cell: Any) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
+def is_empty(cell: Any) -> bool:
+    """Return True for a missing cell, and for one of white space."""
+    return cell is None or (isinstance(cell, str) and not cell.strip())
+
+
 def check_encodes(text: str, where: str, column: str) -> None:
     """Raise InputError for text with NUL or half a surrogate pair, which no file takes."""
-    if "\0" in text:
-        raise InputError(f"{where}: {column} is {shown(text)}: the character NUL is no text")
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise InputError(
-            f"{where}: {column} is {shown(text)}: half a surrogate pair at character {error.start + 1} is no text"
-        ) from None
+    if _NO_TEXT.search(text):
+        raise InputError(f"{where}: {column} is {shown(text)}: NUL and half a surrogate pair are no text")
 
 
 def sentence_of(cell: Any, where: str, column: str) -> str:
     """Return a sentence as it stands in its cell, which must be text and more than white space."""
-    if not isinstance(cell, str) or not cell.strip():
+    if not isinstance(cell, str) or is_empty(cell):
         raise InputError(f"{where}: {column} is {shown(cell)}, must be text")
     check_encodes(cell, where, column)
     return cell
@@ -34,27 +37,29 @@ def sentence_of(cell: Any, where: str, column: str) -> str:
 
 def name_of(cell: Any, where: str, column: str) -> str:
     """Return a name or an id without white space around it: text or a whole number."""
-    if isinstance(cell, int) and not isinstance(cell, bool):
+    if type(cell) is int:
         return str(cell)
-    if not isinstance(cell, str) or not cell.strip():
+    if not isinstance(cell, str) or is_empty(cell):
         raise InputError(f"{where}: {column} is {shown(cell)}, must be text or a whole number")
     return sentence_of(cell.strip(), where, column)
 
 
+def label_of(cell: Any, where: str, column: str) -> str:
+    """Return a label as text that is compared without regard to case; true and false may be those of JSON."""
+    return name_of(str(cell) if isinstance(cell, bool) else cell, where, column).casefold()
+
+
 def flag_of(cell: Any, where: str, column: str) -> bool | None:
     """Return the value of a cell that must be true, false or empty (None)."""
-    known = {"true": True, "false": False, "": None}
-    if cell is None or isinstance(cell, bool):
-        return cell
-    if isinstance(cell, str) and cell.strip().lower() in known:
-        return known[cell.strip().lower()]
-    raise InputError(f"{where}: {column} is {shown(cell)}, must be true or false")
+    text = "" if is_empty(cell) else str(cell).strip().lower()
+    if text not in _FLAGS:
+        raise InputError(f"{where}: {column} is {shown(cell)}, must be true or false")
+    return _FLAGS[text]
 
 
 def part_of(cell: Any, where: str, column: str) -> str | None:
     """Return a part of a sentence without white space around it (some of BLiMP's have it); None for an empty cell."""
-    empty = cell is None or (isinstance(cell, str) and not cell.strip())
-    return None if empty else sentence_of(cell, where, column).strip()
+    return None if is_empty(cell) else sentence_of(cell, where, column).strip()
 
 
 def blanks_note(sentences: Sequence[str]) -> str | None:

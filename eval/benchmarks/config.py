@@ -4,22 +4,24 @@ import difflib
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import ClassVar
 
 from omegaconf import MISSING
 
-from eval.benchmarks.forms.form import forms
+from eval.benchmarks.forms import forms
 from pairscale.command.schemas import Texts
 from pairscale.errors import ConfigError, check_between, check_choice, check_name, check_seed
 from pairscale.files import sha256_json
 
 MAX_PAIRS = 10**6  # of a paradigm: a hundred times the largest that is published
-_LANGUAGE = re.compile(r"[a-z]{2,3}")
+SAMPLES = ("run", "study")  # vocabularies that are words of samples
+_NO_FOLDER = re.compile(r"[^\w.-]")  # what no part of a folder's name has
 
 
 @dataclass
 class ColumnsConfig:
-    """The columns of a table by what they hold; null: a usual name (eval/benchmarks/forms/pairs.py); "": none."""
+    """The columns of a table by what they hold; null: a usual name (eval/benchmarks/pairs.py); "": none."""
 
     good: str | None = None  # the acceptable sentence
     bad: str | None = None  # the unacceptable sentence
@@ -29,23 +31,11 @@ class ColumnsConfig:
     phenomenon: str | None = None  # none: the paradigm
     field: str | None = None  # field of grammar: syntax, morphology, ...
     pair_id: str | None = None  # none: the number of the pair in its paradigm, from 0
-    lexically_identical: str | None = None  # true where both sentences have the same words in another order
-    one_prefix_method: str | None = None  # none: pairs that have the fields of the method
-    two_prefix_method: str | None = None  # none: pairs that have the fields of the method
-    one_prefix_prefix: str | None = None  # what the two sentences share before the critical word
-    one_prefix_word_good: str | None = None  # critical word of the good sentence
-    one_prefix_word_bad: str | None = None  # critical word of the bad sentence
-    two_prefix_prefix_good: str | None = None  # what precedes the critical word in the good sentence
-    two_prefix_prefix_bad: str | None = None  # what precedes the critical word in the bad sentence
-    two_prefix_word: str | None = None  # critical word, the same in both
 
     def __post_init__(self) -> None:
-        names = self.paradigm if isinstance(self.paradigm, list) else [self.paradigm] if self.paradigm else None
-        if names is not None:
-            names = [str(name) if type(name) is int else name for name in names]  # some headers are numbers
-            if not names or not all(isinstance(name, str) and name for name in names):
-                raise ConfigError(f"benchmark.columns.paradigm={self.paradigm}: must be a column, or a list of columns")
-            self.paradigm = names
+        if self.paradigm:
+            names = self.paradigm if isinstance(self.paradigm, list) else [self.paradigm]
+            self.paradigm = [str(name) for name in names]  # some headers are numbers
         if bool(self.sentence) != bool(self.label) or (self.sentence and (self.good or self.bad)):
             raise ConfigError("benchmark.columns: give good and bad, or sentence and label; a row has two of the four")
 
@@ -56,7 +46,7 @@ class BenchmarkConfig:
 
     has_pairs: ClassVar[bool] = True  # which methods judge; False: items
     name: str = MISSING  # of the folder of scores, and in the report
-    form: str | None = None  # one of eval/benchmarks/forms/; null: that of its name, or else pairs
+    form: str | None = None  # one of eval/benchmarks/forms.py; null: that of its name, or else pairs
     path: str | None = None  # a local folder, or a file
     dataset: str | None = None  # or a data set of the Hugging Face hub
     revision: str | None = None  # of the data set: a branch, tag or commit; null: its main branch
@@ -68,7 +58,7 @@ class BenchmarkConfig:
     quotes: bool = True  # .csv, .tsv: whether a cell that begins with " ends with one; false: they are text
     columns: ColumnsConfig = field(default_factory=ColumnsConfig)  # names of the columns
     labels: list[str] | None = None  # in the column of labels: the good one's and the bad one's; null: 1 and 0
-    rename: Any = None  # phenomena and fields of the table -> what we call them
+    rename: dict[str, str] | None = None  # phenomena and fields of the table -> what we call them
     paradigms: list[str] | None = None  # null: all
     pairs: int | None = None  # the first so many of each paradigm; null: all
     seed: int | None = None  # toy, generated: of the pairs
@@ -93,23 +83,28 @@ class BenchmarkConfig:
             raise ConfigError(f"benchmark.delimiter={self.delimiter!r}: must be one character, or null")
         if self.labels is not None and len({label.casefold() for label in self.labels}) != 2:
             raise ConfigError(f"benchmark.labels={self.labels}: must be two, the good sentence's and the bad one's")
-        names = self.rename if isinstance(self.rename, Mapping) else {"": self.rename}
-        if self.rename is not None and not all(isinstance(name, str) for name in names.values()):
-            raise ConfigError(f"benchmark.rename={self.rename}: must be names and what they become, {{old: new}}")
         self._check_pairs()
-        if self.language is not None and not _LANGUAGE.fullmatch(self.language):
+        if self.language is not None and not re.fullmatch("[a-z]{2,3}", self.language):
             raise ConfigError(f"benchmark.language={self.language}: must be an ISO 639 code such as en or zh")
 
     def _fields_by_form(self) -> Mapping[str, tuple[str, ...]]:
         return {name: form.fields for name, form in forms().items()}
 
     def _check_pairs(self) -> None:
-        form = forms()[str(self.form)]
         if self.paradigms == []:
             raise ConfigError("benchmark.paradigms=[]: must name at least one, or null for all")
         for name in ("pairs", "per_paradigm"):
             check_between(f"benchmark.{name}", getattr(self, name), 1, MAX_PAIRS)
-        form.check(self)
+        if self.form != "generated":
+            return
+        check_choice("benchmark.language", str(self.language), ("en", "zh"))
+        if self.pairs is None or self.seed is None:
+            raise ConfigError(f"benchmark.pairs={self.pairs}, benchmark.seed={self.seed}: both must be numbers")
+        if self.vocabulary in SAMPLES and self.min_count is None:
+            raise ConfigError(f"benchmark.min_count=null with vocabulary={self.vocabulary}: must be above 0")
+        check_between("benchmark.min_count", self.min_count, 1, 10**12)
+        if self.balance and self.vocabulary is None:
+            raise ConfigError("benchmark.balance=true: needs a vocabulary, whose frequencies they are")
 
     def chosen_paradigms(self, available: Collection[str]) -> list[str]:
         """Return the requested paradigms, or all that are available. Raises ConfigError for one that is not."""
@@ -123,14 +118,30 @@ class BenchmarkConfig:
 
     @property
     def label(self) -> str:
-        """The name of folders: the benchmark's, followed by what selects some of its pairs: "blimp+pairs-10"."""
-        form = forms()[str(self.form)]
+        """The name of folders: the benchmark's, followed by what selects some of its pairs: "blimp+pairs-10".
+
+        Of generated pairs, it leaves out what conf/benchmark/generated.yaml has: 1,000 pairs, seed 1, min_count 5.
+        """
         parts = [self.name]
         if self.subset is not None:
-            parts.append("subset-" + re.sub(r"[^\w.-]", "_", self.subset))
-        parts += form.label(self)
+            parts.append(f"subset-{_NO_FOLDER.sub('_', self.subset)}")
+        if self.form == "toy":
+            parts += [f"seed-{self.seed}", f"per_paradigm-{self.per_paradigm}"]
+        if self.form == "generated":
+            parts += self._parts_of_generated()
         if self.paradigms is not None:
             parts.append(f"paradigms-{sha256_json(sorted(self.paradigms))[:8]}")
-        if self.pairs != form.usual_pairs:
+        if self.pairs != (1000 if self.form == "generated" else None):
             parts.append(f"pairs-{self.pairs}")
         return "+".join(parts)
+
+    def _parts_of_generated(self) -> list[str]:
+        """Return language, vocabulary, balance and seed as parts of a folder's name: "en", "study-k5"."""
+        parts = [str(self.language)]
+        if self.vocabulary in SAMPLES:
+            parts.append(f"{self.vocabulary}-k{self.min_count}")
+        elif self.vocabulary is not None:
+            counted = "" if self.min_count in (None, 5) else f"-k{self.min_count}"
+            parts.append(f"words-{_NO_FOLDER.sub('_', Path(self.vocabulary).stem)}{counted}")
+        parts += ["balanced"] * self.balance
+        return parts if self.seed == 1 else [*parts, f"seed-{self.seed}"]

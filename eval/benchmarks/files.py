@@ -1,23 +1,28 @@
 """Tables of text, row by row: JSON Lines, CSV, TSV and Parquet files, folders of them, data sets of the hub; YAML."""
 
-import csv
+from __future__ import annotations
+
 import json
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
-from corpora.sources.lines import COMPRESSIONS, MAX_LINE, decode_line, opened
-from eval.benchmarks.config import BenchmarkConfig
+from corpora.sources.lines import COMPRESSIONS, lines
 from pairscale.console import say
 from pairscale.errors import ConfigError, InputError
 from pairscale.hub import import_datasets
 from pairscale.schema import load_yaml
 
+if TYPE_CHECKING:
+    from eval.benchmarks.config import BenchmarkConfig
+
 TOK = ".tok"  # of the words of Natural Stories, as they are downloaded
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t", TOK: "\t"}
+text_lines = lines
 FORMATS = (".csv", ".jsonl", ".parquet", ".tsv", ".txt")  # the last only if a pattern asks for it: README.txt
 
 
@@ -51,23 +56,18 @@ def tables(config: BenchmarkConfig) -> Iterator[Table]:
 
 def file_rows(file: Path, delimiter: str | None = None, quotes: bool = True, header: bool = True) -> Iterator[Row]:
     """Yield the rows of a file of one of FORMATS. Raises as `tables`."""
-    _, ending = format_of(file)
-    if ending == ".jsonl":
-        rows = _jsonl(file)
-    elif ending == ".parquet":
-        rows = _parquet(file)
-    else:
-        rows = _separated(file, delimiter or DELIMITERS[ending], quotes, header)
-    return _some(rows, str(file))
+    ending = format_of(file)[1]
+    if ending in DELIMITERS:
+        return _some(_separated(file, delimiter or DELIMITERS[ending], quotes, header), str(file))
+    return _some(_jsonl(file) if ending == ".jsonl" else _parquet(file), str(file))
 
 
 def _some(rows: Iterator[Row], source: str) -> Iterator[Row]:
-    empty = True
-    for row in rows:
-        empty = False
-        yield row
-    if empty:
+    first = next(rows, None)
+    if first is None:
         raise InputError(f"{source}: holds no rows")
+    yield first
+    yield from rows
 
 
 def format_of(file: Path, key: str = "benchmark.path") -> tuple[str, str]:
@@ -82,8 +82,7 @@ def format_of(file: Path, key: str = "benchmark.path") -> tuple[str, str]:
     ending = bare.suffix.lower()
     if ending not in (*FORMATS, TOK) or (ending == ".parquet" and bare != file):
         allowed = f"{', '.join(FORMATS)}; all but .parquet also in {', '.join(COMPRESSIONS)}"
-        folder = "be a folder, or " if key == "benchmark.path" else ""
-        raise ConfigError(f"{key}={file}: must {folder}end in {allowed}")
+        raise ConfigError(f"{key}={file}: must end in {allowed}")
     return bare.stem, ending
 
 
@@ -92,20 +91,26 @@ def local_files(config: BenchmarkConfig) -> list[Path]:
 
     Raises InputError if there is none, ConfigError for a file of no known format, or a folder of several formats.
     """
-    for name in ("revision", "subset", "split"):
-        if (value := getattr(config, name)) is not None:
-            raise ConfigError(
-                f"benchmark.{name}={value}: of a data set of the hub, but benchmark.path={config.path} is read"
-            )
+    if given := [name for name in ("revision", "subset", "split") if getattr(config, name) is not None]:
+        raise ConfigError(f"benchmark.{given[0]}: of a data set of the hub, but benchmark.path={config.path} is read")
     otherwise = f", or benchmark.path=null to read {config.dataset} from the hub" if config.dataset else ""
     wanted = f"{' or '.join(config.files[:2])} files" if config.files else "tables"
     path = given_path(config.name, config.path, f" with its {wanted}", otherwise)
     if path.is_file():
         return [path]
-    if not path.is_dir():
-        raise InputError(f"benchmark.path: no file or folder {path} (with the {wanted} of {config.name}){otherwise}")
-    if not (files := _files_in(path, config.files)):
-        raise InputError(f"benchmark.path: no {wanted} in {path}{otherwise}")
+    try:
+        files = sorted({file for pattern in config.files or ["*"] for file in path.glob(pattern)})
+    except (NotImplementedError, ValueError) as error:  # of Path.glob for absolute and for empty patterns
+        raise ConfigError(f"benchmark.files={config.files}: must be patterns below the folder ({error})") from None
+    files = [file for file in files if not file.name.startswith(".")]  # ._x is a Mac's note on x
+    if not config.files:
+        endings = tuple(f"{ending}{packed}" for ending in FORMATS[:-1] for packed in ("", *COMPRESSIONS))
+        files = [file for file in files if file.name.lower().endswith(endings)]
+        if len(formats := sorted({format_of(file)[1] for file in files})) > 1:
+            several = " and ".join(formats)
+            raise ConfigError(f"benchmark.path: {path} holds {several} files; say which by benchmark.files=['*.csv']")
+    if not files:
+        raise InputError(f"benchmark.path={path}: no such file, or folder with {wanted}{otherwise}")
     return files
 
 
@@ -121,129 +126,67 @@ def given_path(name: str, path: str | None, contents: str, otherwise: str) -> Pa
     return Path(path).expanduser()
 
 
-def _files_in(folder: Path, patterns: list[str] | None) -> list[Path]:
-    """Return the files that match a pattern, or all tables if there is none, by path."""
-    try:
-        files = sorted({file for pattern in patterns or ["*"] for file in folder.glob(pattern)})
-    except (NotImplementedError, ValueError) as error:  # of Path.glob for absolute and for empty patterns
-        raise ConfigError(f"benchmark.files={patterns}: must be patterns below the folder ({error})") from None
-    files = [file for file in files if not file.name.startswith(".")]  # ._x is a Mac's note on x
-    if patterns:
-        return files
-    endings = tuple(f"{ending}{packed}" for ending in FORMATS[:-1] for packed in ("", *COMPRESSIONS))
-    files = [file for file in files if file.name.lower().endswith(endings)]
-    formats = sorted({format_of(file)[1] for file in files})
-    if len(formats) > 1:
-        raise ConfigError(
-            f"benchmark.path: {folder} holds {' and '.join(formats)} files; say which by benchmark.files=['*.csv']"
-        )
-    return files
-
-
-def text_lines(file: Path) -> Iterator[tuple[int, str]]:
-    """Yield each line's number (from 1) and text without its end, unpacked. Raises InputError for unreadable files."""
-    with opened(file) as (stream, _):
-        for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE), b""), start=1):
-            yield number, decode_line(line, f"{file}: line {number}")
-
-
 def _jsonl(file: Path) -> Iterator[Row]:
-    for number, line in text_lines(file):
-        if line.strip():
-            where = f"{file}: line {number}"
-            yield Row(where, _json_object(line, where))
-
-
-def _json_object(line: str, where: str) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except (RecursionError, ValueError) as error:  # also brackets without end, and a number of thousands of digits
-        raise InputError(f"{where}: not JSON ({error})") from None
-    if not isinstance(row, dict):
-        raise InputError(f"{where}: a JSON {type(row).__name__}, must be an object whose keys are the columns")
-    return row
-
-
-def csv_records(file: Path, delimiter: str = ",", quotes: bool = True) -> Iterator[tuple[int, list[str], int]]:
-    """Yield the line on which each record of a CSV file begins, and its cells: none for an empty line.
-
-    Third, how many cells stood between blanks or tabs. These are removed, also a blank between a comma and a quotation
-    mark: they are no part of a sentence. A quoted cell is kept as it is. It may hold ends of lines, read as line feeds.
-    A first line sep=; by which Excel names the delimiter is empty. Raises InputError as `text_lines`, and for open
-    quotes.
-    """
-    named = (1, f"sep={delimiter}")
-    record: list[str] = []  # its lines
-
-    def lines() -> Iterator[str]:
-        for line in text_lines(file):
-            record.append("\n" if line == named else f"{line[1]}\n")
-            yield record[-1]
-
-    reader = csv.reader(
-        lines(),
-        strict=True,
-        delimiter=delimiter,
-        quoting=csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE,
-        skipinitialspace=quotes and delimiter != " ",
-    )
-    while True:
-        number = reader.line_num + 1
-        record.clear()
+    for number, line in lines(file):
+        if not line.strip():
+            continue
+        where = f"{file}: line {number}"
         try:
-            cells = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            reason = str(error).replace("\t", "tab")
-            raise InputError(
-                f"{file}: line {number}: not CSV ({reason}); write quotes in a quoted cell twice, or give "
-                "benchmark.quotes=false if a benchmark's quotes are text"
-            ) from None
-        yield number, *_without_blanks("".join(record), cells, quotes, delimiter)
-
-
-def _without_blanks(record: str, cells: list[str], quotes: bool, delimiter: str) -> tuple[list[str], int]:
-    """Return cells without the blanks and tabs around those that are not quoted, and how many had some.
-
-    Blanks before a cell are in the text of the record alone. It says, too, which cells are quoted.
-    """
-    if not quotes:
-        bare = [cell.strip(" \t") for cell in cells]
-        return bare, sum(cell != inside for cell, inside in zip(cells, bare, strict=True))
-    bare, changed, at = [], 0, 0
-    for cell in cells:
-        start = at
-        while delimiter != " " and record[at] == " ":
-            at += 1
-        quoted = record[at] == '"'
-        bare.append(cell if quoted else cell.strip(" \t"))
-        changed += at > start or bare[-1] != cell
-        at += len(cell) + 1 + (2 + cell.count('"') if quoted else 0)  # and the delimiter
-    return bare, changed
+            row = json.loads(line)
+        except (RecursionError, ValueError) as error:  # also brackets without end, and a number of thousands of digits
+            raise InputError(f"{where}: not JSON ({error})") from None
+        if not isinstance(row, dict):
+            raise InputError(f"{where}: a JSON {type(row).__name__}, must be an object whose keys are the columns")
+        yield Row(where, row)
 
 
 def _separated(file: Path, delimiter: str, quotes: bool, named: bool) -> Iterator[Row]:
     """Yield rows of a CSV or TSV file. Its first row names the columns; if they are not `named`: 0, 1, ..."""
     header: list[str] | None = None
-    stripped = 0
-    for number, cells, changed in csv_records(file, delimiter, quotes):
-        stripped += changed
-        if not cells:
-            continue
+    for number, cells in _records(file, delimiter, quotes):
         where = f"{file}: line {number}"
-        if header is None and not named:
-            header = [str(index) for index in range(len(cells))]
         if header is None:
-            header = cells
-            twice = sorted({name for name in header if name and header.count(name) > 1})
-            if twice:
+            header = cells if named else [str(index) for index in range(len(cells))]
+            if twice := [name for name in header if name and header.count(name) > 1]:
                 raise InputError(f"{where}: two columns named {twice[0]}")
-        elif len(cells) != len(header):
-            found = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
-            raise InputError(f"{where}: {found}, must be {len(header)} ({', '.join(header)})")
+            if named:
+                continue
+        if len(cells) != len(header):
+            raise InputError(f"{where}: {len(cells)} cells, must be {len(header)} ({', '.join(header)})")
+        yield Row(where, dict(zip(header, cells, strict=True)))
+
+
+def _records(file: Path, delimiter: str, quotes: bool) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line on which each record of a CSV file begins, and its cells; empty lines are left out.
+
+    Blanks and tabs around cells are no part of a sentence, and are removed; how many cells had some is said. A quoted
+    cell is kept as it is, and may hold ends of lines. A first line sep=; by which Excel names the delimiter is empty.
+    """
+    mark, blank = re.escape(delimiter), " \t".replace(delimiter, "")
+    quoted = rf'(?P<blank>[{blank}]*)"(?P<quoted>(?:[^"]|"")*+)"[{blank}]*(?={mark}|\n)|' if quotes else ""
+    text = "".join(f"{line}\n" for _, line in lines(file))
+    if text.startswith(f"sep={delimiter}\n"):
+        text = text[len(delimiter) + 4 :]
+    number = line = 1
+    cells: list[str] = []
+    stripped = 0
+    for cell in re.finditer(rf"(?:{quoted}(?P<bare>[^{mark}\n]*))(?P<end>{mark}|\n)", text):
+        if (bare := cell["bare"]) is None:
+            cells.append(cell["quoted"].replace('""', '"'))
+            stripped += bool(cell["blank"])
+        elif quotes and bare.lstrip(" \t").startswith('"'):
+            raise InputError(
+                f"{file}: line {number}: not CSV (a quoted cell without end, or with text around it); write quotes in "
+                "a quoted cell twice, or give benchmark.quotes=false if a benchmark's quotes are text"
+            )
         else:
-            yield Row(where, dict(zip(header, cells, strict=True)))
+            cells.append(bare.strip(" \t"))
+            stripped += cells[-1] != bare
+        line += cell[0].count("\n")
+        if cell["end"] == "\n":
+            if cell[0] != "\n" or len(cells) > 1:
+                yield number, cells
+            number, cells = line, []
     if stripped:
         _say_stripped(file, stripped)
 
@@ -258,46 +201,39 @@ def _parquet(file: Path) -> Iterator[Row]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    number = 0
     try:
-        for batch in pq.ParquetFile(file).iter_batches(batch_size=1024):
-            for cells in batch.to_pylist():
-                number += 1
-                yield Row(f"{file}: row {number}", cells)
+        batches = pq.ParquetFile(file).iter_batches()
+        rows = (row for batch in batches for row in batch.to_pylist())
+        yield from (Row(f"{file}: row {number}", cells) for number, cells in enumerate(rows, start=1))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        where = f"{file}: row {number + 1}" if number else str(file)
-        raise InputError(f"{where}: not a readable Parquet file ({str(error).splitlines()[0]})") from None
+        raise InputError(f"{file}: not a readable Parquet file ({str(error).splitlines()[0]})") from None
 
 
 def _hub(config: BenchmarkConfig) -> Iterator[Table]:
+    """Yield the subsets of a data set of the hub: their split that is asked for, or the only one."""
     if config.dataset is None:
         raise ConfigError(f"benchmark={config.name}: give benchmark.path=FOLDER or benchmark.dataset=NAME")
     datasets = import_datasets()
+    dataset, revision = config.dataset, config.revision
     try:
-        names = datasets.get_dataset_config_names
-        for subset in [config.subset] if config.subset else sorted(names(config.dataset, revision=config.revision)):
-            source = f"{config.dataset}: {subset}"
-            split = _split(datasets, config, subset)
+        names = (
+            [config.subset] if config.subset else sorted(datasets.get_dataset_config_names(dataset, revision=revision))
+        )
+        for subset in names:
+            source = f"{dataset}: {subset}"
+            split = datasets.load_dataset(dataset, subset, split=config.split, revision=revision)
+            if isinstance(split, dict):
+                if len(split) != 1:
+                    raise ConfigError(f"{source}: has the splits {', '.join(split)}: give benchmark.split=NAME")
+                (split,) = split.values()
             rows = (Row(f"{source}: row {number}", cells) for number, cells in enumerate(split, start=1))
-            name = config.dataset.rpartition("/")[2] if subset == "default" else subset
-            yield Table(name, source, _some(rows, source))
+            yield Table(dataset.rpartition("/")[2] if subset == "default" else subset, source, _some(rows, source))
     except (OSError, RuntimeError, ValueError, datasets.exceptions.DatasetsError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(
-            f"benchmark={config.name} needs {config.dataset} from the Hugging Face hub ({reason}); "
-            f"for a local copy give benchmark.path=FOLDER with its files"
+            f"benchmark={config.name} needs {dataset} from the Hugging Face hub ({reason}); for a local copy give "
+            "benchmark.path=FOLDER with its files"
         ) from None
-
-
-def _split(datasets: Any, config: BenchmarkConfig, subset: str) -> Any:
-    """Return the rows of a subset: of the requested split, or of the only one."""
-    loaded = datasets.load_dataset(config.dataset, subset, split=config.split, revision=config.revision)
-    if not isinstance(loaded, dict):
-        return loaded
-    if len(loaded) != 1:
-        splits = ", ".join(loaded)
-        raise ConfigError(f"{config.dataset}: {subset}: has the splits {splits}: choose one by benchmark.split=NAME")
-    return next(iter(loaded.values()))
 
 
 def read_yaml(where: str, path: Path, allowed: str = "a YAML file") -> Any:

@@ -5,15 +5,18 @@
 
 No sentence stands in either. Accuracies count faulty pairs as the published ones do, unless they are left out
 (analysis.faulty_pairs=leave_out); how many were scored is said. Searched for by rules: doubled words, spelling,
- articles, end marks and capitals, sentences that are good in one pair and bad in another, equal pairs; and in
+articles, end marks and capitals, sentences that are good in one pair and bad in another, equal pairs; and in
 the issues of alexwarstadt/blimp, of which issue 8 (possessives before verbs) is no fault, as its answer says.
 """
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
+from pairscale.errors import first_few
 from pairscale.files import sha256_json
 
 REASONS = {
@@ -25,60 +28,46 @@ REASONS = {
     "past_tense": "'shrunk' in the bad sentence, which dictionaries have as a past tense too (Merriam-Webster: shrink)",
 }
 _STRAIGHT = str.maketrans("“”‘’", "\"\"''")  # diagnostics are read with either kind of quotes
+_KEY = ["paradigm", "pair_id"]
 
 
 def faulty_pairs(benchmark: str, pairs: pd.DataFrame) -> pd.DataFrame:
     """Columns paradigm, pair_id, reason of those of `pairs` that are known to be faulty; `benchmark`: its name."""
-    known = _table("known_items.csv")
-    known = known[known["benchmark"] == benchmark]
-    asked = pairs[["paradigm", "pair_id"]].drop_duplicates()
-    return asked.merge(known[["paradigm", "pair_id", "reason"]], on=["paradigm", "pair_id"])
+    known = _table("known_items.csv").query("benchmark == @benchmark")
+    return pairs[_KEY].drop_duplicates().merge(known[[*_KEY, "reason"]], on=_KEY)
 
 
-def faulty_note(benchmark: str, pairs: pd.DataFrame, left_out: bool = False) -> str | None:
+def faulty_note(benchmark: str, pairs: pd.DataFrame) -> str | None:
     """One sentence on the faulty ones of `pairs` (paradigm, pair_id); None where none is known."""
-    faulty = faulty_pairs(benchmark, pairs)
-    if faulty.empty:
+    reasons = faulty_pairs(benchmark, pairs)["reason"]
+    if reasons.empty:
         return None
-    total = len(pairs[["paradigm", "pair_id"]].drop_duplicates())
-    counts = faulty["reason"].value_counts()
-    told = "; ".join(f"{count} {REASONS[str(reason)]}" for reason, count in counts.items())
-    share = f"{len(faulty) / total:.1%}"
-    treated = "left out" if left_out else "counted as published"
-    return f"{len(faulty)} of {total:,} pairs ({share}) are known to be faulty, and {treated}: {told}"
+    total = len(pairs[_KEY].drop_duplicates())
+    listed = "; ".join(f"{count} {REASONS[str(reason)]}" for reason, count in reasons.value_counts().items())
+    share = f"{len(reasons)} of {total:,} pairs ({len(reasons) / total:.1%})"
+    return f"{share} are known to be faulty, and counted as published: {listed}"
 
 
 def unpublished_note(benchmark: str, pairs: pd.DataFrame) -> str | None:
     """Return a sentence if `pairs`, all of each paradigm, are not those published as `benchmark`; None if unknown."""
-    published = _published_digests(benchmark)
-    if not published:
-        return None
-    others = [
-        str(name)
-        for name, group in pairs.groupby("paradigm", sort=True)
-        if published.get(str(name)) != sha256_json(group[["pair_id", "good", "bad"]].to_numpy().tolist())[:16]
-    ]
-    return _unpublished(benchmark, f"{len(others)} of its paradigms ({', '.join(others[:3])})") if others else None
+    groups = pairs.groupby("paradigm")[["pair_id", "good", "bad"]]
+    return _unpublished(benchmark, {str(name): rows.to_numpy().tolist() for name, rows in groups})
 
 
 def unpublished_questions_note(benchmark: str, questions: pd.DataFrame) -> str | None:
     """Return the same of a diagnostic's questions (columns of eval.diagnostics.questions.QUESTIONS)."""
-    published = _published_digests(benchmark).values()
-    fixed = questions[questions["trial"].isna()]
-    rows = fixed[["item", "condition", "context", "candidate", "role"]].to_numpy().tolist()
-    digest = sha256_json([[cell.translate(_STRAIGHT) for cell in row] for row in rows])[:16]
-    return _unpublished(benchmark, "its questions") if published and digest not in published else None
+    rows = questions.loc[questions["trial"].isna(), ["item", "condition", "context", "candidate", "role"]]
+    straight = [[cell.translate(_STRAIGHT) for cell in row] for row in rows.to_numpy().tolist()]
+    return _unpublished(benchmark, {"its questions": straight})
 
 
-def _published_digests(benchmark: str) -> dict[str, str]:
-    published = _table("published_pairs.csv")
-    rows = published[published["benchmark"] == benchmark]
-    return dict(zip(rows["paradigm"], rows["digest"], strict=True))
-
-
-def _unpublished(benchmark: str, part: str) -> str:
+def _unpublished(benchmark: str, parts: Mapping[str, list[Any]]) -> str | None:
+    published = _table("published_pairs.csv").query("benchmark == @benchmark")["digest"].tolist()
+    others = [name for name, rows in parts.items() if sha256_json(rows)[:16] not in published]
+    if not published or not others:
+        return None
     return (
-        f"benchmark.name={benchmark}: {part} are not as published, so the papers' numbers are of others; "
+        f"benchmark.name={benchmark}: not as published: {first_few(others)}, so the papers' numbers are of others; "
         "give your own a name of their own (benchmark.name)"
     )
 

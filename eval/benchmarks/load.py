@@ -3,27 +3,25 @@
 import dataclasses
 import functools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import pyarrow as pa
 
 from corpora.words import count_words
 from eval.benchmarks.cells import blanks_note
 from eval.benchmarks.config import BenchmarkConfig, ColumnsConfig
-from eval.benchmarks.forms.form import OWN, GeneratedPairs, PlacedPair, forms
+from eval.benchmarks.files import Row, Table
+from eval.benchmarks.forms import Generated, forms
 from eval.benchmarks.known_items import faulty_note, faulty_pairs, unpublished_note
+from eval.benchmarks.pairs import read_pairs
 from eval.config import EvalConfig
-from eval.scores.schemas import ITEMS
-from pairscale.errors import InputError, first_few
+from pairscale.errors import first_few
 from pairscale.files import sha256_json
 from pairscale.progress import with_progress
-
-_DTYPES = {item.name: "boolean" if pa.types.is_boolean(item.type) else "str" for item in ITEMS}
 
 
 @dataclass(frozen=True)
@@ -54,15 +52,23 @@ def load_benchmark(config: BenchmarkConfig) -> Benchmark:
 
     Raises InputError, with file and line, for missing or damaged data, ConfigError for values that do not fit it.
     """
-    assert config.form is not None  # set from the name at the latest
-    source = forms()[config.form].read(config)
-    if isinstance(source, GeneratedPairs):
-        frame = _frame(source.pairs)
-        return Benchmark(config.name, frame, _digest(frame), source.origin, source.unavailable)
-    whole = _frame(list(source))
-    pairs = _selected(whole, config)
-    notes = [unpublished_note(config.name, whole), faulty_note(config.name, pairs), *_same_notes(config.name, pairs)]
-    notes.append(blanks_note([*pairs["good"], *pairs["bad"]]))
+    source = forms()[str(config.form)].read(config)
+    if isinstance(source, Generated):
+        rows = (Row(name, pair) for name, pairs in source.pairs.items() for pair in pairs)
+        pairs = read_pairs([Table(config.name, config.name, rows)], config)
+        return Benchmark(config.name, pairs, _digest(pairs), source.origin, source.unavailable)
+    whole = read_pairs(source, config)
+    pairs = whole[whole["paradigm"].isin(config.chosen_paradigms(sorted(set(whole["paradigm"]))))]
+    if config.pairs is not None:
+        pairs = pairs.groupby("paradigm", sort=False).head(config.pairs)
+    pairs = pairs.reset_index(drop=True)
+    blanks = blanks_note([*pairs["good"], *pairs["bad"]])
+    notes = (
+        unpublished_note(config.name, whole),
+        faulty_note(config.name, pairs),
+        _same_note(config.name, pairs),
+        blanks,
+    )
     return Benchmark(config.name, pairs, _digest(pairs), notes=tuple(filter(None, notes)))
 
 
@@ -70,43 +76,13 @@ def _digest(pairs: pd.DataFrame) -> str:
     return sha256_json(pairs[["paradigm", "pair_id", "phenomenon", "good", "bad"]].to_numpy().tolist())
 
 
-def _frame(placed: list[PlacedPair]) -> pd.DataFrame:
-    frame = pd.DataFrame([pair for _, pair in placed], columns=list(ITEMS.names)).astype(_DTYPES)
-    own = pd.DataFrame([pair.get(OWN, {}) for _, pair in placed]).astype("str")
-    frame = frame.join(own)
-    key = ["paradigm", "pair_id"]
-    if (twice := frame.duplicated(key)).any():
-        second = int(twice.argmax())
-        first = int((frame[key] == frame.loc[second, key]).all(axis=1).argmax())
-        paradigm, pair_id = frame.loc[second, key]
-        raise InputError(
-            f"{placed[second][0]}: paradigm {paradigm} has two pairs {pair_id}, the other: {placed[first][0]}"
-        )
-    phenomena = frame.groupby("paradigm")["phenomenon"].unique()
-    for name, of_it in phenomena[phenomena.str.len() > 1].items():
-        raise InputError(f"paradigm {name} is in the phenomena {' and '.join(of_it)}: a paradigm belongs to one")
-    return frame.sort_values("paradigm", kind="stable", ignore_index=True)
-
-
-def _same_notes(name: str, pairs: pd.DataFrame) -> Iterator[str]:
-    """Yield sentences on pairs of one sentence, unless all are known to be faulty, and of one but for white space."""
-    same = pairs["good"] == pairs["bad"]
-    alike = pairs["good"].str.split().str.join(" ") == pairs["bad"].str.split().str.join(" ")
-    if same.any() and same.sum() != (faulty_pairs(name, pairs)["reason"] == "same_sentence").sum():
-        yield f"{same.sum()} of {len(pairs):,} pairs are one sentence twice, so every model ties: {_few(pairs[same])}"
-    if (blank := alike & ~same).any():
-        yield f"{blank.sum()} of {len(pairs):,} pairs differ in white space alone: {_few(pairs[blank])}"
-
-
-def _few(pairs: pd.DataFrame) -> str:
-    return first_few([f"{row.paradigm} {row.pair_id}" for row in pairs.itertuples()], 5)
-
-
-def _selected(pairs: pd.DataFrame, config: BenchmarkConfig) -> pd.DataFrame:
-    pairs = pairs[pairs["paradigm"].isin(config.chosen_paradigms(sorted(set(pairs["paradigm"]))))]
-    if config.pairs is not None:
-        pairs = pairs.groupby("paradigm", sort=False).head(config.pairs)
-    return pairs.reset_index(drop=True)
+def _same_note(name: str, pairs: pd.DataFrame) -> str | None:
+    """Return a sentence on pairs of one sentence; None if there is none, or all are known to be faulty."""
+    same = pairs[pairs["good"] == pairs["bad"]]
+    if len(same) == (faulty_pairs(name, pairs)["reason"] == "same_sentence").sum():
+        return None
+    few = first_few([f"{row.paradigm} {row.pair_id}" for row in same.itertuples()], 5)
+    return f"{len(same)} of {len(pairs):,} pairs are one sentence twice, so every model ties: {few}"
 
 
 def drawn_pairs(pairs: pd.DataFrame, count: str, seed: int) -> npt.NDArray[np.int64]:

@@ -11,7 +11,6 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from corpora.grammar.engine import Frame, Grammar
@@ -28,14 +27,9 @@ REFILL = 500  # draws that each new pair brings back: no more are spent on a pai
 _CONTRAST = re.compile(r"\{([^{}]*)\}")
 _MACRO = re.compile(r"\$([A-Za-z_]+)")
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Skeleton:
-    """A skeleton with values for its variables: a frame whose sides are the good and the bad sentence."""
-
-    frame: Frame
-    before_critical: int | None  # parts of the good sentence before the critical word
+# A skeleton with values for its variables: its sides are the good and the bad sentence. Second, how many parts of the
+# good one stand before the critical word.
+Skeleton = tuple[Frame, int | None]
 
 
 class Exhausted(InputError):
@@ -43,7 +37,10 @@ class Exhausted(InputError):
 
 
 class Paradigm:
-    """What is tested, how, and by what skeletons (one is drawn for each pair). Raises InputError, with its name."""
+    """What is tested, how, and by what skeletons (one is drawn for each pair). Raises InputError, with its name.
+
+    left_out: bindings of skeletons for which no row fits, and why.
+    """
 
     def __init__(self, name: str, description: Mapping[str, Any], grammar: Grammar, where: str | None = None):
         """Read a description; `where` it stands, for errors (None: under its name in paradigms.yaml)."""
@@ -55,7 +52,7 @@ class Paradigm:
         self.field: str | None = description.get("field")
         self.prefix: str = description["prefix"]
         self._grammar = grammar
-        self.left_out: dict[str, str] = {}  # bindings of skeletons for which no row fits, and why
+        self.left_out: dict[str, str] = {}
         skeletons = description["skeleton"]
         texts = [skeletons] if isinstance(skeletons, str) else skeletons
         bound = [self._bind(full) for text in texts for full in self._with_macros(text)]
@@ -66,39 +63,33 @@ class Paradigm:
     def pairs(
         self, rng: random.Random, count: int, refused: Callable[[str, str], str | None] = lambda good, bad: None
     ) -> Iterator[dict[str, Any]]:
-        """Yield `count` different pairs, without their numbers, for which `refused` (good, bad) returns no reason.
+        """Yield `count` different pairs, with the keys of BLiMP's, for which `refused` (good, bad) returns no reason.
 
         Raises Exhausted, with the most frequent reasons, if ATTEMPTS draws bring no new pair, or FIRST_ATTEMPTS none.
         """
         seen: set[str] = set()
+        against: Counter[str] = Counter()
         left = FIRST_ATTEMPTS
         written = self._grammar.spelling.text
-        for _ in range(count):
-            against: Counter[str] = Counter()
-            left = min(ATTEMPTS, left + REFILL) if seen else FIRST_ATTEMPTS
-            while left:
-                left -= 1
-                try:
-                    good, bad, critical = self._draw(rng)
-                except NothingFits as error:
-                    against[str(error)] += 1
-                    continue
-                sentence = written(good)
-                if (reason := self._unfit(good, bad, sentence in seen)) or (
-                    reason := refused(sentence, bad_sentence := written(bad))
-                ):
-                    against[reason] += 1
-                else:
-                    break
-            else:
+        while len(seen) < count:
+            if not left:
                 reasons = "; ".join(f"{number:,} {reason}" for reason, number in against.most_common(3))
                 draws = f"of {against.total():,} further draws"
                 raise Exhausted(f"{self._where}: no more than {len(seen)} pairs can be drawn: {draws} {reasons}")
-            left = left if seen else ATTEMPTS
-            seen.add(sentence)
+            left -= 1
+            try:
+                good, bad, critical = self._draw(rng)
+            except NothingFits as error:
+                against[str(error)] += 1
+                continue
+            sentence = written(good)
+            reason = self._unfit(good, bad, sentence in seen) or refused(sentence, written(bad))
+            if reason:
+                against[reason] += 1
+                continue
             yield {
                 "sentence_good": sentence,
-                "sentence_bad": bad_sentence,
+                "sentence_bad": written(bad),
                 "field": self.field,
                 "linguistics_term": self.phenomenon,
                 "UID": self.name,
@@ -107,7 +98,11 @@ class Paradigm:
                 "two_prefix_method": self.prefix == "two",
                 "lexically_identical": sorted(map(str.lower, good)) == sorted(map(str.lower, bad)),
                 **self._prefixes(good, bad, critical),
+                "pairID": str(len(seen)),
             }
+            seen.add(sentence)
+            against.clear()
+            left = min(ATTEMPTS, left + REFILL) if len(seen) > 1 else ATTEMPTS
 
     def _unfit(self, good: list[str], bad: list[str], seen: bool) -> str | None:
         length = self._grammar.spelling.length
@@ -123,40 +118,22 @@ class Paradigm:
         written = self._grammar.spelling.text
         if self.prefix == "one":
             first = next(index for index, words in enumerate(zip(good, bad, strict=True)) if words[0] != words[1])
-            return {
-                "one_prefix_prefix": written(good[:first]),
-                "one_prefix_word_good": good[first],
-                "one_prefix_word_bad": bad[first],
-            }
+            names = ("one_prefix_prefix", "one_prefix_word_good", "one_prefix_word_bad")
+            return dict(zip(names, (written(good[:first]), good[first], bad[first]), strict=True))
         if critical is None:
             return {}
-        return {
-            "two_prefix_prefix_good": written(good[:critical]),
-            "two_prefix_prefix_bad": written(bad[:critical]),
-            "two_prefix_word": good[critical],
-        }
+        names = ("two_prefix_prefix_good", "two_prefix_prefix_bad", "two_prefix_word")
+        return dict(zip(names, (written(good[:critical]), written(bad[:critical]), good[critical]), strict=True))
 
     def _draw(self, rng: random.Random) -> tuple[list[str], list[str], int | None]:
         """Return the spelt words of both sentences, and the place of the critical word. Raises NothingFits."""
-        skeleton = _one_of(_one_of(self._skeletons, rng), rng)
-        frame = skeleton.frame
+        frame, before_critical = _one_of(_one_of(self._skeletons, rng), rng)
         contents = self._grammar.fill(frame, rng)
         if self._grammar.lexicon.distinct:
             self._check_distinct(frame, contents)
-        critical = None
-        sentences: tuple[list[str], list[str]] = ([], [])
-        for parts, words in zip(frame.sides, sentences, strict=True):
-            for index, (number, form) in enumerate(parts):
-                if words is sentences[0] and index == skeleton.before_critical:
-                    critical = len(words)
-                content = contents[number]
-                if isinstance(content, list):
-                    words += content
-                else:
-                    assert form is not None, "a row of a table always has a form"
-                    words.append(content[form])
-        spell = self._grammar.spelling.spell
-        return spell(sentences[0]), spell(sentences[1]), critical
+        parts = [[_words(contents[number], form) for number, form in side] for side in frame.sides]
+        good, bad = (self._grammar.spelling.spell([word for part in side for word in part]) for side in parts)
+        return good, bad, None if before_critical is None else sum(map(len, parts[0][:before_critical]))
 
     def _check_distinct(self, frame: Frame, contents: Sequence[Row | list[str]]) -> None:
         used: set[int] = set()
@@ -207,15 +184,18 @@ class Paradigm:
             for binding in self._grammar.bindings([*good, *bad], {}):
                 try:
                     sides_of = [_keyed(side, symbols, shared, binding) for side, symbols in enumerate((good, bad))]
-                    skeletons.append(Skeleton(self._grammar.frame(sides_of), before_critical))
+                    skeletons.append((self._grammar.frame(sides_of), before_critical))
                 except NothingFits as error:
                     values = ", ".join(f"{name}={value}" for name, value in binding.items())
                     self.left_out[f"{text} ({values})" if values else text] = str(error)
-        except NothingFits:
-            raise
         except InputError as error:
             raise InputError(f"{self._where}: {error}") from None
         return skeletons
+
+
+def _words(content: Row | list[str], form: str | None) -> list[str]:
+    """Return the words of a phrase, or the form of a table's row, which always has one."""
+    return content if isinstance(content, list) else [content[str(form)]]
 
 
 def _keyed(

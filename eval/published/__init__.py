@@ -36,18 +36,15 @@ def on_paradigms(published: pd.DataFrame, phenomena: Mapping[str, str]) -> pd.Da
     only where all of its paradigms are published. Rows of a model stay as they are if the study has all of its
     paradigms, and if it has none of them: accuracies that are known by phenomenon alone.
     """
-    parts = []
+    parts = [published[:0]]
     for _, rows in published.groupby("model", sort=False):
         known = set(rows.loc[rows["level"] == "paradigm", "name"])
-        if known == set(phenomena) or known.isdisjoint(phenomena):
-            parts.append(rows)
-            continue
-        there = rows[(rows["level"] == "paradigm") & rows["name"].isin(phenomena)]
-        means = means_of_paradigms(there, phenomena)
-        lacking = {of for name, of in phenomena.items() if name not in known}
-        lacking |= {OVERALL} if lacking else set()
-        parts.append(means[(means["level"] == "paradigm") | ~means["name"].isin(lacking)])
-    return pd.concat(parts, ignore_index=True)[[*published.columns]] if parts else published
+        if known != set(phenomena) and not known.isdisjoint(phenomena):
+            rows = means_of_paradigms(rows[rows["name"].isin(phenomena)], phenomena)
+            lacking = {mean for name, of in phenomena.items() if name not in known for mean in (of, OVERALL)}
+            rows = rows[(rows["level"] == "paradigm") | ~rows["name"].isin(lacking)]
+        parts.append(rows)
+    return pd.concat(parts, ignore_index=True)[[*published.columns]]
 
 
 def means_of_paradigms(accuracies: pd.DataFrame, phenomena: Mapping[str, str]) -> pd.DataFrame:
@@ -55,9 +52,10 @@ def means_of_paradigms(accuracies: pd.DataFrame, phenomena: Mapping[str, str]) -
 
     `phenomena`: paradigm -> phenomenon. Raises KeyError for a paradigm without one.
     """
-    rows = accuracies.loc[accuracies["level"] == "paradigm", ["level", "name", "model", "accuracy"]]
-    named = rows.assign(phenomenon=[phenomena[name] for name in rows["name"]])
-    of_phenomena = named.groupby(["phenomenon", "model"], sort=False)["accuracy"].mean().reset_index()
-    of_phenomena = of_phenomena.rename(columns={"phenomenon": "name"}).assign(level="phenomenon")
-    whole = rows.groupby("model", sort=False)["accuracy"].mean().reset_index().assign(name=OVERALL, level=OVERALL)
-    return pd.concat([rows, of_phenomena, whole], ignore_index=True)[["level", "name", "model", "accuracy"]]
+    rows = accuracies[accuracies["level"] == "paradigm"]
+    named = rows.assign(phenomenon=[phenomena[name] for name in rows["name"]], overall=OVERALL)
+    means = []
+    for level in ("phenomenon", OVERALL):
+        mean = named.groupby([level, "model"], sort=False)["accuracy"].mean().rename_axis(["name", "model"])
+        means.append(mean.reset_index().assign(level=level))
+    return pd.concat([rows, *means], ignore_index=True)[list(COLUMNS)]

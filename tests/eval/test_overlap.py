@@ -62,7 +62,6 @@ def test_sentences_are_listed_with_their_splits(overrides, tmp_path, capsys):
     assert rows.loc["The cats sleep.", list(SPLITS)].sum() == 4
     assert "2 of 6 sentences occur in the text (1 good and 1 bad)" in printed
     assert "they are of 2 of 3 pairs" in printed
-    assert "agreement 2 1 1" in printed
 
 
 def test_samples_of_runs_are_searched_alone(overrides, tmp_path, capsys):

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-import eval.benchmarks.forms.form as form_registry
+import eval.benchmarks.forms as form_registry
 import eval.diagnostics.diagnostic as diagnostic_registry
 import eval.methods.method as method_registry
 from eval.benchmarks.config import BenchmarkConfig
+from eval.benchmarks.files import Row, Table
 from eval.benchmarks.load import load_benchmark
 from eval.config import MethodConfig
 from eval.diagnostics.config import DiagnosticConfig
@@ -37,13 +38,14 @@ def test_a_method_can_be_registered_by_a_plug_in():
 def test_a_form_can_be_registered_by_a_plug_in():
     @form_registry.form("two_lines", ("path",))
     def two_lines(config):
-        yield "line 1", {"pair_id": "0", "paradigm": "p", "phenomenon": "q", "good": "a b", "bad": config.path}
+        cells = {"pair_id": "0", "paradigm": "p", "phenomenon": "q", "good": "a b", "bad": config.path}
+        yield Table("mine", config.path, [Row("line 1", cells)])
 
     benchmark = load_benchmark(BenchmarkConfig(name="mine", form="two_lines", path="b a"))
     assert benchmark.pairs[["good", "bad"]].to_numpy().tolist() == [["a b", "b a"]]
     with pytest.raises(ConfigError, match=r"benchmark\.seed=3: form=two_lines has no use for it"):
         BenchmarkConfig(name="mine", form="two_lines", seed=3)
-    with pytest.raises(ValueError, match=r"form climp: registered by eval\.benchmarks\.forms\.climp already"):
+    with pytest.raises(ValueError, match=r"form climp: registered by eval\.benchmarks\.forms already"):
         form_registry.form("climp", ())(two_lines)
 
 

@@ -8,11 +8,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import yaml
-
 from corpora.grammar.engine import Grammar, read_grammar
+from eval.benchmarks.files import read_yaml
 from eval.benchmarks.paradigm import Paradigm
-from pairscale.errors import InputError
 
 FOLDER = Path(__file__).parent
 LANGUAGES = {"en": "english", "zh": "mandarin"}  # ISO 639 code: folder
@@ -30,11 +28,5 @@ def paradigms_of(language: str) -> list[str]:
 
 def paradigm_of(language: str, name: str, grammar: Grammar) -> Paradigm:
     """Read one paradigm. Raises InputError for a broken file, NothingFits if no words fit."""
-    file = FOLDER / LANGUAGES[language] / "paradigms" / f"{name}.yaml"
-    try:
-        described = yaml.safe_load(file.read_text("utf-8"))
-    except yaml.YAMLError as error:
-        raise InputError(f"{file}: {' '.join(str(error).split())}") from None
-    if not isinstance(described, dict):
-        raise InputError(f"{file}: must be a mapping with phenomenon, field, prefix and skeleton")
-    return Paradigm(name, described, grammar, f"{LANGUAGES[language]}/paradigms/{name}.yaml")
+    where = f"{LANGUAGES[language]}/paradigms/{name}.yaml"
+    return Paradigm(name, read_yaml(where, FOLDER / where) or {}, grammar, where)

@@ -11,6 +11,7 @@ from typing import Any
 from corpora.grammar.engine import Grammar
 from corpora.grammar.lexicon import NothingFits
 from eval.benchmarks.config import BenchmarkConfig
+from eval.benchmarks.forms import Generated
 from eval.benchmarks.generated import FOLDER, LANGUAGES, grammar_of, paradigm_of, paradigms_of
 from eval.benchmarks.generated.vocabulary import Vocabulary, read_vocabulary
 from eval.benchmarks.paradigm import Exhausted, Paradigm
@@ -18,15 +19,6 @@ from pairscale.errors import ConfigError, InputError
 from pairscale.files import sha256_file, sha256_json
 
 LEAST_PAIRS = 200  # of a paradigm; one that has fewer is not available
-
-
-@dataclass(frozen=True)
-class Generated:
-    """Generated pairs and their making."""
-
-    pairs: dict[str, list[dict[str, Any]]]  # BLiMP's JSON objects by paradigm
-    unavailable: dict[str, str]  # paradigm -> why it has fewer than LEAST_PAIRS pairs
-    origin: dict[str, Any]  # what score files record (`Source.description`)
 
 
 @dataclass(frozen=True)
@@ -60,9 +52,7 @@ class Source:
 
     def pairs(self, paradigm: Paradigm, count: int) -> Iterator[dict[str, Any]]:
         """Yield `count` pairs of a paradigm. Raises Exhausted after the last one if there are fewer."""
-        rng = random.Random(f"{self.config.seed}:{paradigm.name}")
-        for number, pair in enumerate(paradigm.pairs(rng, count, self._refusal)):
-            yield {**pair, "pairID": str(number)}
+        return paradigm.pairs(random.Random(f"{self.config.seed}:{paradigm.name}"), count, self._refusal)
 
     def _refusal(self, good: str, bad: str) -> str | None:
         if self.vocabulary is None:
@@ -74,22 +64,22 @@ class Source:
         return None
 
     @property
-    def description(self) -> dict[str, Any]:
+    def origin(self) -> dict[str, Any]:
         """Settings, and digests of the words and phrases of all paradigms, of each paradigm and of the vocabulary."""
         folder = FOLDER / LANGUAGES[self.language]
         shared = [*sorted((folder / "lexicon").glob("*.tsv")), folder / "grammar.yaml"]
-        description: dict[str, Any] = {
+        origin: dict[str, Any] = {
             "language": self.language,
             "seed": self.config.seed,
             "lexicon": sha256_json([sha256_file(file) for file in shared]),
             "paradigms": {name: sha256_file(folder / "paradigms" / f"{name}.yaml") for name in self.paradigms},
         }
         if self.vocabulary is not None:
-            description["vocabulary"] = {"digest": self.vocabulary.digest, "words": len(self.vocabulary.counts)}
-            description["balance"] = self.config.balance
-            if self.config.min_count is not None and set(self.vocabulary.counts.values()) != {None}:
-                description["min_count"] = self.config.min_count
-        return description
+            origin["vocabulary"] = {"digest": self.vocabulary.digest, "words": len(self.vocabulary.counts)}
+            origin["balance"] = self.config.balance
+            if self.config.min_count is not None and any(self.vocabulary.counts.values()):
+                origin["min_count"] = self.config.min_count
+        return origin
 
 
 def generate(config: BenchmarkConfig) -> Generated:
@@ -98,8 +88,8 @@ def generate(config: BenchmarkConfig) -> Generated:
     A paradigm's pairs depend on its name, the seed, the language's files and the vocabulary alone; more of them begin
     with the same ones. Raises InputError for broken files and if no paradigm is available.
     """
-    source = Source.of(config)
     assert config.pairs is not None
+    source = Source.of(config)
     pairs, unavailable = {}, {}
     for name in source.paradigms:
         drawn: list[dict[str, Any]] = []
@@ -111,6 +101,6 @@ def generate(config: BenchmarkConfig) -> Generated:
                 continue
         pairs[name] = drawn[: config.pairs]
     if not pairs:
-        name, reason = next(iter(unavailable.items()), (source.language, "the language has no paradigms"))
+        name, reason = next(iter(unavailable.items()))
         raise InputError(f"benchmark={config.name}: no paradigm has {LEAST_PAIRS} pairs; {name}: {reason}")
-    return Generated(pairs, unavailable, source.description)
+    return Generated(pairs, unavailable, source.origin)

@@ -21,17 +21,15 @@ from typing import Any
 from corpora.text import text_manifest
 from corpora.word_counts import sample_counts
 from corpora.words import words
-from eval.benchmarks.config import BenchmarkConfig
+from eval.benchmarks.config import SAMPLES, BenchmarkConfig
 from eval.grid import read_grid
 from pairscale.errors import ConfigError, InputError, StoreError
-from pairscale.files import only_process, sha256_json, write_text
+from pairscale.files import sha256_json, write_text
 from pairscale.sizes import parse_size
 from train.runs.folder import study_runs
 
 REFERENCES = {"en": "treebank", "zh": "jieba"}  # tokenizers of a file that names none
 BALANCE = 2.0  # highest ratio of the frequencies of a balanced pair's critical words
-_COMES_TRAINED = {"path", "checkpoint"}  # keys of models that are not trained here
-_HEAD = re.compile(r"# reference=(\w+): ")
 
 
 @dataclass(frozen=True)
@@ -69,8 +67,8 @@ class Vocabulary:
 
         True also for sentences that differ only in their order. Both sentences are of known words.
         """
-        cut = [Counter(self._words(sentence)) for sentence in (good, bad)]
-        own = [cut[0] - cut[1], cut[1] - cut[0]]
+        good_words, bad_words = Counter(self._words(good)), Counter(self._words(bad))
+        own = [good_words - bad_words, bad_words - good_words]
         if not all(own):
             return not any(own)
         rarest = [min(self.counts[word] or 0 for word in critical) for critical in own]
@@ -82,23 +80,19 @@ def read_vocabulary(file: Path, language: str, min_count: int | None = None) -> 
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise InputError(f"benchmark.vocabulary={file}: cannot be read ({reason}); run, study, or a file") from None
-    head = _HEAD.match(lines[0]) if lines else None
+        raise InputError(f"benchmark.vocabulary={file}: cannot be read ({error}); run, study, or a file") from None
+    head = re.match(r"# reference=(\w+): ", lines[0]) if lines else None
     counts: dict[str, int | None] = {}
-    for number, line in enumerate(lines[1:] if head else lines, start=2 if head else 1):
+    for number, line in enumerate(lines, start=1):
         word, tab, count = line.partition("\t")
+        if head and number == 1:
+            continue
         if not word or " " in word or (tab and not count.isdecimal()):
             raise InputError(f"{file}:{number}: must be a word, or a word, a tab and how often it occurs; got {line!r}")
         counts[word] = int(count) if tab else None
-    if not counts:
-        raise InputError(f"{file}: holds no words")
     frequent = {word: count for word, count in counts.items() if count is None or count >= (min_count or 0)}
     if not frequent:
-        raise ConfigError(
-            f"benchmark.min_count={min_count}: no word of {file} occurs so often (the most frequent one "
-            f"{max(filter(None, counts.values()), default=0)} times)"
-        )
+        raise ConfigError(f"benchmark.min_count={min_count}: no word of {file} occurs so often")
     cased = head is not None or any(word != word.lower() for word in counts)  # of samples: as the models read them
     return Vocabulary(frequent, head[1] if head else REFERENCES[language], cased)
 
@@ -111,19 +105,20 @@ def resolved(
     `config`: of the run that is scored, as its folder has it. Raises ConfigError if there is no such sample, StoreError
     if its text is not in the store.
     """
-    if benchmark.form != "generated" or benchmark.vocabulary not in ("run", "study"):
+    if benchmark.form != "generated" or benchmark.vocabulary not in SAMPLES:
         return benchmark
+    samples = [config] if benchmark.vocabulary == "run" else smallest_samples(runs, config.get("study"))
+    if not _is_trained(samples[0]):
+        raise ConfigError(
+            f"benchmark.vocabulary=run: {config['model']['name']} was trained on no sample; give study or a file"
+        )
     assert benchmark.min_count is not None
-    if benchmark.vocabulary == "run":
-        if not _COMES_TRAINED.isdisjoint(config["model"]):
-            raise ConfigError(
-                f"benchmark.vocabulary=run: {config['model']['name']} was trained on no sample; give study or a file"
-            )
-        samples = [config]
-    else:
-        samples = smallest_samples(runs, config.get("study"))
-    file = vocabulary_file(samples, benchmark.min_count, Path(store))
-    return dataclasses.replace(benchmark, vocabulary=str(file))
+    return dataclasses.replace(benchmark, vocabulary=str(_vocabulary_file(samples, benchmark.min_count, Path(store))))
+
+
+def _is_trained(config: Mapping[str, Any]) -> bool:
+    """Return True for a run that is trained on a sample, False for a model that comes trained."""
+    return {"path", "checkpoint"}.isdisjoint(config["model"])
 
 
 def smallest_samples(runs: str | Path, study: str | None) -> list[Mapping[str, Any]]:
@@ -135,61 +130,45 @@ def smallest_samples(runs: str | Path, study: str | None) -> list[Mapping[str, A
     if study is None:
         raise ConfigError("benchmark.vocabulary=study: no study; give study=NAME, or vocabulary=run or a file")
     configs = [requested.config for requested in read_grid(Path(runs) / study).values()]
-    if not configs:
-        configs = [run.read_config() for run in study_runs(runs, study)]
-    trained = [config for config in configs if _COMES_TRAINED.isdisjoint(config["model"])]
-    counts = sorted({config["sample"]["count"] for config in trained})
-    if len(counts) != 1:
-        reason = f"its samples are counted in {' and '.join(counts)}" if counts else "none of its runs has a sample"
-        raise ConfigError(f"benchmark.vocabulary=study: study={study}: {reason}; give a file")
-    sizes = [parse_size(config["sample"]["size"]) for config in trained]
-    smallest = [config for config, size in zip(trained, sizes, strict=True) if size == min(sizes)]
-    by_sample = {json.dumps(_identity(config)): config for config in smallest}
-    return [by_sample[sample] for sample in sorted(by_sample)]
+    configs = configs or [run.read_config() for run in study_runs(runs, study)]
+    sizes = {json.dumps(_sample_of(config)): config for config in configs if _is_trained(config)}
+    smallest = min((parse_size(config["sample"]["size"]) for config in sizes.values()), default=0)
+    if len({config["sample"]["count"] for config in sizes.values()}) != 1:
+        raise ConfigError(f"benchmark.vocabulary=study: study={study} has no samples counted in one unit; give a file")
+    return [sizes[key] for key in sorted(sizes) if parse_size(sizes[key]["sample"]["size"]) == smallest]
 
 
-def _identity(config: Mapping[str, Any]) -> list[Any]:
+def _sample_of(config: Mapping[str, Any]) -> list[Any]:
     """Return what a sample depends on beside its text."""
     corpus = config["corpus"]
     sample = {**config["sample"], "size": parse_size(config["sample"]["size"])}
-    return [corpus["name"], corpus.get("filter"), sorted(sample.items()), config["seed"]]
+    return [corpus["name"], corpus["reference"], corpus.get("filter"), sorted(sample.items()), config["seed"]]
 
 
-def vocabulary_file(samples: Sequence[Mapping[str, Any]], min_count: int, store: Path) -> Path:
+def _vocabulary_file(samples: Sequence[Mapping[str, Any]], min_count: int, store: Path) -> Path:
     """Return the file of the words that each sample holds at least `min_count` times, with counts over all samples.
 
     `samples`: configurations of runs. Raises ConfigError if their words are cut in several ways or there are none.
     """
-    references = sorted({config["corpus"]["reference"] for config in samples})
-    if len(references) != 1:
-        raise ConfigError(f"benchmark.vocabulary: words of samples cut by {' and '.join(references)}; give a file")
-    texts = [_text_digest(config["corpus"]["name"], store) for config in samples]
-    identity = [min_count, references, sorted(zip(map(_identity, samples), texts, strict=True))]
+    reference, *others = {config["corpus"]["reference"] for config in samples}
+    if others:
+        raise ConfigError("benchmark.vocabulary: the words of the samples are cut in several ways; give a file")
+    identity: list[Any] = [min_count]
+    for config in samples:
+        corpus = config["corpus"]["name"]
+        if not (folder := store / corpus / "text").exists():
+            raise StoreError(
+                f"benchmark.vocabulary: the text of corpus={corpus} is not in {store}; prepare it (python -m corpora "
+                f"corpus={corpus}), or give vocabulary=FILE, or null"
+            )
+        identity.append([_sample_of(config), text_manifest(folder)["digest"]])
     file = store / "vocabularies" / f"{sha256_json(identity)[:12]}.tsv"
-    if not file.exists():
-        with only_process(file.with_name(f".{file.stem}.lock"), file.parent, wait=None):
-            if not file.exists():
-                write_text(file, _vocabulary_text(samples, min_count, references[0], store))
+    if not file.exists():  # two processes may write it at once, and write the same
+        counts = [sample_counts(config, None, store, reference).of for config in samples]
+        shared = [word for word in counts[0] if min(of[word] for of in counts) >= min_count]
+        if not shared:
+            raise ConfigError(f"benchmark.min_count={min_count}: no word occurs so often in each sample")
+        totals = sorted((-sum(of[word] for of in counts), word) for word in shared)
+        head = f"# reference={reference}: words that each of {len(samples)} samples holds at least {min_count} times"
+        write_text(file, "\n".join([head, *(f"{word}\t{-total}" for total, word in totals)]) + "\n")
     return file
-
-
-def _text_digest(corpus: str, store: Path) -> str:
-    folder = store / corpus / "text"
-    if not folder.exists():
-        raise StoreError(
-            f"benchmark.vocabulary: the text of corpus={corpus} is not in {store} (paths.store); prepare it "
-            f"(python -m corpora corpus={corpus}), or give vocabulary=FILE, or null"
-        )
-    return str(text_manifest(folder)["digest"])
-
-
-def _vocabulary_text(samples: Sequence[Mapping[str, Any]], min_count: int, reference: str, store: Path) -> str:
-    counts = [sample_counts(config, None, store, reference).of for config in samples]
-    shared = {word for word in min(counts, key=len) if all(of[word] >= min_count for of in counts)}
-    if not shared:
-        raise ConfigError(f"benchmark.min_count={min_count}: no word occurs so often in each sample")
-    several = f"each of {len(samples)} samples" if len(samples) > 1 else "a sample"
-    size = f"of {samples[0]['sample']['size']} {samples[0]['sample']['count']}"
-    head = f"# reference={reference}: words that {several} {size} holds at least {min_count} times"
-    totals = sorted((-sum(of[word] for of in counts), word) for word in shared)
-    return "\n".join([head, *(f"{word}\t{-total}" for total, word in totals)]) + "\n"

@@ -11,18 +11,12 @@ import yaml
 from corpora.toy import is_reserved, toy_grammar
 from eval.benchmarks.paradigm import Paradigm
 
-FOLDER = Path(__file__).parent
-
 
 @lru_cache(maxsize=1)
 def toy_paradigms() -> list[Paradigm]:
     """The paradigms of paradigms.yaml. Raises InputError, naming the paradigm, for one that cannot be drawn from."""
-    described = yaml.safe_load((FOLDER / "paradigms.yaml").read_text("utf-8"))
+    described = yaml.safe_load(Path(__file__).with_name("paradigms.yaml").read_text("utf-8"))
     return [Paradigm(name, description, toy_grammar()) for name, description in described.items()]
-
-
-def _in_text(good: str, bad: str) -> str | None:
-    return None if is_reserved(good) else "that the text may hold"
 
 
 def pairs(seed: int, per_paradigm: int) -> Iterator[dict[str, Any]]:
@@ -32,5 +26,6 @@ def pairs(seed: int, per_paradigm: int) -> Iterator[dict[str, Any]]:
     """
     for paradigm in toy_paradigms():
         rng = random.Random(f"{seed}:{paradigm.name}")
-        for index, pair in enumerate(paradigm.pairs(rng, per_paradigm, _in_text)):
-            yield {**pair, "pairID": str(index)}
+        yield from paradigm.pairs(
+            rng, per_paradigm, lambda good, bad: "" if is_reserved(good) else "that the text may hold"
+        )

@@ -79,9 +79,9 @@ def test_missing_files_and_folders_raise_errors(tmp_path):
         InputError, match=r"set PAIRSCALE_DATA to the folder that holds blimp/, or give benchmark\.path"
     ):
         load_benchmark(blimp("None/blimp"))
-    with pytest.raises(InputError, match=r"no file or folder .*nowhere .*benchmark\.path=null to read some/set"):
+    with pytest.raises(InputError, match=r"no such file, or folder .*benchmark\.path=null to read some/set"):
         load_benchmark(blimp(tmp_path / "nowhere"))
-    with pytest.raises(InputError, match=r"no \*\.jsonl files in"):
+    with pytest.raises(InputError, match=r"folder with \*\.jsonl files"):
         load_benchmark(blimp(tmp_path))
     with pytest.raises(ConfigError, match=r"benchmark\.form=glue: must be one of climp, generated, pairs, toy"):
         BenchmarkConfig(name="mine", form="glue")
@@ -119,7 +119,7 @@ BARE = "我把书看完了\r\n我被书看完了\r\n他把门关上了\r\n他被
 
 
 def climp(folder):
-    return BenchmarkConfig(name="climp", path=str(folder), files=["*.csv"])
+    return compose("eval", ["benchmark=climp", f"benchmark.path={folder}"]).benchmark
 
 
 def write_climp(folder, text=CLIMP, name="classifier_adj_1000.csv"):
@@ -142,7 +142,7 @@ def test_both_kinds_of_climp_files_are_read(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (CLIMP.replace(",1\n", ",0\n"), r"a\.csv: line 2: label 0, must be 1"),
+        (CLIMP.replace(",1\n", ",0\n"), r"a\.csv: line 2: label 0, must be 1 or 0 by turns"),
         (CLIMP.replace("classifier_adj,我买了一条新书", "classifier_adj"), r"line 3: 4 cells, must be 5"),
         (CLIMP[CLIMP.index("\n") + 1 :], r"a\.csv: no column '2'"),
     ],

@@ -1,7 +1,4 @@
-"""Generated pairs: properties that hold for every paradigm and every seed.
-
-The checks of agreement read sentences with the lexicon's tables alone; they know no template.
-"""
+"""Generated pairs: properties that hold for every paradigm and every seed, and the options of benchmark=generated."""
 
 import json
 import random
@@ -13,11 +10,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from corpora.grammar.lexicon import Entry, NothingFits, read_table
-from corpora.grammar.symbols import MARKS
+from corpora.grammar.lexicon import Entry, NothingFits
 from corpora.words import words
 from eval.benchmarks.config import BenchmarkConfig
-from eval.benchmarks.generated import FOLDER, grammar_of, paradigm_of, paradigms_of
+from eval.benchmarks.generated import grammar_of, paradigm_of, paradigms_of
 from eval.benchmarks.generated.making import LEAST_PAIRS
 from eval.benchmarks.generated.vocabulary import Vocabulary, read_vocabulary
 from eval.benchmarks.load import load_benchmark
@@ -115,103 +111,6 @@ def test_generated_pairs_have_only_words_of_the_vocabulary(name, seed, data):
             assert set(words(pair[f"sentence_{side}"], "treebank")) <= set(vocabulary.counts)
 
 
-# Agreement, judged by the lexicon's tables
-
-
-@lru_cache
-def table(name):
-    return read_table(FOLDER / "english" / "lexicon" / f"{name}.tsv")
-
-
-def numbers_of(word, *tables):
-    return {
-        number
-        for name in tables
-        for row in table(name)
-        for number in ("singular", "plural")
-        if row[number].lower() == word.lower() and row[number] != "-"
-    }
-
-
-def entries(sentence):
-    return [word for word in words(sentence, "treebank") if word not in MARKS]
-
-
-DEMONSTRATIVES = {"this": "singular", "that": "singular", "these": "plural", "those": "plural"}
-
-
-def demonstrative_agrees(sentence):
-    """Return True if the last demonstrative agrees with the next noun; "that" may also be a conjunction."""
-    tokens = [word.lower() for word in entries(sentence)]
-    place = max(place for place, word in enumerate(tokens) if word in DEMONSTRATIVES)
-    adjectives = {row["word"] for row in table("adjective")}
-    for start in range(place + 1, len(tokens)):
-        numbers = {length: numbers_of(" ".join(tokens[start : start + length]), "noun") for length in (2, 1)}
-        after = tokens[start + 1] if start + 1 < len(tokens) else "-"
-        an_adjective = tokens[start] in adjectives and numbers_of(after, "noun")
-        if any(numbers.values()) and not an_adjective:
-            return DEMONSTRATIVES[tokens[place]] in (numbers[2] or numbers[1])
-    raise AssertionError(sentence)
-
-
-@pytest.mark.parametrize("name", [name for language, name in ALL if name.startswith("determiner_noun_agreement")])
-def test_determiners_agree_only_in_good_sentences(name):
-    for pair in draw_pairs("en", name, 5, 100):
-        assert demonstrative_agrees(pair["sentence_good"]), pair["sentence_good"]
-        assert not demonstrative_agrees(pair["sentence_bad"]), pair["sentence_bad"]
-
-
-NUMBERS = ("singular", "plural")
-FINITE = {
-    **{row[number]: number for row in table("auxiliary") if row["agrees"] == "yes" for number in NUMBERS},
-    **{row["third"]: "singular" for row in table("verb")}, **{row["base"]: "plural" for row in table("verb")},
-}  # fmt: skip
-
-
-def finite_number(tokens):
-    """Return the number of the finite verb at the start of `tokens`, if any: an auxiliary, or one or two words."""
-    two = f"{tokens[0]}{tokens[1]}" if tokens[1:] and tokens[1] == "n't" else " ".join(tokens[:2])
-    return FINITE.get(two) or FINITE.get(tokens[0])
-
-
-@pytest.mark.parametrize(
-    "name", ["regular_plural_subject_verb_agreement_1", "irregular_plural_subject_verb_agreement_1"]
-)
-def test_verbs_agree_with_simple_subjects_only_in_good_sentences(name):
-    """The verb is the critical word of the one-prefix method; the subject ends right before it, with its noun."""
-    for pair in draw_pairs("en", name, 5, 100):
-        tokens = entries(pair["one_prefix_prefix"])
-        ends = (" ".join(tokens[-2:]), tokens[-1])
-        subject_numbers = next(filter(None, (numbers_of(end, "noun") for end in ends)), set())
-        if any(row["word"] == tokens[-1] for row in table("name")):
-            subject_numbers = {"singular"}
-        assert subject_numbers, pair["sentence_good"]
-        assert finite_number(entries(pair["one_prefix_word_good"])) in subject_numbers, pair["sentence_good"]
-        if len(subject_numbers) == 1:  # "the deer" can be either
-            assert finite_number(entries(pair["one_prefix_word_bad"])) not in subject_numbers, pair["sentence_bad"]
-
-
-@pytest.mark.parametrize("name", ["anaphor_gender_agreement", "anaphor_number_agreement"])
-def test_reflexives_agree_with_the_first_noun_only_in_good_sentences(name):
-    reflexives = {row["word"]: (row["number"], set(row["gender"].split("|"))) for row in table("reflexive")}
-    persons = {row["word"]: ({"singular"}, set(row["gender"].split("|"))) for row in table("name")}
-    for row in table("noun"):
-        for number in ("singular", "plural"):
-            features = persons.get(row[number], (set(), set()))
-            persons[row[number]] = (features[0] | {number}, features[1] | set(row["gender"].split("|")))
-
-    def agrees(sentence):
-        tokens = entries(sentence)
-        spans = [" ".join(tokens[at : at + length]) for at in range(len(tokens)) for length in (2, 1)]
-        numbers, genders = persons[next(span for span in spans if span in persons)]
-        number, gender = reflexives[tokens[-1]]
-        return number in numbers and not gender.isdisjoint(genders)
-
-    for pair in draw_pairs("en", name, 5, 200):
-        assert agrees(pair["sentence_good"]), pair["sentence_good"]
-        assert not agrees(pair["sentence_bad"]), pair["sentence_bad"]
-
-
 # benchmark=generated
 
 
@@ -224,7 +123,9 @@ def test_paradigms_that_a_vocabulary_cannot_fill_are_left_out(tmp_path):
     texts = [pair[f"sentence_{side}"] for pair in draw_pairs("en", names[0], 1, 2000) for side in ("good", "bad")]
     counts = Counter(word for text in texts for word in words(text, "treebank"))
     file = tmp_path / "mine.tsv"
-    vocabulary = {word: count for word, count in counts.items() if word.lower() not in DEMONSTRATIVES}
+    vocabulary = {
+        word: count for word, count in counts.items() if word.lower() not in ("this", "that", "these", "those")
+    }
     file.write_text("".join(f"{word}\t{count}\n" for word, count in vocabulary.items()))
     benchmark = load_benchmark(config(paradigms=names, vocabulary=str(file)))
     assert set(benchmark.pairs["paradigm"]) == {names[0]}
@@ -249,7 +150,6 @@ def test_paradigms_that_a_vocabulary_cannot_fill_are_left_out(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "holds no words"),
         ("the\na cat\n", "mine.tsv:2: must be a word"),
         ("the\tx\n", "mine.tsv:1: must be a word"),
     ],
@@ -269,12 +169,15 @@ def test_labels_of_generated_benchmarks_show_their_settings():
     assert config(pairs=1000, vocabulary="run", min_count=2, balance=True).label == "generated+en+run-k2+balanced"
     assert config(vocabulary="a/my words.txt", seed=2).label == "generated+en+words-my_words+seed-2+pairs-5"
     assert config(pairs=1000, language="zh").label == "generated+zh"
+    assert config(pairs=1000, vocabulary="w.txt", min_count=5).label == "generated+en+words-w"
+    assert config(pairs=1000, vocabulary="w.txt", min_count=40).label == "generated+en+words-w-k40"
 
 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
         ({"language": "fr"}, "benchmark.language=fr: must be one of en, zh"), ({"pairs": None}, "both must be numbers"),
+        ({"pairs": 10**9}, "benchmark.pairs=1e+09: must be from 1"),
         ({"vocabulary": "study"}, "benchmark.min_count=null"), ({"balance": True}, "needs a vocabulary"),
         ({"paradigms": ["anaphor_gender"]}, "has no paradigm 'anaphor_gender'; near it: anaphor_gender_agreement"),
         ({"per_paradigm": 3}, "form=generated has no use for it"),

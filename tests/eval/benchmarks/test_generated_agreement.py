@@ -133,28 +133,6 @@ def test_demonstratives_agree_with_their_nouns_only_in_good_sentences(paradigm: 
     assert 0.3 < good_numbers.count("plural") / len(good_numbers) < 0.7
 
 
-@pytest.mark.parametrize("paradigm", ["anaphor_gender_agreement", "anaphor_number_agreement"])
-def test_reflexives_agree_with_the_subject_only_in_good_sentences(paradigm: str) -> None:
-    reflexives = {row["word"]: row for row in table("reflexive")}
-    good_reflexives = []
-    for good, bad in sides(paradigm):
-        noun, _ = subject(good)
-        rows = [row for row in table("name") if row["word"] == noun]
-        rows += [row for row in table("noun") if noun in (row["singular"], row["plural"])]
-        genders = set(rows[0]["gender"].split("|"))
-
-        def agrees(word: str) -> bool:
-            row = reflexives[word]
-            return row["number"] in numbers(noun) and not genders.isdisjoint(row["gender"].split("|"))  # noqa: B023
-
-        assert good[:-1] == bad[:-1]
-        assert agrees(good[-1]), good
-        assert not agrees(bad[-1]), bad
-        assert numbers(noun) == {"plural"} or len(genders) == 1, good
-        good_reflexives.append(good[-1])
-    assert min(good_reflexives.count(word) for word in ("himself", "herself")) > 0.15 * len(good_reflexives)
-
-
 def test_irregular_verbs_have_wrong_forms_only_in_bad_sentences() -> None:
     verbs = [row for row in table("verb") if row["inflection"] == "irregular"]
     for pair in pairs("irregular_past_participle_verbs"):

@@ -10,14 +10,12 @@ import pytest
 from corpora.grammar.engine import Grammar
 from corpora.grammar.lexicon import NothingFits
 from corpora.words import words
-from eval.__main__ import run
 from eval.benchmarks.config import BenchmarkConfig
 from eval.benchmarks.generated import FOLDER, grammar_of, making, paradigm_of
 from eval.benchmarks.generated.vocabulary import read_vocabulary, resolved
 from eval.benchmarks.load import load_benchmark
 from eval.benchmarks.paradigm import ATTEMPTS, Exhausted, Paradigm
 from eval.generate import write
-from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, StoreError
 
 NAME = "determiner_noun_agreement_1"
@@ -51,7 +49,7 @@ def test_min_count_excludes_the_rare_words_of_a_file_with_counts(tmp_path, count
     assert min(counts[word] for word in words_of_pairs) >= 8
     assert benchmark.origin["vocabulary"]["words"] == sum(count >= 8 for count in counts.values())
     assert benchmark.origin["min_count"] == 8
-    with pytest.raises(ConfigError, match=r"min_count=1000000: no word of .* occurs so often \(the most frequent one"):
+    with pytest.raises(ConfigError, match=r"min_count=1000000: no word of .* occurs so often"):
         load_benchmark(config(vocabulary=file, min_count=10**6))
 
 
@@ -61,12 +59,6 @@ def test_the_manifest_has_min_count_only_if_it_was_applied(tmp_path, counts):
     manifest = json.loads((tmp_path / "pairs" / "manifest.json").read_text())
     assert "min_count" not in manifest
     assert manifest["vocabulary"]["words"] == len(counts)
-
-
-def test_labels_show_a_min_count_that_is_not_the_default():
-    assert config(vocabulary="w.txt", min_count=5, pairs=1000, paradigms=None).label == "generated+en+words-w"
-    label = config(vocabulary="w.txt", min_count=40, pairs=1000, paradigms=None).label
-    assert label == "generated+en+words-w-k40"
 
 
 def test_a_vocabulary_without_capitals_ignores_case(tmp_path, counts):
@@ -115,30 +107,14 @@ def test_a_vocabulary_of_a_sample_needs_its_text(tmp_path):
     assert "remove" not in message
 
 
-def test_templates_without_a_language_are_rejected_before_a_model_is_loaded(tmp_path):
-    values = ["benchmark=local", "benchmark.name=own", f"benchmark.path={tmp_path}", "method=[in_template_lp]"]
-    evaluation = compose("eval", [*values, "model=hf_causal", f"model.path={tmp_path / 'nowhere'}", "study=mine"])
-    with pytest.raises(ConfigError, match=r"benchmark.language=null, and there are templates of: en, zh"):
-        run(evaluation)
-
-
-@pytest.mark.parametrize(
-    "values",
-    [{"name": "generated", "language": "en", "seed": 1, "pairs": 10**9}, {"name": "toy", "per_paradigm": 10**9}],
-)
-def test_too_large_a_number_of_pairs_raises_an_error(values):
-    with pytest.raises(ConfigError, match=r"benchmark.(pairs|per_paradigm)=1e\+09: must be from 1 to 10000"):
-        BenchmarkConfig(**values)
-
-
 def test_a_new_paradigm_changes_no_digest_of_the_others(tmp_path, monkeypatch):
-    before = making.Source.of(config()).description
+    before = making.Source.of(config()).origin
     shutil.copytree(FOLDER / "english", tmp_path / "english")
     monkeypatch.setattr(making, "FOLDER", tmp_path)
     paradigms = tmp_path / "english" / "paradigms"
     (paradigms / "another.yaml").write_text((paradigms / f"{NAME}.yaml").read_text())
-    assert making.Source.of(config()).description == before
+    assert making.Source.of(config()).origin == before
     (paradigms / f"{NAME}.yaml").write_text("changed")
-    after = making.Source.of(config()).description
+    after = making.Source.of(config()).origin
     assert after["lexicon"] == before["lexicon"]
     assert after["paradigms"][NAME] != before["paradigms"][NAME]

@@ -76,10 +76,10 @@ def test_own_pairs_under_the_name_of_a_published_benchmark_are_reported(tmp_path
     named = table(tmp_path, text, form="pairs")
     named.name = "blimp"
     (note,) = load_benchmark(named).notes
-    assert note.startswith("benchmark.name=blimp: 1 of its paradigms (mine) are not as published")
+    assert note.startswith("benchmark.name=blimp: not as published: mine")
     columns = ["item", "condition", "context", "candidate", "role", "trial"]
     questions = pd.DataFrame([["1", "original", "He saw a", "dog", "expected", pd.NA]], columns=columns)
-    assert "benchmark.name=cprag: its questions are not as published" in str(
+    assert "benchmark.name=cprag: not as published: its questions" in str(
         unpublished_questions_note("cprag", questions)
     )
     assert faulty_note("mine", pd.DataFrame({"paradigm": ["a"], "pair_id": ["1"]})) is None
@@ -87,9 +87,8 @@ def test_own_pairs_under_the_name_of_a_published_benchmark_are_reported(tmp_path
 
 def test_pairs_of_identical_sentences_are_reported(tmp_path):
     some = "good,bad,paradigm\nA cat sleeps.,A cat  sleeps. ,p\nA cat sleeps.,A cat sleep.,p\nA dog.,A dog.,p\n"
-    twice, spaced = load_benchmark(table(tmp_path, some)).notes
-    assert twice == "1 of 3 pairs are one sentence twice, so every model ties: p 2"
-    assert spaced == "1 of 3 pairs differ in white space alone: p 0"  # which models read: no word on ties
+    (note,) = load_benchmark(table(tmp_path, some)).notes
+    assert note == "1 of 3 pairs are one sentence twice, so every model ties: p 2"
 
 
 def test_a_paradigm_in_two_phenomena_raises_an_error(tmp_path):
@@ -105,7 +104,7 @@ def test_tables_without_a_header_are_read_as_those_of_clams(tmp_path):
     assert pairs["good"].tolist() == ["the author laughs", "the pilots smile"]
     assert pairs["bad"].tolist() == ["the author laugh", "the pilots smiles"]
     assert set(pairs["paradigm"]) == {"simple_agrmt"}
-    with pytest.raises(InputError, match=r"there are: True, the author laughs; .* benchmark\.header=false"):
+    with pytest.raises(InputError, match=r"there are: True, the author laughs; .* benchmark\.header"):
         load_benchmark(table(tmp_path, text, "simple_agrmt.txt"))
 
 

@@ -1,0 +1,145 @@
+"""Pairs from tables: which columns contain what, a pair or a labelled sentence per row, and the user's own columns."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from eval.benchmarks.cells import flag_of, label_of, name_of, part_of, sentence_of
+from eval.benchmarks.config import BenchmarkConfig, ColumnsConfig
+from eval.benchmarks.files import Table
+from eval.scores.schemas import ITEMS, SIDES
+from pairscale.errors import InputError
+
+# The names that columns go by in the family of BLiMP, if the configuration names no other.
+USUAL = {
+    "good": ("good", "sentence_good", "good_sentence"),
+    "bad": ("bad", "sentence_bad", "bad_sentence"),
+    "paradigm": ("paradigm", "UID"),
+    "phenomenon": ("phenomenon", "linguistics_term"),
+    "field": ("field",),
+    "pair_id": ("pair_id", "pairID", "pair_ID"),
+}
+FLAGS = ("lexically_identical", "one_prefix_method", "two_prefix_method")
+METHODS = {
+    "one_prefix_method": ["one_prefix_prefix", "one_prefix_word_good", "one_prefix_word_bad"],
+    "two_prefix_method": ["two_prefix_prefix_good", "two_prefix_prefix_bad", "two_prefix_word"],
+}
+_PARTS = [part for parts in METHODS.values() for part in parts]
+_READERS = {
+    **dict.fromkeys(("good", "bad", "sentence"), sentence_of),
+    "label": label_of,
+    **dict.fromkeys(("phenomenon", "pair_id"), name_of),
+    **dict.fromkeys(("field", *_PARTS), part_of),
+    **dict.fromkeys(FLAGS, flag_of),
+}
+# Columns under our names are never the user's own; simple_LM_method is true of all of BLiMP's pairs.
+_NEVER_OWN = {*ITEMS.names, "", "simple_LM_method"}
+_DTYPES = {item.name: "boolean" if pa.types.is_boolean(item.type) else "str" for item in ITEMS}
+_KEY = ["paradigm", "pair_id"]
+
+
+def read_pairs(found: Iterable[Table], config: BenchmarkConfig) -> pd.DataFrame:
+    """Return the pairs of tables by paradigm, then in their order: the columns of ITEMS, and the user's own.
+
+    Pairs are numbered from 0 in their paradigm if no column says otherwise. Raises InputError for missing columns,
+    cells that do not fit, labelled sentences that do not form pairs, and pairs of one name.
+    """
+    pairs = pd.concat([_read_table(table, config) for table in found])
+    numbers = pairs.groupby("paradigm").cumcount().astype(str)
+    pairs["pair_id"] = pairs["pair_id"].where(pairs["pair_id"].notna(), numbers) if "pair_id" in pairs else numbers
+    own = [name for name in pairs if name not in ITEMS.names]
+    pairs = pairs.reindex(columns=[*ITEMS.names, *own]).astype(_DTYPES | dict.fromkeys(own, "str"))
+    if (twice := pairs.duplicated(_KEY).to_numpy()).any():
+        paradigm, pair_id = pairs[_KEY].iloc[int(twice.argmax())]
+        raise InputError(f"{pairs.index[int(twice.argmax())]}: paradigm {paradigm} has two pairs {pair_id}")
+    phenomena = pairs.groupby("paradigm")["phenomenon"].unique()
+    for name, several in phenomena[phenomena.str.len() > 1].items():
+        raise InputError(f"paradigm {name} is in the phenomena {' and '.join(several)}: a paradigm belongs to one")
+    return pairs.sort_values("paradigm", kind="stable", ignore_index=True)
+
+
+def _read_table(table: Table, config: BenchmarkConfig) -> pd.DataFrame:
+    """Return the pairs of one table, a row per pair, indexed by where they stand."""
+    rows = list(table.rows)
+    cells = pd.DataFrame([row.cells for row in rows], [row.where for row in rows], dtype=object)
+    cells = cells.where(cells.notna(), None)
+    columns = _columns([*cells], config.columns, table.source)
+    read = pd.DataFrame(index=cells.index)
+    names = [_read(cells[column], name_of) for column in columns.get("paradigm", ())]
+    read["paradigm"] = ["/".join(parts) for parts in zip(*names, strict=True)] if names else table.name
+    for name in [name for name in columns if name != "paradigm"]:
+        read[name] = pd.Series(_read(cells[columns[name][0]], _READERS[name]), read.index, dtype=object)
+    if "phenomenon" not in read:
+        read["phenomenon"] = read["paradigm"]
+    for name in {"phenomenon", "field"} & {*read}:
+        read[name] = read[name].map(lambda text: (config.rename or {}).get(text, text))
+    for flag, parts in METHODS.items():
+        if flag not in read and set(parts) <= set(read):
+            read[flag] = read[parts].notna().all(axis=1)
+    taken = _NEVER_OWN.union(*columns.values())
+    own = cells[[name for name in cells if name not in taken]].map(_own_text)
+    if "sentence" in read:
+        read, own = _joined(read, own, config.labels or ("1", "0"))
+    return pd.concat([read, own], axis=1)
+
+
+def _columns(there: Sequence[str], columns: ColumnsConfig, source: str) -> dict[str, list[str]]:
+    """Return which of the columns `there` contain what.
+
+    Raises InputError for a named column that is missing, two under usual names of one thing, and without sentences.
+    """
+    found: dict[str, list[str]] = {name: [name] for name in (*FLAGS, *_PARTS) if name in there}
+    for name, value in vars(columns).items():
+        usual = [] if columns.sentence and name in SIDES else USUAL.get(name, ())
+        named = [column for column in usual if column in there] if value is None else value or []
+        found[name] = [named] if isinstance(named, str) else named
+        problem = [f"no column '{column}' (benchmark.columns.{name})" for column in found[name] if column not in there]
+        if value is None and len(named) > 1:
+            problem.append(f"both {' and '.join(named)} may be the {name}; give benchmark.columns.{name}=NAME")
+        if value is None and not named and usual and name in SIDES:
+            problem.append(
+                f"no column {' or '.join(usual)} for the {name}; give benchmark.columns.{name}=NAME, or .sentence and "
+                ".label for one sentence per row"
+            )
+        if problem:
+            hint = "see also benchmark.delimiter and benchmark.header"
+            raise InputError(f"{source}: {problem[0]}; there are: {', '.join(there)}; {hint}")
+    return {name: names for name, names in found.items() if names}
+
+
+def _read(cells: "pd.Series[Any]", read: Any) -> list[Any]:
+    return [read(cell, where, cells.name) for where, cell in cells.items()]
+
+
+def _own_text(cell: Any) -> str | None:
+    """Return a cell of the user's own as text that a file can contain."""
+    return None if cell is None else str(cell).encode("utf-8", "replace").decode() or None
+
+
+def _joined(rows: pd.DataFrame, own: pd.DataFrame, labels: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return pairs of a good and a bad row, those of one paradigm and pair_id, or else by turns; and their own cells.
+
+    Of the user's own cells, a pair has those that both rows share.
+    """
+    sides = rows["label"].map(dict(zip(map(str.casefold, labels), SIDES, strict=True))).to_numpy()
+    wrong, turns = pd.isna(sides), ""
+    number = rows.groupby("paradigm").cumcount()
+    if by_turns := "pair_id" not in rows:
+        wrong = sides != np.where(number % 2, "bad", "good")
+        turns = " by turns, without benchmark.columns.pair_id"
+    for at in np.flatnonzero(wrong).tolist():
+        raise InputError(f"{rows.index[at]}: label {rows['label'].iat[at]}, must be {' or '.join(labels)}{turns}")
+    ids = number // 2 if by_turns else rows["pair_id"]
+    pair = rows.groupby(["paradigm", ids], sort=False).ngroup().to_numpy()
+    counts = pd.DataFrame({side: sides == side for side in SIDES}).groupby(pair).sum()
+    for faulty, (good, bad) in counts[(counts != 1).any(axis=1)].iterrows():
+        at = int(np.flatnonzero(pair == faulty)[-1])
+        raise InputError(f"{rows.index[at]}: its pair has {good} good and {bad} bad sentences, must have one of each")
+    order = np.argsort(pair, kind="stable")
+    good, bad = (order[sides[order] == side] for side in SIDES)
+    sentences = rows.pop("sentence").to_numpy()
+    shared = own.iloc[good].where(own.iloc[good].to_numpy() == own.iloc[bad].to_numpy(), None)
+    return rows.drop(columns="label").iloc[good].assign(good=sentences[good], bad=sentences[bad]), shared
