@@ -1,42 +1,45 @@
 """The method ab_prompt: a question about both sentences of a pair (Ide et al. 2024, section 3.3)."""
 
-from typing import Any
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
-from eval.config import MethodConfig, PolicyConfig
 from eval.methods.method import method
-from eval.methods.prompting import Asker, answer_rows, shares
+from eval.methods.prompting import PromptParameters, Questions
+from eval.methods.templates import Template
+from pairscale.errors import check_seed
 from pairscale.seeds import derived_seed
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FIRST, SECOND = "A", "B"  # the sentences of a prompt in the score file, whatever the answers are
 
 
-@method("ab_prompt", "ab", needs=("seed",))
-def ab_prompt(
-    asker: Asker, pairs: pd.DataFrame, config: MethodConfig, policy: PolicyConfig
-) -> tuple[list[pd.DataFrame], dict[str, Any]]:
-    """Return ln of the share of the good sentence's letter, and of the bad one's, between A and B, by template."""
-    assert config.seed is not None
-    order = orders(pairs, config.seed)
+@dataclass
+class AbPrompt(PromptParameters):
+    """Parameters of ab_prompt."""
+
+    seed: int = 1  # draws for each pair which sentence is A
+
+    def __post_init__(self) -> None:
+        check_seed("seed", self.seed)
+
+
+@method("ab_prompt", AbPrompt(), "ab")
+def ab_prompt(template: Template, pairs: pd.DataFrame, parameters: AbPrompt) -> Questions:
+    """Share of its letter between A and B, after a question about both sentences (Ide et al. 2024, section 3.3)."""
+    order = orders(pairs, parameters.seed)
     good_first = order == FIRST
     first = np.where(good_first, pairs["good"], pairs["bad"])
     second = np.where(good_first, pairs["bad"], pairs["good"])
-    prompts = [
-        asker.prompt(template.fill(a, b)[0])
-        for template in asker.templates.templates
-        for a, b in zip(first, second, strict=True)
-    ]
-    answered, read = asker.ask(prompts, policy)
-    letters = np.where(good_first[:, None], [0, 1], [1, 0])  # (P, 2) of the good sentence, of the bad one
-    shape = (len(asker.templates.templates), len(pairs), 2)
-    score, lp, counts = (
-        np.take_along_axis(values.reshape(shape), letters[None], axis=2).transpose(0, 2, 1)
-        for values in (shares(answered), answered.logprobs, answered.counts)
-    )
-    return [answer_rows(pairs, score[t], lp[t], counts[t], order) for t in range(len(score))], read
+    prompts = [template.fill(a, b)[0] for a, b in zip(first, second, strict=True)]
+    about = np.tile(np.arange(len(pairs)), (2, 1))
+    return Questions(prompts, about, np.stack([~good_first, good_first]).astype(np.int64), order)
 
 
 def orders(pairs: pd.DataFrame, seed: int) -> npt.NDArray[np.str_]:

@@ -1,23 +1,35 @@
 """Methods that take the frequency of words out of log-probability: slor and morcela."""
 
-from eval.config import MethodConfig
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from omegaconf import MISSING
+
 from eval.methods.method import UNIGRAMS, method
-from eval.methods.sides import Side
-from eval.scorers.base import FloatArray
 from eval.scores.normalised import morcela as weighted
 
+if TYPE_CHECKING:
+    from eval.methods.sides import Side
+    from eval.scorers.base import FloatArray
 
-@method("slor", UNIGRAMS)
-def slor(side: Side, other: Side, config: MethodConfig) -> FloatArray:
-    """(lp - u) / n for unigram log-probability u and n tokens (Pauls and Klein 2012). NaN where no token counts."""
-    assert side.unigram_lp is not None
+
+@dataclass
+class Weights:
+    """Parameters of morcela: numbers of a model in the report on benchmark=ratings."""
+
+    beta: float = MISSING  # weight of the unigram log-probability; slor has 1
+    gamma: float = MISSING  # weight of length, nats; slor has 0
+
+
+@method("slor", reads=UNIGRAMS)
+def slor(side: Side, other: Side, parameters: Any) -> FloatArray:
+    """(Log-probability - unigram log-probability) / tokens (Pauls and Klein 2012); NaN where no token counts."""
     return weighted(side.lp, side.unigram_lp, side.tokens.astype(float), 1, 0)
 
 
-@method("morcela", UNIGRAMS, needs=("beta", "gamma"))
-def morcela(side: Side, other: Side, config: MethodConfig) -> FloatArray:
-    """(lp - beta u + gamma) / n (Tjuatja et al. 2024), with weights that were fitted to ratings (benchmark=ratings)."""
-    assert side.unigram_lp is not None
-    assert config.beta is not None
-    assert config.gamma is not None
-    return weighted(side.lp, side.unigram_lp, side.tokens.astype(float), config.beta, config.gamma)
+@method("morcela", Weights(), UNIGRAMS)
+def morcela(side: Side, other: Side, parameters: Weights) -> FloatArray:
+    """(Log-probability - beta * unigram log-probability + gamma) / tokens (Tjuatja et al. 2024)."""
+    return weighted(side.lp, side.unigram_lp, side.tokens.astype(float), parameters.beta, parameters.gamma)
