@@ -19,7 +19,7 @@ from pairscale.errors import ConfigError
 
 if TYPE_CHECKING:
     from eval.config import PolicyConfig
-    from eval.scorers.base import Continuations, Scorer
+    from eval.scorers.base import Scorer
     from eval.scorers.chat import ChatTemplate
 
 
@@ -81,7 +81,9 @@ def ask(
     read: dict[str, Any] = {"example": prompts[0], "answers": dict(zip(answers, answered.tokens, strict=True))}
     if chat_template is not None:
         read["system_role"] = chat_template.takes_system
-    values = {"": _shares(answered), "_lp": answered.logprobs, "_tokens": answered.counts}
+    one, other = answered.logprobs.T
+    shares = -np.logaddexp(0, np.stack([other - one, one - other], axis=1))  # one next to 1 keeps its distance
+    values = {"": shares, "_lp": answered.logprobs, "_tokens": answered.counts}
     columns: dict[Template, dict[str, Any]] = {}
     first = 0
     for template, asked in questions.items():
@@ -91,9 +93,3 @@ def ask(
             columns[template] |= {f"good{end}": good, f"bad{end}": bad}
         first += len(asked.prompts)
     return columns, read
-
-
-def _shares(answered: Continuations) -> npt.NDArray[np.float64]:
-    """Return ln (N, 2) of each answer's share of the probability of both; a share next to 1 keeps its distance."""
-    one, other = answered.logprobs[:, 0], answered.logprobs[:, 1]
-    return -np.logaddexp(0, np.stack([other - one, one - other], axis=1))

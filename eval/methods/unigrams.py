@@ -98,26 +98,27 @@ class UnigramSource:
     def count(self, scorer: Scorer) -> Unigrams:
         """Count tokens as the run's scorer reads them. Raises StoreError for a damaged text, InputError for a file."""
         assert self.missing is None, self.missing
-        policy = self.config.policy
         with working(f"counting tokens of {self.described['of']}"):
-            if self.described["of"] == "sample":
-                config, manifest = self.run.read_config(), self.run.read_manifest()
-                tokenizer = load_tokenizer(self.run.model.tokenizer)
-                counts = token_counts(config, manifest, Path(self.config.paths.store), tokenizer)
-                if not scorer.scores_eos(policy):
-                    counts[EOS] = 0
-            else:
-                counts = _counted(Path(str(self.config.unigrams.text)), scorer, self.config)
+            counts = self._of_sample(scorer) if self.described["of"] == "sample" else self._of_file(scorer)
         return Unigrams(counts, self.config.unigrams.unseen)
 
+    def _of_sample(self, scorer: Scorer) -> Counts:
+        tokenizer = load_tokenizer(self.run.model.tokenizer)
+        config, manifest, store = self.run.read_config(), self.run.read_manifest(), Path(self.config.paths.store)
+        counts = token_counts(config, manifest, store, tokenizer)
+        if not scorer.scores_eos(self.config.policy):
+            counts[EOS] = 0
+        return counts
 
-def _counted(file: Path, scorer: Scorer, config: EvalConfig) -> Counts:
-    texts = (line for _, line in lines(file.expanduser()) if line.strip())
-    counts = np.zeros(0, np.int64)
-    while batch := list(islice(texts, _BATCH)):
-        more = np.bincount(np.concatenate(list(scorer.encode(batch, config.policy))), minlength=len(counts))
-        more[: len(counts)] += counts
-        counts = more
-    if not counts.any():
-        raise InputError(f"unigrams.text={file}: holds no tokens")
-    return counts
+    def _of_file(self, scorer: Scorer) -> Counts:
+        file = Path(str(self.config.unigrams.text)).expanduser()
+        texts = (line for _, line in lines(file) if line.strip())
+        counts = np.zeros(0, np.int64)
+        while batch := list(islice(texts, _BATCH)):
+            ids = np.concatenate(list(scorer.encode(batch, self.config.policy)))
+            more = np.bincount(ids, minlength=len(counts))
+            more[: len(counts)] += counts
+            counts = more
+        if not counts.any():
+            raise InputError(f"unigrams.text={file}: holds no tokens")
+        return counts

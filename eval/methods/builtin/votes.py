@@ -50,13 +50,10 @@ def vote(scores: Mapping[str, pd.DataFrame], parameters: Votes) -> tuple[pd.Data
     """
     import pandas as pd
 
-    names = {voter: list(dict.fromkeys(scores[voter]["template"])) for voter in parameters.voters}
-    drawn = draws(names, parameters)
-    counts = [f"{side}_{of}" for of in ("words", "chars", "unk") for side in ("good", "bad")]
-    first = scores[next(iter(names))]
-    pairs = first.loc[first["template"] == first["template"].iloc[0], ["pair_id", "paradigm", *counts, "crit_unk"]]
-    pairs = pairs.reset_index(drop=True)
-    votes = {voter: _votes(voter, scores[voter], pairs) for voter in names}
+    drawn = draws({voter: list(scores[voter]["template"].unique()) for voter in parameters.voters}, parameters)
+    first = scores[next(iter(parameters.voters))].drop_duplicates(_NAMES, ignore_index=True)
+    pairs = first[[*_NAMES, *(name for name in first if name.endswith(("_words", "_chars", "_unk")))]]
+    votes = {voter: _votes(voter, scores[voter], pairs) for voter in parameters.voters}
     nothing = dict.fromkeys(("good_lp", "bad_lp", "good_tokens", "bad_tokens"), np.nan)
     rows = []
     for trial, of in enumerate(drawn, start=1):
