@@ -109,15 +109,12 @@ def templates_of(method: str, kind: str, own: Any, language: str | None) -> Temp
         values = {**values, **(own if isinstance(own, Mapping) else {"templates": own})}
     if not set(values) <= set(_KEYS) or not isinstance(values.get("templates"), list):
         raise InputError(f"{where}: must be a list of templates, or have one and perhaps {', '.join(_KEYS[:-1])}")
-    items = [
-        {"name": str(number), **({"text": item} if isinstance(item, str) else item), "kind": kind}
-        for number, item in enumerate(values["templates"], start=1)
-        if isinstance(item, (str, Mapping))
-    ]
+    items = []
+    for number, item in enumerate(values["templates"], start=1):
+        named = {"text": item} if isinstance(item, str) else item
+        items.append({"name": str(number), **named, "kind": kind} if isinstance(named, Mapping) else item)
     texts = {**values, "kind": kind, "templates": items}
     templates = checked(texts, Templates, where, InputError, "put in quotes what YAML reads as no text")
-    if not items or len(items) < len(values["templates"]):
-        raise ConfigError(f"{where}: must hold at least one template, and each a text, or a name and a text")
     _check(where, templates)
     return templates
 
@@ -125,8 +122,8 @@ def templates_of(method: str, kind: str, own: Any, language: str | None) -> Temp
 def _check(where: str, templates: Templates) -> None:
     """Raise ConfigError for missing or wrong texts, InputError for text with NUL or half a surrogate pair in it."""
     names = [template.name for template in templates.templates]
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise ConfigError(f"{where}: two templates named {twice[0]}")
+    if not names or len(set(names)) < len(names):
+        raise ConfigError(f"{where}: must be at least one template, each with another name; has {', '.join(names)}")
     for template in templates.templates:
         for placeholder in PLACEHOLDERS[templates.kind]:
             if (times := template.text.count(f"{{{placeholder}}}")) != 1:

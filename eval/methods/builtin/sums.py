@@ -1,4 +1,4 @@
-"""Methods that sum the tokens of a text, plain or in a template (Ide et al. 2024, section 3.2)."""
+"""Methods that sum the tokens of a text, plain or in a template (Ide et al. 2024, section 3.2), or normalise sums."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from omegaconf import MISSING
 
-from eval.methods.method import MASKED, method
+from eval.methods.method import MASKED, UNIGRAMS, method
 from eval.methods.templates import TemplateParameters
+from eval.scores.normalised import morcela as weighted
 from pairscale.errors import check_between, check_choice
 
 if TYPE_CHECKING:
@@ -45,11 +47,25 @@ class InTemplatePenalty(InTemplate, Penalty):
         Penalty.__post_init__(self)
 
 
+@dataclass
+class Weights:
+    """Parameters of morcela: numbers of a model in the report on benchmark=ratings."""
+
+    beta: float = MISSING  # weight of the unigram log-probability; slor has 1
+    gamma: float = MISSING  # weight of length, nats; slor has 0
+
+
 @method("lp")
 @method("in_template_lp", InTemplate(), "in_template")
 @method("in_template_comparative_lp", TemplateParameters(), "comparative")
 def lp(side: Side, other: Side, parameters: Any) -> FloatArray:
     """Log-probability, the sum over tokens (Lau et al. 2020)."""
+    return side.lp
+
+
+@method("pll", reads=MASKED)
+def pll(side: Side, other: Side, parameters: Any) -> FloatArray:
+    """Pseudo-log-likelihood: each token hidden in turn (Salazar et al. 2020, Kauf and Ivanova 2023)."""
     return side.lp
 
 
@@ -67,7 +83,13 @@ def pen_lp(side: Side, other: Side, parameters: Penalty) -> FloatArray:
     return side.lp / ((5 + side.tokens) / 6) ** parameters.alpha
 
 
-@method("pll", reads=MASKED)
-def pll(side: Side, other: Side, parameters: Any) -> FloatArray:
-    """Pseudo-log-likelihood: each token hidden in turn (Salazar et al. 2020, Kauf and Ivanova 2023)."""
-    return side.lp
+@method("slor", reads=UNIGRAMS)
+def slor(side: Side, other: Side, parameters: Any) -> FloatArray:
+    """(Log-probability - unigram log-probability) / tokens (Pauls and Klein 2012); NaN where no token counts."""
+    return weighted(side.lp, side.unigram_lp, side.tokens.astype(float), 1, 0)
+
+
+@method("morcela", Weights(), UNIGRAMS)
+def morcela(side: Side, other: Side, parameters: Weights) -> FloatArray:
+    """(Log-probability - beta * unigram log-probability + gamma) / tokens (Tjuatja et al. 2024)."""
+    return weighted(side.lp, side.unigram_lp, side.tokens.astype(float), parameters.beta, parameters.gamma)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.methods.builtin.ab_prompt import AbPrompt, orders
+from eval.methods.builtin.prompts import AbPrompt, orders
 from eval.methods.judging import MethodUse, judge_pairs
 from eval.methods.method import NoParameters
 from eval.methods.prompting import PromptParameters

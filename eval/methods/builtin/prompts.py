@@ -1,4 +1,4 @@
-"""The method ab_prompt: a question about both sentences of a pair (Ide et al. 2024, section 3.3)."""
+"""Methods that ask: yes_no about each sentence, ab_prompt about both of a pair (Ide et al. 2024, section 3.3)."""
 
 from __future__ import annotations
 
@@ -30,6 +30,14 @@ class AbPrompt(PromptParameters):
         check_seed("seed", self.seed)
 
 
+@method("yes_no", PromptParameters(), "yes_no")
+def yes_no(template: Template, pairs: pd.DataFrame, parameters: PromptParameters) -> Questions:
+    """Share of Yes between Yes and No, after a question about the sentence (Ide et al. 2024, equation 4)."""
+    prompts = [template.fill(sentence)[0] for sentence in [*pairs["good"], *pairs["bad"]]]
+    about = np.arange(len(prompts)).reshape(2, -1)
+    return Questions(prompts, about, np.zeros_like(about))
+
+
 @method("ab_prompt", AbPrompt(), "ab")
 def ab_prompt(template: Template, pairs: pd.DataFrame, parameters: AbPrompt) -> Questions:
     """Share of its letter between A and B, after a question about both sentences (Ide et al. 2024, section 3.3)."""
@@ -46,4 +54,4 @@ def orders(pairs: pd.DataFrame, seed: int) -> npt.NDArray[np.str_]:
     """Return A or B (P,), the place of the good sentence: a coin for each pair, of its name and the seed alone."""
     names = zip(pairs["paradigm"], pairs["pair_id"], strict=True)
     coins = [derived_seed(None, seed, f"order:{paradigm}:{pair_id}") % 2 for paradigm, pair_id in names]
-    return np.where(np.asarray(coins, dtype=np.int64) == 0, FIRST, SECOND)
+    return np.where(np.asarray(coins) == 0, FIRST, SECOND)
