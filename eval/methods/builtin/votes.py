@@ -52,7 +52,7 @@ def vote(scores: Mapping[str, pd.DataFrame], parameters: Votes) -> tuple[pd.Data
 
     drawn = draws({voter: list(scores[voter]["template"].unique()) for voter in parameters.voters}, parameters)
     first = scores[next(iter(parameters.voters))].drop_duplicates(_NAMES, ignore_index=True)
-    pairs = first[[*_NAMES, *(name for name in first if name.endswith(("_words", "_chars", "_unk")))]]
+    pairs = first[[*_NAMES, *(name for name in first if str(name).endswith(("_words", "_chars", "_unk")))]]
     votes = {voter: _votes(voter, scores[voter], pairs) for voter in parameters.voters}
     nothing = dict.fromkeys(("good_lp", "bad_lp", "good_tokens", "bad_tokens"), np.nan)
     rows = []
