@@ -19,7 +19,7 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import OmegaConf
 from sphinx.application import Sphinx
 
-from eval.config import MethodConfig
+from eval.methods.method import methods
 from pairscale import COMMANDS, ROOT
 from pairscale.command.help import help_text, laid_out
 from pairscale.command.rooms import register
@@ -65,8 +65,8 @@ def configuration_page() -> str:
         "A folder of your own beside `conf/` is given by `--config-dir DIR`.",
         "## Values outside groups\n\nFrom `conf/base.yaml`.\n\n" + _table(base_keys(), values=True),
     ]
-    for group in group_folders():
-        parts.append(f"## {group}\n\n" + "\n\n".join(_group(group)))
+    groups = {group: "\n\n".join(_group(group)) for group in group_folders()} | {"method": _methods()}
+    parts += [f"## {group}\n\n{groups[group]}" for group in sorted(groups)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -90,12 +90,21 @@ def group_keys(group: str) -> dict[str, list[Key]]:
         schema = _schema_of(path)
         of_schema = keys.setdefault(_about_class(schema) if schema else "", {})
         for key in _keys(path, schema):
-            if key.value == "{}" or key.name == "_target_":  # a method without values; Hydra's own
+            if key.name == "_target_":  # Hydra's own
                 continue
             known = of_schema.get(key.name)
             if known is None or not known.meaning:
                 of_schema[key.name] = replace(key, name=prefix + key.name)
     return {name: list(of_schema.values()) for name, of_schema in keys.items() if of_schema}
+
+
+def method_keys() -> list[Key]:
+    """Return the parameters of all methods, with their default values."""
+    return [
+        Key(f"method.{name}.{key}", type_, str(getattr(of.parameters, key)), meaning)
+        for name, of in sorted(methods().items())
+        for key, (type_, meaning) in _fields(of.parameters.__class__).items()
+    ]
 
 
 def commands_page() -> str:
@@ -144,6 +153,13 @@ def _group(group: str) -> Iterator[str]:
             f"```{{literalinclude}} ../../conf/{group}/{path.name}\n:language: yaml\n```\n\n"
             "```{raw} html\n</details>\n```"
         )
+
+
+def _methods() -> str:
+    about = {name: (inspect.getdoc(of.score) or "").partition("\n\n")[0] for name, of in methods().items()}
+    rows = [f"| `{name}` | {methods()[name].reads} | {_cell(text)} |" for name, text in sorted(about.items())]
+    header = ["| `method=[...]` | reads | |", "| --- | --- | --- |"]
+    return "\n".join([*header, *rows, "", _table(method_keys(), values=True)])
 
 
 def _table(keys: list[Key], values: bool = False) -> str:
@@ -206,7 +222,7 @@ def _keys(path: Path, schema: type | None) -> Iterator[Key]:
     text = path.read_text(encoding="utf-8")
     seen = set()
     for name, value, comment in _entries(text):
-        type_, meaning = _field(schema, name) if schema else _field(MethodConfig, name.partition(".")[2])
+        type_, meaning = _field(schema, name)
         seen.add(name)
         yield Key(name, type_, value, comment or meaning)
     ours = schema is not None and schema.__module__.split(".")[0] in PACKAGES  # not those of Hydra's plugins

@@ -1,4 +1,4 @@
-"""The types of the groups `benchmark`, `method`, `policy` and of pretrained models in `model` (values: conf/)."""
+"""The types of the groups `benchmark`, `policy` and of pretrained models in `model` (values: conf/)."""
 
 import dataclasses
 import re
@@ -12,6 +12,7 @@ from corpora.config import CorporaConfig
 from eval.benchmarks.config import BenchmarkConfig
 from eval.diagnostics.config import DiagnosticConfig
 from eval.diagnostics.diagnostic import is_diagnostic
+from eval.methods.method import typed
 from eval.questionnaire.config import QuestionnaireConfig
 from eval.ratings.config import RatingsConfig, is_ratings
 from eval.surprisal.config import SurprisalConfig
@@ -19,12 +20,11 @@ from eval.syntaxgym.config import SyntaxGymConfig, is_syntaxgym
 from pairscale.command.schemas import NOT_IN_DIGEST, Texts, store_schemas
 from pairscale.errors import ConfigError, check_above, check_between, check_choice, check_seed
 from pairscale.files import sha256_json
+from pairscale.plugins import load_modules
 from train.config import PRECISIONS, RunConfig
 from train.models.config import ModelConfig
 
 CONTEXTS = ("none", "eos", "text")
-PREFIX_SPANS = ("sum", "first", "last", "as_published")
-SCORED = ("input", "target")
 
 
 @dataclass
@@ -86,53 +86,6 @@ class PretrainedConfig(ModelConfig):
         """Return name and identity by the model alone, as none of our corpora, samples or recipes was used."""
         words = [self.name, Path(self.path).name, *([self.revision] if self.revision else [])]
         return [re.sub(r"[^\w.-]+", "_", word) for word in words], self
-
-
-@dataclass
-class TemplateConfig:
-    """One way to put the sentences of a pair; `text` has the placeholders of its method (eval/methods/templates.py)."""
-
-    name: str = MISSING
-    text: str = MISSING  # of a prompt: the user's message
-
-
-@dataclass
-class TemplatesConfig:
-    """Templates of one kind and language (conf/template/); what only prompts have stays null elsewhere."""
-
-    system: str | None = None  # message that describes the task
-    answers: list[str] | None = None  # yes_no: for and against; ab_prompt: the first and the second sentence
-    cue: str | None = None  # what a base model's prompt ends with
-    space: str | None = None  # between the cue and an answer
-    templates: list[TemplateConfig] = field(default_factory=list)  # each with a name and a text
-
-
-@dataclass
-class MethodConfig:
-    """One judgement method; the fields that it does not use stay null."""
-
-    alpha: float | None = None  # pen_lp, in_template_pen_lp: exponent of the length penalty
-    beta: float | None = None  # morcela: weight of unigram log-probability
-    gamma: float | None = None  # morcela: weight of length, nats
-    prefix_span: str | None = None  # one_prefix, two_prefix: which tokens of the critical words count
-    scored: str | None = None  # in_template_*: the whole input, or the target sentence alone
-    by_language: dict[str, TemplatesConfig] | None = None  # templates of the project, from conf/template/
-    templates: Texts = None  # the user's instead: a list of texts, or a YAML file (eval/methods/templates.py)
-    chat: bool | None = None  # ab_prompt, yes_no: null: where the model's tokenizer has a chat template
-    seed: int | None = None  # ab_prompt: of the order; vote_*: of the draws
-    trials: int | None = None  # vote_*: how many draws
-    voters: dict[str, int] | None = None  # vote_*: predictions to draw of each method
-
-    def __post_init__(self) -> None:
-        if self.prefix_span is not None:
-            check_choice("prefix_span", self.prefix_span, PREFIX_SPANS)
-        if self.scored is not None:
-            check_choice("scored", self.scored, SCORED)
-        check_between("alpha", self.alpha, 0, 10)
-        check_seed("seed", self.seed)
-        check_between("trials", self.trials, 1, 10**5)
-        for method, count in (self.voters or {}).items():
-            check_between(f"voters.{method}", count, 1, 10**5)
 
 
 @dataclass
@@ -239,7 +192,7 @@ class EvalConfig(RunConfig):
 
     benchmark: BenchmarkConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)
     benchmarks: list[str] | None = field(default=None, metadata=NOT_IN_DIGEST)  # several; `benchmark` is the first then
-    method: dict[str, MethodConfig] = field(default_factory=dict, metadata=NOT_IN_DIGEST)
+    method: dict[str, Any] = field(default_factory=dict, metadata=NOT_IN_DIGEST)  # parameters (eval/methods/method.py)
     policy: PolicyConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)
     scoring: ScoringConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)
     unigrams: UnigramsConfig = field(default_factory=UnigramsConfig, metadata=NOT_IN_DIGEST)
@@ -272,6 +225,7 @@ class EvalConfig(RunConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.method = {name: typed(name, parameters) for name, parameters in self.method.items()}
         check_choice("ties", self.ties, ("wrong", "half", "right"))
         check_choice("format", self.format, FORMATS)
         for name, most in (("length", 100_000), ("count", 100_000), ("top_k", 10**7)):
@@ -289,6 +243,7 @@ class EvalConfig(RunConfig):
             )
 
 
+load_modules("eval.methods.builtin")  # which store the schemas of `method`
 store_schemas("model", pretrained_schema=PretrainedConfig)
 store_schemas(
     "benchmark",

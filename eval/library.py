@@ -39,14 +39,14 @@ import pandas as pd
 from eval.benchmarks.cells import sentence_of
 from eval.config import PLAIN, PolicyConfig
 from eval.methods.judging import MethodUse, judge_pairs
-from eval.methods.method import fitting
+from eval.methods.method import fitting, methods
 from eval.scorers.base import Scorer
 from eval.scores.accuracy import outcome
 from eval.scores.schemas import ITEMS
 from eval.surprisal.texts import Text
 from eval.surprisal.words import text_surprisals
 from pairscale.command.compose import REFUSALS, compose
-from pairscale.command.errors import configurations, describe
+from pairscale.command.errors import describe
 from pairscale.errors import ConfigError, InputError
 
 
@@ -62,9 +62,9 @@ def judge(
 
     pairs: good and bad sentences; or a table with the columns good and bad, any others of eval.scores.schemas.ITEMS
     (paradigm, pair_id, the fields of the prefix methods; without pair_id, it is the row's number), and your own.
-    methods: as in conf/method/, or as papers write them ("LP", "MeanLP", "PLL"); of methods for causal and for masked
+    methods: by their names here or as papers write them ("LP", "MeanLP", "PLL"); of methods for causal and for masked
     models, those that fit the model are used. policy: by default that of conf/base.yaml. language: of the templates.
-    overrides: of the methods' values, as on the command line ("method.pen_lp.alpha=0.6").
+    overrides: of the methods' parameters, as on the command line ("method.pen_lp.alpha=0.6").
 
     Returns one row per method, pair and, where the method has them, template and trial: method, the columns of `pairs`
     with paradigm and pair_id, good_score and bad_score (in nats for methods that sum log-probabilities), outcome (1
@@ -74,7 +74,7 @@ def judge(
     """
     chosen = [methods] if isinstance(methods, str) else methods
     try:
-        config = compose("eval", [f"method=[{','.join(_methods(chosen, overrides))}]", *overrides])
+        config = compose("eval", [f"method=[{','.join(_methods(chosen))}]", *overrides])
     except REFUSALS as error:
         raise ConfigError(describe(error)) from error
     table = pairs if isinstance(pairs, pd.DataFrame) else pd.DataFrame(list(pairs), columns=["good", "bad"])
@@ -123,12 +123,12 @@ def surprisals(
     return text_surprisals(scorer, read, policy, window, step)
 
 
-def _methods(names: Sequence[str], overrides: Sequence[str]) -> list[str]:
-    """Return the names of methods as in conf/method/: papers use capitals, hyphens and blanks.
+def _methods(names: Sequence[str]) -> list[str]:
+    """Return the registered names of methods: papers use capitals, hyphens and blanks.
 
     Raises ConfigError for none, or for an unknown one, with the nearest name.
     """
-    known = {name.replace("_", ""): name for name in configurations("method", overrides)}
+    known = {name.replace("_", ""): name for name in methods()}
     wanted = {name: re.sub(r"[\W_]", "", name).lower() for name in names}
     if not any(wanted.values()):
         raise ConfigError("methods: name at least one, such as lp")

@@ -16,9 +16,14 @@ PLUGINS = "pairscale.plugins"  # entry-point group of other distributions
 @cache
 def load_members(package: str) -> None:
     """Import the modules of a package, then all plug-ins. Raises as `load_plugins`."""
+    load_modules(package)
+    load_plugins()
+
+
+def load_modules(package: str) -> None:
+    """Import the modules of a package."""
     for module in iter_modules(import_module(package).__path__, f"{package}."):
         import_module(module.name)
-    load_plugins()
 
 
 @cache

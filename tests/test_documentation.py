@@ -101,6 +101,7 @@ def test_every_value_has_a_type_and_a_meaning(reference):
     groups = [name for name in reference.group_folders() if name not in reference.WITHOUT_KEYS]
     keys = [
         *reference.base_keys(),
+        *reference.method_keys(),
         *(key for group in groups for of in reference.group_keys(group).values() for key in of),
     ]
     assert len(keys) > 150

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from eval import load_scorer
+from eval.scores.files import read_metadata
 from pairscale import environment
 from pairscale.errors import RunError
 from tests.support import ROOT
@@ -46,6 +47,7 @@ import sys
 from pathlib import Path
 import torch
 from eval import load_scorer
+from eval.scores.files import read_metadata
 from pairscale.command.compose import compose
 from tests.bench.stages import contents, difference
 from train.loop.module import LanguageModelling
@@ -128,7 +130,8 @@ def test_the_plugin_of_the_page_works(plugin):
     assert folders == ["convolution_tiny", "convolution_tiny", "normed_tiny", "normed_tiny"]
     assert len(list(plugin.glob("runs/mine/convolution*/scores/slashes/lp.parquet"))) == 2
     scores = list(plugin.glob("runs/mine/normed*/scores/slashes/*.parquet"))
-    assert {path.stem for path in scores} >= {"lp", "per_token_squared"}
+    (power,) = {read_metadata(path)["parameters"]["exponent"] for path in scores if path.stem == "per_token_power"}
+    assert (power, "lp" in {path.stem for path in scores}) == (3.0, True)
     assert len(list(plugin.glob("runs/mine/normed*/scores/verbs/cloze.parquet"))) == 2
     points, _ = plugin.glob("runs/mine/normed*/points.jsonl")
     assert "valid_ppl" in points.read_text()

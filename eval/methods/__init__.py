@@ -1,5 +1,5 @@
-"""Judgement methods: how scores of a good and a bad sentence become a judgement.
+"""Judgement methods: how a model's answers about a good and a bad sentence become a judgement.
 
-method.py is the registry, builtin/ has a file for each method or family of them. sides.py has the scores of both
-sentences, templates.py and prompting.py put sentences into texts; judging.py runs all methods in one pass.
+A method is one file in builtin/, registered in method.py with its parameters. judging.py runs all methods in one pass
+over the model: on sentences (sides.py), on texts with a sentence in them (templates.py) and on prompts (prompting.py).
 """

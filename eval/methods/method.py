@@ -1,23 +1,23 @@
 """The registry of judgement methods: each gives a good and a bad sentence a score, of which the higher wins.
 
-    @method("mine", needs=("alpha",))
-    def mine(side: Side, other: Side, config: MethodConfig) -> FloatArray: ...
+    @dataclass
+    class Squared:
+        least: int = 1  # tokens that a sentence counts as
 
-A method sees one side (good or bad) of all pairs at once, after one pass over the model that all methods share
-(eval/methods/judging.py). Its values are those of conf/method/NAME.yaml.
+    @method("squared", Squared())
+    def squared(side: Side, other: Side, parameters: Squared) -> FloatArray: ...
+
+`method=[squared]` chooses the method, `method.squared.least=2` sets its parameter. Imports no configuration, whose
+`method` consists of the parameters that are registered here, and no torch, since every command reads it.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import numpy as np
-import pandas as pd
+from omegaconf import OmegaConf
 
-from eval.config import MethodConfig
-from eval.methods.sides import Counts, Side
-from eval.scorers.base import FloatArray
-from eval.scores.files import judged_pairs
+from pairscale.command.schemas import store_schemas
 from pairscale.errors import ConfigError, check_choice
 from pairscale.plugins import load_members
 
@@ -25,30 +25,36 @@ SENTENCES, MASKED, UNIGRAMS, VOTES = "sentences", "masked", "unigrams", "scores"
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+@dataclass
+class NoParameters:
+    """The parameters of a method without any."""
+
+
 @dataclass(frozen=True)
 class Method:
-    """A method by what it reads and needs.
+    """A method by what it reads.
 
+    score: from the side to score, the other side and parameters to the scores (P,) of the first. Of prompts: from a
+    template, pairs and parameters to Questions (prompting.py). Of votes: builtin/votes.py.
+    parameters: a dataclass with the default values.
     reads: SENTENCES; UNIGRAMS: sentences, and how often their tokens occur in training; MASKED: their tokens, each
     hidden; VOTES: the scores of other methods; or a kind of template (eval.methods.templates.PLACEHOLDERS), filled.
-    score: from two sides and values to the scores (P,) of the first side. Of prompts: from an Asker, pairs, values and
-    policy to the rows of each template and what metadata records (builtin/yes_no.py). Of votes: builtin/votes.py.
-    needs: fields of MethodConfig without which it cannot judge.
     """
 
-    reads: str
     score: Callable[..., Any]
-    needs: tuple[str, ...] = ()
+    parameters: Any
+    reads: str
 
 
 _METHODS: dict[str, Method] = {}
 
 
-def method(name: str, reads: str = SENTENCES, needs: tuple[str, ...] = ()) -> Callable[[F], F]:
-    """Register a function as the method `name`; `reads`, `needs` and its signature as in Method."""
+def method(name: str, parameters: Any = None, reads: str = SENTENCES) -> Callable[[F], F]:
+    """Register a function as the method `name`; `parameters`, `reads` and its signature as in Method."""
 
     def register(score: F) -> F:
-        _METHODS[name] = Method(reads, score, needs)
+        _METHODS[name] = Method(score, parameters or NoParameters(), reads)
+        store_schemas("method", **{name: {name: _METHODS[name].parameters}})
         return score
 
     return register
@@ -60,41 +66,27 @@ def methods() -> Mapping[str, Method]:
     return _METHODS
 
 
-def fitting(configs: Mapping[str, MethodConfig], masked: bool) -> dict[str, MethodConfig]:
+def typed(name: str, parameters: Any) -> Any:
+    """Return the parameters of a method; values that a user's own YAML file has may still be plain.
+
+    Raises ConfigError for an unknown method, and OmegaConf's errors for unknown parameters and wrong types.
+    """
+    if not isinstance(parameters, Mapping):
+        return parameters
+    check_choice("method", name, methods())
+    types = OmegaConf.create({"method": {name: methods()[name].parameters}})
+    OmegaConf.set_struct(types, True)
+    return OmegaConf.to_object(OmegaConf.merge(types, {"method": {name: parameters}}).method[name])
+
+
+def fitting(configs: Mapping[str, Any], masked: bool) -> dict[str, Any]:
     """Return the methods that fit the kind of model, so that one list serves a study of causal and masked models.
 
-    Raises ConfigError for an unknown method, or if none fits.
+    Raises ConfigError if none fits.
     """
-    for name in configs:
-        check_choice("method", name, methods())
     known = sorted(name for name, of in methods().items() if (of.reads == MASKED) == masked)
-    chosen = {name: config for name, config in configs.items() if name in known}
+    chosen = {name: parameters for name, parameters in configs.items() if name in known}
     if configs and not chosen:
         kind = "a masked model has no probability of a token after those before it" if masked else "not a masked model"
         raise ConfigError(f"method={next(iter(configs))}: {kind}; methods for it: {', '.join(known)}")
     return chosen
-
-
-def judge(method: str, config: MethodConfig, good: Side, bad: Side, shared: pd.DataFrame) -> pd.DataFrame:
-    """Return a method's rows of a score file (eval.scores.schemas.SCORES), its pairs only, without counts of words.
-
-    `shared`: the columns that all methods share (eval.methods.sides.about).
-    """
-    rows = shared.assign(template=None, trial=None, order=None, **summed(method, config, good, bad))
-    return rows[judged_pairs(method, good.pairs)]
-
-
-def summed(method: str, config: MethodConfig, good: Side, bad: Side) -> dict[str, FloatArray | Counts]:
-    """Return the columns (P,) of a method that makes its scores of log-probabilities of tokens.
-
-    A text of which unk=skip leaves nothing has no score (NaN): its log-probability would be higher than any other.
-    """
-    score = methods()[method].score
-    return {
-        "good": np.where(good.judged, score(good, bad, config), np.nan),
-        "bad": np.where(bad.judged, score(bad, good, config), np.nan),
-        "good_lp": good.lp,
-        "bad_lp": bad.lp,
-        "good_tokens": good.tokens,
-        "bad_tokens": bad.tokens,
-    }

@@ -7,80 +7,89 @@ that its language has after the cue, or with what a chat template puts before an
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
-from eval.config import PolicyConfig
-from eval.methods.templates import Templates
-from eval.scorers.base import Continuations, Scorer
-from eval.scorers.chat import ChatTemplate
+from eval.methods.templates import Template, TemplateParameters, Templates
 from pairscale.errors import ConfigError
+
+if TYPE_CHECKING:
+    from eval.config import PolicyConfig
+    from eval.scorers.base import Scorer
+    from eval.scorers.chat import ChatTemplate
+
+
+@dataclass
+class PromptParameters(TemplateParameters):
+    """Parameters of a method that asks."""
+
+    chat: bool | None = None  # null: the model's chat template where its tokenizer has one; true | false
 
 
 @dataclass(frozen=True)
-class Asker:
-    """A model, the templates of its prompts, and the chat template that they are put in, if any."""
+class Questions:
+    """The questions about P pairs that one template makes."""
 
-    scorer: Scorer
-    templates: Templates
-    chat_template: ChatTemplate | None
-
-    @classmethod
-    def of(cls, method: str, scorer: Scorer, templates: Templates, chat: bool | None) -> Asker:
-        """Raises ConfigError for a model that answers no prompts, or has no chat template (for `chat`) that works."""
-        if not scorer.answers_prompts:
-            raise ConfigError(f"method={method}: a model of this kind cannot answer prompts")
-        if chat and scorer.chat_template is None:
-            raise ConfigError(f"method.{method}.chat=true: {scorer.name} has no chat template")
-        template = None if chat is False else scorer.chat_template
-        if template is not None:
-            template.check()
-        return cls(scorer, templates, template)
-
-    def prompt(self, user: str) -> str:
-        """Return what the model reads before its answer to the message `user`."""
-        if self.chat_template is not None:
-            return self.chat_template.prompt(self.templates.system, user)
-        return "\n".join(filter(None, [self.templates.system, user])) + (self.templates.cue or "")
-
-    @property
-    def answers(self) -> list[str]:
-        """The two answers as they follow a prompt."""
-        space = self.chat_template.space if self.chat_template is not None else self.templates.space or ""
-        return [space + answer for answer in self.templates.answers or ()]
-
-    def ask(self, prompts: list[str], policy: PolicyConfig) -> tuple[Continuations, dict[str, Any]]:
-        """Return the answers to prompts and, for metadata, one prompt as the model read it and the answers' tokens."""
-        answered = self.scorer.continuations(prompts, self.answers, policy, self.chat_template is not None)
-        read: dict[str, Any] = {
-            "example": next(iter(prompts), ""),
-            "answers": dict(zip(self.answers, answered.tokens, strict=True)),
-        }
-        if self.chat_template is not None:
-            read["system_role"] = self.chat_template.takes_system  # false: the message stands first in the user's
-        return answered, read
+    prompts: list[str]  # the user's messages
+    about: npt.NDArray[np.int64]  # (2, P) the number of the prompt about the good sentence, and the bad one
+    answers: npt.NDArray[np.int64]  # (2, P) which answer, 0 or 1, is for the sentence
+    order: npt.NDArray[np.str_] | None = None  # (P,) A or B, the place of the good sentence
 
 
-def shares(answered: Continuations) -> npt.NDArray[np.float64]:
-    """Return ln (N, 2) of each answer's share of the probability of both; a share next to 1 keeps its distance."""
-    one, other = answered.logprobs[:, 0], answered.logprobs[:, 1]
-    return -np.logaddexp(0, np.stack([other - one, one - other], axis=1))
+def chat_template_of(method: str, scorer: Scorer, chat: bool | None) -> ChatTemplate | None:
+    """Return the chat template that prompts are put in, None for plain prompts.
+
+    Raises ConfigError for a model that answers no prompts, or has no chat template (for `chat`) that works.
+    """
+    if not scorer.answers_prompts:
+        raise ConfigError(f"method={method}: a model of this kind cannot answer prompts")
+    if chat and scorer.chat_template is None:
+        raise ConfigError(f"method.{method}.chat=true: {scorer.name} has no chat template")
+    template = None if chat is False else scorer.chat_template
+    if template is not None:
+        template.check()
+    return template
 
 
-def answer_rows(
-    pairs: pd.DataFrame,
-    score: npt.NDArray[np.float64],
-    lp: npt.NDArray[np.float64],
-    counts: npt.NDArray[np.int64],
-    order: npt.NDArray[np.str_] | None,
-) -> pd.DataFrame:
-    """Return the columns of one template from (2, P) arrays, good then bad."""
-    values = {"": score, "_lp": lp, "_tokens": counts}
-    columns = {
-        f"{side}{end}": row for end, rows in values.items() for side, row in zip(("good", "bad"), rows, strict=True)
-    }
-    return pd.DataFrame(columns, index=pairs.index).assign(order=order)
+def ask(
+    scorer: Scorer,
+    questions: Mapping[Template, Questions],
+    templates: Templates,
+    chat_template: ChatTemplate | None,
+    policy: PolicyConfig,
+) -> tuple[dict[Template, dict[str, Any]], dict[str, Any]]:
+    """Ask the questions of each template.
+
+    Returns the columns (P,) of each template, and for metadata one prompt as the model read it, the answers' tokens,
+    and system_role of a chat template: False if the system message stands first in the user's. The score is the
+    logarithm of the answer's share of the probability of both, as the share itself is 1 where the model is sure.
+    """
+    users = [prompt for of_template in questions.values() for prompt in of_template.prompts]
+    if chat_template is not None:
+        prompts = [chat_template.prompt(templates.system, user) for user in users]
+        space = chat_template.space
+    else:
+        lines = [templates.system] if templates.system else []
+        prompts = ["\n".join([*lines, user]) + (templates.cue or "") for user in users]
+        space = templates.space or ""
+    answers = [space + answer for answer in templates.answers or ()]
+    answered = scorer.continuations(prompts, answers, policy, chat_template is not None)
+    read: dict[str, Any] = {"example": prompts[0], "answers": dict(zip(answers, answered.tokens, strict=True))}
+    if chat_template is not None:
+        read["system_role"] = chat_template.takes_system
+    one, other = answered.logprobs.T
+    shares = -np.logaddexp(0, np.stack([other - one, one - other], axis=1))  # one next to 1 keeps its distance
+    values = {"": shares, "_lp": answered.logprobs, "_tokens": answered.counts}
+    columns: dict[Template, dict[str, Any]] = {}
+    first = 0
+    for template, asked in questions.items():
+        columns[template] = {"order": asked.order}
+        for end, table in values.items():
+            good, bad = table[asked.about + first, asked.answers]
+            columns[template] |= {f"good{end}": good, f"bad{end}": bad}
+        first += len(asked.prompts)
+    return columns, read

@@ -4,60 +4,71 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from corpora.words import count_characters
-from eval.config import PolicyConfig
+from eval.methods.unigrams import Counts, Unigrams
 from eval.scorers.base import FloatArray, TokenScores
-
-Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Side:
-    """The good or the bad sentences of all P pairs, and their scores by a model."""
+    """The good or the bad sentences of all P pairs, or texts with these sentences in them, and a model's scores."""
 
     name: str  # good | bad
-    pairs: pd.DataFrame  # (P rows) columns of eval.scores.schemas.ITEMS
-    sentences: Sequence[str]
+    pairs: pd.DataFrame  # (P rows) columns of eval.scores.schemas.ITEMS; the texts are in the column `name`
     scores: Sequence[TokenScores]
-    lp: FloatArray  # (P,) sum of the token log-probabilities that count, nats
-    tokens: Counts  # (P,) how many they are: <eos> included where it is scored, <unk> not where skipped
-    unk: Counts  # (P,) tokens that are <unk>
-    skip_unk: bool
-    judged: npt.NDArray[np.bool_]  # (P,) False where unk=skip leaves no token of the text itself
-    unigram_lp: FloatArray | None = None  # (P,) nats, of the tokens that count; None: no method reads it
+    skip_unk: bool = False  # leave tokens that are <unk> out of lp and tokens
+    unigrams: Unigrams | None = None
 
-    @classmethod
-    def of(cls, name: str, pairs: pd.DataFrame, scores: Sequence[TokenScores], policy: PolicyConfig) -> Side:
-        """Return a side with sums over the tokens that the policy counts: all, or with unk=skip those but `<unk>`."""
-        lengths = np.asarray([len(score.logprobs) for score in scores], dtype=np.int64)
-        sentence = np.repeat(np.arange(len(scores)), lengths)
-        unk = np.concatenate([np.empty(0, np.bool_), *(score.unk for score in scores)])
-        logprobs = np.concatenate([np.empty(0), *(score.logprobs for score in scores)])
-        counted = ~unk if policy.unk == "skip" else np.ones_like(unk)
-        return cls(
-            name,
-            pairs,
-            pairs[name].tolist(),
-            scores,
-            np.bincount(sentence[counted], logprobs[counted], minlength=len(scores)).astype(np.float64),
-            np.bincount(sentence[counted], minlength=len(scores)),
-            np.bincount(sentence[unk], minlength=len(scores)),
-            policy.unk == "skip",
-            np.asarray([policy.unk != "skip" or _any_known(score) for score in scores], dtype=np.bool_),
-        )
+    @cached_property
+    def lp(self) -> FloatArray:
+        """The sum (P,) of the log-probabilities of tokens that count, nats."""
+        pair, counted = self._tokens
+        logprobs = np.concatenate([np.empty(0), *(score.logprobs for score in self.scores)])
+        return np.bincount(pair[counted], logprobs[counted], minlength=len(self.scores)).astype(np.float64)
+
+    @cached_property
+    def tokens(self) -> Counts:
+        """The number (P,) of tokens that count: <eos> included where it is scored, <unk> not where skipped."""
+        pair, counted = self._tokens
+        return np.bincount(pair[counted], minlength=len(self.scores))
+
+    @cached_property
+    def unk(self) -> Counts:
+        """The number (P,) of tokens that are <unk>."""
+        return np.asarray([score.unk.sum() for score in self.scores], dtype=np.int64)
+
+    @cached_property
+    def unigram_lp(self) -> FloatArray:
+        """The unigram log-probability (P,) of the tokens that count, nats, of methods that read UNIGRAMS."""
+        assert self.unigrams is not None
+        return self.unigrams.sums(self.scores, self.skip_unk)[0]
+
+    @property
+    def judged(self) -> npt.NDArray[np.bool_]:
+        """False (P,) where skipping <unk> leaves no token of the text itself."""
+        return np.asarray([not self.skip_unk or any_known(score) for score in self.scores], dtype=np.bool_)
+
+    @cached_property
+    def _tokens(self) -> tuple[Counts, npt.NDArray[np.bool_]]:
+        """The pair of each token, and whether it counts."""
+        unk = np.concatenate([np.empty(0, np.bool_), *(score.unk for score in self.scores)])
+        lengths = np.asarray([len(score.unk) for score in self.scores], dtype=np.int64)
+        return np.repeat(np.arange(len(lengths)), lengths), ~unk if self.skip_unk else np.ones_like(unk)
 
     def surface(self, pair: int) -> list[str]:
-        """Return the tokens of one sentence as they stand in it."""
-        return [self.sentences[pair][start:end] for start, end in self.scores[pair].spans.tolist()]
+        """Return the tokens of one text as they stand in it."""
+        text = str(self.pairs[self.name].iat[pair])
+        return [text[start:end] for start, end in self.scores[pair].spans.tolist()]
 
 
-def _any_known(score: TokenScores) -> bool:
-    """True if a token with characters, as `<eos>` has none, is not `<unk>`."""
+def any_known(score: TokenScores) -> bool:
+    """Return True if a token with characters, as `<eos>` has none, is not `<unk>`."""
     return bool((~score.unk & (np.diff(score.spans.reshape(-1, 2))[:, 0] > 0)).any())
 
 
@@ -67,8 +78,8 @@ def about(good: Side, bad: Side) -> pd.DataFrame:
         {
             "pair_id": good.pairs["pair_id"],
             "paradigm": good.pairs["paradigm"],
-            "good_chars": [count_characters(sentence) for sentence in good.sentences],
-            "bad_chars": [count_characters(sentence) for sentence in bad.sentences],
+            "good_chars": good.pairs["good"].map(count_characters),
+            "bad_chars": bad.pairs["bad"].map(count_characters),
             "good_unk": good.unk,
             "bad_unk": bad.unk,
             "crit_unk": critical_unk(good, bad),

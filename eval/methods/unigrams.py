@@ -14,20 +14,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from corpora.sources.lines import lines
 from corpora.text import text_manifest
 from corpora.tokenizers import EOS, load_tokenizer
 from corpora.word_counts import token_counts
 from eval.config import EvalConfig
-from eval.methods.sides import Counts
 from eval.scorers.base import FloatArray, Scorer, TokenScores
 from pairscale.errors import InputError, StoreError
 from pairscale.files import sha256_file
 from pairscale.progress import working
 from train.runs.folder import RunFolder
 
-BATCH = 10_000  # lines that are encoded at a time
+Counts = npt.NDArray[np.int64]
+
+_BATCH = 10_000  # lines that are encoded at a time
 
 
 @dataclass(frozen=True)
@@ -42,14 +44,14 @@ class Unigrams:
 
         skip_unk: leave out `<unk>`, as `policy.unk=skip` leaves it out of the log-probability.
         """
-        known = np.maximum(self.counts, self.unseen)
-        logprobs = np.log(np.append(known, self.unseen) / self.counts.sum())
+        counts = np.append(self.counts, 0)
+        logprobs = np.log(np.maximum(counts, self.unseen) / counts.sum())
         totals, lacking = np.zeros(len(scores)), np.zeros(len(scores), np.int64)
         for row, score in enumerate(scores):
             assert len(score.ids) == len(score.logprobs), "scores without the ids of their tokens"
             ids = np.minimum(score.ids[~score.unk] if skip_unk else score.ids, len(self.counts))
             totals[row] = logprobs[ids].sum()
-            lacking[row] = (np.append(self.counts, 0)[ids] == 0).sum()
+            lacking[row] = (counts[ids] == 0).sum()
         return totals, lacking
 
 
@@ -68,24 +70,25 @@ class UnigramSource:
     @classmethod
     def of(cls, run: RunFolder, config: EvalConfig) -> UnigramSource:
         """Raises InputError if the file `unigrams.text` is missing."""
-        unseen, corpus = config.unigrams.unseen, run.read_manifest().get("corpus")
-        if corpus is None:
-            if config.unigrams.text is None:
-                return cls(
-                    run, config, {"missing": "it comes trained, and unigrams.text names no text to count its tokens in"}
-                )
-            file = Path(config.unigrams.text).expanduser()
+        corpus, named = run.read_manifest().get("corpus"), config.unigrams.text
+        missing: str | None = None
+        described: dict[str, Any] = {"unseen": config.unigrams.unseen}
+        if corpus is not None:
+            text = Path(config.paths.store) / str(corpus["name"]) / "text"
+            described |= {"of": "sample", "digest": corpus["sample"]["digest"]}
+            try:
+                if text_manifest(text)["digest"] != corpus["text"]:
+                    missing = f"{text} is another text than the one of its sample"
+            except StoreError:
+                missing = f"the text of its sample is not in {text} (paths.store)"
+        elif named is None:
+            missing = "it comes trained, and unigrams.text names no text to count its tokens in"
+        else:
+            file = Path(named).expanduser()
             if not file.is_file():
-                raise InputError(f"unigrams.text={config.unigrams.text}: no such file")
-            return cls(run, config, {"of": file.name, "digest": sha256_file(file), "unseen": unseen})
-        text = Path(config.paths.store) / str(corpus["name"]) / "text"
-        try:
-            prepared = text_manifest(text)["digest"]
-        except StoreError:
-            return cls(run, config, {"missing": f"the text of its sample is not in {text} (paths.store)"})
-        if prepared != corpus["text"]:
-            return cls(run, config, {"missing": f"{text} is another text than the one of its sample"})
-        return cls(run, config, {"of": "sample", "digest": corpus["sample"]["digest"], "unseen": unseen})
+                raise InputError(f"unigrams.text={named}: no such file")
+            described |= {"of": file.name, "digest": sha256_file(file)}
+        return cls(run, config, {"missing": missing} if missing else described)
 
     @property
     def missing(self) -> str | None:
@@ -95,26 +98,27 @@ class UnigramSource:
     def count(self, scorer: Scorer) -> Unigrams:
         """Count tokens as the run's scorer reads them. Raises StoreError for a damaged text, InputError for a file."""
         assert self.missing is None, self.missing
-        policy = self.config.policy
         with working(f"counting tokens of {self.described['of']}"):
-            if self.described["of"] == "sample":
-                config, manifest = self.run.read_config(), self.run.read_manifest()
-                tokenizer = load_tokenizer(self.run.model.tokenizer)
-                counts = token_counts(config, manifest, Path(self.config.paths.store), tokenizer)
-                if not scorer.scores_eos(policy):
-                    counts[EOS] = 0
-            else:
-                counts = _counted(Path(str(self.config.unigrams.text)), scorer, self.config)
+            counts = self._of_sample(scorer) if self.described["of"] == "sample" else self._of_file(scorer)
         return Unigrams(counts, self.config.unigrams.unseen)
 
+    def _of_sample(self, scorer: Scorer) -> Counts:
+        tokenizer = load_tokenizer(self.run.model.tokenizer)
+        config, manifest, store = self.run.read_config(), self.run.read_manifest(), Path(self.config.paths.store)
+        counts = token_counts(config, manifest, store, tokenizer)
+        if not scorer.scores_eos(self.config.policy):
+            counts[EOS] = 0
+        return counts
 
-def _counted(file: Path, scorer: Scorer, config: EvalConfig) -> Counts:
-    texts = (line for _, line in lines(file.expanduser()) if line.strip())
-    counts = np.zeros(0, np.int64)
-    while batch := list(islice(texts, BATCH)):
-        more = np.bincount(np.concatenate(list(scorer.encode(batch, config.policy))), minlength=len(counts))
-        more[: len(counts)] += counts
-        counts = more
-    if not counts.any():
-        raise InputError(f"unigrams.text={file}: holds no tokens")
-    return counts
+    def _of_file(self, scorer: Scorer) -> Counts:
+        file = Path(str(self.config.unigrams.text)).expanduser()
+        texts = (line for _, line in lines(file) if line.strip())
+        counts = np.zeros(0, np.int64)
+        while batch := list(islice(texts, _BATCH)):
+            ids = np.concatenate(list(scorer.encode(batch, self.config.policy)))
+            more = np.bincount(ids, minlength=len(counts))
+            more[: len(counts)] += counts
+            counts = more
+        if not counts.any():
+            raise InputError(f"unigrams.text={file}: holds no tokens")
+        return counts

@@ -9,7 +9,7 @@ import shlex
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,6 +18,7 @@ from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseExceptio
 
 from pairscale import ROOT, as_typed
 from pairscale.command.line import own_folders, with_quotes_hint
+from pairscale.command.schemas import stored_names
 from pairscale.console import replace_unprintable
 from pairscale.errors import ConfigError, NoCorpus, PairscaleError
 from pairscale.files import REFUSED
@@ -43,7 +44,9 @@ def describe(error: BaseException) -> str | None:
         if isinstance(cause, FileNotFoundError) and _makes_folder(cause):  # below /proc, say
             return f"{cause.filename}: no folder can be created there; {REFUSED[errno.EROFS]}"
         if isinstance(cause, OmegaConfBaseException) and str(cause).startswith(f"Key '{cause.key}' not in "):
-            return _no_such_key(str(cause.full_key), cause.object_type)
+            return _no_such_key(str(cause.full_key), _keys(cause.object_type))
+        if isinstance(cause, OmegaConfBaseException) and str(cause).startswith(f"Key '{cause.key}' is not in struct"):
+            return _no_such_key(str(cause.full_key), cause.parent_node or ())
         if isinstance(cause, ValueError) and "integer string conversion" in str(cause):
             return "a number has more than 4,300 digits; no key takes such a large one"
         if isinstance(cause, ValueError) and "Config group override must be a string" in str(cause):
@@ -127,20 +130,26 @@ def check_keys(config: Any, where: str = "") -> None:
     if dataclasses.is_dataclass(config) and not isinstance(config, type):
         known = {part.name for part in dataclasses.fields(config)}
         for key in sorted(vars(config).keys() - known):
-            raise ConfigError(_no_such_key(f"{where}{key}", type(config)))
-        for name in sorted(known):
-            check_keys(getattr(config, name), f"{where}{name}.")
+            raise ConfigError(_no_such_key(f"{where}{key}", known))
+        config = {name: getattr(config, name) for name in sorted(known)}
+    if isinstance(config, dict):
+        for name, value in config.items():
+            check_keys(value, f"{where}{name}.")
 
 
-def _no_such_key(key: str, owner: Any) -> str:
-    known = sorted(part.name for part in dataclasses.fields(owner))
-    return f"{key}: no such key; {_among(key.rpartition('.')[2], known)}"
+def _keys(owner: Any) -> list[str]:
+    return [part.name for part in dataclasses.fields(owner)]
+
+
+def _no_such_key(key: str, known: Collection[str]) -> str:
+    above, _, name = key.rpartition(".")
+    return f"{key}: no such key; {_among(name, sorted(known)) if known else f'{above} has none'}"
 
 
 def configurations(group: str, overrides: Sequence[str] | None = None) -> list[str]:
     """Return the names in a configuration group: ours, and those of the folders in `overrides` (or this command)."""
     folders = [FOLDER, *own_folders(sys.argv[1:] if overrides is None else overrides)]
-    return sorted({path.stem for folder in folders for path in (folder / group).glob("*.yaml")})
+    return sorted(stored_names(group) | {path.stem for folder in folders for path in (folder / group).glob("*.yaml")})
 
 
 def _among(name: str, available: list[str]) -> str:

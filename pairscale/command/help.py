@@ -5,13 +5,16 @@ import shutil
 import signal
 import textwrap
 from collections.abc import Sequence
+from importlib import import_module
 
 import yaml
 
 from pairscale import ROOT, as_typed
+from pairscale.command.rooms import SCHEMAS
+from pairscale.command.schemas import stored_names
 
 FOLDER = ROOT / "conf"
-NO_GROUPS = ("hydra", "__pycache__")  # folders of conf/ that are no configuration groups
+NO_GROUPS = ("hydra", "template", "__pycache__")  # folders of conf/ that are no configuration groups
 WITHOUT_GROUPS = (
     "status",
     "import_checkpoint",
@@ -99,7 +102,8 @@ def _command(line: str, width: int) -> list[str]:
 
 
 def groups() -> dict[str, list[str]]:
-    """Return the configurations of each group: the files of conf/<group>/."""
-    folders = sorted(folder for folder in FOLDER.iterdir() if folder.is_dir() and folder.name not in NO_GROUPS)
-    names = {folder.name: sorted(file.stem for file in folder.glob("*.yaml")) for folder in folders}
-    return {group: files for group, files in names.items() if files}
+    """Return the configurations of each group: the files of conf/<group>/, and the methods, which have none."""
+    import_module(SCHEMAS)
+    names = {folder.name: {file.stem for file in folder.glob("*.yaml")} for folder in FOLDER.iterdir()}
+    names["method"] = stored_names("method")
+    return {group: sorted(names[group]) for group in sorted(names) if names[group] and group not in NO_GROUPS}

@@ -11,7 +11,13 @@ Texts = Annotated[Any, "texts"]  # the type of a field that takes a text or a li
 Size = Annotated[str, "size"]  # the type of a field for pairscale.sizes.parse_size: 1e6 and 1_000 are read as numbers
 
 
-def store_schemas(group: str | None, **schemas: type) -> None:
+def store_schemas(group: str | None, **schemas: Any) -> None:
     """Give Hydra the dataclasses of a configuration group by the names that YAML files have under `defaults`."""
     for name, schema in schemas.items():
         ConfigStore.instance().store(group=group, name=name, node=schema)
+
+
+def stored_names(group: str) -> set[str]:
+    """Return the names in a configuration group that classes stand for instead of files: the methods."""
+    names = {str(name).removesuffix(".yaml") for name in ConfigStore.instance().repo.get(group, {})}
+    return {name for name in names if not name.endswith("_schema")}

@@ -46,7 +46,6 @@ _USED: dict[str, tuple[str, ...]] = {
     "benchmark.path": ("eval", "generate", "overlap", "questionnaire", "plan", "analysis"),  # some have no default
     "benchmarks": ("eval",),
     "method": ("eval",),
-    "template": ("eval",),
     "policy": ("eval", "surprisal"),
     "unigrams": ("eval",),
     "scoring": ("eval",),

@@ -343,8 +343,7 @@ def run(folder: Path, sentences: list[str], arguments: argparse.Namespace) -> di
     if "templates" in arguments.only:
         causal = load_scorer(folder / "causal")
         assert isinstance(causal, CausalScorer)
-        config = compose("eval", ["method=[in_template_lp]"]).method["in_template_lp"]
-        templates = templates_of("in_template_lp", "in_template", config, "en").templates
+        templates = templates_of("in_template_lp", "in_template", None, "en").templates
         filled = [template.fill(sentence)[0] for template in templates for sentence in sentences]
         print_bound(causal, [*sentences, *filled])
         for method in ("in_template_lp", "yes_no"):

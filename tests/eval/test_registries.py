@@ -1,5 +1,7 @@
 """Methods, forms and diagnostics registered by a plug-in work like built-in ones."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
@@ -9,11 +11,12 @@ import eval.methods.method as method_registry
 from eval.benchmarks.config import BenchmarkConfig
 from eval.benchmarks.files import Row, Table
 from eval.benchmarks.load import load_benchmark
-from eval.config import MethodConfig
 from eval.diagnostics.config import DiagnosticConfig
 from eval.diagnostics.measures import accuracy_outcomes, joined, measures
 from eval.diagnostics.questions import load_questions
-from eval.methods.method import fitting, methods
+from eval.methods.method import NoParameters, fitting, methods
+from pairscale.command.compose import REFUSALS, compose
+from pairscale.command.errors import describe
 from pairscale.errors import ConfigError
 
 
@@ -25,14 +28,22 @@ def clean(monkeypatch):
 
 
 def test_a_method_can_be_registered_by_a_plug_in():
-    @method_registry.method("shortest")
-    def shortest(side, other, config):
-        return -side.tokens.astype(np.float64)
+    @dataclass
+    class Shortest:
+        least: int = 1
 
-    assert list(fitting({"shortest": MethodConfig()}, masked=False)) == ["shortest"]
-    assert methods()["shortest"].score is shortest
+    @method_registry.method("shortest", Shortest())
+    def shortest(side, other, parameters):
+        return -np.maximum(side.tokens, parameters.least).astype(np.float64)
+
+    config = compose("eval", ["method=[lp,shortest]", "method.shortest.least=3"])
+    assert config.method == {"lp": NoParameters(), "shortest": Shortest(3)}
+    assert list(fitting(config.method, masked=False)) == ["lp", "shortest"]
     with pytest.raises(ConfigError, match="methods for it: pll"):
-        fitting({"shortest": MethodConfig()}, masked=True)
+        fitting(config.method, masked=True)
+    with pytest.raises(REFUSALS) as caught:
+        compose("eval", ["method=[shortest]", "method.shortest.last=3"])
+    assert describe(caught.value) == "method.shortest.last: no such key; did you mean least? available: least"
 
 
 def test_a_form_can_be_registered_by_a_plug_in():

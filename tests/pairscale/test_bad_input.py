@@ -28,7 +28,6 @@ from tokenizers.pre_tokenizers import Split
 from corpora.config import TokenizerConfig
 from corpora.tokenizers import PieceTokenizer, load_tokenizer
 from eval.benchmarks.load import load_benchmark
-from eval.config import MethodConfig
 from eval.methods.templates import templates_of
 from eval.questionnaire.config import QuestionnaireConfig
 from eval.questionnaire.forms import texts_of
@@ -86,7 +85,7 @@ TRAIN = {
 
 
 def templates(path: str) -> None:
-    templates_of("in_template_lp", "in_template", MethodConfig(templates=path), "en")
+    templates_of("in_template_lp", "in_template", path, "en")
 
 
 def form(path: str) -> None:

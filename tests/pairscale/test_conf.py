@@ -265,7 +265,7 @@ sys.argv[1:] = ["--help"]
 try:
     runpy.run_module(COMMAND, run_name="__main__")
 except SystemExit as end:
-    print("exit code", end.code, {"torch", "lightning", "numpy", "pandas", "rich"} & set(sys.modules))
+    print("exit code", end.code, {"torch", "lightning", "pandas", "rich"} & set(sys.modules))
 """
 
 

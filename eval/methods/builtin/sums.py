@@ -1,37 +1,95 @@
-"""Methods that sum the tokens of a text, plain or in a template (Ide et al. 2024, section 3.2)."""
+"""Methods that sum the tokens of a text, plain or in a template (Ide et al. 2024, section 3.2), or normalise sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from omegaconf import MISSING
 
-from eval.config import MethodConfig
-from eval.methods.method import MASKED, method
-from eval.methods.sides import Side
-from eval.scorers.base import FloatArray
+from eval.methods.method import MASKED, UNIGRAMS, method
+from eval.methods.templates import TemplateParameters
+from eval.scores.normalised import morcela as weighted
+from pairscale.errors import check_between, check_choice
+
+if TYPE_CHECKING:
+    from eval.methods.sides import Side
+    from eval.scorers.base import FloatArray
+
+
+@dataclass
+class Penalty:
+    """Parameters of pen_lp."""
+
+    alpha: float = 0.8  # exponent of the penalty on length
+
+    def __post_init__(self) -> None:
+        check_between("alpha", self.alpha, 0, 10)
+
+
+@dataclass
+class InTemplate(TemplateParameters):
+    """Parameters of methods that score a text with the sentence in it."""
+
+    scored: str = "input"  # input | target: the whole text, or the sentence in it alone
+
+    def __post_init__(self) -> None:
+        check_choice("scored", self.scored, ("input", "target"))
+
+
+@dataclass
+class InTemplatePenalty(InTemplate, Penalty):
+    """Parameters of in_template_pen_lp."""
+
+    def __post_init__(self) -> None:
+        InTemplate.__post_init__(self)
+        Penalty.__post_init__(self)
+
+
+@dataclass
+class Weights:
+    """Parameters of morcela: numbers of a model in the report on benchmark=ratings."""
+
+    beta: float = MISSING  # weight of the unigram log-probability; slor has 1
+    gamma: float = MISSING  # weight of length, nats; slor has 0
 
 
 @method("lp")
-@method("in_template_lp", "in_template", needs=("scored",))
-@method("in_template_comparative_lp", "comparative")
-def lp(side: Side, other: Side, config: MethodConfig) -> FloatArray:
-    """Log-probability of the sentence, the sum over its tokens: LP of Lau et al. 2020."""
+@method("in_template_lp", InTemplate(), "in_template")
+@method("in_template_comparative_lp", TemplateParameters(), "comparative")
+def lp(side: Side, other: Side, parameters: Any) -> FloatArray:
+    """Log-probability, the sum over tokens (Lau et al. 2020)."""
+    return side.lp
+
+
+@method("pll", reads=MASKED)
+def pll(side: Side, other: Side, parameters: Any) -> FloatArray:
+    """Pseudo-log-likelihood: each token hidden in turn (Salazar et al. 2020, Kauf and Ivanova 2023)."""
     return side.lp
 
 
 @method("mean_lp")
-@method("in_template_mean_lp", "in_template", needs=("scored",))
-def mean_lp(side: Side, other: Side, config: MethodConfig) -> FloatArray:
-    """Log-probability per token: MeanLP of Lau et al. 2020. NaN where no token counts."""
+@method("in_template_mean_lp", InTemplate(), "in_template")
+def mean_lp(side: Side, other: Side, parameters: Any) -> FloatArray:
+    """Log-probability per token (Lau et al. 2020); NaN where no token counts."""
     return np.divide(side.lp, side.tokens, out=np.full_like(side.lp, np.nan), where=side.tokens > 0)
 
 
-@method("pen_lp", needs=("alpha",))
-@method("in_template_pen_lp", "in_template", needs=("alpha", "scored"))
-def pen_lp(side: Side, other: Side, config: MethodConfig) -> FloatArray:
-    """LP / ((5 + n) / 6)^alpha for n tokens: PenLP of Lau et al. 2020 (the penalty of Wu et al. 2016)."""
-    assert config.alpha is not None
-    return side.lp / ((5 + side.tokens) / 6) ** config.alpha
+@method("pen_lp", Penalty())
+@method("in_template_pen_lp", InTemplatePenalty(), "in_template")
+def pen_lp(side: Side, other: Side, parameters: Penalty) -> FloatArray:
+    """Log-probability / ((5 + n) / 6)^alpha for n tokens (Lau et al. 2020; the penalty of Wu et al. 2016)."""
+    return side.lp / ((5 + side.tokens) / 6) ** parameters.alpha
 
 
-@method("pll", MASKED)
-def pll(side: Side, other: Side, config: MethodConfig) -> FloatArray:
-    """Sum of the log-probabilities of each token with it hidden: PLL of Salazar et al. 2020, of masked models."""
-    return side.lp
+@method("slor", reads=UNIGRAMS)
+def slor(side: Side, other: Side, parameters: Any) -> FloatArray:
+    """(Log-probability - unigram log-probability) / tokens (Pauls and Klein 2012); NaN where no token counts."""
+    return weighted(side.lp, side.unigram_lp, side.tokens.astype(float), 1, 0)
+
+
+@method("morcela", Weights(), UNIGRAMS)
+def morcela(side: Side, other: Side, parameters: Weights) -> FloatArray:
+    """(Log-probability - beta * unigram log-probability + gamma) / tokens (Tjuatja et al. 2024)."""
+    return weighted(side.lp, side.unigram_lp, side.tokens.astype(float), parameters.beta, parameters.gamma)

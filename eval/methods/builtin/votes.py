@@ -4,62 +4,80 @@ A prediction is a vote for the sentence with the higher score; a template whose 
 the votes for both sentences are equally many the pair is a tie, and `ties` says what that counts, as for any method.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from eval.methods.method import VOTES, method
-from pairscale.errors import ConfigError, RunError
+from pairscale.errors import ConfigError, RunError, check_between, check_seed
 from pairscale.seeds import permutation
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 Drawn = dict[str, list[str]]  # method -> names of templates
-_NEEDS = ("voters", "trials", "seed")
 _NAMES = ["paradigm", "pair_id"]
 
 
-@method("vote_p", VOTES, _NEEDS)
-@method("vote_mix_p3", VOTES, _NEEDS)
-@method("vote_mix_l3", VOTES, _NEEDS)
-@method("vote_l", VOTES, _NEEDS)
-def vote(
-    scores: Mapping[str, pd.DataFrame], voters: Mapping[str, int], trials: int, seed: int
-) -> tuple[pd.DataFrame, list[Drawn]]:
-    """Return rows of a score file, one per trial and pair, and the templates drawn for each trial.
+@dataclass
+class Votes:
+    """Parameters of votes."""
 
-    `scores`: rows of the methods that vote. good, bad: votes for the sentence; trials count from 1; no log-probability.
+    voters: dict[str, int] = field(default_factory=dict)  # methods, and how many predictions of each are drawn
+    trials: int = 10  # draws
+    seed: int = 1  # of the draws
+
+    def __post_init__(self) -> None:
+        check_seed("seed", self.seed)
+        check_between("trials", self.trials, 1, 10**5)
+        for voter, count in self.voters.items():
+            check_between(f"voters.{voter}", count, 1, 10**5)
+
+
+@method("vote_p", Votes({"yes_no": 5}), VOTES)
+@method("vote_mix_p3", Votes({"yes_no": 3, "in_template_lp": 2}), VOTES)
+@method("vote_mix_l3", Votes({"yes_no": 2, "in_template_lp": 3}), VOTES)
+@method("vote_l", Votes({"in_template_lp": 5}), VOTES)
+def vote(scores: Mapping[str, pd.DataFrame], parameters: Votes) -> tuple[pd.DataFrame, list[Drawn]]:
+    """Majority of predictions, drawn for each trial from the templates of other methods, whose scores it reads.
+
+    Returns rows of a score file, one per trial (from 1) and pair, and the templates drawn for each trial; good and bad
+    are votes for the sentence. `scores`: rows of the methods that vote.
     """
-    names = {voter: list(dict.fromkeys(scores[voter]["template"])) for voter in voters}
-    drawn = draws(names, voters, trials, seed)
-    counts = [f"{side}_{of}" for of in ("words", "chars", "unk") for side in ("good", "bad")]
-    first = scores[next(iter(voters))]
-    pairs = first.loc[first["template"] == first["template"].iloc[0], ["pair_id", "paradigm", *counts, "crit_unk"]]
-    pairs = pairs.reset_index(drop=True)
-    votes = {voter: _votes(voter, scores[voter], pairs) for voter in voters}
-    columns = dict.fromkeys(("good_lp", "bad_lp", "good_tokens", "bad_tokens"), np.nan)
+    import pandas as pd
+
+    drawn = draws({voter: list(scores[voter]["template"].unique()) for voter in parameters.voters}, parameters)
+    first = scores[next(iter(parameters.voters))].drop_duplicates(_NAMES, ignore_index=True)
+    pairs = first[[*_NAMES, *(name for name in first if str(name).endswith(("_words", "_chars", "_unk")))]]
+    votes = {voter: _votes(voter, scores[voter], pairs) for voter in parameters.voters}
+    nothing = dict.fromkeys(("good_lp", "bad_lp", "good_tokens", "bad_tokens"), np.nan)
     rows = []
-    for number, of in enumerate(drawn, start=1):
+    for trial, of in enumerate(drawn, start=1):
         cast = np.concatenate([votes[voter][some].to_numpy() for voter, some in of.items()], axis=1)
-        counted = {"good": (cast > 0).sum(axis=1).astype(float), "bad": (cast < 0).sum(axis=1).astype(float)}
-        rows.append(pairs.assign(template=None, trial=number, order=None, **counted, **columns))
+        sides = {"good": (cast > 0).sum(axis=1).astype(float), "bad": (cast < 0).sum(axis=1).astype(float)}
+        rows.append(pairs.assign(template=None, trial=trial, order=None, **sides, **nothing))
     return pd.concat(rows, ignore_index=True), drawn
 
 
-def draws(templates: Mapping[str, list[str]], voters: Mapping[str, int], trials: int, seed: int) -> list[Drawn]:
-    """Draw for each trial `voters[method]` of the method's templates, without replacement.
+def draws(templates: Mapping[str, list[str]], parameters: Votes) -> list[Drawn]:
+    """Draw for each trial some of each method's templates, without replacement.
 
     A trial depends on the seed and its number alone. Raises ConfigError where a method has too few templates.
     """
-    for voter, count in voters.items():
-        if not 0 < count <= len(templates[voter]):
+    for voter, count in parameters.voters.items():
+        if count > len(templates[voter]):
             raise ConfigError(
                 f"voters: {count} of {voter}, must be 1 to {len(templates[voter])}: it has the templates "
                 f"{', '.join(templates[voter])}"
             )
-    drawn: list[Drawn] = [{} for _ in range(trials)]
+    drawn: list[Drawn] = [{} for _ in range(parameters.trials)]
     for trial, names in enumerate(drawn):
-        for number, voter in enumerate(sorted(voters)):
-            order = permutation(len(templates[voter]), seed, trial, number)[: voters[voter]]
+        for number, voter in enumerate(sorted(parameters.voters)):
+            order = permutation(len(templates[voter]), parameters.seed, trial, number)[: parameters.voters[voter]]
             names[voter] = [templates[voter][at] for at in sorted(order.tolist())]
     return drawn
 
@@ -69,7 +87,7 @@ def _votes(voter: str, scores: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFram
     good, bad = scores["good"], scores["bad"]
     cast = scores.assign(vote=np.where(good > bad, 1, np.where(good == bad, 0, -1)))
     table = cast.pivot(index=_NAMES, columns="template", values="vote")
-    votes = table.reindex(pd.MultiIndex.from_frame(pairs[_NAMES]))
+    votes = table.reindex(pairs.set_index(_NAMES).index)
     if len(table) != len(pairs) or votes.isna().any(axis=None):
         other = votes.columns[votes.isna().any()].tolist() or votes.columns.tolist()
         raise RunError(f"scores of {voter}: template {other[0]} has other pairs than the rest; score it again")

@@ -1,15 +1,21 @@
 """Judgement methods against sums written out by hand."""
 
+import dataclasses
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
+from omegaconf.errors import OmegaConfBaseException
 
-from eval.config import MethodConfig, PolicyConfig, recorded_policy
-from eval.methods.judging import check_values
-from eval.methods.method import fitting, judge, methods
+from eval.config import PolicyConfig, recorded_policy
+from eval.methods.judging import summed
+from eval.methods.method import NoParameters, fitting, methods, typed
 from eval.methods.sides import Side, about, critical_unk
 from eval.scorers.base import TokenScores
 from eval.scores.accuracy import outcome, tied
+from pairscale.command.compose import REFUSALS, compose
+from pairscale.command.errors import describe
 from pairscale.errors import ConfigError, InputError
 
 GOOD = ("The cats sleep .", [-1.0, -2.0, -4.0, -0.5], [0, 0, 0, 0])
@@ -32,15 +38,15 @@ def side(*sentences, unk="score", name="good", **items):
         scores.append(TokenScores(np.asarray(logprobs, float), np.asarray(spans), np.asarray(unknown, bool)))
     pairs = pd.DataFrame({name: [text for text, _, _ in sentences], "paradigm": "p", **items})
     pairs["pair_id"] = [str(number) for number in range(len(pairs))]
-    return Side.of(name, pairs, scores, policy(unk))
+    return Side(name, pairs, scores, unk == "skip")
 
 
-def judge_pairs(method, config, good, bad):
-    return judge(method, config, good, bad, about(good, bad))
+def with_values(method, **values):
+    return dataclasses.replace(methods()[method].parameters, **values)
 
 
-def scores_of(method, side, other=None, **parameters):
-    return methods()[method].score(side, other or side, MethodConfig(**parameters))
+def scores_of(method, side, other=None, **values):
+    return methods()[method].score(side, other or side, with_values(method, **values))
 
 
 def test_lp_mean_lp_and_pen_lp_are_as_calculated_by_hand():
@@ -58,12 +64,7 @@ def test_skipped_unknown_words_are_left_out_of_sum_and_length():
     assert both.tokens.tolist() == [4, 3]
     assert both.unk.tolist() == [0, 1]
     assert scores_of("mean_lp", both)[1] == -3.25 / 3
-
-
-def test_an_empty_sentence_has_no_mean():
-    empty = side(("", [], []), ("gnu", [-3.0], [1]), unk="skip")
-    assert empty.lp.tolist() == [0, 0]
-    assert np.isnan(scores_of("mean_lp", empty)).all()
+    assert np.isnan(scores_of("mean_lp", side(("", [], []), ("gnu", [-3.0], [1]), unk="skip"))).all()
 
 
 def test_sums_are_in_double_precision():
@@ -90,12 +91,13 @@ def test_unknown_words_are_counted_where_the_sentences_differ():
     assert critical_unk(good, bad).tolist() == [0, 2, 1, 0, 1]
 
 
-def test_a_row_has_scores_sizes_and_unknown_words():
-    rows = judge_pairs("mean_lp", MethodConfig(), side(GOOD), side(BAD, name="bad")).iloc[0]
-    assert (rows["paradigm"], rows["pair_id"]) == ("p", "0")
-    assert (rows["good"], rows["bad"], rows["good_lp"], rows["bad_lp"]) == (-7.5 / 4, -9.25 / 4, -7.5, -9.25)
-    assert (rows["good_tokens"], rows["good_chars"], rows["bad_chars"]) == (4, 13, 14)
-    assert (rows["good_unk"], rows["bad_unk"], rows["crit_unk"]) == (0, 1, 1)
+def test_rows_have_scores_sizes_and_unknown_words():
+    good, bad = side(GOOD), side(BAD, name="bad")
+    columns = summed("mean_lp", NoParameters(), good, bad)
+    assert [columns[name].item() for name in ("good", "bad", "good_lp", "bad_lp", "good_tokens", "bad_tokens")] == [
+        -7.5 / 4, -9.25 / 4, -7.5, -9.25, 4, 4
+    ]  # fmt: skip
+    assert about(good, bad).iloc[0].tolist() == ["0", "p", 13, 14, 0, 1, 1]
 
 
 ONE = {"one_prefix_method": [True, False], "one_prefix_prefix": ["The big cats", None]}
@@ -115,10 +117,10 @@ def one_prefix_sides(unk="score"):
 )
 def test_one_prefix_scores_only_the_critical_words(span, expected):
     good, bad = one_prefix_sides()
-    rows = judge_pairs("one_prefix", MethodConfig(prefix_span=span), good, bad)
-    assert rows["pair_id"].tolist() == ["0"]  # the other pair is not flagged
-    assert [*rows["good"], *rows["bad"]] == expected
-    assert [*rows["good_lp"], *rows["bad_lp"]] == [-28, -127]
+    columns = summed("one_prefix", with_values("one_prefix", prefix_span=span), good, bad)
+    assert [columns["good"][0], columns["bad"][0]] == expected
+    assert np.isnan([columns["good"][1], columns["bad"][1]]).all()  # the other pair is not flagged
+    assert [columns["good_lp"][0], columns["bad_lp"][0]] == [-28, -127]
 
 
 @pytest.mark.parametrize(("span", "expected"), [("sum", -4), ("first", -4), ("last", -4), ("as_published", np.nan)])
@@ -137,8 +139,8 @@ def test_two_prefix_scores_the_same_word_after_two_prefixes():
     good = side(("The cat that the dogs see laughs .", [-1, -1, -1, -1, -1, -1, -2, -1], [0] * 8), **items)
     bad = side(("The cats that he sees laughs .", [-1, -1, -1, -1, -1, -3, -1], [0] * 7), name="bad", **items)
     for span in ("sum", "first", "last", "as_published"):
-        rows = judge_pairs("two_prefix", MethodConfig(prefix_span=span), good, bad)
-        assert (rows["good"].item(), rows["bad"].item()) == (-2, -3)
+        columns = summed("two_prefix", with_values("two_prefix", prefix_span=span), good, bad)
+        assert (columns["good"].item(), columns["bad"].item()) == (-2, -3)
 
 
 def test_critical_words_are_located_by_characters_whatever_the_tokens():
@@ -147,7 +149,7 @@ def test_critical_words_are_located_by_characters_whatever_the_tokens():
     pairs = pd.DataFrame({"good": ["He has begun."], "paradigm": "p", "pair_id": "0", **items})
     spans = np.asarray([[0, 6], [6, 10], [10, 13]])  # "He has", " beg", "un."
     score = TokenScores(np.asarray([-1.0, -2.0, -4.0]), spans, np.zeros(3, bool))
-    assert scores_of("one_prefix", Side.of("good", pairs, [score], policy("score")), prefix_span="sum").tolist() == [-6]
+    assert scores_of("one_prefix", Side("good", pairs, [score]), prefix_span="sum").tolist() == [-6]
 
 
 def test_a_prefix_that_does_not_begin_the_sentence_raises_an_error():
@@ -156,30 +158,51 @@ def test_a_prefix_that_does_not_begin_the_sentence_raises_an_error():
         scores_of("one_prefix", side(GOOD, **items), prefix_span="sum")
 
 
-def test_methods_are_checked_against_the_kind_of_model():
-    with pytest.raises(ConfigError, match=r"method=lp: a masked model has no .*; methods for it: pll"):
-        fitting({"lp": MethodConfig()}, masked=True)
-    with pytest.raises(ConfigError, match=r"method=pll: not a masked model; methods for it: .*, lp, mean_lp, "):
-        fitting({"pll": MethodConfig()}, masked=False)
-    assert list(fitting({"pll": MethodConfig()}, masked=True)) == ["pll"]
-    assert scores_of("pll", side(GOOD)).tolist() == [-7.5]
-
-
 def test_a_list_of_methods_serves_models_of_both_kinds():
-    configs = {name: MethodConfig() for name in ("lp", "pll", "mean_lp")}
+    configs = dict.fromkeys(("lp", "pll", "mean_lp"), NoParameters())
     assert list(fitting(configs, masked=False)) == ["lp", "mean_lp"]
     assert list(fitting(configs, masked=True)) == ["pll"]
-    with pytest.raises(ConfigError, match=r"method=pll: not a masked model"):
-        fitting({"pll": MethodConfig()}, masked=False)
-    with pytest.raises(ConfigError, match=r"method=best: must be one of"):
-        fitting({"lp": MethodConfig(), "best": MethodConfig()}, masked=False)
+    assert scores_of("pll", side(GOOD)).tolist() == [-7.5]
+    with pytest.raises(ConfigError, match=r"method=lp: a masked model has no .*; methods for it: pll"):
+        fitting({"lp": NoParameters()}, masked=True)
+    with pytest.raises(ConfigError, match=r"method=pll: not a masked model; methods for it: .*, lp, mean_lp, "):
+        fitting({"pll": NoParameters()}, masked=False)
 
 
-def test_unknown_methods_and_missing_parameters_raise_errors():
-    with pytest.raises(ConfigError, match=r"method=best: must be one of ab_prompt, .*, mean_lp, morcela, "):
-        fitting({"best": MethodConfig()}, masked=False)
-    with pytest.raises(ConfigError, match=r"method\.pen_lp\.alpha: must have a value"):
-        check_values("pen_lp", MethodConfig())
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("method.pen_lp.alhpa=1", r"method\.pen_lp\.alhpa: no such key; did you mean alpha\? available: alpha$"),
+        ("method.pen_lp.seed=1", r"method\.pen_lp\.seed: no such key; available: alpha$"),
+        ("+method.pen_lp.seed=1", r"method\.pen_lp\.seed: no such key; available: alpha$"),
+        ("method.lp.alpha=1", r"method\.lp\.alpha: no such key; method\.lp has none"),
+        ("method.penlp.alpha=1", r"method\.penlp: no such key; did you mean pen_lp\?"),
+        ("method=[pen_pl]", r"method=pen_pl: no such method; did you mean pen_lp\?"),
+        ("method.pen_lp.alpha=long", r"'long' of type 'str' could not be converted to Float"),
+        ("method.pen_lp.alpha=11", r"alpha=11: must be from 0 to 10"),
+        ("method=[morcela]", r"method\.morcela\.beta, method\.morcela\.gamma: not set and without a default"),
+    ],
+)
+def test_unknown_methods_and_unusable_parameters_raise_errors(override, message):
+    with pytest.raises(REFUSALS) as caught:
+        compose("eval", [override])
+    assert re.search(message, describe(caught.value))
+
+
+def test_parameters_in_a_file_of_ones_own_are_checked_the_same(tmp_path):
+    (tmp_path / "method").mkdir()
+    (tmp_path / "method" / "mine.yaml").write_text("pen_lp: {alpha: 1}\nlp: {}\n")
+    own = [f"hydra.searchpath=[file://{tmp_path}]"]
+    assert compose("eval", [*own, "method=[mine]"]).method == {
+        "pen_lp": with_values("pen_lp", alpha=1.0),
+        "lp": NoParameters(),
+    }
+    assert compose("eval", [*own, "method=[pen_lp,mine]"]).method["pen_lp"].alpha == 1.0
+    with pytest.raises(OmegaConfBaseException) as caught:
+        typed("pen_lp", {"alhpa": 1})
+    assert describe(caught.value) == "method.pen_lp.alhpa: no such key; did you mean alpha? available: alpha"
+    with pytest.raises(ConfigError, match=r"method=best: must be one of ab_prompt, "):
+        typed("best", {})
 
 
 @pytest.mark.parametrize("method", ["lp", "mean_lp", "pen_lp"])
@@ -187,7 +210,7 @@ def test_a_sentence_of_skipped_words_only_wins_no_pair(method):
     """Its log-probability would be 0, or that of <eos>, and higher than any other."""
     good = side(("gnu", [-3.0], [1]), GOOD, GOOD, unk="skip")
     bad = side(BAD, ("yak", [-2.0], [1]), BAD, unk="skip", name="bad")
-    rows = judge_pairs(method, MethodConfig(alpha=0.8), good, bad)
+    rows = pd.DataFrame(summed(method, methods()[method].parameters, good, bad))
     assert np.isnan([rows["good"].iloc[0], rows["bad"].iloc[1]]).all()
     assert rows[["good_lp", "bad_lp"]].notna().all(axis=None)
     assert outcome(rows["good"], rows["bad"], "half").tolist() == [0.5, 0.5, rows["good"].iloc[2] > rows["bad"].iloc[2]]
@@ -197,8 +220,8 @@ def test_a_sentence_of_skipped_words_only_wins_no_pair(method):
 def test_eos_does_not_count_as_a_word():
     eos = TokenScores(np.asarray([-3.0, -0.1]), np.asarray([(0, 3), (3, 3)]), np.asarray([True, False]))
     pairs = pd.DataFrame({"good": ["gnu"], "paradigm": "p", "pair_id": "0"})
-    assert not Side.of("good", pairs, [eos], policy("skip")).judged.any()
-    assert Side.of("good", pairs, [eos], policy("score")).judged.all()
+    assert not Side("good", pairs, [eos], skip_unk=True).judged.any()
+    assert Side("good", pairs, [eos]).judged.all()
 
 
 def test_the_policy_records_that_sentences_of_unknown_words_tie():

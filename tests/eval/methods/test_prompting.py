@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.config import MethodConfig, TemplateConfig, TemplatesConfig
-from eval.methods.builtin.ab_prompt import orders
+from eval.methods.builtin.prompts import AbPrompt, orders
 from eval.methods.judging import MethodUse, judge_pairs
+from eval.methods.method import NoParameters
+from eval.methods.prompting import PromptParameters
 from eval.scorers.masked import MaskedScorer
 from eval.scores.accuracy import share_of_a
 from pairscale.command.compose import compose
@@ -31,17 +32,15 @@ NO_SYSTEM += "<|user|>{{ m.content }}{% endfor %}{% if add_generation_prompt %}<
 LEAVES_OUT = "{% for m in messages if m.role == 'user' %}<|user|>{{ m.content }}{% endfor %}<|model|>"
 
 
-def yes_no(judge, language="en", system=SYSTEM, **values):
-    templates = [TemplateConfig(str(number), text) for number, text in enumerate(TEXTS)]
+def yes_no(judge, language="en", system=SYSTEM, templates=TEXTS, **values):
     space = " " if language == "en" else ""
-    templates_by_language = {language: TemplatesConfig(system, ANSWERS[language], "\nAnswer:", space, templates)}
-    return MethodUse.of("yes_no", MethodConfig(by_language=templates_by_language, **values), judge, language)
+    texts = {"system": system, "answers": ANSWERS[language], "cue": "\nAnswer:", "space": space}
+    return MethodUse.of("yes_no", PromptParameters(texts | {"templates": templates}, **values), judge, language)
 
 
-def ab_prompt(judge, seed=1, **values):
-    templates = [TemplateConfig("t", "Say A or B .\nA : {a}\nB : {b}")]
-    templates_by_language = {"en": TemplatesConfig(SYSTEM, ["A", "B"], "\nAnswer:", " ", templates)}
-    return MethodUse.of("ab_prompt", MethodConfig(by_language=templates_by_language, seed=seed, **values), judge, "en")
+def ab_prompt(judge):
+    texts = {"system": SYSTEM, "templates": ["Say A or B .\nA : {a}\nB : {b}"]}
+    return MethodUse.of("ab_prompt", AbPrompt(texts), judge, "en")
 
 
 def judge_with(judge, plan, *sentences, scoring_policy=None):
@@ -64,7 +63,7 @@ def test_yes_no_equals_a_loop_over_the_models_logits(tokenizer, language):
     for number, text in enumerate(TEXTS):
         for pair, sides in enumerate(PAIRS):
             row = rows.iloc[number * len(PAIRS) + pair]
-            assert (row["template"], row["pair_id"], row["order"]) == (str(number), str(pair), None)
+            assert (row["template"], row["pair_id"], row["order"]) == (str(number + 1), str(pair), None)
             for side, sentence in zip(("good", "bad"), sides, strict=True):
                 prompt = f"{SYSTEM}\n{text.replace('{sentence}', sentence, 1)}\nAnswer:"
                 prompt_ids = ids(tokenizer, prompt)
@@ -298,12 +297,11 @@ def test_probabilities_near_one_do_not_tie():
     """1 - 1e-20 and 1 - 1e-30 are the same float, but their logarithms differ."""
     judge = scorer(byte_level())
     sure = iter([-1.0, -47.0, -1.0, -70.0])
-    judge._logprobs = lambda before, targets, first, policy: [np.asarray([next(sure)]) for _ in targets]
     plan = yes_no(judge, templates=["{sentence}"])
-    row = judge_pairs(
-        SimpleNamespace(score=scorer(byte_level()).score), pairs(("The cat", "The dog")), [plan], policy()
-    )
-    row = row.rows["yes_no"].iloc[0]
+    other = scorer(byte_level())
+    other._logprobs = lambda before, targets, first, policy: [np.asarray([next(sure)]) for _ in targets]
+    models = SimpleNamespace(score=judge.score, continuations=other.continuations)
+    row = judge_with(models, plan, ("The cat", "The dog"))[0].iloc[0]
     assert row["good"] < row["bad"] < 0
     assert row["good"] == pytest.approx(-1.05e-20, rel=0.01)
 
@@ -324,7 +322,7 @@ def test_a_bad_chat_template_raises_a_one_line_error(template, message):
 
 
 @pytest.mark.parametrize("side", ["good", "bad"])
-@pytest.mark.parametrize("plan", [yes_no, ab_prompt, lambda _: MethodUse("lp", MethodConfig(), None, None)])
+@pytest.mark.parametrize("plan", [yes_no, ab_prompt, lambda _: MethodUse("lp", NoParameters())])
 def test_an_error_names_the_pair_of_a_too_long_text(plan, side):
     judge = scorer(byte_level())
     sentences = [("The cat", "The dog"), ("A cat", "A dog"), ("The dog", "A dog")]
@@ -338,6 +336,6 @@ def test_an_error_names_the_pair_of_a_too_long_text(plan, side):
 def test_sentences_of_unknown_words_only_raise_an_error():
     """A model of another language would give all sentences equal scores."""
     judge = own_scorer(random_model(LSTM), 100)
-    plan = MethodUse("lp", MethodConfig(), None, None)
+    plan = MethodUse("lp", NoParameters())
     with pytest.raises(InputError, match=r"m: knows no token of any of 2 texts, such as '猫在睡'"):
         judge_pairs(judge, pairs(("猫在睡", "狗在睡")), [plan], policy())

@@ -1,14 +1,15 @@
 """Templates: sources, errors, filling; in-template scores compared with plain loops over a model's logits."""
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
 import yaml
 
-from eval.config import MethodConfig, TemplateConfig, TemplatesConfig
 from eval.methods.judging import MethodUse, judge_pairs, template_reading
-from eval.methods.method import methods
-from eval.methods.templates import PLACEHOLDERS, Template, templates_of, within
+from eval.methods.method import NoParameters, methods
+from eval.methods.templates import PLACEHOLDERS, Template, TemplateParameters, templates_of, within
 from eval.scorers.base import TokenScores
 from pairscale.command.compose import compose
 from pairscale.command.errors import FOLDER
@@ -18,19 +19,10 @@ from tests.support.random_models import LSTM, own_scorer, random_model
 from tests.support.small_pretrained import policy
 
 TEXTS = ["Good : {sentence}", "It is good .\n{sentence} is .", "“{sentence}"]
-METHOD = {kind: next(name for name, method in methods().items() if method.reads == kind) for kind in PLACEHOLDERS}
 
 
-YES_NO = compose("eval", ["method=[yes_no]"]).method["yes_no"].by_language
-
-
-def default_templates(kind, language="en"):
-    name = METHOD[kind]
-    return templates_of(name, kind, compose("eval", [f"method=[{name}]"]).method[name], language)
-
-
-def user_templates(templates, kind="yes_no", language="en", by_language=None):
-    return templates_of("m", kind, MethodConfig(templates=templates, by_language=by_language), language)
+def user_templates(templates, kind="yes_no", language="en"):
+    return templates_of("m", kind, templates, language)
 
 
 def test_filling_a_template_returns_the_text_and_the_span_of_the_sentence():
@@ -45,7 +37,7 @@ def test_filling_a_template_returns_the_text_and_the_span_of_the_sentence():
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("kind", PLACEHOLDERS)
 def test_there_are_five_templates_of_each_kind_and_language(kind, language):
-    prompts = default_templates(kind, language)
+    prompts = templates_of("m", kind, None, language)
     assert len({template.text for template in prompts.templates}) == 5
     filled = {template.fill(*"XY"[: len(PLACEHOLDERS[kind])])[0] for template in prompts.templates}
     assert len(filled) == 5
@@ -63,20 +55,17 @@ def test_every_file_of_templates_is_used_by_a_method():
 
 
 def test_all_methods_compose_together():
-    config = compose("eval", [f"method=[{','.join(methods())}]"])
-    assert list(config.method) == list(methods())
-    other = compose("eval", ["method=[yes_no]", "template@method.yes_no.by_language.en=yes_no_zh"])
-    assert other.method["yes_no"].by_language["en"].answers == ["是", "否"]
+    values = ["method.morcela.beta=1", "method.morcela.gamma=0"]
+    assert list(compose("eval", [f"method=[{','.join(methods())}]", *values]).method) == list(methods())
 
 
 def test_templates_of_the_user_replace_the_default_ones(tmp_path):
-    templates = [TemplateConfig("a", "{sentence}")]
-    by_language = {"en": TemplatesConfig("system", ["Yes", "No"], "\nAnswer:", " ", templates)}
-    prompts = user_templates(["One? {sentence}", {"name": "two", "text": "{sentence} Two?"}], by_language=by_language)
+    prompts = user_templates(["One? {sentence}", {"name": "two", "text": "{sentence} Two?"}])
     assert [(template.name, template.text) for template in prompts.templates] == [
         ("1", "One? {sentence}"), ("two", "{sentence} Two?")
     ]  # fmt: skip
-    assert (prompts.system, prompts.answers, prompts.cue, prompts.space) == ("system", ("Yes", "No"), "\nAnswer:", " ")
+    assert (prompts.answers, prompts.cue, prompts.space) == (("Yes", "No"), "\nAnswer:", " ")
+    assert prompts.system == templates_of("m", "yes_no", None, "en").system
     file = tmp_path / "mine.yaml"
     content = {"answers": ["Ja", "Nein"], "system": None, "cue": "\nAntwort:", "space": " "}
     file.write_text(yaml.safe_dump(content | {"templates": ["{sentence}?"]}))
@@ -88,7 +77,7 @@ def test_templates_of_the_user_replace_the_default_ones(tmp_path):
 
 def test_templates_can_be_overridden_on_the_command_line():
     config = compose("eval", ["method=[yes_no]", "method.yes_no.templates=[{name: x, text: 'Well, {sentence}?'}]"])
-    prompts = templates_of("yes_no", "yes_no", config.method["yes_no"], "en")
+    prompts = user_templates(config.method["yes_no"].templates)
     assert prompts.templates == (Template("x", "Well, {sentence}?", "yes_no"),)
     assert prompts.answers == ("Yes", "No")
 
@@ -101,37 +90,37 @@ def test_templates_can_be_overridden_on_the_command_line():
             r"method\.m\.templates: template 1: must have \{sentence\} once, has it 0 times: 'Is it good\?'",
         ),
         (["{sentence} {sentence}"], r"template 1: must have \{sentence\} once, has it 2 times"),
-        ([{"name": "x", "text": "{sentence}"}] * 2, r"two templates named x"),
-        ([{"name": "x", "user": "{sentence}"}], r"template 1: must be a text, or have a text"),
-        ([], r"must hold at least one template"),
-        (3, r"without a list of templates"),
+        ([{"name": "x", "text": "{sentence}"}] * 2, r"each with another name; has x, x"),
+        ([{"name": "x", "user": "{sentence}"}], r"\$\.templates\[0\]: without text"),
+        ([], r"must be at least one template"),
+        (3, r"must be a list of templates, or have one"),
         ("nowhere.yaml", r"method\.m\.templates=nowhere\.yaml: cannot be read \(No such file or directory\)"),
     ],
 )
 def test_bad_templates_raise_one_line_errors(templates, message):
     with pytest.raises((ConfigError, InputError), match=message) as caught:
-        user_templates(templates, by_language=YES_NO)
+        user_templates(templates)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("prompts: []", r"has prompts; must be a list of templates, or have system, answers, cue, space, templates"),
+        ("prompts: []", r"must be a list of templates, or have one and perhaps system, answers, cue, space"),
         (
             "answers: [Yes, No]\ntemplates: ['{sentence}']",
             r"\$\.answers\[0\]: expected str, got bool; put in quotes",
         ),
         ("- [", r"not YAML"),
         ("answers: !!set {Y, N}\ntemplates: ['{sentence}']", r"line 1: sets \(!!set\) are not read"),
-        ("cue: null\ntemplates: ['{sentence}']", r"no cue; give one in a YAML file"),
+        ("cue: null\ntemplates: ['{sentence}']", r"without answers, cue or space; give them in a YAML file"),
         ("system: 3\ntemplates: ['{sentence}']", r"\$\.system: expected str \| null, got int"),
     ],
 )
 def test_bad_files_of_templates_raise_one_line_errors(tmp_path, text, message):
     (tmp_path / "mine.yaml").write_text(text)
     with pytest.raises((ConfigError, InputError), match=message) as caught:
-        user_templates(str(tmp_path / "mine.yaml"), by_language=YES_NO)
+        user_templates(str(tmp_path / "mine.yaml"))
     assert "\n" not in str(caught.value)
 
 
@@ -139,10 +128,8 @@ def test_bad_files_of_templates_raise_one_line_errors(tmp_path, text, message):
 def test_an_unknown_language_needs_templates_of_the_user(language):
     message = rf"method=m: benchmark\.language={language or 'null'}, and there are templates of: en, zh; give"
     with pytest.raises(ConfigError, match=message):
-        templates_of("m", "yes_no", MethodConfig(by_language=YES_NO), language)
-    with pytest.raises(
-        ConfigError, match=r"method\.m\.templates: no cue; give one in a YAML file of templates, or bench"
-    ):
+        user_templates(None, language=language)
+    with pytest.raises(ConfigError, match=r"method\.m\.templates: without answers, cue or space"):
         user_templates(["{sentence}"], language=language)
 
 
@@ -161,7 +148,7 @@ def test_tokens_within_a_span_are_selected_by_offsets():
 
 
 def plan(method, judge, **values):
-    return MethodUse.of(method, MethodConfig(**values), judge, "en")
+    return MethodUse.of(method, dataclasses.replace(methods()[method].parameters, **values), judge, "en")
 
 
 def overlapping_tokens(tokenizer, encoding, before, sentence):
@@ -262,13 +249,13 @@ def test_trained_models_score_templates_and_only_unknown_words_of_the_sentence_c
 
 def test_the_estimate_counts_the_words_of_templates():
     words = {"a b c": 3, "a d": 2}
-    one = MethodConfig(templates=["x y {sentence}"])
-    methods = {"lp": MethodConfig(), "in_template_lp": one, "in_template_mean_lp": one}
+    one = TemplateParameters(["x y {sentence}"])
+    methods = {"lp": NoParameters(), "in_template_lp": one, "in_template_mean_lp": one}
     # both methods read the same: "x y" once, the sentences, and a begin symbol each
     assert template_reading(methods, "en", words, "treebank") == 2 + 5 + 2
     assert template_reading(methods, "en", words, "treebank", distinct=0.8) == 2 + 4 + 2
     # the words after the sentence are read for each: "y z"
-    prompting = MethodConfig(templates=["x {sentence} y z"], by_language=YES_NO)
+    prompting = TemplateParameters(["x {sentence} y z"])
     assert template_reading({"yes_no": prompting}, "en", words, "treebank") == 1 + 5 + 2 * 2 + 2
 
 

@@ -12,7 +12,7 @@ from omegaconf import OmegaConf
 import analysis
 from analysis import fit_curves, pairs
 from eval.benchmarks.load import loaded_benchmark
-from eval.methods.builtin.votes import draws, vote
+from eval.methods.builtin.votes import Votes, draws, vote
 from eval.run import score_run
 from eval.scores.accuracy import accuracies, best_template, by_repeat, repeats_text
 from eval.scores.files import read_metadata, read_scores, score_path, write_scores
@@ -44,7 +44,7 @@ def scores(outcomes):
 
 def test_votes_are_as_counted_by_hand():
     answers = scores({"a": "+-=?", "b": "++==", "c": "-+=+"})
-    (rows, voters) = vote({"yes_no": answers}, {"yes_no": 3}, 2, seed=1)
+    (rows, voters) = vote({"yes_no": answers}, Votes({"yes_no": 3}, 2))
     assert voters == [{"yes_no": ["a", "b", "c"]}] * 2
     assert rows["trial"].tolist() == [1] * 4 + [2] * 4
     assert rows["good"].tolist() == [2, 2, 0, 1] * 2
@@ -57,11 +57,12 @@ def test_votes_are_as_counted_by_hand():
 def test_two_methods_vote_together():
     answers, inserted = scores({"a": "++-", "b": "+--", "c": "+--"}), scores({"x": "--+", "y": "--+"})
     shuffled = inserted.sample(frac=1, random_state=1)  # rows are matched by name, not by position
-    rows, _ = vote({"yes_no": answers, "in_template_lp": shuffled}, {"yes_no": 3, "in_template_lp": 2}, 1, seed=1)
+    votes = Votes({"yes_no": 3, "in_template_lp": 2}, 1)
+    rows, _ = vote({"yes_no": answers, "in_template_lp": shuffled}, votes)
     assert rows["good"].tolist() == [3, 1, 2]
     assert rows["bad"].tolist() == [2, 4, 3]
     with pytest.raises(RunError, match=r"scores of in_template_lp: template x has other pairs than the rest"):
-        vote({"yes_no": answers, "in_template_lp": inserted.iloc[1:]}, {"yes_no": 3, "in_template_lp": 2}, 1, seed=1)
+        vote({"yes_no": answers, "in_template_lp": inserted.iloc[1:]}, votes)
 
 
 @pytest.mark.parametrize(
@@ -72,20 +73,20 @@ def test_voters_are_drawn_without_replacement_in_the_proportions_of_the_paper(me
     config = compose("eval", [f"method=[{method}]"]).method[method]
     assert (config.trials, config.seed) == (10, 1)
     names = {"yes_no": FIVE, "in_template_lp": FIVE}
-    samples = draws(names, config.voters, config.trials, config.seed)
+    samples = draws(names, config)
     assert len(samples) == 10
     for voters in samples:
         assert tuple(len(set(voters.get(name, []))) for name in ("yes_no", "in_template_lp")) == balance
-    assert draws(names, config.voters, 20, config.seed)[:10] == samples
+    assert draws(names, Votes(config.voters, 20))[:10] == samples
     if 5 not in balance:
-        assert draws(names, config.voters, 10, 2) != samples
-        counts = Counter(name for voters in draws(names, config.voters, 2000, 3) for name in voters["yes_no"])
+        assert draws(names, Votes(config.voters, seed=2)) != samples
+        counts = Counter(name for voters in draws(names, Votes(config.voters, 2000, 3)) for name in voters["yes_no"])
         assert all(abs(counts[name] / 2000 - balance[0] / 5) < 0.04 for name in FIVE)
 
 
 def test_more_voters_than_templates_raise_an_error():
     with pytest.raises(ConfigError, match=r"voters: 5 of yes_no, must be 1 to 3: it has the templates a, b, c"):
-        draws({"yes_no": list("abc")}, {"yes_no": 5}, 1, 1)
+        draws({"yes_no": list("abc")}, Votes({"yes_no": 5}))
 
 
 def test_tables_show_the_mean_the_deviation_and_the_best_template():
@@ -107,7 +108,7 @@ def test_tables_show_the_mean_the_deviation_and_the_best_template():
     )
     assert "mean over 3 templates; ±: their standard deviation; best: a" in str(table.caption)
     choices = answers.drop(columns="phenomenon").assign(order=["A", "A", "B"] * 3)
-    votes, _ = vote({"yes_no": answers}, {"yes_no": 3}, 2, 1)
+    votes, _ = vote({"yes_no": answers}, Votes({"yes_no": 3}, 2))
     table = methods_table("t", {"ab_prompt": choices, "vote_p": votes}, items, "wrong")
     rows = list(zip(*([str(cell) for cell in column.cells] for column in table.columns), strict=True))
     # A, A, A of template a; A, B, A of b; A, none, A of c
