@@ -9,7 +9,7 @@ import pandas as pd
 
 from analysis.formats import joined, plural
 from analysis.items.results import Answers, Description
-from eval.ratings.measures import AUC, PEARSON, scored_by_all
+from eval.ratings.measures import AUC, PEARSON
 from eval.ratings.measures import measures as measures_of_model
 from pairscale.errors import RunError, first_few
 
@@ -37,14 +37,13 @@ def measures(found: Answers) -> pd.DataFrame:
     Raises:
         RunError: if all ratings and all labels are the same, or if there are fewer than three sentences.
     """
-    known = scored_by_all(found.tables)
+    known = pd.concat([rows["lp"] for rows in found.tables], axis=1).notna().all(axis=1)
     measured = found.measured(lambda rows: measures_of_model(rows[known].reset_index(drop=True)))
     if measured.empty:
         raise RunError(
             f"{found.label}: the {plural(int(known.sum()), 'sentence')} that all runs have scores of are too few, or "
             f"rated all the same ({first_few([*map(str, found.tables[0]['rating'].unique())])})."
         )
-    measured = measured.rename(columns={"measure": "level", "score": "name", "value": "accuracy"})
     return measured.iloc[pd.factorize(measured["level"])[0].argsort(kind="stable")]
 
 

@@ -10,7 +10,6 @@ from eval.benchmarks.config import BenchmarkConfig
 from eval.diagnostics.diagnostic import diagnostics
 from pairscale.errors import ConfigError, check_between, check_choice
 
-QUOTES = ("as_published", "straight")
 PUBLISHED_SHUFFLES = 100  # Ettinger 2020, table 4
 
 
@@ -22,32 +21,20 @@ class DiagnosticConfig(BenchmarkConfig):
     shuffles: int | None = None  # cprag: orders that the first sentence's words are put in, drawn from `seed`
     quote_marks: str = MISSING  # straight: ' and " for the curly ones of the files, for models that never saw those
     top_words: int = MISSING  # most probable words of each context to keep in topk.parquet
-    show: int = MISSING  # items whose most probable words are printed
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice("benchmark.quote_marks", self.quote_marks, QUOTES)
+        check_choice("benchmark.quote_marks", self.quote_marks, ("as_published", "straight"))
         check_between("benchmark.top_words", self.top_words, 1, 10**6)
-        for key in ("shuffles", "show"):
-            check_between(f"benchmark.{key}", getattr(self, key), 0, 10**5)
+        check_between("benchmark.shuffles", self.shuffles, 0, 10**5)
         if self.shuffles and self.seed is None:
             raise ConfigError(f"benchmark.seed=null: must be a number, to draw benchmark.shuffles={self.shuffles} from")
 
     def _fields_by_form(self) -> Mapping[str, tuple[str, ...]]:
         return {name: diagnostic.fields for name, diagnostic in diagnostics().items()}
 
-    def _check_pairs(self) -> None:
-        for key in ("pairs", "paradigms", "dataset"):
-            if getattr(self, key) is not None:
-                raise ConfigError(
-                    f"benchmark.{key}: {self.name} has items, not pairs, and is scored whole from a folder"
-                )
-
     @property
     def label(self) -> str:
-        parts = [self.name]
-        if self.quote_marks != "as_published":
-            parts.append(f"quote_marks-{self.quote_marks}")
-        if self.shuffles not in (None, PUBLISHED_SHUFFLES):
-            parts.append(f"shuffles-{self.shuffles}")
-        return "+".join(parts)
+        quotes = [] if self.quote_marks == "as_published" else [f"quote_marks-{self.quote_marks}"]
+        shuffles = [] if self.shuffles in (None, PUBLISHED_SHUFFLES) else [f"shuffles-{self.shuffles}"]
+        return "+".join([self.name, *quotes, *shuffles])

@@ -7,25 +7,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from rich.text import Text
 
 from eval.config import EvalConfig
 from eval.diagnostics.config import DiagnosticConfig
 from eval.diagnostics.measures import measures
 from eval.diagnostics.questions import Questions, load_questions
-from eval.diagnostics.table import cloze_tables
 from eval.kinds.work import ItemsWork
+from eval.published import COLUMNS, read_published
 from eval.scores.files import read_answer_file
-from eval.scores.schemas import TOPK
-from eval.scores.table import percent
+from eval.scores.schemas import CLOZE, TOPK
+from eval.scores.table import WIDTH, measures_table, percent
 
 if TYPE_CHECKING:
     from rich.table import Table
-    from rich.text import Text
 
     from eval.scorers.base import NextWords
 
 # Parts of the policy that count: no end of a sentence is scored, and a word that is <unk> has no probability.
 _POLICY = ("context", "context_tokens", "context_text", "precision", "pll", "pll_shift")
+_BESIDE = ("BERT base", "BERT large")  # of Ettinger 2020, uncased; for terminals that have room
+_CAPTION = (
+    "per cent; ±: deviation of trials; 95% intervals: for new items of this kind; a tie is wrong, and a word "
+    "that the model cannot express; known: without such items"
+)
 
 
 class ClozeWork(ItemsWork):
@@ -47,7 +52,8 @@ class ClozeWork(ItemsWork):
     def ask(self, texts: list[str]) -> Sequence[NextWords]:
         """Return the probabilities of each context's candidates, and the most probable words after it."""
         candidates = self.candidates
-        return self.scorer.next_words(texts, [candidates[text] for text in texts], self.top_words, self.config.policy)
+        top_words = self.parameters["top_words"]
+        return self.scorer.next_words(texts, [candidates[text] for text in texts], top_words, self.config.policy)
 
     @property
     def candidates(self) -> dict[str, list[str]]:
@@ -55,13 +61,9 @@ class ClozeWork(ItemsWork):
         return {str(of): list(words) for of, words in self.items.rows.groupby("context")["candidate"].unique().items()}
 
     @property
-    def top_words(self) -> int:
-        assert isinstance(self.config.benchmark, DiagnosticConfig)
-        return self.config.benchmark.top_words
-
-    @property
     def parameters(self) -> dict[str, Any]:
-        return {"top_words": self.top_words}
+        assert isinstance(self.config.benchmark, DiagnosticConfig)
+        return {"top_words": self.config.benchmark.top_words}
 
     @property
     def policy(self) -> dict[str, Any]:
@@ -76,10 +78,24 @@ class ClozeWork(ItemsWork):
         return f"{len(self.texts(self.items)):,} contexts of {self.items.rows['item'].nunique()} items"
 
     def rows(self, answers: Mapping[str, NextWords]) -> dict[str, pd.DataFrame]:
-        return {
-            "topk": _topk_rows(self.items.rows, answers),
-            "cloze": _cloze_rows(self.items.rows, self.candidates, answers),
-        }
+        """Return the rows of both files; the most probable words are of conditions that are not drawn at random."""
+        questions, candidates = self.items.rows, self.candidates
+        tables = []
+        for context, answer in answers.items():
+            columns = {"logprob": answer.logprobs, "rank": answer.ranks, "n_tokens": answer.tokens}
+            tables.append(pd.DataFrame({"context": context, "candidate": candidates[context], **columns}))
+        cloze = questions.merge(pd.concat(tables), "left", ["context", "candidate"])
+        known = cloze["logprob"].notna()
+        ranks = cloze["rank"].astype("Int32").where(known)
+        cloze = cloze.assign(prob=np.exp(cloze["logprob"]), rank=ranks, expressible=known)
+        fixed = questions[questions["trial"].isna()].drop_duplicates(["item", "condition", "context"])
+        words = [
+            (context, place, word, prob)
+            for context, answer in answers.items()
+            for place, (word, prob) in enumerate(zip(answer.words, np.exp(answer.word_logprobs), strict=True), start=1)
+        ]
+        topk = fixed.merge(pd.DataFrame(words, columns=["context", "place", "word", "prob"]), on="context")
+        return {"topk": topk[TOPK.names], "cloze": cloze[CLOZE.names]}
 
     @classmethod
     def measures(cls, rows: pd.DataFrame, benchmark: str) -> pd.DataFrame:
@@ -90,36 +106,15 @@ class ClozeWork(ItemsWork):
         first = self.measure().iloc[0]
         return {"note": f"{first['level']} {str(first['name']).replace('_', ' ')} {percent(first['accuracy'])}%"}
 
-    def tables(self, trajectory: list[dict[str, Any]], width: int) -> Iterator[Table | Text | str]:
-        assert isinstance(self.config.benchmark, DiagnosticConfig)
-        cloze, topk = (read_answer_file(self.folder, name)[0] for name in ("cloze", "topk"))
-        title = self.title + self.scored_already
-        yield from cloze_tables(title, self.items.name, cloze, topk, self.config.benchmark.show, width)
-
-
-def _cloze_rows(
-    questions: pd.DataFrame, candidates: Mapping[str, list[str]], answers: Mapping[str, NextWords]
-) -> pd.DataFrame:
-    """Return the columns of eval.scores.schemas.CLOZE; `candidates` and `answers`: of each context."""
-    asked = zip(questions["context"], questions["candidate"], strict=True)
-    at = [(answers[context], candidates[context].index(candidate)) for context, candidate in asked]
-    logprobs = np.asarray([answer.logprobs[place] for answer, place in at])
-    ranks = pd.array([answer.ranks[place] for answer, place in at], dtype="Int32")
-    known = ~np.isnan(logprobs)
-    ranks[~known] = pd.NA
-    return questions.assign(
-        prob=np.exp(logprobs), rank=ranks, n_tokens=[answer.tokens[place] for answer, place in at], expressible=known
-    )
-
-
-def _topk_rows(questions: pd.DataFrame, answers: Mapping[str, NextWords]) -> pd.DataFrame:
-    """Return the columns of eval.scores.schemas.TOPK, of the conditions that are not drawn at random."""
-    fixed = questions[questions["trial"].isna()].drop_duplicates(["item", "condition", "context"])
-    rows = [
-        (item, condition, context, place, word, prob)
-        for item, condition, context in fixed[["item", "condition", "context"]].itertuples(index=False)
-        for place, (word, prob) in enumerate(
-            zip(answers[context].words, np.exp(answers[context].word_logprobs), strict=True), start=1
-        )
-    ]
-    return pd.DataFrame(rows, columns=TOPK.names)
+    def tables(self, trajectory: list[dict[str, Any]], width: int) -> Iterator[Table | Text]:
+        """Yield the measures beside published ones, and the words that the model cannot express."""
+        published = read_published(self.config.benchmark.name, (*COLUMNS, "sd"))
+        ours, theirs = (of.assign(name=of["name"].str.replace("_", " ")) for of in (self.measure(), published))
+        beside = {model: model for model in _BESIDE} if width >= WIDTH else {}
+        title, names = self.title + self.scored_already, {"level": "measure", "name": "contexts"}
+        yield measures_table(title, _CAPTION, ours, theirs, names, beside)
+        unknown = read_answer_file(self.folder, "cloze")[0].query("~expressible")
+        items = unknown.groupby("candidate", sort=False)["item"].unique()
+        if len(items):
+            words = ", ".join(f"{word} ({', '.join(of)})" for word, of in items.items())
+            yield Text(f"not expressible, {len(items)} words of {unknown['item'].nunique()} items: {words}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,14 +20,14 @@ from eval.methods.unigrams import UnigramSource
 from eval.ratings.config import RatingsConfig
 from eval.ratings.measures import measures
 from eval.ratings.sentences import Ratings, load_ratings
-from pairscale.errors import RunError
-from pairscale.tables import plain_table
+from pairscale.errors import InputError, RunError
+from pairscale.tables import filled_table
 
 if TYPE_CHECKING:
     from eval.scorers.base import TokenScores
 
-
 _SHOWN = 2  # measures whose intervals the terminal has room for
+_CAPTION = "95% intervals: for new sentences of this kind; morcela, accuracy and MCC are cross-validated"
 
 
 class RatingsWork(ItemsWork):
@@ -37,10 +38,14 @@ class RatingsWork(ItemsWork):
 
     @classmethod
     def read(cls, config: EvalConfig, described: Mapping[str, Any]) -> Ratings:
-        """Return the table. Raises as `load_ratings` and `Ratings.check`."""
+        """Return the table. Raises as `load_ratings`, and InputError if nothing can agree with it."""
         assert isinstance(config.benchmark, RatingsConfig)
         ratings = load_ratings(config.benchmark)
-        ratings.check()
+        if len(ratings.rows) < 3 or ratings.rows[["rating", "label"]].nunique().max() < 2:
+            raise InputError(
+                f"benchmark={config.benchmark.name}: agreement needs three or more sentences whose ratings or labels "
+                f"differ; there are {len(ratings.rows)}, with the ratings {ratings.rows['rating'].unique()[:3]}"
+            )
         return ratings
 
     @classmethod
@@ -58,41 +63,44 @@ class RatingsWork(ItemsWork):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        reason = self.unigrams.missing
-        unigrams = f"no norm_lp, slor and morcela, which need unigram probabilities: {reason}" if reason else None
-        return tuple(filter(None, (unigrams, self.items.constant, blanks_note(list(self.items.rows["sentence"])))))
+        missing = f"no norm_lp, slor and morcela, which need unigram probabilities: {self.unigrams.missing}"
+        blanks = blanks_note(list(self.items.rows["sentence"]))
+        return (*([missing] if self.unigrams.missing else []), *([blanks] if blanks else []))
 
     @property
     def contents(self) -> str:
-        return f"{len(self.items.rows):,} sentences"
+        pairs = self.items.rows["pair"].nunique()
+        return f"{len(self.items.rows):,} sentences" + (f" in {pairs:,} pairs" if pairs else "")
 
     def rows(self, answers: Mapping[str, TokenScores]) -> dict[str, pd.DataFrame]:
-        texts, scores, skip = list(answers), list(answers.values()), self.config.policy.unk == "skip"
+        scores, skip = list(answers.values()), self.config.policy.unk == "skip"
+        counted = [~score.unk | (not skip) for score in scores]
         reference = self.described["corpus"]["reference"]
         table = pd.DataFrame(
             {
-                "lp": [score.logprobs[~score.unk if skip else slice(None)].sum() for score in scores],
-                "tokens": [int((~score.unk).sum()) if skip else len(score.unk) for score in scores],
-                "words": [count_words(text, reference) for text in texts],
-                "chars": [count_characters(text) for text in texts],
+                "lp": [score.logprobs[of].sum() for score, of in zip(scores, counted, strict=True)],
+                "tokens": [int(of.sum()) for of in counted],
+                "words": [count_words(text, reference) for text in answers],
+                "chars": [count_characters(text) for text in answers],
                 "unk": [int(score.unk.sum()) for score in scores],
                 "unigram_lp": np.nan,
                 "unseen": None,
             },
-            index=pd.Index(texts, name="sentence"),
+            index=pd.Index(answers, name="sentence"),
         )
         if not np.isfinite(table["lp"]).all():
             raise RunError(f"{self.scorer.name}: its score of a sentence is no number; its weights are damaged")
         if self.unigrams.missing is None:
             table["unigram_lp"], table["unseen"] = self.unigrams.count(self.scorer).sums(scores, skip)
-        # Nothing is left of a sentence of nothing but <unk>, or but its end.
-        left = [(~score.unk & (score.spans[:, 1] > score.spans[:, 0])).any() for score in scores]
-        table.loc[~np.asarray(left) & skip, ["lp", "unigram_lp"]] = np.nan
+        # With unk=skip, nothing is left of a sentence of nothing but <unk>, or but its end.
+        has_text = [(of & (np.diff(score.spans)[:, 0] > 0)).any() for score, of in zip(scores, counted, strict=True)]
+        if skip:
+            table.loc[~np.asarray(has_text), ["lp", "unigram_lp"]] = np.nan
         return {"sentences": self.items.rows.join(table, on="sentence")}
 
     @classmethod
     def measures(cls, rows: pd.DataFrame, benchmark: str) -> pd.DataFrame:
-        return measures(rows).rename(columns={"measure": "level", "score": "name", "value": "accuracy"})
+        return measures(rows)
 
     def headline(self) -> dict[str, float | str]:
         """Return the first of the measures."""
@@ -101,24 +109,12 @@ class RatingsWork(ItemsWork):
 
     def tables(self, trajectory: list[dict[str, Any]], width: int) -> Iterator[Table]:
         """Yield a row for each score with its measures, and the limits of the first of them."""
-        measures = self.measure()
-        pairs = f" in {self.items.pairs:,} pairs" if self.items.pairs else ""
-        caption = (
-            f"{len(self.items.rows):,} sentences{pairs}; 95% intervals: for new ones of this kind; morcela, accuracy "
-            "and MCC are cross-validated"
-        )
-        table = plain_table(self.title + self.scored_already, Text(caption))
-        table.add_column("score", no_wrap=True)
-        names = list(dict.fromkeys(measures["level"]))
-        for number, name in enumerate(names):
-            table.add_column(name, justify="right")
-            if number < _SHOWN:
-                table.add_column("95%", justify="right", no_wrap=True)
-        for score, of in measures.groupby("name", sort=False):
-            cells = []
-            for number, row in enumerate(of.set_index("level").reindex(names).itertuples()):
-                cells.append(f"{row.accuracy:.3f}")
-                if number < _SHOWN:
-                    cells.append(f"{row.low:.2f} to {row.high:.2f}")
-            table.add_row(Text(str(score)), *cells)
+        measures, lines = self.measure(), []
+        for name, of in measures.groupby("name", sort=False):
+            limits = [f"{low:.2f} to {high:.2f}" for low, high in of[["low", "high"]].to_numpy()[:_SHOWN]]
+            cells = zip_longest(of["accuracy"].map("{:.3f}".format), limits, fillvalue="")
+            lines.append([str(name), *chain.from_iterable(cells)])
+        headings = chain.from_iterable((level, "95%") for level in measures["level"].unique())
+        table = filled_table(["score", *headings], lines, ["score"])
+        table.title, table.caption = Text(self.title + self.scored_already), Text(f"{self.contents}; {_CAPTION}")
         yield table

@@ -8,7 +8,6 @@ from eval.benchmarks.config import BenchmarkConfig, ColumnsConfig
 from pairscale.errors import ConfigError
 
 NAME = "ratings"
-_USED = ("sentence", "rating", "label", "pair_id", "good", "bad", "good_rating", "bad_rating")
 
 
 @dataclass
@@ -20,26 +19,17 @@ class RatingColumnsConfig(ColumnsConfig):
     bad_rating: str | None = None
 
     def __post_init__(self) -> None:
-        named = {name: value for name, value in vars(self).items() if value is not None}
-        if other := sorted(named.keys() - set(_USED)):
-            raise ConfigError(f"benchmark.columns.{other[0]}: of pairs; {NAME} has {', '.join(_USED)}")
-        if self.good or self.bad:
-            alone = sorted(named.keys() & {"sentence", "rating", "label"})
-            if alone or not (self.good and self.bad):
-                raise ConfigError(
-                    "benchmark.columns: a row holds good and bad (with good_rating and bad_rating), or a sentence "
-                    f"(with rating or label); got {', '.join(sorted(named))}"
-                )
-            if bool(self.good_rating) != bool(self.bad_rating):
-                raise ConfigError("benchmark.columns.good_rating and .bad_rating belong together: give both or neither")
-        elif not self.sentence or not (self.rating or self.label):
-            raise ConfigError("benchmark.columns: name those of a sentence and its rating, or label, or both")
-        elif self.pair_id and not self.label:
-            raise ConfigError("benchmark.columns.pair_id: needs .label, which says which sentence of a pair is good")
-        elif unused := sorted(named.keys() & {"good_rating", "bad_rating"}):
-            raise ConfigError(f"benchmark.columns.{unused[0]}: of rows with good and bad; name these two as well")
-        if len(set(named.values())) < len(named):
-            raise ConfigError(f"benchmark.columns: one column for two things: {named}")
+        named = {name: column for name, column in vars(self).items() if column}
+        pair_id = {"pair_id"} if self.label or self.good else set()
+        pair, ratings = {"good", "bad"}, {"good_rating", "bad_rating"}
+        has_sentence = {"sentence"} < named.keys() <= {"sentence", "rating", "label"} | pair_id
+        has_pair = named.keys() - pair_id in (pair, pair | ratings)
+        if not (has_sentence or has_pair) or len(set(named.values())) < len(named):
+            raise ConfigError(
+                "benchmark.columns: name different columns of a sentence and its rating, label or both (and, with "
+                "label, pair_id), or of good and bad (and their good_rating and bad_rating, and pair_id); got "
+                f"{', '.join(sorted(named))}"
+            )
 
 
 @dataclass
@@ -60,11 +50,6 @@ class RatingsConfig(BenchmarkConfig):
     def _fields_by_form(self) -> Mapping[str, tuple[str, ...]]:
         used = ("path", "dataset", "revision", "subset", "split", "files", "delimiter", "header", "quotes", "columns")
         return {NAME: (*used, "labels")}
-
-    def _check_pairs(self) -> None:
-        for key in ("pairs", "paradigms"):
-            if getattr(self, key) is not None:
-                raise ConfigError(f"benchmark.{key}: {self.name} has sentences, and is scored whole")
 
     @property
     def label(self) -> str:

@@ -1,94 +1,45 @@
-"""Agreement of one run's scores with people: correlations with ratings, separation of good and bad, pairs.
-
-Columns of MEASURES: score (eval.ratings.scores.SCORES), measure, value, low, high (95% limits for new sentences),
-items (sentences, or pairs).
-"""
-
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+"""Agreement of one run's scores with people: correlations with ratings, separation of good and bad, pairs."""
 
 import numpy as np
 import pandas as pd
 
-from eval.ratings.scores import clusters, folds, people
-from eval.ratings.scores import scores as scores_of
-from eval.ratings.statistics import (
-    CORRELATION,
-    SHARE,
-    Array,
-    Bools,
-    Numbers,
-    Scale,
-    Statistic,
-    auc,
-    limits,
-    pearson,
-    share,
-    spearman,
-    thresholded,
-)
+from eval.ratings.scores import clusters, folds, people, scores
+from eval.ratings.statistics import Array, Numbers, Statistic, auc, pearson, share, spearman, thresholded
 
-MEASURES = ["score", "measure", "value", "low", "high", "items"]
-PEARSON, SPEARMAN, AUC = "Pearson", "Spearman", "AUC"
-ACCURACY, MCC = "accuracy", "MCC"
-PAIRS, PEARSON_PAIRS, SPEARMAN_PAIRS = "pairs", "Pearson of differences", "Spearman of differences"
-ALL_SENTENCES, WITHIN_PARADIGMS = "all sentences", "within paradigms"  # AUC of a benchmark of pairs
-SCALES = {
-    **dict.fromkeys((PEARSON, SPEARMAN, MCC, PEARSON_PAIRS, SPEARMAN_PAIRS), CORRELATION),
-    **dict.fromkeys((AUC, ACCURACY, PAIRS, ALL_SENTENCES, WITHIN_PARADIGMS), SHARE),
-}
+PEARSON, AUC = "Pearson", "AUC"
 
 
-@dataclass(frozen=True)
-class Agreement:
-    """One measure of R runs by one score; the influence is that of units: pairs, where the table has them."""
+def measures(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the measures of one run from its score file (columns of eval.scores.schemas.SENTENCES).
 
-    score: str
-    measure: str
-    statistic: Statistic
-    items: int
-
-    @property
-    def scale(self) -> Scale:
-        return SCALES[self.measure]
-
-
-def scored_by_all(tables: Iterable[pd.DataFrame]) -> Bools:
-    """Return the sentences (S,) that all runs have a score of: with unk=skip they differ."""
-    return np.asarray(np.all([np.isfinite(np.asarray(table["lp"], np.float64)) for table in tables], axis=0))
-
-
-def agreements(tables: Sequence[pd.DataFrame], known: Bools) -> Iterator[Agreement]:
-    """Yield all measures of runs on the `known` sentences (S,).
-
-    `tables`: of each run the columns of eval.scores.schemas.SENTENCES, of one table. Scores count that all runs have.
+    Columns: level (the measure), name (the score: lp, slor, ...), accuracy (the value), low, high (95% interval for new
+    sentences) and items (sentences, or pairs). No rows for fewer than three sentences with a score.
     """
-    by_run = [scores_of(table) for table in tables]
-    names = [str(name) for name in by_run[0] if all(name in of for of in by_run)]
-    rows = tables[0][known].reset_index(drop=True)
-    if len(rows) < 3:
-        return
-    units, fold = clusters(rows), folds(rows)
-    for name in names:
-        values = np.stack([of[name].to_numpy()[known] for of in by_run])
-        yield from _of_sentences(name, values, rows, units, fold)
+    known = rows["lp"].notna()
+    table, rows = scores(rows)[known], rows[known].reset_index(drop=True)
+    found = []
+    for name in table if len(rows) > 2 else ():
+        values = table[name].to_numpy()
+        for level, statistic in _of_sentences(values, rows, folds(rows)).items():
+            found.append((level, name, statistic, clusters(rows)))
         if rows["pair"].notna().all():
-            yield from _of_pairs(name, values, rows)
+            for level, statistic in _of_pairs(values, rows).items():
+                found.append((level, name, statistic, np.arange(len(rows) // 2)))
+    lines = [(level, name, of.value, *of.interval(units), len(of.influence)) for level, name, of, units in found]
+    return pd.DataFrame(lines, columns=["level", "name", "accuracy", "low", "high", "items"])
 
 
-def _of_sentences(name: str, values: Array, rows: pd.DataFrame, units: Numbers, fold: Numbers) -> Iterator[Agreement]:
-    items = len(rows)
+def _of_sentences(values: Array, rows: pd.DataFrame, fold: Numbers) -> dict[str, Statistic]:
+    found: dict[str, Statistic] = {}
     if _vary(rows):
         ratings = people(rows)
-        yield Agreement(name, PEARSON, pearson(values, ratings).by(units), items)
-        yield Agreement(name, SPEARMAN, spearman(values, ratings).by(units), items)
-    if rows["label"].isna().any() or rows["label"].nunique() < 2:
-        return
-    good = rows["label"].to_numpy(np.bool_)
-    yield Agreement(name, AUC, auc(values, good).by(units), items)
-    called = thresholded(values, good, fold)
-    yield Agreement(name, ACCURACY, share(called == good).by(units), items)
-    yield Agreement(name, MCC, pearson(called.astype(np.float64), good.astype(np.float64)).by(units), items)
+        found |= {PEARSON: pearson(values, ratings), "Spearman": spearman(values, ratings)}
+    if rows["label"].notna().all() and rows["label"].nunique() > 1:
+        good = rows["label"].to_numpy(np.bool_)
+        called = thresholded(values, good, fold)
+        found |= {AUC: auc(values, good), "accuracy": share(called == good)}
+        found["MCC"] = pearson(called.astype(np.float64), good.astype(np.float64))
+    return found
 
 
 def _vary(rows: pd.DataFrame) -> bool:
@@ -96,21 +47,13 @@ def _vary(rows: pd.DataFrame) -> bool:
     return bool(rows["rating"].notna().all() and rows["rating"].nunique() > 1)
 
 
-def _of_pairs(name: str, values: Array, rows: pd.DataFrame) -> Iterator[Agreement]:
-    """Yield measures of pairs: the good sentence's score less the bad one's, beside the same of ratings."""
+def _of_pairs(values: Array, rows: pd.DataFrame) -> dict[str, Statistic]:
+    """Measure pairs: the good sentence's score less the bad one's, beside the same of ratings."""
     ordered = rows.sort_values(["pair", "label"], kind="stable").index.to_numpy()
     bad, good = ordered[::2], ordered[1::2]
-    differences = values[:, good] - values[:, bad]
-    yield Agreement(name, PAIRS, share(differences > 0), len(good))
+    differences = values[good] - values[bad]
+    found = {"pairs": share(differences > 0)}
     if _vary(rows) and np.ptp(theirs := people(rows)[good] - people(rows)[bad]):
-        yield Agreement(name, PEARSON_PAIRS, pearson(differences, theirs), len(good))
-        yield Agreement(name, SPEARMAN_PAIRS, spearman(differences, theirs), len(good))
-
-
-def measures(rows: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
-    """Return MEASURES of one run from its score file (columns of eval.scores.schemas.SENTENCES)."""
-    found = []
-    for of in agreements([rows], scored_by_all([rows])):
-        (low,), (high,) = limits(of.statistic, of.scale, confidence)
-        found.append((of.score, of.measure, of.statistic.value[0], low, high, of.items))
-    return pd.DataFrame(found, columns=MEASURES)
+        found["Pearson of differences"] = pearson(differences, theirs)
+        found["Spearman of differences"] = spearman(differences, theirs)
+    return found

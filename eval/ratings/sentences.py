@@ -1,129 +1,71 @@
 """Tables of rated sentences, read row by row."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from eval.benchmarks.cells import name_of, sentence_of, shown
-from eval.benchmarks.files import Row, tables
-from eval.ratings.config import RatingColumnsConfig, RatingsConfig
+from eval.benchmarks.files import tables
+from eval.ratings.config import RatingsConfig
 from pairscale.errors import InputError
 from pairscale.files import sha256_json
-
-COLUMNS = ("sentence", "rating", "label", "pair")
-_LABELS = ("1", "0")
 
 
 @dataclass(frozen=True)
 class Ratings:
     """Sentences with what people say of them.
 
-    rows: COLUMNS: sentence, rating (NaN where the table has none), label (True: good; None where it has none), pair
-    (of the good and the bad sentence of a pair; None where it has none).
+    rows: sentence, rating (NaN where the table has none), label (True: good; None where it has none), pair (of the good
+    and the bad sentence of a pair; None where it has none). digest: SHA-256 over them.
     """
 
-    name: str
-    digest: str
     rows: pd.DataFrame
-
-    @property
-    def pairs(self) -> int:
-        return int(self.rows["pair"].nunique())
-
-    @property
-    def constant(self) -> str | None:
-        """A sentence on ratings that are all the same, None if they differ or there are none."""
-        values = self.rows["rating"].unique()
-        if len(values) != 1 or math.isnan(values[0]):
-            return None
-        return f"every rating is {values[0]:g}, so nothing can correlate with them"
-
-    def check(self) -> None:
-        """Raise InputError for sentences from which no measure of agreement can be computed."""
-        if len(self.rows) < 3:
-            raise InputError(f"benchmark={self.name}: {len(self.rows)} sentences; agreement needs three or more")
-        if self.rows["label"].nunique() < 2 and (self.constant or self.rows["rating"].isna().any()):
-            raise InputError(
-                f"benchmark={self.name}: {self.constant or 'every sentence has the same label'}; give ratings that "
-                "differ, or labels of good and bad sentences"
-            )
+    digest: str
 
 
 def load_ratings(config: RatingsConfig) -> Ratings:
     """Read a table of ratings. Raises InputError, with line, for cells that do not fit, and as `tables`."""
-    columns = config.columns
-    read = _pair if columns.good else _sentence
-    found: list[tuple[Any, ...]] = []
-    wheres: list[str] = []
+    columns, found = config.columns, []
+    # The columns of a sentence, its rating and its label, or True or False where the column of the sentence says it.
+    parts: list[tuple[Any, ...]] = [(columns.sentence, columns.rating, columns.label)]
+    if columns.good:
+        parts = [(columns.good, columns.good_rating, True), (columns.bad, columns.bad_rating, False)]
     for table in tables(config):
-        for number, row in enumerate(table.rows, start=1):
-            _check_columns(row, columns)
-            for cells in read(row, config, f"{table.name}-{number}"):
-                found.append(cells)
-                wheres.append(row.where)
-    rows = pd.DataFrame(found, columns=list(COLUMNS))
-    _check_pair_ids(rows, wheres)
-    return Ratings(config.name, sha256_json([list(map(list, found))]), rows)
+        for number, (where, cells) in enumerate(table.rows, start=1):
+            try:
+                pair = f"{table.name}-{number}" if columns.good else None
+                if columns.pair_id:
+                    pair = name_of(cells[columns.pair_id], where, columns.pair_id)
+                for column, rating, label in parts:
+                    sentence = sentence_of(cells[column], where, column)
+                    rated = _rating(cells[rating], where, rating) if rating else math.nan
+                    good = _label(cells[label], where, label, config.labels) if isinstance(label, str) else label
+                    found.append([sentence, rated, good, pair])
+            except KeyError as missing:
+                has = ", ".join(cells)
+                raise InputError(f"{where}: no column {missing} (benchmark.columns); there are: {has}") from None
+    rows = pd.DataFrame(found, columns=["sentence", "rating", "label", "pair"])
+    for name, labels in rows.groupby("pair", sort=False)["label"]:
+        if sorted(labels) != [False, True]:
+            raise InputError(f"benchmark={config.name}: pair {name}: must be one good and one bad sentence")
+    return Ratings(rows, sha256_json([found]))
 
 
-def _check_columns(row: Row, columns: RatingColumnsConfig) -> None:
-    for name, column in vars(columns).items():
-        if column and column not in row.cells:
-            raise InputError(
-                f"{row.where}: no column '{column}' (benchmark.columns.{name}); there are: {', '.join(row.cells)}"
-            )
-
-
-def _sentence(row: Row, config: RatingsConfig, number: str) -> Iterator[tuple[Any, ...]]:
-    columns, cells = config.columns, row.cells
-    assert columns.sentence
-    sentence = sentence_of(cells[columns.sentence], row.where, columns.sentence)
-    rating = _rating(row, columns.rating)
-    label = _label(row, columns.label, config.labels) if columns.label else None
-    pair = name_of(cells[columns.pair_id], row.where, columns.pair_id) if columns.pair_id else None
-    yield sentence, rating, label, pair
-
-
-def _pair(row: Row, config: RatingsConfig, number: str) -> Iterator[tuple[Any, ...]]:
-    columns = config.columns
-    pair = name_of(row.cells[columns.pair_id], row.where, columns.pair_id) if columns.pair_id else number
-    for column, rating, label in ((columns.good, columns.good_rating, True), (columns.bad, columns.bad_rating, False)):
-        assert column
-        yield sentence_of(row.cells[column], row.where, column), _rating(row, rating), label, pair
-
-
-def _rating(row: Row, column: str | None) -> float:
-    if column is None:
-        return math.nan
+def _rating(cell: Any, where: str, column: str) -> float:
     try:
-        rating = float(row.cells[column])
+        rating = float(cell)
     except (TypeError, ValueError):
         rating = math.nan
     if not math.isfinite(rating):
-        raise InputError(f"{row.where}: {column} is {shown(row.cells[column])}, must be a number")
+        raise InputError(f"{where}: {column} is {shown(cell)}, must be a number")
     return rating
 
 
-def _label(row: Row, column: str, labels: list[str] | None) -> bool:
-    cell, (good, bad) = row.cells[column], labels or _LABELS
+def _label(cell: Any, where: str, column: str, labels: list[str] | None) -> bool:
+    good, bad = labels or ("1", "0")
     label = str(int(cell) if isinstance(cell, bool) and labels is None else cell).strip().casefold()
     if label not in (good.casefold(), bad.casefold()):
-        raise InputError(
-            f"{row.where}: {column} is {shown(cell)}, must be {good} (good) or {bad} (bad), as benchmark.labels says"
-        )
+        raise InputError(f"{where}: {column} is {shown(cell)}, must be {good} or {bad} (benchmark.labels)")
     return label == good.casefold()
-
-
-def _check_pair_ids(rows: pd.DataFrame, wheres: list[str]) -> None:
-    """Raise InputError for a pair that is not one good and one bad sentence."""
-    paired = rows[rows["pair"].notna()]
-    for pair, of in paired.groupby("pair", sort=False):
-        if sorted(of["label"]) != [False, True]:
-            good = int(of["label"].sum())
-            raise InputError(
-                f"{wheres[of.index[-1]]}: pair {pair} has {good} good and {len(of) - good} bad sentences, must have "
-                "one of each"
-            )

@@ -1,133 +1,90 @@
-"""Agreement of scores with people, and how much each sentence contributes to it: arrays of R runs and S sentences.
+"""Agreement of scores with people, and how much each sentence contributes to it: arrays of S sentences.
 
-A statistic comes with its influence function (R, S): by how much S times the weight of one sentence would change it
-(Hampel 1974). The mean of influences is 0, and the sum of their squares over S (S - 1) is the variance of the statistic
-over new sentences (the infinitesimal jackknife, Efron 1982; of `auc` it is the variance of DeLong et al. 1988, and of
-`pearson` that of the jackknife itself). It needs neither normal scores nor continuous ratings, and differences and
-means of statistics have the differences and means of their influences.
+The influence of a sentence is by how much S times its weight would change a statistic (Hampel 1974). The mean of
+influences is 0, and the sum of their squares over S (S - 1) is the variance of the statistic over new sentences (the
+infinitesimal jackknife, Efron 1982; of `auc` it is the variance of DeLong et al. 1988, and of `pearson` that of the
+jackknife itself). It needs neither normal scores nor continuous ratings.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
+from scipy.stats import rankdata
 
 Array = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Statistic:
-    """value (R,) and influence (R, S); C units of sentences after `by`."""
+class Statistic(NamedTuple):
+    """A correlation (-1 to 1) or a share (0 to 1), and its influence (S,)."""
 
-    value: Array
+    value: float
     influence: Array
+    is_share: bool = False
 
-    def by(self, cluster: Numbers) -> "Statistic":
-        """Return the influence of units (R, C): `cluster` (S,) has the unit of each sentence, such as its pair."""
-        units = int(cluster.max()) + 1
-        sums = np.stack([np.bincount(cluster, row, minlength=units) for row in self.influence])
-        return Statistic(self.value, sums * units / self.influence.shape[1])
+    def interval(self, units: Numbers) -> tuple[float, float]:
+        """Return the 95% interval for new units; `units` (S,): that of each sentence, such as its pair.
 
-    @property
-    def variance(self) -> Array:
-        """(R,) variance over new sentences."""
-        units = self.influence.shape[1]
-        return np.asarray((self.influence**2).sum(axis=1) / (units * (units - 1)))
-
-    def mapped(self, scale: "Scale") -> "Statistic":
-        """Return the statistic on the scale on which its limits are symmetric.
-
-        A value at an end of the scale is moved in by half a unit; where no unit has an influence, its variance is not
-        known (NaN).
+        It is Student's, on Fisher's scale: z of a correlation, or of 2 p - 1 for a share p, which is half its logit. A
+        value at an end of the scale is moved in by a unit. NaN where no unit has an influence.
         """
-        most = 1 - 1 / self.influence.shape[1]
-        value = np.clip(self.value, (1 - most) / 2 if scale.share else -most, (1 + most) / 2 if scale.share else most)
-        known = np.where((np.abs(self.influence) > 1e-12).any(axis=1, keepdims=True), self.influence, np.nan)
-        return Statistic(scale.forth(value), known * scale.slope(value)[:, None])
-
-
-class Scale:
-    """Fisher's z for correlations; for shares, which lie from 0 to 1, the logit, which is 2 z of 2 p - 1."""
-
-    def __init__(self, share: bool):
-        self.share = share
-
-    def forth(self, value: Array) -> Array:
-        """Return values on the scale; they lie within its ends."""
-        return np.asarray(np.arctanh(2 * value - 1 if self.share else value))
-
-    def back(self, value: Array) -> Array:
-        z = np.tanh(value)
-        return np.asarray((z + 1) / 2 if self.share else z)
-
-    def slope(self, value: Array) -> Array:
-        r = 2 * value - 1 if self.share else value
-        return np.asarray((2 if self.share else 1) / (1 - r**2))
-
-
-CORRELATION, SHARE = Scale(False), Scale(True)
+        count = int(units.max()) + 1
+        influence = np.bincount(units, self.influence) * count / len(units)
+        if not (np.abs(influence) > 1e-12).any():
+            return np.nan, np.nan
+        r = np.clip(2 * self.value - 1 if self.is_share else self.value, 1 / count - 1, 1 - 1 / count)
+        error = np.sqrt((influence**2).sum() / (count * (count - 1))) * (2 if self.is_share else 1) / (1 - r**2)
+        low, high = np.tanh(np.arctanh(r) + stdtrit(count - 1, 0.975) * error * np.asarray([-1, 1]))
+        return ((low + 1) / 2, (high + 1) / 2) if self.is_share else (low, high)
 
 
 def pearson(scores: Array, ratings: Array) -> Statistic:
-    """Correlate each row of `scores` (R, S) with `ratings` (S,); NaN where either does not vary.
+    """Correlate scores with ratings, both (S,); NaN where either does not vary.
 
     Influences are those of the jackknife, S - 1 times the change without a sentence (Efron 1982, section 3): with 50
     normal sentences limits then hold 95%, by the derivative 93.5%. They are NaN where one sentence alone varies.
     """
-    x, y = _standardised(scores), _standardised(ratings[None])[0]
-    product, others = x * y, x.shape[1] - 1
-    r = product.mean(axis=1)
+    x, y = _standardised(scores), _standardised(ratings)
+    product, others = x * y, len(x) - 1
+    r = product.mean()
     left = (1 - x**2 / others) * (1 - y**2 / others)  # of the variances' product, without each sentence
-    without = (r[:, None] - product / others) / np.sqrt(np.where(left > 1e-9, left, np.nan))
-    return Statistic(r, others * (without.mean(axis=1, keepdims=True) - without))
+    without = (r - product / others) / np.sqrt(np.where(left > 1e-9, left, np.nan))
+    return Statistic(float(r), others * (without.mean() - without))
 
 
 def _standardised(values: Array) -> Array:
-    centred = values - values.mean(axis=1, keepdims=True)
-    spread = np.sqrt((centred**2).mean(axis=1, keepdims=True))
-    flat = spread <= 1e-12 * np.abs(values).max(axis=1, keepdims=True)
-    return np.asarray(centred / np.where(flat, np.nan, spread))
+    spread = values.std()
+    return np.asarray((values - values.mean()) / (spread if spread > 1e-12 * np.abs(values).max() else np.nan))
 
 
 def spearman(scores: Array, ratings: Array) -> Statistic:
-    """Correlate ranks, of ties their mean.
+    """Correlate ranks, of ties their mean; NaN where either does not vary.
 
     Ranks are shares F(x) of the sentences below x, and half of those at it; a sentence changes the others' as well
     (Croux and Dehon 2010, without ties).
     """
-    y = _Ranks(ratings)
-    rows = [_spearman(_Ranks(row), y) for row in scores]
-    return Statistic(np.asarray([value for value, _ in rows]), np.stack([influence for _, influence in rows]))
+    x, y = ((rankdata(values) - 0.5) / len(values) - 0.5 for values in (scores, ratings))
+    (of_x, by_x), (of_y, by_y), (of_both, by_both) = _moment(x, x), _moment(y, y), _moment(x, y)
+    scale = np.sqrt(of_x * of_y) if of_x and of_y else np.nan
+    r = of_both / scale
+    return Statistic(float(r), by_both / scale - r * (by_x / (of_x or np.nan) + by_y / (of_y or np.nan)) / 2)
 
 
-class _Ranks:
-    """Centred shares (S,) of sentences below each one, and half of those tied with it."""
-
-    def __init__(self, values: Array):
-        _, self.place, counts = np.unique(values, return_inverse=True, return_counts=True)
-        below = np.cumsum(counts) - counts / 2
-        self.centred = (below / len(values) - 0.5)[self.place]
-        self.variance = float((self.centred**2).mean())
-
-    def above(self, weights: Array) -> Array:
-        """Return the mean over sentences of `weights` (S,) where they lie above each one, and half where tied (S,)."""
-        sums = np.bincount(self.place, weights)
-        return np.asarray((sums.sum() - np.cumsum(sums) + sums / 2)[self.place] / len(weights))
+def _moment(x: Array, y: Array) -> tuple[float, Array]:
+    """Return the mean product of centred ranks, and its influence: of the own product, and of the ranks above."""
+    mean = float((x * y).mean())
+    return mean, x * y + _above(x, y) + _above(y, x) - 3 * mean
 
 
-def _spearman(x: _Ranks, y: _Ranks) -> tuple[float, Array]:
-    if not x.variance or not y.variance:
-        return np.nan, np.full(len(x.place), np.nan)
-    covariance = float((x.centred * y.centred).mean())
-    # Changes of the mean product: of the sentence's own, and of the ranks of those above it.
-    of_product = x.centred * y.centred + x.above(y.centred) + y.above(x.centred) - 3 * covariance
-    scale = np.sqrt(x.variance * y.variance)
-    r = covariance / scale
-    of_variance = sum((of.centred**2 + 2 * of.above(of.centred)) / of.variance - 3 for of in (x, y))
-    return r, of_product / scale - r * of_variance / 2
+def _above(values: Array, weights: Array) -> Array:
+    """Return the mean over sentences of `weights` where `values` lie above each one's, and half where tied (S,)."""
+    order = np.argsort(values)
+    sums = np.append(0, np.cumsum(weights[order]))
+    below, until = (sums[np.searchsorted(values[order], values, side=side)] for side in ("left", "right"))
+    return np.asarray((sums[-1] - (below + until) / 2) / len(values))
 
 
 def auc(scores: Array, good: Bools) -> Statistic:
@@ -135,54 +92,29 @@ def auc(scores: Array, good: Bools) -> Statistic:
 
     The area under the curve of hits over false alarms; pairs have no meaning for it.
     """
-    shares = [_auc(row, good) for row in scores]
-    return Statistic(np.asarray([value for value, _ in shares]), np.stack([influence for _, influence in shares]))
-
-
-def _auc(scores: Array, good: Bools) -> tuple[float, Array]:
     wins = np.empty(len(scores))
     for side, sign in ((good, 1), (~good, -1)):
-        others = np.sort(sign * scores[~side])
-        own = sign * scores[side]
-        below, until = (np.searchsorted(others, own, side=end) for end in ("left", "right"))
-        wins[side] = (below + until) / 2 / len(others)
+        wins[side] = (rankdata(sign * scores)[side] - rankdata(sign * scores[side])) / (~side).sum()
     area = float(wins[good].mean())
-    share = np.where(good, good.mean(), 1 - good.mean())
-    return area, (wins - area) / share
+    return Statistic(area, (wins - area) / np.where(good, good.mean(), 1 - good.mean()), is_share=True)
 
 
 def share(right: Bools) -> Statistic:
-    """Return the share of each row of `right` (R, S) that is true."""
-    value = right.mean(axis=1)
-    return Statistic(value, right - value[:, None])
+    """Return the share of `right` (S,) that is true."""
+    return Statistic(float(right.mean()), right - right.mean(), is_share=True)
 
 
 def thresholded(scores: Array, good: Bools, fold: Numbers) -> Bools:
-    """Return which sentences (R, S) are called good: those above `matched_threshold` of the other folds' sentences."""
-    called = np.zeros(scores.shape, np.bool_)
-    for row, of_run in enumerate(scores):
-        for number in np.unique(fold):
-            inside = fold == number
-            called[row, inside] = of_run[inside] > matched_threshold(of_run[~inside], good[~inside])
-    return called
+    """Return which sentences (S,) are called good, by a threshold from the other folds.
 
-
-def matched_threshold(scores: Array, good: Bools) -> float:
-    """Return the threshold by which as many sentences are called bad as are bad; scores, good (S,).
-
-    The one of the highest accuracy, or Matthews' correlation, lies far out by chance where scores know little. It does
-    worse on other sentences, by an amount that influences do not show: intervals were too narrow
-    in simulations.
+    It calls as many of their sentences bad as are bad. The threshold of the highest accuracy, or Matthews' correlation,
+    lies far out by chance where scores know little. It does worse on other sentences, by an amount that influences do
+    not show: intervals were too narrow in simulations.
     """
-    bad = int((~good).sum())
-    if bad in (0, len(good)):
-        return float("-inf" if bad == 0 else "inf")
-    below, above = np.partition(scores, [bad - 1, bad])[[bad - 1, bad]]
-    return float((below + above) / 2)
-
-
-def limits(statistic: Statistic, scale: Scale, confidence: float) -> tuple[Array, Array]:
-    """Return the limits (R,) for new sentences: Student's on the scale; NaN where the variance is not known."""
-    mapped = statistic.mapped(scale)
-    half = stdtrit(statistic.influence.shape[1] - 1, 0.5 + confidence / 2) * np.sqrt(mapped.variance)
-    return scale.back(mapped.value - half), scale.back(mapped.value + half)
+    called = np.zeros(len(scores), np.bool_)
+    for number in np.unique(fold):
+        inside = fold == number
+        ordered = np.concatenate([[-np.inf], np.sort(scores[~inside]), [np.inf]])
+        bad = (~good[~inside]).sum()
+        called[inside] = scores[inside] > ordered[bad : bad + 2].mean()
+    return called

@@ -17,7 +17,7 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from eval.ratings.scores import Morcela, people, scores
+from eval.ratings.scores import features, fit, people, scores
 from eval.scores.files import read_answer_file
 
 
@@ -39,12 +39,12 @@ def main() -> None:
     # Weights of log-probability, of unigrams, of length, and its exponent; None: fitted.
     theirs.add("SLOR", 1, -1, 0, 1)
     theirs.add("MORCELA", 1, None, None, 1)
-    fit, ratings = Morcela.fit(rows, people(rows)), people(rows)
+    ratings = people(rows)
+    ours = fit(rows, ratings)
     of = theirs.functions["MORCELA"].params
-    ours = (fit.alpha, fit.unigram, fit.length, fit.intercept)
     weights = np.abs(np.subtract(ours, (of.logprob_coef, of.unigram_coef, of.norm_intercept, of.intercept))).max()
-    print(f"{len(rows)} sentences; beta {fit.beta:.4f}, gamma {fit.gamma:.4f}")
-    print(f"MORCELA: predictions differ by {np.abs(fit.predict(rows) - theirs.df['MORCELA']).max():.1e} at most")
+    print(f"{len(rows)} sentences; beta {-ours[1] / ours[0]:.4f}, gamma {ours[2] / ours[0]:.4f}")
+    print(f"MORCELA: predictions differ by {np.abs(features(rows) @ ours - theirs.df['MORCELA']).max():.1e} at most")
     print(f"MORCELA: weights differ by {weights:.1e} at most")
     # Theirs is fitted with the weights 1 : -1 : 0, an increasing function of SLOR where its weight is positive.
     slor = scores(rows)["slor"]

