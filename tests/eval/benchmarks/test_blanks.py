@@ -88,8 +88,8 @@ def test_ratings_and_words_are_read_without_white_space(tmp_path):
     rows = load_ratings(RatingsConfig(name="ratings", path=str(tmp_path / "r.csv"), columns=columns)).rows
     assert rows[["sentence", "rating"]].to_numpy().tolist() == [["A cat sleeps.", 3.0], ["A dog.", 1.0]]
     (tmp_path / "w.csv").write_text("\ufefftext_id, word , zone\n a, The , x y \n", encoding="utf-8")
-    (text,) = read_texts(tmp_path / "w.csv", SurprisalConfig())
-    assert text.table.to_dict("records") == [{"text_id": "a", "number": 1, "word": "The", "zone": "x y"}]
+    words = read_texts(tmp_path / "w.csv", SurprisalConfig())
+    assert words.to_dict("records") == [{"text_id": "a", "number": 1, "word": "The", "zone": "x y"}]
 
 
 def test_json_with_a_byte_order_mark_is_read(tmp_path):
