@@ -104,6 +104,10 @@ class BenchmarkConfig:
         return {name: form.fields for name, form in forms().items()}
 
     def _check_pairs(self) -> None:
+        if not self.has_pairs:
+            if self.pairs is not None or self.paradigms is not None:
+                raise ConfigError(f"benchmark.pairs, .paradigms: {self.name} has no pairs, and is scored whole")
+            return
         form = forms()[str(self.form)]
         if self.paradigms == []:
             raise ConfigError("benchmark.paradigms=[]: must name at least one, or null for all")
