@@ -18,11 +18,10 @@ import re
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pairscale.errors import InputError
 
@@ -92,11 +91,10 @@ class Formula:
     def _values(self, surprisals: Surprisals) -> list[Any]:
         return [node if isinstance(node, float) else node(surprisals) for node in self.operands]
 
-    def ties(self, surprisals: Surprisals) -> npt.NDArray[np.bool_]:
+    def ties(self, surprisals: Surprisals) -> Any:
         """Return (I,) whether the two sides of a comparison by < or > are equal, as they can be with `<unk>`."""
         compared = [node for node in self._nodes() if isinstance(node, Formula) and node.operator in "<>"]
-        equal = np.broadcast_arrays(False, *(np.equal(*node._values(surprisals)) for node in compared))
-        return np.asarray(equal).any(axis=0)
+        return reduce(np.logical_or, (np.equal(*node._values(surprisals)) for node in compared), np.False_)
 
     @property
     def regions(self) -> list[Region]:

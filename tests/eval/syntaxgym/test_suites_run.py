@@ -9,7 +9,6 @@ from eval.scorers.load import load_scorer
 from eval.scores.files import read_answer_file
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError, RunError
-from tests.support.commands import run_command
 from tests.support.random_models import LSTM, TXL, random_model, simulated_run
 from tests.support.small_pretrained import MASKED, MODELS, byte_level, with_random_weights
 from tests.support.small_runs import study_overrides
@@ -121,12 +120,3 @@ def test_pretrained_models_read_from_left_to_right(configure, tmp_path, kind):
     one = regions[(regions["suite"] == "number_mini") & (regions["item"] == 1) & (regions["condition"] == "sing")]
     (scores,) = scorer.score(["The cat sleeps quietly ."], config.policy)
     assert one["surprisal"].sum() == pytest.approx(-scores.logprobs.sum() / np.log(2))
-
-
-@pytest.mark.slow
-def test_the_command_scores_suites(configure, tmp_path):
-    simulated_run(configure(), random_model(LSTM))
-    arguments = ["study=s", "benchmark=syntaxgym", f"paths.runs={tmp_path}/runs", f"paths.data={tmp_path}"]
-    done = run_command("eval", *arguments)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "SG score" in done.stdout
