@@ -31,8 +31,7 @@ def test_a_trained_run_is_scored(configure, model, capsys):
     printed = capsys.readouterr().out
     for text in ("SG score", "Agreement", "number_mini", "Long-Distance Dependencies"):
         assert text in printed
-    success, metadata = read_answer_file(run.scores("syntaxgym"), "success")
-    regions = read_answer_file(run.scores("syntaxgym"), "regions")[0]
+    regions, metadata = read_answer_file(run.scores("syntaxgym"), "regions")
     assert metadata["benchmark"]["name"] == "syntaxgym"
     assert metadata["policy"]["score_eos"] is True
     assert metadata["sample_words"] == 1000
@@ -42,11 +41,6 @@ def test_a_trained_run_is_scored(configure, model, capsys):
     assert rows["surprisal"].sum() == pytest.approx(-scores.logprobs.sum() / np.log(2))
     assert rows["tokens"].tolist() == [1, 1, 1, 3]  # <eos> too
     assert rows["content"].tolist() == ["The", "cat", "sleep", "quietly ."]
-    verb = regions[regions["region"] == 3].pivot(index=["suite", "item"], columns="condition", values="surprisal")
-    verb = verb.loc["number_mini"]
-    expected = (verb["sing"] < verb["sing_bad"]) & (verb["plural"] < verb["plural_bad"])
-    whole = success[(success["suite"] == "number_mini") & success["comparison"].isna()]
-    assert whole.set_index("item")["success"].tolist() == expected.tolist()
 
 
 def test_existing_scores_are_not_computed_again(configure, capsys):
@@ -117,6 +111,3 @@ def test_pretrained_models_read_from_left_to_right(configure, tmp_path, kind):
     regions = read_answer_file(run.scores("syntaxgym"), "regions")[0]
     assert np.isfinite(regions["surprisal"]).all()
     assert (regions["tokens"] > 0).equals(regions["content"] != "")
-    one = regions[(regions["suite"] == "number_mini") & (regions["item"] == 1) & (regions["condition"] == "sing")]
-    (scores,) = scorer.score(["The cat sleeps quietly ."], config.policy)
-    assert one["surprisal"].sum() == pytest.approx(-scores.logprobs.sum() / np.log(2))
