@@ -11,7 +11,7 @@ import statsmodels.api as sm
 
 from analysis.reading.files import column, numbers, read_rows, texts
 from analysis.study.run_folders import Studies, read_studies
-from eval.surprisal.files import read_surprisals
+from eval.scores.files import read_words
 from pairscale.errors import ConfigError, RunError
 
 Array = npt.NDArray[np.float64]
@@ -136,8 +136,8 @@ def _word_surprisals(folder: Path, found: Studies) -> pd.DataFrame:
     tables, digests = [], set()
     for run, curve, at, manifest in zip(runs["run"], runs["curve"], x, manifests, strict=True):
         if (file := folder / f"{run}.parquet").is_file():
-            rows, made = read_surprisals(file)
-            digests.add(made["text"])
+            rows, made = read_words(file)
+            digests.add(made["benchmark"]["digest"])
             rows = rows[rows["tokens"] > 0]
             by_word = rows.groupby(rows["word"].str.strip().str.strip(_EDGES).str.lower())
             table = by_word[["surprisal", "tokens"]].mean().assign(occurrences=by_word.size(), run=run, curve=curve)

@@ -43,7 +43,6 @@ from eval.methods.method import fitting, methods
 from eval.scorers.base import Scorer
 from eval.scores.accuracy import outcome
 from eval.scores.schemas import ITEMS
-from eval.surprisal.texts import Text
 from eval.surprisal.words import text_surprisals
 from pairscale.command.compose import REFUSALS, compose
 from pairscale.command.errors import describe
@@ -114,13 +113,14 @@ def surprisals(
     those of eval.surprisal.words.word_surprisals. Raises InputError for a text without words, ConfigError for a
     masked model and for a window that the model does not read.
     """
-    read = []
+    rows = []
     for number, text in enumerate(texts, start=1):
         words = [sentence_of(word, f"texts: number {number}", "word") for word in _words(text)]
         if not words:
             raise InputError(f"texts: number {number}: has no words")
-        read.append(Text.of(str(number), words, number))
-    return text_surprisals(scorer, read, policy, window, step)
+        rows += [(str(number), place, word) for place, word in enumerate(words, start=1)]
+    table = pd.DataFrame(rows, columns=["text_id", "number", "word"])
+    return text_surprisals(scorer, table.set_index(table["text_id"].to_numpy()), policy, window, step)
 
 
 def _methods(names: Sequence[str]) -> list[str]:

@@ -25,7 +25,7 @@ from analysis.study.run_folders import Studies, read_studies
 from corpora.word_counts import sample_counts
 from corpora.words import words as reference_words
 from eval.benchmarks.files import format_of
-from eval.surprisal.files import read_surprisals
+from eval.scores.files import read_words
 from pairscale.console import print_text
 from pairscale.errors import ConfigError, InputError, RunError, first_few
 from pairscale.files import atomic_path, sha256_file, write_text
@@ -102,8 +102,8 @@ def _read_models(
     first: dict[str, Any] = {}
     notes: list[str] = []
     for path in sorted((file.parents[1] / "surprisal" / file.stem).glob("*.parquet")):
-        rows, made = read_surprisals(path)
-        way = {"text": made["text"], **made["policy"], **made["reading"]}
+        rows, made = read_words(path)
+        way = {"text": made["benchmark"]["digest"], **made["policy"], **made["parameters"]}
         first = first or way | {"text": sha256_file(file)}
         if way != first:
             different = ", ".join(f"{key}={value}" for key, value in way.items() if value != first.get(key))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from eval.scorers.base import TokenScores
 
-
+CAPTION = "per cent; 95% intervals: for new items; a tie is no success; known: items without <unk> in their regions"
 # Published models of Hu et al. 2020, for terminals that have room, and their headings.
 BESIDE = {"GRNN": "GRNN", "JRNN": "JRNN", "Transformer-XL": "TXL", "GPT-2": "GPT-2"}
 
@@ -47,8 +47,8 @@ class SuitesWork(ItemsWork):
         """Raises InputError for a masked model."""
         if self.scorer.masked:
             raise InputError(
-                f"benchmark={self.config.benchmark.name}: {self.scorer.name} is a masked model, must be one that reads "
-                "from left to right, as formulas compare the surprisal of regions given the text before them"
+                f"benchmark={NAME}: {self.scorer.name} is a masked model, which has no surprisal given the text "
+                "before; score one that reads from left to right"
             )
         yield from super().requested()
 
@@ -72,13 +72,9 @@ class SuitesWork(ItemsWork):
 
     def tables(self, trajectory: list[dict[str, Any]], width: int) -> Iterator[Table]:
         """Yield a row for each overall score, circuit and suite."""
-        measures = self.measure()
+        measures, beside, caption = self.measure(), {}, CAPTION
+        if width >= WIDTH:
+            beside, caption = BESIDE, f"{CAPTION}\n{', '.join(BESIDE.values())}: Hu et al. 2020"
         shown = measures[measures["level"].isin([OVERALL, CIRCUIT, SUITE])]
-        beside = BESIDE if width >= WIDTH else {}
-        caption = (
-            "per cent; 95% intervals: for new items; a tie is no success; known: items without <unk> in their regions"
-        )
-        if beside:
-            caption += f"\n{', '.join(beside.values())}: Hu et al. 2020"
         title, names = self.title + self.scored_already, {"name": "suites"}
         yield measures_table(title, caption, shown, read_published(NAME), names, beside, bold=(OVERALL, CIRCUIT))

@@ -47,8 +47,7 @@ class Work(ABC):
         common = self.common_metadata()
         for name, own in self.requested():
             self.metadata[name] = common | own
-            path = self.path(name)
-            if not path.exists() or comparable(read_metadata(path)) != comparable(self.metadata[name]):
+            if not has_scores(self.path(name), self.metadata[name]):
                 self.missing.append(name)
 
     @classmethod
@@ -101,21 +100,10 @@ class Work(ABC):
 
     def common_metadata(self) -> dict[str, Any]:
         """Return the metadata that all files have (eval.scores.schemas.AnswerMetadata)."""
-        import torch
-
         model = self.described["model"]
-        return {
-            "parameters": self.parameters,
-            "policy": self.policy,
-            "benchmark": {"name": self.config.benchmark.name, "digest": self.items.digest},
-            "model": {"name": model.get("path", model["name"]), "digest": self.scorer.digest},
-            "tokenizer_digest": self.scorer.tokenizer_digest,
-            "step": None,
-            "sample_words": self.scorer.sample_words,
-            "torch": torch.__version__,
-            **({"settings": self.scorer.settings} if self.scorer.settings else {}),
-            **self.moment,
-        }
+        items = {"name": self.config.benchmark.name, "digest": self.items.digest}
+        name = model.get("path", model["name"])
+        return score_metadata(name, self.scorer, items, self.parameters, self.policy) | self.moment
 
     def path(self, name: str) -> Path:
         """Return the path of a score file."""
@@ -184,6 +172,30 @@ class ItemsWork(Work):
         texts = self.texts(self.items)
         rows = self.rows(dict(zip(texts, self.ask(texts), strict=True)))
         write_answers(self.folder, rows, self.metadata[self.files[-1]])
+
+
+def score_metadata(
+    name: str, scorer: Scorer, items: Mapping[str, str], parameters: Mapping[str, Any], policy: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the metadata of score files of a model (eval.scores.schemas.AnswerMetadata); items: name and digest."""
+    import torch
+
+    return {
+        "parameters": parameters,
+        "policy": policy,
+        "benchmark": items,
+        "model": {"name": name, "digest": scorer.digest},
+        "tokenizer_digest": scorer.tokenizer_digest,
+        "step": None,
+        "sample_words": scorer.sample_words,
+        "torch": torch.__version__,
+        **({"settings": scorer.settings} if scorer.settings else {}),
+    }
+
+
+def has_scores(path: Path, metadata: Mapping[str, Any]) -> bool:
+    """Return True if a file has the scores that `metadata` describes. Raises RunError for a damaged file."""
+    return path.exists() and comparable(read_metadata(path)) == comparable(metadata)
 
 
 def comparable(metadata: Mapping[str, Any]) -> dict[str, Any]:

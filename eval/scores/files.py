@@ -15,6 +15,10 @@ Of items that are no pairs there are ANSWERS instead, under their names:
         regions.parquet               REGIONS, a row per region of each sentence of these
         sentences.parquet             SENTENCES, a row per rated sentence, in the order of the table
 
+Surprisals of a text, which is the user's, have a file per model among the reports, and the same as CSV:
+
+    reports/<study>/surprisal/<text>/<run>.parquet      WORDS and the user's own columns
+
 A pair is named by (paradigm, pair_id): BLiMP counts its pairs from 0 in each paradigm. Each file holds its metadata as
 one JSON object. Imports no torch, so that the analysis can read scores.
 """
@@ -30,10 +34,21 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eval.scores.schemas import ANSWERS, ITEMS, SCORES, SIDES, TOKENS, AnswerMetadata, ScoreMetadata, TableMetadata
+from eval.scores.schemas import (
+    ANSWERS,
+    ITEMS,
+    SCORES,
+    SIDES,
+    TOKENS,
+    WORDS,
+    AnswerMetadata,
+    ScoreMetadata,
+    TableMetadata,
+)
 from pairscale.errors import InputError, RunError
 from pairscale.files import atomic_path, write_json
 from pairscale.schema import checked, parse_json, read_json
+from pairscale.tables import write_csv
 
 SCORES_VERSION = 1
 ITEMS_FILE = "items.parquet"
@@ -206,6 +221,30 @@ def read_tokens(folder: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     return read_table(folder / TOKENS_FILE, TOKENS)
 
 
+def write_words(path: Path, words: pd.DataFrame, metadata: Mapping[str, Any]) -> None:
+    """Write the surprisals of a text's words (WORDS and the user's own columns) to a Parquet file and as CSV.
+
+    Raises RunError for one that is NaN or infinite, except for words without a token of their own.
+    """
+    wrong = words[(words["tokens"] > 0) & ~np.isfinite(words["surprisal"])]
+    if len(wrong):
+        first = wrong.iloc[0]
+        raise RunError(
+            f"{path}: the surprisal of {first['word']!r} (word {first['number']} of text {first['text_id']}) is "
+            f"{first['surprisal']} ({len(wrong):,} of {len(words):,} words): what the model computes overflows"
+        )
+    write_csv(path.with_suffix(".csv"), words)
+    own = pa.Schema.from_pandas(words.drop(columns=WORDS.names), preserve_index=False)
+    write_table(path, words, pa.schema([*WORDS, *own]), metadata)
+
+
+def read_words(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Read surprisals (columns of WORDS and the user's own) and metadata. Raises RunError for a damaged file."""
+    words, metadata = read_table(path, WORDS)
+    checked(metadata, AnswerMetadata, path, RunError, _AGAIN)
+    return words, metadata
+
+
 def write_table(path: Path, frame: pd.DataFrame, schema: pa.Schema, metadata: Mapping[str, Any]) -> None:
     """Write the columns of `schema`, with `metadata` and the version of score files, in one move."""
     _write(path, pa.Table.from_pandas(frame[schema.names], schema=schema, preserve_index=False), metadata)
@@ -235,7 +274,7 @@ def _read(path: Path, schema: pa.Schema, columns: Sequence[str] | None = None) -
     missing = [name for name in schema.names if name not in table.column_names]
     if missing:
         raise RunError(f"{path}: without the columns {', '.join(missing)}; {_AGAIN}")
-    own = [name for name in table.column_names if schema is ITEMS and name not in schema.names]
+    own = [name for name in table.column_names if schema in (ITEMS, WORDS) and name not in schema.names]
     table = table.select([*schema.names, *own])
     never_null = _NEVER_NULL | set(SIDES) if schema is ITEMS else _NEVER_NULL
     for expected in schema:

@@ -119,6 +119,20 @@ SENTENCES = pa.schema(
         ("unseen", pa.int32()),  # tokens that the text of the unigrams lacks; null as unigram_lp
     ]
 )
+WORDS = pa.schema(
+    [
+        ("text_id", pa.string()),
+        ("number", pa.int64()),  # of the word in its text, from 1
+        ("word", pa.string()),
+        ("surprisal", pa.float64()),  # bits; null, as the next three, for a word without a token of its own
+        ("surprisal_nats", pa.float64()),
+        ("uncorrected", pa.float64()),  # bits, the sum over its tokens
+        ("entropy", pa.float64()),  # bits, of the distribution over the token with which the word begins
+        ("rank", pa.int64()),  # of that token, 1 for the most probable; 0: no token
+        ("tokens", pa.int64()),
+        ("unk", pa.int64()),  # of these
+    ]
+)
 # A new kind of items adds the schemas of its files here.
 ANSWERS = {"cloze": CLOZE, "topk": TOPK, "success": SUCCESS, "regions": REGIONS, "sentences": SENTENCES}
 

@@ -7,19 +7,18 @@
 import dataclasses
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import pandas as pd
 from rich.console import Console
 
 from eval.benchmarks.files import format_of
 from eval.config import EvalConfig, PretrainedConfig, recorded_policy
+from eval.kinds.work import has_scores, score_metadata
 from eval.scorers.base import Execution, Scorer
 from eval.scorers.load import pretrained_scorer, run_scorer
-from eval.surprisal.files import VERSION, read_surprisals, write_surprisals
-from eval.surprisal.texts import Text, read_texts
+from eval.scores.files import read_words, write_words
+from eval.surprisal.texts import read_texts
 from eval.surprisal.words import text_surprisals
 from pairscale.console import print_text, say
 from pairscale.errors import ConfigError, RunError
@@ -36,50 +35,29 @@ def run(config: EvalConfig) -> None:
     """
     if config.text is None:
         raise ConfigError("text=null: give text=FILE, a text or a table (--help)")
-    path = Path(config.text).expanduser()
-    texts = read_texts(path, config.surprisal)
-    folder = Path(config.paths.reports) / (config.study or "") / "surprisal" / format_of(path, "text")[0]
+    path, reading = Path(config.text).expanduser(), config.surprisal
+    texts, name = read_texts(path, reading), format_of(path, "text")[0]
+    items, parameters = {"name": name, "digest": sha256_file(path)}, dataclasses.asdict(reading)
+    folder = Path(config.paths.reports) / (config.study or "") / "surprisal" / name
     table = plain_table(f"surprisal of {path.name}")
     table.add_column("model")
     for heading in ("words", "bits a word", "perplexity", "unknown", "words/s"):
         table.add_column(heading, justify="right")
-    for name, scorer in _scorers(config):
-        file = folder / f"{re.sub(r'[^A-Za-z0-9._+-]+', '_', name)}.parquet"
-        words, speed = surprisals(file, scorer, texts, _made(scorer, path, config), config)
-        bits = float(words["surprisal"].mean())
-        unknown = float((words["unk"] > 0).mean())
-        table.add_row(name, f"{len(words):,}", f"{bits:.2f}", f"{2**bits:,.1f}", f"{unknown:.1%}", speed)
+    for model, scorer in _scorers(config):
+        file = folder / f"{re.sub(r'[^A-Za-z0-9._+-]+', '_', model)}.parquet"
+        policy = recorded_policy(config.policy, None, None)
+        metadata = score_metadata(scorer.name, scorer, items, parameters, policy)
+        speed, start = "", time.monotonic()
+        if not has_scores(file, metadata):
+            words = text_surprisals(scorer, texts, config.policy, reading.window, reading.step)
+            speed = f"{len(words) / (time.monotonic() - start):,.0f}"
+            write_words(file, words, metadata)
+        words, _ = read_words(file)
+        bits, unknown = words["surprisal"].mean(), (words["unk"] > 0).mean()
+        table.add_row(model, f"{len(words):,}", f"{bits:.2f}", f"{2**bits:,.1f}", f"{unknown:.1%}", speed)
     console = Console(highlight=False)
     print_table(console, table, ("words/s", "perplexity", "unknown"))
     print_text(console, str(folder))
-
-
-def surprisals(
-    file: Path, scorer: Scorer, texts: Sequence[Text], made: dict[str, Any], config: EvalConfig
-) -> tuple[pd.DataFrame, str]:
-    """Return the surprisals of a file, and how many words a second were read, "" if it was `made` before; write it."""
-    if file.exists():
-        words, before = read_surprisals(file)
-        if before == made:
-            return words, ""
-    start = time.monotonic()
-    words = text_surprisals(scorer, texts, config.policy, config.surprisal.window, config.surprisal.step)
-    speed = f"{len(words) / (time.monotonic() - start):,.0f}"
-    write_surprisals(file, words, made)
-    return words, speed
-
-
-def _made(scorer: Scorer, path: Path, config: EvalConfig) -> dict[str, Any]:
-    """Return what surprisals follow from (eval.surprisal.files.Made)."""
-    return {
-        "version": VERSION,
-        "text": sha256_file(path),
-        "model": {"name": scorer.name, "digest": scorer.digest},
-        "tokenizer_digest": scorer.tokenizer_digest,
-        "settings": scorer.settings,
-        "policy": recorded_policy(config.policy, None, None),
-        "reading": dataclasses.asdict(config.surprisal),
-    }
 
 
 def _scorers(config: EvalConfig) -> Iterator[tuple[str, Scorer]]:

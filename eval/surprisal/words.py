@@ -18,25 +18,22 @@ import pandas as pd
 
 from eval.config import PLAIN, PolicyConfig
 from eval.scorers.base import Scorer, TokenPredictions
-from eval.surprisal.texts import Text
-
-COLUMNS = ["surprisal", "surprisal_nats", "uncorrected", "entropy", "rank", "tokens", "unk"]
 
 
 def text_surprisals(
     scorer: Scorer,
-    texts: Sequence[Text],
+    words: pd.DataFrame,
     policy: PolicyConfig = PLAIN,
     window: int | None = None,
     step: int | None = None,
 ) -> pd.DataFrame:
-    """Return a row for each word of texts, in order: the columns of their tables, then those of `word_surprisals`.
+    """Return the rows of `words` (eval.surprisal.texts.read_texts) with the columns of `word_surprisals`.
 
-    Raises what Scorer.predictions does.
+    Words with the same index are read as one text, with a space between each two. Raises what Scorer.predictions does.
     """
-    predictions = scorer.predictions([" ".join(text.words) for text in texts], policy, window, step)
-    words = [text.words for text in texts]
-    return pd.concat([Text.joined(texts).table, word_surprisals(words, predictions)], axis=1)
+    texts = [list(text) for _, text in words.groupby(level=0, sort=False)["word"]]
+    predictions = scorer.predictions([" ".join(text) for text in texts], policy, window, step)
+    return pd.concat([words.reset_index(drop=True), word_surprisals(texts, predictions)], axis=1)
 
 
 def word_surprisals(texts: Sequence[Sequence[str]], predictions: Sequence[TokenPredictions]) -> pd.DataFrame:

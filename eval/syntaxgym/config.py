@@ -21,21 +21,15 @@ class SyntaxGymConfig(BenchmarkConfig):
     def __post_init__(self) -> None:
         check_choice("benchmark.name", self.name, (NAME,))
         super().__post_init__()
+        if self.suites == []:
+            raise ConfigError("benchmark.suites=[]: must name at least one, or null for all")
 
     def _fields_by_form(self) -> Mapping[str, tuple[str, ...]]:
         return {NAME: ("path",)}
 
-    def _check_pairs(self) -> None:
-        for key in ("pairs", "paradigms", "dataset"):
-            if getattr(self, key) is not None:
-                raise ConfigError(f"benchmark.{key}: {NAME} has suites of items, not pairs (benchmark.suites)")
-        if self.suites == []:
-            raise ConfigError("benchmark.suites=[]: must name at least one, or null for all")
-
     @property
     def label(self) -> str:
-        chosen = [] if self.suites is None else [f"suites-{sha256_json(sorted(self.suites))[:8]}"]
-        return "+".join([self.name, *chosen])
+        return NAME if self.suites is None else f"{NAME}+suites-{sha256_json(sorted(self.suites))[:8]}"
 
 
 def is_syntaxgym(label: str) -> bool:

@@ -4,6 +4,8 @@ An item succeeds if the first prediction of its suite holds: the published resul
 fgd_hierarchy show, whose second asks for equal surprisals. A suite's score is the share of its items that succeed.
 """
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -29,21 +31,20 @@ def measures(success: pd.DataFrame) -> pd.DataFrame:
     success. unknown: items with `<unk>` in a region that the formula names; known: the score without these.
     """
     whole = success[success["comparison"].isna()]
-    first = whole[whole["prediction"] == 1]
-    rows = []
-    if first["circuit"].notna().any():
-        rows.append(_score(OVERALL, SG_SCORE, first[first["circuit"].notna()]))
-    rows += [_score(OVERALL, ALL_SUITES, first), _score(OVERALL, ALL_ITEMS, first.assign(suite=ALL_ITEMS))]
-    rows += [_score(CIRCUIT, name, group) for name, group in first.groupby("circuit")]
-    rows += [_score(SUITE, name, group) for name, group in first.groupby("suite")]
-    for (suite, number), group in whole[whole["prediction"] > 1].groupby(["suite", "prediction"]):
-        rows.append(_score(PREDICTION, f"{suite} {number}", group))
+    first, further = whole[whole["prediction"] == 1], whole[whole["prediction"] > 1]
     parts = success[success["comparison"].notna()].astype({"comparison": int})
-    rows += [
-        _score(COMPARISON, f"{suite} {number}.{part}: {group['formula'].iloc[0]}", group)
-        for (suite, number, part), group in parts.groupby(["suite", "prediction", "comparison"])
+    numbered = [rows["suite"] + " " + rows["prediction"].astype(str) for rows in (further, parts)]
+    levels: list[tuple[str, pd.DataFrame, Any]] = [  # level, rows, and what they are grouped by
+        (OVERALL, first.dropna(subset="circuit"), SG_SCORE),
+        (OVERALL, first, ALL_SUITES),
+        (OVERALL, first.assign(suite=ALL_ITEMS), ALL_ITEMS),
+        (CIRCUIT, first, first["circuit"]),
+        (SUITE, first, first["suite"]),
+        (PREDICTION, further, numbered[0]),
+        (COMPARISON, parts, numbered[1] + "." + parts["comparison"].astype(str) + ": " + parts["formula"]),
     ]
-    return pd.DataFrame(rows, columns=list(MEASURES))
+    groups = ((level, *group) for level, rows, names in levels for group in rows.assign(name=names).groupby("name"))
+    return pd.DataFrame([_score(*group) for group in groups], columns=list(MEASURES))
 
 
 def _score(level: str, name: object, items: pd.DataFrame) -> dict[str, object]:
@@ -57,5 +58,5 @@ def _score(level: str, name: object, items: pd.DataFrame) -> dict[str, object]:
         "level": level, "name": name, "items": len(items), "accuracy": accuracy, "low": low, "high": high,
         "ties": int(items["tie"].sum()), "trials": 0, "sd": np.nan,
         "unknown": len(items) - len(known), "known_items": len(known),
-        "known": float(known.groupby("suite")["success"].mean().mean()) if len(known) else np.nan,
+        "known": known.groupby("suite")["success"].mean().mean(),
     }  # fmt: skip

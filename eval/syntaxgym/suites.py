@@ -1,18 +1,21 @@
 """Suites of SyntaxGym from JSON files, the format of syntaxgym-core. Imports no torch."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
-from typing import TypedDict
+from typing import Annotated, Literal, TypedDict
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta
 
 from eval.benchmarks.files import given_path
 from eval.syntaxgym.formulas import Formula
 from pairscale.errors import ConfigError, InputError, first_few
 from pairscale.files import sha256_json
-from pairscale.schema import Positive, read_json
+from pairscale.schema import read_json
 
 # Circuits of Hu et al. 2020 by the beginnings of the names of their suites, as in their analysis, which leaves out
 # fgd-embed3, fgd-embed4 and nn-nv-rpl.
@@ -27,13 +30,8 @@ CIRCUITS = {
 _REMEDY = "must be a suite as in syntaxgym-core's format"
 
 
-def circuit_of(suite: str) -> str | None:
-    """Return the circuit of a suite by its name; None if it is in none."""
-    return next((circuit for circuit, names in CIRCUITS.items() if suite.startswith(names)), None)
-
-
 class _Region(TypedDict):
-    region_number: Positive
+    region_number: int
     content: str
 
 
@@ -48,20 +46,20 @@ class _Item(TypedDict):
 
 
 class _Prediction(TypedDict):
-    type: str
+    type: Literal["formula"]
     formula: str
 
 
 class _Meta(TypedDict):
     name: str
-    metric: str | list[str]
+    metric: Literal["sum"] | list[Literal["sum"]]
 
 
 class _File(TypedDict):
     meta: _Meta
     region_meta: dict[str, str]
-    predictions: list[_Prediction]
-    items: list[_Item]
+    predictions: Annotated[list[_Prediction], Meta(min_length=1)]
+    items: Annotated[list[_Item], Meta(min_length=1)]
 
 
 @dataclass(frozen=True)
@@ -124,79 +122,58 @@ def load_suites(path: str | None, names: Sequence[str] | None = None) -> Suites:
     Raises ConfigError for a name that is not there, InputError for a folder without suites and for files that are none.
     """
     folder = given_path("syntaxgym", path, " with suites (*.json)", " with suites (*.json)")
-    files = sorted(folder.glob("*.json")) if folder.is_dir() else []
-    if not files:
-        raise InputError(f"benchmark.path: no suites (*.json) in {folder}")
-    suites = sorted((read_suite(file) for file in files), key=lambda suite: suite.name)
-    available = [suite.name for suite in suites]
-    if twice := [name for name in available if available.count(name) > 1]:
-        raise InputError(f"{folder}: two files of the suite {twice[0]}")
-    if names is not None:
-        if unknown := [name for name in names if name not in available]:
-            raise ConfigError(f"benchmark.suites: no suite '{unknown[0]}' in {folder}; it has {first_few(available)}")
-        suites = [suite for suite in suites if suite.name in names]
-    return Suites(tuple(suites), sha256_json([_described(suite) for suite in suites]))
+    files = sorted(folder.glob("*.json"))
+    suites = {suite.name: suite for suite in map(read_suite, files)}
+    if not files or len(suites) < len(files):
+        raise InputError(f"benchmark.path: {folder} must have suites (*.json), each with a name of its own")
+    if unknown := [name for name in names or () if name not in suites]:
+        raise ConfigError(f"benchmark.suites: no suite '{unknown[0]}' in {folder}; it has {first_few(sorted(suites))}")
+    chosen = [suites[name] for name in sorted(suites) if names is None or name in names]
+    return Suites(tuple(chosen), sha256_json([_described(suite) for suite in chosen]))
 
 
 def read_suite(file: Path) -> Suite:
     """Read one suite.
 
-    Raises InputError, with file and item, for a file that is no suite, has another metric than sum, items with
-    different conditions or regions, or formulas with regions that are not there.
+    Raises InputError, with the file, for one that is no suite, has another metric than sum, items with different
+    conditions or regions, or formulas with regions that are not there.
     """
     data = read_json(file, _File, InputError, _REMEDY)
-    name = data["meta"]["name"]
-    if data["meta"]["metric"] not in ("sum", ["sum"]):
-        raise InputError(f"{file}: meta.metric is {data['meta']['metric']!r}, must be 'sum'")
-    numbers = [str(number) for number in range(1, len(data["region_meta"]) + 1)]
-    if set(data["region_meta"]) != set(numbers):
-        raise InputError(f"{file}: region_meta has {first_few(list(data['region_meta']))}, must have 1, 2, ...")
-    if not data["items"] or not data["items"][0]["conditions"] or not data["predictions"]:
-        raise InputError(f"{file}: must have an item with conditions, and a prediction")
-    conditions = tuple(condition["condition_name"] for condition in data["items"][0]["conditions"])
-    suite = Suite(
-        name=name,
-        circuit=circuit_of(name),
-        regions=tuple(data["region_meta"][number] for number in numbers),
-        conditions=conditions,
-        formulas=tuple(
-            _formula(prediction, conditions, len(numbers), f"{file}: prediction {number}")
-            for number, prediction in enumerate(data["predictions"], start=1)
-        ),
-        items=tuple(item["item_number"] for item in data["items"]),
-        sentences=tuple(_sentences(item, conditions, len(numbers), file) for item in data["items"]),
+    name, numbers = data["meta"]["name"], range(1, len(data["region_meta"]) + 1)
+    items = tuple(dict.fromkeys(item["item_number"] for item in data["items"]))
+    conditions = tuple(dict.fromkeys(condition["condition_name"] for condition in data["items"][0]["conditions"]))
+    cells = [
+        ((item["item_number"], condition["condition_name"], region["region_number"]), region["content"])
+        for item in data["items"]
+        for condition in item["conditions"]
+        for region in condition["regions"]
+    ]
+    found, wanted = Counter(key for key, _ in cells), Counter(product(items, conditions, numbers))
+    wrong = sorted((found - wanted) + (wanted - found))
+    if wrong or not wanted or data["region_meta"].keys() != {str(number) for number in numbers}:
+        place = " (wrong: item {}, condition {}, region {})".format(*wrong[0]) if wrong else ""
+        raise InputError(
+            f"{file}: each item must have the same conditions, and each of these the regions of region_meta, 1 to "
+            f"{len(numbers)}, once{place}"
+        )
+    contents = dict(cells)
+    sentences = tuple(
+        tuple(Sentence.of([contents[item, condition, number] for number in numbers]) for condition in conditions)
+        for item in items
     )
-    if len(set(suite.items)) < len(suite.items):
-        raise InputError(f"{file}: two items have one item_number")
-    return suite
+    if not all(sentence.text for of_item in sentences for sentence in of_item):
+        raise InputError(f"{file}: a condition has no text")
+    formulas = tuple(Formula.parse(prediction["formula"], str(file)) for prediction in data["predictions"])
+    for region in (region for formula in formulas for region in formula.regions):
+        if region not in product(conditions, [None, *numbers]):
+            raise InputError(f"{file}: a formula has region {region.number} of {region.condition}, which is not there")
+    regions = tuple(data["region_meta"][str(number)] for number in numbers)
+    return Suite(name, circuit_of(name), regions, conditions, formulas, items, sentences)
 
 
-def _formula(prediction: _Prediction, conditions: Sequence[str], regions: int, where: str) -> Formula:
-    if prediction["type"] != "formula":
-        raise InputError(f"{where}: type is {prediction['type']!r:.40}, must be 'formula'")
-    formula = Formula.parse(prediction["formula"], where)
-    for region in formula.regions:
-        if region.condition not in conditions:
-            raise InputError(f"{where}: no condition {region.condition!r:.40}; the suite has {', '.join(conditions)}")
-        if region.number is not None and not 1 <= region.number <= regions:
-            raise InputError(f"{where}: no region {region.number}; the suite has 1 to {regions}")
-    return formula
-
-
-def _sentences(item: _Item, conditions: Sequence[str], regions: int, file: Path) -> tuple[Sentence, ...]:
-    where = f"{file}: item {item['item_number']}"
-    by_name = {condition["condition_name"]: condition["regions"] for condition in item["conditions"]}
-    if set(by_name) != set(conditions) or len(item["conditions"]) != len(conditions):
-        raise InputError(f"{where}: conditions {', '.join(by_name)}, must be {', '.join(conditions)}, as in the first")
-    sentences = []
-    for condition in conditions:
-        contents = {region["region_number"]: region["content"] for region in by_name[condition]}
-        if sorted(contents) != list(range(1, regions + 1)) or len(by_name[condition]) != regions:
-            raise InputError(f"{where}: condition {condition}: must have the regions 1 to {regions}, each once")
-        sentences.append(Sentence.of([contents[number] for number in sorted(contents)]))
-        if not sentences[-1].text:
-            raise InputError(f"{where}: condition {condition}: has no text")
-    return tuple(sentences)
+def circuit_of(suite: str) -> str | None:
+    """Return the circuit of a suite by its name; None if it is in none."""
+    return next((circuit for circuit, names in CIRCUITS.items() if suite.startswith(names)), None)
 
 
 def _described(suite: Suite) -> list[object]:

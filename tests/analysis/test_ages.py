@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from analysis.ages import ages_of_acquisition, half_age, halfway, read_ages
-from eval.surprisal.files import read_surprisals, write_surprisals
+from eval.scores.files import read_words, write_words
 from pairscale.errors import ConfigError, InputError, RunError
 from tests.support.child_files import STUDY, write_study
 from tests.support.scored_runs import run_folders
@@ -105,10 +105,10 @@ def test_words_beyond_the_sizes_have_the_amounts_of_the_ends(tmp_path):
     table = pd.DataFrame({"word": ["bal", "bam"], "age": [20, 21]})
     folder = tmp_path / "reports/simulated/surprisal/childes"
     for file in folder.glob("*.parquet"):  # bal is known from the start, bam is never below chance
-        rows, made = read_surprisals(file)
+        rows, made = read_words(file)
         rows.loc[rows["word"] == "Bal,", "surprisal"] = 0.5
         rows.loc[rows["word"] == "Bam,", "surprisal"] = 10.5
-        write_surprisals(file, rows, made)
+        write_words(file, rows, made)
     found = ages_of_acquisition(
         "simulated", written(tmp_path, table), folder=tmp_path / "runs", reports=tmp_path / "reports"
     )

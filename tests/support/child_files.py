@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from eval.surprisal.files import VERSION, write_surprisals
+from eval.scores.files import write_words
 from tests.support.simulated_study import SimulatedStudy
 
 VOCABULARY = 1024
@@ -41,10 +41,11 @@ def write_study(folder: Path, noise: float = 0.3, occurrences: int = 6) -> pd.Da
             uncorrected=surprisal, entropy=5.0, rank=3, tokens=1, unk=0,
         )  # fmt: skip
         made = {
-            "version": VERSION, "text": "ab" * 32, "model": {"name": run.path.name, "digest": "0d" * 32},
-            "tokenizer_digest": "70" * 32, "settings": {}, "policy": {}, "reading": {"context": "text"},
+            "benchmark": {"name": "childes", "digest": "ab" * 32}, "policy": {}, "parameters": {"context": "text"},
+            "model": {"name": run.path.name, "digest": "0d" * 32}, "tokenizer_digest": "70" * 32, "step": None,
+            "sample_words": None, "torch": "2",
         }  # fmt: skip
         file = folder / f"reports/simulated/surprisal/childes/{run.path.name}.parquet"
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_surprisals(file, rows, made)
+        write_words(file, rows, made)
     return table

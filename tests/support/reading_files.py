@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from eval.surprisal.files import VERSION, write_surprisals
+from eval.scores.files import write_words
 from pairscale.files import sha256_file
 
 LETTERS = np.array(list("abcdefghijklmnopqrstuvwxyz"))
@@ -47,10 +47,11 @@ def write_made_up_surprisals(
         "entropy": 5.0, "rank": 3, "tokens": 2, "unk": 0,
     })  # fmt: skip
     made = {
-        "version": VERSION, "text": sha256_file(words), "model": {"name": file.stem, "digest": "0d" * 32},
-        "tokenizer_digest": "70" * 32, "settings": {}, "policy": {"unk": "score"},
-        "reading": {"context": "document", "window": None, "step": None} | reading,
+        "benchmark": {"name": words.stem, "digest": sha256_file(words)}, "policy": {"unk": "score"},
+        "parameters": {"context": "document", "window": None, "step": None} | reading,
+        "model": {"name": file.stem, "digest": "0d" * 32}, "tokenizer_digest": "70" * 32, "step": None,
+        "sample_words": None, "torch": "2",
     }  # fmt: skip
     file.parent.mkdir(parents=True, exist_ok=True)
-    write_surprisals(file, table, made)
+    write_words(file, table, made)
     return table

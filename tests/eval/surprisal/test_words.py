@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import string
 
 import numpy as np
 import pytest
@@ -242,7 +241,3 @@ def test_texts_do_not_see_each_other():
 def test_a_text_without_words_is_refused(text):
     with pytest.raises(InputError, match=r"texts: number 2: "):
         surprisals(SCORER, ["The cats", text])
-
-
-def test_punctuation_is_part_of_the_word_before():
-    assert set(string.punctuation) & set("".join(surprisals(SCORER, ["Who?"])["word"]))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.syntaxgym.formulas import MAX_DEPTH, Formula
+from eval.syntaxgym.formulas import Formula
 from eval.syntaxgym.suites import load_suites
 from pairscale.errors import InputError
 from tests.support.suites import reference_formula
@@ -33,6 +33,7 @@ SURPRISALS = {("a", 1): np.array([1.0, 2.0]), ("a", 2): np.array([4.0, 3.0]), ("
         ("(1;%b-x_1%) > 4 | (1;%a%) < 2 & (2;%a%) < 3", [False, False]),  # from left to right
         ("[ (1;%a%) < 2 & [ (2;%a%) > 3 ] ]", [True, False]),
         ("5 = 5.0009", [True]),
+        ("5 = 5.0012", [False]),
     ],
 )
 def test_values_are_those_by_hand(text, values):
@@ -57,6 +58,7 @@ def test_parts_and_regions():
     ]  # fmt: skip
     either = Formula.parse("(1;%a%) < 1 | (1;%a%) > 2")
     assert either.comparisons == [either]
+    assert [part.text for part in Formula.parse("1 < 2 | 2 < 3 & 3 < 4").comparisons] == ["1 < 2 | 2 < 3", "3 < 4"]
 
 
 def test_ties_are_equal_sides_of_inequalities():
@@ -65,27 +67,21 @@ def test_ties_are_equal_sides_of_inequalities():
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    "text",
     [
-        ("", r"f: character 1 of the formula: got its end, must be a number, a region or an open bracket"),
-        ("(1;%a%)", r"compares nothing; must have <, > or ="),
-        ("__import__('os').system('touch x') < 1", r"character 1 of the formula: got \"__import__"),
-        ("(1;%a%) < (2;%a%) < 3", r"character 19 .* must be one comparison, joined with others by &"),
-        ("(1;%a%) & (2;%a%)", r"must be a comparison beside & and \|"),
-        ("((1;%a%) < 1) + 1 > 2", r"must be a number beside \+ - \* / < > ="),
-        ("((1;%a%) < 1", r"got its end, must be an operator, or \)"),
-        ("[(1;%a%) < 1)", r"must be an operator, or \]"),
-        ("(1;%a%) < 1 1", r"character 13 .* got '1', must be an operator, or the end"),
-        ("(1;%a b%) < 1", r"character 2|character 3"),
-        ("(" * (MAX_DEPTH + 1) + "1 < 2" + ")" * (MAX_DEPTH + 1), r"must be 50 open brackets at most"),
-        ("1 < 2" + " " * 10_000, r"a formula of 10,005 characters, must be 10,000 at most"),
+        "", "1", "(1;%a%)", "(1;%a%) + 1", "(1;%a%) < (2;%a%) < 3", "(1;%a%) & (2;%a%)", "((1;%a%) < 1) + 1 > 2",
+        "((1;%a%) < 1", "[(1;%a%) < 1)", "(1;%a%) < 1 1", "(1;%a b%) < 1", "1 < 2)", "< 1", "1 <", "1 + (2 < 3) < 4",
+        "(" * 200 + "1 < 2" + ")" * 200, "1 < 2" + " + 1" * 10_000, "(" * 100_000,
+        "__import__('os').system('touch x') < 1", "open('x','w')<1", "(1;%open('x','w')%)<1", "().__class__<1",
+        "9**9**9**9<1", "(1;%{0.a}%) < 1",
     ],
-)
-def test_others_are_refused_in_a_line(text, message):
-    with pytest.raises(InputError, match=message) as caught:
+)  # fmt: skip
+def test_others_are_refused_in_a_line_and_nothing_is_executed(text, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"^f: .* is not a formula\. A formula compares") as caught:
         Formula.parse(text, "f")
-    assert str(caught.value).startswith("f: ")
     assert "\n" not in str(caught.value)
+    assert not list(tmp_path.iterdir())
 
 
 @given(st.text(alphabet="()[]1;%a*<>=&|+-/ .e_'\"", max_size=40) | st.text(max_size=20))
@@ -94,15 +90,13 @@ def test_any_text_is_a_formula_or_a_line_of_error(text):
         formula = Formula.parse(text)
     except InputError:
         return
-    formula.comparisons  # noqa: B018
+    surprisals = {(name, number): np.ones(2) for name, number in formula.regions if number is not None}
+    assert [part(surprisals) is not None for part in formula.comparisons]
 
 
-def test_a_hostile_formula_executes_nothing(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for text in ("open('x','w')<1", "(1;%open('x','w')%)<1", "().__class__<1", "9**9**9**9<1", "(1;%{0.a}%) < 1"):
-        with pytest.raises(InputError):
-            Formula.parse(text)
-    assert not list(tmp_path.iterdir())
+def test_a_long_formula_is_evaluated():
+    formula = Formula.parse("0" + " + 1" * 148 + " < (1;%a%)")
+    assert formula({("a", 1): np.array([147.0, 149.0])}).tolist() == [False, True]
 
 
 NUMBERS = st.recursive(

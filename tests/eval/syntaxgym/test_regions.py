@@ -1,6 +1,7 @@
 """Surprisal by region, and success of items, from scores written by hand."""
 
 import json
+from collections import defaultdict
 from itertools import pairwise
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from eval.scores.schemas import REGIONS, SUCCESS
 from eval.syntaxgym.measures import measures
-from eval.syntaxgym.regions import SURPRISAL, TOKENS, UNK, answers, region_sums, success_rows
+from eval.syntaxgym.regions import answers, region_rows, region_sums, success_rows
 from eval.syntaxgym.suites import Sentence, load_suites, read_suite
 from tests.support.suites import GAPS, scores, simulated, write_suites
 
@@ -22,9 +23,9 @@ def test_a_token_belongs_to_the_region_of_its_first_character():
     words = scores((0, 3, 1), (4, 7, 2), (8, 14, 4, "unk"), (15, 16, 8), (16, 16, 16))
     assert region_sums(sentence, words).tolist() == [[3, 2, 0], [0, 0, 0], [4, 1, 1], [24, 2, 0]]
     with_spaces = scores((0, 3, 1), (3, 7, 2), (7, 8, 32), (8, 11, 4), (11, 14, 4), (14, 16, 8))
-    assert region_sums(sentence, with_spaces)[:, SURPRISAL].tolist() == [3, 0, 40, 8]
+    assert region_sums(sentence, with_spaces)[:, 0].tolist() == [3, 0, 40, 8]
     across = scores((0, 5, 1), (5, 12, 2), (12, 16, 4))  # "t sleep" begins in the first region
-    assert region_sums(sentence, across)[:, SURPRISAL].tolist() == [3, 0, 4, 0]
+    assert region_sums(sentence, across)[:, 0].tolist() == [3, 0, 4, 0]
     assert region_sums(sentence, words, skip_unk=True)[2].tolist() == [0, 1, 1]
     assert region_sums(sentence, scores()).tolist() == np.zeros((4, 3)).tolist()
 
@@ -38,8 +39,8 @@ def test_regions_share_out_all_surprisal(contents, data):
     edges = [0, *sorted(cuts | {len(sentence.text)})]
     tokens = [(start, end, 1.5) for start, end in pairwise(edges)]
     sums = region_sums(sentence, scores(*tokens))
-    assert sums[:, SURPRISAL].sum() == pytest.approx(1.5 * len(tokens))
-    assert sums[:, TOKENS].sum() == len(tokens)
+    assert sums[:, 0].sum() == pytest.approx(1.5 * len(tokens))
+    assert sums[:, 1].sum() == len(tokens)
     empty = sentence.spans[:, 0] == sentence.spans[:, 1]
     assert not sums[empty].any()
 
@@ -93,8 +94,8 @@ def test_suites_in_no_circuit_count_in_all_suites_alone(tmp_path):
     suite = json.loads(json.dumps(GAPS))
     suite["meta"]["name"] = "mine"
     (tmp_path / "mine.json").write_text(json.dumps(suite))
-    sums = np.zeros((2, 2, 3, 3))
-    table = measures(success_rows(read_suite(tmp_path / "mine.json"), sums))
+    mine = read_suite(tmp_path / "mine.json")
+    table = measures(success_rows(mine, region_rows(mine, defaultdict(scores))))
     assert table["name"].tolist() == ["all suites", "all items", "mine", "mine 2"]
     assert table["accuracy"].tolist() == [0, 0, 0, 1]  # equal surprisals: a tie, and what the second asks for
     assert table["ties"].tolist() == [2, 2, 2, 0]
@@ -102,7 +103,8 @@ def test_suites_in_no_circuit_count_in_all_suites_alone(tmp_path):
 
 def test_unk_counts_only_in_regions_of_the_formula(tmp_path):
     (tmp_path / "s.json").write_text(json.dumps(GAPS))
-    sums = np.zeros((2, 2, 3, 3))
-    sums[0, :, 0, UNK] = 1
-    rows = success_rows(read_suite(tmp_path / "s.json"), sums)
+    suite = read_suite(tmp_path / "s.json")
+    regions = region_rows(suite, defaultdict(scores))
+    regions.loc[(regions["item"] == 1) & (regions["region"] == 1), "unk"] = 1
+    rows = success_rows(suite, regions)
     assert rows["unk"].tolist() == [2, 0, 2, 0]  # of the whole sentences, and of the first region

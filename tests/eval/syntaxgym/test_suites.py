@@ -1,7 +1,9 @@
 """Suites: what is read of them, and refusals."""
 
 import copy
+import functools
 import json
+import operator
 
 import pytest
 from hypothesis import given
@@ -51,39 +53,34 @@ def test_regions_are_where_their_text_is(contents):
     assert sentence.text == " ".join(word for word in words if word)
 
 
-def changed(key, value):
-    def change(suite):
-        place = suite
-        *path, last = key
-        for step in path:
-            place = place[step]
-        place[last] = value
-
-    return change
-
-
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("place", "value", "message"),
     [
-        (changed(["meta", "metric"], "mean"), r"meta\.metric is 'mean', must be 'sum'"),
-        (changed(["meta"], {}), r"\$\.meta: without .*; must be a suite as in syntaxgym-core's format"),
-        (changed(["items"], []), r"must have an item with conditions, and a prediction"),
-        (changed(["predictions", 0, "type"], "code"), r"prediction 1: type is 'code', must be 'formula'"),
-        (changed(["predictions", 0, "formula"], "(3;%x%)<1"), r"prediction 1: no condition 'x'; the suite has sing, "),
-        (changed(["predictions", 0, "formula"], "(5;%sing%)<1"), r"prediction 1: no region 5; the suite has 1 to 4"),
-        (changed(["predictions", 0, "formula"], "exec"), r"prediction 1: character 1 of the formula: got 'exec'"),
-        (changed(["region_meta"], {"1": "a", "3": "b"}), r"region_meta has 1, 3, must have 1, 2, \.\.\."),
-        (changed(["items", 1, "conditions", 0, "condition_name"], "x"), r"item 2: conditions x, .*as in the first"),
+        (["meta", "metric"], "mean", r"\$\.meta\.metric: .*; must be a suite as in syntaxgym-core's format"),
+        (["meta"], {}, r"\$\.meta: without .*; must be a suite"),
+        (["items"], [], r"\$\.items: .*; must be a suite"),
+        (["predictions", 0, "type"], "code", r"\$\.predictions\[0\]\.type: .*; must be a suite"),
+        (["predictions", 0, "formula"], "(3;%x%)<1", r"region 3 of x, which is not there"),
+        (["predictions", 0, "formula"], "(*;%x%)<1", r"region None of x, which is not there"),
+        (["predictions", 0, "formula"], "(5;%sing%)<1", r"region 5 of sing, which is not there"),
+        (["predictions", 0, "formula"], "exec", r"'exec' is not a formula"),
+        (["region_meta"], {}, r"the regions of region_meta, 1 to 0"),
+        (["region_meta"], {"1": "a", "2": "b", "3": "c", "5": "d"}, r"the regions of region_meta, 1 to 4"),
+        (["items", 1, "conditions", 0, "condition_name"], "x", r"wrong: item 2, condition sing, region 1"),
+        (["items", 1, "conditions", 0, "regions"], [], r"wrong: item 2, condition sing, region 1"),
+        (["items", 0, "conditions"], [], r"each item must have the same conditions"),
+        (["items", 1, "item_number"], 1, r"wrong: item 1, condition plural, region 1"),
         (
-            changed(["items", 1, "conditions", 0, "regions"], []),
-            r"item 2: condition sing: must have the regions 1 to 4",
+            ["items", 1, "conditions", 0, "regions"],
+            [{"region_number": n, "content": " "} for n in range(1, 5)],
+            "no text",
         ),
-        (changed(["items", 1, "item_number"], 1), r"two items have one item_number"),
     ],
 )
-def test_others_are_refused(tmp_path, change, message):
+def test_others_are_refused(tmp_path, place, value, message):
     suite = copy.deepcopy(AGREEMENT)
-    change(suite)
+    *path, last = place
+    functools.reduce(operator.getitem, path, suite)[last] = value
     file = tmp_path / "s.json"
     file.write_text(json.dumps(suite))
     with pytest.raises(InputError, match=message) as caught:
@@ -92,7 +89,7 @@ def test_others_are_refused(tmp_path, change, message):
 
 
 def test_folders_without_suites_are_refused(tmp_path):
-    with pytest.raises(InputError, match=r"benchmark\.path: no suites \(\*\.json\) in"):
+    with pytest.raises(InputError, match=r"benchmark\.path: .* must have suites"):
         load_suites(str(tmp_path))
     with pytest.raises(ConfigError, match=r"benchmark=syntaxgym: give benchmark\.path=FOLDER"):
         load_suites(None)
@@ -100,5 +97,5 @@ def test_folders_without_suites_are_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"benchmark\.suites: no suite 'x' in .*; it has cleft_mini, number_mini"):
         load_suites(str(tmp_path), ["x"])
     (tmp_path / "again.json").write_text(json.dumps(AGREEMENT))
-    with pytest.raises(InputError, match=r"two files of the suite number_mini"):
+    with pytest.raises(InputError, match=r"suites .*, each with a name of its own"):
         load_suites(str(tmp_path))
