@@ -67,11 +67,11 @@ def read_people(
         asked = plural(judgements["rater"].nunique(), "person")
         own = f"Humans are the {asked} who answered the questionnaire on these pairs, not published ones."
         people[str(label)] = People(table.assign(accuracy=table["agreement"].where(is_complete)), [own, *notes])
-    for row in left.itertuples():
+    for row in left.to_dict("records"):
         known = ", ".join(f"{name} (pairs {digest[:8]})" for name, digest in sorted(known_pairs))
         raise InputError(
-            f"{row.file}: these are answers on {row.benchmark} (pairs {row.digest[:8]}), of which no run has scores in "
-            f"the paradigms that people saw. The runs were scored on {known}."
+            f"{row['file']}: these are answers on {row['benchmark']} (pairs {row['digest'][:8]}), of which no run has "
+            f"scores in the paradigms that people saw. The runs were scored on {known}."
         )
     return people
 

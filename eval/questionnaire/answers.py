@@ -85,16 +85,17 @@ def counted(
     `answers` are those of `read_answers`; `pairs` has the columns of eval.scores.schemas.ITEMS, of the benchmark `name`
     with this digest. Raises InputError for answers on other pairs, and if none count.
     """
-    for row in answers[(answers["benchmark"] != name) | (answers["digest"] != digest)].itertuples():
+    for row in answers[(answers["benchmark"] != name) | (answers["digest"] != digest)].to_dict("records"):
         raise InputError(
-            f"{row.file}: these are answers on {row.benchmark} (pairs {row.digest[:8]}), must be on {name} "
+            f"{row['file']}: these are answers on {row['benchmark']} (pairs {row['digest'][:8]}), must be on {name} "
             f"(pairs {digest[:8]})."
         )
     rows = answers.merge(pairs[["paradigm", "pair_id", "phenomenon", "good", "bad"]], "left", ["paradigm", "pair_id"])
     as_is = (rows["first"] == rows["good"]) & (rows["second"] == rows["bad"])
     swapped = (rows["first"] == rows["bad"]) & (rows["second"] == rows["good"])
-    for row in rows[~(as_is | swapped)].itertuples():
-        raise InputError(f"{row.file}: damaged: {name} has no such pair {row.pair_id!r:.40} of {row.paradigm!r:.60}.")
+    for row in rows[~(as_is | swapped)].to_dict("records"):
+        pair = f"{row['pair_id']!r:.40} of {row['paradigm']!r:.60}"
+        raise InputError(f"{row['file']}: damaged: {name} has no such pair {pair}.")
     failed, foreign = rows["failed"] > config.max_failed_checks, ~rows["native"] & config.native_only
     rows["why"] = np.select(
         [failed, foreign],
