@@ -84,7 +84,7 @@ def base_keys() -> list[Key]:
 
 def group_keys(group: str) -> dict[str, list[Key]]:
     """Return the keys of a group by what its files describe: the dataclass that checks them, or a file without one."""
-    prefix = "" if group == "questionnaire_text" else group.replace("/", ".") + "."  # that one is a file of its own
+    prefix = group.replace("/", ".") + "."
     keys: dict[str, dict[str, Key]] = {}
     for path in sorted((CONF / group).glob("*.yaml")):
         schema = _schema_of(path)

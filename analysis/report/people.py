@@ -9,7 +9,7 @@ import pandas as pd
 from analysis.formats import count, decimal_text, plural
 from analysis.report.exhibit import Exhibit
 from eval.questionnaire.agreement import agreement
-from eval.questionnaire.answers import counted, read_sheets
+from eval.questionnaire.answers import counted, read_answers
 from eval.questionnaire.config import QuestionnaireConfig
 from eval.scores.files import read_items
 from pairscale.errors import InputError
@@ -45,32 +45,34 @@ def read_people(
     `config` says which answers count, and `confidence` is the level of the intervals. Raises InputError for answers on
     pairs or paradigms that no run was scored on, and as eval.questionnaire.answers does.
     """
-    sheets, used, known_pairs, people = read_sheets(paths), set(), set(), {}
+    left, known_pairs, people = read_answers(paths), set(), {}
+    answers = left
     for label, scored in accuracies.groupby("benchmark", sort=False):
         run = RunFolder(Path(folder, scored["study"].iloc[0], scored["run"].iloc[0]))
         items, metadata = read_items(run.scores(str(label)))
         pairs = str(label).partition("+")[0], metadata["benchmark"]["digest"]
         known_pairs.add(pairs)
-        if not (of_pairs := [sheet for sheet in sheets if (sheet.benchmark, sheet.digest) == pairs]):
+        of_pairs = (answers["benchmark"] == pairs[0]) & (answers["digest"] == pairs[1])
+        if not of_pairs.any():
             continue
-        answers, paradigms = counted(of_pairs, *pairs, items, config), scored.drop_duplicates("paradigm")
-        judged = answers.judgements[answers.judgements["paradigm"].isin(paradigms["paradigm"])]
+        judgements, notes = counted(answers[of_pairs], *pairs, items, config)
+        paradigms = scored.drop_duplicates("paradigm")
+        judged = judgements[judgements["paradigm"].isin(paradigms["paradigm"])]
         if judged.empty:
             continue
-        used.add(pairs)
+        left = left.drop(index=of_pairs.index[of_pairs], errors="ignore")
         table = agreement(judged, confidence)
         in_units = {"overall": len(paradigms), **paradigms["phenomenon"].value_counts()}
         is_complete = (table["level"] == "paradigm") | (table["paradigms"] == table["name"].map(in_units))
-        asked = plural(answers.raters, "person")
+        asked = plural(judgements["rater"].nunique(), "person")
         own = f"Humans are the {asked} who answered the questionnaire on these pairs, not published ones."
-        people[str(label)] = People(table.assign(accuracy=table["agreement"].where(is_complete)), [own, *answers.notes])
-    for sheet in sheets:
-        if (sheet.benchmark, sheet.digest) not in used:
-            known = ", ".join(f"{name} (pairs {digest[:8]})" for name, digest in sorted(known_pairs))
-            raise InputError(
-                f"{sheet.path}: these are answers on {sheet.benchmark} (pairs {sheet.digest[:8]}), of which no run has "
-                f"scores in the paradigms that people saw. The runs were scored on {known}."
-            )
+        people[str(label)] = People(table.assign(accuracy=table["agreement"].where(is_complete)), [own, *notes])
+    for row in left.to_dict("records"):
+        known = ", ".join(f"{name} (pairs {digest[:8]})" for name, digest in sorted(known_pairs))
+        raise InputError(
+            f"{row['file']}: these are answers on {row['benchmark']} (pairs {row['digest'][:8]}), of which no run has "
+            f"scores in the paradigms that people saw. The runs were scored on {known}."
+        )
     return people
 
 

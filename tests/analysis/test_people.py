@@ -7,7 +7,6 @@ import pytest
 
 from analysis.report.people import exhibit, read_people
 from analysis.study.long_table import accuracies
-from eval.questionnaire.forms import form_digest
 from eval.scores.files import read_items, write_items
 from pairscale.errors import InputError
 from tests.support.questionnaires import STUDY, config
@@ -26,14 +25,12 @@ def write_sheet(folder, items, wrong=(), rater="1", digest=DIGEST):
     """Write the answers of a person to pairs of the study, wrong ones in the paradigms of `wrong`."""
     answers = [
         {"paradigm": row["paradigm"], "pair_id": row["pair_id"], "first": row["good"], "second": row["bad"],
-         "chosen": "second" if row["paradigm"] in wrong else "first", "ms": 900, "position": position}
-        for position, row in enumerate(items.to_dict("records"))
+         "chosen": "second" if row["paradigm"] in wrong else "first", "ms": 900}
+        for row in items.to_dict("records")
     ]  # fmt: skip
-    pairs = [(one["paradigm"], one["pair_id"], one["first"], one["second"]) for one in answers]
     content = {
-        "schema": "pairscale-answers", "version": 1, "benchmark": {"name": "blimp", "digest": digest},
-        "form": {"name": "form-1", "digest": form_digest(digest, pairs, [])}, "rater": rater * 16, "native": True,
-        "hidden_field": False, "answers": answers, "checks": [],
+        "schema": "pairscale-answers", "version": 2, "benchmark": "blimp", "digest": digest, "rater": rater * 16,
+        "native": True, "answers": answers,
     }  # fmt: skip
     folder.mkdir(exist_ok=True)
     (folder / f"{rater}.json").write_text(json.dumps(content))

@@ -76,5 +76,5 @@ def test_refusals(study):
         run(configured(study, "run=nothing"))
     for folder in (study / "runs" / "s").iterdir():
         (folder / "manifest.json").unlink()
-    with pytest.raises(RunError, match="writes text"):
+    with pytest.raises(RunError, match="none of its models writes text"):
         run(configured(study))

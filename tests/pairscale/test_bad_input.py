@@ -30,7 +30,7 @@ from corpora.tokenizers import PieceTokenizer, load_tokenizer
 from eval.benchmarks.load import load_benchmark
 from eval.methods.templates import templates_of
 from eval.questionnaire.config import QuestionnaireConfig
-from eval.questionnaire.forms import texts_of
+from eval.questionnaire.forms import read_texts
 from eval.scorers.tokens import HubTokens
 from pairscale.command.compose import compose
 from pairscale.command.errors import one_line_errors
@@ -90,16 +90,16 @@ def templates(path: str) -> None:
 
 def form(path: str) -> None:
     values = {part.name: 1 for part in dataclasses.fields(QuestionnaireConfig) if part.default == MISSING}
-    texts_of(QuestionnaireConfig(**values | {"folder": "f", "threshold": 0.5, "texts": path}), "en")
+    read_texts(QuestionnaireConfig(**values | {"folder": "f", "threshold": 0.5, "texts": path}), "en")
 
 
 TEXTS = {
     f"{what}: {kind}": (read, content, expected)
     for what, read in {"templates": templates, "questionnaire.texts": form}.items()
     for kind, (content, expected) in {
-        "nested deeply": (DEEP, "mine.yaml: not YAML (line 1: nested more than 50 deep)"),
+        "nested deeply": (DEEP, "YAML (line 1: nested more than 50 deep)"),
         "anchors without end": ("a: &a [*a]", "line 1: aliases (*a) are not read; write the value out"),
-        "half a character": ('templates: ["\\ud800 {sentence}"]', "mine.yaml: not YAML ("),
+        "half a character": ('templates: ["\\ud800 {sentence}"]', "YAML ("),
     }.items()
 }
 

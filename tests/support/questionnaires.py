@@ -3,8 +3,7 @@
 from functools import cache
 
 from eval.benchmarks.load import Benchmark
-from eval.questionnaire.forms import deal, texts_of
-from eval.questionnaire.page import write_page
+from eval.questionnaire.forms import deal, form_page, read_texts
 from pairscale.command.compose import compose
 from tests.support.simulated_study import SimulatedStudy
 
@@ -20,7 +19,7 @@ def config(*overrides):
 def forms_of(benchmark, *overrides):
     """Return the forms of a benchmark's pairs, with English texts."""
     settings = config(*overrides)
-    return deal(benchmark, settings, texts_of(settings, "en")["en"])
+    return deal(benchmark, settings, read_texts(settings, "en")["checks"])
 
 
 PHENOMENA = {"binding": (2, 0.6, 0.05), "islands": (1, 0.5, 0.0)}
@@ -41,13 +40,13 @@ BENCHMARK = Benchmark("blimp", STUDY.items(), "be" * 32)
 def write_form(path):
     """Write the page of a form with all six pairs of the simulated study and two checks."""
     (one,) = forms_of(BENCHMARK, "questionnaire.per_paradigm=2", "questionnaire.checks=2")
-    write_page(path, one, BENCHMARK, texts_of(config(), "en")["en"], "en", "en")
+    path.write_text(form_page("form-1", one, BENCHMARK, read_texts(config(), "en"), "en", "en"))
 
 
 @cache
 def good_checks():
     # Without a capital, as the pairs of the simulated study.
-    return {check.good[:1].lower() + check.good[1:] for check in config().by_language["en"].checks}
+    return {good[:1].lower() + good[1:] for good in read_texts(config(), "en")["checks"]}
 
 
 class Person:

@@ -205,9 +205,9 @@ def test_each_run_and_snapshot_is_a_folder_with_a_card(study):
     front = yaml.safe_load(card.split("---\n")[1])
     assert (front["license"], front["library_name"]) == ("cc-by-4.0", "transformers")
     for part in (
-        "| seed | 1 |",
+        "\nseed: 1\n",
         "125k words",
-        "| BLiMP | lp |",
+        "\nBLiMP | lp |",
         "torch and transformers alone",
         "trust_remote_code=True",
         "Perplexity",
