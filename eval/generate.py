@@ -15,7 +15,7 @@ from eval.benchmarks.generated.making import LEAST_PAIRS, Source, generate
 from eval.benchmarks.generated.vocabulary import resolved
 from eval.config import EvalConfig
 from pairscale.command.main import main
-from pairscale.errors import InputError
+from pairscale.errors import InputError, first_few
 from pairscale.files import sha256_file, write_json, write_text
 
 ABOUT = {
@@ -60,8 +60,12 @@ def write(config: BenchmarkConfig, folder: Path) -> None:
 
 
 def show(config: BenchmarkConfig) -> None:
-    """Print pairs of each paradigm, bindings without a row, and what is wrong with a paradigm."""
+    """Print pairs of each paradigm, bindings without a row, and what is wrong with a paradigm.
+
+    Raises InputError at the end if something is.
+    """
     source = Source.of(config)
+    broken = []
     for name in source.paradigms:
         console.print(name, style="bold")
         try:
@@ -72,6 +76,9 @@ def show(config: BenchmarkConfig) -> None:
                 console.print(f"  {pair['sentence_good']}\n* {pair['sentence_bad']}")
         except InputError as error:
             console.print(f"  {error}", style="red")
+            broken.append(name)
+    if broken:
+        raise InputError(f"benchmark={config.name}: {first_few(broken)} cannot be drawn (see above)")
 
 
 if __name__ == "__main__":

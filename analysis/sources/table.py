@@ -9,7 +9,8 @@ from pathlib import Path
 import pandas as pd
 
 from analysis.sources.settings import OutcomeColumns
-from eval.benchmarks.files import file_rows, format_of, text_lines
+from corpora.sources.lines import lines
+from eval.benchmarks.files import file_rows, format_of
 from pairscale.errors import InputError
 
 # The names that columns go by; the others are found under our own.
@@ -36,7 +37,7 @@ def table_rows(files: Sequence[Path], columns: OutcomeColumns) -> pd.DataFrame:
 def _read(file: Path, columns: OutcomeColumns) -> pd.DataFrame:
     delimiter = None
     if format_of(file, "path")[1] == ".csv":  # what Excel's first line sep=; says, or is most often in the header
-        delimiter = max(",;\t|", key=next((line for _, line in text_lines(file) if line.strip()), "").count)
+        delimiter = max(",;\t|", key=next((line for _, line in lines(file) if line.strip()), "").count)
     found = list(file_rows(file, delimiter))
     cells = pd.DataFrame([row.cells for row in found], dtype=object).rename(columns=str)
     names = _names(list(map(str, cells)), columns, file)

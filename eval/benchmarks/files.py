@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 TOK = ".tok"  # of the words of Natural Stories, as they are downloaded
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t", TOK: "\t"}
-text_lines = lines
 FORMATS = (".csv", ".jsonl", ".parquet", ".tsv", ".txt")  # the last only if a pattern asks for it: README.txt
 
 

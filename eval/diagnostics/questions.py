@@ -6,7 +6,7 @@ from typing import Annotated, TypeVar
 import msgspec
 import pandas as pd
 
-from eval.benchmarks.files import csv_records, given_path
+from eval.benchmarks.files import file_rows, given_path
 from eval.benchmarks.known_items import unpublished_questions_note
 from eval.diagnostics.config import DiagnosticConfig
 from eval.diagnostics.diagnostic import diagnostics
@@ -65,23 +65,15 @@ def read_rows(config: DiagnosticConfig, name: str, schema: type[T]) -> list[T]:
     file = given_path(config.name, config.path, f" with {name}", f" with {name}") / name
     if not file.is_file():
         raise InputError(f"benchmark.path: no file {file}")
-    header: list[str] = []
     rows: dict[str, T] = {}
-    for number, cells, _ in csv_records(file, "\t", quotes=False):
-        if not any(cells):
-            continue
-        if not header:
-            header = cells
-            continue
+    for where, cells in file_rows(file, "\t", quotes=False):
         if config.quote_marks == "straight":
-            cells = [cell.translate(_STRAIGHT) for cell in cells]
+            cells = {column: cell.translate(_STRAIGHT) for column, cell in cells.items()}
         try:
-            row = msgspec.convert(dict(zip(header, cells, strict=True)), schema, strict=False)
-        except (ValueError, msgspec.ValidationError) as reason:
-            raise InputError(f"{file}: line {number}: not a row of {name} as published ({reason})") from None
+            row = msgspec.convert(cells, schema, strict=False)
+        except msgspec.ValidationError as reason:
+            raise InputError(f"{where}: not a row of {name} as published ({reason})") from None
         if row.item in rows:
-            raise InputError(f"{file}: line {number}: item {row.item} is in the file already")
+            raise InputError(f"{where}: item {row.item} is in the file already")
         rows[row.item] = row
-    if not rows:
-        raise InputError(f"{file}: no items in it")
     return list(rows.values())

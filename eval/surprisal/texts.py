@@ -6,8 +6,9 @@ from typing import Any
 
 import pandas as pd
 
+from corpora.sources.lines import lines
 from eval.benchmarks.cells import name_of, sentence_of
-from eval.benchmarks.files import Row, file_rows, format_of, text_lines
+from eval.benchmarks.files import Row, file_rows, format_of
 from eval.scores.schemas import WORDS
 from eval.surprisal.config import SurprisalConfig
 from pairscale.errors import InputError
@@ -52,7 +53,7 @@ def _rows(path: Path, config: SurprisalConfig) -> Iterator[Row]:
         yield from file_rows(path)
         return
     document = 0
-    for number, line in text_lines(path):
+    for number, line in lines(path):
         if line.strip():
             cells = {config.text_column: line, config.id_column: number, config.document_column: document}
             yield Row(f"{path}: line {number}", cells)
