@@ -118,5 +118,6 @@ def test_the_command_scores_a_diagnostic(configure, tmp_path):
     simulated_run(configure(), random_model(LSTM))
     arguments = ["study=s", "benchmark=role", f"paths.runs={tmp_path}/runs", f"paths.data={tmp_path}"]
     done = run_command("eval", *arguments)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0
+    assert [line.partition(": ")[2][:13] for line in done.stderr.splitlines()] == ["blanks around"]  # in the file
     assert "generic object" in done.stdout
