@@ -40,9 +40,9 @@ def track_scores(run: RunFolder, config: EvalConfig) -> None:
         values = {}
         for kind, label, table in tables:
             tracker.table(f"{kind}/{label}", table)
-            for row in table[~table["level"].isin(_IN_TABLES_ALONE)].itertuples():
-                level = "accuracy" if kind == "accuracies" else row.level
-                values[f"{level}/{label}/{row.name}"] = row.accuracy
+            for level, name, accuracy in table[["level", "name", "accuracy"]].itertuples(index=False):
+                if level not in _IN_TABLES_ALONE:
+                    values[f"{'accuracy' if kind == 'accuracies' else level}/{label}/{name}"] = accuracy
         manifest = run.read_manifest()
         if words := manifest.get("sample_words") or manifest.get("tokens"):  # tokens: of a model that came trained
             values["sample_words"] = words

@@ -13,7 +13,7 @@ from eval import load_scorer
 from eval.__main__ import run as run_command_line
 from eval.benchmarks.load import drawn_pairs, load_benchmark, loaded_benchmark
 from eval.estimate import estimate_scoring
-from eval.run import score_on_all, score_run, score_study
+from eval.run import score_run, score_study
 from eval.scorers import load
 from eval.scores.files import read_items, read_scores, read_tokens, score_path
 from eval.scores.table import accuracy_table
@@ -217,7 +217,7 @@ def test_several_benchmarks_are_scored_with_one_load_of_each_model(configure, tm
     loaded_benchmark.cache_clear()
     capsys.readouterr()
     with pytest.raises(RunError, match="not scored on far"):
-        score_on_all(runs[0], of_each_benchmark(compose("eval", words))[::-1])
+        score_run(runs[0], of_each_benchmark(compose("eval", words))[::-1])
     assert "subject_verb_agreement" in capsys.readouterr().out, "the other one is scored"
 
 
