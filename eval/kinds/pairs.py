@@ -16,6 +16,7 @@ from eval.config import EvalConfig
 from eval.kinds.work import Work, comparable
 from eval.scores.accuracy import accuracies, outcome
 from eval.scores.files import (
+    TOKENS_FILE,
     check_same_pairs,
     judged_pairs,
     read_metadata,
@@ -24,7 +25,7 @@ from eval.scores.files import (
     with_phenomena,
     write_items,
     write_scores,
-    write_tokens,
+    write_table,
     write_unavailable,
 )
 from eval.scores.schemas import TOKENS
@@ -215,7 +216,7 @@ class PairsWork(Work):
                 sample = drawn_pairs(pairs, self.config.scoring.token_pairs, self.config.scoring.seed)
                 shared = {key: metadata[key] for key in ("policy", "benchmark", "model")}
                 sides = {"good": judged.good, "bad": judged.bad}
-                write_tokens(self.folder, _token_rows(pairs, sample, sides), shared)
+                write_table(self.folder / TOKENS_FILE, _token_rows(pairs, sample, sides), TOKENS, shared)
             for name, rows in judged.rows.items():
                 prompts = {"prompts": judged.prompts[name]} if name in judged.prompts else {}
                 write_scores(self.path(name), rows.join(counts), self.metadata[name] | prompts)
