@@ -11,30 +11,37 @@ python -m eval -m experiment=NAME              each run of the experiment's grid
 python -m eval -m study=NAME corpus=toy model=lstm_tiny model.dropout=0,0.2    each run of these values, likewise
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from hydra.core.hydra_config import HydraConfig
 
 from eval.config import EvalConfig, PretrainedConfig
 from eval.sweeps import names_a_run, of_each_benchmark
 from pairscale.command.main import main
-from pairscale.console import say
-from pairscale.errors import ConfigError, InputError, RunError, StoreError
+from pairscale.errors import InputError, RunError, StoreError
 from pairscale.progress import run_shown
-from train.models.config import ImportedConfig, ModelConfig
+from train.models.config import ImportedConfig
 from train.plan import Plan
 from train.runs.identity import run_id
 
 
 def run(config: EvalConfig) -> None:
     """Train and score the run that the command line describes; score a whole study if it names nothing else."""
-    from eval.run import check_methods
+    from eval.run import score_study
 
     configs = of_each_benchmark(config)
-    for one in configs:
-        check_methods(one)
-    _SCORING.get(type(config.model), score_trained)(configs)
+    if isinstance(config.model, PretrainedConfig):
+        score_pretrained(configs)
+    elif config.study and not names_a_run(HydraConfig.get()):
+        score_study(*configs)
+    elif not config.dry_run:
+        score_trained(configs)
+    elif isinstance(config.model, ImportedConfig):
+        _say_plan(configs, f"imported from {config.model.checkpoint}")
+    else:
+        plan(configs)
 
 
 def score_pretrained(configs: Sequence[EvalConfig]) -> None:
@@ -42,63 +49,48 @@ def score_pretrained(configs: Sequence[EvalConfig]) -> None:
 
     Raises RunError at the end if some could not be scored.
     """
-    from eval.run import add_pretrained, check_benchmark, score_on_all
+    from eval.run import add_pretrained, attempted, check_benchmark, score_run
     from eval.scorers.pretrained import revisions
 
     config = configs[0]
     assert isinstance(config.model, PretrainedConfig)
-    models = revisions(config.model)
-    if len(models) > 1 and not config.dry_run:
-        for one in configs:
-            check_benchmark(one)
+    models, path = revisions(config.model), config.model.path
+    for one in configs:
+        check_benchmark(one)
+
+    def score(each: Sequence[EvalConfig]) -> None:
+        with run_shown(path, config.trainer.progress) as alone:
+            run, scorer = add_pretrained(each[0])
+            score_run(run, each, scorer, alone)
+
     failed = 0
     for model in models:
         each = [replace(one, model=model) for one in configs]
         if config.dry_run:
-            print(f"{run_id(each[0])}: would be loaded from {model.path} and scored on {_names(configs)}")
-            continue
-        try:
-            with run_shown(model.path, config.trainer.progress) as alone:
-                run, scorer = add_pretrained(each[0])
-                score_on_all(run, each, scorer, alone)
-        except (ConfigError, InputError, RunError, StoreError) as error:  # not WriteError: a full disk stops all
-            if len(models) == 1:
-                raise
-            say(f"not scored: {run_id(each[0])}: {error}")
+            _say_plan(each, f"loaded from {path}")
+        elif len(models) == 1:
+            score(each)
+        elif attempted(partial(score, each), f"{run_id(each[0])}: "):
             failed += 1
     if failed:
-        raise RunError(
-            f"model.path={config.model.path}: {failed} of {len(models)} revisions could not be scored (see above)"
-        )
-
-
-def score_imported(configs: Sequence[EvalConfig]) -> None:
-    """Import a published checkpoint unless that is done already, and score it."""
-    from eval.run import score_on_all
-    from train.import_checkpoint.run import import_run
-
-    config = configs[0]
-    assert isinstance(config.model, ImportedConfig)
-    if config.dry_run:
-        print(f"{run_id(config)}: would be imported from {config.model.checkpoint} and scored on {_names(configs)}")
-    else:
-        with run_shown(config.model.checkpoint, config.trainer.progress) as alone:
-            score_on_all(import_run(config), configs, tables=alone)
+        raise RunError(f"model.path={path}: {failed} of {len(models)} revisions could not be scored (see above)")
 
 
 def score_trained(configs: Sequence[EvalConfig]) -> None:
-    """Train a run unless that is done already, and score it; score all runs of a study if no run is named."""
-    from eval.run import check_benchmark, score_on_all, score_study
+    """Train a run, or import a published checkpoint, unless that is done already, and score it."""
+    from eval.run import check_benchmark, score_run
 
     def check() -> None:
         for one in configs:
             check_benchmark(one)
 
     config = configs[0]
-    if config.study and not names_a_run(HydraConfig.get()):
-        score_study(*configs)
-    elif config.dry_run:
-        plan(configs)
+    if isinstance(config.model, ImportedConfig):
+        from train.import_checkpoint.run import import_run
+
+        with run_shown(config.model.checkpoint, config.trainer.progress) as alone:
+            check()
+            score_run(import_run(config), configs, tables=alone)
     else:
         from train.run import run_title, say_summary, train_run
 
@@ -106,17 +98,15 @@ def score_trained(configs: Sequence[EvalConfig]) -> None:
             folder = train_run(config, command=True, check=check)
             if alone:
                 say_summary(folder)
-            score_on_all(folder, configs, tables=alone)
-
-
-_SCORING: dict[type[ModelConfig], Callable[[Sequence[EvalConfig]], None]] = {
-    PretrainedConfig: score_pretrained,
-    ImportedConfig: score_imported,
-}  # others are trained here
+            score_run(folder, configs, tables=alone)
 
 
 def _names(configs: Sequence[EvalConfig]) -> str:
     return ", ".join(config.benchmark.name for config in configs)
+
+
+def _say_plan(configs: Sequence[EvalConfig], done: str) -> None:
+    print(f"{run_id(configs[0])}: would be {done} and scored on {_names(configs)}")
 
 
 def plan(configs: Sequence[EvalConfig]) -> None:

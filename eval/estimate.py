@@ -4,8 +4,7 @@ import dataclasses
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
+from itertools import pairwise
 
 from corpora.words import count_words, words
 from eval.benchmarks.load import benchmark_key, loaded_benchmark, word_counts
@@ -13,12 +12,10 @@ from eval.config import EvalConfig, score_label
 from eval.kinds.registry import KINDS
 from eval.kinds.work import ItemsWork
 from eval.scores.files import answers_metadata, score_path
-from pairscale.progress import working
 from train.estimate import PROCESS_BYTES
 from train.runs.folder import RunFolder
 
 ITEM_BYTES, SCORE_BYTES = 60, 45  # of each pair: its sentences, and its scores by a method; measured on BLiMP
-TREE_WORDS, BATCH_WORDS = 512, 8192  # read at a time: the model's to say, which matters little here
 # Of memory, measured with a tiny LSTM on 3,350, 13,400 and 67,000 pairs: 658, 762 and 1,525 MiB with the program.
 SCORER_BYTES, PAIR_BYTES = 128 * 2**20, 12_500
 
@@ -35,66 +32,50 @@ class ScoringEstimate:
 def estimate_scoring(config: EvalConfig, tokens_per_word: float, snapshots: Sequence[int] = ()) -> ScoringEstimate:
     """Estimate what scoring the run of `config` takes. Raises as the benchmark's reader.
 
-    `snapshots`: steps after which the run has some, or will have. A common beginning of several texts counts once,
+    `snapshots`: steps after which the run has some, or will have. A common beginning of several sentences counts once,
     except for n-gram models. Only the names of its files tell if a run is scored.
     """
-    kind = KINDS[type(config.benchmark)]
-    if issubclass(kind, ItemsWork):
-        return _of_items(kind, config, tokens_per_word)
-    return _of_pairs(config, tokens_per_word, snapshots)
-
-
-def _of_pairs(config: EvalConfig, tokens_per_word: float, snapshots: Sequence[int]) -> ScoringEstimate:
     from eval.methods.method import fitting
 
+    kind = KINDS[type(config.benchmark)]
     folder = RunFolder.of(config).scores(score_label(config.benchmark, config.policy))
+    if issubclass(kind, ItemsWork):
+        if answers_metadata(folder, *kind.files) is not None:
+            return ScoringEstimate(0.0, 0, 0)
+        texts = kind.texts(kind.read(config, {}))
+        read = sum(count_words(text, config.corpus.reference) for text in texts)
+        return ScoringEstimate(read * tokens_per_word + len(texts), 0, PROCESS_BYTES + SCORER_BYTES)
     models = [None, *(snapshots if config.scoring.snapshots else ())]
     methods = fitting(config.method, config.model.masked)
-    read = sum(
-        _words_to_read(config, [name for name in methods if not score_path(folder, name, step).exists()])
-        for step in models
-    )
+    missing = [[name for name in methods if not score_path(folder, name, step).exists()] for step in models]
+    words_read = sum(_words_to_read(config, names) for names in missing if names)
     pairs = len(loaded_benchmark(benchmark_key(config, dataclasses.asdict(config))).pairs)
     file_bytes = pairs * (ITEM_BYTES + SCORE_BYTES * len(methods) * len(models))
     memory_bytes = PROCESS_BYTES + SCORER_BYTES + pairs * PAIR_BYTES
-    return ScoringEstimate(read * tokens_per_word, file_bytes, memory_bytes if read else 0)
-
-
-def _of_items(kind: type[ItemsWork], config: EvalConfig, tokens_per_word: float) -> ScoringEstimate:
-    folder = RunFolder.of(config).scores(score_label(config.benchmark, config.policy))
-    if answers_metadata(folder, *kind.files) is not None:
-        return ScoringEstimate(0.0, 0, 0)
-    texts = kind.texts(kind.read(config, {}))
-    read = sum(count_words(text, config.corpus.reference) for text in texts)
-    return ScoringEstimate(read * tokens_per_word + len(texts), 0, PROCESS_BYTES + SCORER_BYTES)
+    return ScoringEstimate(words_read * tokens_per_word, file_bytes, memory_bytes if words_read else 0)
 
 
 def _words_to_read(config: EvalConfig, methods: list[str]) -> float:
     """Return the reference words, and begin symbols, that one model reads for `methods`."""
-    if not methods:
-        return 0.0
     from eval.methods.judging import template_reading
 
     key, reference = benchmark_key(config, dataclasses.asdict(config)), config.corpus.reference
     counts = word_counts(key, reference)
-    total = sum(counts.values())
     if config.model.masked:  # a copy of the sentence for each word, which is hidden in it
         return float(sum(length * length for length in counts.values()))
-    read = total + len(counts) if config.model.counted else _distinct_words(key, reference)
+    total = sum(counts.values()) + len(counts)
+    read = total if config.model.counted else _distinct_words(key, reference)
     chosen = {name: config.method[name] for name in methods}
-    return read + template_reading(chosen, config.benchmark.language, counts, reference, read / (total + len(counts)))
+    return read + template_reading(chosen, config.benchmark.language, counts, reference, read / total)
 
 
 @functools.lru_cache(maxsize=2)
 def _distinct_words(key: str, reference: str) -> int:
-    """Return the reference words that are read of a benchmark's sentences, each after a begin symbol, as trees."""
-    from eval.scorers.trees import forests
-
-    numbers: dict[str, int] = {}
-    texts = [
-        np.asarray([0, *(numbers.setdefault(word, len(numbers) + 1) for word in words(text, reference)), 0])
-        for text in word_counts(key, reference)
-    ]
-    with working("finding common beginnings of sentences"):
-        trees = forests(texts, np.ones(len(texts), np.int64), TREE_WORDS, BATCH_WORDS)
-        return sum(forest.tokens.size for forest in trees)
+    """Return the words of a benchmark's sentences as a tree, whose root is the begin symbol."""
+    texts = sorted(list(words(text, reference)) for text in word_counts(key, reference))
+    shared = 0
+    for before, text in pairwise(texts):
+        shared += next(
+            (n for n, (one, other) in enumerate(zip(before, text, strict=False)) if one != other), len(before)
+        )
+    return 1 + sum(map(len, texts)) - shared

@@ -47,19 +47,21 @@ class RequestedRun:
     commands: tuple[str, ...] = ()  # the sweeps
 
     @classmethod
-    def of(cls, point: str, config: RunConfig, benchmark: str | None, command: str) -> RequestedRun:
-        """Return the run of `config`; `benchmark` is None if it is only to be trained."""
-        benchmarks = frozenset([benchmark] if benchmark else [])
-        return cls(point, described(dataclasses.asdict(config)), benchmarks, (command,))
+    def of(cls, point: str, config: RunConfig, benchmark: str, command: str) -> RequestedRun:
+        return cls(point, described(dataclasses.asdict(config)), frozenset([benchmark]), (command,))
 
 
 def write_grid(study: Path, points: Mapping[str, RunConfig], benchmark: str | None, command: str) -> None:
-    """Write the runs that the sweep `command` requests (point -> configuration); raises WriteError if it cannot."""
-    requested = {run_id(config): RequestedRun.of(point, config, benchmark, command) for point, config in points.items()}
-    runs = {run: {"point": one.point, "config": one.config} for run, one in requested.items()}
-    name = sha256_json([sorted(runs), benchmark])[:8]
+    """Write the runs that the sweep `command` requests (point -> configuration); raises WriteError if it cannot.
+
+    benchmark: None for runs that are only to be trained.
+    """
+    runs = {
+        run_id(config): {"point": point, "config": described(dataclasses.asdict(config))}
+        for point, config in points.items()
+    }
     content = {"version": GRID_VERSION, "command": command, "benchmark": benchmark, "runs": runs}
-    write_json(study / GRID / f"{name}.json", content)
+    write_json(study / GRID / f"{sha256_json([sorted(runs), benchmark])[:8]}.json", content)
 
 
 def forget_runs(study: Path, runs: Collection[str]) -> None:
@@ -76,13 +78,12 @@ def read_grid(study: Path) -> dict[str, RequestedRun]:
     """Return all runs that the sweeps of a study requested, by run id. Raises RunError for any other file there."""
     requested: dict[str, RequestedRun] = {}
     for path, grid in _grids(study):
-        benchmarks = frozenset([grid["benchmark"]] if grid["benchmark"] else [])
         for run, one in grid["runs"].items():
             check_stored(one["config"], path, _REMEDY)
             before = requested.get(run, RequestedRun(one["point"], cast(dict[str, Any], one["config"])))
-            requested[run] = dataclasses.replace(
-                before, benchmarks=before.benchmarks | benchmarks, commands=(*before.commands, grid["command"])
-            )
+            benchmarks = before.benchmarks.union([grid["benchmark"]] if grid["benchmark"] else [])
+            commands = (*before.commands, grid["command"])
+            requested[run] = dataclasses.replace(before, benchmarks=benchmarks, commands=commands)
     return requested
 
 

@@ -6,9 +6,8 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from functools import partial
+from contextlib import suppress
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from hydra.core.hydra_config import HydraConfig
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from eval.scorers.base import Scorer
 
 MOST_LINES = 50  # of the tables of one run, unless verbose=true
+_OF_ONE = (ConfigError, InputError, RunError, StoreError)  # not WriteError: a full disk stops all
 
 
 def add_pretrained(config: EvalConfig) -> tuple[RunFolder, Scorer]:
@@ -84,71 +84,133 @@ def _check_other_revisions(config: EvalConfig, run: RunFolder, digest: str) -> N
             )
 
 
-def check_methods(config: EvalConfig) -> None:
-    """Raise ConfigError for methods that do not fit the benchmark; no model is loaded."""
-    KINDS[type(config.benchmark)].check_methods(config)
-
-
 def check_benchmark(config: EvalConfig) -> None:
-    """Read the benchmark before a run is trained, unless its pairs depend on the run. Raises as scoring does."""
-    KINDS[type(config.benchmark)].check_benchmark(config)
+    """Check methods, and read the benchmark unless its pairs depend on the run. Raises what scoring would."""
+    KINDS[type(config.benchmark)].check(config)
 
 
-def score_on_all(
-    run: RunFolder, configs: Sequence[EvalConfig], scorer: Scorer | None = None, tables: bool = True
+def score_run(
+    run: RunFolder, configs: EvalConfig | Sequence[EvalConfig], scorer: Scorer | None = None, tables: bool = True
 ) -> None:
-    """Score a run on the benchmark of each configuration, with one load of its model; arguments as of `score_run`.
+    """Compute a run's missing scores on the benchmark of each configuration; print tables of all that they request.
 
-    Where it cannot be scored on one of several, it is scored on the others, and RunError is raised after all.
+    Its model is loaded once for all of them, and so is each of its snapshots. scorer: the model, if it is loaded.
+    tables: print them. Raises RunError if the run is not trained, is in use, or has a damaged model or score file,
+    InputError for the benchmark's files, ConfigError for values that do not fit. Where it cannot be scored on one of
+    several benchmarks, it is scored on the others, and RunError is raised after all.
     """
-    failed = []
-    for config in configs:
-        try:
-            scorer = score_run(run, config, scorer, tables)
-        except (ConfigError, InputError, RunError, StoreError) as error:
-            if len(configs) == 1:
-                raise
-            _say(f"not scored: {run.path.name} on {config.benchmark.name}: {error}")
-            failed.append(config.benchmark.name)
-    if failed:
-        raise RunError(f"{run.path.name}: not scored on {', '.join(failed)} (see above)")
-
-
-def score_run(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None, tables: bool = True) -> Scorer:
-    """Compute the missing scores of a run, and print tables of all that `config` requests, unless `tables` is False.
-
-    scorer: the run's model, if it is loaded already. Returns it, for another benchmark. Raises RunError if the
-    run is not trained, is in use, or has a damaged model or score file, InputError for the benchmark's files,
-    ConfigError for values that do not fit.
-    """
-    check_methods(config)
+    configs = [configs] if isinstance(configs, EvalConfig) else configs
     run.check_done()
+    works: dict[int, Work] = {}  # by number of the configuration; of the exported model
+    trajectories: dict[int, list[dict[str, Any]]] = {number: [] for number in range(len(configs))}
+    failed: list[int] = []
+    with run.locked():
+        for number, make in _works(run, configs, scorer):
+            if number in failed:
+                continue
+            try:
+                work = _scored(run, configs[number], make, works.get(number) is not None)
+            except _OF_ONE as error:
+                if len(configs) == 1:
+                    raise
+                _say(f"not scored: {run.path.name} on {configs[number].benchmark.name}: {error}")
+                failed.append(number)
+                continue
+            works.setdefault(number, work)
+            if work.moment:
+                assert isinstance(work, PairsWork)
+                trajectories[number].append(work.overall())
+        scored = [number for number in works if number not in failed]
+        for number in scored:
+            _record(run, configs[number])
+        if scored:
+            track_scores(run, configs[0])
+    for number in scored:
+        work = works[number]
+        for note in filter(None, (run.read_manifest().get("stuck"), *work.notes)):
+            _say(f"{work.title}: {note}")
+        report_result(words=work.scorer.sample_words, **work.headline())
+        if tables:
+            _print_tables(work, trajectories[number], configs[number].verbose)
+    if failed:
+        names = ", ".join(configs[number].benchmark.name for number in failed)
+        raise RunError(f"{run.path.name}: not scored on {names} (see above)")
+
+
+def _works(
+    run: RunFolder, configs: Sequence[EvalConfig], scorer: Scorer | None = None
+) -> Iterator[tuple[int, Callable[[], Work]]]:
+    """Yield what to score: number of the configuration, and a function that compares its scores with those there.
+
+    First of the exported model, then of each snapshot, which are loaded when the first function needs them.
+    """
+    with_snapshots = [number for number, config in enumerate(configs) if config.scoring.snapshots]
+    for step in (None, *(run.snapshots if with_snapshots else ())):
+        load = cache(partial(_load, run, configs[0], step, scorer))
+        for number in range(len(configs)) if step is None else with_snapshots:
+            yield number, partial(_work, run, configs[number], load)
+
+
+def _work(run: RunFolder, config: EvalConfig, load: Callable[[], tuple[Scorer, dict[str, Any]]]) -> Work:
+    return KINDS[type(config.benchmark)](run, config, *load())
+
+
+def _load(run: RunFolder, config: EvalConfig, step: int | None, scorer: Scorer | None) -> tuple[Scorer, dict[str, Any]]:
+    """Return the exported model of a run (`scorer`, if it is loaded) and {}, or a snapshot and its moment."""
+    from eval.scorers.base import Execution
+    from eval.scorers.load import run_scorer, trained_scorer
+    from train.loop.snapshots import load_snapshot
+
+    execution = Execution.of(config)
+    if step is None:
+        return scorer or run_scorer(run, execution), {}
+    loaded = load_snapshot(run, step)
+    return trained_scorer(loaded, f"{run.path.name} after {loaded.info['words_seen']:,} words", execution), loaded.info
+
+
+def _scored(run: RunFolder, config: EvalConfig, make: Callable[[], Work], began: bool) -> Work:
+    """Compute what is missing, and return the work; record in the manifest why it failed.
+
+    Bad input that stops scoring before it begins, such as a missing benchmark, is recorded only if a sweep requested
+    these scores.
+    """
     from train.loop.device import enough_memory, set_up_cpu
 
-    trajectory: list[dict[str, Any]] = []
-    remedy = f"give a smaller scoring.batch_tokens than {config.scoring.batch_tokens}"
-    with run.locked():
-        with _failures_recorded(run, config) as attempt, enough_memory(remedy):
-            work = _work(run, config, scorer)
-            attempt.began = True
+    try:
+        with enough_memory(f"give a smaller scoring.batch_tokens than {config.scoring.batch_tokens}"):
+            work = make()
+            began = True
             set_up_cpu(config.trainer, run.read_manifest().get("parameters"))
-            _score(work)
-            for snapshot in _snapshot_work(run, config):
-                _score(snapshot)
-                trajectory.append(snapshot.overall())
-        track_scores(run, config)
-    for note in filter(None, (run.read_manifest().get("stuck"), *work.notes)):
-        _say(f"{work.title}: {note}")
-    report_result(words=work.scorer.sample_words, **work.headline())
-    if tables:
-        _print_tables(work, trajectory, config.verbose)
-    return work.scorer
+            if work.missing:
+                work.score()
+                report_result(new=True)
+    except Exception as error:
+        bad_input = isinstance(error, (ConfigError, InputError)) and not began
+        if not bad_input or is_requested(run, config.benchmark.name):
+            with suppress(WriteError):  # a full disk cannot take the reason either; `error` is raised in any case
+                _record(run, config, error)
+        raise
+    return work
 
 
-def _score(work: Work) -> None:
-    if work.missing:
-        work.score()
-        report_result(new=True)
+def _record(run: RunFolder, config: EvalConfig, error: Exception | None = None) -> None:
+    """Record in the manifest why scoring failed, until an attempt succeeds, and the command of the attempt.
+
+    The command stays where no sweep requested these scores, for those who make the study again; a sweep has its own in
+    the grid.
+    """
+    label = score_label(config.benchmark, config.policy)
+    manifest = run.read_manifest()
+    before = {key: manifest.get(key, {}) for key in ("scoring_failed", "scoring_commands")}
+    failed, commands = ({name: of for name, of in values.items() if name != label} for values in before.values())
+    if error is not None:
+        failed[label] = f"{type(error).__name__}: {error}"
+    if HydraConfig.initialized() and (error is not None or not is_requested(run, config.benchmark.name)):
+        overrides = HydraConfig.get().overrides
+        commands[label] = f"python -m eval {shlex.join([*search_path(overrides.hydra), *overrides.task])}"
+    after = {"scoring_failed": failed, "scoring_commands": commands}
+    if after != before:
+        run.update_manifest(**after)
 
 
 def _print_tables(work: Work, trajectory: list[dict[str, Any]], verbose: bool) -> None:
@@ -169,50 +231,6 @@ def _print_tables(work: Work, trajectory: list[dict[str, Any]], verbose: bool) -
 
 def _say(text: str) -> None:
     print_text(Console(highlight=False), text)
-
-
-@dataclass
-class _Attempt:
-    """An attempt to score a run; `began` is True once its input is read."""
-
-    began: bool = False
-
-
-@contextmanager
-def _failures_recorded(run: RunFolder, config: EvalConfig) -> Iterator[_Attempt]:
-    """Record in the manifest why scoring on a benchmark failed, until an attempt succeeds, and its command.
-
-    The command stays where no sweep requested these scores, for those who make the study again.
-
-    Bad input that stops scoring before it begins, such as a missing benchmark, is recorded only if a sweep requested
-    these scores.
-    """
-    attempt, label = _Attempt(), score_label(config.benchmark, config.policy)
-    manifest = run.read_manifest()
-    failed, commands = (manifest.get(key, {}) for key in ("scoring_failed", "scoring_commands"))
-    others = {name: reason for name, reason in failed.items() if name != label}
-    other_commands = {name: command for name, command in commands.items() if name != label}
-    try:
-        yield attempt
-    except Exception as error:
-        bad_input = isinstance(error, (ConfigError, InputError)) and not attempt.began
-        if not bad_input or is_requested(run, config.benchmark.name):
-            reasons = others | {label: f"{type(error).__name__}: {error}"}
-            with suppress(WriteError):  # a full disk cannot take the reason either; `error` is raised in any case
-                run.update_manifest(scoring_failed=reasons, scoring_commands=other_commands | _command(label))
-        raise
-    # A sweep has its command in the grid of the study; that of scores which none requested is kept here.
-    kept = other_commands if is_requested(run, config.benchmark.name) else other_commands | _command(label)
-    if label in failed or kept != commands:
-        run.update_manifest(scoring_failed=others, scoring_commands=kept)
-
-
-def _command(label: str) -> dict[str, str]:
-    """Return {label: the command line of this process}, {} if Hydra did not start it."""
-    if not HydraConfig.initialized():
-        return {}
-    overrides = HydraConfig.get().overrides
-    return {label: f"python -m eval {shlex.join([*search_path(overrides.hydra), *overrides.task])}"}
 
 
 def score_study(*configs: EvalConfig) -> None:
@@ -239,56 +257,34 @@ def score_study(*configs: EvalConfig) -> None:
         raise RunError(f"study={config.study}: none of its runs is done")
     for one in configs:
         check_benchmark(one)
-    work = _say_plans if config.dry_run else score_on_all
-    attempts = [partial(_attempted, partial(work, run, configs)) for run in done]
+    work = _say_plan if config.dry_run else score_run
     if config.dry_run or config.verbose or len(done) == 1 or not config.trainer.progress:
-        failures = [attempt() for attempt in attempts]
+        failures = [attempted(partial(work, run, configs)) for run in done]
     else:
         board = Board([run.path.name for run in done], [Job()] * len(done), 1)
+        attempts = [partial(attempted, partial(score_run, run, configs, tables=False)) for run in done]
         with board.shown():
-            failures = [board.run_here(n, partial(one, tables=False)) for n, one in enumerate(attempts)]
+            failures = [board.run_here(number, attempt) for number, attempt in enumerate(attempts)]
     if count := failed + len([failure for failure in failures if failure]):
         raise RunError(f"study={config.study}: {count} of {len(done) + failed} runs could not be scored (see above)")
 
 
-def _attempted(work: Callable[..., None], **options: bool) -> tuple[str, int] | None:
-    """Print and return the error in a run's files, as the others can be scored; None if there is none."""
+def attempted(work: Callable[[], object], name: str = "") -> tuple[str, int] | None:
+    """Do the work on one of several runs; print and return its error, as the others can be scored, None without."""
     try:
-        work(**options)
-    except (ConfigError, InputError, RunError, StoreError) as error:
-        _say(f"not scored: {error}")
+        work()
+    except _OF_ONE as error:
+        _say(f"not scored: {name}{error}")
         return str(error), error.exit_code
     return None
 
 
-def _say_plans(run: RunFolder, configs: Sequence[EvalConfig]) -> None:
-    scorer = None
-    for config in configs:
-        work = _work(run, config, scorer)
-        scorer = work.scorer
-        _say(f"{work.title}: {work.explain()}")
-        snapshots = Counter(snapshot.explain() for snapshot in _snapshot_work(run, config))
-        for description, count in snapshots.items():
+def _say_plan(run: RunFolder, configs: Sequence[EvalConfig]) -> None:
+    plans: dict[str, list[str]] = {}
+    for _, make in _works(run, configs):
+        work = make()
+        plans.setdefault(work.title, []).append(work.explain())
+    for title, (exported, *snapshots) in plans.items():
+        _say(f"{title}: {exported}")
+        for description, count in Counter(snapshots).items():
             _say(f"  {count} snapshot{'s' if count > 1 else ''}: {description}")
-
-
-def _work(run: RunFolder, config: EvalConfig, scorer: Scorer | None = None) -> Work:
-    from eval.scorers.base import Execution
-    from eval.scorers.load import run_scorer
-
-    if scorer is None:
-        scorer = run_scorer(run, Execution.of(config))
-    return KINDS[type(config.benchmark)](run, config, scorer)
-
-
-def _snapshot_work(run: RunFolder, config: EvalConfig) -> Iterator[PairsWork]:
-    if not config.scoring.snapshots:
-        return
-    from eval.scorers.base import Execution
-    from eval.scorers.load import trained_scorer
-    from train.loop.snapshots import load_snapshot
-
-    for step in run.snapshots:
-        loaded = load_snapshot(run, step)
-        name = f"{run.path.name} after {loaded.info['words_seen']:,} words"
-        yield PairsWork(run, config, trained_scorer(loaded, name, Execution.of(config)), loaded.info)

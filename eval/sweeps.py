@@ -4,8 +4,11 @@ import dataclasses
 import itertools
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
+from importlib import import_module
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +20,20 @@ from omegaconf import DictConfig, OmegaConf
 
 from eval.config import EvalConfig
 from eval.grid import RequestedRun, read_grid, write_grid
-from eval.jobs import job_of, memory_of, preload
 from pairscale.command.compose import REFUSALS, compose, composed, to_config
-from pairscale.command.launchers.jobs import Job
+from pairscale.command.launchers.jobs import Job, Work
 from pairscale.command.line import as_written, search_path
 from pairscale.command.sweeps import axes_of, grid, is_experiment
-from pairscale.errors import ConfigError, RunError
+from pairscale.errors import ConfigError, PairscaleError, RunError
+from pairscale.files import sha256_json
 from train.config import RunConfig
+from train.lightning_import import import_lightning
+from train.loop.device import takes_gpu
 from train.runs.folder import RunFolder
 from train.runs.identity import run_id
 from train.runs.output import NOWHERE, output_folder
+
+_VARIED = ("sample.size", "seed")  # what runs of one model differ in: they are composed once, as composing is slow
 
 
 def names_a_run(hydra_config: HydraConf | DictConfig) -> bool:
@@ -61,90 +68,144 @@ def points(
 ) -> Iterator[tuple[list[str], DictConfig, EvalConfig]]:
     """Yield the runs of a sweep: the overrides that name a run, its composed node, and its configuration.
 
-    Runs that differ only in size and seed share one node, as composing is slow. With `refused`, those with refused
-    values are left out, and the error of each is added to it; a corpus without its path is one.
+    With `refused`, those with refused values are left out, and the error of each is added to it; a corpus without its
+    path is one.
     """
-    refusals, reasons = ((), []) if refused is None else (REFUSALS, refused)
+    refusals = () if refused is None else REFUSALS
     try:
-        axes, common = axes_of(command, overrides)
+        axes, _ = axes_of(command, overrides)
     except refusals:  # Hydra reports it, unless an axis brings what is missing
         return
     fixed = [line for line in overrides if OverridesParser.create().parse_override(line).get_key_element() not in axes]
-    seeds, sizes = axes.pop("seed", None), _values(axes.pop("sample.size", None))
-    for values in itertools.product(*axes.values()):
-        point = [f"{key}={value}" for key, value in zip(axes, values, strict=True)]
+    keys = [key for key in axes if key not in _VARIED] + [key for key in _VARIED if key in axes]
+    lines = [
+        [f"{key}={value}" for key, value in zip(keys, values, strict=True)]
+        for values in itertools.product(*(axes[key] for key in keys))
+    ]
+
+    def node_of(words: list[str]) -> DictConfig:
+        node = composed(command, [*fixed, *words])
+        if refused is None and OmegaConf.is_missing(node.corpus, "path"):
+            node.corpus.path = ""  # the user has to set it, but it is not part of a run's identity
+        return node
+
+    for words, result in zip(lines, _configurations(node_of, lines), strict=True):
         try:
-            node = composed(command, [*fixed, *point]) if point else common
-            if refused is None and OmegaConf.is_missing(node.corpus, "path"):
-                node.corpus.path = ""  # the user has to set it, but it is not part of a run's identity
-            config = to_config(node)
+            if isinstance(result, Exception):
+                raise result
+            node, config = result
             if command == "train":
                 config.recipe.check_trains(config.model.name)
         except refusals as error:
-            reasons += [error] * len(sizes or [None]) * len(seeds or [None])
+            assert refused is not None
+            refused.append(error)
             continue
-        node.hydra.overrides.task += [f"sample.size={size}" for size in (sizes or [])[:1]]
-        node.hydra.overrides.task += [f"seed={seed}" for seed in (seeds or [])[:1]]
-        for size, seed in itertools.product(sizes or [config.sample.size], seeds or [str(config.seed)]):
-            try:
-                replaced = _replaced(config, size, seed)
-            except refusals as error:
-                reasons.append(error)
-                continue
-            yield [*point, f"sample.size={size}", f"seed={seed}"], node, replaced
+        point = [word for word in words if word.partition("=")[0] not in _VARIED]
+        yield [*point, f"sample.size={config.sample.size}", f"seed={config.seed}"], node, config
 
 
-def _values(written: Sequence[str] | None) -> list[str] | None:
-    """Return values as they are read, without quotes."""
+def _configurations(
+    node_of: Callable[[list[str]], DictConfig], lines: Iterable[Sequence[str]]
+) -> Iterator[tuple[DictConfig, EvalConfig] | Exception]:
+    """Yield node and configuration of each line of overrides, or why it is refused (REFUSALS).
+
+    Lines that differ only in size and seed share one node.
+    """
     parser = OverridesParser.create()
-    return None if written is None else [str(parser.parse_override(f"value={one}").value()) for one in written]
+    known: dict[tuple[str, ...], tuple[DictConfig, EvalConfig] | Exception] = {}
+    for line in lines:
+        varied = [word for word in line if word.partition("=")[0] in _VARIED]
+        rest = tuple(word for word in line if word not in varied)
+        if rest not in known:
+            try:
+                node = node_of(list(rest))
+                known[rest] = node, to_config(node)
+                node.hydra.overrides.task += varied
+            except REFUSALS as error:
+                known[rest] = error
+        result = known[rest]
+        if not isinstance(result, Exception):
+            node, config = result
+            values = {word.partition("=")[0]: str(parser.parse_override(word).value()) for word in varied}
+            try:
+                result = node, _replaced(config, values)
+            except REFUSALS as error:
+                result = error
+        yield result
+
+
+def _replaced(config: EvalConfig, values: Mapping[str, str]) -> EvalConfig:
+    """Return a configuration with other values of _VARIED. Raises ConfigError for a seed that is not a number."""
+    sample = dataclasses.replace(config.sample, size=values.get("sample.size", config.sample.size))
+    try:
+        seed = int(values.get("seed", config.seed))
+    except ValueError:
+        raise ConfigError(f"seed={values['seed']}: must be a whole number") from None
+    return dataclasses.replace(config, sample=sample, seed=seed)
 
 
 def jobs(loader: ConfigLoader, master: DictConfig, overrides: Sequence[Sequence[str]]) -> list[Job]:
-    """Return the jobs of a sweep, from the overrides that Hydra passes to a launcher."""
-    configs = _job_configs(loader, master, overrides)
-    pairs = zip(overrides, configs, strict=True)
-    return [job_of(index, words, *(job or (None, None))) for index, (words, job) in enumerate(pairs)]
+    """Return the jobs of a sweep, from the overrides that Hydra passes to a launcher.
 
-
-def _job_configs(
-    loader: ConfigLoader, master: DictConfig, jobs: Iterable[Sequence[str]]
-) -> Iterator[tuple[EvalConfig, Path] | None]:
-    """Yield the configuration and the folder of each job of a sweep; None if its values are refused.
-
-    The folder is that of the job's run, or that of the study if the job scores all of it. Jobs that differ only in size
-    and seed are composed once, as in `points`.
+    A job without a configuration has refused values, which its own process reports.
     """
-    parser = OverridesParser.create()
-    composed: dict[tuple[str, ...], tuple[EvalConfig, bool] | None] = {}
-    for overrides in jobs:
-        varied = [override for override in overrides if override.startswith(("seed=", "sample.size="))]
-        rest = tuple(override for override in overrides if override not in varied)
-        if rest not in composed:
-            composed[rest] = None
-            with suppress(*REFUSALS):
-                node = loader.load_sweep_config(master, list(overrides))
-                composed[rest] = to_config(node), scores_study(node)
-        job = None
-        with suppress(*REFUSALS):
-            if (common := composed[rest]) is not None:
-                config, whole_study = common
-                values = {one.partition("=")[0]: str(parser.parse_override(one).value()) for one in varied}
-                size, seed = values.get("sample.size", config.sample.size), values.get("seed", config.seed)
-                config = _replaced(config, size, seed).of_run()
+    results = _configurations(lambda words: loader.load_sweep_config(master, words), overrides)
+    made = []
+    for index, (words, result) in enumerate(zip(overrides, results, strict=True)):
+        job = Job(index, list(words))
+        with suppress(PairscaleError):
+            if not isinstance(result, Exception):
+                node, config = result[0], result[1].of_run()
                 study = Path(config.paths.runs) / str(config.study)
-                job = config, study if whole_study else RunFolder.of(config).path
-        yield job
+                job = job_of(index, words, config, study if scores_study(node) else RunFolder.of(config).path)
+        made.append(job)
+    return made
 
 
-def _replaced(config: EvalConfig, size: str, seed: str | int) -> EvalConfig:
-    """Return a configuration with another size and seed. Raises ConfigError for a seed that is not a number."""
-    sample = dataclasses.replace(config.sample, size=size)
+def job_of(index: int, overrides: Sequence[str], config: EvalConfig, folder: Path | None) -> Job:
+    """Return the job of a configuration that works on `folder`; its work has no words if it is trained already."""
+    kind, words = sha256_json(OmegaConf.to_container(OmegaConf.structured(config.model))), 0.0
+    with suppress(PairscaleError):  # a study to be scored, or a damaged folder, which the run itself reports
+        run = RunFolder.of(config)
+        if not run.done:
+            budget, words = config.recipe.budget, config.sample.number
+            words = words if budget is None else budget.words_seen(words)
+    work = Work(kind, words, lambda: training_seconds(run)) if words else Work(kind)
+    preloads = words > 0 and not config.model.counted
+    return Job(index, list(overrides), config, folder, takes_gpu(config), config.trainer.devices, work, preloads)
+
+
+def training_seconds(folder: RunFolder) -> float | None:
+    """Return the seconds that a run took to train; None if its manifest does not have them."""
     try:
-        number = int(seed)
-    except ValueError:
-        raise ConfigError(f"seed={seed}: must be a whole number") from None
-    return dataclasses.replace(config, sample=sample, seed=number)
+        manifest = folder.read_manifest()
+    except PairscaleError:
+        return None
+    rate, words = manifest.get("words_per_s"), manifest.get("words_seen")
+    return words / rate if rate and words else None
+
+
+def memory_of(jobs: Sequence[Job]) -> int:
+    """Return the bytes that the largest of `jobs` takes; 0 if unknown, as for models that are not downloaded yet."""
+    configs = [job.config for job in jobs if job.config]
+    trained = [config for config in configs if config.recipe.trains]
+    largest = max((config.model.weight_bytes for config in configs), default=0)  # loading takes no less
+    if trained:  # in a process of its own: torch's hundreds of MiB would stay here as long as the sweep takes
+        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+            largest = max(largest, pool.submit(_peak_memory, trained).result())
+    return largest
+
+
+def _peak_memory(configs: Sequence[EvalConfig]) -> int:
+    from train.estimate import peak_memory
+
+    return peak_memory(configs)
+
+
+def preload() -> None:
+    """Import torch, Lightning and the loop of a training, but not pandas: pyarrow starts a thread when imported."""
+    import_lightning()
+    import_module("train.loop.training")
 
 
 def expected_points(experiment: str, overrides: Sequence[str] = ()) -> Iterator[tuple[str, EvalConfig]]:
@@ -177,19 +238,21 @@ def commands_of(requested: Iterable[RequestedRun]) -> list[str]:
 def study_commands(runs: str | Path, study: str) -> list[str]:
     """Return the commands that make a study: those of its sweeps, or that of the experiment with its name.
 
-    A comment stands for the runs of no sweep, with the files that have their configurations. Commands that scored runs
-    of sweeps on further benchmarks follow.
+    Commands that scored runs of sweeps on further benchmarks follow. A comment stands for the runs of no sweep, with
+    the files that have their configurations.
     """
     requested = requested_runs(runs, study)
     folders = [RunFolder(path.parent) for path in sorted(Path(runs, study).glob("*/config.yaml"))]
-    others = [one.config for one in folders if one.path.name not in requested]
-    comments = [f"# of no sweep; its values: {path}" for path in others]
-    if len(others) > 1:
-        comments = [f"# {len(others)} runs of no sweep; their values: {Path(runs, study, '*', others[0].name)}"]
-    further = {run.path.name: _scoring(run, requested[run.path.name]) for run in folders if run.path.name in requested}
-    scoring = [command for commands in further.values() for command in commands]
+    others = [run.config for run in folders if run.path.name not in requested]
     commands = [shlex.join(as_written(shlex.split(one))) for one in commands_of(requested.values())]
-    return list(dict.fromkeys([*commands, *scoring, *comments]))
+    for run in folders:
+        if run.path.name in requested:
+            commands += _scoring(run, requested[run.path.name])
+    if len(others) == 1:
+        commands.append(f"# of no sweep; its values: {others[0]}")
+    elif others:
+        commands.append(f"# {len(others)} runs of no sweep; their values: {Path(runs, study, '*', others[0].name)}")
+    return list(dict.fromkeys(commands))
 
 
 def _scoring(run: RunFolder, requested: RequestedRun) -> list[str]:

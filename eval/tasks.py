@@ -9,13 +9,9 @@ files itself, records the grid when it submits.
 
 import argparse
 import shlex
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from omegaconf import DictConfig
-
-from eval.config import EvalConfig
 from eval.sweeps import record_points
 from pairscale import as_typed
 from pairscale.command.compose import REFUSALS, composed, to_config
@@ -25,19 +21,17 @@ from pairscale.errors import InputError
 
 def record_tasks(file: Path) -> None:
     """Record the grid of a file of tasks, without lines whose values are refused: their tasks report them."""
-    record_points(_runs(file), "eval", f"sbatch --array=... slurm/run.sbatch {shlex.quote(str(file))}")
-
-
-def _runs(file: Path) -> Iterator[tuple[list[str], DictConfig, EvalConfig]]:
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file}: cannot be read ({error}); must be a file of tasks") from None
+    points = []
     for line in lines:
         overrides = shlex.split(line.partition("\t")[2])
         with suppress(*REFUSALS):
             node = composed("eval", overrides)
-            yield overrides, node, to_config(node)
+            points.append((overrides, node, to_config(node)))
+    record_points(points, "eval", f"sbatch --array=... slurm/run.sbatch {shlex.quote(str(file))}")
 
 
 if __name__ == "__main__":

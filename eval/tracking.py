@@ -1,4 +1,4 @@
-"""Tracking of a run's scores: summary values and tables, and the record that `source=wandb` reads back.
+"""Tracking of a run's scores: summary values and tables.
 
     of pairs         accuracy/<label>/<method>/<phenomenon>    table accuracies/<label>/<method>
     of diagnostics   <measure>/<label>/<condition>             table measures/<label>
@@ -10,7 +10,6 @@ eval/ratings/measures.py.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import pandas as pd
 
@@ -18,12 +17,13 @@ from eval.config import EvalConfig
 from eval.kinds.registry import KINDS
 from eval.kinds.work import ItemsWork
 from eval.scores.accuracy import accuracies
-from eval.scores.files import answers_metadata
-from eval.scores.record import RECORD, scored_pairs, write_record
+from eval.scores.files import ITEMS_FILE, answers_metadata, read_items, read_scores, with_phenomena
 from eval.syntaxgym.measures import COMPARISON, PREDICTION
 from train.config import described
 from train.runs.folder import RunFolder
 from train.trackers.tracker import Job, takes_results, tracked
+
+_IN_TABLES_ALONE = ["paradigm", PREDICTION, COMPARISON]  # levels with too many rows for summary values
 
 
 def track_scores(run: RunFolder, config: EvalConfig) -> None:
@@ -34,29 +34,30 @@ def track_scores(run: RunFolder, config: EvalConfig) -> None:
     """
     if not takes_results(config.logger.name):
         return
-    scores, measures = list(scored_pairs(run)), dict(_measures(run))
-    trained = run.read_config()
-    with tracked(config.logger, Job("eval", run.path.name, config.study, run.path, described(trained))) as tracker:
-        values: dict[str, Any] = {}
-        for scored in scores:
-            name = f"{scored.label}/{scored.method}"
-            table = accuracies(scored.rows, config.ties)
-            tracker.table(f"accuracies/{name}", table)
-            for row in table[table["level"] != "paradigm"].itertuples():
-                values[f"accuracy/{name}/{row.name}"] = row.accuracy
-        for label, table in measures.items():
-            tracker.table(f"measures/{label}", table)
-            for row in table[~table["level"].isin([PREDICTION, COMPARISON])].itertuples():
-                values[f"{row.level}/{label}/{row.name}"] = row.accuracy
+    tables = list(_tables(run, config.ties))
+    job = Job("eval", run.path.name, config.study, run.path, described(run.read_config()))
+    with tracked(config.logger, job) as tracker:
+        values = {}
+        for kind, label, table in tables:
+            tracker.table(f"{kind}/{label}", table)
+            for level, name, accuracy in table[["level", "name", "accuracy"]].itertuples(index=False):
+                if level not in _IN_TABLES_ALONE:
+                    values[f"{'accuracy' if kind == 'accuracies' else level}/{label}/{name}"] = accuracy
         manifest = run.read_manifest()
-        if manifest.get("sample_words") or manifest.get("tokens"):  # tokens: of a model that came trained
-            values["sample_words"] = manifest.get("sample_words") or manifest["tokens"]
-        tracker.summarise(values | {RECORD: write_record(run, scores)})
+        if words := manifest.get("sample_words") or manifest.get("tokens"):  # tokens: of a model that came trained
+            values["sample_words"] = words
+        tracker.summarise(values)
 
 
-def _measures(run: RunFolder) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Label and measures of each benchmark of items that a run is scored on: level, name, accuracy."""
+def _tables(run: RunFolder, ties: str) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """Yield kind, label, and level, name and accuracy of each method of pairs, and of each benchmark of items."""
     for folder in sorted(run.scores("").glob("*")):
+        if (folder / ITEMS_FILE).exists():
+            items, _ = read_items(folder)
+            for path in sorted(folder.glob("*.parquet")):
+                if path.stem not in ("items", "tokens") and "@" not in path.stem:  # @: a point of a trajectory
+                    rows = with_phenomena(read_scores(path)[0], items)
+                    yield "accuracies", f"{folder.name}/{path.stem}", accuracies(rows, ties)
         for kind in KINDS.values():
             if issubclass(kind, ItemsWork) and answers_metadata(folder, *kind.files) is not None:
-                yield folder.name, kind.measured(folder)
+                yield "measures", folder.name, kind.measured(folder)

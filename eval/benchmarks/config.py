@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from omegaconf import MISSING
 
-from eval.benchmarks.forms import forms
+from eval.benchmarks.form import forms
 from pairscale.command.schemas import Texts
 from pairscale.errors import ConfigError, check_between, check_choice, check_name, check_seed
 from pairscale.files import sha256_json

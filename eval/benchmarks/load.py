@@ -14,8 +14,7 @@ import pandas as pd
 from corpora.words import count_words
 from eval.benchmarks.cells import blanks_note
 from eval.benchmarks.config import BenchmarkConfig, ColumnsConfig
-from eval.benchmarks.files import Row, Table
-from eval.benchmarks.forms import Generated, forms
+from eval.benchmarks.form import Generated, Row, Table, forms
 from eval.benchmarks.known_items import faulty_note, faulty_pairs, unpublished_note
 from eval.benchmarks.pairs import read_pairs
 from eval.config import EvalConfig

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from eval.benchmarks.cells import flag_of, label_of, name_of, part_of, sentence_of
 from eval.benchmarks.config import BenchmarkConfig, ColumnsConfig
-from eval.benchmarks.files import Table
+from eval.benchmarks.form import Table
 from eval.scores.schemas import ITEMS, SIDES
 from pairscale.errors import InputError
 

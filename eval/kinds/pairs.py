@@ -16,6 +16,7 @@ from eval.config import EvalConfig
 from eval.kinds.work import Work, comparable
 from eval.scores.accuracy import accuracies, outcome
 from eval.scores.files import (
+    TOKENS_FILE,
     check_same_pairs,
     judged_pairs,
     read_metadata,
@@ -24,7 +25,7 @@ from eval.scores.files import (
     with_phenomena,
     write_items,
     write_scores,
-    write_tokens,
+    write_table,
     write_unavailable,
 )
 from eval.scores.schemas import TOKENS
@@ -53,17 +54,12 @@ class PairsWork(Work):
     unigrams: UnigramSource | None = None
 
     @classmethod
-    def check_methods(cls, config: EvalConfig) -> None:
-        """Raise ConfigError without methods, and for templates that do not fit, before a model is loaded."""
+    def check(cls, config: EvalConfig) -> None:
+        """Check methods and their templates, and read the pairs unless they depend on the run. Raises ConfigError."""
         from eval.methods.judging import check_templates
 
-        if not config.method:
-            raise ConfigError("method=[]: must name at least one")
+        _check_named(config)
         check_templates(config)
-
-    @classmethod
-    def check_benchmark(cls, config: EvalConfig) -> None:
-        """Read the pairs, unless they depend on the run. Raises as load_benchmark."""
         if config.benchmark.vocabulary not in ("run", "study"):
             cls.read(config, {})
 
@@ -99,6 +95,7 @@ class PairsWork(Work):
         from eval.methods.method import UNIGRAMS, fitting
         from eval.methods.unigrams import UnigramSource
 
+        _check_named(self.config)
         benchmark = self.config.benchmark
         named = [name for name in benchmark.paradigms or () if name not in self.items.unavailable]
         self.uses = {}
@@ -219,7 +216,7 @@ class PairsWork(Work):
                 sample = drawn_pairs(pairs, self.config.scoring.token_pairs, self.config.scoring.seed)
                 shared = {key: metadata[key] for key in ("policy", "benchmark", "model")}
                 sides = {"good": judged.good, "bad": judged.bad}
-                write_tokens(self.folder, _token_rows(pairs, sample, sides), shared)
+                write_table(self.folder / TOKENS_FILE, _token_rows(pairs, sample, sides), TOKENS, shared)
             for name, rows in judged.rows.items():
                 prompts = {"prompts": judged.prompts[name]} if name in judged.prompts else {}
                 write_scores(self.path(name), rows.join(counts), self.metadata[name] | prompts)
@@ -240,6 +237,11 @@ def _token_rows(pairs: pd.DataFrame, sample: npt.NDArray[np.int64], sides: dict[
             for position, ((start, end), logprob, unk) in enumerate(tokens):
                 rows.append((*name, side, position, start, end, logprob, unk))
     return pd.DataFrame(rows, columns=list(TOKENS.names))
+
+
+def _check_named(config: EvalConfig) -> None:
+    if not config.method:
+        raise ConfigError("method=[]: must name at least one")
 
 
 def _names_methods() -> bool:

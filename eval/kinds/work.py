@@ -51,13 +51,8 @@ class Work(ABC):
                 self.missing.append(name)
 
     @classmethod
-    def check_methods(cls, config: EvalConfig) -> None:
-        """Raise ConfigError for methods that do not fit, before a model is loaded. Most kinds have no methods."""
-        return
-
-    @classmethod
-    def check_benchmark(cls, config: EvalConfig) -> None:
-        """Read the items before a run is trained. Raises as `read`."""
+    def check(cls, config: EvalConfig) -> None:
+        """Read the items before a model is trained or loaded. Raises as `read`."""
         cls.read(config, {})
 
     @classmethod

@@ -112,15 +112,12 @@ def accuracies(scores: pd.DataFrame, ties: str = "wrong", confidence: float = 0.
     paradigms["pairs"] //= repeats
     groups = [("paradigm", name, group) for name, group in paradigms.groupby("paradigm")]
     groups += [("phenomenon", name, group) for name, group in paradigms.groupby("phenomenon")]
-    groups += [("overall", "overall", paradigms)]
+    groups += [("overall", "overall", paradigms)] if len(paradigms) else []
     rows = []
     for level, name, group in groups:
-        if group.empty:
-            continue
         accuracy = float(group["accuracy"].mean())
         weights = np.full((len(group), 1), 1 / len(group))
         trials = float(stratified_trials(group["accuracy"], group["pairs"], weights)[0])
-        low, high = wilson(accuracy, trials, confidence)
-        counts = {"paradigms": len(group), "pairs": int(group["pairs"].sum()), "ties": int(group["ties"].sum())}
-        rows.append({"level": level, "name": name, **counts, "accuracy": accuracy, "low": low, "high": high})
+        counts = (len(group), int(group["pairs"].sum()), int(group["ties"].sum()))
+        rows.append((level, name, *counts, accuracy, *wilson(accuracy, trials, confidence)))
     return pd.DataFrame(rows, columns=["level", "name", "paradigms", "pairs", "ties", "accuracy", "low", "high"])

@@ -34,20 +34,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eval.scores.schemas import (
-    ANSWERS,
-    ITEMS,
-    SCORES,
-    SIDES,
-    TOKENS,
-    WORDS,
-    AnswerMetadata,
-    ScoreMetadata,
-    TableMetadata,
-)
+from eval.scores.schemas import ANSWERS, ITEMS, SCORES, SIDES, WORDS, AnswerMetadata, ScoreMetadata, TableMetadata
 from pairscale.errors import InputError, RunError
 from pairscale.files import atomic_path, write_json
-from pairscale.schema import checked, parse_json, read_json
+from pairscale.schema import parse_json, read_json
 from pairscale.tables import write_csv
 
 SCORES_VERSION = 1
@@ -81,7 +71,6 @@ def score_path(folder: Path, method: str, step: int | None = None) -> Path:
 
 def write_scores(path: Path, scores: pd.DataFrame, metadata: Mapping[str, Any]) -> None:
     """Write SCORES and ScoreMetadata in one move. Raises RunError for a score that is NaN or infinite."""
-    _check_keys(path, metadata, ScoreMetadata)
     table = pa.Table.from_pandas(scores[SCORES.names], schema=SCORES, preserve_index=False)
     _check_scores(path, table, metadata, "the model's weights, or what its scoring computes, overflow")
     _write(path, table, metadata)
@@ -90,31 +79,18 @@ def write_scores(path: Path, scores: pd.DataFrame, metadata: Mapping[str, Any]) 
 def write_answers(folder: Path, tables: Mapping[str, pd.DataFrame], metadata: Mapping[str, Any]) -> None:
     """Write tables under their names in ANSWERS, in their order, with the same metadata (AnswerMetadata)."""
     for name, table in tables.items():
-        _check_keys(folder / name, metadata, AnswerMetadata)
-        write_table(answer_path(folder, name), table, ANSWERS[name], metadata)
-
-
-def _check_keys(path: Path, metadata: Mapping[str, Any], schema: Any) -> None:
-    if missing := sorted(schema.__required_keys__ - metadata.keys()):
-        raise ValueError(f"{path}: metadata without {', '.join(missing)}")
-
-
-def answer_path(folder: Path, name: str) -> Path:
-    """Return the path of a file of ANSWERS."""
-    return folder / f"{name}.parquet"
+        write_table(score_path(folder, name), table, ANSWERS[name], metadata)
 
 
 def read_answer_file(folder: Path, name: str) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Read rows (columns of ANSWERS[name]) and metadata (AnswerMetadata). Raises RunError for a damaged file."""
-    path = answer_path(folder, name)
-    frame, metadata = read_table(path, ANSWERS[name])
-    checked(metadata, AnswerMetadata, path, RunError, _AGAIN)
-    return frame, metadata
+    table, metadata = _read(score_path(folder, name), ANSWERS[name], AnswerMetadata)
+    return table.to_pandas(), metadata
 
 
 def answers_metadata(folder: Path, *names: str) -> dict[str, Any] | None:
     """Read the metadata that files share; None if one is missing or they differ. Raises RunError for a damaged file."""
-    paths = [answer_path(folder, name) for name in names]
+    paths = [score_path(folder, name) for name in names]
     if not all(path.exists() for path in paths):
         return None
     first, *others = map(read_metadata, paths)
@@ -133,8 +109,7 @@ def read_score_table(path: Path, columns: Sequence[str] | None = None) -> tuple[
     `columns`: read only these, and those that the check of missing scores needs, which is faster.
     """
     needed = None if columns is None else list(dict.fromkeys([*columns, "trial", "good_tokens", "bad_tokens"]))
-    table, metadata = _read(path, SCORES, needed)
-    checked(metadata, ScoreMetadata, path, RunError, _AGAIN)
+    table, metadata = _read(path, SCORES, ScoreMetadata, needed)
     _check_scores(path, table, metadata, _AGAIN)
     return table, metadata
 
@@ -165,7 +140,7 @@ def _check_scores(path: Path, table: pa.Table, metadata: Mapping[str, Any], reme
 def read_metadata(path: Path) -> dict[str, Any]:
     """Read the metadata of a file, without its rows. Raises RunError for a damaged one."""
     try:
-        return _metadata(path, pq.read_schema(path))
+        return _metadata(path, pq.read_schema(path), TableMetadata)
     except (pa.ArrowException, OSError) as error:
         raise _damaged(path, error) from None
 
@@ -211,16 +186,6 @@ def check_same_pairs(folder: Path, name: str, digest: str) -> None:
         )
 
 
-def write_tokens(folder: Path, tokens: pd.DataFrame, metadata: Mapping[str, Any]) -> None:
-    """Write tokens.parquet, columns of TOKENS."""
-    write_table(folder / TOKENS_FILE, tokens, TOKENS, metadata)
-
-
-def read_tokens(folder: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Read per-token log-probabilities (columns of TOKENS) and metadata. Raises RunError for a damaged file."""
-    return read_table(folder / TOKENS_FILE, TOKENS)
-
-
 def write_words(path: Path, words: pd.DataFrame, metadata: Mapping[str, Any]) -> None:
     """Write the surprisals of a text's words (WORDS and the user's own columns) to a Parquet file and as CSV.
 
@@ -240,9 +205,8 @@ def write_words(path: Path, words: pd.DataFrame, metadata: Mapping[str, Any]) ->
 
 def read_words(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Read surprisals (columns of WORDS and the user's own) and metadata. Raises RunError for a damaged file."""
-    words, metadata = read_table(path, WORDS)
-    checked(metadata, AnswerMetadata, path, RunError, _AGAIN)
-    return words, metadata
+    table, metadata = _read(path, WORDS, AnswerMetadata)
+    return table.to_pandas(), metadata
 
 
 def write_table(path: Path, frame: pd.DataFrame, schema: pa.Schema, metadata: Mapping[str, Any]) -> None:
@@ -252,9 +216,8 @@ def write_table(path: Path, frame: pd.DataFrame, schema: pa.Schema, metadata: Ma
 
 def _write(path: Path, table: pa.Table, metadata: Mapping[str, Any]) -> None:
     text = json.dumps({"version": SCORES_VERSION, **metadata}, ensure_ascii=False)
-    table = table.replace_schema_metadata({_METADATA_KEY: text.encode()})
     with atomic_path(path) as temporary:
-        pq.write_table(table, temporary, write_page_checksum=True)
+        pq.write_table(table.replace_schema_metadata({_METADATA_KEY: text}), temporary, write_page_checksum=True)
 
 
 def read_table(path: Path, schema: pa.Schema) -> tuple[pd.DataFrame, dict[str, Any]]:
@@ -263,46 +226,36 @@ def read_table(path: Path, schema: pa.Schema) -> tuple[pd.DataFrame, dict[str, A
     return table.to_pandas(), metadata
 
 
-def _read(path: Path, schema: pa.Schema, columns: Sequence[str] | None = None) -> tuple[pa.Table, dict[str, Any]]:
-    if columns is not None:
-        schema = pa.schema([schema.field(name) for name in columns])
+def _read(
+    path: Path, schema: pa.Schema, metadata_schema: Any = TableMetadata, columns: Sequence[str] | None = None
+) -> tuple[pa.Table, dict[str, Any]]:
     try:
         table = pq.read_table(path, columns=columns, page_checksum_verification=True)
     except (pa.ArrowException, OSError) as error:
         raise _damaged(path, error) from None
-    metadata = _metadata(path, table.schema)
-    missing = [name for name in schema.names if name not in table.column_names]
-    if missing:
+    metadata = _metadata(path, table.schema, metadata_schema)
+    names = schema.names if columns is None else columns
+    if missing := [name for name in names if name not in table.column_names]:
         raise RunError(f"{path}: without the columns {', '.join(missing)}; {_AGAIN}")
-    own = [name for name in table.column_names if schema in (ITEMS, WORDS) and name not in schema.names]
-    table = table.select([*schema.names, *own])
+    own = [name for name in table.column_names if schema in (ITEMS, WORDS) and name not in names]
+    table = table.select([*names, *own])
     never_null = _NEVER_NULL | set(SIDES) if schema is ITEMS else _NEVER_NULL
-    for expected in schema:
-        column = table.schema.field(expected.name)
-        if column.type != expected.type:
-            raise RunError(f"{path}: column {column.name} is {column.type}, must be {expected.type}; {_AGAIN}")
-        if expected.name in never_null and (count := table[expected.name].null_count):
-            raise RunError(
-                f"{path}: column {expected.name} has no value in {count:,} of its {len(table):,} rows; {_AGAIN}"
-            )
+    for name in names:
+        column, expected = table[name], schema.field(name).type
+        if column.type != expected:
+            raise RunError(f"{path}: column {name} is {column.type}, must be {expected}; {_AGAIN}")
+        if name in never_null and (count := column.null_count):
+            raise RunError(f"{path}: column {name} has no value in {count:,} of its {len(table):,} rows; {_AGAIN}")
     return table, metadata
 
 
-def _metadata(path: Path, schema: pa.Schema) -> dict[str, Any]:
+def _metadata(path: Path, schema: pa.Schema, metadata_schema: Any) -> dict[str, Any]:
     raw = (schema.metadata or {}).get(_METADATA_KEY)
     if raw is None:
         raise RunError(f"{path}: a Parquet file, but not written by pairscale")
-    metadata = parse_json(raw, dict[str, Any], path, RunError, _AGAIN)
-    version = metadata.pop("version", None)
-    if version != SCORES_VERSION:
-        run, study, label = path.parents[2], path.parents[3].name, path.parent.name
-        raise RunError(
-            f"{path}: version {version} of the score files, this code reads {SCORES_VERSION}; move {path.parent} out "
-            f"of the run's folder, as nothing that is there is overwritten, and score again: python -m eval "
-            f"study={study} benchmark={label.partition('+')[0]} with the other settings of {run / 'config.yaml'}, or "
-            f"python -m eval -m experiment={study} where the study is an experiment's"
-        )
-    return cast(dict[str, Any], checked(metadata, TableMetadata, path, RunError, _AGAIN))
+    metadata = cast(dict[str, Any], parse_json(raw, metadata_schema, path, RunError, _AGAIN, SCORES_VERSION))
+    del metadata["version"]
+    return metadata
 
 
 def _damaged(path: Path, error: Exception) -> RunError:

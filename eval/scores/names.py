@@ -1,7 +1,7 @@
 """Names of benchmarks for readers, from the names of score folders (eval.config.score_label): "Toy English"."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 
 _TITLES = {
     "blimp": "BLiMP",
@@ -59,27 +59,6 @@ def benchmark_name(label: str, routine: bool = False) -> str:
     name, *parts = label.split("+")
     shown = [part for part in parts if routine or not part.startswith(_ROUTINE)]
     return ", ".join([_TITLES.get(name, name), *map(_readable, shown)])
-
-
-def benchmark_names(labels: Iterable[str]) -> dict[str, str]:
-    """Return names by label, no two alike: those that would be have their seeds and numbers of pairs, too."""
-    names = {label: benchmark_name(label) for label in labels}
-    short = list(names.values())
-    return {label: benchmark_name(label, routine=short.count(name) > 1) for label, name in names.items()}
-
-
-def benchmark_has(label: str) -> str:
-    """Begin a sentence on what a benchmark has: "BLiMP has", "Minimal pairs have"."""
-    name = benchmark_name(label)
-    return f"{name[:1].upper()}{name[1:]} have" if name.partition(",")[0].endswith("pairs") else f"{name} has"
-
-
-def pairs_text(counts: Sequence[int]) -> str:
-    """Describe the pairs of each paradigm: "41 paradigms × 100 pairs", or "5 paradigms, 5,218 pairs" if unequal."""
-    paradigms = f"{len(counts)} paradigm" + ("" if len(counts) == 1 else "s")
-    if len(set(counts)) == 1:
-        return f"{paradigms} × {counts[0]:,} pair" + ("" if counts[0] == 1 else "s")
-    return f"{paradigms}, {sum(counts):,} pairs"
 
 
 def _readable(part: str) -> str:

@@ -11,7 +11,7 @@ from rich.text import Text
 from eval.published import number_of_paradigms, on_paradigms, read_published
 from eval.scores.accuracy import accuracies, best_template, by_repeat, repeats_text, share_of_a, unk_free, unscored
 from eval.scores.files import with_phenomena
-from pairscale.tables import filled_table, plain_table
+from pairscale.tables import filled_table
 
 WIDTH = 120  # characters, of output that is no terminal; a narrower terminal gets only our numbers
 
@@ -41,41 +41,35 @@ def accuracy_table(
     `scores` and `items` have the columns SCORES and ITEMS of eval.scores.schemas; `ties` says what a tie counts;
     `width` is the terminal's, in characters.
     """
-    scores = with_phenomena(scores, items)
-    ours = accuracies(scores, ties).to_dict("records")
-    without = accuracies(scores[unk_free(scores)], ties).to_dict("records")
-    known = {(row["level"], row["name"]): row for row in without}
-    repeats = by_repeat(scores, ties)
-    spread = repeats.std(axis=1, ddof=1).to_dict() if repeats.shape[1] > 1 else {}
+    scores, key = with_phenomena(scores, items), ["level", "name"]
+    ours = accuracies(scores, ties).set_index(key)
+    paradigms = len(ours.loc["paradigm"])
+    known = accuracies(scores[unk_free(scores)], ties).set_index(key).reindex(ours.index)
+    repeats = by_repeat(scores, ties).reindex(ours.index)
     best = best_template(scores, repeats)
-    of_best = repeats[best].to_dict() if best else {}
     of_paradigms = scores.drop_duplicates("paradigm")
     phenomena: dict[str, str] = dict(zip(of_paradigms["paradigm"], of_paradigms["phenomenon"], strict=True))
-    published = on_paradigms(read_published(benchmark), phenomena)
-    theirs = {(row["level"], row["name"], row["model"]): float(row["accuracy"]) for row in published.to_dict("records")}
     beside = BESIDE.get(benchmark, {}) if width >= WIDTH else {}
-    paradigms = sum(row["level"] == "paradigm" for row in ours)
+    published = on_paradigms(read_published(benchmark), phenomena)
+    theirs = published.set_index([*key, "model"])["accuracy"].unstack().reindex(ours.index, columns=[*beside])
+
+    columns = [("pairs", ours["pairs"].map("{:,}".format)), ("accuracy", ours["accuracy"].map(percent))]
+    if repeats.shape[1] == 1:
+        columns.append(("95%", ours["low"].map(percent) + "–" + ours["high"].map(percent)))
+    else:
+        columns.append(("±", repeats.std(axis=1, ddof=1).map(percent)))
+        columns += [("best", repeats[best].map(percent))] if best else []
+    columns += [("no <unk>", known["accuracy"].map(percent)), ("pairs", known["pairs"].fillna(0).map("{:,.0f}".format))]
+    columns += [("ties", ours["ties"].map("{:,}".format))]
+    columns += [(heading, theirs[model].map(percent)) for model, heading in beside.items()]
+    rows = [[name, *(cells.iloc[n] for _, cells in columns)] for n, (_, name) in enumerate(ours.index)][paradigms:]
+    table = filled_table(["phenomenon", *(heading for heading, _ in columns)], rows, ["phenomenon"])
+    table.rows[-1].style = "bold"
     caption = _caption(scores, paradigms, best, ties)
     if beside:
-        names, of = ", ".join(beside.values()).replace("\n", " "), _of_paradigms(published, benchmark, phenomena)
-        caption = Text(f"{caption.plain}\n{names}: published accuracies, {of}")
-    table = plain_table(title, caption)
-    table.add_column("phenomenon", no_wrap=True)
-    measures = ["accuracy", "±", *(["best"] if best else [])] if spread else ["accuracy", "95%"]
-    for heading in ("pairs", *measures, "no <unk>", "pairs", "ties", *beside.values()):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in ours[paradigms:]:
-        level, name = row["level"], row["name"]
-        cells = [f"{row['pairs']:,}", percent(row["accuracy"])]
-        if spread:
-            cells.append(percent(spread[level, name]))
-            cells += [percent(of_best[level, name])] if best else []
-        else:
-            cells.append(f"{percent(row['low'])}–{percent(row['high'])}")
-        free = known.get((level, name))
-        cells += [percent(free["accuracy"]), f"{free['pairs']:,}"] if free else ["", "0"]
-        cells += [f"{row['ties']:,}", *(percent(theirs.get((level, name, model))) for model in beside)]
-        table.add_row(Text(str(name)), *cells, style="bold" if level == "overall" else None)
+        names = ", ".join(beside.values()).replace("\n", " ")
+        caption += f"\n{names}: published accuracies, {_of_paradigms(published, benchmark, phenomena)}"
+    table.title, table.caption = Text(title), Text(caption)
     return table
 
 
@@ -84,18 +78,17 @@ def methods_table(title: str, scores: dict[str, pd.DataFrame], items: pd.DataFra
     lines = []
     for method, rows in scores.items():
         rows = with_phenomena(rows, items)
-        whole = accuracies(rows, ties).iloc[-1]
+        overall = accuracies(rows, ties).iloc[-1]
         repeats = by_repeat(rows, ties)
-        overall = repeats.loc["overall"].iloc[0]
+        of_repeats = repeats.loc["overall"].iloc[0]
         best = best_template(rows, repeats)
-        cells = [percent(whole["accuracy"]), percent(float(overall.std(ddof=1)))]
-        over = repeats_text(rows) + (f", best: {best}" if best else "")
-        cells += [percent(float(overall[best])) if best else "", over]
-        cells += [f"{whole['ties']:,}", percent(share_of_a(rows)) if rows["order"].notna().any() else ""]
-        lines.append([method, *cells])
+        of_best = (
+            [percent(of_repeats[best]), f"{repeats_text(rows)}, best: {best}"] if best else ["", repeats_text(rows)]
+        )
+        deviation, share = percent(of_repeats.std(ddof=1)), percent(share_of_a(rows))
+        lines.append([method, percent(overall["accuracy"]), deviation, *of_best, f"{overall['ties']:,}", share])
     table = filled_table(("method", "accuracy", "±", "best", "over", "ties", "share of A"), lines, ("method", "over"))
-    several = any(line[2] for line in lines)
-    spread = " ±: standard deviation over templates or trials;" if several else ""
+    spread = " ±: standard deviation over templates or trials;" if any(line[2] for line in lines) else ""
     table.title, table.caption = Text(title), Text(f"per cent, means over paradigms;{spread} a tie is {ties}")
     return table
 
@@ -120,29 +113,27 @@ def measures_table(
     """
     theirs = published.set_index(["level", "name", "model"]).reindex(columns=["accuracy", "sd"])
     shown = {key: _with_deviation(*of) for key, of in zip(theirs.index, theirs.to_numpy(), strict=True)}
-    table = plain_table(title, Text(caption))
-    for heading in names.values():
-        table.add_column(heading, no_wrap=True)
-    for heading in ("items", "share", "95%", "ties", "known", "items", *beside.values()):
-        table.add_column(heading, justify="right", no_wrap=True)
+    rows = []
     for row in measures.to_dict("records"):
-        share = _with_deviation(row["accuracy"], row["sd"])
-        cells = [f"{row['items']:,}", share, f"{percent(row['low'])}–{percent(row['high'])}", str(row["ties"] or "")]
+        cells = [f"{row['items']:,}", _with_deviation(row["accuracy"], row["sd"])]
+        cells += [f"{percent(row['low'])}–{percent(row['high'])}", str(row["ties"] or "")]
         cells += [percent(row["known"]), f"{row['known_items']:,}"] if row["unknown"] else ["", ""]
         others = [shown.get((row["level"], row["name"], model), "") for model in beside]
-        labels = [Text(str(row[column])) for column in names]
-        table.add_row(*labels, *cells, *others, style="bold" if row["level"] in bold else None)
+        rows.append([*(str(row[column]) for column in names), *cells, *others])
+    headings = [*names.values(), "items", "share", "95%", "ties", "known", "items", *beside.values()]
+    table = filled_table(headings, rows, [*names.values()])
+    for line, level in zip(table.rows, measures["level"], strict=True):
+        line.style = "bold" if level in bold else None
+    table.title, table.caption = Text(title), Text(caption)
     return table
 
 
 def trajectory_table(title: str, rows: list[dict[str, Any]]) -> Table:
     """Return a row per snapshot: words_seen, and accuracies in per cent; `rows`: of `PairsWork.overall`."""
-    table = plain_table(title)
     methods = [key for key in rows[0] if key not in ("step", "words_seen", "moment")]
-    for heading in ("words seen", *methods):
-        table.add_column(Text(heading), justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(f"{row['words_seen']:,}", *(percent(row[method]) for method in methods))
+    cells = [[f"{row['words_seen']:,}", *(percent(row[method]) for method in methods)] for row in rows]
+    table = filled_table(["words seen", *methods], cells, [])
+    table.title = Text(title)
     return table
 
 
@@ -163,7 +154,7 @@ def _of_paradigms(published: pd.DataFrame, benchmark: str, phenomena: Mapping[st
     return f"of all {total} paradigms and not comparable with this model's, which are of a part"
 
 
-def _caption(scores: pd.DataFrame, paradigms: int, best: str | None, ties: str) -> Text:
+def _caption(scores: pd.DataFrame, paradigms: int, best: str | None, ties: str) -> str:
     several = repeats_text(scores)
     measured = f"mean over {several}; ±: their standard deviation" if several else "intervals: for new pairs of these"
     measured += f"; best: {best}, the best overall" if best else ""
@@ -171,4 +162,4 @@ def _caption(scores: pd.DataFrame, paradigms: int, best: str | None, ties: str) 
     if empty := int(unscored(scores["good"], scores["bad"]).sum()):
         caption += f"; a tie, as no token of a sentence counts: {empty:,}"
     critical = int((scores.drop_duplicates(["paradigm", "pair_id"])["crit_unk"] > 0).sum())
-    return Text(f"{caption}; <unk> among the tokens that differ: {critical:,} pairs" if critical else caption)
+    return caption + (f"; <unk> among the tokens that differ: {critical:,} pairs" if critical else "")

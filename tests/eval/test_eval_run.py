@@ -13,9 +13,10 @@ from eval import load_scorer
 from eval.__main__ import run as run_command_line
 from eval.benchmarks.load import drawn_pairs, load_benchmark, loaded_benchmark
 from eval.estimate import estimate_scoring
-from eval.run import score_on_all, score_run, score_study
+from eval.run import score_run, score_study
 from eval.scorers import load
-from eval.scores.files import read_items, read_scores, read_tokens, score_path
+from eval.scores.files import TOKENS_FILE, read_items, read_scores, read_table, score_path
+from eval.scores.schemas import TOKENS
 from eval.scores.table import accuracy_table
 from eval.sweeps import of_each_benchmark
 from pairscale.command.compose import compose, composed
@@ -87,7 +88,7 @@ def test_tokens_add_up_to_scores(configure):
     config = configure("scoring.token_pairs=all")
     run = simulated_run(config, random_model(TXL))
     score_run(run, config)
-    tokens, _ = read_tokens(run.scores("blimp"))
+    tokens, _ = read_table(run.scores("blimp") / TOKENS_FILE, TOKENS)
     sums = tokens.groupby(["paradigm", "pair_id", "side"])["logprob"].sum()
     for row in scores_of(run)[0].itertuples():
         assert sums[row.paradigm, row.pair_id, "good"] == pytest.approx(row.good)
@@ -217,7 +218,7 @@ def test_several_benchmarks_are_scored_with_one_load_of_each_model(configure, tm
     loaded_benchmark.cache_clear()
     capsys.readouterr()
     with pytest.raises(RunError, match="not scored on far"):
-        score_on_all(runs[0], of_each_benchmark(compose("eval", words))[::-1])
+        score_run(runs[0], of_each_benchmark(compose("eval", words))[::-1])
     assert "subject_verb_agreement" in capsys.readouterr().out, "the other one is scored"
 
 
@@ -242,7 +243,7 @@ def test_the_table_shows_accuracies_intervals_ties_and_published_numbers(configu
     rows = scores_of(run)[0].assign(good=[1.0, 1, 1, 1], bad=[0.0, 0, 2, 1])
     items, _ = read_items(run.scores("blimp"))
     table = accuracy_table("a run", "blimp", rows, items, "wrong")
-    cells = {str(name): cells for name, *cells in zip(*(column.cells for column in table.columns), strict=True)}
+    cells = {name: cells for name, *cells in zip(*(map(str, column.cells) for column in table.columns), strict=True)}
     # pairs, accuracy, interval, without <unk>, how many pairs, ties, people, LSTM, TXL, 5-gram, GPT-2
     assert cells["island_effects"][:6] == ["1", "100.0", "20.7–100.0", "", "0", "0"]
     assert cells["island_effects"][7:] == ["46.6", "48.3", "57.2", "72.7"]
@@ -256,7 +257,7 @@ def test_the_table_shows_accuracies_intervals_ties_and_published_numbers(configu
     of_blimp = {"far": "wh_island", "near": "adjunct_island"}
     part = items.assign(paradigm=items["paradigm"].map(of_blimp), phenomenon="island_effects")
     table = accuracy_table("a run", "blimp", rows.assign(paradigm=rows["paradigm"].map(of_blimp)), part, "wrong")
-    assert [list(column.cells) for column in table.columns][-4:] == [
+    assert [[*map(str, column.cells)] for column in table.columns][-4:] == [
         [of, of] for of in ("57.0", "42.0", "52.0", "84.2")
     ]
     assert str(table.caption).endswith("beside this model's, of the same paradigms")

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-import eval.benchmarks.forms as form_registry
+import eval.benchmarks.form as form_registry
 import eval.diagnostics.diagnostic as diagnostic_registry
 import eval.methods.method as method_registry
 from eval.benchmarks.config import BenchmarkConfig
-from eval.benchmarks.files import Row, Table
+from eval.benchmarks.form import Row, Table
 from eval.benchmarks.load import load_benchmark
 from eval.diagnostics.config import DiagnosticConfig
 from eval.diagnostics.measures import accuracy_outcomes, measures

@@ -9,7 +9,7 @@ import pytest
 from omegaconf import OmegaConf
 
 import pairscale.command.launchers.local
-from eval.jobs import job_of, memory_of, training_seconds
+from eval.sweeps import job_of, memory_of, training_seconds
 from pairscale.command.compose import compose, composed
 from pairscale.command.launchers import check_all
 from pairscale.command.launchers.board import Board

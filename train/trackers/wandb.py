@@ -2,7 +2,7 @@
 
     job        name in W&B    contents
     train      <run id>       configuration, curves over words seen, sizes and speeds
-    eval       <run id>       accuracies, and the record that `python -m analysis source=wandb` reads
+    eval       <run id>       accuracies and measures
     analysis   <study>        learning curves and slopes
 
 The study is their group. Scoring has W&B runs of its own: a W&B run has one job type and is written by one process, and

@@ -11,7 +11,7 @@ from typing import Any
 from corpora.grammar.engine import Grammar
 from corpora.grammar.lexicon import NothingFits
 from eval.benchmarks.config import BenchmarkConfig
-from eval.benchmarks.forms import Generated
+from eval.benchmarks.form import Generated
 from eval.benchmarks.generated import FOLDER, LANGUAGES, grammar_of, paradigm_of, paradigms_of
 from eval.benchmarks.generated.vocabulary import Vocabulary, read_vocabulary
 from eval.benchmarks.paradigm import Exhausted, Paradigm

@@ -203,12 +203,6 @@ def test_cloze_files_need_each_other_and_damaged_ones_are_refused(tmp_path):
     (tmp_path / "topk.parquet").write_bytes(b"PAR1")
     with pytest.raises(RunError, match=r"topk\.parquet: damaged \(.*; remove the file to score again"):
         answers_metadata(tmp_path, "topk", "cloze")
-    with pytest.raises(ValueError, match=r"metadata without torch"):
-        write_answers(
-            tmp_path,
-            {"topk": topk(neg()), "cloze": neg()},
-            {key: "x" for key in AnswerMetadata.__required_keys__ if key != "torch"},
-        )
 
 
 def printed_tables(folder, name, answers, width=120):

@@ -99,7 +99,7 @@ def test_tables_show_the_mean_the_deviation_and_the_best_template():
     assert best_template(answers, by_repeat(answers)) == "a"
     items = pd.DataFrame({"pair_id": list("012"), "paradigm": "p", "phenomenon": "x"})
     table = accuracy_table("t", "none", answers.drop(columns="phenomenon"), items, "wrong")
-    cells = {column.header: list(column.cells) for column in table.columns}
+    cells = {column.header: [*map(str, column.cells)] for column in table.columns}
     assert (cells["accuracy"][-1], cells["±"][-1], cells["best"][-1], cells["ties"][-1]) == (
         "44.4",
         "19.2",

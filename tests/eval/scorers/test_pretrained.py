@@ -258,7 +258,7 @@ def test_a_damaged_revision_is_named_and_the_others_are_scored(checkpoints, tmp_
     ])  # fmt: skip
     with pytest.raises(RunError, match=r"gpt: 1 of 3 revisions could not be scored"):
         score_pretrained([config])
-    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("not scored: ")]
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("not scored: ")]
     assert "checkpoint-2" in line
     scored = {path.parts[-4] for path in (tmp_path / "runs").rglob("lp.parquet")}
     assert len(scored) == 2

@@ -4,7 +4,7 @@ import pytest
 
 from eval.benchmarks.config import BenchmarkConfig
 from eval.config import EvalConfig, score_label
-from eval.scores.names import benchmark_name, benchmark_names, pairs_text
+from eval.scores.names import benchmark_name
 from pairscale.command.compose import compose
 
 
@@ -37,25 +37,6 @@ def test_a_name_is_made_from_the_configuration_of_a_benchmark(overrides, name, i
     assert (benchmark_name(label), benchmark_name(label, routine=True)) == (name, in_full)
 
 
-def test_names_of_one_report_are_distinct():
-    labels = ["toy+seed-1+per_paradigm-100", "toy+seed-2+per_paradigm-100", "blimp"]
-    assert list(benchmark_names(labels).values()) == [
-        "Toy English, seed 1, 100 pairs of each paradigm", "Toy English, seed 2, 100 pairs of each paradigm", "BLiMP",
-    ]  # fmt: skip
-
-
 def test_a_part_that_a_plug_in_adds_stays_as_it_is():
     assert benchmark_name("slashes+depth-3") == "slashes, depth-3"
     assert BenchmarkConfig(name="mine").label == benchmark_name("mine")
-
-
-@pytest.mark.parametrize(
-    ("counts", "text"),
-    [
-        ([100] * 41, "41 paradigms × 100 pairs"),
-        ([1000], "1 paradigm × 1,000 pairs"),
-        ([842, 64], "2 paradigms, 906 pairs"),
-    ],
-)
-def test_the_number_of_pairs_is_by_paradigm_where_all_have_as_many(counts, text):
-    assert pairs_text(counts) == text

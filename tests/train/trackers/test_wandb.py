@@ -1,6 +1,5 @@
 """Tracking in W&B, offline: the contents of its files, without duplicates and without a network."""
 
-import json
 import shutil
 import socket
 import subprocess
@@ -11,16 +10,14 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
-from hydra.core.hydra_config import HydraConfig
 
 from eval.diagnostics.measures import measures
 from eval.run import score_run
 from eval.scores.accuracy import accuracies
-from eval.scores.files import read_answer_file
-from eval.scores.record import RECORD, read_record, scored_pairs
+from eval.scores.files import read_answer_file, read_items, read_scores, score_path, with_phenomena
 from eval.syntaxgym.measures import measures as suite_measures
-from pairscale.command.compose import compose, composed
-from pairscale.errors import ConfigError, RunError
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError
 from tests.support import ROOT
 from tests.support.commands import run_command
 from tests.support.diagnostics import write_files
@@ -132,37 +129,29 @@ def test_points_that_w_and_b_already_has_are_not_logged_again(tmp_path, monkeypa
     assert logged == [300, 400, 500]
 
 
-def test_scores_are_tracked_once(scored, tmp_path, monkeypatch):
+def test_scores_are_tracked_once(scored, tmp_path):
     shutil.copytree(scored, tmp_path, dirs_exist_ok=True)
     config = compose("eval", overrides(tmp_path, "method=[lp]"))
     folder = RunFolder.of(config)
     first = tracked_job(tmp_path, folder.path.name, "eval")
     assert first.group == "s"
     assert first.config["sample"]["size"] == "8k"
-    (label,) = {scored.label for scored in scored_pairs(folder)}
-    for scored in scored_pairs(folder):
-        expected = accuracies(scored.rows)
-        columns, rows = first.table(f"accuracies/{label}/{scored.method}")
+    (scores,) = folder.scores("").glob("*")
+    for method in ("lp", "mean_lp", "pen_lp"):
+        name = f"{scores.name}/{method}"
+        expected = accuracies(with_phenomena(read_scores(score_path(scores, method))[0], read_items(scores)[0]))
+        columns, rows = first.table(f"accuracies/{name}")
         read = pd.DataFrame(rows, columns=columns)
         pd.testing.assert_frame_equal(read, expected, check_dtype=False, check_exact=True)
         for row in expected[expected["level"] != "paradigm"].itertuples():
-            assert first.summary[f"accuracy/{label}/{scored.method}/{row.name}"] == row.accuracy
+            assert first.summary[f"accuracy/{name}/{row.name}"] == row.accuracy
     assert first.summary["sample_words"] == 8000
 
     score_run(folder, config)  # tracks all scores again
     again = offline_runs(tmp_path)[first.id]
     assert len(again.folders) == 2
     assert not again.history
-    assert set(again.summary) == set(first.summary)
-    assert again.summary[RECORD] == first.summary[RECORD]
-
-    # The record holds the manifest as it is after scoring, with the command that gave the scores.
-    monkeypatch.setattr(HydraConfig.instance(), "cfg", None)
-    HydraConfig.instance().set_config(composed("eval", ["study=s"]))
-    score_run(folder, config)
-    manifest = json.loads(offline_runs(tmp_path)[first.id].summary[RECORD])["manifest"]
-    assert list(manifest["scoring_commands"].values()) == ["python -m eval study=s"]
-    assert manifest | {"git": None} == folder.read_manifest() | {"git": None}  # its difference is left out
+    assert again.summary.keys() == first.summary.keys()
 
 
 def test_measures_of_diagnostics_are_tracked(tmp_path):
@@ -184,47 +173,6 @@ def test_measures_of_diagnostics_are_tracked(tmp_path):
         expected = cloze[(cloze["role"] == "expected") & (cloze["condition"] == "original")]
         best = expected.groupby("item")["rank"].min().fillna(99)
         assert tracked_run.summary[f"accuracy@5/{name}/original"] == (best <= 5).mean()
-    assert json.loads(tracked_run.summary[RECORD])["scores"] == {}
-
-
-def test_the_record_holds_the_values_that_a_curve_needs(scored, folder):
-    record = read_record(tracked_job(scored, folder.path.name, "eval").summary[RECORD], "here")
-    manifest = folder.read_manifest()
-    assert record["run"] == folder.path.name
-    assert record["study"] == "s"
-    assert record["config"]["seed"] == 1
-    for key in ("sample_words", "config_digest", "corpus", "words_seen"):
-        assert record["manifest"][key] == manifest[key]
-    (methods,) = record["scores"].values()
-    assert set(methods) == {"lp", "mean_lp", "pen_lp"}
-    scored = next(scored for scored in scored_pairs(folder) if scored.method == "lp")
-    assert methods["lp"]["digest"] == scored.metadata["benchmark"]["digest"]
-    assert methods["lp"]["policy"] == scored.metadata["policy"]
-    rows = scored.rows
-    for phenomenon, paradigm, pairs, right, tie, unk in methods["lp"]["paradigms"]:
-        part = rows[(rows["phenomenon"] == phenomenon) & (rows["paradigm"] == paradigm)]
-        counted = [sum(part["good"] > part["bad"]), sum(part["good"] == part["bad"])]
-        counted.append(sum((part["good_unk"] > 0) | (part["bad_unk"] > 0)))
-        assert pairs == len(part) == 4
-        assert [right * pairs, tie * pairs, unk * pairs] == pytest.approx(counted)
-
-    for names in ({"run": "../x"}, {"study": "../x"}, {"scores": {"blimp": {"../x": {}}}}, {"scores": {"../x": {}}}):
-        with pytest.raises(RunError, match=r"^e/p/id: \$\.\w+"):
-            read_record(json.dumps(record | names), "e/p/id")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "not readable as JSON"),
-        ("[]", "expected object, got array"),
-        ('{"version": 2}', "version 2, this code reads 1"),
-        ('{"version": 1, "run": "r"}', "without study"),
-    ],
-)
-def test_an_unreadable_record_is_a_message_of_one_line(text, message):
-    with pytest.raises(RunError, match=rf"e/p/id: .*{message}.*; score the run again with logger=wandb"):
-        read_record(text, "e/p/id")
 
 
 @pytest.fixture
@@ -353,7 +301,7 @@ def test_in_a_wandb_sweep_only_scoring_has_the_id_of_the_sweep(tmp_path):
     (name,) = {run.name for run in runs.values()}
     assert {run.job_type for run in runs.values()} == {"train", "eval"}
     assert runs["ofsweep1"].job_type == "eval"
-    assert read_record(runs["ofsweep1"].summary[RECORD], "here")["run"] == name
+    assert runs["ofsweep1"].name == name
 
 
 def test_a_failed_job_is_a_failed_run_in_w_and_b(tmp_path):
