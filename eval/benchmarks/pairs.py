@@ -142,4 +142,5 @@ def _joined(rows: pd.DataFrame, own: pd.DataFrame, labels: Sequence[str]) -> tup
     good, bad = (order[sides[order] == side] for side in SIDES)
     sentences = rows.pop("sentence").to_numpy()
     shared = own.iloc[good].where(own.iloc[good].to_numpy() == own.iloc[bad].to_numpy(), None)
-    return rows.drop(columns="label").iloc[good].assign(good=sentences[good], bad=sentences[bad]), shared
+    pairs = rows.drop(columns="label").iloc[good].assign(good=sentences[good], bad=sentences[bad])
+    return pairs, shared.dropna(axis=1, how="all")
