@@ -77,6 +77,8 @@ def judge(
     except REFUSALS as error:
         raise ConfigError(describe(error)) from error
     table = pairs if isinstance(pairs, pd.DataFrame) else pd.DataFrame(list(pairs), columns=["good", "bad"])
+    if table.empty:
+        raise InputError("judge: no pairs")
     items = _items(table)
     fitted = fitting(config.method, scorer.masked)
     uses = {name: MethodUse.of(name, values, scorer, language) for name, values in fitted.items()}

@@ -117,12 +117,11 @@ def score_run(
                 failed.append(number)
                 continue
             works.setdefault(number, work)
+            _record(run, configs[number])
             if work.moment:
                 assert isinstance(work, PairsWork)
                 trajectories[number].append(work.overall())
         scored = [number for number in works if number not in failed]
-        for number in scored:
-            _record(run, configs[number])
         if scored:
             track_scores(run, configs[0])
     for number in scored:

@@ -164,6 +164,8 @@ def _records(file: Path, delimiter: str, quotes: bool) -> Iterator[tuple[int, li
                 f"{file}: line {number}: not CSV (a quoted cell without end, or with text around it); write quotes in "
                 "a quoted cell twice, or give benchmark.quotes=false if a benchmark's quotes are text"
             )
+        elif "\r" in bare:
+            raise InputError(f"{file}: line {number}: not CSV (a carriage return that ends no line)")
         else:
             cells.append(bare.strip(" \t"))
             stripped += cells[-1] != bare

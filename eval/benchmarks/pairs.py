@@ -47,7 +47,10 @@ def read_pairs(found: Iterable[Table], config: BenchmarkConfig) -> pd.DataFrame:
     Pairs are numbered from 0 in their paradigm if no column says otherwise. Raises InputError for missing columns,
     cells that do not fit, labelled sentences that do not form pairs, and pairs of one name.
     """
-    pairs = pd.concat([_read_table(table, config) for table in found])
+    tables = [_read_table(table, config) for table in found]
+    if not tables:
+        raise InputError(f"benchmark={config.name}: holds no tables")
+    pairs = pd.concat(tables)
     numbers = pairs.groupby("paradigm").cumcount().astype(str)
     pairs["pair_id"] = pairs["pair_id"].where(pairs["pair_id"].notna(), numbers) if "pair_id" in pairs else numbers
     own = [name for name in pairs if name not in ITEMS.names]

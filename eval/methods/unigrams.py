@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from corpora.sources.lines import lines
 from corpora.text import text_manifest
-from corpora.tokenizers import EOS, load_tokenizer
+from corpora.tokenizers import EOS, SPECIAL_TOKENS, load_tokenizer
 from corpora.word_counts import token_counts
 from eval.config import EvalConfig
 from eval.scorers.base import FloatArray, Scorer, TokenScores
@@ -108,7 +108,8 @@ class UnigramSource:
         counts = token_counts(config, manifest, store, tokenizer)
         if not scorer.scores_eos(self.config.policy):
             counts[EOS] = 0
-        return counts
+        # The ids of a masked model begin with its padding and its mask.
+        return np.concatenate([np.zeros(SPECIAL_TOKENS, np.int64), counts]) if scorer.masked else counts
 
     def _of_file(self, scorer: Scorer) -> Counts:
         file = Path(str(self.config.unigrams.text)).expanduser()

@@ -74,7 +74,7 @@ def scorer_of(
 
     `begin` is the token that stands before a sentence where the tokenizer names none.
     """
-    tokens = HubTokens(tokenizer, name, vocabulary_size(model), begin)
+    tokens = HubTokens(tokenizer, name, vocabulary_size(model), None if masked else begin)
     scorer: CausalScorer | MaskedScorer
     if masked:
         scorer = MaskedScorer(Network(model, name, execution), tokens, execution.progress)

@@ -6,8 +6,10 @@ import hashlib
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from corpora.fast_tokenizers import SPACE
 from corpora.tokenizers import EOS, MASK, SPECIAL_TOKENS, UNK, PieceTokenizer, Tokenizer
 from eval.benchmarks.cells import shown
 from eval.scorers.chat import ChatTemplate
@@ -136,8 +138,10 @@ class OurTokens(Tokens):
 
     def marked(self, texts: Sequence[str]) -> Iterator[Marked]:
         for ids, spans in self.encode(texts):
-            pieces = isinstance(self.tokenizer, PieceTokenizer)  # whose words white space alone separates
-            words = [0] * len(ids) if pieces else list(range(len(ids)))
+            begins = [True] * len(ids)  # of each token: it begins a word
+            if isinstance(self.tokenizer, PieceTokenizer):
+                begins = [self.token(index).startswith(SPACE) for index in ids]
+            words = list(accumulate(begins, initial=-1))[1:]
             spans = [(0, 0), *spans, (0, 0)]
             yield Marked([self.first, *ids, self.first], spans, [1, *[0] * len(ids), 1], [None, *words, None])
 
@@ -176,13 +180,13 @@ class HubTokens(Tokens):
         """
         if not tokenizer.is_fast:
             raise ConfigError(f"{name}: its tokenizer gives no character offsets (it has no tokenizer.json)")
-        read = tokenizer(list(PLAIN_SENTENCES), add_special_tokens=False)["input_ids"]
+        self.tokenizer, self.name, self.vocabulary = tokenizer, name, vocabulary
+        read = self._read(PLAIN_SENTENCES, add_special_tokens=False)["input_ids"]
         if not any(letter.isalpha() for ids in read for letter in tokenizer.decode(ids, skip_special_tokens=True)):
             raise InputError(
                 f"{name}: its tokenizer ({len(tokenizer):,} tokens) reads no letter of a plain sentence, so it is not "
                 "the model's own; put the files of that (tokenizer.json) into the model's folder"
             )
-        self.tokenizer, self.name, self.vocabulary = tokenizer, name, vocabulary
         self.digest = hashlib.sha256(tokenizer.backend_tokenizer.to_str().encode()).hexdigest()
         self.begin = begin_symbol(tokenizer, begin, name)
         self.eos, self.unknown, self.mask = tokenizer.eos_token_id, tokenizer.unk_token_id, tokenizer.mask_token_id
@@ -194,9 +198,23 @@ class HubTokens(Tokens):
         return min(len(self.tokenizer), self.vocabulary)
 
     def encode(self, texts: Sequence[str]) -> Iterator[Encoded]:
-        options = {"add_special_tokens": False, "return_offsets_mapping": True, "return_attention_mask": False}
+        if not texts:
+            return
+        batch = self._read(texts, add_special_tokens=False, return_offsets_mapping=True, return_attention_mask=False)
+        for text, ids, spans in zip(texts, batch["input_ids"], batch["offset_mapping"], strict=True):
+            self.check(text, ids)
+            yield ids, spans
+
+    def marked(self, texts: Sequence[str]) -> Iterator[Marked]:
+        batch = self._read(texts, return_offsets_mapping=True, return_special_tokens_mask=True)
+        for number in range(len(texts)):
+            ids, spans, special = (batch[key][number] for key in ("input_ids", "offset_mapping", "special_tokens_mask"))
+            yield Marked(ids, spans, special, batch.word_ids(number))
+
+    def _read(self, texts: Sequence[str], **options: bool) -> Any:
+        """Return what the tokenizer makes of texts. Raises InputError where a pattern in tokenizer.json gives up."""
         try:
-            batch = self.tokenizer(list(texts), **options) if texts else {"input_ids": [], "offset_mapping": []}
+            return self.tokenizer(list(texts), **options)
         except BaseException as error:  # a panic of the library is no Exception
             if type(error).__name__ != "PanicException":
                 raise
@@ -204,15 +222,6 @@ class HubTokens(Tokens):
                 f"{self.name}: a pattern of its tokenizer.json gives up on one of {len(texts):,} texts "
                 f"({error_line(error)}); avoid repetitions of repetitions, such as (a+)+"
             ) from None
-        for text, ids, spans in zip(texts, batch["input_ids"], batch["offset_mapping"], strict=True):
-            self.check(text, ids)
-            yield ids, spans
-
-    def marked(self, texts: Sequence[str]) -> Iterator[Marked]:
-        batch = self.tokenizer(list(texts), return_offsets_mapping=True, return_special_tokens_mask=True)
-        for number in range(len(texts)):
-            ids, spans, special = (batch[key][number] for key in ("input_ids", "offset_mapping", "special_tokens_mask"))
-            yield Marked(ids, spans, special, batch.word_ids(number))
 
     def check(self, text: str, ids: Sequence[int]) -> None:
         if len(ids) and (highest := max(ids)) >= self.vocabulary:

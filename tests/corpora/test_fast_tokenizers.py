@@ -1,6 +1,6 @@
 """Fast tokenizers: ids, offsets and words equal to those of the study's tokenizers, special tokens, saved files."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import pytest
 from hypothesis import example, given
@@ -85,7 +85,11 @@ def test_a_masked_models_text_lies_between_two_symbols(tokenizer, masked, text):
     (ours,) = OurTokens(tokenizer, "", masked=True).marked([text])
     assert (ours.ids, ours.special) == (batch["input_ids"], batch["special_tokens_mask"])
     assert ours.spans[1:-1] == offsets
-    if not isinstance(tokenizer, PieceTokenizer):
+    if isinstance(tokenizer, PieceTokenizer):  # the parts of a text between words
+        cuts = [[at for at, pair in enumerate(pairwise(words[1:-1])) if pair[0] != pair[1]]
+                for words in (ours.words, batch.word_ids())]  # fmt: skip
+        assert cuts[0] == cuts[1]
+    else:
         assert (ours.spans, ours.words) == (batch["offset_mapping"], batch.word_ids())
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from corpora.config import TokenizerConfig
 from corpora.tokenizers import ListTokenizer
 from pairscale.errors import InputError
-from train.import_checkpoint.pickles import Record, is_pickled, read_torch_file
+from train.import_checkpoint.pickles import Record, is_pickled, one_line_errors, read_torch_file
 from train.models.config import ImportedConfig
 
 
@@ -44,7 +44,8 @@ def read_vocabulary(config: ImportedConfig, one_a_line: bool) -> Vocabulary:
     path = Path(config.vocabulary).expanduser() if config.vocabulary else beside
     if not path.is_file():
         raise InputError(f"{path}: no such file; give the checkpoint's vocabulary by model.vocabulary=FILE")
-    words = _pickled_words(path) if is_pickled(path) else _text_words(path, one_a_line)
+    with one_line_errors(path):
+        words = _pickled_words(path) if is_pickled(path) else _text_words(path, one_a_line)
     ids = {word: index for index, word in enumerate(words)}  # the last of equal ones, as the authors do
     for key, special in (("eos", config.eos), ("unk", config.unk)):
         if special not in ids:
@@ -74,4 +75,7 @@ def _pickled_words(path: Path) -> list[str]:
         raise InputError(f"{path}: holds no Vocab of the Transformer-XL code with its words")
     if root.state["lower_case"]:
         raise InputError(f"{path}: of text in lower case, which benchmarks are not in; it cannot be scored here")
-    return list(map(str, root.state["idx2sym"]))
+    words = root.state["idx2sym"]
+    if not all(isinstance(word, str) and word.split() == [word] for word in words):
+        raise InputError(f"{path}: its Vocab has words that are none, or contain white space")
+    return list(words)

@@ -22,6 +22,7 @@ from tests.support.commands import run_command
 from tests.support.random_models import LSTM, TXL, random_model, simulated_run
 from tests.support.small_pretrained import MASKED, MODELS, byte_level, with_random_weights
 from tests.support.small_runs import study_overrides
+from train.models.huggingface_config import HuggingFaceConfig
 
 TEXT = ["The cat sleeps .", "The cats sleep near a dog .", "A dog that sees the cats barks .", "Who saw the dog ?"]
 TABLE = (
@@ -79,6 +80,22 @@ def test_a_trained_run_is_scored(configure, model, capsys):
     )
     assert row["unigram_lp"] == pytest.approx(expected)
     assert row["unseen"] == sum(counts[token] == 0 for token in [*loaded.tokenizer.encode(row["sentence"]), EOS])
+
+
+def test_a_masked_model_has_the_unigrams_of_its_tokens(configure):
+    """Its ids are higher than those of the text, as they begin with padding and mask."""
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    config = configure()
+    run, loaded, corpus = trained(
+        config, HuggingFaceConfig("network", architecture="bert", objective="mlm", config=sizes)
+    )
+    score_run(run, config)
+    rows, _ = read_answer_file(run.scores("ratings"), "sentences")
+    sentences = [*corpus.text.sentences(corpus.drawn.indices), *cut_sentences(corpus)]
+    counts = Counter(token for sentence in sentences for token in loaded.tokenizer.encode(sentence))
+    for row in rows.itertuples():
+        probabilities = [max(counts[token], 0.5) / counts.total() for token in loaded.tokenizer.encode(row.sentence)]
+        assert row.unigram_lp == pytest.approx(sum(map(math.log, probabilities)))
 
 
 def cut_sentences(corpus):

@@ -305,3 +305,10 @@ def test_split_special_tokens_is_recorded_in_the_settings():
     assert "split_special_tokens" not in score_settings(model, tokens, masked=False)
     tokenizer.split_special_tokens = True
     assert score_settings(model, tokens, masked=False)["split_special_tokens"] is True
+
+
+def test_a_pattern_that_gives_up_on_a_plain_sentence_is_refused_when_the_model_is_loaded():
+    tokenizer = byte_level()
+    tokenizer.backend_tokenizer.pre_tokenizer = Split(Regex(r"((\w| )+)+$"), "isolated")
+    with pytest.raises(InputError, match=r"m: a pattern of its tokenizer.json gives up"):
+        HubTokens(tokenizer, "m", len(tokenizer))
