@@ -85,7 +85,9 @@ def test_a_masked_models_text_lies_between_two_symbols(tokenizer, masked, text):
     (ours,) = OurTokens(tokenizer, "", masked=True).marked([text])
     assert (ours.ids, ours.special) == (batch["input_ids"], batch["special_tokens_mask"])
     assert ours.spans[1:-1] == offsets
-    if isinstance(tokenizer, PieceTokenizer):  # the parts of a text between words
+    if isinstance(tokenizer, PieceTokenizer):  # where a word ends, but that the file also cuts at spellings of tokens
+        if "<" in text or "▁" in text:
+            return
         cuts = [[at for at, pair in enumerate(pairwise(words[1:-1])) if pair[0] != pair[1]]
                 for words in (ours.words, batch.word_ids())]  # fmt: skip
         assert cuts[0] == cuts[1]
