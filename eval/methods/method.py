@@ -50,9 +50,14 @@ _METHODS: dict[str, Method] = {}
 
 
 def method(name: str, parameters: Any = None, reads: str = SENTENCES) -> Callable[[F], F]:
-    """Register a function as the method `name`; `parameters`, `reads` and its signature as in Method."""
+    """Register a function as the method `name`; `parameters`, `reads` and its signature as in Method.
+
+    Raises ValueError for a name in use.
+    """
 
     def register(score: F) -> F:
+        if name in _METHODS:
+            raise ValueError(f"method {name}: registered by {_METHODS[name].score.__module__} already")
         _METHODS[name] = Method(score, parameters or NoParameters(), reads)
         store_schemas("method", **{name: {name: _METHODS[name].parameters}})
         return score

@@ -43,16 +43,23 @@ class CausalModel(ABC):
     def check(self, tokens: int) -> None:  # noqa: B027
         """Raise ConfigError if scores of a text of so many tokens would be random."""
 
-    def tree_tokens(self, longest: int) -> int | None:
-        """Return how many tokens a tree may have (see `forests`), if the longest text has so many; None: no limit."""
-        return 0
-
-    def logprobs(self, forest: Forest, state: State) -> Tensor:
-        """Return ln p (C,) in nats of the targets of a forest that is read after `state`."""
-        raise NotImplementedError
-
+    @abstractmethod
     def read_texts(self, texts: list[Ids], first: Ids, state: State, progress: Progress) -> list[FloatArray]:
         """Return ln p (nats) of the tokens of each text from its `first` on, after those before and `state`."""
+
+
+class TreeModel(CausalModel):
+    """A model on torch, which reads many texts side by side, and their common beginnings once (trees.py)."""
+
+    @abstractmethod
+    def tree_tokens(self, longest: int) -> int | None:
+        """Return how many tokens a tree may have (see `forests`), if the longest text has so many; None: no limit."""
+
+    @abstractmethod
+    def logprobs(self, forest: Forest, state: State) -> Tensor:
+        """Return ln p (C,) in nats of the targets of a forest that is read after `state`."""
+
+    def read_texts(self, texts: list[Ids], first: Ids, state: State, progress: Progress) -> list[FloatArray]:
         limit = self.tree_tokens(max(map(len, texts), default=0))
         capacity = self.batch_tokens if limit is None else min(limit, self.batch_tokens)
         batches = forests(texts, first, capacity, self.batch_tokens)
@@ -64,7 +71,7 @@ class CausalModel(ABC):
         return results
 
 
-class StateModel(CausalModel):
+class StateModel(TreeModel):
     """A model that pairscale trained and that carries a state: LSTM, Transformer-XL, one of a plug-in."""
 
     def __init__(self, model: LanguageModel, digest: str, execution: Execution):

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from eval.scorers.base import Execution
-from eval.scorers.causal_models import CausalModel
+from eval.scorers.causal_models import TreeModel
 from eval.scorers.trees import Forest, Ids, forests
 from pairscale.errors import ConfigError, InputError, PairscaleError, RunError, error_line
 from train.loop.device import without_gradients
@@ -128,7 +128,7 @@ class Network:
             return False
 
 
-class CausalNetwork(Network, CausalModel):
+class CausalNetwork(Network, TreeModel):
     """A causal model of transformers, which reads what stands before a text with it."""
 
     def __init__(self, *arguments: Any, begin: int, **options: Any):

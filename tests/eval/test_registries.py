@@ -14,7 +14,7 @@ from eval.benchmarks.load import load_benchmark
 from eval.diagnostics.config import DiagnosticConfig
 from eval.diagnostics.measures import accuracy_outcomes, measures
 from eval.diagnostics.questions import load_questions
-from eval.methods.method import NoParameters, fitting, methods
+from eval.methods.method import NoParameters, fitting, method, methods
 from pairscale.command.compose import REFUSALS, compose
 from pairscale.command.errors import describe
 from pairscale.errors import ConfigError
@@ -78,3 +78,8 @@ def test_a_diagnostic_can_be_registered_by_a_plug_in():
     assert measures("mine", cloze)[["level", "accuracy"]].to_numpy().tolist() == [["accuracy@1", 0], ["accuracy@5", 1]]
     with pytest.raises(ConfigError, match=r"benchmark\.seed=3: form=mine has no use for it"):
         DiagnosticConfig(name="mine", path="b", quote_marks="as_published", top_words=1, seed=3)
+
+
+def test_a_method_cannot_take_the_name_of_another():
+    with pytest.raises(ValueError, match=r"method lp: registered by eval\.methods\.builtin\.sums already"):
+        method("lp")(lambda side, other, parameters: side.logprobs)
