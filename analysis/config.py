@@ -1,27 +1,30 @@
-"""Configuration of the analysis (values: conf/base.yaml)."""
+"""Configuration of the analysis and what the commands of this room read."""
 
 import math
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Literal
 
-from hydra.core.hydra_config import HydraConfig
-from omegaconf import MISSING
+from msgspec import Meta
 
-import corpora.train_parser.config  # noqa: F401 (it registers its schema)
-from analysis.plan.config import GOALS, SLOPE, PlanConfig
+from analysis.plan.config import PlanConfig
 from analysis.reading.config import ReadingConfig
 from analysis.sources.settings import OutcomeColumns, ResultsConfig
-from eval.config import EvalConfig
-from pairscale.command.schemas import NOT_IN_DIGEST, Texts, store_schemas
-from pairscale.errors import ConfigError, check_above, check_choice
+from corpora.config import RootConfig
+from eval.benchmarks.config import BenchmarkConfig
+from eval.config import EvalConfig, Ties
+from eval.questionnaire.config import QuestionnaireConfig
+from pairscale.command.line import current
+from pairscale.command.schemas import AboveZero, Texts
+from pairscale.errors import ConfigError
+from train.trackers.tracker import LoggerConfig
 
 _PIXELS = {"in": 96.0, "cm": 96 / 2.54, "mm": 96 / 25.4, "pt": 96 / 72}
 _BOUNDS = {"width": (1, 40), "height": (0.5, 40), "font_size": (0.05, 0.5)}  # inches
-COUNT, LEAVE_OUT = FAULTY_PAIRS = ("count", "leave_out")
+COUNT, LEAVE_OUT = ("count", "leave_out")
 
 
-@dataclass
+@dataclass(kw_only=True)
 class FigureConfig:
     """The size of figures in files. Lengths are numbers with in, cm, mm or pt, such as 3.3in or 84mm.
 
@@ -48,27 +51,24 @@ class FigureConfig:
         return float(parts[1]) * _PIXELS[parts[2]] if parts else math.nan
 
 
-@dataclass
+@dataclass(kw_only=True)
 class ReportConfig:
     """What a report shows, and how curves are named and drawn."""
 
-    method: str = MISSING  # the judgment method whose scores make the curves
-    confidence: float = MISSING  # level of the intervals
-    sections: Any = None  # null: the default ones; all; or a list of further sections
-    margin: float | None = None  # slopes whose difference surely lies within it are called equivalent
+    method: str  # the judgment method whose scores make the curves
+    confidence: Annotated[float, Meta(gt=0, lt=1)]  # level of the intervals
+    sections: Texts = None  # null: the default ones; all; or a list of further sections
+    margin: AboveZero | None = None  # slopes whose difference surely lies within it are called equivalent
     new_items: bool = False  # add intervals for new pairs of the same paradigms
-    faulty_pairs: str = COUNT  # pairs that are known to be faulty: counted, as published, or left out
+    faulty_pairs: Literal["count", "leave_out"] = (
+        "count"  # pairs that are known to be faulty: counted, as published, or left out
+    )
     labels: dict[str, str] = field(default_factory=dict)  # names of curves in tables and figures
     colours: dict[str, str] = field(default_factory=dict)  # colours of curves, such as "#0050d4"
     order: list[str] = field(default_factory=list)  # curves that come first
     figure: FigureConfig = field(default_factory=FigureConfig)
 
     def __post_init__(self) -> None:
-        check_choice("analysis.faulty_pairs", self.faulty_pairs, FAULTY_PAIRS)
-        if not 0 < self.confidence < 1:
-            raise ConfigError(f"analysis.confidence={self.confidence}: must lie between 0 and 1.")
-        if self.margin is not None:
-            check_above("analysis.margin", self.margin, 0)
         if self.colours:
             from PIL import ImageColor  # here, because few studies choose colours
         for curve, colour in self.colours.items():
@@ -80,62 +80,81 @@ class ReportConfig:
                 ) from None
 
 
-@dataclass
-class AnalysisConfig(EvalConfig):
-    """The whole configuration, of which each command uses its part."""
+@dataclass(kw_only=True)
+class ResultsCommand(RootConfig):
+    """A command that reads the results of a study, or others' numbers."""
 
-    analysis: ReportConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)
-    source: str = field(default=MISSING, metadata=NOT_IN_DIGEST)  # where the study is read from
-    path: Texts = field(default=None, metadata=NOT_IN_DIGEST)  # others' numbers: a file, a folder, or a list of them
-    columns: OutcomeColumns = field(default_factory=OutcomeColumns, metadata=NOT_IN_DIGEST)
-    results: ResultsConfig = field(default_factory=ResultsConfig, metadata=NOT_IN_DIGEST)
-    published: bool = field(default=False, metadata=NOT_IN_DIGEST)  # the papers' own results instead of a study's
+    benchmark: BenchmarkConfig
+    ties: Ties
+    analysis: ReportConfig
+    source: str  # where the study is read from
+    path: Texts = None  # others' numbers: a file, a folder, or a list of them
+    columns: OutcomeColumns = field(default_factory=OutcomeColumns)
+    results: ResultsConfig = field(default_factory=ResultsConfig)
 
-    # analysis.reading
-    times: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # a file: words, and how long they were read
-    reading: ReadingConfig = field(default_factory=ReadingConfig, metadata=NOT_IN_DIGEST)
-
-    # analysis.plan
-    effect: float | None = field(default=None, metadata=NOT_IN_DIGEST)  # to be found
-    power: float = field(default=0.8, metadata=NOT_IN_DIGEST)  # share of studies that are to find it
-    goal: str = field(default=SLOPE, metadata=NOT_IN_DIGEST)
-    pilot: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # a study whose runs show how runs differ
-    spread: float | None = field(default=None, metadata=NOT_IN_DIGEST)  # without a pilot: deviation between runs
-    rate: Any = field(default=None, metadata=NOT_IN_DIGEST)  # words/s of training, or one for each model
-    plan: PlanConfig = field(default_factory=PlanConfig, metadata=NOT_IN_DIGEST)
-
-    # analysis.figure: what the figure shows
-    phenomena: Any = field(default=None, metadata=NOT_IN_DIGEST)
-    paradigms: Any = field(default=None, metadata=NOT_IN_DIGEST)
-    curves: Texts = field(default=None, metadata=NOT_IN_DIGEST)
-
-    # analysis.table: accuracies, pairs or runs
-    what: str = field(default="accuracies", metadata=NOT_IN_DIGEST)
-
-    # analysis.status: runs to remove, by name, pattern or key, or failed, missing or study; yes: without asking
-    remove: Texts = field(default=None, metadata=NOT_IN_DIGEST)
-    yes: bool = field(default=False, metadata=NOT_IN_DIGEST)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("goal", self.goal, GOALS)
-        rates = self.rate.values() if isinstance(self.rate, dict) else [1 if self.rate is None else self.rate]
-        if not all(type(rate) in (int, float) and 0 < rate <= 1e12 for rate in rates):
-            raise ConfigError(
-                f"rate={self.rate}: give a number of words/s above 0, or one for each model, such as "
-                "{lstm_blimp:40000,txl:12000}."
-            )
+    @property
+    def chosen_benchmark(self) -> str | None:
+        """The name of the benchmark that the command line names; None if it names none."""
+        line = current()
+        return self.benchmark.name if line["benchmark"] or line["benchmark.name"] else None
 
 
-def typed_keys() -> set[str]:
-    """Return the keys that the command line sets."""
-    words = HydraConfig.get().overrides.task if HydraConfig.initialized() else []
-    return {word.lstrip("+").partition("=")[0] for word in words}
+@dataclass(kw_only=True)
+class AnalysisConfig(ResultsCommand):
+    """What `python -m analysis` reads."""
+
+    format: Literal["html", "md"]  # of the report
+    published: bool  # the papers' own results instead of a study's
+    logger: LoggerConfig
+    questionnaire: QuestionnaireConfig
+    people: Texts = None  # a path, or a list of them: answers to questionnaires
 
 
-def chosen_benchmark(config: AnalysisConfig) -> str | None:
-    """Return the name of the benchmark that the command line names, or None if it names none."""
-    return config.benchmark.name if typed_keys() & {"benchmark", "benchmark.name"} else None
+@dataclass(kw_only=True)
+class FigureCommand(ResultsCommand):
+    """What `python -m analysis.figure` reads."""
+
+    output: str | None = None  # a file
+    phenomena: Texts = None
+    paradigms: Texts = None
+    curves: Texts = None
 
 
-store_schemas(None, root_schema=AnalysisConfig)
+@dataclass(kw_only=True)
+class TableCommand(ResultsCommand):
+    """What `python -m analysis.table` reads."""
+
+    output: str | None = None  # a file
+    what: Literal["accuracies", "pairs", "runs"]
+
+
+@dataclass(kw_only=True)
+class StatusConfig(RootConfig):
+    """What `python -m analysis.status` reads."""
+
+    remove: Texts = None  # runs to remove, by name, pattern or key, or failed, missing or study
+    yes: bool = False  # remove without asking
+
+
+@dataclass(kw_only=True)
+class ReadingCommand(RootConfig):
+    """What `python -m analysis.reading` reads."""
+
+    format: Literal["html", "md"]
+    analysis: ReportConfig
+    times: str | None = None  # a file: words, and how long they were read
+    reading: ReadingConfig = field(default_factory=ReadingConfig)
+
+
+@dataclass(kw_only=True)
+class PlanCommand(EvalConfig):
+    """What `python -m analysis.plan` reads: the values of the experiment's runs, and its own."""
+
+    analysis: ReportConfig
+    effect: float | None = None  # to be found
+    power: Annotated[float, Meta(gt=0, lt=1)]  # share of studies that are to find it
+    goal: Literal["slope", "difference", "ablation"]
+    pilot: str | None = None  # a study whose runs show how runs differ
+    spread: float | None = None  # without a pilot: deviation between runs
+    rate: AboveZero | dict[str, AboveZero] | None = None  # words/s of training, or one for each model
+    plan: PlanConfig = field(default_factory=PlanConfig)

@@ -7,14 +7,14 @@ It takes seconds, since it reads the long table and needs no report.
 
 from pathlib import Path
 
-from analysis.config import AnalysisConfig
+from analysis.config import FigureCommand
 from pairscale.command.main import main
 from pairscale.errors import ConfigError
 
 COLUMNS = 4  # panels in a row, at most
 
 
-def run(config: AnalysisConfig) -> None:
+def run(config: FigureCommand) -> None:
     """Draw the overall curves, or those of the chosen phenomena or paradigms, into `config.output`.
 
     A study with several benchmarks gives a figure for each, with the benchmark at the end of its name.

@@ -6,10 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
-from hydra.core.hydra_config import HydraConfig
 from rich.console import Console
 
-from analysis.config import AnalysisConfig, chosen_benchmark
+from analysis.config import AnalysisConfig, ResultsCommand
 from analysis.formats import p_text, rows_of, with_minus_signs
 from analysis.items.parts import item_parts
 from analysis.parts import part_of
@@ -17,17 +16,18 @@ from analysis.report.benchmark import BenchmarkResults
 from analysis.report.exhibit import Exhibit
 from analysis.report.people import exhibit as people_exhibit
 from analysis.report.people import read_people
-from analysis.report.write import REPORT_FORMATS, Part, write_report
+from analysis.report.write import Part, write_report
 from analysis.sections import chosen, exhibits
 from analysis.sources.read import FILES, read_source
 from analysis.study.long_table import accuracies, notes, problems
 from analysis.study.run_folders import PROBLEM_COLUMNS, Studies, read_studies
 from eval.config import is_of_pairs
-from eval.sweeps import study_commands
-from pairscale.command.line import readable
+from pairscale.command.line import current, readable
+from pairscale.command.schemas import listed
 from pairscale.console import print_text
-from pairscale.errors import RunError, check_choice
+from pairscale.errors import RunError
 from pairscale.tables import filled_table, print_table
+from train.sweeps import study_commands
 from train.trackers.tracker import Job, tracked
 
 
@@ -39,7 +39,6 @@ def analyse(config: AnalysisConfig) -> None:
         RunError: for a study without finished runs or scores.
     """
     sections = chosen(config.analysis.sections)
-    check_choice("format", config.format, REPORT_FORMATS)
     console, quiet = Console(), Console(stderr=True, highlight=False)
     with quiet.status("reading scores"):
         studies = read_study(config)
@@ -52,40 +51,40 @@ def analyse(config: AnalysisConfig) -> None:
         print_slopes(console, results.slopes, config.analysis.confidence)
         with quiet.status(f"{results.name}: making tables and figures"):
             part.exhibits = list(exhibits(results, sections))
-        if results.people and config.questionnaire:
+        if results.people:
             shown = people_exhibit(results.people, config.questionnaire.threshold, config.analysis.confidence)
             part.exhibits.append(shown)
         parts.append(part)
     name, commands = config.study or str(benchmarks[0].runs["study"].iloc[0]), []
     folder = Path(config.paths.reports) / (name if studies else f"{name}+{config.source}")
     if studies:
-        others = item_parts(studies.runs, config, chosen_benchmark(config))
+        others = item_parts(studies.runs, config, config.chosen_benchmark)
         for part in others:
             print_part(console, quiet, part)
         parts += others
         commands = study_commands(config.paths.runs, name)
     if not parts:
         raise RunError(f"study={name}: no run has scores. Score its runs: python -m eval study={name}")
-    words = [readable(word).lstrip("+") for word in HydraConfig.get().overrides.task]
+    words = [readable(word).lstrip("+") for word in current().overrides]
     commands.append(shlex.join(["python", "-m", "analysis", *words]))
     path = write_report(folder, name, parts, commands, config.analysis.figure, config.format)
     track(config, name, folder, benchmarks)
     print_text(console, f"report: {path}")
 
 
-def read_study(config: AnalysisConfig) -> Studies | None:
+def read_study(config: ResultsCommand) -> Studies | None:
     """Read the run folders of the study; None if `source` names numbers of others."""
     return read_studies([config.study or ""], config.paths.runs) if config.source == FILES else None
 
 
-def read_benchmarks(config: AnalysisConfig, studies: Studies | None) -> list[BenchmarkResults]:
+def read_benchmarks(config: ResultsCommand, studies: Studies | None) -> list[BenchmarkResults]:
     """Divide the long table of a study, or of others' numbers, by benchmark, and add what people answered.
 
     Raises:
         ConfigError: for labels, colours or an order of curves that aren't there.
         InputError: for others' numbers that can't be used, and for answers on other pairs.
     """
-    options, benchmark, people = config.analysis, chosen_benchmark(config), {}
+    options, benchmark, people = config.analysis, config.chosen_benchmark, {}
     if studies is None:
         source = read_source(config.source, config.path, config.columns, config.results, config.study)
         table, of_runs, left_out = source.accuracies, source.runs, pd.DataFrame(columns=list(PROBLEM_COLUMNS))
@@ -96,8 +95,8 @@ def read_benchmarks(config: AnalysisConfig, studies: Studies | None) -> list[Ben
         of_runs, left_out = studies.runs, problems(studies)
     else:
         return []  # diagnostics, suites or ratings alone
-    if config.people and config.questionnaire:
-        people = read_people(config.people, table, config.questionnaire, options.confidence, config.paths.runs)
+    if isinstance(config, AnalysisConfig) and config.people:
+        people = read_people(listed(config.people), table, config.questionnaire, options.confidence, config.paths.runs)
     found = []
     for label in map(str, table["benchmark"].unique()):
         answers = people.get(label)

@@ -8,9 +8,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Literal, get_args
 
-from eval.grid import RequestedRun
 from pairscale.errors import RunError
 from pairscale.sizes import parse_size
+from train.grid import RequestedRun
 from train.recipes import BudgetConfig
 from train.runs.axes import labels
 from train.runs.folder import DONE, FAILED, RunFolder

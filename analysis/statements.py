@@ -10,13 +10,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
-from hydra.core.hydra_config import HydraConfig
 
 from analysis.config import AnalysisConfig
 from analysis.published import published_file
 from analysis.report.exhibit import Cell, Exhibit
 from analysis.report.write import Part, write_report
 from eval.published import OVERALL, read_published
+from pairscale.command.line import current
 from pairscale.errors import ConfigError
 
 PEOPLE = "people"  # the human baseline among published accuracies
@@ -196,7 +196,7 @@ def write_statements(config: AnalysisConfig) -> None:
 
     Raises ConfigError for a key that this doesn't use.
     """
-    others = [one for one in HydraConfig.get().overrides.task if not one.startswith(("published=", "paths.reports="))]
+    others = [one for one in current().overrides if not one.startswith(("published=", "paths.reports="))]
     if others:
         raise ConfigError(f"published=true uses no other key than paths.reports. Leave out {', '.join(others)}.")
     checks = check_statements()

@@ -16,21 +16,21 @@ from statistics import fmean, median
 from rich.console import Console
 from rich.table import Table
 
-from analysis.config import AnalysisConfig
+from analysis.config import StatusConfig
 from analysis.run_states import MARKS, RunState, run_states
-from eval.grid import forget_runs, read_grid
-from eval.sweeps import commands_of, requested_runs
 from pairscale import as_typed
 from pairscale.command.main import main
 from pairscale.errors import ConfigError, RunError, RunInUse, first_few
 from pairscale.sizes import clock, format_size, parse_size, readable_size, written
+from train.grid import forget_runs, read_grid
 from train.runs.axes import flatten, in_order
 from train.runs.folder import GRID, RunFolder
+from train.sweeps import commands_of, requested_runs
 
 LISTED = 20  # runs per list
 
 
-def run(config: AnalysisConfig) -> None:
+def run(config: StatusConfig) -> None:
     """Print the status of `config.study`, or remove the runs that `config.remove` names.
 
     Raises ConfigError without a study, RunError for one without runs, and the errors of `select` and `remove_runs`.

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from analysis.config import COUNT, AnalysisConfig, chosen_benchmark, typed_keys
+from analysis.config import COUNT, TableCommand
 from analysis.sources.read import FILES, SOURCES, read_source
 from analysis.study.long_table import accuracies, pairs, runs
 from analysis.study.run_folders import read_studies
+from pairscale.command.line import current
 from pairscale.command.main import main
 from pairscale.console import say
 from pairscale.errors import ConfigError, InputError, check_choice
@@ -21,7 +22,7 @@ from pairscale.tables import write_csv
 TABLES: dict[str, Callable[..., pd.DataFrame]] = {"accuracies": accuracies, "pairs": pairs, "runs": runs}
 
 
-def run(config: AnalysisConfig) -> None:
+def run(config: TableCommand) -> None:
     """Write the table `config.what` of a study, or of others' numbers, to `config.output` as CSV or Parquet.
 
     Raises ConfigError without a study or an output, and for values that are unknown or that the table doesn't use.
@@ -32,8 +33,8 @@ def run(config: AnalysisConfig) -> None:
         raise ConfigError(f"output={config.output}: give output=FILE, a name that ends in .csv or .parquet.")
     is_study, make = config.source == FILES, TABLES[config.what]
     given = {
-        "benchmark": chosen_benchmark(config),
-        "method": config.analysis.method if "analysis.method" in typed_keys() else None,
+        "benchmark": config.chosen_benchmark,
+        "method": config.analysis.method if current()["analysis.method"] else None,
         "ties": None if config.ties == "wrong" else config.ties,
         "faulty_pairs": None if config.analysis.faulty_pairs == COUNT else config.analysis.faulty_pairs,
         "path": config.path if is_study else None,

@@ -1,70 +1,56 @@
-"""Schemas of the configuration groups `corpus`, `sample`, `tokenizer` and `paths`, whose values are in conf/."""
+"""Configurations of texts: the groups `corpus`, `sample`, `tokenizer`, and what the commands of this room read."""
 
 import copy
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Annotated, Literal, Self
 
-from omegaconf import MISSING
+from msgspec import Meta
 
 from corpora.ablation.config import REPLACE, AblateConfig
 from corpora.annotate.config import ParserConfig
 from corpora.constructions.config import FilterConfig
 from corpora.find.config import FindConfig
-from pairscale.command.schemas import ADDED_LATER, NOT_IN_DIGEST, Size, Texts, store_schemas
-from pairscale.errors import ConfigError, NoCorpus, check_between, check_choice, check_name, check_seed
-from pairscale.sizes import format_size, parse_size
+from pairscale.command.schemas import NOT_IN_DIGEST, Number, Seed, Share, Size, Texts, register_types
+from pairscale.errors import ConfigError, NoCorpus, check_name
+from pairscale.sizes import parse_size
 
 REFERENCES = ("treebank", "characters", "jieba", "whitespace")
-COUNTS = ("words", "characters", "sentences")
-UNITS = ("sentence", "document")
-STRATA = ("domain",)
-WITHIN_SENTENCE, WITHIN_SAMPLE = SHUFFLES = ("sentence", "sample")
-TOKENIZER_KINDS = ("word", "char", "unigram", "bpe", "jieba", "whitespace")
-FIT_ON = ("train", "sample")
-ROWS = ("document", "line", "wikitext")  # wikitext: a paragraph, or the heading "= Title =" of an article
-
+Reference = Literal["treebank", "characters", "jieba", "whitespace"]
+WITHIN_SENTENCE, WITHIN_SAMPLE = "sentence", "sample"
 NOT_IN_TEXT = {"text": False}  # a field of a corpus that changes samples, but not the prepared text
 
-MAX_VOCABULARY = 10**7
 
-
-@dataclass
+@dataclass(kw_only=True)
 class SplitConfig:
     """Shares of each source's documents that go to validation and test, drawn by a seeded hash."""
 
-    seed: int = MISSING  # of the hash that draws documents
-    valid: float = MISSING  # share of validation
-    test: float = MISSING  # share of test
+    seed: Seed  # of the hash that draws documents
+    valid: Annotated[float, Meta(gt=0, lt=1)]  # share of validation
+    test: Annotated[float, Meta(ge=0, lt=1)]  # share of test
 
     def __post_init__(self) -> None:
-        check_seed("corpus.split.seed", self.seed)
-        if not (0 < self.valid < 1 and 0 <= self.test < 1 and self.valid + self.test < 1):
-            raise ConfigError(
-                f"corpus.split: valid={self.valid}, test={self.test}: must be shares, valid above 0, their sum below 1"
-            )
+        if self.valid + self.test >= 1:
+            raise ConfigError(f"corpus.split: valid={self.valid}, test={self.test}: must have a sum below 1")
 
 
-@dataclass
+@dataclass(kw_only=True)
 class CorpusConfig:
     """A text with train/valid/test splits; `name` is its folder in the store."""
 
-    name: str = MISSING  # folder of the prepared text in the store
-    reference: str = MISSING  # the tokenizer that defines a word, whatever the model uses: REFERENCES
-    split: SplitConfig = MISSING  # shares of validation and test
+    name: str  # folder of the prepared text in the store
+    reference: Reference  # the tokenizer that defines a word, whatever the model uses
+    split: SplitConfig  # shares of validation and test
     # A regular expression: samples leave out sentences of the train split that match it (corpora/filters.py).
-    filter: str | None = field(default=None, metadata=ADDED_LATER | NOT_IN_TEXT)
-    domains: Texts = field(default=None, metadata=ADDED_LATER | NOT_IN_TEXT)  # of samples: a list of names; null: all
+    filter: str | None = field(default=None, metadata=NOT_IN_TEXT)
+    domains: Texts = field(default=None, metadata=NOT_IN_TEXT)  # of samples: a list of names; null: all
 
     def __post_init__(self) -> None:
         if self.domains is not None:
             names = [self.domains] if isinstance(self.domains, str) else self.domains
-            if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
-                raise ConfigError(
-                    f"corpus.domains={self.domains}: must be a list of names, such as [childes,switchboard], or null"
-                )
+            if not names:
+                raise ConfigError("corpus.domains=[]: must be a list of names, such as [childes,switchboard], or null")
             self.domains = sorted(set(names))  # in any order, they are the same run
-        check_choice("corpus.reference", self.reference, REFERENCES)
         if self.filter is not None:
             import regex  # slow to import, and most runs have no filter
 
@@ -75,115 +61,93 @@ class CorpusConfig:
         check_name("corpus.name", self.name)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class NoCorpusConfig(CorpusConfig):
     """No corpus: for pretrained models, and for commands that read no text."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class ToyCorpusConfig(CorpusConfig):
     """The built-in toy English, written by a seeded grammar."""
 
-    words: int = MISSING  # reference words to write, over all splits
-    seed: int = MISSING  # of the grammar that writes the text
-    version: int = field(default=1, metadata=ADDED_LATER)  # of the language; only the newest is written
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_between("corpus.words", self.words, 1, 10**10)
-        check_seed("corpus.seed", self.seed)
+    words: Annotated[int, Meta(ge=1, le=10**10)]  # reference words to write, over all splits
+    seed: Seed  # of the grammar that writes the text
+    version: int = 1  # of the language; only the newest is written
 
 
-@dataclass
+@dataclass(kw_only=True)
 class FilesCorpusConfig(CorpusConfig):
     """Files of the user; their names, without endings, are the domains of the text."""
 
-    path: Texts = field(default=MISSING, metadata=NOT_IN_DIGEST)  # a file, a folder, a glob, or a list of them
-    document_sentences: int | None = None  # cut documents into parts of at most this many sentences
+    path: Texts = field(metadata=NOT_IN_DIGEST)  # a file, a folder, a glob, or a list of them
+    document_sentences: Number | None = None  # cut documents into parts of at most this many sentences
     # true: files of train, dev (or valid) and test are the splits of the text; false: all files are one text.
-    published_splits: bool = field(default=True, metadata=ADDED_LATER)
+    published_splits: bool = True
     # Only this share of the documents is read, drawn by a hash seeded with split.seed; a larger share holds a smaller.
-    share: float | None = field(default=None, metadata=ADDED_LATER)
+    share: Annotated[float, Meta(gt=0, le=1)] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_between("corpus.document_sentences", self.document_sentences, 1, 10**9)
-        if self.share is not None and not 0 < self.share <= 1:
-            raise ConfigError(f"corpus.share={self.share}: must be above 0 and at most 1")
         if self.share == 1:
             self.share = None  # the same text
 
 
-@dataclass
+@dataclass(kw_only=True)
 class LocalCorpusConfig(FilesCorpusConfig):
     """The user's own text files."""
 
-    text_field: str = MISSING  # the field or column of .jsonl and .parquet that holds the text
-    split_sentences: bool = MISSING  # true: running text; false: one sentence per line, empty lines between documents
+    text_field: str  # the field or column of .jsonl and .parquet that holds the text
+    split_sentences: bool  # true: running text; false: one sentence per line, empty lines between documents
 
 
-@dataclass
+@dataclass(kw_only=True)
 class ConlluCorpusConfig(FilesCorpusConfig):
     """Treebanks and parsed text in CoNLL-U, whose sentences and documents ("# newdoc") are those of the text."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class BabylmCorpusConfig(LocalCorpusConfig):
     """The text data of a BabyLM challenge as downloaded: childes.train, childes.dev, childes.test and others."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class HubCorpusConfig(CorpusConfig):
     """A data set of the Hugging Face Hub, or a local copy of it."""
 
-    dataset: str = MISSING  # OWNER/NAME on the hub
+    dataset: str  # OWNER/NAME on the hub
     subset: str | None = None  # of the data set; null: its default
     revision: str | None = None  # a branch, tag or commit; null: the main branch
-    text_field: str = MISSING  # the column that holds the text
-    rows: str = MISSING  # the content of a row: ROWS
-    split_sentences: bool = MISSING  # true: running text; false: one sentence per line
-    document_sentences: int | None = None  # cut documents into parts of at most this many sentences
-    published_splits: bool = MISSING  # true: keep the data set's own train, validation and test splits
+    text_field: str  # the column that holds the text
+    # The content of a row; wikitext: a paragraph, or the heading "= Title =" of an article.
+    rows: Literal["document", "line", "wikitext"]
+    split_sentences: bool  # true: running text; false: one sentence per line
+    document_sentences: Number | None = None  # cut documents into parts of at most this many sentences
+    published_splits: bool  # true: keep the data set's own train, validation and test splits
     path: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # a local copy: a folder of save_to_disk
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("corpus.rows", self.rows, ROWS)
-        check_between("corpus.document_sentences", self.document_sentences, 1, 10**9)
 
-
-@dataclass
+@dataclass(kw_only=True)
 class GulordavaCorpusConfig(CorpusConfig):
     """The pretokenised Wikipedia of Gulordava et al. 2018: train.txt, valid.txt and test.txt."""
 
-    url: str = field(default=MISSING, metadata=NOT_IN_DIGEST)  # folder of the published files
+    url: str = field(metadata=NOT_IN_DIGEST)  # folder of the published files
     path: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # a folder with the three files
-    document_sentences: int | None = None  # sentences per document: the published text is shuffled and has none
+    document_sentences: Number | None = None  # sentences per document: the published text is shuffled and has none
 
 
-@dataclass
+@dataclass(kw_only=True)
 class SampleConfig:
     """A random part of the train split, drawn without replacement and cut to exactly `size`."""
 
-    size: Size = MISSING  # "125k", "1/8M", ... in units of `count`
-    count: str = MISSING  # unit of `size`: COUNTS
-    unit: str = MISSING  # unit of drawing: UNITS
-    nested: bool = MISSING  # small samples are prefixes of larger ones of the same seed
-    seed: int | None = None  # null: derived from the run's seed
+    size: Size  # "125k", "1/8M", ... in units of `count`
+    count: Literal["words", "characters", "sentences"]  # unit of `size`
+    unit: Literal["sentence", "document"]  # unit of drawing
+    nested: bool  # small samples are prefixes of larger ones of the same seed
+    seed: Seed | None = None  # null: derived from the run's seed
     # domain: the share of each domain is that of the train split, to the word; null: about that, as drawn at random.
-    strata: str | None = field(default=None, metadata=ADDED_LATER)
+    strata: Literal["domain"] | None = None
     # Words in random order, within each sentence or over the whole sample: a baseline without grammar; null: in order.
-    shuffle: str | None = field(default=None, metadata=ADDED_LATER)
-
-    def __post_init__(self) -> None:
-        check_choice("sample.count", self.count, COUNTS)
-        if self.strata is not None:
-            check_choice("sample.strata", self.strata, STRATA)
-        if self.shuffle is not None:
-            check_choice("sample.shuffle", self.shuffle, SHUFFLES)
-        check_choice("sample.unit", self.unit, UNITS)
-        check_seed("sample.seed", self.seed)
-        self.size = format_size(parse_size(self.size))
+    shuffle: Literal["sentence", "sample"] | None = None
 
     @property
     def number(self) -> int:
@@ -191,24 +155,20 @@ class SampleConfig:
         return parse_size(self.size)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class TokenizerConfig:
     """A tokenizer, and the text that it is fitted on."""
 
-    name: str = MISSING  # of the fitted tokenizer in the store
-    kind: str = MISSING  # TOKENIZER_KINDS
-    vocab_size: int | None = MISSING  # without <eos> and <unk>, null: no limit; unigram, bpe: with all special pieces
-    fit_on: str = MISSING  # the whole train split, or the sample
-    fit_sentences: int = MISSING  # SentencePiece is fitted on at most this many, drawn at random
-    character_coverage: float = MISSING  # SentencePiece only
+    name: str  # of the fitted tokenizer in the store
+    kind: Literal["word", "char", "unigram", "bpe", "jieba", "whitespace"]
+    # Without <eos> and <unk>, null: no limit; unigram, bpe: with all special pieces.
+    vocab_size: Annotated[int, Meta(ge=1, le=10**7)] | None
+    fit_on: Literal["train", "sample"]  # the whole train split, or the sample
+    fit_sentences: Number  # SentencePiece is fitted on at most this many, drawn at random
+    character_coverage: Share  # SentencePiece only
 
     def __post_init__(self) -> None:
-        check_choice("tokenizer.kind", self.kind, TOKENIZER_KINDS)
-        check_choice("tokenizer.fit_on", self.fit_on, FIT_ON)
         check_name("tokenizer.name", self.name)
-        check_between("tokenizer.vocab_size", self.vocab_size, 1, MAX_VOCABULARY)
-        check_between("tokenizer.fit_sentences", self.fit_sentences, 1, 10**9)
-        check_between("tokenizer.character_coverage", self.character_coverage, 0, 1)
 
 
 def check_chosen(corpus: CorpusConfig) -> None:
@@ -217,38 +177,66 @@ def check_chosen(corpus: CorpusConfig) -> None:
         raise NoCorpus("corpus: not set, and has no default; give corpus=NAME")
 
 
-@dataclass
+@dataclass(kw_only=True)
 class PathsConfig:
     """Folders for input and output. None of them can change a number."""
 
     data: str | None = None  # read-only
-    store: str = MISSING  # prepared corpora
-    runs: str = MISSING  # run folders, by study
-    reports: str = MISSING  # reports and generated pairs
+    store: str  # prepared corpora
+    runs: str  # run folders, by study
+    reports: str  # reports and generated pairs
 
 
-@dataclass
-class CorporaConfig:
-    """The configuration of `python -m corpora`."""
+@dataclass(kw_only=True)
+class RootConfig:
+    """What all commands have, so that a script can give it to all."""
 
-    corpus: CorpusConfig = MISSING
-    sample: SampleConfig = MISSING
-    tokenizer: TokenizerConfig = MISSING
-    filter: FilterConfig | None = field(default=None, metadata=ADDED_LATER)  # of sentences, by a construction
-    ablate: AblateConfig = field(default_factory=AblateConfig, metadata=ADDED_LATER)  # what samples do about them
-    find: FindConfig = field(default_factory=FindConfig, metadata=NOT_IN_DIGEST)  # what corpora.find shows of matches
-    seed: int = MISSING
-    paths: PathsConfig = field(default=MISSING, metadata=NOT_IN_DIGEST)
-    dry_run: bool = field(default=MISSING, metadata=NOT_IN_DIGEST)
-    verbose: bool = field(default=False, metadata=NOT_IN_DIGEST)
-
-    # corpora.annotate
-    parser: ParserConfig | None = field(default=None, metadata=NOT_IN_DIGEST)
-    processes: int | None = field(default=None, metadata=NOT_IN_DIGEST)  # null: one a core
+    study: str | None = field(default=None, metadata=NOT_IN_DIGEST)
+    seed: Seed
+    paths: PathsConfig = field(metadata=NOT_IN_DIGEST)
 
     def __post_init__(self) -> None:
-        check_seed("seed", self.seed)
-        check_between("processes", self.processes, 1, 4096)
+        for name in self.study.split("+") if self.study is not None else ():  # the analysis takes several
+            check_name("study", name)
+
+
+@dataclass(kw_only=True)
+class TextConfig(RootConfig):
+    """A command that reads a text."""
+
+    corpus: CorpusConfig
+
+
+@dataclass(kw_only=True)
+class AnnotateConfig(TextConfig):
+    """What `python -m corpora.annotate` reads."""
+
+    parser: ParserConfig
+    processes: Annotated[int, Meta(ge=1, le=4096)] | None = None  # that parse at once; null: one a core
+    dry_run: bool
+
+
+@dataclass(kw_only=True)
+class FindCommand(TextConfig):
+    """What `python -m corpora.find` reads."""
+
+    filter: FilterConfig | None = None  # a construction
+    ablate: AblateConfig = field(default_factory=AblateConfig)  # of which it reads the layer
+    find: FindConfig = field(default_factory=FindConfig)  # what it shows of matches
+
+
+@dataclass(kw_only=True)
+class CorporaConfig(TextConfig):
+    """What `python -m corpora` reads."""
+
+    sample: SampleConfig
+    tokenizer: TokenizerConfig
+    filter: FilterConfig | None = None  # of sentences, by a construction
+    ablate: AblateConfig = field(default_factory=AblateConfig)  # what samples do about them
+    dry_run: bool = field(metadata=NOT_IN_DIGEST)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.ablate.acts and self.filter is None:
             raise ConfigError(f"ablate.action={self.ablate.action}: of which construction? give filter=NAME")
         if self.corpus.reference == "whitespace" and self.tokenizer.kind == "word":
@@ -273,15 +261,13 @@ class CorporaConfig:
         return run
 
 
-store_schemas(
-    "corpus",
-    no_corpus_schema=NoCorpusConfig,
-    toy_schema=ToyCorpusConfig,
-    local_schema=LocalCorpusConfig,
-    babylm_schema=BabylmCorpusConfig,
-    conllu_schema=ConlluCorpusConfig,
-    hub_schema=HubCorpusConfig,
-    gulordava_schema=GulordavaCorpusConfig,
+register_types(
+    CorpusConfig,
+    none=NoCorpusConfig,
+    toy=ToyCorpusConfig,
+    local=LocalCorpusConfig,
+    babylm=BabylmCorpusConfig,
+    conllu=ConlluCorpusConfig,
+    hub=HubCorpusConfig,
+    gulordava=GulordavaCorpusConfig,
 )
-store_schemas("sample", sample_schema=SampleConfig)
-store_schemas("tokenizer", tokenizer_schema=TokenizerConfig)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from corpora.ablation.intervention import Intervention, intervene
 from corpora.ablation.rewriting import RewrittenText
 from corpora.ablation.shuffling import sample_sentences, shuffled_digest
-from corpora.config import CorporaConfig, check_chosen
+from corpora.config import CorporaConfig, TextConfig, check_chosen
 from corpora.filters import Filter, filter_folder, filter_manifest, write_filter
 from corpora.samples import Sample, check_available, draw_sample, encode_beginning, read_sentences
 from corpora.sources.files import check_domains
@@ -253,7 +253,12 @@ class Corpus:
 
 
 def prepare(config: CorporaConfig) -> Corpus:
-    """Return the corpus, its text prepared if missing, its ids on first use; many processes may call it at once.
+    """Return the corpus, its text prepared if missing, its ids on first use. Raises as `prepare_text`."""
+    return Corpus(config, prepare_text(config))
+
+
+def prepare_text(config: TextConfig) -> TextStore:
+    """Return the text of a corpus, prepared if missing; many processes may call it at once.
 
     Raises NoCorpus if none is chosen, InputError for unusable text, StoreError if damaged or of another source.
     """
@@ -268,10 +273,8 @@ def prepare(config: CorporaConfig) -> Corpus:
             stream = with_progress(counted, f"reading {config.corpus.name}", share, "sentences")
             write_text_store(folder, stream, config.corpus.reference, config.corpus.split, description)
     text = TextStore(folder)
-    parts = dataclasses.fields(config.corpus)
-    unsaid: dict[str, Any] = {f"corpus.{part.name}": part.default for part in parts if part.metadata.get("added")}
-    for key, value in (unsaid | description).items():
-        recorded = text.manifest.get(key, unsaid.get(key))
+    for key, value in description.items():
+        recorded = text.manifest.get(key)
         if key != "source" and recorded != value:  # it follows from the others
             differing = f"prepared with {key}={recorded}, now {value}"
             if key == "corpus.path" and recorded and (names := {name for name, _ in recorded.items() ^ value.items()}):
@@ -281,10 +284,10 @@ def prepare(config: CorporaConfig) -> Corpus:
             )
     if config.corpus.domains is not None:
         check_domains(config.corpus, text.domains)
-    return Corpus(config, text)
+    return text
 
 
-def corpus_folder(config: CorporaConfig) -> Path:
+def corpus_folder(config: TextConfig) -> Path:
     """Return store/<corpus>."""
     return Path(config.paths.store) / config.corpus.name
 
@@ -313,7 +316,7 @@ def _is_there(folder: Path, last: str = MANIFEST) -> bool:
     return (folder / last).exists()
 
 
-def is_prepared(config: CorporaConfig) -> bool:
+def is_prepared(config: TextConfig) -> bool:
     """Return true if the text of a configuration's corpus is in the store."""
     return _is_there(corpus_folder(config) / "text")
 

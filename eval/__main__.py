@@ -15,26 +15,28 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from hydra.core.hydra_config import HydraConfig
-
-from eval.config import EvalConfig, PretrainedConfig
-from eval.sweeps import names_a_run, of_each_benchmark
+from eval.config import EvalConfig
+from pairscale.command.compose import compose
+from pairscale.command.line import Line, current, key_of
 from pairscale.command.main import main
 from pairscale.errors import InputError, RunError, StoreError
 from pairscale.progress import run_shown
-from train.models.config import ImportedConfig
+from train.grids import run_grid
+from train.models.config import ImportedConfig, PretrainedConfig
 from train.plan import Plan
 from train.runs.identity import run_id
+from train.sweeps import check_whole_sweep, names_a_run
 
 
 def run(config: EvalConfig) -> None:
     """Train and score the run that the command line describes; score a whole study if it names nothing else."""
     from eval.run import score_study
 
+    check_whole_sweep("eval", current())
     configs = of_each_benchmark(config)
     if isinstance(config.model, PretrainedConfig):
         score_pretrained(configs)
-    elif config.study and not names_a_run(HydraConfig.get()):
+    elif config.study and not names_a_run(current()):
         score_study(*configs)
     elif not config.dry_run:
         score_trained(configs)
@@ -42,6 +44,15 @@ def run(config: EvalConfig) -> None:
         _say_plan(configs, f"imported from {config.model.checkpoint}")
     else:
         plan(configs)
+
+
+def of_each_benchmark(config: EvalConfig) -> list[EvalConfig]:
+    """Return the configuration of this command for each benchmark that it names. Raises ConfigError."""
+    if config.benchmarks is None:
+        return [config]
+    line = current()
+    words = [one for one in line.overrides if key_of(one) not in ("benchmark", "benchmarks")]
+    return [compose("eval", Line((*words, f"benchmark={name}"), line.folders)) for name in config.benchmarks]
 
 
 def score_pretrained(configs: Sequence[EvalConfig]) -> None:
@@ -131,4 +142,4 @@ def plan(configs: Sequence[EvalConfig]) -> None:
 planned = Plan()
 
 if __name__ == "__main__":
-    main("eval", run, planned.show)
+    main("eval", run, planned.show, run_grid)

@@ -13,7 +13,7 @@ from rich.console import Console
 from eval.benchmarks.config import BenchmarkConfig
 from eval.benchmarks.generated.making import LEAST_PAIRS, Source, generate
 from eval.benchmarks.generated.vocabulary import resolved
-from eval.config import EvalConfig
+from eval.config import GenerateConfig
 from pairscale.command.main import main
 from pairscale.errors import InputError, first_few
 from pairscale.files import sha256_file, write_json, write_text
@@ -27,7 +27,7 @@ ABOUT = {
 console = Console(highlight=False, markup=False, soft_wrap=True)
 
 
-def run(config: EvalConfig) -> None:
+def run(config: GenerateConfig) -> None:
     """Write the pairs that `config.benchmark` requests; with dry_run print them. Raises as generate and resolved."""
     if config.benchmark.form != "generated":
         raise InputError(f"benchmark={config.benchmark.name}: must be generated.")

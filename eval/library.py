@@ -44,8 +44,7 @@ from eval.scorers.base import Scorer
 from eval.scores.accuracy import outcome
 from eval.scores.schemas import ITEMS
 from eval.surprisal.words import text_surprisals
-from pairscale.command.compose import REFUSALS, compose
-from pairscale.command.errors import describe
+from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError
 
 
@@ -72,10 +71,7 @@ def judge(
     for pairs without sentences or with one pair_id twice in a paradigm.
     """
     chosen = [methods] if isinstance(methods, str) else methods
-    try:
-        config = compose("eval", [f"method=[{','.join(_methods(chosen))}]", *overrides])
-    except REFUSALS as error:
-        raise ConfigError(describe(error)) from error
+    config = compose("eval", [f"method=[{','.join(_methods(chosen))}]", *overrides])
     table = pairs if isinstance(pairs, pd.DataFrame) else pd.DataFrame(list(pairs), columns=["good", "bad"])
     if table.empty:
         raise InputError("judge: no pairs")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -10,13 +9,10 @@ from contextlib import suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from hydra.core.hydra_config import HydraConfig
-from omegaconf import OmegaConf
 from rich.console import Console
 from rich.table import Table
 
-from eval.config import EvalConfig, PretrainedConfig, score_label
-from eval.grid import is_requested
+from eval.config import EvalConfig, score_label
 from eval.kinds.pairs import PairsWork
 from eval.kinds.registry import KINDS
 from eval.kinds.work import Work
@@ -24,12 +20,15 @@ from eval.scores.table import EXPENDABLE, WIDTH
 from eval.tracking import track_scores
 from pairscale.command.launchers.board import Board
 from pairscale.command.launchers.jobs import Work as Job
-from pairscale.command.line import search_path
+from pairscale.command.line import current
+from pairscale.command.schemas import yaml_of
 from pairscale.console import print_text
 from pairscale.errors import ConfigError, InputError, RunError, StoreError, WriteError
 from pairscale.files import write_text
 from pairscale.progress import report_result, result_so_far
 from pairscale.tables import print_table
+from train.grid import is_requested
+from train.models.config import PretrainedConfig
 from train.runs.folder import DONE, RunFolder, study_runs
 from train.runs.identity import config_digest
 from train.runs.provenance import versions
@@ -55,7 +54,7 @@ def add_pretrained(config: EvalConfig) -> tuple[RunFolder, Scorer]:
     run = RunFolder.of(config)
     _check_other_revisions(config, run, scorer.digest)
     with run.locked():
-        write_text(run.config, OmegaConf.to_yaml(OmegaConf.structured(config)))
+        write_text(run.config, yaml_of(config))
         digests = {"digest": scorer.digest, "tokenizer_digest": scorer.tokenizer_digest}
         trained = {"step": config.model.step, "tokens": config.model.tokens, "tokenizer_path": scorer.tokenizer_path}
         run.update_manifest(status=DONE, config_digest=config_digest(config), versions=versions(), **digests, **trained)
@@ -204,9 +203,8 @@ def _record(run: RunFolder, config: EvalConfig, error: Exception | None = None) 
     failed, commands = ({name: of for name, of in values.items() if name != label} for values in before.values())
     if error is not None:
         failed[label] = f"{type(error).__name__}: {error}"
-    if HydraConfig.initialized() and (error is not None or not is_requested(run, config.benchmark.name)):
-        overrides = HydraConfig.get().overrides
-        commands[label] = f"python -m eval {shlex.join([*search_path(overrides.hydra), *overrides.task])}"
+    if current().command and (error is not None or not is_requested(run, config.benchmark.name)):
+        commands[label] = f"python -m eval {current().written}"
     after = {"scoring_failed": failed, "scoring_commands": commands}
     if after != before:
         run.update_manifest(**after)

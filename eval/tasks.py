@@ -12,11 +12,12 @@ import shlex
 from contextlib import suppress
 from pathlib import Path
 
-from eval.sweeps import record_points
 from pairscale import as_typed
-from pairscale.command.compose import REFUSALS, composed, to_config
+from pairscale.command.compose import compose
 from pairscale.command.errors import one_line_errors
-from pairscale.errors import InputError
+from pairscale.command.line import Line
+from pairscale.errors import InputError, PairscaleError
+from train.sweeps import Point, record_points
 
 
 def record_tasks(file: Path) -> None:
@@ -27,10 +28,9 @@ def record_tasks(file: Path) -> None:
         raise InputError(f"{file}: cannot be read ({error}); must be a file of tasks") from None
     points = []
     for line in lines:
-        overrides = shlex.split(line.partition("\t")[2])
-        with suppress(*REFUSALS):
-            node = composed("eval", overrides)
-            points.append((overrides, node, to_config(node)))
+        with suppress(PairscaleError):
+            run = Line.of(shlex.split(line.partition("\t")[2]), "eval")
+            points.append(Point(run.overrides, run, compose("eval", run)))
     record_points(points, "eval", f"sbatch --array=... slurm/run.sbatch {shlex.quote(str(file))}")
 
 

@@ -10,33 +10,71 @@ import os
 import re
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 
+
+class Command(NamedTuple):
+    """A command: the module that runs it, what it does, and the class of its configuration ("" if it has none)."""
+
+    module: str
+    about: str
+    schema: str = ""
+
+
 COMMANDS = {
-    "corpora": ("corpora", "prepare a corpus: its text, tokenizer and words"),
-    "annotate": ("corpora.annotate", "parse a corpus: a layer of dependency trees beside its text"),
-    "train_parser": ("corpora.train_parser", "train a parser on a treebank"),
-    "find": ("corpora.find", "search an annotated corpus for a construction"),
-    "train": ("train", "train a model on a sample of a corpus, or with -m a grid of them"),
-    "eval": ("eval", "train missing runs of a study and score models on minimal pairs and diagnostics"),
-    "analysis": ("analysis", "fit learning curves, write tables and the report of a study"),
-    "table": ("analysis.table", "write the accuracies, pairs or runs of a study as one table"),
-    "figure": ("analysis.figure", "draw one figure of a study's learning curves"),
-    "status": ("analysis.status", "how far a study is; remove runs of it"),
-    "reading": ("analysis.reading", "what surprisal says about reading times"),
-    "plan": ("analysis.plan", "how many sizes, seeds and pairs find an effect, and what they cost"),
-    "generate": ("eval.generate", "make fresh minimal pairs from templates"),
-    "surprisal": ("eval.surprisal", "write the surprisal of each word of a text"),
-    "generate_text": ("eval.generate_text", "let models write text"),
-    "questionnaire": ("eval.questionnaire", "put pairs before people, and read their answers"),
-    "export": ("eval.export", "write runs as models of the transformers library, with model cards"),
-    "overlap": ("eval.overlap", "tell which sentences of a benchmark occur in a corpus"),
-    "import_checkpoint": ("train.import_checkpoint", "make a published checkpoint a run of a study"),
-    "lmplz": ("train.lmplz", "build KenLM's programs, which n-gram models need"),
-    "tasks": ("eval.tasks", "keep the grid of a file of SLURM tasks"),
-}  # command -> the module that runs it (`pairscale status` is `python -m analysis.status`), and what it does
-MODULES = {module: command for command, (module, _) in COMMANDS.items()}
+    "corpora": Command("corpora", "prepare a corpus: its text, tokenizer and words", "corpora.config:CorporaConfig"),
+    "annotate": Command(
+        "corpora.annotate",
+        "parse a corpus: a layer of dependency trees beside its text",
+        "corpora.config:AnnotateConfig",
+    ),
+    "train_parser": Command(
+        "corpora.train_parser", "train a parser on a treebank", "corpora.train_parser.config:TrainParserConfig"
+    ),
+    "find": Command("corpora.find", "search an annotated corpus for a construction", "corpora.config:FindCommand"),
+    "train": Command(
+        "train", "train a model on a sample of a corpus, or with -m a grid of them", "train.config:RunConfig"
+    ),
+    "eval": Command(
+        "eval",
+        "train missing runs of a study and score models on minimal pairs and diagnostics",
+        "eval.config:EvalConfig",
+    ),
+    "analysis": Command(
+        "analysis", "fit learning curves, write tables and the report of a study", "analysis.config:AnalysisConfig"
+    ),
+    "table": Command(
+        "analysis.table", "write the accuracies, pairs or runs of a study as one table", "analysis.config:TableCommand"
+    ),
+    "figure": Command(
+        "analysis.figure", "draw one figure of a study's learning curves", "analysis.config:FigureCommand"
+    ),
+    "status": Command("analysis.status", "how far a study is; remove runs of it", "analysis.config:StatusConfig"),
+    "reading": Command("analysis.reading", "what surprisal says about reading times", "analysis.config:ReadingCommand"),
+    "plan": Command(
+        "analysis.plan",
+        "how many sizes, seeds and pairs find an effect, and what they cost",
+        "analysis.config:PlanCommand",
+    ),
+    "generate": Command("eval.generate", "make fresh minimal pairs from templates", "eval.config:GenerateConfig"),
+    "surprisal": Command(
+        "eval.surprisal", "write the surprisal of each word of a text", "eval.config:SurprisalCommand"
+    ),
+    "questionnaire": Command(
+        "eval.questionnaire", "put pairs before people, and read their answers", "eval.config:QuestionnaireCommand"
+    ),
+    "export": Command(
+        "eval.export", "write runs as models of the transformers library, with model cards", "eval.config:ExportConfig"
+    ),
+    "import_checkpoint": Command(
+        "train.import_checkpoint", "make a published checkpoint a run of a study", "train.config:RunConfig"
+    ),
+    "lmplz": Command("train.lmplz", "build KenLM's programs, which n-gram models need"),
+    "tasks": Command("eval.tasks", "keep the grid of a file of SLURM tasks"),
+}  # `pairscale status` is `python -m analysis.status`
+MODULES = {command.module: name for name, command in COMMANDS.items()}
 BY_SCRIPT = "PAIRSCALE_BY_SCRIPT"  # environment variable: the console script started this process, or a parent of it
 _MODULE_COMMAND = re.compile(r"python -m ([\w.]+\w)")
 

@@ -12,7 +12,7 @@ USAGE = "\n".join(
     [
         "pairscale COMMAND [group=name] [key=value]",
         "",
-        *(f"  {command:<18} {about}" for command, (_, about) in COMMANDS.items()),
+        *(f"  {name:<18} {command.about}" for name, command in COMMANDS.items()),
         "",
         "pairscale COMMAND --help shows what a command does, with examples. In the checkout, python -m MODULE:",
         ", ".join(module if command == module else f"{module} ({command})" for module, command in MODULES.items()),
@@ -38,7 +38,7 @@ def main() -> None:
     if not sys.flags.safe_path:
         del sys.path[0]  # the current folder, or that of the console script
     sys.path.insert(0, str(ROOT))
-    module, _ = COMMANDS[words[0]]
+    module = COMMANDS[words[0]].module
     sys.argv = [module, *words[1:]]
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 

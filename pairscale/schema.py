@@ -8,7 +8,6 @@ An error is one line that names the file and the place in it:
 Undeclared keys are no error, since a later version may add some; a TypedDict keeps them.
 """
 
-import dataclasses
 import json
 import pickle
 import re
@@ -19,7 +18,6 @@ from typing import Annotated, Any, Protocol, TypeVar, cast, is_typeddict
 import msgspec
 import yaml
 from msgspec import Meta
-from omegaconf import MISSING
 
 from pairscale.errors import PairscaleError
 
@@ -134,10 +132,6 @@ def checked(
     """Return plain data from `where`, at the place `root` in it, as `schema` declares; errors as in `read_json`."""
     if version is not None and isinstance(data, dict) and data.get("version") != version:
         raise error(f"{where}: version {data.get('version')!r:.40}, this code reads {version}; {remedy}")
-    if dataclasses.is_dataclass(schema) and isinstance(data, dict):  # whose fields without a value say "???"
-        needed = [part.name for part in dataclasses.fields(schema) if part.default == MISSING]
-        if missing := [name for name in needed if name not in data]:
-            raise error(f"{where}: {root}: without {', '.join(missing)}; {remedy}")
     try:
         converted = msgspec.convert(data, schema)
     except msgspec.ValidationError as reason:

@@ -135,7 +135,7 @@ def test_scoring_imports_no_lightning_of_its_own(path):
     "module",
     [
         "pairscale.command.main",
-        "eval.sweeps",
+        "train.sweeps",
         "analysis.config",
         "train.runs.folder",
         "train.config",

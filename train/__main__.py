@@ -1,13 +1,17 @@
 """`python -m train`: train one run, or with -m a grid of them."""
 
+from pairscale.command.line import current
 from pairscale.command.main import main
 from pairscale.progress import run_shown
 from train.config import RunConfig
+from train.grids import run_grid
 from train.plan import Plan, Planned
+from train.sweeps import check_whole_sweep
 
 
 def run(config: RunConfig) -> None:
     """Train the run that `config` describes, or say what that would take."""
+    check_whole_sweep("train", current())
     config.recipe.check_trains(config.model.name)
     if config.dry_run:
         from train.estimate import estimate
@@ -25,4 +29,4 @@ def run(config: RunConfig) -> None:
 planned = Plan()
 
 if __name__ == "__main__":
-    main("train", run, planned.show)
+    main("train", run, planned.show, run_grid)

@@ -5,33 +5,29 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from omegaconf import MISSING
+from msgspec import Meta
 
-from pairscale.command.schemas import ADDED_LATER, NOT_IN_DIGEST, Size, store_schemas
-from pairscale.errors import ConfigError, check_above, check_between, check_choice, check_seed
+from pairscale.command.schemas import NOT_IN_DIGEST, AboveZero, Number, Seed, Share, Size, register_types
+from pairscale.errors import ConfigError, check_between
 from pairscale.sizes import parse_size
-from train.models.config import MAX_WIDTH
+from train.models.config import Width
 
 if TYPE_CHECKING:
     from torch.nn import Parameter
     from torch.optim import Optimizer
 
-EXPORTS = ("best", "last")
 COLUMNS = "columns"
-PACKINGS = (COLUMNS, "stream", "sentences", "documents")
-SCHEDULES = ("cosine", "wsd")
-MAX_EPOCHS = 1_000_000
 
 
-@dataclass
+@dataclass(kw_only=True)
 class BudgetConfig:
     """How long to train: either epochs or words, and with epochs the fewest words."""
 
-    epochs: float | None = None  # passes over the sample
+    epochs: Annotated[float, Meta(ge=0, le=1_000_000)] | None = None  # passes over the sample
     words: Size | None = None  # words seen, "2M"; with repeats
-    min_words: Size | None = field(default=None, metadata=ADDED_LATER)  # with epochs: more of them over small samples
+    min_words: Size | None = None  # with epochs: more of them over small samples
 
     def __post_init__(self) -> None:
         if (self.epochs is None) == (self.words is None):
@@ -39,13 +35,8 @@ class BudgetConfig:
             raise ConfigError(
                 f"recipe.budget: give exactly one of epochs (got {self.epochs}) and words (got {self.words}){remedy}"
             )
-        check_between("recipe.budget.epochs", self.epochs, 0, MAX_EPOCHS)
-        if self.words is not None:
-            parse_size(self.words, "recipe.budget.words")
-        if self.min_words is not None:
-            parse_size(self.min_words, "recipe.budget.min_words")
-            if self.epochs is None:
-                raise ConfigError(f"recipe.budget.min_words={self.min_words}: goes with epochs, not with words")
+        if self.min_words is not None and self.epochs is None:
+            raise ConfigError(f"recipe.budget.min_words={self.min_words}: goes with epochs, not with words")
 
     def words_seen(self, sample_words: float) -> int:
         """Return the words that a run on a sample of so many sees at least, with repeats."""
@@ -58,7 +49,7 @@ class BudgetConfig:
         return max(parse_size(self.min_words, "recipe.budget.min_words"), words)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class RecipeConfig:
     """Optimiser, schedule and budget. `seed` draws dropout (null: derived from the run's seed).
 
@@ -66,20 +57,20 @@ class RecipeConfig:
     alone, so that nothing is stored, or `rate_after_validation`, which changes the rate of the optimiser.
     """
 
-    name: str = MISSING  # of the recipe, kept in the run
-    seed: int | None = None  # orders the data; null: derived from the run's seed
-    budget: BudgetConfig = MISSING  # length of the training: epochs, or words seen
-    batch: int = MISSING  # columns of the token stream, or blocks a step
-    bptt: int = MISSING  # tokens a step per column, or of a block
-    lr: float = MISSING  # learning rate at its highest
-    clip: float = MISSING  # L2 norm of the whole gradient
-    export: str = MISSING  # weights for scoring: "best" or "last"
+    name: str  # of the recipe, kept in the run
+    seed: Seed | None = None  # orders the data; null: derived from the run's seed
+    budget: BudgetConfig  # length of the training: epochs, or words seen
+    batch: Width  # columns of the token stream, or blocks a step
+    bptt: Width  # tokens a step per column, or of a block
+    lr: AboveZero  # learning rate at its highest
+    clip: AboveZero  # L2 norm of the whole gradient
+    export: Literal["best", "last"]  # weights for scoring
     validate_every: Size | None = None  # words seen between validations; null: at the end of an epoch
-    validation_words: int = MISSING  # words of the validation split, at most, that a validation reads
+    validation_words: Number  # words of the validation split, at most, that a validation reads
     checkpoint_every: Size | None = field(default=None, metadata=NOT_IN_DIGEST)  # words seen; null: with validation
     # columns: of one stream, read with carried state; or blocks, each read from its beginning (train/loop/blocks.py).
-    packing: str = field(default=COLUMNS, metadata=ADDED_LATER)
-    accumulate: int = field(default=1, metadata=ADDED_LATER)  # parts of a step's blocks that are read one after another
+    packing: Literal["columns", "stream", "sentences", "documents"] = "columns"
+    accumulate: Annotated[int, Meta(ge=1)] = 1  # parts of a step's blocks that are read one after another
 
     moments: ClassVar[int] = 0  # state of the optimiser in numbers per weight
     trains: ClassVar[bool] = True  # False: of a model that comes trained
@@ -90,22 +81,11 @@ class RecipeConfig:
             raise ConfigError(f"model={model}: comes trained; python -m eval scores it")
 
     def __post_init__(self) -> None:
-        check_choice("recipe.export", self.export, EXPORTS)
-        check_seed("recipe.seed", self.seed)
-        check_choice("recipe.packing", self.packing, PACKINGS)
         check_between("recipe.accumulate", self.accumulate, 1, max(1, self.batch))
         if self.accumulate > 1 and self.packing == COLUMNS:
             raise ConfigError(
                 f"recipe.accumulate={self.accumulate}: divides the blocks of a step; recipe.packing=columns has none"
             )
-        for name in ("batch", "bptt"):
-            check_between(f"recipe.{name}", getattr(self, name), 1, MAX_WIDTH)
-        check_between("recipe.validation_words", self.validation_words, 1, 10**12)
-        for name in ("lr", "clip"):
-            check_above(f"recipe.{name}", getattr(self, name), 0)
-        for name in ("validate_every", "checkpoint_every"):
-            if (size := getattr(self, name)) is not None:
-                parse_size(size, f"recipe.{name}")
 
     def optimizer(self, parameters: Iterable[Parameter]) -> Optimizer:
         """Return a new optimiser of `parameters`. Raises TypeError for a recipe that trains nothing."""
@@ -120,15 +100,12 @@ class RecipeConfig:
         return rate
 
 
-@dataclass
+@dataclass(kw_only=True)
 class SgdPlateauConfig(RecipeConfig):
     """Plain SGD; its rate is divided after each validation that is not better (Gulordava et al. 2018)."""
 
-    divide_by: float = MISSING  # divisor of the learning rate after a validation that is no improvement
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_above("recipe.divide_by", self.divide_by, 1)
+    # Divisor of the learning rate after a validation that is no improvement.
+    divide_by: Annotated[float, Meta(gt=1, le=1e300)]
 
     def optimizer(self, parameters: Iterable[Parameter]) -> Optimizer:
         from torch.optim import SGD
@@ -139,19 +116,17 @@ class SgdPlateauConfig(RecipeConfig):
         return rate if improved else rate / self.divide_by
 
 
-@dataclass
+@dataclass(kw_only=True)
 class AdamCosineConfig(RecipeConfig):
     """Adam with linear warm-up and cosine decay over the run's own steps (Dai et al. 2019)."""
 
     moments: ClassVar[int] = 2
 
-    warmup: float = MISSING  # share of the steps
-    min_lr: float = MISSING  # learning rate at the end
+    warmup: Annotated[float, Meta(ge=0, lt=1)]  # share of the steps
+    min_lr: float  # learning rate at the end
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 <= self.warmup < 1:
-            raise ConfigError(f"recipe.warmup={self.warmup}: must be a share of the steps, 0 or more and below 1")
         check_between("recipe.min_lr", self.min_lr, 0, self.lr)
 
     def optimizer(self, parameters: Iterable[Parameter]) -> Optimizer:
@@ -168,7 +143,7 @@ class AdamCosineConfig(RecipeConfig):
         return self.min_lr + 0.5 * (self.lr - self.min_lr) * (1 + math.cos(math.pi * progress))
 
 
-@dataclass
+@dataclass(kw_only=True)
 class AdamWConfig(RecipeConfig):
     """AdamW (Loshchilov and Hutter 2019) with warm-up and a schedule over the run's own steps.
 
@@ -177,15 +152,15 @@ class AdamWConfig(RecipeConfig):
 
     moments: ClassVar[int] = 2
 
-    bptt: int = 0  # is `context`
-    context: int = MISSING  # tokens of a block, or a step per column
-    schedule: str = MISSING  # SCHEDULES
-    warmup: float = MISSING  # share of the steps
-    decay: float = MISSING  # schedule=wsd: share of the steps, the last ones, in which the rate falls
-    min_lr: float = MISSING  # learning rate at the end
-    weight_decay: float = MISSING  # share of a weight that a step with learning rate 1 removes
-    betas: list[float] = MISSING  # decay rates of the two moments of the gradient
-    eps: float = MISSING  # added to the root of the second moment
+    bptt: Annotated[int, Meta(ge=0)] = 0  # is `context`
+    context: Width  # tokens of a block, or a step per column
+    schedule: Literal["cosine", "wsd"]
+    warmup: Share  # of the steps
+    decay: Share  # schedule=wsd: share of the steps, the last ones, in which the rate falls
+    min_lr: float  # learning rate at the end
+    weight_decay: Share  # share of a weight that a step with learning rate 1 removes
+    betas: list[Annotated[float, Meta(ge=0, lt=1)]]  # decay rates of the two moments of the gradient
+    eps: AboveZero  # added to the root of the second moment
 
     def __post_init__(self) -> None:
         if self.bptt not in (0, self.context):
@@ -195,20 +170,14 @@ class AdamWConfig(RecipeConfig):
             )
         self.bptt = self.context
         super().__post_init__()
-        check_choice("recipe.schedule", self.schedule, SCHEDULES)
-        for name in ("warmup", "decay"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ConfigError(f"recipe.{name}={getattr(self, name)}: must be a share of the steps, from 0 to 1")
         if self.schedule == "wsd" and self.warmup + self.decay > 1:
             raise ConfigError(
                 f"recipe.warmup={self.warmup} and recipe.decay={self.decay}: are shares of the same steps; their sum "
                 "must be 1 or less"
             )
         check_between("recipe.min_lr", self.min_lr, 0, self.lr)
-        check_between("recipe.weight_decay", self.weight_decay, 0, 1)
-        check_above("recipe.eps", self.eps, 0)
-        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
-            raise ConfigError(f"recipe.betas={self.betas}: must be two numbers from 0 to below 1, such as [0.9,0.95]")
+        if len(self.betas) != 2:
+            raise ConfigError(f"recipe.betas={self.betas}: must be two numbers, such as [0.9,0.95]")
 
     def optimizer(self, parameters: Iterable[Parameter]) -> Optimizer:
         from torch.optim import AdamW
@@ -239,7 +208,7 @@ class AdamWConfig(RecipeConfig):
         return self.min_lr + (self.lr - self.min_lr) * left
 
 
-@dataclass
+@dataclass(kw_only=True)
 class UntrainedConfig(RecipeConfig):
     """The recipe of a model that comes trained: no training."""
 
@@ -249,16 +218,19 @@ class UntrainedConfig(RecipeConfig):
     bptt: int = 0
     lr: float = 0.0
     clip: float = 0.0
-    export: str = "last"
+    export: Literal["best", "last"] = "last"
     validation_words: int = 0
 
     def __post_init__(self) -> None:
         """Skip all checks, as nothing is trained."""
 
 
-@dataclass
-class CountedConfig(RecipeConfig):
+@dataclass(kw_only=True)
+class CountedConfig(UntrainedConfig):
     """The recipe of a model counted in one pass; budgets, batches and rates are reset, to be in no run's identity."""
+
+    trains: ClassVar[bool] = True
+    validation_words: Number
 
     def __post_init__(self) -> None:
         self.budget = BudgetConfig(epochs=1.0)
@@ -266,14 +238,13 @@ class CountedConfig(RecipeConfig):
         self.lr = self.clip = 0.0
         self.export = "last"
         self.validate_every = self.checkpoint_every = None
-        check_above("recipe.validation_words", self.validation_words, 0)
 
 
-store_schemas(
-    "recipe",
-    sgd_plateau_schema=SgdPlateauConfig,
-    adam_cosine_schema=AdamCosineConfig,
-    adamw_schema=AdamWConfig,
-    counted_schema=CountedConfig,
-    untrained_schema=UntrainedConfig,
+register_types(
+    RecipeConfig,
+    sgd_plateau=SgdPlateauConfig,
+    adam_cosine=AdamCosineConfig,
+    adamw=AdamWConfig,
+    counted=CountedConfig,
+    untrained=UntrainedConfig,
 )

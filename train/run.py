@@ -1,9 +1,7 @@
 """One run from its configuration to a model for scoring: skip if done, resume if unfinished, train, export."""
 
+import dataclasses
 from collections.abc import Callable
-from typing import Any
-
-from omegaconf import OmegaConf
 
 from corpora.prepare import corpus_folder
 from corpora.text import text_manifest
@@ -45,8 +43,7 @@ def train_run(config: RunConfig, command: bool = False, check: Callable[[], obje
         with Attempt(config, folder):
             if check is not None:
                 check()
-            plain: Any = OmegaConf.to_container(OmegaConf.structured(config))
-            facts = described(plain)
+            facts = described(dataclasses.asdict(config))
             with tracked(config.logger, Job("train", folder.path.name, config.study, folder.path, facts)) as tracker:
                 track_points(tracker, folder)  # a killed process takes the latest ones with it
                 _train(config, folder, tracker, command)

@@ -1,28 +1,27 @@
 """The command: the grids of an experiment, their cost and power, and the command of the cheapest that suffices."""
 
-import re
 import shlex
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from hydra.core.hydra_config import HydraConfig
 
-from analysis.config import AnalysisConfig
+from analysis.config import PlanCommand
 from analysis.curves.ablations import comparisons
 from analysis.plan.config import ABLATION, SLOPE
 from analysis.plan.planner import Assumed, Goal, assume_pilot, assume_stated, plan_grids
 from analysis.study.long_table import accuracies, runs
 from eval.config import EvalConfig
 from eval.published import number_of_paradigms
-from eval.sweeps import expected_points
+from pairscale.command.line import current, key_of
 from pairscale.errors import ConfigError
 from pairscale.files import write_text
 from train.runs.identity import run_id
+from train.sweeps import expected_points
 
 
-def run(config: AnalysisConfig) -> None:
+def run(config: PlanCommand) -> None:
     """Plan the experiment of the command line.
 
     Raises ConfigError for values that don't fit together, RunError for a pilot that can't be used.
@@ -54,14 +53,14 @@ def run(config: AnalysisConfig) -> None:
 
 def _planned_runs(goal: str, rate: float | dict[Any, float]) -> tuple[str, list[str], pd.DataFrame]:
     """Return the planned experiment, the overrides of its runs, and the cost of one seed as `plan_grids` needs it."""
-    hydra = HydraConfig.get()
-    name = hydra.runtime.choices.get("experiment")
+    line = current()
+    name = line["experiment"]
     if name is None:
         raise ConfigError("experiment=null: name the experiment that is planned: experiment=NAME")
-    own = {of.name for of in fields(AnalysisConfig)} - {of.name for of in fields(EvalConfig)}
-    own |= {"paths", "experiment", "study", "format", "seed"}
-    overrides = [one for one in hydra.overrides.task if re.split(r"[.=@]", one.lstrip("+~"))[0] not in own]
-    planned = {run_id(of): of for _, of in expected_points(name, [*overrides, "seed=1"])}.values()
+    own = {of.name for of in fields(PlanCommand)} - {of.name for of in fields(EvalConfig)}
+    own |= {"paths", "experiment", "study", "seed"}
+    overrides = [one for one in line.overrides if key_of(one).partition(".")[0] not in own]
+    planned = {run_id(of.config): of.config for of in expected_points(name, [*overrides, "seed=1"])}.values()
     costs = [(of.sample, of.model.name, of.recipe.budget.words_seen(of.sample.number)) for of in planned]
     rows = [(sample.number, sample.size, model, words) for sample, model, words in costs]
     table = pd.DataFrame(rows, columns=["sample_words", "size", "model", "words"])
@@ -75,7 +74,7 @@ def _planned_runs(goal: str, rate: float | dict[Any, float]) -> tuple[str, list[
     return name, [one for one in overrides if not one.startswith(("sample.size=", "benchmark.pairs="))], sizes
 
 
-def _assumed(config: AnalysisConfig, goal: Goal) -> tuple[Assumed, str, dict[Any, float], int]:
+def _assumed(config: PlanCommand, goal: Goal) -> tuple[Assumed, str, dict[Any, float], int]:
     """Return what is assumed, a sentence about it, words/s by model, and minimal pairs per paradigm."""
     plan, benchmark, study, folder = config.plan, config.benchmark, config.pilot, config.paths.runs
     if study is None:

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from hydra.core.hydra_config import HydraConfig
 from rich.console import Console
 
-from analysis.config import AnalysisConfig
+from analysis.config import ReadingCommand
 from analysis.figures.charts import Axis, line_chart
 from analysis.figures.style import looks_of
 from analysis.formats import level_text, rows_of
@@ -26,12 +25,13 @@ from corpora.word_counts import sample_counts
 from corpora.words import words as reference_words
 from eval.benchmarks.files import format_of
 from eval.scores.files import read_words
+from pairscale.command.line import current
 from pairscale.console import print_text
 from pairscale.errors import ConfigError, InputError, RunError, first_few
 from pairscale.files import atomic_path, sha256_file, write_text
 
 
-def run(config: AnalysisConfig) -> None:
+def run(config: ReadingCommand) -> None:
     """Analyse the times of `config.times` with the surprisals of `config.study`.
 
     Raises ConfigError, InputError and RunError for what is missing or wrong; the latter with the command that helps.
@@ -75,7 +75,7 @@ def run(config: AnalysisConfig) -> None:
     print_part(console, quiet, part)
     with atomic_path(folder / name / "tables/rows.parquet") as temporary:
         rows.to_parquet(temporary, index=False)
-    again = [shlex.join(["python", "-m", "analysis.reading", *HydraConfig.get().overrides.task])]
+    again = [shlex.join(["python", "-m", "analysis.reading", *current().words])]
     page = write_report(folder / name, config.study, [part], again, config.analysis.figure, config.format, part.name)
     print_text(console, f"report: {page}")
 
@@ -89,7 +89,7 @@ def _write_words(path: Path, words: pd.DataFrame) -> Path:
 
 
 def _read_models(
-    config: AnalysisConfig, study: Studies, file: Path, words: pd.DataFrame
+    config: ReadingCommand, study: Studies, file: Path, words: pd.DataFrame
 ) -> tuple[dict[str, pd.DataFrame], list[str]]:
     """Return surprisal, tokens, unk and log_frequency of each word in `file` by run, and notes on missing runs.
 
@@ -121,7 +121,7 @@ def _read_models(
     return {run: model.assign(log_frequency=frequencies[run]) for run, model in models.items()}, notes
 
 
-def _frequencies(config: AnalysisConfig, study: Studies, words: pd.DataFrame, models: list[str]) -> dict[str, Array]:
+def _frequencies(config: ReadingCommand, study: Studies, words: pd.DataFrame, models: list[str]) -> dict[str, Array]:
     """Return the (W,) log-frequencies of words for each model."""
     source = config.reading.frequency
     if source == COLUMN:

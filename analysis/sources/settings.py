@@ -3,14 +3,13 @@
 import math
 import re
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
-from pairscale.command.schemas import Size, Texts
-from pairscale.errors import ConfigError, InputError, check_above, check_choice, check_name
+from pairscale.command.schemas import AboveZero, Number, Size, Texts
+from pairscale.errors import ConfigError, InputError, check_name
 from pairscale.sizes import parse_size
 
-TEXT_UNITS = ("words", "characters", "sentences")  # of a training text: each size is a training of its own
 SEEN_UNITS = ("tokens", "words_seen", "steps")  # of a training so far: sizes are checkpoints of one training
 
 # Steps of revisions (EleutherAI's, and many others), and words seen of a BabyLM challenge's revisions. A size is all of
@@ -18,7 +17,7 @@ SEEN_UNITS = ("tokens", "words_seen", "steps")  # of a training so far: sizes ar
 _CHECKPOINT = r"(?:^|[^a-z])(?:step[-_]?|chck_)(?P<size>\d++(?:[.,]\d++)*+[^\W_]*+)"
 
 
-@dataclass
+@dataclass(kw_only=True)
 class OutcomeColumns:
     """The columns of a table by their contents; null: a usual name (table.py); "": none."""
 
@@ -36,31 +35,28 @@ class OutcomeColumns:
     tests: str | None = None  # true where the paradigm tests that construction
 
 
-@dataclass
+@dataclass(kw_only=True)
 class ResultsConfig:
     """What others' numbers are about, where their files don't say it."""
 
     benchmark: str | None = None  # its name; null: minimal_pairs for a table, else blimp
-    unit: str = "words"  # what sizes count
+    # What sizes count: a training text, of which each is a training of its own, or one training so far.
+    unit: Literal["words", "characters", "sentences", "tokens", "words_seen", "steps"] = "words"
     size: Size | None = None  # of all runs
-    sizes: Any = None  # sizes by the names that the source has for them: {small:1M,all:100M}
-    scale: float = 1.0  # how many units a size of the source counts: 2097152 tokens per step
+    # Sizes by the names that the source has for them: {small:1M,all:100M}.
+    sizes: dict[str | int | float, str | int | float] = field(default_factory=dict)
+    scale: AboveZero = 1.0  # how many units a size of the source counts: 2097152 tokens per step
     pattern: str | None = None  # regular expression with the groups size, model, seed; null: step1000, chck_10M
-    n: int | None = None  # the number of pairs of each accuracy, where the source doesn't say it
+    n: Number | None = None  # the number of pairs of each accuracy, where the source doesn't say it
     percent: bool = False  # accuracies are per cent
     full: str = ""  # text in columns.removed that means the full text
     metric: str = "acc"  # lm_eval
     pairs: str | None = None  # babylm: a folder of the pairs that predictions are about (JSON lines)
 
     def __post_init__(self) -> None:
-        check_choice("results.unit", self.unit, (*TEXT_UNITS, *SEEN_UNITS))
-        check_above("results.scale", self.scale, 0)
-        check_above("results.n", self.n, 0)
         if self.benchmark is not None:
             check_name("results.benchmark", self.benchmark)
-        if not isinstance(self.sizes or {}, dict):
-            raise ConfigError(f"results.sizes={self.sizes}: give names and sizes, such as {{small:125k,all:100M}}.")
-        self.sizes = {str(name).removesuffix(".0"): size for name, size in (self.sizes or {}).items()}
+        self.sizes = {str(name).removesuffix(".0"): size for name, size in self.sizes.items()}
         try:
             re.compile(self.pattern or "")
         except re.error as error:

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from analysis.config import COUNT, FAULTY_PAIRS, LEAVE_OUT
+from analysis.config import COUNT, LEAVE_OUT
 from analysis.formats import rows_of
 from analysis.study.run_folders import PROBLEM_COLUMNS, RUN_COLUMNS, Studies, read_studies
 from eval.benchmarks import known_items
@@ -27,10 +27,10 @@ from eval.scores.accuracy import TIE_WORTH, outcome, repeats_of, tied
 from eval.scores.files import judged_pairs, read_items, read_score_table, read_unavailable
 from eval.scores.names import benchmark_name
 from eval.scores.schemas import ITEMS
-from eval.sweeps import requested_runs
 from pairscale.errors import RunError, check_choice, first_few
 from pairscale.sizes import written
 from train.runs.axes import flatten
+from train.sweeps import requested_runs
 
 STANDS_FOR = {"pll": "lp"}  # the method of masked models -> the one that it stands for (Salazar et al. 2020)
 FILE_COLUMNS = ("benchmark", "phenomenon", "paradigm", "method")
@@ -330,8 +330,8 @@ def _count_correct(files: pd.DataFrame, ties: str, faulty: str, unknown_words: s
     counted or left out. Raises ConfigError for other values of the options, and RunError if no paradigm is left.
     """
     check_choice("ties", ties, TIE_WORTH)
-    check_choice("faulty_pairs", faulty, FAULTY_PAIRS)
-    check_choice("unknown_words", unknown_words, FAULTY_PAIRS)
+    check_choice("faulty_pairs", faulty, (COUNT, LEAVE_OUT))
+    check_choice("unknown_words", unknown_words, (COUNT, LEAVE_OUT))
     if files.empty:
         return files
     tables = {}

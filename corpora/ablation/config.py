@@ -3,33 +3,34 @@
 import re
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final, Literal
 
-from pairscale.command.schemas import NOT_IN_DIGEST
-from pairscale.errors import ConfigError, check_choice, check_name, check_seed
+from pairscale.command.schemas import NOT_IN_DIGEST, Seed
+from pairscale.errors import ConfigError, check_name
 
-NONE, REMOVE, KEEP_ONLY, REPLACE, CONTROL = "none", "remove", "keep_only", "replace", "control"
-ACTIONS = (NONE, REMOVE, KEEP_ONLY, REPLACE, CONTROL)
+NONE: Final = "none"
+REMOVE: Final = "remove"
+KEEP_ONLY: Final = "keep_only"
+REPLACE: Final = "replace"
+CONTROL: Final = "control"
 MOST_PARTS = 10**6  # of a dose
 
 
-@dataclass
+@dataclass(kw_only=True)
 class AblateConfig:
     """What samples do about the sentences that the filter matches; a dose of 1 leaves all of them, as none does."""
 
-    action: str = NONE  # ACTIONS
+    action: Literal["none", "remove", "keep_only", "replace", "control"] = "none"
     dose: Any = "0"  # share of these sentences that stay as they are: a fraction, 1/8, or a number from 0 to 1
     layer: str | None = None  # the annotation of the text that the filter searches; null: its only one
-    seed: int | None = None  # of doses, controls and lemmas; null: derived from the run's seed
+    seed: Seed | None = None  # of doses, controls and lemmas; null: derived from the run's seed
     # A CSV file for the list of all sentences that are removed or rewritten (python -m corpora).
     listing: str | None = field(default=None, metadata=NOT_IN_DIGEST)
 
     def __post_init__(self) -> None:
-        check_choice("ablate.action", self.action, ACTIONS)
         self.dose = _dose(self.dose)
         if self.layer is not None:
             check_name("ablate.layer", self.layer)
-        check_seed("ablate.seed", self.seed)
         if self.action == KEEP_ONLY and self.dose != "0":
             raise ConfigError(f"ablate.dose={self.dose} with ablate.action=keep_only: keeps them all; leave it out")
         if self.dose == "1":

@@ -1,10 +1,10 @@
 """The annotate command: parse a corpus and write the trees beside its text."""
 
-from corpora.config import CorporaConfig
+from corpora.config import AnnotateConfig
 from pairscale.command.main import main
 
 
-def run(config: CorporaConfig) -> None:
+def run(config: AnnotateConfig) -> None:
     """Annotate the corpus of a configuration."""
     from corpora.annotate.run import annotate  # deferred: --help starts at once
 

@@ -22,10 +22,10 @@ from corpora.annotate.config import ParserConfig
 from corpora.annotate.layer import MANIFEST, PART_SENTENCES, Layer, layer_folder, layer_manifest, part_path, write_layer
 from corpora.annotate.parsers.parser import Parser, parser_of, versions
 from corpora.annotate.parts import part_made, write_part
-from corpora.config import CorporaConfig, CorpusConfig, check_chosen
-from corpora.prepare import corpus_folder, is_prepared, prepare
+from corpora.config import AnnotateConfig, CorpusConfig, check_chosen
+from corpora.prepare import corpus_folder, is_prepared, prepare_text
 from corpora.text import TextStore
-from pairscale.errors import ConfigError, RunError, StoreError
+from pairscale.errors import RunError, StoreError
 from pairscale.files import only_process
 from pairscale.machine import available_cores, peak_memory
 from pairscale.progress import Activity
@@ -35,20 +35,18 @@ WORD_BYTES = 26  # of a layer: three numbers of four bytes, five codes of two or
 TRIED_SECONDS = 5.0  # for which a dry run parses, to know the rate
 
 
-def annotate(config: CorporaConfig) -> Layer | None:
+def annotate(config: AnnotateConfig) -> Layer | None:
     """Write the layer of a configured corpus and parser, print its sizes and return it; None of a dry run.
 
     Raises ConfigError and InputError for a parser that cannot be used, StoreError for a layer by another one.
     """
     check_chosen(config.corpus)
-    if config.parser is None:  # of a configuration made by hand
-        raise ConfigError("parser: not set; give parser=NAME")
     console = Console(highlight=False, markup=False)
     made = made_by(config)  # before the text is prepared, which may take long
     if config.dry_run:
         _print_state(console, config, made)
         return None
-    work = Work.of(config, prepare(config).text, made)
+    work = Work.of(config, prepare_text(config), made)
     started, before = time.monotonic(), len(work.missing())
     with only_process(work.folder.parent / f".{work.folder.name}.lock", work.folder, wait=None):
         work.check()
@@ -61,9 +59,8 @@ def annotate(config: CorporaConfig) -> Layer | None:
     return layer
 
 
-def made_by(config: CorporaConfig) -> dict[str, Any]:
+def made_by(config: AnnotateConfig) -> dict[str, Any]:
     """Return what a layer records of its parser. Raises ConfigError and InputError for one that is not there."""
-    assert config.parser is not None
     chosen = parser_of(config.parser)
     return {
         "parser": type(config.parser).__name__.removesuffix("Config").lower(),
@@ -84,9 +81,8 @@ class Work:
     part_sentences: int
 
     @classmethod
-    def of(cls, config: CorporaConfig, text: TextStore, made: dict[str, Any]) -> Work:
+    def of(cls, config: AnnotateConfig, text: TextStore, made: dict[str, Any]) -> Work:
         """Return the work of a configuration; made: as `made_by` returns it."""
-        assert config.parser is not None
         folder = layer_folder(corpus_folder(config), config.parser.name)
         made = {"text": text.digest, **made}
         return cls(config.parser, config.corpus, text.folder, folder, made, PART_SENTENCES)
@@ -224,15 +220,14 @@ def _print_result(console: Console, layer: Layer, seconds: float) -> None:
     console.print(f"in {layer.folder}", soft_wrap=True)
 
 
-def _print_state(console: Console, config: CorporaConfig, made: dict[str, Any]) -> None:
+def _print_state(console: Console, config: AnnotateConfig, made: dict[str, Any]) -> None:
     """Print which parts are there, and the time and disk that the others need."""
-    assert config.parser is not None
     folder = layer_folder(corpus_folder(config), config.parser.name)
     if not is_prepared(config):
         console.print(f"to be prepared: {corpus_folder(config) / 'text'}", soft_wrap=True)
         console.print(f"to be parsed: {folder}", soft_wrap=True)
         return
-    work = Work.of(config, prepare(config).text, made)
+    work = Work.of(config, prepare_text(config), made)
     work.check()
     missing = work.missing()
     there = f"{len(work.parts) - len(missing):,} of {len(work.parts):,} parts"

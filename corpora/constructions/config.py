@@ -3,24 +3,22 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from omegaconf import MISSING
-
 from corpora.constructions.patterns import Pattern, compile_patterns
 from corpora.constructions.rules import Rule, compile_rules
-from pairscale.command.schemas import NOT_IN_DIGEST, store_schemas
+from pairscale.command.schemas import NOT_IN_DIGEST
 from pairscale.errors import ConfigError, check_name
 
 
-@dataclass
+@dataclass(kw_only=True)
 class FilterConfig:
     """A construction as patterns over dependency trees; a sentence has it if one of them matches."""
 
-    name: str = field(default=MISSING, metadata=NOT_IN_DIGEST)  # of the construction: that of its file
-    description: str = field(default=MISSING, metadata=NOT_IN_DIGEST)  # what it finds, in a line
+    name: str = field(metadata=NOT_IN_DIGEST)  # of the construction: that of its file
+    description: str = field(metadata=NOT_IN_DIGEST)  # what it finds, in a line
     source: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # the paper that defines it
     # Lists of nodes in the language of spaCy's DependencyMatcher (corpora/constructions/patterns.py). The first node of
     # each is the word that is counted.
-    patterns: list[Any] = MISSING
+    patterns: list[Any]
     # Such patterns: a match that one of them extends is none. Nodes of the same name are the same word; a pattern is
     # compared with those of `without` whose first node is one of its own.
     without: list[Any] = field(default_factory=list)
@@ -57,6 +55,3 @@ class FilterConfig:
         if self.rewrite is None:
             return [None] * len(patterns)
         return compile_rules(self.rewrite, patterns, f"filter={self.name}: rewrite")
-
-
-store_schemas("filter", filter_schema=FilterConfig)

@@ -9,15 +9,15 @@ from rich.console import Console
 from rich.table import Table
 
 from corpora.annotate.layer import Layer, open_layer
-from corpora.config import CorporaConfig
+from corpora.config import FindCommand
 from corpora.constructions.config import FilterConfig
 from corpora.constructions.matcher import Matcher
 from corpora.constructions.matches import Matches, find_matches
 from corpora.find.marked import marked, tree_table
 from corpora.find.sheet import Share, read_sheet, write_sheet
-from corpora.prepare import corpus_folder, prepare
+from corpora.prepare import corpus_folder, prepare_text
 from corpora.text import SPLITS, TextStore
-from pairscale.command.errors import configurations
+from pairscale.command.compose import group_files
 from pairscale.console import print_text
 from pairscale.errors import ConfigError
 from pairscale.seeds import permutation
@@ -26,15 +26,15 @@ from pairscale.tables import plain_table, print_table
 MILLION = 10**6
 
 
-def find(config: CorporaConfig) -> None:
+def find(config: FindCommand) -> None:
     """Print what the filter of a configuration matches in its corpus.
 
     Raises ConfigError without a filter or a layer, the errors of `prepare`, `find_matches` and `read_sheet`.
     """
     if config.filter is None:
-        available = ", ".join(configurations("filter"))
+        available = ", ".join(group_files("filter"))
         raise ConfigError(f"filter=null: which construction? give filter=NAME; available: {available}")
-    text = prepare(config).text
+    text = prepare_text(config)
     folder = corpus_folder(config)
     layer = open_layer(folder, config.ablate.layer, text)
     matches = find_matches(folder, text, layer, config.filter)
@@ -46,7 +46,7 @@ def find(config: CorporaConfig) -> None:
             print_text(console, line)
 
 
-def _print_examples(console: Console, config: CorporaConfig, text: TextStore, layer: Layer, matches: Matches) -> None:
+def _print_examples(console: Console, config: FindCommand, text: TextStore, layer: Layer, matches: Matches) -> None:
     """Print matching sentences of the train split, in the order of the text, with their trees if requested."""
     assert config.filter is not None
     train = np.intersect1d(matches.sentences, text.split_sentences("train"))
@@ -82,7 +82,7 @@ def _counts(config: FilterConfig, text: TextStore, matches: Matches) -> Table:
     return table
 
 
-def _sheet(config: CorporaConfig, path: Path, text: TextStore, matches: Matches) -> Iterator[str]:
+def _sheet(config: FindCommand, path: Path, text: TextStore, matches: Matches) -> Iterator[str]:
     find = config.find
     if not path.exists():
         rows = write_sheet(path, text, matches, find.sentences, find.seed)

@@ -65,9 +65,7 @@ def describe_source(config: CorpusConfig, known: Mapping[str, str]) -> dict[str,
     description = {
         f"corpus.{field.name}": getattr(config, field.name)
         for field in dataclasses.fields(config)
-        if field.metadata.get("digest", True)
-        and field.metadata.get("text", True)
-        and not (field.metadata.get("added") and getattr(config, field.name) == field.default)
+        if field.metadata.get("digest", True) and field.metadata.get("text", True)
     }
     description["corpus.split"] = dataclasses.asdict(config.split)
     description["source"] = config.name

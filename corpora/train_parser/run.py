@@ -25,6 +25,7 @@ from corpora.annotate.tree import Tree
 from corpora.train_parser.config import TrainParserConfig
 from corpora.train_parser.scores import METRICS, scores
 from corpora.train_parser.treebank import Treebank
+from pairscale.command.schemas import listed
 from pairscale.console import print_text
 from pairscale.errors import ConfigError, StoreError
 from pairscale.files import only_process, write_json
@@ -60,7 +61,7 @@ def train_parser(config: TrainParserConfig) -> None:
     another parser has its name.
     """
     parser_of(SpacyConfig(name=SPACY, model=""))  # raises ConfigError if it is not installed
-    treebank = Treebank.of(config.treebank)
+    treebank = Treebank.of(listed(config.treebank))
     trees = {split: treebank.trees(split) for split in treebank.files}
     made = {
         "treebank": treebank.name,

@@ -2,31 +2,32 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
-from omegaconf import MISSING
+from msgspec import Meta
 
 from eval.benchmarks.config import BenchmarkConfig
 from eval.diagnostics.diagnostic import diagnostics
-from pairscale.errors import ConfigError, check_between, check_choice
+from pairscale.errors import ConfigError
 
 PUBLISHED_SHUFFLES = 100  # Ettinger 2020, table 4
 
 
-@dataclass
+@dataclass(kw_only=True)
 class DiagnosticConfig(BenchmarkConfig):
     """A psycholinguistic diagnostic of Ettinger 2020: which words a model expects after a context."""
 
     has_pairs: ClassVar[bool] = False
-    shuffles: int | None = None  # cprag: orders that the first sentence's words are put in, drawn from `seed`
-    quote_marks: str = MISSING  # straight: ' and " for the curly ones of the files, for models that never saw those
-    top_words: int = MISSING  # most probable words of each context to keep in topk.parquet
+    shuffles: Annotated[int, Meta(ge=0, le=10**5)] | None = (
+        None  # cprag: orders that the first sentence's words are put in, drawn from `seed`
+    )
+    quote_marks: Literal[
+        "as_published", "straight"
+    ]  # straight: ' and " for the curly ones of the files, for models that never saw those
+    top_words: Annotated[int, Meta(ge=1, le=10**6)]  # most probable words of each context to keep in topk.parquet
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice("benchmark.quote_marks", self.quote_marks, ("as_published", "straight"))
-        check_between("benchmark.top_words", self.top_words, 1, 10**6)
-        check_between("benchmark.shuffles", self.shuffles, 0, 10**5)
         if self.shuffles and self.seed is None:
             raise ConfigError(f"benchmark.seed=null: must be a number, to draw benchmark.shuffles={self.shuffles} from")
 

@@ -3,11 +3,11 @@
 It is a command of this room, not of train/, as model cards hold the accuracies of score files.
 """
 
-from eval.config import EvalConfig
+from eval.config import ExportConfig
 from pairscale.command.main import main
 
 
-def run(config: EvalConfig) -> None:
+def run(config: ExportConfig) -> None:
     """Export the runs of a study; raises as `eval.export.run.export`."""
     from pairscale.hub import import_transformers
 

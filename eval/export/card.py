@@ -1,6 +1,5 @@
 """Model cards (README.md) and CITATION.cff of exported models: what was trained on what, and how well it does."""
 
-import shlex
 from collections.abc import Iterator
 
 import yaml
@@ -9,12 +8,11 @@ from corpora.fast_tokenizers import is_serialisable
 from eval.scores.accuracy import accuracies
 from eval.scores.files import ITEMS_FILE, read_items, read_scores, with_phenomena
 from eval.scores.names import benchmark_name
-from eval.sweeps import commands_of, requested_runs
-from pairscale.command.line import as_written
 from train.models.huggingface import HuggingFaceModel
 from train.runs.folder import RunFolder
 from train.runs.metrics import exported_validation
 from train.runs.model_folder import LoadedModel
+from train.sweeps import commands_of, requested_runs
 
 _CARD = """\
 ---
@@ -99,7 +97,7 @@ def card(run: RunFolder, loaded: LoadedModel, name: str, step: int | None, licen
         "versions": manifest.get("versions"),
     }
     requested = requested_runs(study.parent, study.name).get(run.path.name)
-    commands = [shlex.join(as_written(shlex.split(one))) for one in commands_of([requested] if requested else [])]
+    commands = commands_of([requested] if requested else [])
     commands.append(f"# this model: {requested.point}" if requested else f"# {run.path.name} is of no recorded sweep")
     needs_code = not isinstance(loaded.model, HuggingFaceModel) or not is_serialisable(loaded.tokenizer)
     return _CARD.format(

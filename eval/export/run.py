@@ -1,12 +1,11 @@
 """`export`: copies of the models of a study with model cards, its snapshots as such folders, and on request the hub."""
 
-import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from eval.config import EvalConfig
+from eval.config import ExportConfig
 from eval.export.card import card, citation
 from pairscale.console import say
 from pairscale.errors import ConfigError, InputError, RunError
@@ -21,7 +20,7 @@ FORMAT = "huggingface"
 SNAPSHOT = "chck_"  # begins the name of a snapshot's folder and branch, as in the BabyLM challenge
 
 
-def export(config: EvalConfig) -> list[Path]:
+def export(config: ExportConfig) -> list[Path]:
     """Write each finished run of `config.study`, with its snapshots, and return the folders.
 
     They lie in `config.output`, by default reports/STUDY/huggingface: RUN/, and RUN/chck_1M/ of a snapshot after a
@@ -30,12 +29,6 @@ def export(config: EvalConfig) -> list[Path]:
     """
     if config.study is None:
         raise ConfigError("study=null: name a study")
-    if config.format != FORMAT:
-        raise ConfigError(
-            f"format={config.format}: an export has format={FORMAT}; reports are made by python -m analysis"
-        )
-    if config.push is not None and not re.fullmatch(r"[\w.-]+/[\w.-]+", config.push, re.ASCII):
-        raise ConfigError(f"push={config.push[:100]}: must be OWNER/NAME")
     runs = [run for run in study_runs(config.paths.runs, config.study, config.run) if _is_exportable(run)]
     if not runs:
         raise RunError(f"study={config.study}: no run in {Path(config.paths.runs) / config.study} can be exported")
@@ -62,7 +55,7 @@ def _is_exportable(run: RunFolder) -> bool:
     return False
 
 
-def _export_run(run: RunFolder, folder: Path, repository: str | None, config: EvalConfig) -> Path:
+def _export_run(run: RunFolder, folder: Path, repository: str | None, config: ExportConfig) -> Path:
     name = repository or run.path.name
     snapshots: dict[str, Path] = {}
     for step in (None, *run.snapshots):

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from hydra.core.hydra_config import HydraConfig
 
 from eval.benchmarks.known_items import faulty_pairs
 from eval.benchmarks.load import Benchmark, benchmark_key, drawn_pairs, loaded_benchmark, word_counts
@@ -30,6 +29,7 @@ from eval.scores.files import (
 )
 from eval.scores.schemas import TOKENS
 from eval.scores.table import accuracy_table, methods_table, trajectory_table
+from pairscale.command.line import current
 from pairscale.errors import ConfigError, RunError, first_few
 from pairscale.files import sha256_json
 
@@ -246,9 +246,7 @@ def _check_named(config: EvalConfig) -> None:
 
 def _names_methods() -> bool:
     """Return True if the command line names methods: the default list is for models of both kinds."""
-    return HydraConfig.initialized() and any(
-        override.lstrip("+").startswith("method=") for override in HydraConfig.get().overrides.task
-    )
+    return current()["method"] is not None
 
 
 def _check_flagged(method: str, benchmark: Benchmark, named: list[str]) -> None:

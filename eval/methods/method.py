@@ -7,17 +7,15 @@
     @method("squared", Squared())
     def squared(side: Side, other: Side, parameters: Squared) -> FloatArray: ...
 
-`method=[squared]` chooses the method, `method.squared.least=2` sets its parameter. Imports no configuration, whose
-`method` consists of the parameters that are registered here, and no torch, since every command reads it.
+`method=[squared]` chooses the method, `method.squared.least=2` sets its parameter. Imports no torch, since every
+command reads it.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
-from omegaconf import OmegaConf
-
-from pairscale.command.schemas import store_schemas
+from pairscale.command.schemas import build
 from pairscale.errors import ConfigError, check_choice
 from pairscale.plugins import load_members
 
@@ -59,7 +57,6 @@ def method(name: str, parameters: Any = None, reads: str = SENTENCES) -> Callabl
         if name in _METHODS:
             raise ValueError(f"method {name}: registered by {_METHODS[name].score.__module__} already")
         _METHODS[name] = Method(score, parameters or NoParameters(), reads)
-        store_schemas("method", **{name: {name: _METHODS[name].parameters}})
         return score
 
     return register
@@ -72,16 +69,12 @@ def methods() -> Mapping[str, Method]:
 
 
 def typed(name: str, parameters: Any) -> Any:
-    """Return the parameters of a method; values that a user's own YAML file has may still be plain.
-
-    Raises ConfigError for an unknown method, and OmegaConf's errors for unknown parameters and wrong types.
-    """
+    """Return the parameters of a method, from plain values of some of them. Raises ConfigError, as `build` does."""
     if not isinstance(parameters, Mapping):
         return parameters
     check_choice("method", name, methods())
-    types = OmegaConf.create({"method": {name: methods()[name].parameters}})
-    OmegaConf.set_struct(types, True)
-    return OmegaConf.to_object(OmegaConf.merge(types, {"method": {name: parameters}}).method[name])
+    default = methods()[name].parameters
+    return build(type(default), asdict(default) | dict(parameters), f"method.{name}.")
 
 
 def fitting(configs: Mapping[str, Any], masked: bool) -> dict[str, Any]:

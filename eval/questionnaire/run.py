@@ -7,30 +7,30 @@ from rich.console import Console
 
 from eval.benchmarks.generated.vocabulary import resolved
 from eval.benchmarks.load import load_benchmark
-from eval.config import EvalConfig
+from eval.config import QuestionnaireCommand
 from eval.questionnaire.agreement import agreement, agreement_table
 from eval.questionnaire.answers import counted, read_answers
 from eval.questionnaire.forms import deal, form_page, minutes, read_texts
+from pairscale.command.schemas import listed
 from pairscale.console import say
 from pairscale.errors import ConfigError, InputError
 from pairscale.files import write_text
 from pairscale.tables import print_table
 
 
-def run(config: EvalConfig) -> None:
+def run(config: QuestionnaireCommand) -> None:
     """Write the forms, or with `people` print how far the people agree who answered them.
 
     Raises InputError in the folder of another questionnaire, and what the functions raise that it calls.
     """
     settings = config.questionnaire
-    assert settings is not None  # conf/questionnaire.yaml
     if not config.benchmark.has_pairs:
         raise ConfigError(f"benchmark={config.benchmark.name}: a diagnostic has no pairs for people to choose from.")
     benchmark = load_benchmark(
         resolved(config.benchmark, dataclasses.asdict(config), config.paths.runs, config.paths.store)
     )
     if config.people:
-        answers = read_answers(config.people)
+        answers = read_answers(listed(config.people))
         judgements, notes = counted(answers, benchmark.name, benchmark.digest, benchmark.pairs, settings)
         print_table(Console(), agreement_table(benchmark.name, agreement(judgements), settings.threshold))
         for note in notes:

@@ -10,7 +10,7 @@ from pairscale.errors import ConfigError
 NAME = "ratings"
 
 
-@dataclass
+@dataclass(kw_only=True)
 class RatingColumnsConfig(ColumnsConfig):
     """The columns of a table of ratings: a sentence a row, or with good and bad the two of a pair; null: none."""
 
@@ -32,7 +32,7 @@ class RatingColumnsConfig(ColumnsConfig):
             )
 
 
-@dataclass
+@dataclass(kw_only=True)
 class RatingsConfig(BenchmarkConfig):
     """A table of sentences with people's ratings, labels, or both."""
 

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eval.benchmarks.cells import shown
-from eval.config import PLAIN, EvalConfig, PolicyConfig
+from eval.config import PLAIN, EvalConfig, PolicyConfig, SurprisalCommand
 from eval.scorers.chat import ChatTemplate
 from eval.scorers.trees import Ids
 from pairscale.errors import ConfigError, InputError
@@ -41,7 +41,7 @@ class Execution:
     progress: bool = False  # show a progress bar
 
     @classmethod
-    def of(cls, config: EvalConfig) -> Execution:
+    def of(cls, config: EvalConfig | SurprisalCommand) -> Execution:
         """Return the execution that a configuration asks for. Raises ConfigError for a GPU that is not there."""
         return cls(config.scoring.batch_tokens, device_of(config.trainer), config.trainer.progress)
 

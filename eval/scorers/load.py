@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 from corpora.tokenizers import EOS, load_tokenizer
-from eval.config import PretrainedConfig
 from eval.scorers.base import Execution, Scorer
 from eval.scorers.causal import CausalScorer
 from eval.scorers.causal_models import NgramModel, StateModel
@@ -13,7 +12,7 @@ from eval.scorers.network import CausalNetwork, Network
 from eval.scorers.tokens import OurTokens
 from pairscale.errors import ConfigError, RunError
 from pairscale.schema import checked
-from train.models.config import architectures
+from train.models.config import PretrainedConfig, architectures
 from train.models.huggingface import HuggingFaceModel
 from train.models.huggingface_config import HuggingFaceConfig
 from train.runs.folder import AGAIN, ModelFolder, RunFolder

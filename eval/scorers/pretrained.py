@@ -13,11 +13,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
-from eval.config import PretrainedConfig
 from eval.scorers.base import Execution
 from eval.scorers.causal import CausalScorer
 from eval.scorers.masked import MaskedScorer
@@ -25,6 +24,7 @@ from eval.scorers.network import CausalNetwork, Network, vocabulary_size
 from eval.scorers.tokens import HubTokens, score_settings
 from pairscale.errors import ConfigError, InputError, PairscaleError, error_line, first_few
 from pairscale.hub import import_transformers, offline_without_network
+from train.models.config import PretrainedConfig
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
@@ -95,7 +95,7 @@ def load_of_any_kind(path: str, execution: Execution) -> CausalScorer | MaskedSc
     source = _Source(config, _local(path) or path, "main")
     with source.one_line_errors():
         kinds = _kinds(import_transformers().AutoConfig.from_pretrained(source.path))
-    kind = "masked" if set(kinds) == {"masked"} else "causal"
+    kind: Literal["causal", "masked"] = "masked" if set(kinds) == {"masked"} else "causal"
     return load_pretrained(dataclasses.replace(config, name=f"hf_{kind}", kind=kind), execution)
 
 

@@ -1,10 +1,10 @@
 """`python -m eval.surprisal`: the surprisal of each word of a text."""
 
-from eval.config import EvalConfig
+from eval.config import SurprisalCommand
 from pairscale.command.main import main
 
 
-def run(config: EvalConfig) -> None:
+def run(config: SurprisalCommand) -> None:
     """Write surprisals; raises as `eval.surprisal.run.run`."""
     from eval.surprisal.run import run
 

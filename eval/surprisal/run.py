@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 from eval.benchmarks.files import format_of
-from eval.config import EvalConfig, PretrainedConfig, recorded_policy
+from eval.config import SurprisalCommand, recorded_policy
 from eval.kinds.work import has_scores, score_metadata
 from eval.scorers.base import Execution, Scorer
 from eval.scorers.load import pretrained_scorer, run_scorer
@@ -24,10 +24,11 @@ from pairscale.console import print_text, say
 from pairscale.errors import ConfigError, RunError
 from pairscale.files import sha256_file
 from pairscale.tables import plain_table, print_table
+from train.models.config import PretrainedConfig
 from train.runs.folder import study_runs
 
 
-def run(config: EvalConfig) -> None:
+def run(config: SurprisalCommand) -> None:
     """Write the surprisals of `config.text` for the model of model=hf_causal, or each run of `config.study`.
 
     Files that were made of the same text by the same model are kept. Raises ConfigError without a text or a model,
@@ -60,7 +61,7 @@ def run(config: EvalConfig) -> None:
     print_text(console, str(folder))
 
 
-def _scorers(config: EvalConfig) -> Iterator[tuple[str, Scorer]]:
+def _scorers(config: SurprisalCommand) -> Iterator[tuple[str, Scorer]]:
     """Yield the name and the scorer of each model that reads from left to right; say why of another."""
     execution = Execution.of(config)
     if isinstance(config.model, PretrainedConfig):

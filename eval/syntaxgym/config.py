@@ -11,7 +11,7 @@ from pairscale.files import sha256_json
 NAME = "syntaxgym"
 
 
-@dataclass
+@dataclass(kw_only=True)
 class SyntaxGymConfig(BenchmarkConfig):
     """A folder of suites: items whose regions' surprisals a formula compares."""
 

@@ -1,112 +1,205 @@
-"""Composition of the configuration: the YAML files of conf/ under the schemas of the rooms, with Hydra."""
+"""Composition of a configuration: Hydra puts the chosen files of conf/ together, then typed values are set.
+
+What a command has is what its schema declares (pairscale.COMMANDS). An experiment's file has values for several
+commands, of which each reads its own; what is typed for a command has to be one of its own keys.
+"""
 
 import copy
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import hydra
-from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
-from hydra.core.hydra_config import HydraConfig
-from hydra.core.object_type import ObjectType
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override, OverrideType
+from hydra.core.override_parser.types import OverrideType
 from hydra.errors import HydraException
-from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from pairscale.command.errors import FOLDER, check_keys
-from pairscale.command.launchers import local, one_process, slurm  # noqa: F401 (they register themselves)
-from pairscale.command.line import for_hydra, own_folders
-from pairscale.command.rooms import register
-from pairscale.command.texts import check_files
-from pairscale.errors import ConfigError, PairscaleError
+from pairscale import COMMANDS, ROOT
+from pairscale.command.line import Line, key_of, parsed, spelled
+from pairscale.command.schemas import MISSING, build, nearest, text_keys
+from pairscale.errors import ConfigError
+from pairscale.plugins import load_plugins
 
-REFUSALS = (PairscaleError, HydraException, OmegaConfBaseException)  # errors for values of a command line
-
-
-def to_config(node: DictConfig) -> Any:
-    """Return a composed configuration as dataclasses; ConfigError for values missing or out of range, unknown keys."""
-    chosen = node.get("hydra") or HydraConfig.get()
-    check_files(chosen, [FOLDER, *own_folders(chosen.overrides.hydra)])
-    node = copy.deepcopy(node)
-    with open_dict(node):
-        node.pop("hydra", None)
-    missing = sorted(OmegaConf.missing_keys(node))
-    if missing:
-        raise ConfigError(f"{', '.join(missing)}: not set and without a default; give {missing[0]}=VALUE")
-    config = OmegaConf.to_object(node)
-    check_keys(config)
-    return config
+FOLDER = ROOT / "conf"
+SWEEP = "sweep"  # key of an experiment: its axes
+_NO_OPTION = re.compile(r"Could not (?:load|find) '(?P<group>.+)/(?P<option>[^/']+)'")
+_NOISE = ("full_key", "object_type", "reference_type", "To append", "See https://hydra.cc")
 
 
-@contextmanager
-def registered() -> Iterator[None]:
-    register()
-    GlobalHydra.instance().clear()  # a running command's, which it no longer needs, would refuse a second one
-    with hydra.initialize_config_dir(str(FOLDER), version_base="1.3"):
-        yield
+def schema_of(command: str) -> type:
+    """Return the dataclass of a command's configuration; plug-ins are loaded, so that their types are known."""
+    module, _, name = COMMANDS[command].schema.partition(":")
+    found: type = getattr(import_module(module), name)
+    load_plugins()
+    return found
 
 
-def composed(command: str, overrides: list[str]) -> DictConfig:
-    """Return the node of `python -m <command> <overrides>`, with Hydra's own part. Raises Hydra's errors."""
-    with registered():
-        overrides = [word for override in overrides for word in for_hydra(override)]
-        try:
-            return _with_values(command, overrides)
-        except REFUSALS:  # Hydra's own message, or what only Hydra can read
-            return hydra.compose(command, overrides, return_hydra_config=True)
+def compose(command: str, line: Line | Sequence[str]) -> Any:
+    """Return the configuration of `python -m <command> <words>`. Raises ConfigError."""
+    return build(schema_of(command), composed(command, line))
 
 
-def _with_values(command: str, overrides: list[str]) -> DictConfig:
-    """Return the node that Hydra composes from the choices of groups alone, with the values set in a copy of it.
+def composed(command: str, line: Line | Sequence[str], without: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the plain values of a command's configuration.
 
-    Hydra itself does the same two steps, but takes a sixth of a second for the first. Raises REFUSALS.
+    without: dotted keys that may be missing, as a path that is no part of a run's identity; they are "" then.
+    Raises ConfigError.
     """
-    parsed = OverridesParser.create().parse_overrides(overrides)
-    folders = [FOLDER, *own_folders(str(one.input_line) for one in parsed)]
-    values = [one for one in parsed if _is_value(one, folders)]
-    choices = tuple(str(one.input_line) for one in parsed if one not in values)
-    node = copy.deepcopy(_of_choices(command, choices, _versions(folders)))
-    for one in values:
-        OmegaConf.update(node, one.key_or_group, one.value(), merge=True)
-    node.hydra.overrides.task = [one.input_line for one in parsed if not one.is_hydra_override()]
-    node.hydra.runtime.cwd = str(Path.cwd())
-    return node
+    line = line if isinstance(line, Line) else Line.of(line)
+    schema = schema_of(command)
+    own = {part.name for part in fields(schema)}
+    choices, values = _divided(command, own, line)
+    node = copy.deepcopy(_chosen(command, choices, line.folders, _versions(line.folders)))
+    try:
+        if "method" in own:
+            values = _with_methods(node, values)
+        for key, value in values:
+            OmegaConf.update(node, key, value, merge=True, force_add=True)
+        for key in without:
+            if OmegaConf.select(node, key, default=MISSING) == MISSING:
+                OmegaConf.update(node, key, "")
+        plain = OmegaConf.to_container(node, resolve=True)
+    except OmegaConfBaseException as error:
+        raise ConfigError(_explained(error, values)) from error
+    assert isinstance(plain, dict)
+    return {str(key): value for key, value in plain.items() if key in own}
 
 
-def _is_value(override: Override, folders: Sequence[Path]) -> bool:
-    """Return True for the plain `key=value` of a key of ours that is no group, in which files are chosen."""
-    key = override.key_or_group
-    group = any((folder / key).is_dir() for folder in folders)
-    group = group or ConfigStore.instance().get_type(key) == ObjectType.GROUP
-    special = override.is_hydra_override() or override.is_sweep_override() or override.package is not None
-    return override.type == OverrideType.CHANGE and not group and not special
+@dataclass(frozen=True)
+class Axes:
+    """What a sweep varies, and the line of everything else. swept: values by key, those of the experiment first."""
+
+    swept: dict[str, list[str]]
+    fixed: Line
+
+
+def axes_of(command: str, line: Line) -> Axes:
+    """Return the axes of a sweep: those of its experiment, in place of which or beside which some may be typed."""
+    schema = schema_of(command)
+    texts = text_keys(schema)
+    typed = {key_of(one): parsed(one, texts) for one in line.overrides}
+    plain = {key: one for key, one in typed.items() if not one.is_sweep_override()}
+    fixed = Line(tuple(spelled(one) for one in plain.values()), line.folders)
+    choices, _ = _divided(command, {part.name for part in fields(schema)}, fixed)
+    node = _chosen(command, choices, line.folders, _versions(line.folders))
+    swept: dict[str, list[str]] = {}
+    for key, values in (OmegaConf.to_container(node[SWEEP]) if SWEEP in node else {}).items():  # type: ignore[union-attr]
+        if not isinstance(values, list):
+            raise ConfigError(f"{SWEEP}.{key}={values!r}: must be a list of values")
+        swept[str(key)] = [str(value) for value in values]
+    for key, one in typed.items():
+        if one.is_sweep_override():
+            swept[key] = [str(value) for value in one.sweep_string_iterator()]
+        elif key in swept:
+            swept[key] = [str(one.get_value_element_as_str())]
+    rest = tuple(spelled(one) for key, one in plain.items() if key not in swept)
+    return Axes(swept, Line(rest, line.folders))
+
+
+def _divided(command: str, own: set[str], line: Line) -> tuple[tuple[str, ...], list[tuple[str, Any]]]:
+    """Return the choices of files, and keys with their values. Raises ConfigError for a key that is of no use."""
+    texts = text_keys(schema_of(command))
+    choices: list[str] = []
+    values: list[tuple[str, Any]] = []
+    for typed in line.overrides:
+        one = parsed(typed, texts)
+        key = one.key_or_group
+        root = re.split(r"[.@/]", key)[0]
+        if root not in own and root != "experiment":
+            raise ConfigError(_of_no_use(command, typed, root, own))
+        if one.is_sweep_override():
+            raise ConfigError(f"{typed}: several values are a sweep, which -m runs")
+        value = None if one.type == OverrideType.DEL else one.value()
+        if not is_group(key, line.folders):
+            if one.type == OverrideType.DEL:
+                raise ConfigError(f"{typed}: only a group can be left out; give {key}=null")
+            values.append((key, value))
+        elif key == "benchmark" and isinstance(value, list) and value:
+            choices.append(f"benchmark={value[0]}")
+            values.append(("benchmarks", [str(name) for name in value]))
+        elif value is None and one.type != OverrideType.DEL and key != "experiment":
+            choices.append(f"~{key}")
+        else:
+            choices.append(str(one.input_line))
+    return tuple(choices), values
+
+
+def _of_no_use(command: str, typed: str, key: str, own: set[str]) -> str:
+    """Say that a key is another command's, or no one's."""
+    using = [one for one, about in COMMANDS.items() if about.schema and key in _keys(one)]
+    if not using:
+        return f"{key}: no such key; {nearest(key, own)}"
+    users = " and ".join(f"python -m {COMMANDS[one].module}" for one in using[:2])
+    return f"{typed}: python -m {COMMANDS[command].module} does not use {key}, so leave it out; {users} may"
+
+
+def _keys(command: str) -> set[str]:
+    return {part.name for part in fields(schema_of(command))}
+
+
+def _with_methods(node: DictConfig, values: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """Set the chosen methods, each without parameters; return the values that are left."""
+    chosen = [value for key, value in values if key == "method"]
+    names = chosen[-1] if chosen else OmegaConf.to_container(node.method)
+    if not isinstance(names, dict):
+        node.method = {str(name): {} for name in (names if isinstance(names, list) else [names])}
+    rest = [(key, value) for key, value in values if key != "method"]
+    for key, _ in rest:
+        if key.startswith("method.") and (name := key.split(".")[1]) not in node.method:
+            raise ConfigError(f"{key}: method={name} is not chosen; {nearest(name, map(str, node.method))}")
+    return rest
+
+
+def is_group(key: str, folders: Sequence[Path] = ()) -> bool:
+    """Return True if a key chooses a file in a folder of conf/."""
+    return any((folder / key.partition("@")[0]).is_dir() for folder in (*folders, FOLDER))
+
+
+def group_files(group: str, folders: Sequence[Path] = ()) -> list[str]:
+    """Return the names of the files in a group of conf/ and of one's own folders."""
+    return sorted({path.stem for folder in (*folders, FOLDER) for path in (folder / group).glob("*.yaml")})
 
 
 def _versions(folders: Sequence[Path]) -> tuple[tuple[str, int], ...]:
     """Return names and times of the files in groups (none lies deeper: a folder of a user may hold anything else)."""
-    files = (path for folder in folders for depth in ("*", "*/*", "*/*/*") for path in folder.glob(f"{depth}.yaml"))
+    files = (path for folder in (*folders, FOLDER) for depth in ("*", "*/*") for path in folder.glob(f"{depth}.yaml"))
     return tuple(sorted((str(path), path.stat().st_mtime_ns) for path in files if path.is_file()))
 
 
-@lru_cache(maxsize=64)
-def _of_choices(command: str, choices: Sequence[str], files: Sequence[tuple[str, int]]) -> DictConfig:
+@lru_cache(maxsize=256)
+def _chosen(command: str, choices: tuple[str, ...], folders: tuple[Path, ...], files: Any) -> DictConfig:
     """Compose `choices`; `files`, their names and times, are part of the key: what is edited is read again."""
-    return hydra.compose(command, list(choices), return_hydra_config=True)
+    quoted = ",".join(f'"file://{folder}"' for folder in folders)
+    GlobalHydra.instance().clear()  # of another library
+    with hydra.initialize_config_dir(str(FOLDER), version_base="1.3"):
+        try:
+            node = hydra.compose(command, [*([f"hydra.searchpath=[{quoted}]"] if folders else []), *choices])
+        except (HydraException, OmegaConfBaseException) as error:
+            if missing := _NO_OPTION.search(str(error)):
+                group, option = missing["group"], missing["option"]
+                name = group.rpartition("/")[2]
+                near = nearest(option, group_files(group, folders))
+                raise ConfigError(f"{group}={option}: no such {name}; {near}") from error
+            raise ConfigError(_explained(error, [])) from error
+    OmegaConf.set_struct(node, False)
+    return node
 
 
-def compose(command: str, overrides: list[str]) -> Any:
-    """Return the configuration of `python -m <command> <overrides>`. Raises Hydra's errors."""
-    return to_config(composed(command, overrides))
-
-
-def launcher(name: str, overrides: list[str]) -> dict[str, Any]:
-    """Return the values of `hydra/launcher=<name>`. Raises Hydra's errors."""
-    node = composed("eval", [f"hydra/launcher={name}", *overrides]).hydra.launcher
-    values = OmegaConf.to_container(node, resolve=True)
-    assert isinstance(values, dict)
-    return {str(key): value for key, value in values.items()}
+def _explained(error: Exception, values: Sequence[tuple[str, Any]]) -> str:
+    """Return the message of Hydra or OmegaConf in one line."""
+    text = f"{error.__cause__ or ''}\n{error}".partition("Config search path:")[0]
+    lines = [line.strip() for line in text.splitlines()]
+    said = "; ".join(dict.fromkeys(line for line in lines if line and not line.startswith(_NOISE))).replace(":;", ":")
+    with_dollar = [key for key, value in values if "${" in str(value)]
+    if not with_dollar:
+        return said
+    return (
+        f"{with_dollar[0]}: {said}; ${{name}} in a value stands for the value of the key 'name'. For the text "
+        f"${{name}} itself write \\${{name}}, within single quotes of the shell: '{with_dollar[0]}=...\\${{name}}...'"
+    )

@@ -1,46 +1,37 @@
-"""`--help` of the commands, without composing: hydra.help in their YAML files, and the groups of conf/."""
+"""`--help` of the commands: what stands under `help` in their YAML files, and the keys and groups that they have."""
 
 import re
 import shutil
 import signal
 import textwrap
 from collections.abc import Sequence
-from importlib import import_module
+from dataclasses import fields
 
 import yaml
 
-from pairscale import ROOT, as_typed
-from pairscale.command.rooms import SCHEMAS
-from pairscale.command.schemas import stored_names
+from pairscale import COMMANDS, ROOT, as_typed
+from pairscale.command.compose import group_files, is_group, schema_of
 
 FOLDER = ROOT / "conf"
-NO_GROUPS = ("hydra", "template", "__pycache__")  # folders of conf/ that are no configuration groups
-WITHOUT_GROUPS = (
-    "status",
-    "import_checkpoint",
-    "export",
-    "generate_text",
-    "surprisal",
-    "reading",
-    "plan",
-    "train_parser",
-)  # commands without configuration groups
 MOST_WIDTH = 120  # characters; longer lines are hard to read
 _ROW = re.compile(r"( *)(.*?)(?:  +(\S.*))?$")  # indent, first column, second column
 _COMMAND = re.compile(r"python -m |pairscale |watch |PAIRSCALE")
 
 
-def asks_for_help(words: Sequence[str]) -> bool:
-    return "--help" in words or "-h" in words
-
-
 def help_text(command: str) -> str:
-    """Return the help header of conf/<command>.yaml, the configuration groups, and the footer, not yet wrapped."""
-    about = yaml.safe_load((FOLDER / f"{command}.yaml").read_text(encoding="utf-8"))["hydra"]["help"]
-    parts = [about["header"].strip()]
-    if command not in WITHOUT_GROUPS:
-        parts.append("Groups\n" + "\n".join(f"  {group}:  {', '.join(names)}" for group, names in groups().items()))
-    return "\n\n".join([*parts, about["footer"].strip()])
+    """Return what a command does, its examples, groups and keys, not yet wrapped."""
+    about = yaml.safe_load((FOLDER / f"{command}.yaml").read_text(encoding="utf-8"))["help"]
+    names = [part.name for part in fields(schema_of(command))]
+    groups = [name for name in (*names, "experiment") if is_group(name) and command != "train_parser"]
+    keys = [name for name in names if name not in groups]
+    module = COMMANDS[command].module
+    options = [
+        f"  key=value         one of {', '.join(keys)}",
+        "  --config-dir DIR  your own folder beside conf/: DIR/model/mine.yaml is model=mine",
+        f"  --cfg job         prints all values: python -m {module} --cfg job",
+    ]
+    chosen = [f"  {group}={'|'.join(group_files(group))}" for group in groups]
+    return "\n\n".join([about["header"].strip(), about["footer"].strip(), "\n".join(["Values", *chosen, *options])])
 
 
 def show_help(command: str) -> None:
@@ -99,11 +90,3 @@ def _command(line: str, width: int) -> list[str]:
         line, width - 2, subsequent_indent=indent + "    ", break_long_words=False, break_on_hyphens=False
     )
     return [*(part + " \\" for part in lines[:-1]), *lines[-1:]]
-
-
-def groups() -> dict[str, list[str]]:
-    """Return the configurations of each group: the files of conf/<group>/, and the methods, which have none."""
-    import_module(SCHEMAS)
-    names = {folder.name: {file.stem for file in folder.glob("*.yaml")} for folder in FOLDER.iterdir()}
-    names["method"] = stored_names("method")
-    return {group: sorted(names[group]) for group in sorted(names) if names[group] and group not in NO_GROUPS}

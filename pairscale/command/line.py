@@ -1,97 +1,146 @@
-"""The words of a command line before Hydra reads them: flags, sweeps, dry runs."""
+"""The words of a command line: flags, folders of one's own configurations, and overrides (key=value)."""
 
 import re
 import shlex
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Quote, QuotedString
+from hydra.core.override_parser.types import Override, Quote, QuotedString
 from hydra.errors import HydraException
-from omegaconf import DictConfig
 
-from pairscale.command.texts import with_texts
 from pairscale.errors import ConfigError
 
-SWEEP = {"-m", "--multirun"}
-WITH_VALUE = {"-c", "--cfg", "-p", "--package"}
-FLAGS = SWEEP | WITH_VALUE | {"-h", "--help", "--info", "-i", "--resolve", "--run", "-r", "--version"}
-SEARCH_PATH = "hydra.searchpath"
-CONFIG_DIR = {"--config-dir", "-cd"}
-# Dictionaries that take more keys than a YAML file names (conf/model/gpt2.yaml, the names of curves).
-OPEN = ("model.config.", "analysis.labels", "analysis.colours")
+CONFIG_DIR = ("--config-dir", "-cd")
+SWEEP = ("-m", "--multirun")
+SHOW = ("-c", "--cfg")
 _COMPOUND = re.compile(r"[\[{'\"]|\w+\(|.*\$\{")  # a list, a dictionary, a call, an interpolation, or quotes already
-_SEVERAL = re.compile(r"benchmark=(?P<all>\[\s*(?P<first>[\w/.-]+)\s*(?:,\s*[\w/.-]+\s*)*\])")
-_DRY_RUN = re.compile(r"\+*dry_run=(true|yes|on|y|1)", re.IGNORECASE)
+_PART = re.compile(r"""'[^']*'|"[^"]*"|[][(),]|[^][(),'"]+""")  # quoted text, what stands between values, and these
 
 
-def words_for_hydra(words: Sequence[str]) -> list[str]:
-    """Return the words with flags first and `--config-dir DIR` as the override that Hydra passes on to runs.
+@dataclass(frozen=True)
+class Line:
+    """A command line.
 
-    Several folders become one override, as Hydra reads only one; an earlier folder hides files of a later one. Raises
-    ConfigError for an unknown flag and for a folder that does not exist.
+    overrides: as typed. folders: of one's own configurations; a file of an earlier one hides those of later ones.
+    sweeps: run each point of a grid. shows: print the configuration instead of running. command: of pairscale.COMMANDS;
+    "" in a library.
     """
-    flags: list[str] = []
-    overrides: list[str] = []
-    folders: list[Path] = []
-    rest = list(words)
-    while rest:
-        flag, equals, value = (word := rest.pop(0)).partition("=")
-        if not word.startswith("-"):
-            overrides += for_hydra(word)
-        elif flag in CONFIG_DIR:
-            value = value if equals else rest.pop(0) if rest else ""
-            if not Path(value).is_dir() or not value:
-                raise ConfigError(
-                    f"{flag} {value}: no such folder; must be a folder like conf/, with model/NAME.yaml and so on"
-                )
-            folders.append(Path(value).resolve())
-        elif flag in FLAGS:
-            flags.append(word)
-            if flag in WITH_VALUE and not equals and rest:
-                flags.append(rest.pop(0))
-        else:
-            key = flag.lstrip("-")
-            hint = f"write {key}={value or next(iter(rest), 'VALUE')}" if key else "write key=value"
-            raise ConfigError(f"{flag}: no such option; {hint} (--help lists the keys)")
-    if folders:
-        quoted = [QuotedString(f"file://{folder}", Quote.double).with_quotes() for folder in folders]
-        overrides.insert(0, f"{SEARCH_PATH}=[{','.join(quoted)}]")
-    return flags + overrides  # Hydra takes no flag between overrides
+
+    overrides: tuple[str, ...] = ()
+    folders: tuple[Path, ...] = ()
+    sweeps: bool = False
+    shows: bool = False
+    command: str = ""
+
+    @classmethod
+    def of(cls, words: Sequence[str], command: str = "") -> "Line":
+        """Read the words of a command line. Raises ConfigError for an unknown flag and a folder that is not there."""
+        overrides: list[str] = []
+        folders: list[Path] = []
+        flags: set[str] = set()
+        rest = list(words)
+        while rest:
+            flag, equals, value = (word := rest.pop(0)).partition("=")
+            if not word.startswith("-"):
+                overrides.append(word)
+            elif flag in CONFIG_DIR:
+                value = value if equals else rest.pop(0) if rest else ""
+                if not value or not Path(value).is_dir():
+                    raise ConfigError(
+                        f"{flag} {value}: no such folder; must be a folder like conf/, with model/NAME.yaml and so on"
+                    )
+                folders.append(Path(value).resolve())
+            elif flag in SHOW:
+                value = value if equals else rest.pop(0) if rest else ""
+                if value != "job":
+                    raise ConfigError(f"{flag} {value}: give --cfg job, which prints all values of this command")
+                flags.add(flag)
+            elif word in SWEEP:
+                flags.add(flag)
+            else:
+                key = flag.lstrip("-")
+                hint = f"write {key}={value or next(iter(rest), 'VALUE')}" if key else "write key=value"
+                raise ConfigError(f"{flag}: no such option; {hint} (--help lists the keys)")
+        return cls(tuple(overrides), tuple(folders), bool(flags & set(SWEEP)), bool(flags & set(SHOW)), command)
+
+    @property
+    def words(self) -> list[str]:
+        """The words for another process: folders first, then overrides."""
+        return [*(word for folder in self.folders for word in ("--config-dir", str(folder))), *self.overrides]
+
+    @property
+    def written(self) -> str:
+        """The words as a user would type them, with folders relative to this one where they can be."""
+        here = Path.cwd()
+        near = [folder.relative_to(here) if folder.is_relative_to(here) else folder for folder in self.folders]
+        flags = [word for folder in near for word in ("--config-dir", str(folder))]
+        return shlex.join([*flags, *map(readable, self.overrides)])
+
+    def __getitem__(self, key: str) -> str | None:
+        """The last value that was typed for a key; None if there is none."""
+        return next((one.partition("=")[2] for one in reversed(self.overrides) if key_of(one) == key), None)
 
 
-def for_hydra(override: str) -> list[str]:
-    """Return an override as Hydra reads it: one of an open key adds it, and of several benchmarks one is the group's.
+_current = Line()
 
-    `benchmark=[blimp,climp]` is `benchmark=blimp benchmarks=[blimp,climp]`.
+
+def current() -> Line:
+    """Return the command line of this process; an empty one in a library."""
+    return _current
+
+
+def set_current(line: Line) -> None:
+    global _current
+    _current = line
+
+
+def key_of(override: str) -> str:
+    """Return the key, or group, of an override: "model" of "+model@package=lstm"."""
+    return re.split(r"[=@]", override.lstrip("+~"))[0]
+
+
+def parsed(override: str, texts: Iterable[str] = ()) -> Override:
+    """Parse an override, of whose keys `texts` take text. Raises ConfigError for one that cannot be read."""
+    try:
+        return OverridesParser.create().parse_override(with_texts(override, texts))
+    except HydraException as error:
+        if "integer string conversion" in str(error.__cause__ or error):
+            raise ConfigError("a number has more than 4,300 digits; no key takes such a large one") from None
+        hint = with_quotes_hint(override) or f"{override}: must be key=value; {' '.join(str(error).split())[:200]}"
+        raise ConfigError(hint) from None
+
+
+def spelled(override: Override) -> str:
+    """Return a parsed override as it is written."""
+    return str(override.input_line)
+
+
+def with_texts(override: str, texts: Iterable[str]) -> str:
+    """Return an override of a key in `texts` with each value in quotes that Hydra would change or, for a =, refuse.
+
+    >>> keys = {"study", "remove"}
+    >>> with_texts("study=1.10,b", keys), with_texts("remove=seed=2", keys), with_texts("seed=1_000", keys)
+    ("study='1.10',b", "remove='seed=2'", 'seed=1_000')
     """
-    if several := _SEVERAL.fullmatch(override):
-        return [f"benchmark={several['first']}", f"benchmarks={several['all']}"]
-    override = with_texts(override)
-    return [f"++{override}" if override.startswith(OPEN) else override]
+    key, equals, value = override.partition("=")
+    parts = _PART.findall(value)
+    if not equals or key.lstrip("+") not in texts or "\\" in value or "".join(parts) != value:
+        return override
+    return f"{key}={''.join(map(_quoted, parts))}"
 
 
-def search_path(overrides: Iterable[str]) -> list[str]:
-    """Return the overrides of the search path for configurations, which runs need as well."""
-    return [override for override in overrides if override.startswith(f"{SEARCH_PATH}=")]
-
-
-def own_folders(overrides: Iterable[str]) -> list[Path]:
-    """Return the folders of the user's own configurations in `overrides`."""
-    parser = OverridesParser.create()
-    values = [parser.parse_override(override).value() for override in search_path(overrides)]
-    return [Path(str(one).removeprefix("file://")) for value in values if isinstance(value, list) for one in value]
-
-
-def as_written(words: Sequence[str]) -> list[str]:
-    """Return the words with the search path for configurations as `--config-dir DIR`, relative where it can be."""
-    own = search_path(words)
-    folders = [folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
-               for folder in own_folders(own)]  # fmt: skip
-    flags = [word for folder in folders for word in ("--config-dir", str(folder))]
-    rest = [word for word in words if word not in own]
-    at = next((number for number, word in enumerate(rest) if "=" in word), len(rest))
-    return [*rest[:at], *flags, *rest[at:]]
+def _quoted(part: str) -> str:
+    text = part.strip()
+    try:
+        value = OverridesParser.create().parse_rule(text, "primitive")
+    except HydraException:
+        return part
+    is_kept = value is None or isinstance(value, (str, QuotedString))
+    if is_kept and ("=" not in text or "${" in text or text[0] in "'\""):
+        return part
+    return part.replace(text, QuotedString(text, Quote.single).with_quotes())
 
 
 def readable(override: str) -> str:
@@ -119,38 +168,3 @@ def with_quotes_hint(override: str) -> str:
         return ""
     typed = shlex.quote(within) if re.search(r'["$`\\!]', within) else f'"{within}"'
     return f"{override}: a value with such characters has to be in quotes, within those of the shell: {typed}"
-
-
-def overrides_of(words: Sequence[str]) -> list[str]:
-    """Return all words but the flags."""
-    return [word for word in words if not word.startswith("-")]
-
-
-def is_sweep(words: Sequence[str]) -> bool:
-    """Return True if a command line runs a sweep (not, say, --cfg). Raises ConfigError for several experiments."""
-    flags = {word for word in words if word.startswith("-")}
-    if not flags or not flags <= SWEEP:
-        return False
-    for word in words:
-        if word.lstrip("+").startswith("experiment=") and "," in word:
-            raise ConfigError(f"{word}: one experiment at a time, each with the sweep that it declares")
-    return True
-
-
-def is_dry_sweep(words: Sequence[str]) -> bool:
-    """Return True if a command line is the dry run of a sweep (Hydra itself takes a fifth of a second a run)."""
-    return any(_DRY_RUN.fullmatch(word) for word in words) and is_sweep(words)
-
-
-def check_whole_sweep(hydra: DictConfig) -> None:
-    """Raise ConfigError if a single run leaves axes of its experiment's sweep open, other than the seed."""
-    axes = [str(key) for key in hydra.sweeper.params or {}]
-    fixed = {re.split(r"[=@]", override.lstrip("+~"))[0] for override in hydra.overrides.task}
-    loose = [key for key in axes if key != "seed" and key not in fixed]
-    if loose:
-        name = hydra.runtime.choices.get("experiment")
-        raise ConfigError(
-            f"experiment={name}: sweeps {', '.join(axes)}; -m runs all of it (python -m {hydra.job.name} -m "
-            f"{shlex.join([*search_path(hydra.overrides.hydra), *hydra.overrides.task])}), or give one run its own "
-            f"{' and '.join(f'{key}=VALUE' for key in loose)}"
-        )

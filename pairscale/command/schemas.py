@@ -1,23 +1,220 @@
-"""Hydra's store of schemas, which the configuration classes of the rooms put themselves into; metadata of fields."""
+"""Configurations as dataclasses: limits stand in their annotations, and `build` makes an object of plain values.
 
-from typing import Annotated, Any
+    @dataclass(kw_only=True)
+    class TrainerConfig:
+        accelerator: Literal["auto", "cpu", "gpu"]
+        threads: Annotated[int, Meta(ge=1, le=4096)] | None = None
 
-from hydra.core.config_store import ConfigStore
+What one annotation cannot say, such as two values that do not fit together, is checked in `__post_init__`, which raises
+ConfigError. A group of conf/ whose files are of several types, as `model`, has them registered by
+`register_types`.
+"""
 
-NOT_IN_DIGEST = {"digest": False}  # a field that cannot change a number: left out of the run's digest
-# A field that is newer than the first runs: left out of the digest at its default, so that older runs keep their ids.
-ADDED_LATER = {"added": True}
-Texts = Annotated[Any, "texts"]  # the type of a field that takes a text or a list of texts: OmegaConf has no such type
-Size = Annotated[str, "size"]  # the type of a field for pairscale.sizes.parse_size: 1e6 and 1_000 are read as numbers
+import dataclasses
+import difflib
+import types
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+import msgspec
+import yaml
+from msgspec import Meta
+
+from pairscale.errors import MAX_SEED, ConfigError
+from pairscale.sizes import format_size, parse_size, written
+
+T = TypeVar("T")
+MISSING: Any = "???"  # of a value that a file of conf/ leaves to the user
+NOT_IN_DIGEST = {"digest": False}  # metadata of a field that cannot change a number: left out of the run's digest
+_LARGEST = 1.7976931348623157e308
+
+Texts = Annotated[str | list[str] | None, "texts"]  # a text, a list of texts, or null
+Size = Annotated[str, "size"]  # of pairscale.sizes.parse_size; 1e6 and 1_000 are read as numbers
+Seed = Annotated[int, Meta(ge=0, le=MAX_SEED)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Probability = Annotated[float, Meta(ge=0, lt=1)]  # as of dropout
+AboveZero = Annotated[float, Meta(gt=0, le=_LARGEST)]
+Count = Annotated[int, Meta(ge=0, le=10**12)]
+Number = Annotated[int, Meta(ge=1, le=10**12)]
+
+_TYPES: dict[type, dict[str, type]] = {}
 
 
-def store_schemas(group: str | None, **schemas: Any) -> None:
-    """Give Hydra the dataclasses of a configuration group by the names that YAML files have under `defaults`."""
-    for name, schema in schemas.items():
-        ConfigStore.instance().store(group=group, name=name, node=schema)
+def register_types(base: type, **kinds: type) -> None:
+    """Give the types that values of class `base` may have, by the name that their key `type` has."""
+    _TYPES.setdefault(base, {}).update(kinds)
 
 
-def stored_names(group: str) -> set[str]:
-    """Return the names in a configuration group that classes stand for instead of files: the methods."""
-    names = {str(name).removesuffix(".yaml") for name in ConfigStore.instance().repo.get(group, {})}
-    return {name for name in names if not name.endswith("_schema")}
+def types_of(base: type) -> Mapping[str, type]:
+    """Return the types of a class by name; {} if it is the only one."""
+    return _TYPES.get(base, {})
+
+
+def listed(texts: str | list[str] | None) -> list[str]:
+    """Return the value of a field of the type Texts as a list."""
+    return [texts] if isinstance(texts, str) else list(texts or ())
+
+
+def yaml_of(config: Any) -> str:
+    """Return a configuration as YAML."""
+    return yaml.safe_dump(dataclasses.asdict(config), sort_keys=False, allow_unicode=True)
+
+
+def build(schema: type[T], values: Mapping[str, Any], key: str = "") -> T:
+    """Return an instance of a dataclass from plain values; `key` is the dotted key of what they are in, with its dot.
+
+    Raises ConfigError for a key that the class does not have (with the nearest one), a missing value, one of another
+    type or beyond its limits, and whatever the class raises.
+    """
+    kind = _chosen(schema, values, key)
+    hints, parts = _hints(kind), {part.name: part for part in dataclasses.fields(cast(Any, kind)) if part.init}
+    given = {name: value for name, value in values.items() if name != "type" or "type" in parts}
+    for name in given:
+        if name not in parts:
+            raise ConfigError(f"{key}{name}: no such key; {nearest(name, parts)}")
+    missing = [name for name, part in parts.items() if _is_missing(given.get(name, MISSING)) and _needed(part, given)]
+    if missing:
+        keys = [f"{key}{name}" for name in missing]
+        raise ConfigError(f"{', '.join(keys)}: not set and without a default; give {keys[0]}=VALUE")
+    return cast(T, kind(**{name: converted(hints[name], value, f"{key}{name}") for name, value in given.items()}))
+
+
+def _is_missing(value: Any) -> bool:
+    return isinstance(value, str) and value == MISSING
+
+
+def _needed(part: dataclasses.Field[Any], given: Mapping[str, Any]) -> bool:
+    return part.name in given or (part.default is dataclasses.MISSING and part.default_factory is dataclasses.MISSING)
+
+
+def _chosen(schema: type, values: Mapping[str, Any], key: str) -> type:
+    kinds = types_of(schema)
+    if not kinds:
+        return schema
+    name = values.get("type")
+    if name is None and schema in kinds.values():
+        return schema
+    if not isinstance(name, str) or name not in kinds:
+        raise ConfigError(f"{key}type={shown(name)}: no such type; {nearest(str(name), kinds)}")
+    return kinds[name]
+
+
+def converted(kind: Any, value: Any, key: str) -> Any:
+    """Return a value as the annotation `kind` declares it. Raises ConfigError as `build`."""
+    bare, marks = _bare(kind)
+    options = get_args(bare) if get_origin(bare) in (Union, types.UnionType) else (bare,)
+    if value is None and type(None) in options:
+        return None
+    owner = next((one for one in options if dataclasses.is_dataclass(_bare(one)[0])), None)
+    if owner is not None and isinstance(value, Mapping):
+        return build(_bare(owner)[0], value, f"{key}.")
+    if "size" in marks or any("size" in _bare(one)[1] for one in options):
+        if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+            raise ConfigError(f"{key}={shown(value)}: must be a size, such as 125k, 1/8M or 300000")
+        return format_size(parse_size(str(value), key))
+    if owner is not None:
+        raise ConfigError(f"{key}={shown(value)}: must be {in_words(kind)}")
+    try:
+        return msgspec.convert(value, kind)
+    except (msgspec.ValidationError, OverflowError):
+        hint = ""
+        if any(_bare(one)[0] is str for one in options) and isinstance(value, (bool, int, float)):
+            hint = "; in a YAML file, put text that looks like a number or a truth value in quotes"
+        raise ConfigError(f"{key}={shown(value)}: must be {in_words(kind)}{hint}") from None
+
+
+def shown(value: Any) -> str:
+    """Return a value as errors show it."""
+    text = written(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def in_words(kind: Any) -> str:
+    """Say what an annotation allows: "a whole number from 1 to 4096, or null"."""
+    bare, marks = _bare(kind)
+    origin, arguments = get_origin(bare), get_args(bare)
+    if origin in (Union, types.UnionType):
+        parts = [in_words(one) for one in arguments if one is not type(None)]
+        return " or ".join(parts) + (", or null" if type(None) in arguments else "")
+    limits = next((mark for mark in marks if isinstance(mark, Meta)), Meta())
+    if limits.description:
+        return limits.description
+    if origin is Literal:
+        return ("one of " if len(arguments) > 1 else "") + ", ".join(map(str, arguments))
+    if origin is list:
+        return (
+            f"a list of which each is {in_words(arguments[0])}" if arguments and arguments[0] is not Any else "a list"
+        )
+    if origin is dict or bare is dict or dataclasses.is_dataclass(bare):
+        return "keys with values"
+    name = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}.get(bare, str(bare))
+    return name + _limits(limits)
+
+
+def _limits(meta: Meta) -> str:
+    low = (
+        f" from {_plain(meta.ge)}"
+        if meta.ge is not None
+        else f" above {_plain(meta.gt)}"
+        if meta.gt is not None
+        else ""
+    )
+    high = (
+        f" to {_plain(meta.le)}"
+        if meta.le is not None
+        else f" and below {_plain(meta.lt)}"
+        if meta.lt is not None
+        else ""
+    )
+    if meta.le is not None and meta.le >= _LARGEST:
+        high = ""
+    elif meta.le is not None and meta.ge is None:
+        high = f" and at most {_plain(meta.le)}"
+    return low + high
+
+
+def _plain(limit: float) -> str:
+    if limit == MAX_SEED:
+        return "2**63 - 1"
+    return f"{limit:,}" if isinstance(limit, int) else f"{limit:g}"
+
+
+def nearest(name: str, available: Iterable[str]) -> str:
+    """Return what is available, and the one that may have been meant, whatever its capitals."""
+    names = sorted(available)
+    lower = {one.lower(): one for one in names}
+    close = difflib.get_close_matches(name.lower(), lower, 1)
+    return f"{f'did you mean {lower[close[0]]}? ' if close else ''}available: {', '.join(names) or 'none'}"
+
+
+@cache
+def text_keys(schema: type, key: str = "") -> frozenset[str]:
+    """Return the dotted keys below a class that take a text or a list of texts, whatever their types."""
+    found: set[str] = set()
+    for kind in dict.fromkeys([schema, *types_of(schema).values()]):
+        for name, hint in _hints(kind).items():
+            bare, marks = _bare(hint)
+            options = [one for one in (get_args(bare) if _is_union(bare) else (bare,)) if one is not type(None)]
+            plain = [_bare(one)[0] for one in options]
+            if ("size" not in marks and set(plain) & {str}) or "texts" in marks or plain == [list[str]]:
+                found.add(f"{key}{name}")
+            for one in plain:
+                if dataclasses.is_dataclass(one):
+                    found |= text_keys(cast(type, one), f"{key}{name}.")
+    return frozenset(found)
+
+
+def _is_union(kind: Any) -> bool:
+    return get_origin(kind) in (Union, types.UnionType)
+
+
+def _bare(kind: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Return an annotation without Annotated, and its marks."""
+    return (kind.__origin__, kind.__metadata__) if get_origin(kind) is Annotated else (kind, ())
+
+
+@cache
+def _hints(schema: type) -> dict[str, Any]:
+    hints = get_type_hints(schema, include_extras=True)
+    return {part.name: hints[part.name] for part in dataclasses.fields(cast(Any, schema))}

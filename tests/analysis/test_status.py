@@ -14,13 +14,13 @@ from rich.console import Console
 from analysis import status as command
 from analysis.run_states import run_states
 from analysis.status import remove_runs, report, select
-from eval.grid import read_grid
 from eval.scores.files import score_path
 from pairscale.command.main import main
 from pairscale.errors import ConfigError
 from pairscale.files import write_json
 from tests.support import ROOT
 from tests.support.simulated_study import SimulatedStudy
+from train.grid import read_grid
 from train.runs.axes import in_order
 
 AGAIN = "python -m eval study=simulated benchmark=blimp"

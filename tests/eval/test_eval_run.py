@@ -18,7 +18,6 @@ from eval.scorers import load
 from eval.scores.files import TOKENS_FILE, read_items, read_scores, read_table, score_path
 from eval.scores.schemas import TOKENS
 from eval.scores.table import accuracy_table
-from eval.sweeps import of_each_benchmark
 from pairscale.command.compose import compose, composed
 from pairscale.command.line import words_for_hydra
 from pairscale.errors import InputError, RunError
@@ -26,6 +25,7 @@ from tests.support.commands import run_command
 from tests.support.random_models import LSTM, TXL, random_model, simulated_run
 from tests.support.small_runs import study_overrides
 from train.runs.model_folder import load_model
+from train.sweeps import of_each_benchmark
 
 PAIRS = {
     ("subject_verb_agreement", "near"): [

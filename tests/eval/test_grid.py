@@ -9,8 +9,6 @@ import pytest
 
 from analysis import accuracies
 from analysis.run_states import run_states
-from eval.grid import RequestedRun, read_grid, write_grid
-from eval.sweeps import names_a_run, points, requested_runs, study_commands
 from eval.tasks import record_tasks
 from pairscale.command.compose import compose
 from pairscale.command.line import words_for_hydra
@@ -18,8 +16,10 @@ from pairscale.command.main import main
 from pairscale.errors import ConfigError, RunError
 from tests.support.expected_runs import expected_runs
 from tests.support.simulated_study import SimulatedStudy
+from train.grid import RequestedRun, read_grid, write_grid
 from train.runs.folder import RunFolder
 from train.runs.identity import run_id
+from train.sweeps import names_a_run, points, requested_runs, study_commands
 
 RUN = ["study=mine", "model=lstm_tiny", "corpus=toy", "recipe.lr=0.5"]  # no experiment
 

@@ -9,7 +9,6 @@ import pytest
 from omegaconf import OmegaConf
 
 import pairscale.command.launchers.local
-from eval.sweeps import job_of, memory_of, training_seconds
 from pairscale.command.compose import compose, composed
 from pairscale.command.launchers import check_all
 from pairscale.command.launchers.board import Board
@@ -22,6 +21,7 @@ from tests.support.commands import Command, run_command
 from tests.support.slurm_cluster import wait_until
 from train.estimate import estimate
 from train.runs.folder import RunFolder, study_runs
+from train.sweeps import job_of, memory_of, training_seconds
 
 RUN = [
     "study=s", "model=lstm_tiny", "model.embedding=16", "model.hidden=16", "corpus=toy", "corpus.words=30000",
@@ -82,7 +82,7 @@ def sweep(tmp_path, monkeypatch, capsys):
 
         monkeypatch.setattr(pairscale.command.launchers.local, "started_by", started)
         monkeypatch.setattr(Slots, "forked", False)
-        monkeypatch.setattr("eval.sweeps.memory_of", lambda jobs: 0)
+        monkeypatch.setattr("train.sweeps.memory_of", lambda jobs: 0)
         monkeypatch.setattr(sys, "argv", [command, "-m", *words, f"paths.runs={tmp_path}/runs"])
         with pytest.raises(SystemExit) as caught:
             main(command, lambda config: None)
@@ -182,7 +182,7 @@ def test_gpus_are_assigned_in_turn(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
     assert _visible_gpus() == []
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
-    monkeypatch.setattr("eval.sweeps.memory_of", lambda jobs: 0)
+    monkeypatch.setattr("train.sweeps.memory_of", lambda jobs: 0)
     assert "CUDA_VISIBLE_DEVICES" not in launcher(gpus=[]).slots(jobs(), 9).environment(0)
 
 
@@ -208,7 +208,7 @@ def test_too_few_gpus_for_a_run_are_an_error_before_the_sweep():
 @pytest.mark.parametrize("words", [["trainer.accelerator=cpu"], ["model=ngram"]])
 def test_runs_on_the_cpu_are_not_limited_by_gpus(monkeypatch, words):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
-    monkeypatch.setattr("eval.sweeps.memory_of", lambda jobs: 0)
+    monkeypatch.setattr("train.sweeps.memory_of", lambda jobs: 0)
     slots = launcher(gpus=["0"]).slots(jobs(*words), 9)
     assert (slots.count, slots.gpus) == (4, ())
 
@@ -229,7 +229,7 @@ def test_runs_on_the_cpu_are_not_limited_by_gpus(monkeypatch, words):
 )
 def test_cores_are_divided_among_the_runs_at_a_time(monkeypatch, values, most, granted, count, threads):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
-    monkeypatch.setattr("eval.sweeps.memory_of", lambda jobs: 0)
+    monkeypatch.setattr("train.sweeps.memory_of", lambda jobs: 0)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     if granted:
         monkeypatch.setenv("OMP_NUM_THREADS", granted)
@@ -268,7 +268,7 @@ def test_runs_that_train_a_network_here_are_forks(tmp_path):
 def test_memory_limits_the_runs_at_a_time(monkeypatch, values, gib, count):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
     monkeypatch.setattr("pairscale.machine.available_memory", lambda: 6.5 * 2**30)
-    monkeypatch.setattr("eval.sweeps.memory_of", lambda jobs: gib * 2**30)
+    monkeypatch.setattr("train.sweeps.memory_of", lambda jobs: gib * 2**30)
     assert launcher(gpus=[], **values).slots(jobs(), 9).count == count
 
 

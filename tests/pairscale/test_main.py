@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from eval.sweeps import points
 from pairscale.command.main import main
 from pairscale.errors import ConfigError, InputError
+from train.sweeps import points
 
 
 @pytest.fixture

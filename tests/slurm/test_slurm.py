@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 from safetensors.torch import load_file
 
-from eval.sweeps import requested_runs
 from pairscale.command.compose import compose
 from tests.support import ROOT
 from tests.support.expected_runs import expected_runs
 from tests.support.slurm_cluster import LOCAL, SMALL_JOBS, TOY, Cluster, paths, wait_until
 from train.runs.folder import RunFolder
+from train.sweeps import requested_runs
 
 pytestmark = pytest.mark.slurm
 

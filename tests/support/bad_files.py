@@ -13,13 +13,13 @@ from corpora.config import TokenizerConfig
 from corpora.tokenizers import ListTokenizer
 from eval.scores.files import read_items, read_metadata, read_scores, write_table
 from eval.scores.schemas import ITEMS, SCORES
-from eval.sweeps import requested_runs
 from pairscale.files import sha256_file
 from tests.support.simulated_study import SimulatedStudy
 from train.models.build import build_model
 from train.models.config import LstmConfig
 from train.runs.folder import RunFolder, study_runs
 from train.runs.model_folder import load_model, save_model
+from train.sweeps import requested_runs
 
 DEEP = "[" * 100_000
 STUDY = SimulatedStudy(

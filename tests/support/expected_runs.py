@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from eval.sweeps import expected_points
 from train.runs.identity import run_id
+from train.sweeps import expected_points
 
 
 def expected_runs(experiment: str, overrides: Sequence[str] = ()) -> dict[str, str]:

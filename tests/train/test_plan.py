@@ -10,7 +10,6 @@ import torch
 from corpora.prepare import prepare
 from eval.__main__ import plan as planned_by_eval
 from eval.__main__ import planned
-from eval.sweeps import points
 from pairscale.command.compose import compose
 from pairscale.command.errors import describe
 from pairscale.errors import InputError
@@ -23,6 +22,7 @@ from train.models.build import build_model
 from train.plan import Plan, Planned
 from train.runs.folder import RunFolder
 from train.runs.identity import run_id
+from train.sweeps import points
 
 SPEEDS = "dry_run_words_per_s={lstm_tiny:10000,lstm_demo:10000,txl_demo:5000}"
 

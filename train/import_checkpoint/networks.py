@@ -44,7 +44,14 @@ def lstm(checkpoint: Checkpoint, config: ImportedConfig, vocabulary: Vocabulary)
     weights = {name.replace("rnn.", "lstm.", 1): tensor for name, tensor in tensors.items()}
     weights |= {"embedding.weight": embedding[order], "output_bias": bias[order]}
     weights |= {} if tied else {"untied": output[order]}
-    return LstmConfig(config.name, None, embedding.shape[1], output.shape[1], layers, dropout, tied), weights
+    return LstmConfig(
+        name=config.name,
+        embedding=embedding.shape[1],
+        hidden=output.shape[1],
+        layers=layers,
+        dropout=dropout,
+        tied=tied,
+    ), weights
 
 
 def transformer_xl(checkpoint: Checkpoint, config: ImportedConfig, vocabulary: Vocabulary) -> Network:

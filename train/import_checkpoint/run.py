@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from omegaconf import OmegaConf
-
+from pairscale.command.schemas import yaml_of
 from pairscale.console import say
 from pairscale.errors import ConfigError, InputError, RunError
 from pairscale.files import sha256_file, write_text
@@ -58,7 +57,7 @@ def import_run(config: RunConfig) -> RunFolder:
         "vocabulary_sha256": sha256_file(vocabulary.path),
     }
     with folder.locked():
-        write_text(folder.config, OmegaConf.to_yaml(OmegaConf.structured(config)))
+        write_text(folder.config, yaml_of(config))
         save_model(folder.model, built, imported, tokenizer, {"source": source})
         folder.update_manifest(
             status=DONE,

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from corpora.config import TokenizerConfig
 from corpora.tokenizers import ListTokenizer
@@ -26,7 +27,7 @@ class Vocabulary:
             )
         return self.order
 
-    def tokenizer(self, kind: str) -> ListTokenizer:
+    def tokenizer(self, kind: Literal["whitespace", "word", "char", "jieba"]) -> ListTokenizer:
         """Return a tokenizer of these words."""
         schema = TokenizerConfig(
             name=kind, kind=kind, vocab_size=None, fit_on="train", fit_sentences=1, character_coverage=1.0

@@ -7,30 +7,30 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
-from omegaconf import MISSING
+from msgspec import Meta
 
 from corpora.config import CorporaConfig, check_chosen
-from pairscale.command.schemas import ADDED_LATER, NOT_IN_DIGEST, store_schemas
-from pairscale.errors import ConfigError, check_above, check_between, check_choice, check_name, check_seed, check_share
+from pairscale.command.schemas import NOT_IN_DIGEST, AboveZero, Probability, Seed, register_types
+from pairscale.errors import ConfigError, check_name
 from pairscale.plugins import load_plugins
 
-VOCABULARIES = ("closed", "open")
 # Far beyond any model; above them sizes overflow, or a run would take years to begin.
-MAX_LAYERS, MAX_WIDTH = 1_000, 100_000
-IMPORTED_TOKENIZERS = ("whitespace", "word", "char", "jieba")
+MAX_WIDTH = 100_000
+Layers = Annotated[int, Meta(ge=1, le=1_000)]
+Width = Annotated[int, Meta(ge=1, le=MAX_WIDTH)]
 
 
-@dataclass
+@dataclass(kw_only=True)
 class ModelConfig:
     """A language model; `seed` initialises its weights (null: derived from the run's seed)."""
 
     counted: ClassVar[bool] = False  # True if the model is counted in one pass, not trained by gradients
     carries_state: ClassVar[bool] = True  # False: each block of text is read from its beginning
 
-    name: str = MISSING  # of the model, first part of the names of its runs
-    seed: int | None = None  # initialises the weights; null: derived from the run's seed
+    name: str  # of the model, first part of the names of its runs
+    seed: Seed | None = None  # initialises the weights; null: derived from the run's seed
 
     @property
     def masked(self) -> bool:
@@ -58,7 +58,6 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         check_name("model.name", self.name)
-        check_seed("model.seed", self.seed)
 
     def check_vocabulary(self, size: int) -> None:
         """Raise ConfigError if a model of this kind can't have a vocabulary of this size."""
@@ -74,61 +73,59 @@ class ModelConfig:
         return words, run.of_run()
 
 
-@dataclass
+@dataclass(kw_only=True)
 class LstmConfig(ModelConfig):
     """An LSTM language model, as in Gulordava et al. 2018."""
 
-    embedding: int = MISSING  # width of the embeddings
-    hidden: int = MISSING  # units per layer
-    layers: int = MISSING  # LSTM layers
-    dropout: float = MISSING  # on embeddings, between layers and before the softmax
-    tied: bool = MISSING  # output weights = input embeddings; needs embedding = hidden
+    embedding: Width  # of the embeddings
+    hidden: Width  # units per layer
+    layers: Layers
+    dropout: Probability  # on embeddings, between layers and before the softmax
+    tied: bool  # output weights = input embeddings; needs embedding = hidden
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_sizes(self, "embedding", "hidden")
         if self.tied and self.embedding != self.hidden:
             raise ConfigError(
                 f"model.tied=true needs model.embedding = model.hidden, got {self.embedding} and {self.hidden}"
             )
-        check_share("model.dropout", self.dropout)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class GruConfig(LstmConfig):
     """A GRU language model (Cho et al. 2014); the values are those of an LSTM."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class RnnConfig(LstmConfig):
     """A simple recurrent network (Elman 1990); the values are those of an LSTM."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class TxlConfig(ModelConfig):
     """A Transformer-XL, as in Dai et al. 2019."""
 
-    layers: int = MISSING  # Transformer layers
-    d_model: int = MISSING  # width of the model
-    heads: int = MISSING  # attention heads per layer
-    d_head: int = MISSING  # width of a head
-    d_inner: int = MISSING  # width of the feed-forward layers
-    dropout: float = MISSING  # on embeddings, and on what attention and feed-forward layers add
-    attention_dropout: float = MISSING  # on attention weights
-    memory: int = MISSING  # tokens of the past that each layer keeps
-    same_length: bool = MISSING  # every position attends to the same number of positions
-    clamp_len: int | None = None  # longer distances are encoded as this one
-    tied: bool = MISSING  # output weights = input embeddings
+    layers: Layers  # Transformer layers
+    d_model: Width  # width of the model
+    heads: Width  # attention heads per layer
+    d_head: Width  # width of a head
+    d_inner: Width  # width of the feed-forward layers
+    dropout: Probability  # on embeddings, and on what attention and feed-forward layers add
+    attention_dropout: Probability  # on attention weights
+    memory: Annotated[int, Meta(ge=0, le=MAX_WIDTH)]  # tokens of the past that each layer keeps
+    same_length: bool  # every position attends to the same number of positions
+    clamp_len: Width | None = None  # longer distances are encoded as this one
+    tied: bool  # output weights = input embeddings
     # Of weights, drawn from N(0, sd), and of gains of layer norms, drawn from N(1, sd); 0.02 as published.
-    initial_sd: float = MISSING
-    pre_norm: bool = field(default=False, metadata=ADDED_LATER)  # normalise inputs of blocks instead of outputs
+    initial_sd: AboveZero
+    pre_norm: bool = False  # normalise inputs of blocks instead of outputs
     # Width of embeddings, projected to d_model; null: d_model.
-    embedding: int | None = field(default=None, metadata=ADDED_LATER)
+    embedding: Width | None = None
     # First ids of the clusters of rarer words (train/models/adaptive.py).
-    cutoffs: list[int] = field(default_factory=list, metadata=ADDED_LATER)
-    div_val: int = field(default=1, metadata=ADDED_LATER)  # cluster i has embeddings of width embedding // div_val**i
+    cutoffs: list[Annotated[int, Meta(ge=1)]] = field(default_factory=list)
+    div_val: Width = 1  # cluster i has embeddings of width embedding // div_val**i
     # Between the model and the rarer clusters, in both directions.
-    tied_projections: bool = field(default=False, metadata=ADDED_LATER)
+    tied_projections: bool = False
 
     @property
     def skips_weights(self) -> bool:
@@ -156,41 +153,29 @@ class TxlConfig(ModelConfig):
         super().__post_init__()
         if self.d_model % 2:
             raise ConfigError(f"model.d_model={self.d_model}: must be even (half of the sinusoids are cosines)")
-        _check_sizes(self, "d_model", "heads", "d_head", "d_inner", "embedding", "div_val", "clamp_len")
-        check_above("model.initial_sd", self.initial_sd, 0)
-        check_between("model.memory", self.memory, int(self.same_length), MAX_WIDTH)
-        for name in ("dropout", "attention_dropout"):
-            check_share(f"model.{name}", getattr(self, name))
-        if list(self.cutoffs) != sorted({cutoff for cutoff in self.cutoffs if cutoff > 0}):
-            raise ConfigError(f"model.cutoffs={self.cutoffs}: must be numbers of words above 0, rising")
+        if self.same_length and not self.memory:
+            raise ConfigError("model.memory=0: must be at least 1 with model.same_length=true")
+        if self.cutoffs != sorted(set(self.cutoffs)):
+            raise ConfigError(f"model.cutoffs={self.cutoffs}: must be numbers of words, rising")
         if self.widths[-1] < 1:
             raise ConfigError(f"model.div_val={self.div_val}: leaves no width to the last cluster")
 
 
-def _check_sizes(config: LstmConfig | TxlConfig, *widths: str) -> None:
-    """Raise ConfigError unless the number of layers and these widths are possible."""
-    check_between("model.layers", config.layers, 1, MAX_LAYERS)
-    for name in widths:
-        check_between(f"model.{name}", getattr(config, name), 1, MAX_WIDTH)
-
-
-@dataclass
+@dataclass(kw_only=True)
 class NgramConfig(ModelConfig):
     """An n-gram model with modified, interpolated Kneser-Ney smoothing (Chen & Goodman 1999; Heafield et al. 2013)."""
 
     counted: ClassVar[bool] = True
 
-    order: int = MISSING  # the longest n-grams: 2 to 7
-    vocabulary: str = MISSING  # closed: the tokenizer's; open: every word of the sample
-    prune: list[int] = MISSING  # by order: n-grams of this count or less are pruned; the last holds for all above
+    order: Annotated[int, Meta(ge=2, le=7)]  # the longest n-grams
+    vocabulary: Literal["closed", "open"]  # closed: the tokenizer's; open: every word of the sample
+    prune: list[int]  # by order: n-grams of this count or less are pruned; the last holds for all above
     discount_fallback: list[float] | None = None  # of n-grams seen once, twice, more, if they cannot be estimated
     lmplz: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # path; null: train.lmplz looks for it
-    lmplz_memory: str = field(default=MISSING, metadata=NOT_IN_DIGEST)  # "1G": for sorting
+    lmplz_memory: str = field(metadata=NOT_IN_DIGEST)  # "1G": for sorting
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_between("model.order", self.order, 2, 7)
-        check_choice("model.vocabulary", self.vocabulary, VOCABULARIES)
         if not 1 <= len(self.prune) <= self.order or self.prune != sorted(self.prune) or self.prune[0] != 0:
             raise ConfigError(
                 f"model.prune={self.prune}: must be at most {self.order} thresholds that begin with 0 and never fall, "
@@ -206,15 +191,16 @@ class NgramConfig(ModelConfig):
             raise ConfigError(f"model.lmplz_memory={self.lmplz_memory}: must be a number with K, M, G, T or %")
 
 
-@dataclass
+@dataclass(kw_only=True)
 class ImportedConfig(ModelConfig):
     """A published checkpoint of other code (train/import_checkpoint). It comes trained: only these fields count."""
 
-    checkpoint: str = MISSING
+    checkpoint: str
     vocabulary: str | None = None  # a file; null: vocab.txt beside the checkpoint
-    tokenizer: str = MISSING  # kind of tokenizer that splits text into the vocabulary's words
-    eos: str = MISSING  # the vocabulary's names of them
-    unk: str = MISSING
+    # Kind of tokenizer that splits text into the vocabulary's words.
+    tokenizer: Literal["whitespace", "word", "char", "jieba"]
+    eos: str  # the vocabulary's names of them
+    unk: str
     # Of a Transformer-XL; null: as in the checkpoint, unless it is a bare state_dict.
     memory: int | None = None
     same_length: bool | None = None
@@ -222,13 +208,68 @@ class ImportedConfig(ModelConfig):
     pre_norm: bool | None = None
     cutoffs: list[int] | None = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("model.tokenizer", self.tokenizer, IMPORTED_TOKENIZERS)
-
     def identity(self, run: CorporaConfig) -> tuple[list[str], Any]:
         """Return name and fields of the model alone, as no corpus, sample or recipe of ours was used."""
         return [re.sub(r"[^\w.-]+", "_", word) for word in (self.name, Path(self.checkpoint).name)], self
+
+
+@dataclass(kw_only=True)
+class PretrainedConfig(ModelConfig):
+    """A Hugging Face model, by its name on the hub or a local folder. It comes trained: only these fields count."""
+
+    kind: Literal["causal", "masked"]
+    path: str  # name on the hub, or a local folder
+    revision: str | None = None  # a branch, tag or commit of the hub, or a folder within the local one; null: none
+    # Several, each a run of its own: names, or patterns such as step*.
+    revisions: list[str] | None = field(default=None, metadata=NOT_IN_DIGEST)
+    revision_pattern: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # regular expression of the step
+    tokens_per_step: Annotated[int, Meta(ge=1, le=10**15)] | None = field(
+        default=None, metadata=NOT_IN_DIGEST
+    )  # of training, for the x of a curve
+    dtype: Literal["fp32", "bf16", "fp16"]  # of the weights
+    begin: str | None = None  # token that stands before a sentence, where the tokenizer names no BOS or EOS
+    load_in_4bit: bool = False  # through bitsandbytes, on CUDA
+    trust_remote_code: bool = False  # run the code that the model brings
+    allow_pickle: bool = False  # read weights that are there only as a pickle, which can run code
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.revision is not None and self.revisions is not None:
+            raise ConfigError("model.revision and model.revisions: give one of them")
+        try:
+            groups = re.compile(self.revision_pattern or "()").groups
+        except re.error as error:
+            raise ConfigError(f"model.revision_pattern={self.revision_pattern}: {error}") from None
+        if groups != 1:
+            raise ConfigError(f"model.revision_pattern={self.revision_pattern}: must have one group, (...), the step")
+
+    @property
+    def step(self) -> int | None:
+        """The training step in the revision's name; None if it has none."""
+        match = re.search(self.revision_pattern or "()", self.revision or "")
+        return int(match[1]) if match and match[1].isdecimal() else None
+
+    @property
+    def several_models(self) -> bool:
+        return self.revisions is not None
+
+    @property
+    def masked(self) -> bool:
+        return self.kind == "masked"
+
+    @property
+    def weight_bytes(self) -> int:
+        return sum(path.stat().st_size for path in Path(self.path).glob("*.safetensors"))
+
+    @property
+    def tokens(self) -> int | None:
+        """Tokens of text that the model was trained on, with repeats; None if unknown."""
+        return None if self.step is None or self.tokens_per_step is None else self.step * self.tokens_per_step
+
+    def identity(self, run: CorporaConfig) -> tuple[list[str], Any]:
+        """Return name and identity by the model alone, as none of our corpora, samples or recipes was used."""
+        words = [self.name, Path(self.path).name, *([self.revision] if self.revision else [])]
+        return [re.sub(r"[^\w.-]+", "_", word) for word in words], self
 
 
 @dataclass(frozen=True)
@@ -243,12 +284,12 @@ _ARCHITECTURES: dict[str, Architecture] = {}
 
 
 def register_architecture(kind: str, config: type[ModelConfig], module: str) -> None:
-    """Make an architecture known: its values refer to its schema as `KIND_schema`.
+    """Make an architecture known: the files in conf/model/ have `type: KIND`.
 
     `module` is imported when a model is built, and calls its class with (configuration, size of the vocabulary).
     """
     _ARCHITECTURES[kind] = Architecture(config, module)
-    store_schemas("model", **{f"{kind}_schema": config})
+    register_types(ModelConfig, **{kind: config})
 
 
 def architectures() -> Mapping[str, Architecture]:
@@ -269,4 +310,4 @@ register_architecture("lstm", LstmConfig, "train.models.recurrent:LstmLanguageMo
 register_architecture("gru", GruConfig, "train.models.recurrent:GruLanguageModel")
 register_architecture("rnn", RnnConfig, "train.models.recurrent:RnnLanguageModel")
 register_architecture("txl", TxlConfig, "train.models.txl:TransformerXL")
-store_schemas("model", ngram_schema=NgramConfig, imported_schema=ImportedConfig)
+register_types(ModelConfig, ngram=NgramConfig, imported=ImportedConfig, pretrained=PretrainedConfig)

@@ -6,12 +6,12 @@ import difflib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from omegaconf import MISSING
+from msgspec import Meta
 
-from pairscale.command.schemas import ADDED_LATER
-from pairscale.errors import ConfigError, check_above, check_between, check_choice, check_share, first_few
+from pairscale.command.schemas import Number, Share
+from pairscale.errors import ConfigError, first_few
 from pairscale.hub import import_transformers
 from train.models.config import ModelConfig, register_architecture
 from train.recipes import COLUMNS, RecipeConfig
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 # causal: the next token. mlm: hidden tokens at their own positions (Devlin et al. 2019). mntp: at the position before
 # (masked next-token prediction). hybrid: mntp in most blocks, causal in the others, by the same weights (GPT-BERT,
 # Charpentier and Samuel 2024, section 2).
-OBJECTIVES = ("causal", "mlm", "mntp", "hybrid")
 CAUSAL_SHARE = 1 / 16  # of the blocks: 1 to 15, as GPT-BERT was submitted to BabyLM
 # Fields that follow from the study's tokenizer and from how models are trained here.
 SET_HERE = (
@@ -31,43 +30,39 @@ SET_HERE = (
 )  # fmt: skip
 
 
-@dataclass
+@dataclass(kw_only=True)
 class MaskingConfig:
     """The tokens that a masked model predicts, drawn anew in each step (Liu et al. 2019), and what stands for them."""
 
-    share: float = 0.15  # of tokens to predict
-    masked: float = 0.8  # of them: replaced by the mask
-    random: float = 0.1  # of them: replaced by random tokens; the rest stay as they are
+    share: Annotated[float, Meta(gt=0, le=1)] = 0.15  # of tokens to predict
+    masked: Share = 0.8  # of them: replaced by the mask
+    random: Share = 0.1  # of them: replaced by random tokens; the rest stay as they are
     whole_words: bool = False  # draw words, not tokens
     # Words of the validation split, at most, whose tokens a validation hides in turn: each needs a pass over its block.
-    validation_words: int = field(default=2_000, metadata=ADDED_LATER)
+    validation_words: Number = 2_000
     # Of blocks, which are read causally, of objective=hybrid; null: 1/16 there.
-    causal_share: float | None = field(default=None, metadata=ADDED_LATER)
+    causal_share: Annotated[float, Meta(gt=0, lt=1)] | None = None
 
     def __post_init__(self) -> None:
-        shares = {"share": self.share, "masked": self.masked, "random": self.random}
-        for name, share in {**shares, "masked + random": self.masked + self.random}.items():
-            check_between(f"model.masking.{name}", share, 0, 1)
-        check_above("model.masking.share", self.share, 0)
-        check_above("model.masking.causal_share", self.causal_share, 0)
-        check_share("model.masking.causal_share", self.causal_share or 0)
-        check_between("model.masking.validation_words", self.validation_words, 1, 10**12)
+        if self.masked + self.random > 1:
+            raise ConfigError(
+                f"model.masking: masked={self.masked}, random={self.random}: must have a sum of at most 1"
+            )
 
 
-@dataclass
+@dataclass(kw_only=True)
 class HuggingFaceConfig(ModelConfig):
     """An architecture of Hugging Face's transformers, its weights drawn anew."""
 
     carries_state: ClassVar[bool] = False
 
-    architecture: str = MISSING  # a model_type of transformers.AutoConfig
-    objective: str = MISSING  # OBJECTIVES
+    architecture: str  # a model_type of transformers.AutoConfig
+    objective: Literal["causal", "mlm", "mntp", "hybrid"]
     config: dict[str, Any] = field(default_factory=dict)  # fields of the architecture's configuration class
     masking: MaskingConfig | None = None  # of a masked objective; null: as published
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice("model.objective", self.objective, OBJECTIVES)
         self.masking = (self.masking or MaskingConfig()) if self.masked else None
         if self.masking is not None and self.objective == "hybrid":
             self.masking.causal_share = self.masking.causal_share or CAUSAL_SHARE

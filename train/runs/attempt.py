@@ -5,8 +5,7 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, TypedDict
 
-from omegaconf import OmegaConf
-
+from pairscale.command.schemas import yaml_of
 from pairscale.errors import ConfigError, InputError, RunError, WriteError
 from pairscale.files import write_bytes, write_text
 from pairscale.schema import read_json
@@ -39,7 +38,7 @@ class Attempt:
         folder, git = self.folder, git_state()
         before = folder.read_manifest()
         earlier = before.get("git")
-        write_text(folder.config, OmegaConf.to_yaml(OmegaConf.structured(self.config)))
+        write_text(folder.config, yaml_of(self.config))
         self._begun = folder.update_manifest(
             status=UNFINISHED,
             config_digest=config_digest(self.config),

@@ -8,7 +8,6 @@ from pairscale.errors import RunError
 from pairscale.sizes import written
 from train.config import RunConfig
 from train.runs.folder import RunFolder
-from train.runs.identity import at_default
 
 SHOWN = 4  # differing keys in one line
 
@@ -35,12 +34,11 @@ def _differing(config: RunConfig, other: RunFolder) -> list[str]:
     except RunError:
         return ["its config.yaml cannot be read"]
     differing = []
-    for key, value, default in _counted(config.model.identity(config)[1], ""):
+    for key, value in _counted(config.model.identity(config)[1], ""):
         other_value: Any = there
         for part in key.split("."):
             other_value = other_value[part] if isinstance(other_value, Mapping) and part in other_value else _NOTHING
-        # A field that is newer than the file is missing there, and was at its default.
-        if other_value != value and not (other_value is _NOTHING and default):
+        if other_value != value:
             differing.append(f"{key}={written(value)} (there {written(other_value)})")
     return differing
 
@@ -48,8 +46,8 @@ def _differing(config: RunConfig, other: RunFolder) -> list[str]:
 _NOTHING = "not set"
 
 
-def _counted(value: Any, prefix: str) -> Iterator[tuple[str, Any, bool]]:
-    """Yield dotted key, value, and True for a default outside the digest, of all that can change a number."""
+def _counted(value: Any, prefix: str) -> Iterator[tuple[str, Any]]:
+    """Yield dotted key and value of all that can change a number."""
     for field in dataclasses.fields(value):
         if not field.metadata.get("digest", True):
             continue
@@ -57,4 +55,4 @@ def _counted(value: Any, prefix: str) -> Iterator[tuple[str, Any, bool]]:
         if dataclasses.is_dataclass(own):
             yield from _counted(own, f"{prefix}{field.name}.")
         else:
-            yield f"{prefix}{field.name}", own, bool(field.metadata.get("added")) and at_default(field, own)
+            yield f"{prefix}{field.name}", own

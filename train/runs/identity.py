@@ -17,26 +17,13 @@ def run_id(config: RunConfig) -> str:
     return "-".join([*config.model.identity(config)[0], config_digest(config)[:8]])
 
 
-def at_default(field: dataclasses.Field[Any], value: Any) -> bool:
-    """Return True if a value is the default of its dataclass field."""
-    factory = field.default_factory
-    return bool(value == (field.default if factory is dataclasses.MISSING else factory()))
-
-
 def _numbers(value: Any) -> Any:
     """Return a configuration as plain data, without the fields that cannot change a number."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = ((field, getattr(value, field.name)) for field in dataclasses.fields(value))
-        return {field.name: _numbers(content) for field, content in fields if _counts(field, content)}
+        fields = (field for field in dataclasses.fields(value) if field.metadata.get("digest", True))
+        return {field.name: _numbers(getattr(value, field.name)) for field in fields}
     if isinstance(value, dict):
         return {key: _numbers(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_numbers(item) for item in value]
     return value
-
-
-def _counts(field: dataclasses.Field[Any], value: Any) -> bool:
-    """Return True if a field is part of a run's identity (NOT_IN_DIGEST, ADDED_LATER: pairscale/command/schemas.py)."""
-    if field.metadata.get("added", False):
-        return not at_default(field, value)
-    return bool(field.metadata.get("digest", True))

@@ -17,9 +17,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from omegaconf import MISSING
-
-from pairscale.command.schemas import store_schemas
 from pairscale.console import say
 from pairscale.errors import PairscaleError, check_choice
 from pairscale.plugins import load_members
@@ -27,28 +24,25 @@ from pairscale.plugins import load_members
 if TYPE_CHECKING:
     import pandas as pd
 
-MODES = ("online", "offline", "disabled")
-ARTIFACTS = ("model", "checkpoint")  # what scoring needs, once a run is done; each checkpoint as it is written
 LOST_LOG = "tracking.log"  # in the folder of a job: the traceback of the error that ended its tracking
 
 
-@dataclass
+@dataclass(kw_only=True)
 class LoggerConfig:
     """Where metrics go besides metrics.csv."""
 
-    name: str = MISSING  # of the tracker
+    name: str  # of the tracker
     project: str | None = None  # of Weights & Biases; null: its default
     entity: str | None = None  # of Weights & Biases: user or team; null: the default of the key
-    mode: str | None = None  # wandb: online, offline or disabled; null: online where there is a key and a network
+    mode: Literal["online", "offline", "disabled"] | None = (
+        None  # wandb; null: online where there is a key and a network
+    )
     tags: list[str] = field(default_factory=list)  # wandb
-    artifacts: list[str] = field(default_factory=list)  # wandb: which of ARTIFACTS to keep there
+    # wandb: what it keeps: what scoring needs, once a run is done; each checkpoint as it is written.
+    artifacts: list[Literal["model", "checkpoint"]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         check_choice("logger.name", self.name, trackers())
-        if self.mode is not None:
-            check_choice("logger.mode", self.mode, MODES)
-        for artifact in self.artifacts:
-            check_choice("logger.artifacts", artifact, ARTIFACTS)
 
 
 @dataclass(frozen=True)
@@ -198,6 +192,3 @@ def tracked(logger: LoggerConfig, job: Job) -> Iterator[Tracker]:
         active.finish(failed=True)
         raise
     active.finish(failed=False)
-
-
-store_schemas("logger", logger_schema=LoggerConfig)

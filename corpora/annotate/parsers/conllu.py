@@ -59,8 +59,13 @@ class ConlluParser(Parser):
 def _source(config: ConlluConfig, corpus: CorpusConfig) -> ConlluCorpusConfig:
     """Return the corpus whose sentences the parser has: itself, or the files of parser.path. Raises ConfigError."""
     if config.path is not None:
-        files = {"path": config.path, "published_splits": False}
-        return ConlluCorpusConfig(name=corpus.name, reference=corpus.reference, split=corpus.split, **files)
+        return ConlluCorpusConfig(
+            name=corpus.name,
+            reference=corpus.reference,
+            split=corpus.split,
+            path=config.path,
+            published_splits=False,
+        )
     if not isinstance(corpus, ConlluCorpusConfig):
         raise ConfigError("parser.path: not set; only corpus=conllu has trees of its own")
     return corpus

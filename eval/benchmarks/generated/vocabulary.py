@@ -22,10 +22,10 @@ from corpora.text import text_manifest
 from corpora.word_counts import sample_counts
 from corpora.words import words
 from eval.benchmarks.config import SAMPLES, BenchmarkConfig
-from eval.grid import read_grid
 from pairscale.errors import ConfigError, InputError, StoreError
 from pairscale.files import sha256_json, write_text
 from pairscale.sizes import parse_size
+from train.grid import read_grid
 from train.runs.folder import study_runs
 
 REFERENCES = {"en": "treebank", "zh": "jieba"}  # tokenizers of a file that names none

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from omegaconf import MISSING
 
 from eval.methods.method import MASKED, UNIGRAMS, method
 from eval.methods.templates import TemplateParameters
 from eval.scores.normalised import morcela as weighted
+from pairscale.command.schemas import MISSING
 from pairscale.errors import check_between, check_choice
 
 if TYPE_CHECKING:

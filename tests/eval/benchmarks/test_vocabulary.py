@@ -10,13 +10,13 @@ from corpora.prepare import prepare
 from corpora.words import words
 from eval.benchmarks.config import BenchmarkConfig
 from eval.benchmarks.generated.vocabulary import read_vocabulary, resolved, smallest_samples
-from eval.grid import write_grid
 from eval.questionnaire.__main__ import run as write_forms
 from eval.scores.files import read_items, read_scores, score_path, write_items, write_scores, write_unavailable
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError, RunError
 from pairscale.sizes import parse_size
 from tests.support.simulated_study import SimulatedStudy
+from train.grid import write_grid
 
 SENTENCES = ["the cat sleeps .", "a dog sees the cat .", "the dog sleeps near a cat .", "the gnu runs ."]
 

@@ -15,13 +15,13 @@ from omegaconf import OmegaConf
 
 from analysis import runs
 from analysis.figures.style import looks_of
-from eval.sweeps import names_a_run
 from pairscale.command.compose import compose, composed
 from pairscale.command.errors import FOLDER
 from tests.support.expected_runs import expected_runs
 from tests.support.simulated_study import SimulatedStudy
 from train.runs.axes import labels
 from train.runs.identity import run_id
+from train.sweeps import names_a_run
 
 AXES = {
     "tokenizer": (["tokenizer=word", "tokenizer=char"], ["lstm_tiny, word", "lstm_tiny, char"]),

@@ -11,13 +11,13 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from eval.grid import write_grid
 from eval.run import check_benchmark
 from pairscale.command.compose import compose
 from pairscale.errors import InputError, RunError
 from tests.support import ROOT
 from tests.support.killed import train_and_kill
 from tests.support.small_runs import overrides
+from train.grid import write_grid
 from train.run import train_run
 from train.runs.folder import RunFolder
 from train.runs.identity import run_id
@@ -30,7 +30,7 @@ def test_training_imports_only_what_it_uses_and_other_imports_still_work(tmp_pat
     code = """
 import sys
 from pairscale.command.compose import compose
-from eval.grid import write_grid
+from train.grid import write_grid
 from train.run import train_run
 train_run(compose("train", sys.argv[1:]), command=True)
 print({"transformers", "scipy", "pandas"} & set(sys.modules))
@@ -48,7 +48,7 @@ def test_torchmetrics_can_be_imported_after_training(tmp_path):
     code = """
 import sys
 from pairscale.command.compose import compose
-from eval.grid import write_grid
+from train.grid import write_grid
 from train.run import train_run
 train_run(compose("train", sys.argv[1:]))
 from torchmetrics.text import BERTScore
