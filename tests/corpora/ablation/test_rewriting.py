@@ -128,7 +128,10 @@ def test_a_construction_is_replaced_by_another_word_of_its_kind(tmp_path):
 
 
 RULE = FilterConfig(
-    name="men", patterns=[[{"RIGHT_ID": "subject", "RIGHT_ATTRS": {"DEP": "nsubj"}}]], rewrite="{subject:other}"
+    name="men",
+    description="men",
+    patterns=[[{"RIGHT_ID": "subject", "RIGHT_ATTRS": {"DEP": "nsubj"}}]],
+    rewrite="{subject:other}",
 ).rules()[0]
 
 

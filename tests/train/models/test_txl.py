@@ -1,5 +1,6 @@
 """The Transformer-XL against the formulas of Dai et al. 2019, written as plain loops."""
 
+import dataclasses
 import math
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pairscale.command.schemas import build
 from pairscale.errors import ConfigError
 from train.models.config import TxlConfig
 from train.models.loss import cross_entropy
@@ -245,7 +247,7 @@ def test_bf16_autocast_keeps_a_float32_state_and_reaches_every_weight():
 )
 def test_values_out_of_range_are_refused(values, message):
     with pytest.raises(ConfigError, match=message):
-        tiny(**values)
+        build(TxlConfig, dataclasses.asdict(tiny()[1]) | values, "model.")
 
 
 def test_the_base_model_has_the_published_number_of_parameters():

@@ -1,7 +1,8 @@
 """Names of interventions, and of the curves of runs that differ in them."""
 
+import dataclasses
+
 import pytest
-from omegaconf import OmegaConf
 
 from pairscale.command.compose import compose
 from train.runs.axes import base_labels, labels
@@ -30,7 +31,7 @@ NAMES = {
 
 
 def config(point):
-    plain = OmegaConf.to_container(OmegaConf.structured(compose("train", ["corpus=toy", "model=llama_tiny", *point])))
+    plain = dataclasses.asdict(compose("train", ["corpus=toy", "model=llama_tiny", *point]))
     assert isinstance(plain, dict)
     return plain
 
