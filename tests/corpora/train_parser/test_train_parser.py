@@ -124,7 +124,7 @@ def test_a_treebank_must_be_given():
     with pytest.raises(ConfigError, match="treebank: not set"):
         compose("train_parser", [])
     for treebank in ("null", "[]", "{a:1}"):
-        with pytest.raises(ConfigError, match="treebank=.*: must be"):
+        with pytest.raises(ConfigError, match=r"treebank=.*: must be"):
             compose("train_parser", [f"treebank={treebank}"])
 
 
