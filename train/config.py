@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from corpora.config import CorporaConfig
-from pairscale.command.schemas import NOT_IN_DIGEST, AboveZero
+from pairscale.command.schemas import NOT_IN_DIGEST
 from pairscale.errors import ConfigError
 from pairscale.sizes import parse_size
 from train.models.config import ModelConfig
@@ -16,6 +16,7 @@ from train.recipes import CountedConfig, RecipeConfig
 from train.trackers.tracker import LoggerConfig
 
 Precision = Literal["fp32", "bf16"]
+Speed = Annotated[float, Meta(gt=0, le=1e12)]  # words per second
 # The parts of a configuration that say what a run is; the rest is about this machine or one command.
 DESCRIBED = ("study", "seed", "precision", "corpus", "sample", "filter", "ablate", "tokenizer", "model", "recipe")
 
@@ -53,7 +54,7 @@ class RunConfig(CorporaConfig):
     logger: LoggerConfig = field(metadata=NOT_IN_DIGEST)
     trainer: TrainerConfig = field(metadata=NOT_IN_DIGEST)
     # For estimates of time: a number, or one for each model; null: measured on this machine.
-    dry_run_words_per_s: AboveZero | dict[str, AboveZero] | None = field(default=None, metadata=NOT_IN_DIGEST)
+    dry_run_words_per_s: Speed | dict[str, Speed] | None = field(default=None, metadata=NOT_IN_DIGEST)
     verbose: bool = field(default=False, metadata=NOT_IN_DIGEST)
 
     def __post_init__(self) -> None:

@@ -68,7 +68,18 @@ def composed(command: str, line: Line | Sequence[str], without: Sequence[str] = 
     except OmegaConfBaseException as error:
         raise ConfigError(_explained(error, values)) from error
     assert isinstance(plain, dict)
+    _check_files(command, own, plain)
     return {str(key): value for key, value in plain.items() if key in own}
+
+
+def _check_files(command: str, own: set[str], node: dict[Any, Any]) -> None:
+    """Raise ConfigError for a key that a file has at its top, but no command."""
+    known = own.union([SWEEP, "help"], *(_keys(one) for one, about in COMMANDS.items() if about.schema))
+    for key in map(str, node):
+        if key == "experiment":
+            raise ConfigError("experiment: its file must begin with the line '# @package _global_'")
+        if key not in known:
+            raise ConfigError(f"{key}: no such key, in a file of the configuration; {nearest(key, own | {SWEEP})}")
 
 
 @dataclass(frozen=True)

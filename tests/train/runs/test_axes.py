@@ -15,6 +15,7 @@ from analysis import runs
 from analysis.figures.style import looks_of
 from pairscale.command.compose import FOLDER, compose
 from pairscale.command.line import Line
+from pairscale.errors import ConfigError
 from tests.support.expected_runs import expected_runs
 from tests.support.simulated_study import SimulatedStudy
 from train.runs.axes import labels
@@ -248,3 +249,18 @@ def test_a_run_has_the_same_label_in_all_commands():
     overrides = ["model=lstm_tiny", "corpus=toy"]
     described = {command: dataclasses.asdict(compose(command, overrides)) for command in ("train", "eval")}
     assert {*labels(described)[0].values()} == {"lstm_tiny"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("# @package _global_\nmodle: {hidden: 3}\n", r"modle: .*did you mean model\?"),
+        ("# @package _global_\nsweeps: {seed: [1, 2]}\n", r"sweeps: .*did you mean sweep\?"),
+        ("study: mine\n", "experiment: .*@package _global_"),
+    ],
+)
+def test_a_key_of_an_experiments_file_that_no_command_has_is_refused(tmp_path, text, message):
+    (tmp_path / "experiment").mkdir()
+    (tmp_path / "experiment" / "mine.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        compose("train", ["--config-dir", str(tmp_path), "experiment=mine", "corpus=toy"])
