@@ -15,14 +15,14 @@ from typing import Any
 
 import hydra
 from hydra.core.global_hydra import GlobalHydra
-from hydra.core.override_parser.types import OverrideType
+from hydra.core.override_parser.types import Glob, Override, OverrideType
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from pairscale import COMMANDS, ROOT
 from pairscale.command.line import Line, key_of, parsed, spelled
-from pairscale.command.schemas import MISSING, build, nearest, text_keys
+from pairscale.command.schemas import build, nearest, text_keys
 from pairscale.errors import ConfigError
 from pairscale.plugins import load_plugins
 
@@ -62,7 +62,8 @@ def composed(command: str, line: Line | Sequence[str], without: Sequence[str] = 
         for key, value in values:
             OmegaConf.update(node, key, value, merge=True, force_add=True)
         for key in without:
-            if OmegaConf.select(node, key, default=MISSING) == MISSING:
+            group, _, name = key.rpartition(".")
+            if OmegaConf.is_missing(OmegaConf.select(node, group), name):  # not if there is no such key
                 OmegaConf.update(node, key, "")
         plain = OmegaConf.to_container(node, resolve=True)
     except OmegaConfBaseException as error:
@@ -106,11 +107,25 @@ def axes_of(command: str, line: Line) -> Axes:
         swept[str(key)] = [str(value) for value in values]
     for key, one in typed.items():
         if one.is_sweep_override():
-            swept[key] = [str(value) for value in one.sweep_string_iterator()]
+            swept[key] = _values(key, one, line.folders)
         elif key in swept:
             swept[key] = [str(one.get_value_element_as_str())]
     rest = tuple(spelled(one) for key, one in plain.items() if key not in swept)
     return Axes(swept, Line(rest, line.folders))
+
+
+def _values(key: str, swept: Override, folders: Sequence[Path]) -> list[str]:
+    """Return the values of a sweep over a key; of a glob, the files of the group that it matches."""
+    glob = swept.value()
+    if not isinstance(glob, Glob):
+        try:
+            return [str(value) for value in swept.sweep_string_iterator()]
+        except (HydraException, ValueError) as error:  # interval(0,1), range(1,3,0)
+            raise ConfigError(f"{swept.input_line}: must be a list of values, as in {key}=A,B ({error})") from error
+    files = group_files(key, folders)
+    if not (chosen := glob.filter(files)):
+        raise ConfigError(f"{swept.input_line}: matches no file; available: {', '.join(files) or 'none'}")
+    return list(chosen)
 
 
 def _divided(command: str, own: set[str], line: Line) -> tuple[tuple[str, ...], list[tuple[str, Any]]]:
