@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from eval import load_scorer
+from eval.__main__ import of_each_benchmark
 from eval.__main__ import run as run_command_line
 from eval.benchmarks.load import drawn_pairs, load_benchmark, loaded_benchmark
 from eval.estimate import estimate_scoring
@@ -24,7 +25,6 @@ from tests.support.commands import run_command
 from tests.support.random_models import LSTM, TXL, random_model, simulated_run
 from tests.support.small_runs import study_overrides
 from train.runs.model_folder import load_model
-from train.sweeps import of_each_benchmark
 
 PAIRS = {
     ("subject_verb_agreement", "near"): [
