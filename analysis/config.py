@@ -17,6 +17,7 @@ from eval.questionnaire.config import QuestionnaireConfig
 from pairscale.command.line import current
 from pairscale.command.schemas import AboveZero, Texts
 from pairscale.errors import ConfigError
+from train.config import Rate
 from train.trackers.tracker import LoggerConfig
 
 _PIXELS = {"in": 96.0, "cm": 96 / 2.54, "mm": 96 / 25.4, "pt": 96 / 72}
@@ -156,5 +157,5 @@ class PlanCommand(EvalConfig):
     goal: Literal["slope", "difference", "ablation"]
     pilot: str | None = None  # a study whose runs show how runs differ
     spread: float | None = None  # without a pilot: deviation between runs
-    rate: AboveZero | dict[str, AboveZero] | None = None  # words/s of training, or one for each model
+    rate: Rate = None  # words/s of training, or one for each model
     plan: PlanConfig = field(default_factory=PlanConfig)

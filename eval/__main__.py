@@ -32,7 +32,7 @@ def run(config: EvalConfig) -> None:
     """Train and score the run that the command line describes; score a whole study if it names nothing else."""
     from eval.run import score_study
 
-    check_whole_sweep("eval", current())
+    check_whole_sweep("eval", current(), config)
     configs = of_each_benchmark(config)
     if isinstance(config.model, PretrainedConfig):
         score_pretrained(configs)

@@ -11,7 +11,7 @@ from train.sweeps import check_whole_sweep
 
 def run(config: RunConfig) -> None:
     """Train the run that `config` describes, or say what that would take."""
-    check_whole_sweep("train", current())
+    check_whole_sweep("train", current(), config)
     config.recipe.check_trains(config.model.name)
     if config.dry_run:
         from train.estimate import estimate

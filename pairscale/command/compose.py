@@ -15,7 +15,7 @@ from typing import Any
 
 import hydra
 from hydra.core.global_hydra import GlobalHydra
-from hydra.core.override_parser.types import OverrideType
+from hydra.core.override_parser.types import OverrideType, Quote, QuotedString
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -94,6 +94,8 @@ def axes_of(command: str, line: Line) -> Axes:
             raise ConfigError(f"{SWEEP}.{key}={values!r}: must be a list of values")
         swept[str(key)] = [str(value) for value in values]
     for key, one in typed.items():
+        if one.is_sweep_override() and key == "experiment":
+            raise ConfigError(f"{spelled(one)}: one experiment at a time, each with the sweep that it declares")
         if one.is_sweep_override():
             swept[key] = [str(value) for value in one.sweep_string_iterator()]
         elif key in swept:
@@ -175,7 +177,7 @@ def _versions(folders: Sequence[Path]) -> tuple[tuple[str, int], ...]:
 @lru_cache(maxsize=256)
 def _chosen(command: str, choices: tuple[str, ...], folders: tuple[Path, ...], files: Any) -> DictConfig:
     """Compose `choices`; `files`, their names and times, are part of the key: what is edited is read again."""
-    quoted = ",".join(f'"file://{folder}"' for folder in folders)
+    quoted = ",".join(QuotedString(f"file://{folder}", Quote.double).with_quotes() for folder in folders)
     GlobalHydra.instance().clear()  # of another library
     with hydra.initialize_config_dir(str(FOLDER), version_base="1.3"):
         try:

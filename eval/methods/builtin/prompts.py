@@ -11,7 +11,7 @@ import numpy.typing as npt
 from eval.methods.method import method
 from eval.methods.prompting import PromptParameters, Questions
 from eval.methods.templates import Template
-from pairscale.errors import check_seed
+from pairscale.command.schemas import Seed
 from pairscale.seeds import derived_seed
 
 if TYPE_CHECKING:
@@ -24,10 +24,7 @@ FIRST, SECOND = "A", "B"  # the sentences of a prompt in the score file, whateve
 class AbPrompt(PromptParameters):
     """Parameters of ab_prompt."""
 
-    seed: int = 1  # draws for each pair which sentence is A
-
-    def __post_init__(self) -> None:
-        check_seed("seed", self.seed)
+    seed: Seed = 1  # draws for each pair which sentence is A
 
 
 @method("yes_no", PromptParameters(), "yes_no")
