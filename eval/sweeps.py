@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
-from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -20,14 +19,13 @@ from omegaconf import DictConfig, OmegaConf
 
 from eval.config import EvalConfig
 from eval.grid import RequestedRun, read_grid, write_grid
+from pairscale.command.board import run_names
 from pairscale.command.compose import REFUSALS, compose, composed, to_config
-from pairscale.command.launchers.jobs import Job, Work
 from pairscale.command.line import as_written, search_path
+from pairscale.command.pool import Job
 from pairscale.command.sweeps import axes_of, grid, is_experiment
 from pairscale.errors import ConfigError, PairscaleError, RunError
-from pairscale.files import sha256_json
 from train.config import RunConfig
-from train.lightning_import import import_lightning
 from train.loop.device import takes_gpu
 from train.runs.folder import RunFolder
 from train.runs.identity import run_id
@@ -147,42 +145,39 @@ def _replaced(config: EvalConfig, values: Mapping[str, str]) -> EvalConfig:
 def jobs(loader: ConfigLoader, master: DictConfig, overrides: Sequence[Sequence[str]]) -> list[Job]:
     """Return the jobs of a sweep, from the overrides that Hydra passes to a launcher.
 
-    A job without a configuration has refused values, which its own process reports.
+    A run that the sweep names more than once, on one benchmark, is one job. A job without a configuration has refused
+    values, which its own process reports.
     """
+    searched = search_path(master.hydra.overrides.hydra)
+    made: list[Job] = []
+    points: list[Sequence[str]] = []
+    known: dict[Path, list[EvalConfig]] = {}
     results = _configurations(lambda words: loader.load_sweep_config(master, words), overrides)
-    made = []
-    for index, (words, result) in enumerate(zip(overrides, results, strict=True)):
-        job = Job(index, list(words))
+    for words, result in zip(overrides, results, strict=True):
+        job = Job([*searched, *words])
         with suppress(PairscaleError):
             if not isinstance(result, Exception):
                 node, config = result[0], result[1].of_run()
                 study = Path(config.paths.runs) / str(config.study)
-                job = job_of(index, words, config, study if scores_study(node) else RunFolder.of(config).path)
+                folder = study if scores_study(node) else RunFolder.of(config).path
+                if config in known.setdefault(folder, []):
+                    continue
+                known[folder].append(config)
+                trains_on, devices = _words_to_train_on(config), config.trainer.devices
+                job = Job(job.words, "", folder, takes_gpu(config), devices, trains_on, config)
         made.append(job)
-    return made
+        points.append(words)
+    names = run_names(points, [job.config.sample.count if job.config else "words" for job in made])
+    return [dataclasses.replace(job, name=name) for job, name in zip(made, names, strict=True)]
 
 
-def job_of(index: int, overrides: Sequence[str], config: EvalConfig, folder: Path | None) -> Job:
-    """Return the job of a configuration that works on `folder`; its work has no words if it is trained already."""
-    kind, words = sha256_json(OmegaConf.to_container(OmegaConf.structured(config.model))), 0.0
+def _words_to_train_on(config: EvalConfig) -> float:
+    """Return the words that a run trains on, with repeats; 0 if it is trained already."""
     with suppress(PairscaleError):  # a study to be scored, or a damaged folder, which the run itself reports
-        run = RunFolder.of(config)
-        if not run.done:
-            budget, words = config.recipe.budget, config.sample.number
-            words = words if budget is None else budget.words_seen(words)
-    work = Work(kind, words, lambda: training_seconds(run)) if words else Work(kind)
-    preloads = words > 0 and not config.model.counted
-    return Job(index, list(overrides), config, folder, takes_gpu(config), config.trainer.devices, work, preloads)
-
-
-def training_seconds(folder: RunFolder) -> float | None:
-    """Return the seconds that a run took to train; None if its manifest does not have them."""
-    try:
-        manifest = folder.read_manifest()
-    except PairscaleError:
-        return None
-    rate, words = manifest.get("words_per_s"), manifest.get("words_seen")
-    return words / rate if rate and words else None
+        if not RunFolder.of(config).done:
+            words, budget = config.sample.number, config.recipe.budget
+            return words if budget is None else budget.words_seen(words)
+    return 0.0
 
 
 def memory_of(jobs: Sequence[Job]) -> int:
@@ -200,12 +195,6 @@ def _peak_memory(configs: Sequence[EvalConfig]) -> int:
     from train.estimate import peak_memory
 
     return peak_memory(configs)
-
-
-def preload() -> None:
-    """Import torch, Lightning and the loop of a training, but not pandas: pyarrow starts a thread when imported."""
-    import_lightning()
-    import_module("train.loop.training")
 
 
 def expected_points(experiment: str, overrides: Sequence[str] = ()) -> Iterator[tuple[str, EvalConfig]]:
@@ -289,5 +278,5 @@ def record_points(points: Iterable[tuple[list[str], DictConfig, EvalConfig]], co
         write_grid(study, runs, benchmark, typed)
 
 
-__all__ = ["jobs", "memory_of", "points", "preload", "record_points"]  # the interface pairscale.command.rooms.Runs
+__all__ = ["jobs", "memory_of", "points", "record_points"]  # the interface pairscale.command.rooms.Runs
 OmegaConf.register_new_resolver("scoring_folder", scoring_folder, replace=True)

@@ -18,8 +18,8 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
+from pairscale.command import launcher as _launcher  # noqa: F401 (it registers itself)
 from pairscale.command.errors import FOLDER, check_keys
-from pairscale.command.launchers import local, one_process, slurm  # noqa: F401 (they register themselves)
 from pairscale.command.line import for_hydra, own_folders
 from pairscale.command.rooms import register
 from pairscale.command.texts import check_files
@@ -102,11 +102,3 @@ def _of_choices(command: str, choices: Sequence[str], files: Sequence[tuple[str,
 def compose(command: str, overrides: list[str]) -> Any:
     """Return the configuration of `python -m <command> <overrides>`. Raises Hydra's errors."""
     return to_config(composed(command, overrides))
-
-
-def launcher(name: str, overrides: list[str]) -> dict[str, Any]:
-    """Return the values of `hydra/launcher=<name>`. Raises Hydra's errors."""
-    node = composed("eval", [f"hydra/launcher={name}", *overrides]).hydra.launcher
-    values = OmegaConf.to_container(node, resolve=True)
-    assert isinstance(values, dict)
-    return {str(key): value for key, value in values.items()}

@@ -22,8 +22,8 @@ from pairscale.command.schemas import stored_names
 from pairscale.console import replace_unprintable
 from pairscale.errors import ConfigError, NoCorpus, PairscaleError
 from pairscale.files import REFUSED
-from pairscale.live import close_views
 from pairscale.plugins import whose_fault
+from pairscale.progress import close_views
 
 FOLDER = ROOT / "conf"
 _NOISE = ("full_key", "object_type", "reference_type", "To append", "See https://hydra.cc")

@@ -26,7 +26,7 @@ from pairscale.command.rooms import register, runs
 from pairscale.command.used import CHECKED, check_used
 from pairscale.console import replace_unprintable
 from pairscale.errors import PairscaleError
-from pairscale.live import close_views
+from pairscale.progress import close_views
 
 NEED_ARGUMENTS = ("corpora", "annotate", "find", "train", "eval", "analysis")  # without any they print their help
 
@@ -108,16 +108,13 @@ class _Session:
         task()
 
     def attempt(self, config: Callable[[], Any]) -> tuple[str, int] | None:
-        """Run one configuration; report an error, and return it, instead of raising it, except in a job of its own."""
+        """Run one configuration; report an error, and return it, instead of raising it."""
         try:
             self.run(config())
         except Exception as error:
             if not self.only_plans:
                 _remove_empty(Path(HydraConfig.get().runtime.output_dir))
-            reported = self.report(error)
-            if "SUBMITIT_EXECUTOR" in os.environ:  # SLURM reports a job as failed only if it raises
-                raise
-            return reported
+            return self.report(error)
         return None
 
     def report_all(self, errors: Sequence[Exception]) -> None:

@@ -15,7 +15,7 @@ from omegaconf import DictConfig
 from pairscale.plugins import load_plugins
 
 if TYPE_CHECKING:
-    from pairscale.command.launchers.jobs import Job
+    from pairscale.command.pool import Job
 
 SCHEMAS = "analysis.config"  # it imports the configuration classes of all rooms
 RUNS = "eval.sweeps"
@@ -37,9 +37,6 @@ class Runs(Protocol):
 
     def memory_of(self, jobs: Sequence[Job]) -> int:
         """Return the bytes that the largest of `jobs` needs; 0 if unknown."""
-
-    def preload(self) -> None:
-        """Import the slow modules that a training needs, none of which starts a thread or uses a GPU."""
 
 
 def runs() -> Runs:
