@@ -20,7 +20,7 @@ from pairscale.command.compose import compose
 from pairscale.command.line import Line, current, key_of
 from pairscale.command.main import main
 from pairscale.errors import InputError, RunError, StoreError
-from pairscale.progress import run_shown
+from pairscale.progress import shown
 from train.grids import run_grid
 from train.models.config import ImportedConfig, PretrainedConfig
 from train.plan import Plan
@@ -70,9 +70,9 @@ def score_pretrained(configs: Sequence[EvalConfig]) -> None:
         check_benchmark(one)
 
     def score(each: Sequence[EvalConfig]) -> None:
-        with run_shown(path, config.trainer.progress) as alone:
+        with shown(path, config.trainer.progress):
             run, scorer = add_pretrained(each[0])
-            score_run(run, each, scorer, alone)
+            score_run(run, each, scorer)
 
     failed = 0
     for model in models:
@@ -99,17 +99,16 @@ def score_trained(configs: Sequence[EvalConfig]) -> None:
     if isinstance(config.model, ImportedConfig):
         from train.import_checkpoint.run import import_run
 
-        with run_shown(config.model.checkpoint, config.trainer.progress) as alone:
+        with shown(config.model.checkpoint, config.trainer.progress):
             check()
-            score_run(import_run(config), configs, tables=alone)
+            score_run(import_run(config), configs)
     else:
         from train.run import run_title, say_summary, train_run
 
-        with run_shown(run_title(config), config.trainer.progress) as alone:
+        with shown(run_title(config), config.trainer.progress):
             folder = train_run(config, command=True, check=check)
-            if alone:
-                say_summary(folder)
-            score_run(folder, configs, tables=alone)
+            say_summary(folder)
+            score_run(folder, configs)
 
 
 def _names(configs: Sequence[EvalConfig]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -18,14 +19,13 @@ from eval.kinds.registry import KINDS
 from eval.kinds.work import Work
 from eval.scores.table import EXPENDABLE, WIDTH
 from eval.tracking import track_scores
-from pairscale.command.launchers.board import Board
-from pairscale.command.launchers.jobs import Work as Job
+from pairscale.command.board import Board, Ended
 from pairscale.command.line import current
 from pairscale.command.schemas import yaml_of
 from pairscale.console import print_text
 from pairscale.errors import ConfigError, InputError, RunError, StoreError, WriteError
 from pairscale.files import write_text
-from pairscale.progress import report_result, result_so_far
+from pairscale.progress import report_result, result_so_far, shown, take_result
 from pairscale.tables import print_table
 from train.grid import is_requested
 from train.models.config import PretrainedConfig
@@ -258,12 +258,24 @@ def score_study(*configs: EvalConfig) -> None:
     if config.dry_run or config.verbose or len(done) == 1 or not config.trainer.progress:
         failures = [attempted(partial(work, run, configs)) for run in done]
     else:
-        board = Board([run.path.name for run in done], [Job()] * len(done), 1)
-        attempts = [partial(attempted, partial(score_run, run, configs, tables=False)) for run in done]
-        with board.shown():
-            failures = [board.run_here(number, attempt) for number, attempt in enumerate(attempts)]
+        failures = _score_each(done, configs)
     if count := failed + len([failure for failure in failures if failure]):
         raise RunError(f"study={config.study}: {count} of {len(done) + failed} runs could not be scored (see above)")
+
+
+def _score_each(done: Sequence[RunFolder], configs: Sequence[EvalConfig]) -> list[tuple[str, int] | None]:
+    """Score several runs, with a line for each and a table of all; return the errors."""
+    board, failures = Board([run.path.name for run in done]), []
+    for number, run in enumerate(done):
+        take_result()
+        began = time.monotonic()
+        with shown(f"{number + 1} of {len(done)}: {run.path.name}"):
+            error = attempted(partial(score_run, run, configs, tables=False))
+        failures.append(error)
+        code = error[1] if error else 0  # the reason is printed
+        board.end(Ended(number, code, time.monotonic() - began, take_result()))
+    board.print_table()
+    return failures
 
 
 def attempted(work: Callable[[], object], name: str = "") -> tuple[str, int] | None:

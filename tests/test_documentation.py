@@ -41,7 +41,7 @@ def commands(text):
             case ["python", "-m", module, *words] if module.split(".")[0] not in {"pytest", "tests"}:
                 yield MODULES[module], overrides(words)
             case ["slurm/submit", *words]:
-                yield "eval", overrides(words)
+                yield "eval", [word for word in overrides(words) if not word.startswith("slurm.")]
 
 
 def overrides(words):

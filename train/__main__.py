@@ -2,7 +2,7 @@
 
 from pairscale.command.line import current
 from pairscale.command.main import main
-from pairscale.progress import run_shown
+from pairscale.progress import shown
 from train.config import RunConfig
 from train.grids import run_grid
 from train.plan import Plan, Planned
@@ -20,10 +20,9 @@ def run(config: RunConfig) -> None:
     else:
         from train.run import run_title, say_summary, train_run
 
-        with run_shown(run_title(config), config.trainer.progress) as alone:
+        with shown(run_title(config), config.trainer.progress):
             folder = train_run(config, command=True)
-        if alone:
-            say_summary(folder)
+        say_summary(folder)
 
 
 planned = Plan()

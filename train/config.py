@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from corpora.config import CorporaConfig
+from pairscale.command.pool import PoolConfig
 from pairscale.command.schemas import NOT_IN_DIGEST, AboveZero
 from pairscale.errors import ConfigError
 from pairscale.sizes import parse_size
@@ -57,6 +58,7 @@ class RunConfig(CorporaConfig):
     trainer: TrainerConfig = field(metadata=NOT_IN_DIGEST)
     # For estimates of time: a number, or one for each model; null: measured on this machine.
     dry_run_words_per_s: Rate = field(default=None, metadata=NOT_IN_DIGEST)
+    pool: PoolConfig = field(default_factory=PoolConfig, metadata=NOT_IN_DIGEST)
     verbose: bool = field(default=False, metadata=NOT_IN_DIGEST)
 
     def __post_init__(self) -> None:

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from pairscale.command.errors import one_line_errors
-from pairscale.command.launchers.local import Slots
 from pairscale.command.main import main
+from pairscale.command.pool import Slots
 from pairscale.console import replace_unprintable
 from pairscale.errors import InputError
 from tests.support import ROOT

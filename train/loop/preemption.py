@@ -3,7 +3,7 @@
 Signals are handled at the end of a step, and only during training, as there is nothing to save before and after it:
 
     INT          Ctrl-C: save and end; a second one ends at once
-    USR1, USR2   the time limit is near: save, then call the earlier handler (submitit's requeues the job); without one
+    USR1, USR2   the time limit is near: save, then call the earlier handler, if the program that trains has one; else
                  end with exit code START_AGAIN, on which slurm/run.sbatch requeues it
     TERM         in a SLURM job a preemption or the end is near: save and continue, as SLURM requeues only processes
                  that it had to kill, and takes one that ends by itself for finished. Elsewhere: save and end
