@@ -16,7 +16,7 @@ from tests.support import ROOT
 PAGE = (ROOT / "docs" / "guides" / "extending.md").read_text(encoding="utf-8")
 TINY = [
     "corpus.words=20000", "recipe.validation_words=200", "recipe.budget.epochs=1",
-    "trainer.accelerator=cpu", "hydra.launcher.jobs=1",
+    "trainer.accelerator=cpu", "pool.jobs=1",
 ]  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from pairscale import COMMANDS, ROOT
 from pairscale.command.line import Line, key_of, parsed, spelled
-from pairscale.command.schemas import MISSING, build, nearest, text_keys
+from pairscale.command.schemas import build, nearest, text_keys
 from pairscale.errors import ConfigError
 from pairscale.plugins import load_plugins
 
@@ -62,7 +62,8 @@ def composed(command: str, line: Line | Sequence[str], without: Sequence[str] = 
         for key, value in values:
             OmegaConf.update(node, key, value, merge=True, force_add=True)
         for key in without:
-            if OmegaConf.select(node, key, default=MISSING) == MISSING:
+            above, _, name = key.rpartition(".")
+            if OmegaConf.is_missing(OmegaConf.select(node, above), name):
                 OmegaConf.update(node, key, "")
         plain = OmegaConf.to_container(node, resolve=True)
     except OmegaConfBaseException as error:

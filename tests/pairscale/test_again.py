@@ -23,7 +23,7 @@ TINY = [
 
 def run_sweep(*overrides, code=0):
     """Run a sweep of `eval` and return the finished process."""
-    done = run_command("eval", "-m", "hydra/launcher=basic", *overrides)
+    done = run_command("eval", "-m", *overrides)
     assert done.returncode == code, done.stderr
     return done
 

@@ -21,7 +21,7 @@ from tests.support import ROOT
 SMALL = [
     "study=s", "corpus=toy", "corpus.words=60000", "sample.size=4k,8k", "model=lstm_tiny", "model.embedding=16",
     "model.hidden=16", "recipe.validation_words=500", "recipe.budget.epochs=1", "trainer.threads=1",
-    "trainer.accelerator=cpu", "benchmark=toy", "benchmark.per_paradigm=4", "method=[lp]", "hydra.launcher.jobs=1",
+    "trainer.accelerator=cpu", "benchmark=toy", "benchmark.per_paradigm=4", "method=[lp]", "pool.jobs=1",
 ]  # fmt: skip
 ENCODINGS = {
     "ascii": {"PYTHONIOENCODING": "ascii"},

@@ -33,7 +33,7 @@ RUN = [
 
 def command(tmp_path, *more):
     paths = [f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/runs"]
-    return ["train", "-m", *RUN, *paths, "hydra.launcher.jobs=2", "hydra.launcher.threads=1", "seed=1", *more]
+    return ["train", "-m", *RUN, *paths, "pool.jobs=2", "pool.threads=1", "seed=1", *more]
 
 
 @pytest.mark.slow
@@ -120,7 +120,7 @@ rmdir "lock-$lock"
 )
 @pytest.mark.slow
 def test_points_of_one_run_or_study_are_run_one_after_another(sweep, key, words):
-    overrides = ["study=s", *words, "benchmark=toy", "benchmark.per_paradigm=20,30", "hydra.launcher.jobs=4"]
+    overrides = ["study=s", *words, "benchmark=toy", "benchmark.per_paradigm=20,30", "pool.jobs=4"]
     code, lines = sweep(ALONE.format(key=key), "eval", *overrides)
     assert code == 0, lines
     runs = 4 if words else 2
@@ -129,7 +129,7 @@ def test_points_of_one_run_or_study_are_run_one_after_another(sweep, key, words)
 
 
 def test_a_refused_point_counts_as_a_run(sweep):
-    overrides = [*TOY, "model.dropout=0,7", "seed=1", "hydra.launcher.jobs=4"]
+    overrides = [*TOY, "model.dropout=0,7", "seed=1", "pool.jobs=4"]
     code, lines = sweep("exit 2", "eval", *overrides)
     assert (code, lines[0][:23]) == (2, "2 runs, 2 at a time, at")
 
@@ -138,14 +138,14 @@ def test_runs_that_wait_do_not_begin_after_an_interrupt(sweep, monkeypatch):
     begun = []
     monkeypatch.setattr(Board, "begin", lambda self, run: begun.append(run))
     script = f"kill -INT {os.getpid()}; sleep 1; exit 130"
-    code, _ = sweep(script, "train", *TOY, "seed=1,2,3", "hydra.launcher.jobs=1")
+    code, _ = sweep(script, "train", *TOY, "seed=1,2,3", "pool.jobs=1")
     assert (code, begun) == (130, [0])
 
 
 def test_a_run_whose_process_dies_has_failed_and_another_process_takes_its_place(sweep):
     """As the kernel kills one where memory is short."""
     script = 'case "$*" in *seed=2*) echo the last words; kill -KILL $PPID; sleep 1;; esac'
-    code, lines = sweep(script, "train", *TOY, "seed=1,2,3", "hydra.launcher.jobs=1")
+    code, lines = sweep(script, "train", *TOY, "seed=1,2,3", "pool.jobs=1")
     assert code == 2
     states = [line.split()[1:4] for line in lines if line.startswith("[")]
     assert states == [["done", "seed", "1"], ["FAILED", "seed", "2"], ["done", "seed", "3"]]
@@ -174,16 +174,16 @@ def test_a_sweep_does_not_overwrite_the_logs_of_an_earlier_one(sweep, tmp_path):
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        ("hydra.launcher.jobs=-1", "hydra.launcher.jobs=-1: must be from 1 to 4096"),
-        ("hydra.launcher.jobs=0", "hydra.launcher.jobs=0: must be from 1 to 4096"),
-        ("hydra.launcher.per_gpu=0", "hydra.launcher.per_gpu=0: must be from 1 to 4096"),
-        ("hydra.launcher.threads=-2", "hydra.launcher.threads=-2: must be from 1 to 4096"),
-        ("hydra.launcher.jobs=two", "jobs=two"),
+        ("pool.jobs=-1", "pool.jobs=-1: must be from 1 to 4096"),
+        ("pool.jobs=0", "pool.jobs=0: must be from 1 to 4096"),
+        ("pool.per_gpu=0", "pool.per_gpu=0: must be from 1 to 4096"),
+        ("pool.threads=-2", "pool.threads=-2: must be from 1 to 4096"),
+        ("pool.jobs=two", "jobs=two"),
         ("study=../../evil", "study=../../evil: names a folder"),
     ],
 )
 def test_values_out_of_range_are_a_message_of_one_line_and_write_no_files(sweep, tmp_path, word, message):
-    overrides = [*TOY, "seed=1,2", "hydra.launcher.gpus=[0]"]
+    overrides = [*TOY, "seed=1,2", "pool.gpus=[0]"]
     code, lines = sweep("exit 0", "train", *overrides, word)
     assert (code, len(lines)) == (2, 1), lines
     assert message in lines[0]
@@ -288,7 +288,7 @@ def test_the_memory_of_runs_is_taken_from_their_plan_or_weights(tmp_path, monkey
 
 
 def test_the_launchers_values_are_checked_by_its_schema(tmp_path):
-    node = composed("train", ["corpus=toy", "study=s", "hydra.launcher.gpus=[1]"]).hydra.launcher  # the default
+    node = composed("train", ["corpus=toy", "study=s", "pool.gpus=[1]"]).hydra.launcher  # the default
     assert OmegaConf.to_container(node)["gpus"] == ["1"]
     with pytest.raises(Exception, match="jbos"):
         composed("train", ["hydra.launcher.jbos=1"])
@@ -330,7 +330,7 @@ def test_runs_of_one_process_have_the_weights_of_runs_in_processes_of_their_own(
     models = ["lstm_tiny", "txl_tiny", "gpt2_tiny"]
     words = ["study=s", "corpus=toy", "corpus.words=30000", "sample.size=2k", "recipe.validation_words=200",
              "recipe.budget.epochs=1", "trainer.accelerator=cpu", f"paths.store={tmp_path}/store"]  # fmt: skip
-    swept = ["-m", f"model={','.join([*models, *models[:1]])}", "seed=1,2", "hydra.launcher.jobs=1"]
+    swept = ["-m", f"model={','.join([*models, *models[:1]])}", "seed=1,2", "pool.jobs=1"]
     together = run_command("train", *swept, *words, f"paths.runs={tmp_path}/together")
     assert together.returncode == 0, together.stderr
     for model in models:

@@ -89,7 +89,7 @@ def test_resuming_a_killed_run_of_two_ranks_gives_identical_weights(tmp_path):
 @pytest.mark.slow
 def test_a_sweep_on_several_devices_trains_one_run_after_the_other(tmp_path):
     arguments = on(tmp_path, 2, "runs", "lstm", "recipe.budget.epochs=1")
-    done = run_command("train", "-m", "hydra/launcher=basic", *arguments, "seed=1,2")
+    done = run_command("train", "-m", *arguments, "seed=1,2")
     assert done.returncode == 0, done.stderr
     assert len(list((tmp_path / "runs").glob("*/*/model/model.safetensors"))) == 2
 
