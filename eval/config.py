@@ -208,31 +208,18 @@ class EvalConfig(RunConfig):
     push: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # repository on the hub: OWNER/NAME
     licence: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # of the weights, as the hub names it
 
-    # eval.export, eval.surprisal and eval.generate_text
+    # eval.export and eval.surprisal
     run: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # of the study; null: each
 
     # eval.surprisal
     text: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # a file: texts, or a table of texts or words
     surprisal: SurprisalConfig = field(default_factory=SurprisalConfig, metadata=NOT_IN_DIGEST)
 
-    # eval.generate_text
-    prompt: str = field(default="", metadata=NOT_IN_DIGEST)
-    length: int = field(default=30, metadata=NOT_IN_DIGEST)  # tokens after the prompt
-    count: int = field(default=1, metadata=NOT_IN_DIGEST)  # texts of each model
-    temperature: float = field(default=1.0, metadata=NOT_IN_DIGEST)
-    top_k: int | None = field(default=None, metadata=NOT_IN_DIGEST)  # most probable tokens to draw from; null: all
-    top_p: float = field(default=1.0, metadata=NOT_IN_DIGEST)  # their summed probability
-
     def __post_init__(self) -> None:
         super().__post_init__()
         self.method = {name: typed(name, parameters) for name, parameters in self.method.items()}
         check_choice("ties", self.ties, ("wrong", "half", "right"))
         check_choice("format", self.format, FORMATS)
-        for name, most in (("length", 100_000), ("count", 100_000), ("top_k", 10**7)):
-            check_between(name, getattr(self, name), 1, most)
-        check_above("temperature", self.temperature, 0)
-        if not 0 < self.top_p <= 1:
-            raise ConfigError(f"top_p={self.top_p}: must be above 0 and at most 1")
         paths = [self.people] if isinstance(self.people, str) else self.people
         if paths is not None and not (isinstance(paths, list) and paths and all(isinstance(p, str) for p in paths)):
             raise ConfigError(f"people={self.people}: must be a file or a folder, or a list of them")

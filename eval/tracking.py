@@ -14,8 +14,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from eval.config import EvalConfig
-from eval.kinds.registry import KINDS
-from eval.kinds.work import ItemsWork
+from eval.kinds.items import KINDS, ItemsWork
 from eval.scores.accuracy import accuracies
 from eval.scores.files import ITEMS_FILE, answers_metadata, read_items, read_scores, with_phenomena
 from eval.syntaxgym.measures import COMPARISON, PREDICTION

@@ -130,7 +130,7 @@ def measures_table(
 
 def trajectory_table(title: str, rows: list[dict[str, Any]]) -> Table:
     """Return a row per snapshot: words_seen, and accuracies in per cent; `rows`: of `PairsWork.overall`."""
-    methods = [key for key in rows[0] if key not in ("step", "words_seen", "moment")]
+    methods = [key for key in rows[0] if key != "words_seen"]
     cells = [[f"{row['words_seen']:,}", *(percent(row[method]) for method in methods)] for row in rows]
     table = filled_table(["words seen", *methods], cells, [])
     table.title = Text(title)

@@ -19,7 +19,6 @@ WITHOUT_GROUPS = (
     "status",
     "import_checkpoint",
     "export",
-    "generate_text",
     "surprisal",
     "reading",
     "plan",

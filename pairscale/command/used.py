@@ -12,7 +12,7 @@ from pairscale import COMMANDS
 from pairscale.errors import ConfigError
 
 _RUNS = ("train", "eval", "plan")  # a plan is one of runs: its grid has any of their values
-_TEXTS = ("corpora", "annotate", "find", "overlap", *_RUNS)
+_TEXTS = ("corpora", "annotate", "find", *_RUNS)
 
 # Environment variable of a process whose words include a point of a grid. The sweep that started it has checked what
 # was typed, and an axis of an experiment may be one that this command does not use.
@@ -33,17 +33,17 @@ _USED: dict[str, tuple[str, ...]] = {
     "find": ("find",),
     "parser": ("annotate",),
     "processes": ("annotate",),
-    "model": (*_RUNS, "import_checkpoint", "surprisal", "generate_text"),
+    "model": (*_RUNS, "import_checkpoint", "surprisal"),
     "recipe": _RUNS,
     "precision": _RUNS,
     "logger": ("train", "eval", "analysis"),
     "dry_run": ("train", "eval", "corpora", "annotate", "import_checkpoint", "generate"),
     "dry_run_words_per_s": ("train", "eval"),
     "verbose": ("train", "eval"),
-    "benchmark": ("eval", "generate", "overlap", "questionnaire", "plan", "analysis", "figure", "table"),
-    "benchmark.": ("eval", "generate", "overlap", "questionnaire", "plan"),
-    "benchmark.name": ("eval", "generate", "overlap", "questionnaire", "plan", "analysis", "figure", "table"),
-    "benchmark.path": ("eval", "generate", "overlap", "questionnaire", "plan", "analysis"),  # some have no default
+    "benchmark": ("eval", "generate", "questionnaire", "plan", "analysis", "figure", "table"),
+    "benchmark.": ("eval", "generate", "questionnaire", "plan"),
+    "benchmark.name": ("eval", "generate", "questionnaire", "plan", "analysis", "figure", "table"),
+    "benchmark.path": ("eval", "generate", "questionnaire", "plan", "analysis"),  # some have no default
     "benchmarks": ("eval",),
     "method": ("eval",),
     "policy": ("eval", "surprisal"),
@@ -55,13 +55,12 @@ _USED: dict[str, tuple[str, ...]] = {
     "people": ("questionnaire", "analysis"),
     "text": ("surprisal",),
     "surprisal": ("surprisal",),
-    "run": ("export", "overlap", "surprisal", "generate_text"),
+    "run": ("export", "surprisal"),
     "format": ("export", "analysis", "reading"),
     **dict.fromkeys(("push", "licence"), ("export",)),
     "output": ("export", "figure", "table"),
     "what": ("table",),
     **dict.fromkeys(("phenomena", "paradigms", "curves"), ("figure",)),
-    **dict.fromkeys(("prompt", "length", "count", "temperature", "top_k", "top_p"), ("generate_text",)),
     **dict.fromkeys(("source", "path", "columns", "results"), ("analysis", "figure", "table")),
     "published": ("analysis",),
     "analysis": ("analysis", "figure", "plan", "reading"),

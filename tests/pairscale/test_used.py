@@ -47,7 +47,6 @@ UNUSED = [
     ("analysis", ["study=s"], "find.show=3", "corpora.find"),
     ("eval", ["study=s"], "effect=0.01", "analysis.plan"),
     ("eval", ["study=s"], "analysis.margin=0.02", "analysis"),
-    ("eval", ["study=s"], "prompt=The", "eval.generate_text"),
     ("train", ["corpus=toy"], "ablate.listing=a.csv", "corpora"),
     ("train", ["corpus=toy"], "scoring.batch_tokens=100", "eval"),
     ("train", ["corpus=toy"], "benchmark=toy", "eval"),
@@ -58,7 +57,6 @@ UNUSED = [
     ("find", ["corpus=toy", "filter=passive"], "ablate.action=remove", "corpora"),
     ("status", ["study=s"], "benchmark=toy", "eval"),
     ("surprisal", ["study=s"], "dry_run=true", "train"),
-    ("export", ["study=s"], "top_k=3", "eval.generate_text"),
 ]
 
 

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from eval.diagnostics.measures import measures
-from eval.kinds.cloze import ClozeWork
+from eval.kinds.items import ClozeWork
 from eval.scores.files import answers_metadata, read_answer_file, write_answers
 from eval.scores.schemas import CLOZE, TOPK, AnswerMetadata
 from pairscale.errors import RunError
@@ -209,9 +209,9 @@ def printed_tables(folder, name, answers, width=120):
     write_answers(folder, {"topk": topk(answers), "cloze": answers}, metadata(benchmark={"name": name, "digest": "x"}))
     work = ClozeWork.__new__(ClozeWork)
     work.run, work.folder, work.missing = SimpleNamespace(path=folder), folder, []
-    work.config = SimpleNamespace(benchmark=SimpleNamespace(name=name))
+    work.benchmark = SimpleNamespace(name=name)
     console = Console(file=io.StringIO(), width=width, highlight=False)
-    for part in work.tables([], width):
+    for part in work.tables(width):
         console.print(part)
     return console.file.getvalue()
 
@@ -224,7 +224,7 @@ def test_tables_fit_the_terminal_and_name_inexpressible_words(tmp_path):
     ]  # fmt: skip
     assert lines["accuracy@5", "shuffled"][2:6] == ["4", "33.3", "±", "11.8"]
     assert lines["accuracy@5", "shuffled"][-6:] == ["36.1", "±", "2.8", "39.2", "±", "3.9"]
-    assert "2 words of 1 items: expected (3), word (3)" in text
+    assert "2 words of 1 item: expected (3), word (3)" in text
     assert "BERT" not in printed_tables(tmp_path, "role", role(), width=100)
-    assert "1 words" in printed_tables(tmp_path, "role", role())
+    assert "1 word of 1 item" in printed_tables(tmp_path, "role", role())
     assert "not expressible" not in printed_tables(tmp_path, "neg", neg())
