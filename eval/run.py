@@ -260,14 +260,14 @@ def score_study(*configs: EvalConfig) -> None:
         attempts = [partial(attempted, partial(score_run, run, configs, tables=False)) for run in done]
         with board.shown():
             failures = [board.run_here(number, attempt) for number, attempt in enumerate(attempts)]
-    if count := damaged + len([failure for failure in failures if failure]):
-        raise RunError(f"study={config.study}: {count} of {len(done) + damaged} runs could not be scored (see above)")
+    failed = damaged + len([failure for failure in failures if failure])
+    check_failures(config, "scored", failed, len(done) + damaged)
 
 
 def done_runs(config: EvalConfig, action: str) -> tuple[list[RunFolder], int]:
     """Return the runs of a study that are done, or the one that `config.run` names, and how many are damaged.
 
-    Print which others are not `action` ("scored"), and why. Raises RunError if no run is done, and as `study_runs`.
+    Print which runs are not `action` ("scored"), and why. Raises RunError if no run is done, and as `study_runs`.
     """
     done, damaged = [], 0
     for run in study_runs(config.paths.runs, config.study or "", config.run):
@@ -285,6 +285,12 @@ def done_runs(config: EvalConfig, action: str) -> tuple[list[RunFolder], int]:
     if not done:
         raise RunError(f"study={config.study}: none of its runs is done")
     return done, damaged
+
+
+def check_failures(config: EvalConfig, action: str, failed: int, total: int) -> None:
+    """Raise RunError if some runs of a study could not be `action`: they were printed one by one."""
+    if failed:
+        raise RunError(f"study={config.study}: {failed} of {total} runs could not be {action} (see above)")
 
 
 def attempted(work: Callable[[], object], name: str = "") -> tuple[str, int] | None:

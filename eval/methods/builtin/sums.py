@@ -10,7 +10,7 @@ from omegaconf import MISSING
 
 from eval.methods.method import MASKED, UNIGRAMS, method
 from eval.methods.templates import TemplateParameters
-from eval.scores.normalised import morcela as weighted
+from eval.scores.accuracy import morcela as weighted
 from pairscale.errors import check_between, check_choice
 
 if TYPE_CHECKING:
