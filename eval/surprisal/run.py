@@ -68,7 +68,7 @@ def run(config: EvalConfig) -> None:
 
 
 def _scorers(config: EvalConfig, runs: Sequence[RunFolder]) -> Iterator[tuple[str, Scorer]]:
-    """Yield the name and the scorer of each model that reads from left to right, the pretrained one or those of runs."""
+    """Yield the name and the scorer of the pretrained model, or of each run that reads from left to right."""
     execution = Execution.of(config)
     if isinstance(config.model, PretrainedConfig):
         scorer = pretrained_scorer(config.model, execution)
