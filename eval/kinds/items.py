@@ -31,7 +31,7 @@ from eval.scores.files import read_answer_file, write_answers
 from eval.scores.table import WIDTH, measures_table
 from eval.syntaxgym import measures as suites
 from eval.syntaxgym.config import NAME, SyntaxGymConfig
-from eval.syntaxgym.regions import answers as suite_rows
+from eval.syntaxgym.regions import answer_rows as region_rows
 from eval.syntaxgym.suites import load_suites
 from pairscale.errors import InputError, RunError
 from pairscale.sizes import plural
@@ -155,8 +155,7 @@ class SuitesWork(ItemsWork):
         yield from super().requested()
 
     def rows(self, answers: Mapping[str, TokenScores]) -> dict[str, pd.DataFrame]:
-        success, regions = suite_rows(self.items, answers, skip_unk=self.config.policy.unk == "skip")
-        return {"regions": regions, "success": success}
+        return region_rows(self.items, answers, skip_unk=self.config.policy.unk == "skip")
 
     def tables(self, width: int) -> Iterator[Table]:
         """Yield a row for each overall score, circuit and suite."""
