@@ -9,8 +9,7 @@ from itertools import pairwise
 from corpora.words import count_words, words
 from eval.benchmarks.load import benchmark_key, loaded_benchmark, word_counts
 from eval.config import EvalConfig, score_label
-from eval.kinds.registry import KINDS
-from eval.kinds.work import ItemsWork
+from eval.kinds.items import KINDS, ItemsWork
 from eval.scores.files import answers_metadata, score_path
 from train.estimate import PROCESS_BYTES
 from train.runs.folder import RunFolder
@@ -42,7 +41,7 @@ def estimate_scoring(config: EvalConfig, tokens_per_word: float, snapshots: Sequ
     if issubclass(kind, ItemsWork):
         if answers_metadata(folder, *kind.files) is not None:
             return ScoringEstimate(0.0, 0, 0)
-        texts = kind.texts(kind.read(config, {}))
+        texts = kind.read(config, {}).texts
         read = sum(count_words(text, config.corpus.reference) for text in texts)
         return ScoringEstimate(read * tokens_per_word + len(texts), 0, PROCESS_BYTES + SCORER_BYTES)
     models = [None, *(snapshots if config.scoring.snapshots else ())]

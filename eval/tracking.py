@@ -14,10 +14,9 @@ from collections.abc import Iterator
 import pandas as pd
 
 from eval.config import EvalConfig
-from eval.kinds.registry import KINDS
-from eval.kinds.work import ItemsWork
+from eval.kinds.items import KINDS, ItemsWork
 from eval.scores.accuracy import accuracies
-from eval.scores.files import ITEMS_FILE, answers_metadata, read_items, read_scores, with_phenomena
+from eval.scores.files import answers_metadata, pair_scores
 from eval.syntaxgym.measures import COMPARISON, PREDICTION
 from train.config import described
 from train.runs.folder import RunFolder
@@ -52,12 +51,8 @@ def track_scores(run: RunFolder, config: EvalConfig) -> None:
 def _tables(run: RunFolder, ties: str) -> Iterator[tuple[str, str, pd.DataFrame]]:
     """Yield kind, label, and level, name and accuracy of each method of pairs, and of each benchmark of items."""
     for folder in sorted(run.scores("").glob("*")):
-        if (folder / ITEMS_FILE).exists():
-            items, _ = read_items(folder)
-            for path in sorted(folder.glob("*.parquet")):
-                if path.stem not in ("items", "tokens") and "@" not in path.stem:  # @: a point of a trajectory
-                    rows = with_phenomena(read_scores(path)[0], items)
-                    yield "accuracies", f"{folder.name}/{path.stem}", accuracies(rows, ties)
+        for method, scores in pair_scores(folder):
+            yield "accuracies", f"{folder.name}/{method}", accuracies(scores, ties)
         for kind in KINDS.values():
             if issubclass(kind, ItemsWork) and answers_metadata(folder, *kind.files) is not None:
                 yield "measures", folder.name, kind.measured(folder)

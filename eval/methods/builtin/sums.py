@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from eval.methods.method import MASKED, UNIGRAMS, method
 from eval.methods.templates import TemplateParameters
-from eval.scores.normalised import morcela as weighted
+from eval.scores.accuracy import morcela as weighted
 from pairscale.command.schemas import MISSING
 
 if TYPE_CHECKING:
