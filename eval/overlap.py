@@ -17,7 +17,7 @@ from corpora.prepare import prepare
 from corpora.text import SPLITS, TextStore
 from corpora.word_counts import sample_again
 from eval.benchmarks.config import SAMPLES
-from eval.benchmarks.load import benchmark_key, loaded_benchmark
+from eval.benchmarks.load import benchmark_of
 from eval.config import EvalConfig
 from eval.scores.schemas import SIDES
 from pairscale.command.main import main
@@ -37,7 +37,7 @@ def run(config: EvalConfig) -> None:
     """
     if not config.benchmark.has_pairs or config.benchmark.vocabulary in SAMPLES:
         raise ConfigError(f"benchmark={config.benchmark.name}: has no pairs that are the same for all models")
-    pairs = loaded_benchmark(benchmark_key(config, {})).pairs
+    pairs = benchmark_of(config, {}).pairs
     for text, samples in _texts_of_study(config) if config.study is not None else [(prepare(config).text, {})]:
         corpus = text.folder.parent.name
         path = Path(config.paths.reports, config.study or "", "overlap", f"{config.benchmark.label}-{corpus}.csv")

@@ -11,7 +11,7 @@ import pandas as pd
 from hydra.core.hydra_config import HydraConfig
 
 from eval.benchmarks.known_items import faulty_pairs
-from eval.benchmarks.load import Benchmark, benchmark_key, drawn_pairs, loaded_benchmark, word_counts
+from eval.benchmarks.load import Benchmark, benchmark_of, drawn_pairs
 from eval.config import EvalConfig
 from eval.kinds.work import Work, comparable
 from eval.scores.accuracy import accuracies, outcome
@@ -66,7 +66,7 @@ class PairsWork(Work):
     @classmethod
     def read(cls, config: EvalConfig, described: Mapping[str, Any]) -> Benchmark:
         """Return the pairs. Raises as load_benchmark."""
-        return loaded_benchmark(benchmark_key(config, described))
+        return benchmark_of(config, described)
 
     def common_metadata(self) -> dict[str, Any]:
         reference = self.described["corpus"]["reference"]
@@ -207,7 +207,7 @@ class PairsWork(Work):
             unigrams = counted.count(self.scorer) if counted else None
             judged = judge_pairs(self.scorer, pairs, uses, self.config.policy, unigrams)
             metadata = self.metadata[self.missing[0]]
-            known = word_counts(benchmark_key(self.config, self.described), metadata["reference"])
+            known = self.items.words(metadata["reference"])
             counts = pd.DataFrame({f"{side}_words": [known[text] for text in pairs[side]] for side in ("good", "bad")})
             write_items(self.folder, pairs, **self.items.described)
             if self.items.unavailable:
