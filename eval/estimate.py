@@ -49,7 +49,7 @@ def estimate_scoring(config: EvalConfig, tokens_per_word: float, snapshots: Sequ
     methods = fitting(config.method, config.model.masked)
     missing = [[name for name in methods if not score_path(folder, name, step).exists()] for step in models]
     words_read = sum(_words_to_read(config, names) for names in missing if names)
-    pairs = len(benchmark_of(config, dataclasses.asdict(config)).pairs)
+    pairs = len(benchmark_of(config.benchmark, config.paths, dataclasses.asdict(config)).pairs)
     file_bytes = pairs * (ITEM_BYTES + SCORE_BYTES * len(methods) * len(models))
     memory_bytes = PROCESS_BYTES + SCORER_BYTES + pairs * PAIR_BYTES
     return ScoringEstimate(words_read * tokens_per_word, file_bytes, memory_bytes if words_read else 0)
@@ -60,7 +60,7 @@ def _words_to_read(config: EvalConfig, methods: list[str]) -> float:
     from eval.methods.judging import template_reading
 
     reference = config.corpus.reference
-    counts = benchmark_of(config, dataclasses.asdict(config)).words(reference)
+    counts = benchmark_of(config.benchmark, config.paths, dataclasses.asdict(config)).words(reference)
     if config.model.masked:  # a copy of the sentence for each word, which is hidden in it
         return float(sum(length * length for length in counts.values()))
     total = sum(counts.values()) + len(counts)

@@ -37,7 +37,7 @@ def run(config: EvalConfig) -> None:
     """
     if not config.benchmark.has_pairs or config.benchmark.vocabulary in SAMPLES:
         raise ConfigError(f"benchmark={config.benchmark.name}: has no pairs that are the same for all models")
-    pairs = benchmark_of(config, {}).pairs
+    pairs = benchmark_of(config.benchmark, config.paths, {}).pairs
     for text, samples in _texts_of_study(config) if config.study is not None else [(prepare(config).text, {})]:
         corpus = text.folder.parent.name
         path = Path(config.paths.reports, config.study or "", "overlap", f"{config.benchmark.label}-{corpus}.csv")

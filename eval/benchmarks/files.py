@@ -31,9 +31,9 @@ def tables(config: BenchmarkConfig) -> Iterator[Table]:
     """
     if config.path is None:
         yield from _hub(config)
-        return
-    for file in local_files(config):
-        yield Table(format_of(file)[0], str(file), file_rows(file, config.delimiter, config.quotes, config.header))
+    else:
+        for file in local_files(config):
+            yield Table(format_of(file)[0], str(file), file_rows(file, config.delimiter, config.quotes, config.header))
 
 
 def file_rows(file: Path, delimiter: str | None = None, quotes: bool = True, header: bool = True) -> Iterator[Row]:
@@ -45,11 +45,11 @@ def file_rows(file: Path, delimiter: str | None = None, quotes: bool = True, hea
 
 
 def _some(rows: Iterator[Row], source: str) -> Iterator[Row]:
-    first = next(rows, None)
-    if first is None:
+    number = 0
+    for number, row in enumerate(rows, start=1):
+        yield row
+    if not number:
         raise InputError(f"{source}: holds no rows")
-    yield first
-    yield from rows
 
 
 def format_of(file: Path, key: str = "benchmark.path") -> tuple[str, str]:

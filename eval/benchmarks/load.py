@@ -12,12 +12,13 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from corpora.config import PathsConfig
 from corpora.words import count_words
 from eval.benchmarks.cells import blanks_note, flag_of, label_of, name_of, part_of, sentence_of
 from eval.benchmarks.config import BenchmarkConfig, ColumnsConfig
 from eval.benchmarks.form import Generated, Row, Table, forms
+from eval.benchmarks.generated.vocabulary import resolved
 from eval.benchmarks.known_items import faulty_note, faulty_pairs, unpublished_note
-from eval.config import EvalConfig
 from eval.scores.schemas import ITEMS, SIDES
 from pairscale.errors import InputError, first_few
 from pairscale.files import sha256_json
@@ -81,14 +82,12 @@ class Benchmark:
         return self._words[reference]
 
 
-def benchmark_of(config: EvalConfig, run: Mapping[str, Any]) -> Benchmark:
+def benchmark_of(config: BenchmarkConfig, paths: PathsConfig, run: Mapping[str, Any]) -> Benchmark:
     """Return the pairs for a run, given by its configuration, whose words may count; they are read once in a process.
 
-    Raises as `load_benchmark`.
+    Raises as `load_benchmark` and `resolved`.
     """
-    from eval.benchmarks.generated.vocabulary import resolved
-
-    return loaded_benchmark(msgspec.json.encode(resolved(config.benchmark, run, config.paths.runs, config.paths.store)))
+    return loaded_benchmark(msgspec.json.encode(resolved(config, run, paths.runs, paths.store)))
 
 
 @lru_cache(maxsize=2)

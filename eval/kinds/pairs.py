@@ -66,7 +66,7 @@ class PairsWork(Work):
     @classmethod
     def read(cls, config: EvalConfig, described: Mapping[str, Any]) -> Benchmark:
         """Return the pairs. Raises as load_benchmark."""
-        return benchmark_of(config, described)
+        return benchmark_of(config.benchmark, config.paths, described)
 
     def common_metadata(self) -> dict[str, Any]:
         reference = self.described["corpus"]["reference"]

@@ -21,7 +21,7 @@ def run(config: EvalConfig) -> None:
     assert settings is not None  # conf/questionnaire.yaml
     if not config.benchmark.has_pairs:
         raise ConfigError(f"benchmark={config.benchmark.name}: a diagnostic has no pairs for people to choose from.")
-    benchmark = benchmark_of(config, dataclasses.asdict(config))
+    benchmark = benchmark_of(config.benchmark, config.paths, dataclasses.asdict(config))
     if config.people:
         print_agreement(benchmark, config.people, settings)
     else:
