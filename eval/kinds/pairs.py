@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from eval.benchmarks.known_items import faulty_pairs
-from eval.benchmarks.load import Benchmark, benchmark_key, drawn_pairs, loaded_benchmark, word_counts
+from eval.benchmarks.load import Benchmark, benchmark_of, drawn_pairs
 from eval.config import EvalConfig
 from eval.kinds.work import Work, comparable
 from eval.scores.accuracy import accuracies, outcome
@@ -66,7 +66,7 @@ class PairsWork(Work):
     @classmethod
     def read(cls, config: EvalConfig, described: Mapping[str, Any]) -> Benchmark:
         """Return the pairs. Raises as load_benchmark."""
-        return loaded_benchmark(benchmark_key(config, described))
+        return benchmark_of(config.benchmark, config.paths, described)
 
     def common_metadata(self) -> dict[str, Any]:
         reference = self.described["corpus"]["reference"]
@@ -199,7 +199,7 @@ class PairsWork(Work):
         counting = self.unigrams if any(use.reads == UNIGRAMS for use in uses) else None
         unigrams = counting.count(self.scorer) if counting else None
         judged = judge_pairs(self.scorer, pairs, uses, self.config.policy, unigrams)
-        words = word_counts(benchmark_key(self.config, self.described), metadata["reference"])
+        words = self.items.words(metadata["reference"])
         counts = pd.DataFrame({f"{side}_words": [words[text] for text in pairs[side]] for side in SIDES})
         write_items(self.folder, pairs, **self.items.described)
         if self.items.unavailable:
