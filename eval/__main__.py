@@ -95,7 +95,7 @@ def score_trained(configs: Sequence[EvalConfig]) -> None:
         from train.run import run_title, say_summary, train_run
 
         with run_shown(run_title(config), config.trainer.progress) as alone:
-            folder = train_run(config, command=True, check=check)
+            folder = train_run(config, check=check)
             if alone:
                 say_summary(folder)
             score_run(folder, configs, tables=alone)

@@ -27,7 +27,6 @@ from pairscale.command.sweeps import axes_of, grid, is_experiment
 from pairscale.errors import ConfigError, PairscaleError, RunError
 from pairscale.files import sha256_json
 from train.config import RunConfig
-from train.lightning_import import import_lightning
 from train.loop.device import takes_gpu
 from train.runs.folder import RunFolder
 from train.runs.identity import run_id
@@ -204,7 +203,6 @@ def _peak_memory(configs: Sequence[EvalConfig]) -> int:
 
 def preload() -> None:
     """Import torch, Lightning and the loop of a training, but not pandas: pyarrow starts a thread when imported."""
-    import_lightning()
     import_module("train.loop.training")
 
 

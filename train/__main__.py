@@ -17,7 +17,7 @@ def run(config: RunConfig) -> None:
         from train.run import run_title, say_summary, train_run
 
         with run_shown(run_title(config), config.trainer.progress) as alone:
-            folder = train_run(config, command=True)
+            folder = train_run(config)
         if alone:
             say_summary(folder)
 

@@ -1,4 +1,4 @@
-"""`python -m train.rank`: a further process of a run on several devices, started by train/loop/ranks.py."""
+"""`python -m train.rank`: a further process of a run on several devices, started by train/loop/device.py."""
 
 import os
 import pickle
@@ -7,8 +7,7 @@ import threading
 
 from pairscale.command.errors import outcome
 from pairscale.errors import PairscaleError
-from train.lightning_import import import_lightning
-from train.loop.ranks import Ranks
+from train.loop.device import Ranks
 from train.runs.folder import RunFolder
 
 
@@ -24,7 +23,6 @@ def _main() -> None:
     threading.Thread(target=leave_with_the_first, daemon=True).start()
     code = 0
     try:
-        import_lightning()
         from train.loop.training import train
 
         train(config, RunFolder.of(config), None, Ranks(int(os.environ["LOCAL_RANK"]), config.trainer.devices))
