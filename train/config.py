@@ -30,7 +30,7 @@ class TrainerConfig:
     threads: int | None = None  # null: by the model's size and the idle cores (train/loop/device.py)
     compile: bool = MISSING
     progress: bool = MISSING
-    devices: int = 1  # GPUs, or with accelerator=cpu processes, that share each step (train/loop/ranks.py)
+    devices: int = 1  # GPUs, or with accelerator=cpu processes, that share each step (train/loop/device.py)
     snapshots: Any = None  # a number, log2, babylm, or a list of words seen (train/loop/snapshots.py); null: none
 
     def __post_init__(self) -> None:

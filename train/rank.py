@@ -12,7 +12,7 @@ from train.runs.folder import RunFolder
 
 
 def _main() -> None:
-    config = pickle.load(sys.stdin.buffer)  # written by the process that started this one
+    config, checkpoint = pickle.load(sys.stdin.buffer)  # written by the process that started this one
     ended = threading.Event()
 
     def leave_with_the_first() -> None:
@@ -25,7 +25,8 @@ def _main() -> None:
     try:
         from train.loop.training import train
 
-        train(config, RunFolder.of(config), None, Ranks(int(os.environ["LOCAL_RANK"]), config.trainer.devices))
+        ranks = Ranks(int(os.environ["LOCAL_RANK"]), config.trainer.devices)
+        train(config, RunFolder.of(config), None, ranks, checkpoint)
     except PairscaleError as error:  # rank 0 raises it too, and reports it
         code = error.exit_code
     except Exception as error:

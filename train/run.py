@@ -108,12 +108,14 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker) -> None:
         train_ngram(config, folder)
         return
     from train.loop.device import bf16_warning, other_ranks
+    from train.loop.state import newest_checkpoint
     from train.loop.training import train
 
     if warning := bf16_warning(config):
         say(warning)
-    with other_ranks(config) as ranks:
-        train(config, folder, tracker, ranks)
+    checkpoint = newest_checkpoint(folder)
+    with other_ranks(config, checkpoint) as ranks:
+        train(config, folder, tracker, ranks, checkpoint)
 
 
 def _skip(config: RunConfig, folder: RunFolder) -> None:

@@ -14,9 +14,10 @@ import pickle
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pairscale import environment, started_by
@@ -151,19 +152,8 @@ class Ranks:
         """True on the rank that writes files."""
         return self.rank == 0
 
-    def from_first(self, compute: Callable[[], T]) -> T:
-        """Return on all ranks what `compute` returns on rank 0; the others do not call it."""
-        if self.size == 1:
-            return compute()
-        from torch import distributed
-
-        values: list[Any] = [compute() if self.first else None]
-        distributed.broadcast_object_list(values)
-        value: T = values[0]
-        return value
-
     def gathered(self, value: T) -> list[T]:
-        """Return the values of all ranks, by rank."""
+        """Return the values of all ranks, by rank. All of them call it."""
         if self.size == 1:
             return [value]
         from torch import distributed
@@ -172,19 +162,13 @@ class Ranks:
         distributed.all_gather_object(values, value)
         return values
 
-    def summed(self, value: torch.Tensor) -> torch.Tensor:
-        """Return the sum over all ranks."""
-        total = value.clone()
-        if self.size > 1:
-            from torch import distributed
-
-            distributed.all_reduce(total)
-        return total
-
 
 @contextmanager
-def other_ranks(config: RunConfig) -> Iterator[Ranks]:
-    """Start ranks 1 to N-1 on this machine, by its environment as Lightning would; end them with the block."""
+def other_ranks(config: RunConfig, checkpoint: Path | None) -> Iterator[Ranks]:
+    """Start ranks 1 to N-1 on this machine, by its environment as Lightning would; end them with the block.
+
+    `checkpoint` is the one that they all go on from.
+    """
     size = config.trainer.devices
     if size == 1:
         yield Ranks()
@@ -204,7 +188,7 @@ def other_ranks(config: RunConfig) -> Iterator[Ranks]:
             )
             started.append(process)
             assert process.stdin is not None
-            pickle.dump(config, process.stdin)
+            pickle.dump((config, checkpoint), process.stdin)
             process.stdin.flush()  # left open: the other rank ends when it closes
         os.environ.update(meeting | {"LOCAL_RANK": "0"})
         yield Ranks(0, size)

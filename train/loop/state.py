@@ -67,11 +67,9 @@ class TrainState:
 
     def take_loss(self) -> float:
         """Return the mean loss of all ranks since the last call, in nats per token."""
-        tokens_of_rank = torch.full_like(self.nats, self.tokens)
-        nats, tokens = self.ranks.summed(torch.stack([self.nats, tokens_of_rank])).tolist()
+        totals = self.ranks.gathered((self.nats.item(), self.tokens))
         self.nats, self.tokens = torch.zeros_like(self.nats), 0
-        mean: float = nats / max(1.0, tokens)
-        return mean
+        return sum(nats for nats, _ in totals) / max(1, sum(tokens for _, tokens in totals))
 
     def state_dict(self) -> dict[str, Any]:
         """Return the contents of a checkpoint. All ranks call it, because each adds its own part."""
@@ -146,36 +144,25 @@ def write_checkpoint(folder: RunFolder, contents: dict[str, Any]) -> None:
         older.unlink(missing_ok=True)
 
 
-def newest_checkpoint(folder: RunFolder, tell: bool = True) -> Path | None:
+def newest_checkpoint(folder: RunFolder) -> Path | None:
     """Return the newest undamaged checkpoint of a run; None if there is none.
 
-    Damaged ones are renamed to *.damaged and reported, in the manifest too; without `tell` (all ranks but one) only
-    skipped. Raises OSError for a disk that cannot be read, as its files may be undamaged.
+    Damaged ones are renamed to *.damaged and reported, in the manifest too. Raises OSError for a disk that cannot be
+    read, as its files may be undamaged.
     """
     damaged = []
     for path in folder.checkpoints:
-        reason = _damage(path)
-        if reason is None:
+        expected, digest = path.stem.partition("-")[2], sha256_file(path)
+        if digest.startswith(expected):
             break
-        if tell:
-            path.rename(path.with_suffix(".damaged"))
-        damaged.append(f"{path.name}: {reason}")
+        path.rename(path.with_suffix(".damaged"))
+        damaged.append(f"{path.name}: its SHA-256 begins with {digest[: len(expected)]}")
     else:
         path = None
-    if damaged and tell:
+    if damaged:
         earlier = folder.read_manifest().get("damaged_checkpoints", [])
         folder.update_manifest(damaged_checkpoints=[*earlier, *damaged])
         then = f"going on from {path.name}" if path else "none is left that is whole: starting again from the beginning"
         message = f"{folder.path}: damaged checkpoint {'; '.join(damaged)} (kept as *.damaged); {then}"
         say(message, "warning", "yellow")
     return path
-
-
-def _damage(path: Path) -> str | None:
-    """Return what is wrong with the bytes of a checkpoint; None if nothing."""
-    expected = path.stem.partition("-")[2]
-    try:
-        digest = sha256_file(path)
-    except FileNotFoundError:
-        return "renamed, as damaged, by another process of this run"
-    return None if digest.startswith(expected) else f"its SHA-256 begins with {digest[: len(expected)]}"

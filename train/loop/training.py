@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, NoReturn
 
 import lightning as L
@@ -38,7 +39,7 @@ from train.loop.device import Ranks, device_of, enough_memory, set_up_cpu, set_u
 from train.loop.perplexity import Perplexity, evaluate, evaluate_masked, evaluate_windows
 from train.loop.preemption import Preemption
 from train.loop.snapshots import Snapshots
-from train.loop.state import TrainState, newest_checkpoint, write_checkpoint
+from train.loop.state import TrainState, write_checkpoint
 from train.models.base import LanguageModel
 from train.models.build import build_model, check_context, parameter_count
 from train.models.config import architectures
@@ -56,26 +57,30 @@ DETAIL_SECONDS = 1.0  # between readings of the loss for the terminal, for which
 FILE_SECONDS = 5  # between versions of progress.json
 
 
-def train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks: Ranks) -> None:
-    """Train a run as one of its `ranks`, from its newest checkpoint; the first exports it and says "done".
+def train(
+    config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks: Ranks, checkpoint: Path | None = None
+) -> None:
+    """Train a run as one of its `ranks`, from a checkpoint if it has one; the first exports it and says "done".
 
     Raises RunError if it diverges or cannot be resumed, WriteError, and InputError or ConfigError for text and values.
     """
     with quiet_lightning():
-        module = set_up(config, folder, tracker, ranks)
+        module = set_up(config, folder, tracker, ranks, checkpoint)
         fit(module)
         if ranks.first:
             module.finish()
 
 
-def set_up(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks: Ranks) -> LanguageModelling:
-    """Return a run's text and model as they were at its newest checkpoint, and record both in the manifest."""
+def set_up(
+    config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks: Ranks, checkpoint: Path | None = None
+) -> LanguageModelling:
+    """Return a run's text and model, ready to go on from a checkpoint, and record both in the manifest."""
     earlier = folder.read_manifest()  # of the attempts before this one
     device = device_of(config.trainer, ranks.size)
     data = TrainingData.prepare(config, ranks)
     check_context(config.model, config.recipe, data.vocabulary)
     parameters = parameter_count(config.model, data.vocabulary)
-    recorded = earlier.get("machine", {}).get("threads") if folder.checkpoints else None
+    recorded = earlier.get("machine", {}).get("threads") if checkpoint is not None else None
     set_up_cpu(config.trainer, parameters, recorded, ranks.size)
     set_up_gpu(config.precision == "bf16")
 
@@ -86,10 +91,10 @@ def set_up(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks:
     torch.manual_seed(derived_seed(config.recipe.seed, config.seed, part))
     module = LanguageModelling(config, folder, data, model, ranks, tracker)
 
-    if (path := newest_checkpoint(folder, tell=ranks.first)) is not None:
+    if checkpoint is not None:
         if earlier.get("sample_digest") not in (None, data.sample.digest):
-            raise RunError(f"{path}: of a run on another sample of text; remove the run's folder to start again")
-        module.state.read(path)
+            raise RunError(f"{checkpoint}: of a run on another sample of text; remove the run's folder to start again")
+        module.state.read(checkpoint)
     module.earlier_s = earlier.get("wall_s", 0)
     if ranks.first:
         folder.update_manifest(
@@ -330,7 +335,9 @@ class LanguageModelling(L.LightningModule):
     def validate(self) -> bool:
         """Validate, and return True if it is the best validation so far."""
         step = self.state.step
-        self.last = self.ranks.from_first(lambda: self.data.validation(self.model, self.device))
+        validation = self.data.validation(self.model, self.device) if self.ranks.first else None
+        self.last = self.ranks.gathered(validation)[0]
+        assert self.last is not None
         if not math.isfinite(loss := self.last.nats / self.last.words):
             raise RunError(
                 f"the validation loss is {loss} after {step:,} steps, though all weights are finite: the run diverged; "
@@ -381,7 +388,7 @@ class LanguageModelling(L.LightningModule):
         bad = ~recent.isfinite().all(dim=1)
         weights = [*self.model.parameters(), *(self.state.carried or ())]
         bad_weights = ~torch.stack([weight.isfinite().all() for weight in weights]).all()
-        if bool(self.ranks.summed((bad.any() | bad_weights).int())):
+        if any(self.ranks.gathered(bool(bad.any() | bad_weights))):
             at = int(bad.int().argmax()) if bool(bad.any()) else len(recent) - 1
             self._diverged(*min(self.ranks.gathered((self.checked + at + 1, *recent[at].tolist()))))
         self.checked = step
