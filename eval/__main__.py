@@ -106,7 +106,7 @@ def score_trained(configs: Sequence[EvalConfig]) -> None:
         from train.run import run_title, say_summary, train_run
 
         with shown(run_title(config), config.trainer.progress):
-            folder = train_run(config, command=True, check=check)
+            folder = train_run(config, check=check)
             say_summary(folder)
             score_run(folder, configs)
 

@@ -21,7 +21,7 @@ def run(config: RunConfig) -> None:
         from train.run import run_title, say_summary, train_run
 
         with shown(run_title(config), config.trainer.progress):
-            folder = train_run(config, command=True)
+            folder = train_run(config)
         say_summary(folder)
 
 

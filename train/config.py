@@ -35,7 +35,7 @@ class TrainerConfig:
     compile: bool
     progress: bool
     devices: Annotated[int, Meta(ge=1, le=1024)] = (
-        1  # GPUs, or with accelerator=cpu processes, that share each step (train/loop/ranks.py)
+        1  # GPUs, or with accelerator=cpu processes, that share each step (train/loop/device.py)
     )
     # A number, log2, babylm, or a list of words seen (train/loop/snapshots.py); null: none.
     snapshots: Annotated[int, Meta(ge=1, le=1000)] | Literal["log2", "babylm"] | Moments | None = None

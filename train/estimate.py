@@ -20,8 +20,7 @@ from pairscale.errors import PairscaleError
 from pairscale.progress import working
 from pairscale.sizes import clock
 from train.config import RunConfig
-from train.loop.batches import Batches, Columns
-from train.loop.blocks import Blocks
+from train.loop.batches import Batches, Blocks, Columns
 from train.loop.device import set_up_cpu, set_up_gpu
 from train.loop.snapshots import moments
 from train.models.build import build_model, check_context, parameter_count

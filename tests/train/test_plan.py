@@ -207,11 +207,9 @@ def test_the_plan_of_one_run_shows_its_corpus_memory_and_disk(paths, capsys):
 @pytest.mark.slow
 def test_the_memory_of_the_program_itself_is_as_estimated():
     """The estimate is within a third: memory depends on the machine."""
-    code = "import train.run, eval.run, pandas, train.lightning_import as first; first.import_lightning()\n"
+    code = "import train.run, eval.run, pandas\n"
     # Not ru_maxrss, which starts with the memory of the tests' process at the fork.
-    code += (
-        "import lightning, train.loop.module, re; print(re.search('VmHWM:(.*)kB', open('/proc/self/status').read())[1])"
-    )
+    code += "import train.loop.training, re; print(re.search('VmHWM:(.*)kB', open('/proc/self/status').read())[1])"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert int(done.stdout) * 1024 == pytest.approx(PROCESS_BYTES, rel=1 / 3)
 

@@ -85,12 +85,12 @@ def test_sigterm_in_a_slurm_job_saves_the_run_and_training_continues(store, tmp_
 
 def test_an_earlier_signal_handler_is_called_after_saving(store, tmp_path, monkeypatch):
     """The handler of a program that calls train_run; training restores all handlers."""
-    from train.loop.module import LanguageModelling
+    from train.loop.training import LanguageModelling
 
     heard, step = [], LanguageModelling.training_step
 
     def at_step_30(self, batch, batch_idx):
-        if self.global_step == 30:
+        if self.state.step == 30:
             os.kill(os.getpid(), signal.SIGUSR2)
         return step(self, batch, batch_idx)
 
@@ -112,12 +112,12 @@ def test_an_earlier_signal_handler_is_called_after_saving(store, tmp_path, monke
 
 
 def test_a_signal_at_the_last_step_is_raised_when_the_run_is_done(store, tmp_path, monkeypatch):
-    from train.loop.module import LanguageModelling
+    from train.loop.training import LanguageModelling
 
     heard, end = [], LanguageModelling.on_train_batch_end
 
     def after_step(self, *arguments):
-        if self.global_step == self.total_steps:
+        if self.state.step == len(self.batches):
             os.kill(os.getpid(), signal.SIGUSR2)
         end(self, *arguments)
 

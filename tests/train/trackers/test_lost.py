@@ -161,14 +161,14 @@ def kill_service() -> None:
 
 @pytest.mark.slow
 def test_a_run_whose_w_and_b_is_killed_equals_one_without(tmp_path, monkeypatch, capsys):
-    from train.loop.module import LanguageModelling
+    from train.loop.training import LanguageModelling
 
     train, killed = LanguageModelling.training_step, []
 
     def killing_step(self, batch, batch_idx):
-        if self.global_step == 20 and self.config.logger.name == "wandb":
+        if self.state.step == 20 and self.config.logger.name == "wandb":
             kill_service()
-            killed.append(self.total_steps)
+            killed.append(len(self.batches))
         return train(self, batch, batch_idx)
 
     monkeypatch.setattr(LanguageModelling, "training_step", killing_step)
