@@ -11,13 +11,14 @@ from pairscale.console import say
 from pairscale.errors import RunError
 from pairscale.progress import report_result, result_so_far
 from pairscale.sizes import clock, written
-from train.config import RunConfig, described
+from train.config import RunConfig
 from train.lightning_import import import_lightning
 from train.runs.attempt import Attempt
 from train.runs.differences import beside_others
 from train.runs.folder import RunFolder
 from train.runs.metrics import MetricsFile, exported_validation, numbers
-from train.trackers.tracker import Job, Tracker, tracked
+from train.runs.provenance import job_of
+from train.trackers.tracker import Tracker, tracked
 
 
 def train_run(config: RunConfig, command: bool = False, check: Callable[[], object] | None = None) -> RunFolder:
@@ -46,8 +47,7 @@ def train_run(config: RunConfig, command: bool = False, check: Callable[[], obje
             if check is not None:
                 check()
             plain: Any = OmegaConf.to_container(OmegaConf.structured(config))
-            facts = described(plain)
-            with tracked(config.logger, Job("train", folder.path.name, config.study, folder.path, facts)) as tracker:
+            with tracked(config.logger, job_of("train", folder, plain, config.study)) as tracker:
                 track_points(tracker, folder)  # a killed process takes the latest ones with it
                 _train(config, folder, tracker, command)
                 report_result(new=True)
