@@ -24,8 +24,8 @@ from pairscale import as_typed
 from pairscale.command.main import main
 from pairscale.errors import ConfigError, RunError, RunInUse, first_few
 from pairscale.sizes import clock, format_size, parse_size, readable_size, written
-from train.runs.axes import flatten, in_order
 from train.runs.folder import GRID, RunFolder
+from train.runs.labels import flatten, in_order
 
 LISTED = 20  # runs per list
 

@@ -14,8 +14,8 @@ from pairscale.sizes import clock, written
 from train.config import RunConfig
 from train.lightning_import import import_lightning
 from train.runs.attempt import Attempt
-from train.runs.differences import beside_others
 from train.runs.folder import RunFolder
+from train.runs.labels import beside_others
 from train.runs.metrics import MetricsFile, exported_validation, numbers
 from train.runs.provenance import job_of
 from train.trackers.tracker import Tracker, tracked

@@ -30,7 +30,7 @@ from eval.scores.schemas import ITEMS
 from eval.sweeps import requested_runs
 from pairscale.errors import RunError, check_choice, first_few
 from pairscale.sizes import written
-from train.runs.axes import flatten
+from train.runs.labels import flatten
 
 STANDS_FOR = {"pll": "lp"}  # the method of masked models -> the one that it stands for (Salazar et al. 2020)
 FILE_COLUMNS = ("benchmark", "phenomenon", "paradigm", "method")
