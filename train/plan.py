@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pairscale import as_typed
 from pairscale.sizes import format_size, parse_size, readable_size
 from train.config import RunConfig
-from train.runs.axes import in_order, labels
+from train.runs.labels import CurveNames, in_order, name_curves
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -86,15 +86,15 @@ class Plan:
             print_table(console, self.table(), ("disk\nMiB", "done", "parameters", "memory\nMiB"))
             for line in self.totals():
                 print_text(console, line)
-        for text in self.notes + (self._labels()[1] if len(self.runs) > 1 else []):
+        for text in self.notes + (self._curves().notes if len(self.runs) > 1 else []):
             print_text(console, text)
 
-    def _labels(self) -> tuple[dict[str, str], list[str]]:
-        return labels({run.estimate.run: dataclasses.asdict(run.config.of_run()) for run in self.runs})
+    def _curves(self) -> CurveNames:
+        return name_curves({run.estimate.run: dataclasses.asdict(run.config.of_run()) for run in self.runs})
 
     def cells(self) -> list[tuple[str, str, list[Planned]]]:
-        """Return the runs of each label (train/runs/axes.py) and size, in the order of both."""
-        names, _ = self._labels()
+        """Return the runs of each label (train/runs/labels.py) and size, in the order of both."""
+        names = self._curves().names
         cells: dict[tuple[str, str], list[Planned]] = {}
         for run in self.runs:
             key = names[run.estimate.run], format_size(parse_size(run.config.sample.size))

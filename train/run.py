@@ -9,12 +9,13 @@ from pairscale.console import say
 from pairscale.errors import RunError
 from pairscale.progress import report_result, result_so_far
 from pairscale.sizes import clock, written
-from train.config import RunConfig, described
+from train.config import RunConfig
 from train.runs.attempt import Attempt
-from train.runs.differences import beside_others
 from train.runs.folder import RunFolder
+from train.runs.labels import beside_others
 from train.runs.metrics import MetricsFile, exported_validation, numbers
-from train.trackers.tracker import Job, Tracker, tracked
+from train.runs.provenance import job_of
+from train.trackers.tracker import Tracker, tracked
 
 
 def train_run(config: RunConfig, check: Callable[[], object] | None = None) -> RunFolder:
@@ -41,8 +42,7 @@ def train_run(config: RunConfig, check: Callable[[], object] | None = None) -> R
         with Attempt(config, folder):
             if check is not None:
                 check()
-            facts = described(dataclasses.asdict(config))
-            with tracked(config.logger, Job("train", folder.path.name, config.study, folder.path, facts)) as tracker:
+            with tracked(config.logger, job_of("train", folder, dataclasses.asdict(config), config.study)) as tracker:
                 track_points(tracker, folder)  # a killed process takes the latest ones with it
                 _train(config, folder, tracker)
                 report_result(new=True)

@@ -136,7 +136,7 @@ def test_the_last_attempt_is_tracked_whole(walk):
     folder, *_ = walk
     tracked = offline_runs(folder)
     for run in study(folder).values():
-        (training,) = [one for one in tracked.values() if (one.name, one.job_type) == (run.path.name, "train")]
+        (training,) = [one for one in tracked.values() if one.name == f"{run.path.name} train"]
         assert training.state == "finished"
         words = [point["words_seen"] for point in training.history]
         assert max(map(int, words)) == run.read_manifest()["words_seen"]
