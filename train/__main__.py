@@ -3,7 +3,7 @@
 from pairscale.command.main import main
 from pairscale.progress import run_shown
 from train.config import RunConfig
-from train.plan import Plan, Planned
+from train.plan import Plan
 
 
 def run(config: RunConfig) -> None:
@@ -12,7 +12,7 @@ def run(config: RunConfig) -> None:
     if config.dry_run:
         from train.estimate import estimate
 
-        planned.add(Planned(config, estimate(config)))
+        planned.add(estimate(config))
     else:
         from train.run import run_title, say_summary, train_run
 
