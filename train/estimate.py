@@ -28,7 +28,7 @@ from train.loop.snapshots import moments
 from train.models.base import LanguageModel
 from train.models.build import build_model, check_context, parameter_count
 from train.models.config import NgramConfig
-from train.models.loss import chunk_bytes
+from train.models.loss import GRADIENT_CHUNK_BYTES
 from train.recipes import COLUMNS
 from train.runs.folder import RunFolder
 from train.runs.identity import run_id
@@ -239,7 +239,7 @@ def _measure(config: RunConfig, vocabulary: int, timed: bool) -> Kind:
         PROCESS_BYTES
         + 4 * parameters * (2 + config.recipe.moments)  # weights, gradients, and the state of the optimiser
         + BACKWARD * (rows * (kept + 4 * length * width) + 4 * vocabulary * width)  # see train/models/loss.py
-        + chunk_bytes(rows * length, vocabulary, config.precision == "bf16")
+        + min((2 if config.precision == "bf16" else 4) * rows * length * vocabulary, GRADIENT_CHUNK_BYTES)
     )
     speeds = _speeds(config, model) if timed else (0.0, 0.0)
     return Kind(parameters, memory, *speeds)
