@@ -121,21 +121,24 @@ def _say_plan(configs: Sequence[EvalConfig], done: str) -> None:
 
 def plan(configs: Sequence[EvalConfig]) -> None:
     """Add the estimates for a run to `planned`, which prints them after the last run of a sweep."""
-    config = configs[0]
-    planned.begin(f"reading {_names(configs)}, measuring each model's speed")
     from eval.estimate import estimate_scoring
     from train.estimate import estimate
-    from train.plan import Planned
 
-    training = estimate(config)
+    run = estimate(configs[0])
     try:
-        scoring = [estimate_scoring(one, training.tokens_per_word, training.snapshots) for one in configs]
-        seconds = sum(one.tokens for one in scoring) / training.speed.reading
-        size, memory = sum(one.file_bytes for one in scoring), max(one.memory_bytes for one in scoring)
-        planned.add(Planned(config, training, seconds, size, memory))
+        scoring = [estimate_scoring(one, run.tokens_per_word, run.snapshots) for one in configs]
     except (InputError, StoreError) as error:  # training can be planned where the benchmark is not
-        planned.add(Planned(config, training))
+        planned.add(run)
         planned.note(f"scoring is not counted: {error}")
+        return
+    planned.add(
+        replace(
+            run,
+            scoring_seconds=sum(one.tokens for one in scoring) / run.tokens_read_per_s,
+            scoring_memory=max(one.memory_bytes for one in scoring),
+            score_bytes=sum(one.file_bytes for one in scoring),
+        )
+    )
 
 
 planned = Plan()

@@ -5,7 +5,7 @@ from pairscale.command.main import main
 from pairscale.progress import shown
 from train.config import RunConfig
 from train.grids import run_grid
-from train.plan import Plan, Planned
+from train.plan import Plan
 from train.sweeps import check_whole_sweep
 
 
@@ -16,7 +16,7 @@ def run(config: RunConfig) -> None:
     if config.dry_run:
         from train.estimate import estimate
 
-        planned.add(Planned(config, estimate(config)))
+        planned.add(estimate(config))
     else:
         from train.run import run_title, say_summary, train_run
 

@@ -19,7 +19,7 @@ from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, StoreError
 from pairscale.files import write_json
 from train.estimate import estimate
-from train.plan import Plan, Planned
+from train.plan import Plan
 from train.run import train_run
 from train.runs.identity import _numbers, run_id
 from train.runs.labels import name_curves
@@ -214,7 +214,7 @@ def test_runs_with_a_filter_are_on_a_curve_of_their_own():
 
 def show_plan(config):
     plan = Plan()
-    plan.add(Planned(config, estimate(config)))
+    plan.add(estimate(config))
     plan.show()
 
 

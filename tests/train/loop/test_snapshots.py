@@ -266,7 +266,7 @@ def test_a_dry_run_counts_snapshots(configure):
         planned.runs.append(planned_one(config))
     plain, snapshots, scored = planned.runs
     weights = 4 * estimate(configs[0]).parameters
-    assert snapshots.estimate.disk_bytes - plain.estimate.disk_bytes == 4 * weights
+    assert snapshots.model_bytes - plain.model_bytes == 4 * weights
     assert snapshots.seconds == plain.seconds
     assert scored.scoring_seconds == pytest.approx(5 * snapshots.scoring_seconds)
     assert scored.score_bytes > snapshots.score_bytes == plain.score_bytes

@@ -20,10 +20,8 @@ from pairscale.command.errors import FOLDER
 from tests.support.expected_runs import expected_runs
 from tests.support.simulated_study import SimulatedStudy
 from train.runs.identity import run_id
-<<<<<<< HEAD:tests/train/runs/test_axes.py
-from train.sweeps import names_a_run
-=======
 from train.runs.labels import Intervention, name_curves
+from train.sweeps import names_a_run
 
 
 def labels(configs):
@@ -31,7 +29,6 @@ def labels(configs):
     curves = name_curves(configs)
     return curves.names, curves.notes
 
->>>>>>> helper-track:tests/train/runs/test_labels.py
 
 AXES = {
     "tokenizer": (["tokenizer=word", "tokenizer=char"], ["lstm_tiny, word", "lstm_tiny, char"]),
