@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from hydra.core.plugins import Plugins
@@ -37,7 +38,8 @@ class LocalLauncher(Launcher):
         """Run all jobs. Raises as `check_codes`."""
         jobs = runs().jobs(self.loader, self.config, job_overrides)
         progress = bool(self.config.trainer.progress) and not self.config.verbose
-        check_codes(run_jobs(self.config.hydra.job.name, jobs, self.settings, progress))
+        memory = partial(runs().memory_of, jobs)
+        check_codes(run_jobs(self.config.hydra.job.name, jobs, self.settings, progress, memory))
         return [
             JobReturn(overrides=list(overrides), status=JobStatus.COMPLETED, _return_value=None)
             for overrides in job_overrides

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,7 +24,6 @@ from omegaconf import MISSING
 
 from pairscale import environment, started_by
 from pairscale.command.board import Board, Ended
-from pairscale.command.rooms import runs
 from pairscale.command.used import CHECKED
 from pairscale.console import say
 from pairscale.errors import START_AGAIN, ConfigError, RunError, RunInUse, check_between
@@ -43,8 +42,8 @@ class Job:
 
     words: its command line, without the command. folder: of its run, or of a study that is scored as a whole; jobs on
     one folder run in turn. on_gpu: True if it uses a GPU where there is one. devices: GPUs, or processes, that it
-    takes. training_words: words that it trains on, with repeats. config: for its memory; None if it has refused values,
-    which the run itself reports.
+    takes. training_words: words that it trains on, with repeats. config: for whoever made the job; None if it has
+    refused values, which the run itself reports.
     """
 
     words: list[str]
@@ -88,13 +87,16 @@ class Slots:
         return variables
 
 
-def run_jobs(command: str, jobs: Sequence[Job], settings: PoolSettings, progress: bool = True) -> list[int]:
+def run_jobs(
+    command: str, jobs: Sequence[Job], settings: PoolSettings, progress: bool, memory: Callable[[], int]
+) -> list[int]:
     """Run `pairscale COMMAND` for each job, several at a time; return the exit codes, -N after signal N.
 
-    Print a line for each that ends, and with `progress` show those at work, and a table at the end. Raises ConfigError
-    for too few GPUs, and KeyboardInterrupt after a signal.
+    Print a line for each that ends, and with `progress` show those at work, and a table at the end. memory: returns the
+    bytes that the largest run takes, 0 if unknown. Raises ConfigError for too few GPUs, and KeyboardInterrupt after a
+    signal.
     """
-    slots = divide(jobs, settings)
+    slots = divide(jobs, settings, memory)
     # A folder for each sweep, so that two sweeps at once do not overwrite each other's files.
     logs = Path(settings.logs) / f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
     logs.mkdir(parents=True)
@@ -124,7 +126,7 @@ def check_codes(codes: Sequence[int]) -> None:
         raise RunInUse(f"{unfinished} of {len(codes)} runs did not begin or end {again} goes on with them")
 
 
-def divide(jobs: Sequence[Job], settings: PoolSettings) -> Slots:
+def divide(jobs: Sequence[Job], settings: PoolSettings, memory: Callable[[], int]) -> Slots:
     """Divide the machine among jobs; ConfigError if a run needs more GPUs than there are."""
     cores, granted = available_cores(), granted_threads()
     devices = max((job.devices for job in jobs), default=1)
@@ -141,7 +143,7 @@ def divide(jobs: Sequence[Job], settings: PoolSettings) -> Slots:
     wanted = settings.per_gpu * len(gpus) if gpus else cores // (settings.threads or 1) // devices
     count = max(1, min(settings.jobs or wanted, len({job.folder or number for number, job in enumerate(jobs)})))
     if count > 1 and not (gpus or settings.jobs):
-        each = runs().memory_of(jobs)
+        each = memory()
         if (fitting := fit_memory(count, each)) < count:
             say(f"a run takes up to {each / 2**20:,.0f} MiB: {fitting} at a time, not {count} (hydra.launcher.jobs)")
             count = fitting
