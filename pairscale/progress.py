@@ -5,7 +5,6 @@ A terminal shows it in place, on standard error; elsewhere it is a line a minute
 
 from __future__ import annotations
 
-import logging
 import sys
 import threading
 import time
@@ -20,8 +19,6 @@ from pairscale.sizes import clock
 
 if TYPE_CHECKING:  # rich is imported where something is shown, so that --help and silent commands start sooner
     from rich.console import Console, Group
-    from rich.live import Live
-    from rich.progress import Progress
 
 T = TypeVar("T")
 
@@ -173,7 +170,10 @@ def take_result() -> Result:
 
 @contextmanager
 def shown(title: str = "", show: bool = True) -> Iterator[None]:
-    """Show what this process does, under a title, until the block ends; do nothing within such a block."""
+    """Show what this process does, under a title, until the block ends; do nothing within such a block.
+
+    What is printed meanwhile stands above it.
+    """
     if _process.view is not None or not show:
         yield
         return
@@ -183,8 +183,8 @@ def shown(title: str = "", show: bool = True) -> Iterator[None]:
         _process.view = stack
         stack.callback(setattr, _process, "view", None)
         if console := terminal():
-            live = Live(get_renderable=lambda: drawing(title, console.width - CTRL_C), **in_place(console))
-            stack.enter_context(drawn(live))
+            width = console.width - CTRL_C
+            stack.enter_context(Live(get_renderable=lambda: drawing(title, width), **in_place(console)))
         else:
             stack.enter_context(every(LINE_SECONDS, lambda: say(in_a_line(title, state_now()))))
         yield
@@ -203,7 +203,10 @@ def in_a_line(title: str, state: State) -> str:
 
 
 def drawing(title: str, width: int) -> Group:
-    """Return what this process does as three lines for a terminal, always as many: title, bar, details."""
+    """Return what this process does as three lines for a terminal: title, bar, details.
+
+    There are always three: as rich draws in a thread of its own, a view that grows could erase lines that are printed.
+    """
     from rich.console import Group
     from rich.progress_bar import ProgressBar
     from rich.table import Table
@@ -230,29 +233,6 @@ def terminal() -> Console | None:
 def in_place(console: Console) -> dict[str, Any]:
     """Return the arguments of rich's Live and Progress with which they leave nothing, and spare output to files."""
     return {"console": console, "transient": True, "redirect_stdout": sys.stdout.isatty()}
-
-
-@contextmanager
-def drawn(view: Live | Progress) -> Iterator[None]:
-    """Draw a view until the block ends. What is printed meanwhile, and what loggers write, stands above it.
-
-    Another thread may draw it only if its height stays the same: rich takes where the cursor stands when it begins to
-    print, and would erase lines.
-    """
-    handlers = [one for one in _stream_handlers() if one.stream in (sys.stdout, sys.stderr)]
-    streams = {handler: "stdout" if handler.stream is sys.stdout else "stderr" for handler in handlers}
-    with ExitStack() as stack:
-        stack.enter_context(view)
-        for handler, name in streams.items():
-            stack.callback(handler.setStream, handler.stream)
-            handler.setStream(getattr(sys, name))
-        yield
-
-
-def _stream_handlers() -> set[logging.StreamHandler[Any]]:
-    known = [one for one in logging.root.manager.loggerDict.values() if isinstance(one, logging.Logger)]
-    handlers = {handler for logger in (logging.root, *known) for handler in logger.handlers}
-    return {handler for handler in handlers if isinstance(handler, logging.StreamHandler)}
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from hydra.core.override_parser.types import Override
 
 from pairscale.console import say
 from pairscale.errors import START_AGAIN
-from pairscale.progress import LINE_SECONDS, Result, State, drawn, in_a_line, in_place, terminal
+from pairscale.progress import LINE_SECONDS, Result, State, in_a_line, in_place, terminal
 from pairscale.sizes import clock
 from pairscale.tables import filled_table, print_table
 
@@ -67,7 +67,7 @@ class Board:
         with ExitStack() as stack:
             if console := terminal():
                 self._progress = _progress(console, self._summary)
-                stack.enter_context(drawn(self._progress))
+                stack.enter_context(self._progress)
             else:
                 self._status = True
             yield

@@ -155,7 +155,7 @@ def test_a_run_whose_process_dies_has_failed_and_another_process_takes_its_place
 
 def test_a_process_that_cannot_start_is_a_failure_with_its_own_words(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PYTHONHOME", "/nowhere")
-    assert run_jobs("train", [Job(["seed=1"], "a run")], settings(logs=str(tmp_path)), progress=False) == [1]
+    assert run_jobs("train", [Job(["seed=1"], "a run")], settings(logs=str(tmp_path)), False, lambda: 0) == [1]
     lines = capsys.readouterr().err.splitlines()
     assert lines[2].startswith("[1/1] FAILED a run in ")
     assert "its process ended with exit code 1; last line: " in lines[3]
@@ -203,7 +203,7 @@ def jobs(*words, count=1):
 
 
 def test_gpus_are_assigned_in_turn(monkeypatch):
-    slots = divide(jobs(count=9), settings(gpus=["0", "2"], per_gpu=2))
+    slots = divide(jobs(count=9), settings(gpus=["0", "2"], per_gpu=2), lambda: 0)
     assert slots.count == 4
     assert [slots.environment(slot)["CUDA_VISIBLE_DEVICES"] for slot in range(4)] == ["0", "2", "0", "2"]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-1a,GPU-2b")
@@ -211,8 +211,7 @@ def test_gpus_are_assigned_in_turn(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
     assert visible_gpus() == []
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
-    monkeypatch.setattr("eval.sweeps.memory_of", lambda jobs: 0)
-    assert "CUDA_VISIBLE_DEVICES" not in divide(jobs(count=9), settings(gpus=[])).environment(0)
+    assert "CUDA_VISIBLE_DEVICES" not in divide(jobs(count=9), settings(gpus=[]), lambda: 0).environment(0)
 
 
 @pytest.mark.parametrize(
@@ -226,20 +225,19 @@ def test_gpus_are_assigned_in_turn(monkeypatch):
 )
 def test_a_run_on_several_devices_is_assigned_as_many_gpus(devices, per_gpu, gpus, expected):
     runs = jobs(f"trainer.devices={devices}", "recipe.batch=6", count=9)
-    slots = divide(runs, settings(gpus=gpus.split(), per_gpu=per_gpu))
+    slots = divide(runs, settings(gpus=gpus.split(), per_gpu=per_gpu), lambda: 0)
     assert (slots.gpus, slots.count) == (expected, len(expected) * per_gpu)
 
 
 def test_too_few_gpus_for_a_run_are_an_error_before_the_sweep():
     with pytest.raises(ConfigError, match=r"trainer\.devices=3: must be at most 2, the number of GPUs here \(0,1;"):
-        divide(jobs("trainer.devices=3", "recipe.batch=6", count=2), settings(gpus=["0", "1"]))
+        divide(jobs("trainer.devices=3", "recipe.batch=6", count=2), settings(gpus=["0", "1"]), lambda: 0)
 
 
 @pytest.mark.parametrize("words", [["trainer.accelerator=cpu"], ["model=ngram"]])
 def test_runs_on_the_cpu_are_not_limited_by_gpus(monkeypatch, words):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
-    monkeypatch.setattr("eval.sweeps.memory_of", lambda jobs: 0)
-    slots = divide(jobs(*words, count=9), settings(gpus=["0"]))
+    slots = divide(jobs(*words, count=9), settings(gpus=["0"]), lambda: 0)
     assert (slots.count, slots.gpus) == (4, ())
 
 
@@ -259,11 +257,10 @@ def test_runs_on_the_cpu_are_not_limited_by_gpus(monkeypatch, words):
 )
 def test_cores_are_divided_among_the_runs_at_a_time(monkeypatch, values, most, granted, count, threads):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
-    monkeypatch.setattr("eval.sweeps.memory_of", lambda jobs: 0)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     if granted:
         monkeypatch.setenv("OMP_NUM_THREADS", granted)
-    slots = divide(jobs(count=most), settings(gpus=[], **values))
+    slots = divide(jobs(count=most), settings(gpus=[], **values), lambda: 0)
     assert (slots.count, slots.threads) == (count, threads)
 
 
@@ -271,8 +268,7 @@ def test_cores_are_divided_among_the_runs_at_a_time(monkeypatch, values, most, g
 def test_memory_limits_the_runs_at_a_time(monkeypatch, values, gib, count):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
     monkeypatch.setattr("pairscale.machine.available_memory", lambda: 6.5 * 2**30)
-    monkeypatch.setattr("eval.sweeps.memory_of", lambda jobs: gib * 2**30)
-    assert divide(jobs(count=9), settings(gpus=[], **values)).count == count
+    assert divide(jobs(count=9), settings(gpus=[], **values), lambda: gib * 2**30).count == count
 
 
 @pytest.mark.slow
