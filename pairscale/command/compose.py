@@ -92,7 +92,7 @@ def axes_of(command: str, line: Line) -> Axes:
     swept: dict[str, list[str]] = {}
     for key, values in (OmegaConf.to_container(node[SWEEP]) if SWEEP in node else {}).items():  # type: ignore[union-attr]
         if not isinstance(values, list):
-            raise ConfigError(f"{SWEEP}.{key}={values!r}: must be a list of values")
+            raise ConfigError(f"{SWEEP}.{key!s}={values!r}: must be a list of values")
         swept[str(key)] = [str(value) for value in values]
     for key, one in typed.items():
         if one.is_sweep_override() and key == "experiment":
