@@ -17,6 +17,7 @@ from eval.questionnaire.config import QuestionnaireConfig
 from pairscale.command.line import current
 from pairscale.command.schemas import AboveZero, Texts
 from pairscale.errors import ConfigError
+from train.config import Rate
 from train.trackers.tracker import LoggerConfig
 
 _PIXELS = {"in": 96.0, "cm": 96 / 2.54, "mm": 96 / 25.4, "pt": 96 / 72}
@@ -60,9 +61,8 @@ class ReportConfig:
     sections: Texts = None  # null: the default ones; all; or a list of further sections
     margin: AboveZero | None = None  # slopes whose difference surely lies within it are called equivalent
     new_items: bool = False  # add intervals for new pairs of the same paradigms
-    faulty_pairs: Literal["count", "leave_out"] = (
-        "count"  # pairs that are known to be faulty: counted, as published, or left out
-    )
+    # Pairs that are known to be faulty: counted, as published, or left out.
+    faulty_pairs: Literal["count", "leave_out"] = "count"
     labels: dict[str, str] = field(default_factory=dict)  # names of curves in tables and figures
     colours: dict[str, str] = field(default_factory=dict)  # colours of curves, such as "#0050d4"
     order: list[str] = field(default_factory=list)  # curves that come first
@@ -156,5 +156,5 @@ class PlanCommand(EvalConfig):
     goal: Literal["slope", "difference", "ablation"]
     pilot: str | None = None  # a study whose runs show how runs differ
     spread: float | None = None  # without a pilot: deviation between runs
-    rate: AboveZero | dict[str, AboveZero] | None = None  # words/s of training, or one for each model
+    rate: Rate = None  # words/s of training, or one for each model
     plan: PlanConfig = field(default_factory=PlanConfig)

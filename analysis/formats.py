@@ -11,6 +11,8 @@ from typing import Any
 
 import pandas as pd
 
+from pairscale.sizes import plural as plural
+
 DASH = "–"  # a number that isn't known
 MOST_DIGITS = 4  # decimal places of a slope or a difference
 _HYPHENATED = "determiner noun|subject verb|filler gap|left branch|matrix question|verb complement"
@@ -38,12 +40,6 @@ def in_text(name: str) -> str:
 def joined(words: Sequence[str]) -> str:
     """Join words: a, b and c."""
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
-
-
-def plural(number: int, noun: str) -> str:
-    """Format a number and a noun: 1 run, 2 runs."""
-    plurals = {"phenomenon": "phenomena", "person": "people"}
-    return f"{number:,} {noun if number == 1 else plurals.get(noun, noun + 's')}"
 
 
 def with_minus_signs(text: str) -> str:

@@ -27,6 +27,7 @@ from pairscale.command.schemas import listed
 from pairscale.console import print_text
 from pairscale.errors import RunError
 from pairscale.tables import filled_table, print_table
+from train.runs.provenance import here
 from train.sweeps import study_commands
 from train.trackers.tracker import Job, tracked
 
@@ -140,13 +141,14 @@ def print_slopes(console: Console, slopes: pd.DataFrame, confidence: float) -> N
 
 def track(config: AnalysisConfig, name: str, folder: Path, benchmarks: Sequence[BenchmarkResults]) -> None:
     """Send the figure of the overall curves and the slopes to the tracker that `logger` names, if any."""
-    values = {"study": name, "method": config.analysis.method, "ties": config.ties, "source": config.source}
+    values = {"method": config.analysis.method, "ties": config.ties, "source": config.source}
+    values |= {"study": name, **here()}
     with tracked(config.logger, Job("analysis", name, name, folder, values)) as tracker:
         for results in benchmarks:
             if results.slopes.empty:
                 continue
             place = folder / results.label if len(benchmarks) > 1 else folder
             tracker.image(f"curves/{results.label}", place / "figures" / "overall.png")
-            tracker.table(f"slopes/{results.label}", results.slopes)
             whole = results.slopes[results.slopes["level"] == "overall"].dropna(subset=["slope"])
-            tracker.summarise({f"slope/{results.label}/{row.curve}": row.slope for row in rows_of(whole)})
+            slopes = {f"slope/{results.label}/{row.curve}": row.slope for row in rows_of(whole)}
+            tracker.summarise({f"slopes/{results.label}": results.slopes, **slopes})

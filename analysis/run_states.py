@@ -12,8 +12,8 @@ from pairscale.errors import RunError
 from pairscale.sizes import parse_size
 from train.grid import RequestedRun
 from train.recipes import BudgetConfig
-from train.runs.axes import labels
 from train.runs.folder import DONE, FAILED, RunFolder
+from train.runs.labels import name_curves
 
 State = Literal["scored", "trained", "scoring failed", "running", "stopped", "failed", "damaged", "missing"]
 MARKS: dict[State, str] = dict(zip(get_args(State), "#t!>~x?.", strict=True))
@@ -63,7 +63,7 @@ def run_states(folder: Path, requested: Mapping[str, RequestedRun]) -> list[RunS
                 one.state, one.reason = "damaged", str(error)
     read = {one.run: one.config for one in states if one.config}
     ours = {run: config for run, config in read.items() if {"path", "checkpoint"}.isdisjoint(config["model"])}
-    curves, _ = labels(ours)
+    curves = name_curves(ours).names
     for one in states:
         one.label = curves.get(one.run) or (one.config["model"]["name"] if one.config else one.run)
         if one.run in ours:

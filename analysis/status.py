@@ -23,8 +23,8 @@ from pairscale.command.main import main
 from pairscale.errors import ConfigError, RunError, RunInUse, first_few
 from pairscale.sizes import clock, format_size, parse_size, readable_size, written
 from train.grid import forget_runs, read_grid
-from train.runs.axes import flatten, in_order
 from train.runs.folder import GRID, RunFolder
+from train.runs.labels import flatten, in_order
 from train.sweeps import commands_of, requested_runs
 
 LISTED = 20  # runs per list

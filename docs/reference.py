@@ -12,17 +12,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, is_dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import get_args, get_type_hints
 
 import yaml
-from hydra.core.config_store import ConfigStore
-from omegaconf import OmegaConf
 from sphinx.application import Sphinx
 
 from eval.methods.method import methods
 from pairscale import COMMANDS, ROOT
+from pairscale.command.compose import schema_of
 from pairscale.command.help import help_text, laid_out
-from pairscale.command.rooms import register
+from pairscale.command.schemas import in_words, types_of
 
 CONF = ROOT / "conf"
 WITHOUT_KEYS = ("experiment", "template")  # files with the keys of other groups, and with texts
@@ -47,7 +46,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 def write_reference(folder: Path) -> None:
     """Write configuration.md, commands.md and python/*.rst into `folder`."""
-    register()
     pages = {name: page() for name, page in PAGES.items()}
     pages |= {f"python/{package}.rst": modules_page(package) for package in PACKAGES}
     for name, text in pages.items():
@@ -63,7 +61,8 @@ def configuration_page() -> str:
         "# Configuration\n\nEvery value can be set on the command line as `key=value`, and every group chosen as "
         "`group=name`. `python -m eval --cfg job` prints all values of a command line. "
         "A folder of your own beside `conf/` is given by `--config-dir DIR`.",
-        "## Values outside groups\n\nFrom `conf/base.yaml`.\n\n" + _table(base_keys(), values=True),
+        "## Values outside groups\n\nFrom `conf/base.yaml`, and of single commands. Each command takes those that "
+        "`--cfg job` prints.\n\n" + _table(root_keys(), values=True),
     ]
     groups = {group: "\n\n".join(_group(group)) for group in group_folders()} | {"method": _methods()}
     parts += [f"## {group}\n\n{groups[group]}" for group in sorted(groups)]
@@ -76,10 +75,27 @@ def group_folders() -> list[str]:
     return sorted(folders - {"."})
 
 
-def base_keys() -> list[Key]:
-    """Return the keys of conf/base.yaml but those of Hydra."""
-    keys = _keys(CONF / "base.yaml", _schema(None, "root_schema"))
-    return [key for key in keys if not key.name.startswith("hydra.") and key.name not in group_folders()]
+def root_keys() -> list[Key]:
+    """Return the keys of conf/base.yaml, then those of the commands' own files."""
+    files = [CONF / "base.yaml", *(CONF / f"{name}.yaml" for name in COMMANDS)]
+    keys: dict[str, Key] = {}
+    for path in filter(Path.exists, files):
+        for name, value, comment in _entries(path.read_text(encoding="utf-8")):
+            if not name.startswith("help."):
+                type_, meaning = _field_of_any(name)
+                keys.setdefault(name, Key(name, type_, value, comment or meaning))
+    return list(keys.values())
+
+
+def _field_of_any(name: str) -> tuple[str, str]:
+    """Return annotation and comment of a dotted key, of the first command that has it."""
+    found = (_field(schema, name) for schema in _schemas() if name.partition(".")[0] in _fields(schema))
+    return next(found, ("", ""))
+
+
+@cache
+def _schemas() -> list[type]:
+    return [schema_of(name) for name, command in COMMANDS.items() if command.schema]
 
 
 def group_keys(group: str) -> dict[str, list[Key]]:
@@ -90,8 +106,6 @@ def group_keys(group: str) -> dict[str, list[Key]]:
         schema = _schema_of(path)
         of_schema = keys.setdefault(_about_class(schema) if schema else "", {})
         for key in _keys(path, schema):
-            if key.name == "_target_":  # Hydra's own
-                continue
             known = of_schema.get(key.name)
             if known is None or not known.meaning:
                 of_schema[key.name] = replace(key, name=prefix + key.name)
@@ -110,8 +124,8 @@ def method_keys() -> list[Key]:
 def commands_page() -> str:
     """Return the page with the `--help` of each command that has a YAML file."""
     parts = ["# Commands\n\n`python -m MODULE` in the checkout, `pairscale COMMAND` from any folder."]
-    for command, (module, what) in COMMANDS.items():
-        body = f"`python -m {module}`: {what}."
+    for command, of in COMMANDS.items():
+        body = f"`python -m {of.module}`: {of.about}."
         if (CONF / f"{command}.yaml").exists():
             body += f"\n\n```text\n{laid_out(help_text(command), 100)}\n```"
         parts.append(f"## pairscale {command}\n\n{body}")
@@ -197,24 +211,23 @@ def _about_class(schema: type) -> str:
     return re.split(r"\. |; | \(|: ", line)[0].rstrip(".")
 
 
-def _schema(group: str | None, name: str) -> type | None:
-    """Return the dataclass that Hydra has under a name of a group."""
-    node: Any = ConfigStore.instance().repo
-    for part in [*(group.split("/") if group else []), f"{name}.yaml"]:
-        node = node.get(part, {})
-    return OmegaConf.get_type(node.node) if node else None
-
-
 def _schema_of(path: Path) -> type | None:
-    """Return the dataclass that a YAML file has under `defaults`, its own or of the file that it extends."""
-    defaults = (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).get("defaults", [])
+    """Return the dataclass that checks a file of a group: that of its `type`, or of the file that it extends."""
     group = path.parent.relative_to(CONF).as_posix()
-    for name in (entry for entry in defaults if isinstance(entry, str) and entry != "_self_"):
-        if schema := _schema(group, name):
-            return schema
+    base = next((kind for schema in _schemas() if (kind := _kind(get_type_hints(schema).get(group)))), None)
+    content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    if base is None or "type" in content:
+        return types_of(base)[content["type"]] if base else None
+    for name in (entry for entry in content.get("defaults", []) if isinstance(entry, str)):
         if (path.parent / f"{name}.yaml").exists():
             return _schema_of(path.parent / f"{name}.yaml")
-    return None
+    return base
+
+
+def _kind(annotation: object) -> type | None:
+    """Return the dataclass in an annotation, which may be optional; None if there is none."""
+    options = (annotation, *get_args(annotation))
+    return next((one for one in options if isinstance(one, type) and is_dataclass(one)), None)
 
 
 def _keys(path: Path, schema: type | None) -> Iterator[Key]:
@@ -225,8 +238,7 @@ def _keys(path: Path, schema: type | None) -> Iterator[Key]:
         type_, meaning = _field(schema, name)
         seen.add(name)
         yield Key(name, type_, value, comment or meaning)
-    ours = schema is not None and schema.__module__.split(".")[0] in PACKAGES  # not those of Hydra's plugins
-    for name, (type_, meaning) in _fields(schema).items() if schema and ours else ():
+    for name, (type_, meaning) in _fields(schema).items() if schema else ():
         if name not in seen and not any(other.startswith(f"{name}.") for other in seen):
             yield Key(name, type_, "", meaning)
 
@@ -281,7 +293,7 @@ def _field(schema: type | None, name: str) -> tuple[str, str]:
             break
         known = _fields(schema)[part]
         type_ = get_type_hints(schema)[part]
-        schema = type_ if isinstance(type_, type) and is_dataclass(type_) else None
+        schema = _kind(type_)
     return known
 
 
@@ -289,6 +301,7 @@ def _field(schema: type | None, name: str) -> tuple[str, str]:
 def _fields(schema: type) -> dict[str, tuple[str, str]]:
     """Return the annotation and the comment of each field of a dataclass, those of its bases first."""
     known: dict[str, tuple[str, str]] = {}
+    hints = get_type_hints(schema, include_extras=True)
     for base in reversed(schema.__mro__):
         if not is_dataclass(base):
             continue
@@ -302,5 +315,5 @@ def _fields(schema: type) -> dict[str, tuple[str, str]]:
                     continue
                 end = (line.end_lineno or line.lineno) - 1, line.end_col_offset or 0
                 comment = _comment(lines, line.lineno - 1, *end) or known.get(line.target.id, ("", ""))[1]
-                known[line.target.id] = ast.unparse(line.annotation), comment
+                known[line.target.id] = in_words(hints[line.target.id]), comment
     return known

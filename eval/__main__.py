@@ -20,7 +20,7 @@ from pairscale.command.compose import compose
 from pairscale.command.line import Line, current, key_of
 from pairscale.command.main import main
 from pairscale.errors import InputError, RunError, StoreError
-from pairscale.progress import run_shown
+from pairscale.progress import shown
 from train.grids import run_grid
 from train.models.config import ImportedConfig, PretrainedConfig
 from train.plan import Plan
@@ -32,7 +32,7 @@ def run(config: EvalConfig) -> None:
     """Train and score the run that the command line describes; score a whole study if it names nothing else."""
     from eval.run import score_study
 
-    check_whole_sweep("eval", current())
+    check_whole_sweep("eval", current(), config)
     configs = of_each_benchmark(config)
     if isinstance(config.model, PretrainedConfig):
         score_pretrained(configs)
@@ -70,9 +70,9 @@ def score_pretrained(configs: Sequence[EvalConfig]) -> None:
         check_benchmark(one)
 
     def score(each: Sequence[EvalConfig]) -> None:
-        with run_shown(path, config.trainer.progress) as alone:
+        with shown(path, config.trainer.progress):
             run, scorer = add_pretrained(each[0])
-            score_run(run, each, scorer, alone)
+            score_run(run, each, scorer)
 
     failed = 0
     for model in models:
@@ -99,17 +99,16 @@ def score_trained(configs: Sequence[EvalConfig]) -> None:
     if isinstance(config.model, ImportedConfig):
         from train.import_checkpoint.run import import_run
 
-        with run_shown(config.model.checkpoint, config.trainer.progress) as alone:
+        with shown(config.model.checkpoint, config.trainer.progress):
             check()
-            score_run(import_run(config), configs, tables=alone)
+            score_run(import_run(config), configs)
     else:
         from train.run import run_title, say_summary, train_run
 
-        with run_shown(run_title(config), config.trainer.progress) as alone:
-            folder = train_run(config, command=True, check=check)
-            if alone:
-                say_summary(folder)
-            score_run(folder, configs, tables=alone)
+        with shown(run_title(config), config.trainer.progress):
+            folder = train_run(config, check=check)
+            say_summary(folder)
+            score_run(folder, configs)
 
 
 def _names(configs: Sequence[EvalConfig]) -> str:
@@ -122,21 +121,24 @@ def _say_plan(configs: Sequence[EvalConfig], done: str) -> None:
 
 def plan(configs: Sequence[EvalConfig]) -> None:
     """Add the estimates for a run to `planned`, which prints them after the last run of a sweep."""
-    config = configs[0]
-    planned.begin(f"reading {_names(configs)}, measuring each model's speed")
     from eval.estimate import estimate_scoring
     from train.estimate import estimate
-    from train.plan import Planned
 
-    training = estimate(config)
+    run = estimate(configs[0])
     try:
-        scoring = [estimate_scoring(one, training.tokens_per_word, training.snapshots) for one in configs]
-        seconds = sum(one.tokens for one in scoring) / training.speed.reading
-        size, memory = sum(one.file_bytes for one in scoring), max(one.memory_bytes for one in scoring)
-        planned.add(Planned(config, training, seconds, size, memory))
+        scoring = [estimate_scoring(one, run.tokens_per_word, run.snapshots) for one in configs]
     except (InputError, StoreError) as error:  # training can be planned where the benchmark is not
-        planned.add(Planned(config, training))
+        planned.add(run)
         planned.note(f"scoring is not counted: {error}")
+        return
+    planned.add(
+        replace(
+            run,
+            scoring_seconds=sum(one.tokens for one in scoring) / run.tokens_read_per_s,
+            scoring_memory=max(one.memory_bytes for one in scoring),
+            score_bytes=sum(one.file_bytes for one in scoring),
+        )
+    )
 
 
 planned = Plan()

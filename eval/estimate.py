@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from corpora.words import count_words, words
-from eval.benchmarks.load import benchmark_key, loaded_benchmark, word_counts
+from eval.benchmarks.load import benchmark_of
 from eval.config import EvalConfig, score_label
-from eval.kinds.registry import KINDS
-from eval.kinds.work import ItemsWork
+from eval.kinds.items import KINDS, ItemsWork
 from eval.scores.files import answers_metadata, score_path
 from train.estimate import PROCESS_BYTES
 from train.runs.folder import RunFolder
@@ -42,14 +41,14 @@ def estimate_scoring(config: EvalConfig, tokens_per_word: float, snapshots: Sequ
     if issubclass(kind, ItemsWork):
         if answers_metadata(folder, *kind.files) is not None:
             return ScoringEstimate(0.0, 0, 0)
-        texts = kind.texts(kind.read(config, {}))
+        texts = kind.read(config, {}).texts
         read = sum(count_words(text, config.corpus.reference) for text in texts)
         return ScoringEstimate(read * tokens_per_word + len(texts), 0, PROCESS_BYTES + SCORER_BYTES)
     models = [None, *(snapshots if config.scoring.snapshots else ())]
     methods = fitting(config.method, config.model.masked)
     missing = [[name for name in methods if not score_path(folder, name, step).exists()] for step in models]
     words_read = sum(_words_to_read(config, names) for names in missing if names)
-    pairs = len(loaded_benchmark(benchmark_key(config, dataclasses.asdict(config))).pairs)
+    pairs = len(benchmark_of(config.benchmark, config.paths, dataclasses.asdict(config)).pairs)
     file_bytes = pairs * (ITEM_BYTES + SCORE_BYTES * len(methods) * len(models))
     memory_bytes = PROCESS_BYTES + SCORER_BYTES + pairs * PAIR_BYTES
     return ScoringEstimate(words_read * tokens_per_word, file_bytes, memory_bytes if words_read else 0)
@@ -59,20 +58,20 @@ def _words_to_read(config: EvalConfig, methods: list[str]) -> float:
     """Return the reference words, and begin symbols, that one model reads for `methods`."""
     from eval.methods.judging import template_reading
 
-    key, reference = benchmark_key(config, dataclasses.asdict(config)), config.corpus.reference
-    counts = word_counts(key, reference)
+    reference = config.corpus.reference
+    counts = benchmark_of(config.benchmark, config.paths, dataclasses.asdict(config)).words(reference)
     if config.model.masked:  # a copy of the sentence for each word, which is hidden in it
         return float(sum(length * length for length in counts.values()))
     total = sum(counts.values()) + len(counts)
-    read = total if config.model.counted else _distinct_words(key, reference)
+    read = total if config.model.counted else _distinct_words(tuple(counts), reference)
     chosen = {name: config.method[name] for name in methods}
     return read + template_reading(chosen, config.benchmark.language, counts, reference, read / total)
 
 
 @functools.lru_cache(maxsize=2)
-def _distinct_words(key: str, reference: str) -> int:
-    """Return the words of a benchmark's sentences as a tree, whose root is the begin symbol."""
-    texts = sorted(list(words(text, reference)) for text in word_counts(key, reference))
+def _distinct_words(sentences: tuple[str, ...], reference: str) -> int:
+    """Return the words of sentences as a tree, whose root is the begin symbol."""
+    texts = sorted(list(words(text, reference)) for text in sentences)
     shared = 0
     for before, text in pairwise(texts):
         shared += next(

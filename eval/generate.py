@@ -17,6 +17,7 @@ from eval.config import GenerateConfig
 from pairscale.command.main import main
 from pairscale.errors import InputError, first_few
 from pairscale.files import sha256_file, write_json, write_text
+from pairscale.sizes import plural
 
 ABOUT = {
     "version": 1,
@@ -51,7 +52,7 @@ def write(config: BenchmarkConfig, folder: Path) -> None:
     more = {"files": files, "unavailable": generated.unavailable}
     write_json(folder / "manifest.json", {**ABOUT, **generated.origin, **more})
     total = sum(len(pairs) for pairs in generated.pairs.values())
-    console.print(f"{folder}: {total:,} pairs of {len(files)} paradigms ({ABOUT['license']})")
+    console.print(f"{folder}: {plural(total, 'pair')} of {plural(len(files), 'paradigm')} ({ABOUT['license']})")
     for name, pairs in generated.pairs.items():
         if len(pairs) < (config.pairs or 0):
             console.print(f"  {name}: no more than {len(pairs)}")

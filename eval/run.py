@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 
+from corpora.config import RootConfig
 from eval.config import EvalConfig, score_label
-from eval.kinds.pairs import PairsWork
-from eval.kinds.registry import KINDS
+from eval.kinds.items import KINDS
 from eval.kinds.work import Work
 from eval.scores.table import EXPENDABLE, WIDTH
 from eval.tracking import track_scores
-from pairscale.command.launchers.board import Board
-from pairscale.command.launchers.jobs import Work as Job
+from pairscale.command.board import Board, Ended
 from pairscale.command.line import current
 from pairscale.command.schemas import yaml_of
 from pairscale.console import print_text
 from pairscale.errors import ConfigError, InputError, RunError, StoreError, WriteError
 from pairscale.files import write_text
-from pairscale.progress import report_result, result_so_far
+from pairscale.progress import report_result, result_so_far, shown, take_result
+from pairscale.sizes import plural
 from pairscale.tables import print_table
 from train.grid import is_requested
 from train.models.config import PretrainedConfig
@@ -91,56 +92,66 @@ def check_benchmark(config: EvalConfig) -> None:
 def score_run(
     run: RunFolder, configs: EvalConfig | Sequence[EvalConfig], scorer: Scorer | None = None, tables: bool = True
 ) -> None:
-    """Compute a run's missing scores on the benchmark of each configuration; print tables of all that they request.
+    """Compute a run's missing scores on the benchmark of each configuration; print the tables of all that they request.
 
-    Its model is loaded once for all of them, and so is each of its snapshots. scorer: the model, if it is loaded.
-    tables: print them. Raises RunError if the run is not trained, is in use, or has a damaged model or score file,
-    InputError for the benchmark's files, ConfigError for values that do not fit. Where it cannot be scored on one of
-    several benchmarks, it is scored on the others, and RunError is raised after all.
+    The run's model is loaded once for all of them, and so is each of its snapshots.
+
+    Args:
+        run: the run.
+        configs: one configuration, or one per benchmark.
+        scorer: the model, if it is loaded.
+        tables: print them.
+
+    Raises:
+        RunError: if the run is not trained, is in use, or has a damaged model or score file.
+        InputError: for the benchmark's files.
+        ConfigError: for values that do not fit.
+
+    An error in one of several benchmarks is printed, the others are scored and shown, and RunError is raised at the
+    end.
     """
     configs = [configs] if isinstance(configs, EvalConfig) else configs
     run.check_done()
-    works: dict[int, Work] = {}  # by number of the configuration; of the exported model
-    trajectories: dict[int, list[dict[str, Any]]] = {number: [] for number in range(len(configs))}
-    failed: list[int] = []
+    works: dict[int, Work] = {}  # of the exported model, by number of the configuration
+    failed: dict[int, str] = {}
+
+    @contextmanager
+    def attempt(number: int, action: str) -> Iterator[None]:
+        name = configs[number].benchmark.name
+        try:
+            yield
+        except _OF_ONE as error:
+            if len(configs) == 1:
+                raise
+            _say(f"not {action}: {run.path.name} on {name}: {error}")
+            failed[number] = f"not {action} on {name}"
+
     with run.locked():
         for number, make in _works(run, configs, scorer):
-            if number in failed:
-                continue
-            try:
-                work = _scored(run, configs[number], make, works.get(number) is not None)
-            except _OF_ONE as error:
-                if len(configs) == 1:
-                    raise
-                _say(f"not scored: {run.path.name} on {configs[number].benchmark.name}: {error}")
-                failed.append(number)
-                continue
-            works.setdefault(number, work)
-            _record(run, configs[number])
-            if work.moment:
-                assert isinstance(work, PairsWork)
-                trajectories[number].append(work.overall())
-        scored = [number for number in works if number not in failed]
-        if scored:
+            if number not in failed:
+                with attempt(number, "scored"):
+                    work = _scored(run, configs[number], make, began=number in works)
+                    works.setdefault(number, work)
+        if works.keys() - failed:
             track_scores(run, configs[0])
-    for number in scored:
-        work = works[number]
-        for note in filter(None, (run.read_manifest().get("stuck"), *work.notes)):
-            _say(f"{work.title}: {note}")
-        report_result(words=work.scorer.sample_words, **work.headline())
-        if tables:
-            _print_tables(work, trajectories[number], configs[number].verbose)
+    for number, work in works.items():
+        if number not in failed:
+            with attempt(number, "shown"):
+                for note in filter(None, (run.read_manifest().get("stuck"), *work.notes)):
+                    _say(f"{work.title}: {note}")
+                report_result(words=work.scorer.sample_words, **work.headline())
+                if tables:
+                    _print_tables(work, configs[number].verbose)
     if failed:
-        names = ", ".join(configs[number].benchmark.name for number in failed)
-        raise RunError(f"{run.path.name}: not scored on {names} (see above)")
+        raise RunError(f"{run.path.name}: {', '.join(failed.values())} (see above)")
 
 
 def _works(
     run: RunFolder, configs: Sequence[EvalConfig], scorer: Scorer | None = None
 ) -> Iterator[tuple[int, Callable[[], Work]]]:
-    """Yield what to score: number of the configuration, and a function that compares its scores with those there.
+    """Yield what to score: the number of a configuration, and a function that compares its request with the files.
 
-    First of the exported model, then of each snapshot, which are loaded when the first function needs them.
+    The exported model comes first, then each snapshot. Each is loaded when the first function needs it.
     """
     with_snapshots = [number for number, config in enumerate(configs) if config.scoring.snapshots]
     for step in (None, *(run.snapshots if with_snapshots else ())):
@@ -188,6 +199,7 @@ def _scored(run: RunFolder, config: EvalConfig, make: Callable[[], Work], began:
             with suppress(WriteError):  # a full disk cannot take the reason either; `error` is raised in any case
                 _record(run, config, error)
         raise
+    _record(run, config)
     return work
 
 
@@ -210,11 +222,11 @@ def _record(run: RunFolder, config: EvalConfig, error: Exception | None = None) 
         run.update_manifest(**after)
 
 
-def _print_tables(work: Work, trajectory: list[dict[str, Any]], verbose: bool) -> None:
+def _print_tables(work: Work, verbose: bool) -> None:
     """Print the tables of a run; of long ones only the headline, unless `verbose`."""
     console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
     with console.capture() as printed:
-        for part in work.tables(trajectory, console.width):
+        for part in work.tables(console.width):
             if isinstance(part, Table):
                 print_table(console, part, EXPENDABLE)
             else:
@@ -233,37 +245,63 @@ def _say(text: str) -> None:
 def score_study(*configs: EvalConfig) -> None:
     """Score every run of a study that is done on the benchmark of each configuration, in this process; list the others.
 
-    Raises RunError if there is no such study, if none of its runs is done, and after all if some could not be scored.
+    Raises RunError as `done_runs`, and at the end if some could not be scored.
     """
     config = configs[0]
-    done: list[RunFolder] = []
-    failed = 0
-    for run in study_runs(config.paths.runs, config.study or ""):
-        try:
-            manifest = run.read_manifest()
-        except RunError as error:
-            _say(f"not scored: {error}")
-            failed += 1
-            continue
-        if manifest.get("status") == DONE:
-            done.append(run)
-        else:
-            status = ": ".join(filter(None, [manifest.get("status", "not started"), manifest.get("reason")]))
-            _say(f"not scored: {run.path.name}: {status}")
-    if not done:
-        raise RunError(f"study={config.study}: none of its runs is done")
+    done, damaged = done_runs(config, "scored")
     for one in configs:
         check_benchmark(one)
     work = _say_plan if config.dry_run else score_run
     if config.dry_run or config.verbose or len(done) == 1 or not config.trainer.progress:
         failures = [attempted(partial(work, run, configs)) for run in done]
     else:
-        board = Board([run.path.name for run in done], [Job()] * len(done), 1)
-        attempts = [partial(attempted, partial(score_run, run, configs, tables=False)) for run in done]
-        with board.shown():
-            failures = [board.run_here(number, attempt) for number, attempt in enumerate(attempts)]
-    if count := failed + len([failure for failure in failures if failure]):
-        raise RunError(f"study={config.study}: {count} of {len(done) + failed} runs could not be scored (see above)")
+        failures = _score_each(done, configs)
+    failed = damaged + len([failure for failure in failures if failure])
+    check_failures(config, "scored", failed, len(done) + damaged)
+
+
+def done_runs(config: RootConfig, action: str, run: str | None = None) -> tuple[list[RunFolder], int]:
+    """Return the runs of a study that are done, or the one that `run` names, and how many are damaged.
+
+    Print which runs are not `action` ("scored"), and why. Raises RunError if no run is done, and as `study_runs`.
+    """
+    done, damaged = [], 0
+    for folder in study_runs(config.paths.runs, config.study or "", run):
+        try:
+            manifest = folder.read_manifest()
+        except RunError as error:
+            _say(f"not {action}: {error}")
+            damaged += 1
+            continue
+        if manifest.get("status") == DONE:
+            done.append(folder)
+        else:
+            status = ": ".join(filter(None, [manifest.get("status", "not started"), manifest.get("reason")]))
+            _say(f"not {action}: {folder.path.name}: {status}")
+    if not done:
+        raise RunError(f"study={config.study}: none of its runs is done")
+    return done, damaged
+
+
+def check_failures(config: RootConfig, action: str, failed: int, total: int) -> None:
+    """Raise RunError if some runs of a study could not be `action`: they were printed one by one."""
+    if failed:
+        raise RunError(f"study={config.study}: {failed} of {total} runs could not be {action} (see above)")
+
+
+def _score_each(done: Sequence[RunFolder], configs: Sequence[EvalConfig]) -> list[tuple[str, int] | None]:
+    """Score several runs, with a line for each and a table of all; return the errors."""
+    board, failures = Board([run.path.name for run in done]), []
+    for number, run in enumerate(done):
+        take_result()
+        began = time.monotonic()
+        with shown(f"{number + 1} of {len(done)}: {run.path.name}"):
+            error = attempted(partial(score_run, run, configs, tables=False))
+        failures.append(error)
+        code = error[1] if error else 0  # the reason is printed
+        board.end(Ended(number, code, time.monotonic() - began, take_result()))
+    board.print_table()
+    return failures
 
 
 def attempted(work: Callable[[], object], name: str = "") -> tuple[str, int] | None:
@@ -280,8 +318,9 @@ def _say_plan(run: RunFolder, configs: Sequence[EvalConfig]) -> None:
     plans: dict[str, list[str]] = {}
     for _, make in _works(run, configs):
         work = make()
-        plans.setdefault(work.title, []).append(work.explain())
+        plan = f"would score {work.contents}" if work.missing else "scored already"
+        plans.setdefault(work.title, []).append(plan)
     for title, (exported, *snapshots) in plans.items():
         _say(f"{title}: {exported}")
         for description, count in Counter(snapshots).items():
-            _say(f"  {count} snapshot{'s' if count > 1 else ''}: {description}")
+            _say(f"  {plural(count, 'snapshot')}: {description}")

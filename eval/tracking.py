@@ -14,14 +14,13 @@ from collections.abc import Iterator
 import pandas as pd
 
 from eval.config import EvalConfig
-from eval.kinds.registry import KINDS
-from eval.kinds.work import ItemsWork
+from eval.kinds.items import KINDS, ItemsWork
 from eval.scores.accuracy import accuracies
-from eval.scores.files import ITEMS_FILE, answers_metadata, read_items, read_scores, with_phenomena
+from eval.scores.files import answers_metadata, pair_scores
 from eval.syntaxgym.measures import COMPARISON, PREDICTION
-from train.config import described
 from train.runs.folder import RunFolder
-from train.trackers.tracker import Job, takes_results, tracked
+from train.runs.provenance import job_of
+from train.trackers.tracker import takes_results, tracked
 
 _IN_TABLES_ALONE = ["paradigm", PREDICTION, COMPARISON]  # levels with too many rows for summary values
 
@@ -29,35 +28,28 @@ _IN_TABLES_ALONE = ["paradigm", PREDICTION, COMPARISON]  # levels with too many 
 def track_scores(run: RunFolder, config: EvalConfig) -> None:
     """Track all scores of `run`, of pairs and of items, if the tracker has a place for them.
 
-    They are summary values and tables, all of them each time, so that nothing is there twice after scoring again.
-    Raises the errors of `tracked` and of the readers of scores.
+    They replace those of earlier scoring, so that nothing is there twice. Raises the errors of `tracked` and of the
+    readers of scores.
     """
     if not takes_results(config.logger.name):
         return
-    tables = list(_tables(run, config.ties))
-    job = Job("eval", run.path.name, config.study, run.path, described(run.read_config()))
-    with tracked(config.logger, job) as tracker:
-        values = {}
-        for kind, label, table in tables:
-            tracker.table(f"{kind}/{label}", table)
-            for level, name, accuracy in table[["level", "name", "accuracy"]].itertuples(index=False):
-                if level not in _IN_TABLES_ALONE:
-                    values[f"{'accuracy' if kind == 'accuracies' else level}/{label}/{name}"] = accuracy
-        manifest = run.read_manifest()
-        if words := manifest.get("sample_words") or manifest.get("tokens"):  # tokens: of a model that came trained
-            values["sample_words"] = words
+    manifest = run.read_manifest()
+    words = manifest.get("sample_words") or manifest.get("tokens")  # tokens: of a model that came trained
+    values = {"sample_words": words} if words else {}
+    for kind, label, table in _tables(run, config.ties):
+        values[f"{kind}/{label}"] = table
+        rows = table[~table["level"].isin(_IN_TABLES_ALONE)]
+        levels = "accuracy" if kind == "accuracies" else rows["level"]
+        values |= dict(zip(levels + f"/{label}/" + rows["name"], rows["accuracy"], strict=True))
+    with tracked(config.logger, job_of("eval", run, run.read_config(), config.study)) as tracker:
         tracker.summarise(values)
 
 
 def _tables(run: RunFolder, ties: str) -> Iterator[tuple[str, str, pd.DataFrame]]:
     """Yield kind, label, and level, name and accuracy of each method of pairs, and of each benchmark of items."""
     for folder in sorted(run.scores("").glob("*")):
-        if (folder / ITEMS_FILE).exists():
-            items, _ = read_items(folder)
-            for path in sorted(folder.glob("*.parquet")):
-                if path.stem not in ("items", "tokens") and "@" not in path.stem:  # @: a point of a trajectory
-                    rows = with_phenomena(read_scores(path)[0], items)
-                    yield "accuracies", f"{folder.name}/{path.stem}", accuracies(rows, ties)
+        for method, scores in pair_scores(folder):
+            yield "accuracies", f"{folder.name}/{method}", accuracies(scores, ties)
         for kind in KINDS.values():
             if issubclass(kind, ItemsWork) and answers_metadata(folder, *kind.files) is not None:
                 yield "measures", folder.name, kind.measured(folder)

@@ -1,31 +1,32 @@
-"""Progress of this process: what it does, how far it is, its rate and the time left; with_progress is all most need."""
+"""Progress of this process: what it does, how far it is, its rate and the time left; with_progress is all most need.
+
+A terminal shows it in place, on standard error; elsewhere it is a line a minute.
+"""
 
 from __future__ import annotations
 
-import json
-import os
+import sys
+import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pairscale.console import say
-from pairscale.live import every, is_shown, shown
 from pairscale.sizes import clock
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+if TYPE_CHECKING:  # rich is imported where something is shown, so that --help and silent commands start sooner
+    from rich.console import Console, Group
 
 T = TypeVar("T")
 
-PROGRESS_FILE = "PAIRSCALE_PROGRESS"  # environment variable: the file in which a launcher follows this process
-FILE_SECONDS = 1.0  # between versions of that file
 REPORTED_SECONDS = 10  # shorter work needs no line at its end
 MEASURED_SECONDS = 5.0  # of work, from which on its rate tells the time left: first steps are slower, or faster
+LINE_SECONDS = 60.0  # between lines where the output is no terminal
 BAR_WIDTH = 24
+CTRL_C = 2  # characters that a terminal echoes behind the last line, which must not break it
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ class Activity:
         """Show it from now on."""
         self._began = time.monotonic()
         _process.activities.append(self)
-        self._stack.enter_context(shown(ProcessView("")))
+        self._stack.enter_context(shown())
 
     def end(self) -> None:
         """Show it no longer."""
@@ -133,12 +134,13 @@ class Activity:
 
 
 class _Process:
-    """This process: what it is doing, innermost last, and the result of the run that it is at."""
+    """This process: what it is doing, innermost last, the result of the run that it is at, and what ends its view."""
 
     def __init__(self) -> None:
         self.activities: list[Activity] = []
         self.idle = "starting"
         self.result = Result()
+        self.view: ExitStack | None = None
 
 
 _process = _Process()
@@ -162,72 +164,93 @@ def result_so_far() -> Result:
 
 def take_result() -> Result:
     """Return the result of the run that this process was at, and begin with an empty one."""
-    result, _process.result = _process.result, Result()
+    result, _process.result, _process.idle = _process.result, Result(), "starting"
     return result
 
 
-class ProcessView:
-    """This process in two or three lines, under a title."""
+@contextmanager
+def shown(title: str = "", show: bool = True) -> Iterator[None]:
+    """Show what this process does, under a title, until the block ends; do nothing within such a block.
 
-    def __init__(self, title: str):
-        self.title = title
+    What is printed meanwhile stands above it.
+    """
+    if _process.view is not None or not show:
+        yield
+        return
+    from rich.live import Live
 
-    def drawing(self, width: int) -> RenderableType:
-        from rich.console import Group
-        from rich.progress_bar import ProgressBar
-        from rich.table import Table
-        from rich.text import Text
+    with ExitStack() as stack:
+        _process.view = stack
+        stack.callback(setattr, _process, "view", None)
+        if console := terminal():
+            width = console.width - CTRL_C
+            stack.enter_context(Live(get_renderable=lambda: drawing(title, width), **in_place(console)))
+        else:
+            stack.enter_context(every(LINE_SECONDS, lambda: say(in_a_line(title, state_now()))))
+        yield
 
-        state = state_now()
-        bar = ProgressBar(1.0, state.share or 0.0, width=min(BAR_WIDTH, width // 4), pulse=state.share is None)
-        what, rest = Text(state.what, "bold"), Text(" · ".join(state.parts()))
-        row = Table.grid(padding=(0, 1, 0, 0))
-        row.add_column(no_wrap=True, overflow="ellipsis")
-        row.add_column()
-        row.add_column(no_wrap=True, overflow="ellipsis")
-        row.add_row(what, bar, rest)
-        lines = [Text(text, no_wrap=True, overflow="ellipsis") for text in (self.title, state.detail) if text]
-        return Group(*lines[:1], row, *lines[1:]) if self.title else Group(row, *lines)
 
-    def line(self) -> str:
-        state = state_now()
-        name = f"{self.title}: " if self.title else ""
-        return name + ", ".join([state.what, *state.parts(), *filter(None, [state.detail])])
+def close_views() -> None:
+    """End what is shown, also where a generator that an error has left still holds it open."""
+    if _process.view is not None:
+        _process.view.close()
+
+
+def in_a_line(title: str, state: State) -> str:
+    """Return what is done in a line: `training, 45%, 12,300 words/s`, after a title if there is one."""
+    name = f"{title}: " if title else ""
+    return name + ", ".join([state.what, *state.parts(), *filter(None, [state.detail])])
+
+
+def drawing(title: str, width: int) -> Group:
+    """Return what this process does as three lines for a terminal: title, bar, details.
+
+    There are always three: as rich draws in a thread of its own, a view that grows could erase lines that are printed.
+    """
+    from rich.console import Group
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
+    state = state_now()
+    row = Table.grid(padding=(0, 1, 0, 0))
+    for wrap in (True, False, True):
+        row.add_column(no_wrap=wrap, overflow="ellipsis")
+    bar = ProgressBar(1.0, state.share or 0.0, width=min(BAR_WIDTH, width // 4), pulse=state.share is None)
+    row.add_row(Text(state.what, "bold"), bar, Text(" · ".join(state.parts())))
+    above, below = (Text(text, no_wrap=True, overflow="ellipsis") for text in (title, state.detail))
+    return Group(above, row, below)
+
+
+def terminal() -> Console | None:
+    """Return standard error as a terminal that can draw in place; None if it is another thing."""
+    from rich.console import Console
+
+    console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+    return console if console.is_terminal and not console.is_dumb_terminal else None
+
+
+def in_place(console: Console) -> dict[str, Any]:
+    """Return the arguments of rich's Live and Progress with which they leave nothing, and spare output to files."""
+    return {"console": console, "transient": True, "redirect_stdout": sys.stdout.isatty()}
 
 
 @contextmanager
-def run_shown(title: str, show: bool = True) -> Iterator[bool]:
-    """Show the work on a run, unless a sweep that this process is at shows it; write it for a launcher that asks.
+def every(seconds: float, action: Callable[[], None]) -> Iterator[None]:
+    """Call `action` in a thread each time that `seconds` have passed, until the block ends."""
+    ended = threading.Event()
 
-    Yield True if there is no such sweep, which would print the results as well.
-    """
-    path = os.environ.pop(PROGRESS_FILE, None)  # not for the processes that this one starts
-    alone = not is_shown()
-    with ExitStack() as stack:
-        if path is not None:
-            stack.callback(_write, Path(path))
-            stack.enter_context(every(FILE_SECONDS, lambda: _write(Path(path))))
-        if show:
-            stack.enter_context(shown(ProcessView(title)))
-        yield alone
+    def repeat() -> None:
+        while not ended.wait(seconds):
+            action()
 
-
-def _write(path: Path) -> None:
-    temporary = path.with_suffix(".tmp")
+    thread = threading.Thread(target=repeat, daemon=True)
+    thread.start()
     try:
-        temporary.write_text(json.dumps({"state": asdict(state_now()), "result": asdict(_process.result)}), "utf-8")
-        temporary.replace(path)
-    except OSError:  # a full disk: the run itself says so where it matters; here only the display stands still
-        return
-
-
-def read_progress(path: Path) -> tuple[State, Result]:
-    """Return what a process that was started with PROGRESS_FILE is doing, and its result so far."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:  # it has just been started
-        return State("starting"), Result()
-    return State(**content["state"]), Result(**content["result"])
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def with_progress(steps: Iterable[tuple[int, T]], what: str, total: int | Share, unit: str) -> Iterator[T]:

@@ -56,3 +56,9 @@ def clock(seconds: float) -> str:
     if hours:
         return f"{hours:,} h {minutes:02d} min"
     return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+
+
+def plural(number: int, noun: str) -> str:
+    """Format a number and a noun: 1 run, 2 runs."""
+    plurals = {"phenomenon": "phenomena", "person": "people"}
+    return f"{number:,} {noun if number == 1 else plurals.get(noun, noun + 's')}"

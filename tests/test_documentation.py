@@ -11,7 +11,6 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from pairscale import MODULES
 from pairscale.command.compose import compose
-from pairscale.command.rooms import register
 from tests.support import PAGES, ROOT
 
 PLACEHOLDERS = {"experiment": "demo", "corpus": "toy", "tokenizer": "word", "benchmark": "toy"}  # for NAME
@@ -42,7 +41,7 @@ def commands(text):
             case ["python", "-m", module, *words] if module.split(".")[0] not in {"pytest", "tests"}:
                 yield MODULES[module], overrides(words)
             case ["slurm/submit", *words]:
-                yield "eval", ["hydra/launcher=slurm", *overrides(words)]
+                yield "eval", [word for word in overrides(words) if not word.startswith("slurm.")]
 
 
 def overrides(words):
@@ -97,10 +96,9 @@ def test_links_into_pages_name_a_heading(path):
 
 
 def test_every_value_has_a_type_and_a_meaning(reference):
-    register()
     groups = [name for name in reference.group_folders() if name not in reference.WITHOUT_KEYS]
     keys = [
-        *reference.base_keys(),
+        *reference.root_keys(),
         *reference.method_keys(),
         *(key for group in groups for of in reference.group_keys(group).values() for key in of),
     ]

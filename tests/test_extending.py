@@ -16,7 +16,7 @@ from tests.support import ROOT
 PAGE = (ROOT / "docs" / "guides" / "extending.md").read_text(encoding="utf-8")
 TINY = [
     "corpus.words=20000", "recipe.validation_words=200", "recipe.budget.epochs=1",
-    "trainer.accelerator=cpu", "hydra.launcher.jobs=1",
+    "trainer.accelerator=cpu", "pool.jobs=1",
 ]  # fmt: skip
 
 
@@ -50,7 +50,7 @@ from eval import load_scorer
 from eval.scores.files import read_metadata
 from pairscale.command.compose import compose
 from tests.bench.stages import contents, difference
-from train.loop.module import LanguageModelling
+from train.loop.training import LanguageModelling
 from train.models.base import LanguageModel
 from train.run import train_run
 from train.runs.model_folder import load_model
@@ -70,7 +70,7 @@ step_end = LanguageModelling.on_train_batch_end
 
 def end(self, *arguments):
     step_end(self, *arguments)
-    if self.global_step == 15:
+    if self.state.step == 15:
         raise Stopped
 
 whole = train("whole")

@@ -177,12 +177,10 @@ def imported_distributions(paths: list[Path]) -> set[str]:
 def test_dependencies_are_the_imported_distributions():
     optional = set().union(*map(declared_distributions, ("tensorboard", "syntax", "stanza")))
     assert imported_distributions(SOURCES) <= declared_distributions() | optional
-    # W&B reads images with pillow; Hydra's SLURM launcher is in a namespace
-    # that several packages share. Nobody imports these by name.
+    # W&B reads images with pillow. Nobody imports these by name.
     assert declared_distributions() - imported_distributions(SOURCES) <= {
         "vl-convert-python",
         "pillow",
-        "hydra-submitit-launcher",
     }
     assert imported_distributions(TESTS) <= declared_distributions() | declared_distributions(
         "test"

@@ -2,28 +2,27 @@
 
 from pairscale.command.line import current
 from pairscale.command.main import main
-from pairscale.progress import run_shown
+from pairscale.progress import shown
 from train.config import RunConfig
 from train.grids import run_grid
-from train.plan import Plan, Planned
+from train.plan import Plan
 from train.sweeps import check_whole_sweep
 
 
 def run(config: RunConfig) -> None:
     """Train the run that `config` describes, or say what that would take."""
-    check_whole_sweep("train", current())
+    check_whole_sweep("train", current(), config)
     config.recipe.check_trains(config.model.name)
     if config.dry_run:
         from train.estimate import estimate
 
-        planned.add(Planned(config, estimate(config)))
+        planned.add(estimate(config))
     else:
         from train.run import run_title, say_summary, train_run
 
-        with run_shown(run_title(config), config.trainer.progress) as alone:
-            folder = train_run(config, command=True)
-        if alone:
-            say_summary(folder)
+        with shown(run_title(config), config.trainer.progress):
+            folder = train_run(config)
+        say_summary(folder)
 
 
 planned = Plan()

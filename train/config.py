@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from corpora.config import CorporaConfig
+from pairscale.command.pool import PoolConfig
 from pairscale.command.schemas import NOT_IN_DIGEST
 from pairscale.errors import ConfigError
 from pairscale.sizes import parse_size
@@ -16,7 +17,10 @@ from train.recipes import CountedConfig, RecipeConfig
 from train.trackers.tracker import LoggerConfig
 
 Precision = Literal["fp32", "bf16"]
+Moments = Annotated[list[int | str], Meta(description="a list of words seen, such as [10k,100k,1M]")]
 Speed = Annotated[float, Meta(gt=0, le=1e12)]  # words per second
+_EACH = "one for each model, such as {lstm_blimp:40000,txl:12000}"
+Rate = Speed | Annotated[dict[str, Speed], Meta(description=_EACH)] | None  # of training
 # The parts of a configuration that say what a run is; the rest is about this machine or one command.
 DESCRIBED = ("study", "seed", "precision", "corpus", "sample", "filter", "ablate", "tokenizer", "model", "recipe")
 
@@ -32,10 +36,10 @@ class TrainerConfig:
     compile: bool
     progress: bool
     devices: Annotated[int, Meta(ge=1, le=1024)] = (
-        1  # GPUs, or with accelerator=cpu processes, that share each step (train/loop/ranks.py)
+        1  # GPUs, or with accelerator=cpu processes, that share each step (train/loop/device.py)
     )
     # A number, log2, babylm, or a list of words seen (train/loop/snapshots.py); null: none.
-    snapshots: Annotated[int, Meta(ge=1, le=1000)] | Literal["log2", "babylm"] | list[int | str] | None = None
+    snapshots: Annotated[int, Meta(ge=1, le=1000)] | Literal["log2", "babylm"] | Moments | None = None
 
     def __post_init__(self) -> None:
         if self.snapshots == []:
@@ -54,7 +58,8 @@ class RunConfig(CorporaConfig):
     logger: LoggerConfig = field(metadata=NOT_IN_DIGEST)
     trainer: TrainerConfig = field(metadata=NOT_IN_DIGEST)
     # For estimates of time: a number, or one for each model; null: measured on this machine.
-    dry_run_words_per_s: Speed | dict[str, Speed] | None = field(default=None, metadata=NOT_IN_DIGEST)
+    dry_run_words_per_s: Rate = field(default=None, metadata=NOT_IN_DIGEST)
+    pool: PoolConfig = field(default_factory=PoolConfig, metadata=NOT_IN_DIGEST)
     verbose: bool = field(default=False, metadata=NOT_IN_DIGEST)
 
     def __post_init__(self) -> None:

@@ -1,103 +1,66 @@
-"""The dry run of a sweep: what all its runs take together, as a table of models by sizes, and sums."""
+"""The dry run of a command: what its runs take, each and together, as a table of models by sizes, and sums."""
 
 from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
 from pairscale import as_typed
-from pairscale.sizes import format_size, parse_size, readable_size
+from pairscale.sizes import clock, format_size, parse_size, readable_size
 from train.config import RunConfig
-from train.runs.axes import in_order, labels
+from train.runs.labels import CurveNames, in_order, name_curves
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from train.estimate import Estimate
 
-
 WIDTH = 160  # of a table that goes to a file or a pipe
-
-
-@dataclass
-class Planned:
-    """One run of a sweep. scoring_seconds, score_bytes, scoring_memory: of scores that are missing."""
-
-    config: RunConfig
-    estimate: Estimate
-    scoring_seconds: float = 0.0
-    score_bytes: int = 0
-    scoring_memory: int = 0
-
-    @property
-    def memory_bytes(self) -> int:
-        """Peak memory of its process, in training or in scoring."""
-        return max(self.estimate.memory_bytes, self.scoring_memory)
-
-    @property
-    def seconds(self) -> float:
-        """Time of the work that is left, in one process."""
-        return (0.0 if self.estimate.done else self.estimate.seconds) + self.scoring_seconds
+MIB = 2**20
 
 
 class Plan:
     """The runs of one command, collected one by one."""
 
     def __init__(self) -> None:
-        self.runs: list[Planned] = []
+        self.runs: list[Estimate] = []
         self.notes: list[str] = []
-        self.begun = False
-
-    def begin(self, text: str) -> None:
-        """Print once what the plan begins with, as it takes a while."""
-        if not self.begun:
-            print(f"planning: {text} ...", file=sys.stderr, flush=True)
-        self.begun = True
 
     def note(self, text: str) -> None:
         """Add a remark, once for all runs that share it."""
         if text not in self.notes:
             self.notes.append(text)
 
-    def add(self, planned: Planned) -> None:
+    def add(self, run: Estimate) -> None:
         """Add a run unless it is there."""
-        if all(planned.estimate.run != run.estimate.run for run in self.runs):
-            self.runs.append(planned)
+        if all(run.name != other.name for other in self.runs):
+            self.runs.append(run)
 
     def show(self) -> None:
-        """Print one run in full, several as a table."""
+        """Print the table, and below it sums, assumptions and notes."""
+        if not self.runs:
+            return
         from rich.console import Console  # here, so that a command that plans nothing starts sooner
 
         from pairscale.console import print_text
         from pairscale.tables import print_table
-        from train.estimate import estimate_table
 
         console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
-        if len(self.runs) == 1:
-            (run,) = self.runs
-            console.print(
-                estimate_table(run.config, run.estimate, run.scoring_seconds, run.score_bytes, run.scoring_memory)
-            )
-        elif self.runs:
-            print_table(console, self.table(), ("disk\nMiB", "done", "parameters", "memory\nMiB"))
-            for line in self.totals():
-                print_text(console, line)
-        for text in self.notes + (self._labels()[1] if len(self.runs) > 1 else []):
-            print_text(console, text)
+        print_table(console, self.table(), ("disk\nMiB", "done", "parameters", "memory\nMiB"))
+        for line in [*self.totals(), *self.notes, *(self._curves().notes if len(self.runs) > 1 else [])]:
+            print_text(console, line)
 
-    def _labels(self) -> tuple[dict[str, str], list[str]]:
-        return labels({run.estimate.run: dataclasses.asdict(run.config.of_run()) for run in self.runs})
+    def _curves(self) -> CurveNames:
+        return name_curves({run.name: dataclasses.asdict(run.config.of_run()) for run in self.runs})
 
-    def cells(self) -> list[tuple[str, str, list[Planned]]]:
-        """Return the runs of each label (train/runs/axes.py) and size, in the order of both."""
-        names, _ = self._labels()
-        cells: dict[tuple[str, str], list[Planned]] = {}
+    def cells(self) -> list[tuple[str, str, list[Estimate]]]:
+        """Return the runs of each label (train/runs/labels.py) and size, in the order of both."""
+        names = self._curves().names
+        cells: dict[tuple[str, str], list[Estimate]] = {}
         for run in self.runs:
-            key = names[run.estimate.run], format_size(parse_size(run.config.sample.size))
+            key = names[run.name], format_size(parse_size(run.config.sample.size))
             cells.setdefault(key, []).append(run)
         rank = {label: place for place, label in enumerate(in_order(label for label, _ in cells))}
         order = sorted(cells, key=lambda key: (rank[key[0]], parse_size(key[1])))
@@ -110,73 +73,91 @@ class Plan:
 
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
         table.add_column("", no_wrap=True)
-        names = ("runs", "done", "words seen\na run", "parameters", "memory\nMiB", "disk\nMiB", "hours\na run", "all")
-        for name in names:
+        for name in ("runs", "done", "words seen\na run", "steps\na run", "parameters", "memory\nMiB", "disk\nMiB",
+                     "hours\na run", "all"):  # fmt: skip
             table.add_column(name, justify="right", no_wrap=True)
         above = None
         for label, size, runs in self.cells():
             if label != above:
                 table.add_row(Text(label, style="bold"))
                 above = label
-            estimates = [run.estimate for run in runs]
-            todo = [run for run in runs if run.seconds]
+            todo = [run.seconds for run in runs if run.seconds]
             table.add_row(
                 f"  {readable_size(size)}",
                 f"{len(runs)}",
-                f"{sum(one.done for one in estimates) or ''}",
-                _count(median(one.words_seen for one in estimates)),
-                _count(median(one.parameters for one in estimates)),
-                f"{max(run.memory_bytes for run in runs) / 2**20:,.0f}",
-                f"{_bytes(runs) / 2**20:,.0f}",
-                _hours(median(run.seconds for run in todo) if todo else 0.0),
-                _hours(sum(run.seconds for run in runs)),
+                f"{sum(run.done for run in runs) or ''}",
+                _count(median(run.words_seen for run in runs)),
+                f"{median(run.steps for run in runs):,.0f}",
+                _count(median(run.parameters for run in runs)),
+                f"{max(run.memory_bytes for run in runs) / MIB:,.0f}",
+                f"{sum(run.disk_bytes for run in runs) / MIB:,.0f}",
+                _hours(median(todo)) if todo else "",
+                _hours(sum(todo)),
             )
         return table
 
     def totals(self) -> list[str]:
         """Return sums over all runs, and the assumptions behind them."""
-        import torch
+        from train.loop.device import bf16_warning
 
-        from pairscale.machine import available_cores, fit_memory
-        from pairscale.sizes import clock
-        from train.estimate import corpus_described
-        from train.loop.device import bf16_warning, takes_gpu
-
-        estimates = [run.estimate for run in self.runs]
-        done = sum(one.done for one in estimates)
         seconds, scoring = sum(run.seconds for run in self.runs), sum(run.scoring_seconds for run in self.runs)
-        gpus = torch.cuda.device_count()
-        checkpoints = max((one.checkpoint_bytes for one in estimates if not one.done), default=0)
         todo = [run for run in self.runs if run.seconds]
-        at_once = 1 if gpus and any(takes_gpu(run.config) for run in todo) else min(available_cores(), len(todo))
-        if at_once > 1:
-            at_once = fit_memory(at_once, max(run.memory_bytes for run in todo))
-        together = sum(sorted((run.memory_bytes for run in todo), reverse=True)[:at_once])
+        time = f"{clock(seconds)} of one process ({clock(scoring)} of it scoring)"
+        memory = "memory is of one run, the program included"
+        if (count := _at_once(todo)) > 1:
+            time += f"; on {count} cores, a run on each, about {clock(seconds / count)}"
+            together = sum(sorted((run.memory_bytes for run in todo), reverse=True)[:count])
+            memory += f": {count} at a time take up to {together / MIB:,.0f} MiB"
+        disk = f"{sum(run.disk_bytes for run in self.runs) / MIB:,.0f} MiB of disk"
+        if snapshots := sum(run.snapshot_bytes for run in self.runs):
+            disk += f" ({snapshots / MIB:,.0f} MiB of it snapshots)"
+        checkpoints = max((run.checkpoint_bytes for run in self.runs if not run.done), default=0)
+        number = "1 run" if len(self.runs) == 1 else f"{len(self.runs):,} runs"
         lines = [
-            f"{len(estimates):,} runs ({done:,} done already), "
-            f"{_count(sum(one.words_seen for one in estimates))} words seen, {clock(seconds)} of one process "
-            f"({clock(scoring)} of it scoring)"
-            + (f"; on {at_once} cores, a run on each, about {clock(seconds / at_once)}" if at_once > 1 else ""),
-            f"{_bytes(self.runs) / 2**20:,.0f} MiB of disk, and up to {checkpoints / 2**20:,.0f} MiB more for each run "
-            "that trains; memory is of one run, the program included"
-            + (f": {at_once} at a time take up to {together / 2**20:,.0f} MiB" if at_once > 1 else ""),
+            f"{number} ({sum(run.done for run in self.runs):,} done already), "
+            f"{_count(sum(run.words_seen for run in self.runs))} words seen, {time}",
+            f"{disk}, and up to {checkpoints / MIB:,.0f} MiB more for each run that trains; {memory}",
         ]
-        lines += dict.fromkeys(f"corpus {corpus_described(run.config)}" for run in self.runs)
-        rates: dict[str, dict[str, None]] = {}
-        for label, _, runs in self.cells():
-            for run in runs:
-                rate = f"{run.estimate.words_per_s:,.0f} words/s ({run.estimate.rate_is})"
-                rates.setdefault(label, {}).setdefault(rate)
-        lines += [f"at {', '.join(of_label)}: {label}" for label, of_label in rates.items()]
-        if any(one.guessed for one in estimates):
+        lines += [line for run in self.runs for line in _text(run.config)]
+        lines += [
+            f"at {run.words_per_s:,.0f} words/s ({run.rate_is}): {label}"
+            for label, _, runs in self.cells()
+            for run in runs
+        ]
+        if any(run.config.model.counted for run in self.runs):
+            lines.append("parameters, memory and disk of n-gram models are upper limits")
+        if any(run.guessed for run in self.runs):
             note = "tokens a word and vocabulary are guesses where a corpus is not prepared: python -m corpora"
             lines.append(as_typed(note))
-        return lines + list(dict.fromkeys(filter(None, (bf16_warning(run.config) for run in todo))))
+        return list(dict.fromkeys(filter(None, [*lines, *(bf16_warning(run.config) for run in todo)])))
 
 
-def _bytes(runs: Iterable[Planned]) -> int:
-    """Return the bytes of runs on the disk, checkpoints apart."""
-    return sum(run.estimate.disk_bytes + run.score_bytes for run in runs)
+def _at_once(todo: list[Estimate]) -> int:
+    """Return how many runs train at a time here: one on a GPU, else as many as there are cores and memory for."""
+    import torch
+
+    from pairscale.machine import available_cores, fit_memory
+    from train.loop.device import takes_gpu
+
+    if not todo or (torch.cuda.device_count() and any(takes_gpu(run.config) for run in todo)):
+        return 1
+    return fit_memory(min(available_cores(), len(todo)), max(run.memory_bytes for run in todo))
+
+
+def _text(config: RunConfig) -> list[str]:
+    """Return the corpus of a run with the bytes that it takes on the disk, or would take, and what a filter removes."""
+    from corpora.prepare import corpus_folder, known_filter, store_bytes
+
+    folder = corpus_folder(config)
+    prepared, text = store_bytes(config)
+    store = f"{prepared / MIB:,.0f} MiB in {folder}" if prepared else f"not prepared in {folder}"
+    more = f", about {text / MIB:,.0f} MiB more to be prepared" if text else ""
+    lines = [f"corpus {config.corpus.name}: {store}{more}"]
+    if config.corpus.filter is not None:
+        counts = known_filter(config)
+        part = f"{counts['sentences']:,} sentences, {counts['words']:,} words" if counts else "an unknown part"
+        lines.append(f"corpus.filter {config.corpus.filter} takes {part} out of the train split")
+    return lines
 
 
 def _count(number: float) -> str:

@@ -1,4 +1,4 @@
-"""`python -m train.rank`: a further process of a run on several devices, started by train/loop/ranks.py."""
+"""`python -m train.rank`: a further process of a run on several devices, started by train/loop/device.py."""
 
 import os
 import pickle
@@ -7,13 +7,12 @@ import threading
 
 from pairscale.command.errors import outcome
 from pairscale.errors import PairscaleError
-from train.lightning_import import import_lightning
-from train.loop.ranks import Ranks
+from train.loop.device import Ranks
 from train.runs.folder import RunFolder
 
 
 def _main() -> None:
-    config = pickle.load(sys.stdin.buffer)  # written by the process that started this one
+    config, checkpoint = pickle.load(sys.stdin.buffer)  # written by the process that started this one
     ended = threading.Event()
 
     def leave_with_the_first() -> None:
@@ -24,10 +23,10 @@ def _main() -> None:
     threading.Thread(target=leave_with_the_first, daemon=True).start()
     code = 0
     try:
-        import_lightning()
         from train.loop.training import train
 
-        train(config, RunFolder.of(config), None, Ranks(int(os.environ["LOCAL_RANK"]), config.trainer.devices))
+        ranks = Ranks(int(os.environ["LOCAL_RANK"]), config.trainer.devices)
+        train(config, RunFolder.of(config), None, ranks, checkpoint)
     except PairscaleError as error:  # rank 0 raises it too, and reports it
         code = error.exit_code
     except Exception as error:

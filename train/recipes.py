@@ -68,7 +68,7 @@ class RecipeConfig:
     validate_every: Size | None = None  # words seen between validations; null: at the end of an epoch
     validation_words: Number  # words of the validation split, at most, that a validation reads
     checkpoint_every: Size | None = field(default=None, metadata=NOT_IN_DIGEST)  # words seen; null: with validation
-    # columns: of one stream, read with carried state; or blocks, each read from its beginning (train/loop/blocks.py).
+    # columns: of one stream, read with carried state; or blocks, each read from its beginning (train/loop/batches.py).
     packing: Literal["columns", "stream", "sentences", "documents"] = "columns"
     accumulate: Annotated[int, Meta(ge=1)] = 1  # parts of a step's blocks that are read one after another
 

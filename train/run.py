@@ -9,20 +9,19 @@ from pairscale.console import say
 from pairscale.errors import RunError
 from pairscale.progress import report_result, result_so_far
 from pairscale.sizes import clock, written
-from train.config import RunConfig, described
-from train.lightning_import import import_lightning
+from train.config import RunConfig
 from train.runs.attempt import Attempt
-from train.runs.differences import beside_others
 from train.runs.folder import RunFolder
+from train.runs.labels import beside_others
 from train.runs.metrics import MetricsFile, exported_validation, numbers
-from train.trackers.tracker import Job, Tracker, tracked
+from train.runs.provenance import job_of
+from train.trackers.tracker import Tracker, tracked
 
 
-def train_run(config: RunConfig, command: bool = False, check: Callable[[], object] | None = None) -> RunFolder:
+def train_run(config: RunConfig, check: Callable[[], object] | None = None) -> RunFolder:
     """Train the run that `config` describes unless it is done; resume it if it was stopped. Return its folder.
 
-    `command`: this process is one of our own commands, which starts sooner (train/lightning_import.py). `check` is
-    called before the work, and raises what would stop a later step, such as scoring.
+    `check` is called before the work, and raises what would stop a later step, such as scoring.
 
     Raises RunError if another process is at work on the run or its training diverges, WriteError if a disk is full,
     and whatever stops training, after recording the reason in the manifest. Bad input that stops a run before any work
@@ -43,10 +42,9 @@ def train_run(config: RunConfig, command: bool = False, check: Callable[[], obje
         with Attempt(config, folder):
             if check is not None:
                 check()
-            facts = described(dataclasses.asdict(config))
-            with tracked(config.logger, Job("train", folder.path.name, config.study, folder.path, facts)) as tracker:
+            with tracked(config.logger, job_of("train", folder, dataclasses.asdict(config), config.study)) as tracker:
                 track_points(tracker, folder)  # a killed process takes the latest ones with it
-                _train(config, folder, tracker, command)
+                _train(config, folder, tracker)
                 report_result(new=True)
                 _track_result(tracker, config, folder)
     _report(config, folder)
@@ -99,23 +97,22 @@ def _track_result(tracker: Tracker, config: RunConfig, folder: RunFolder) -> Non
         tracker.artifact(f"{folder.path.name}-model", "model", [folder.model.path])
 
 
-def _train(config: RunConfig, folder: RunFolder, tracker: Tracker, command: bool) -> None:
+def _train(config: RunConfig, folder: RunFolder, tracker: Tracker) -> None:
     # Imported here, so that a command that trains nothing starts at once.
     if config.model.counted:
         from train.ngram import train_ngram
 
         train_ngram(config, folder)
         return
-    if command:
-        import_lightning()
-    from train.loop.device import bf16_warning
-    from train.loop.ranks import other_ranks
+    from train.loop.device import bf16_warning, other_ranks
+    from train.loop.state import newest_checkpoint
     from train.loop.training import train
 
     if warning := bf16_warning(config):
         say(warning)
-    with other_ranks(config) as ranks:
-        train(config, folder, tracker, ranks)
+    checkpoint = newest_checkpoint(folder)
+    with other_ranks(config, checkpoint) as ranks:
+        train(config, folder, tracker, ranks, checkpoint)
 
 
 def _skip(config: RunConfig, folder: RunFolder) -> None:

@@ -66,10 +66,10 @@ def names_a_run(line: Line) -> bool:
     return any((key := key_of(one).partition(".")[0]) == "experiment" or key in in_digest for one in line.overrides)
 
 
-def check_whole_sweep(command: str, line: Line) -> None:
-    """Raise ConfigError if a single run leaves axes of its experiment's sweep open, other than the seed."""
+def check_whole_sweep(command: str, line: Line, config: RunConfig) -> None:
+    """Raise ConfigError if a single training leaves axes of its experiment's sweep open, other than the seed."""
     typed = {key_of(one) for one in line.overrides}
-    if "experiment" not in typed:
+    if "experiment" not in typed or not config.recipe.trains:
         return
     swept = axes_of(command, line).swept
     loose = [key for key in swept if key != "seed" and key not in typed]

@@ -19,8 +19,8 @@ from eval.scores.files import answers_metadata, read_answer_file
 from eval.syntaxgym.config import is_syntaxgym
 from pairscale.errors import RunError, first_few
 from pairscale.sizes import written
-from train.runs.axes import flatten
 from train.runs.folder import RunFolder
+from train.runs.labels import flatten
 
 
 def item_parts(runs: pd.DataFrame, config: AnalysisConfig, benchmark: str | None) -> list[Part]:

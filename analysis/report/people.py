@@ -8,8 +8,7 @@ import pandas as pd
 
 from analysis.formats import count, decimal_text, plural
 from analysis.report.exhibit import Exhibit
-from eval.questionnaire.agreement import agreement
-from eval.questionnaire.answers import counted, read_answers
+from eval.questionnaire.answers import agreement, counted, read_answers
 from eval.questionnaire.config import QuestionnaireConfig
 from eval.scores.files import read_items
 from pairscale.errors import InputError
@@ -24,7 +23,7 @@ _COLUMNS = {
 class People(NamedTuple):
     """The people who answered a questionnaire on a benchmark.
 
-    table: that of eval.questionnaire.agreement.agreement, and `accuracy`, as of models: the agreement of single
+    table: that of eval.questionnaire.answers.agreement, and `accuracy`, as of models: the agreement of single
     judgments, missing for a unit if not all of its paradigms were asked. notes: sentences on answers that don't count.
     """
 

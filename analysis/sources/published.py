@@ -15,7 +15,7 @@ from analysis.study.run_folders import FURTHER_COLUMNS, RUN_COLUMNS, UNTRAINED, 
 from eval.benchmarks.cells import shown
 from pairscale.errors import InputError
 from pairscale.sizes import format_size
-from train.runs.interventions import FULL_DOSE, FULL_TEXT
+from train.runs.labels import FULL_DOSE, FULL_TEXT
 
 BLIMP, OVERALL = "blimp", "overall"
 _RUN = ["model", "removed", "size", "seed"]  # columns of rows that tell runs apart

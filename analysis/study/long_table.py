@@ -29,7 +29,7 @@ from eval.scores.names import benchmark_name
 from eval.scores.schemas import ITEMS
 from pairscale.errors import RunError, check_choice, first_few
 from pairscale.sizes import written
-from train.runs.axes import flatten
+from train.runs.labels import flatten
 from train.sweeps import requested_runs
 
 STANDS_FOR = {"pll": "lp"}  # the method of masked models -> the one that it stands for (Salazar et al. 2020)

@@ -18,9 +18,8 @@ from eval.config import is_of_pairs
 from eval.scores.files import ITEMS_FILE, TOKENS_FILE, read_metadata
 from pairscale.errors import ConfigError, RunError, first_few
 from pairscale.sizes import format_size, parse_size
-from train.runs.axes import base_labels, in_order, labels
 from train.runs.folder import DONE, RunFolder, study_runs
-from train.runs.interventions import constructions, intervention_of
+from train.runs.labels import Intervention, constructions, in_order, name_curves
 from train.runs.metrics import exported_validation
 
 # The columns that every table of a study begins with, and those that only `analysis.runs` has.
@@ -220,8 +219,8 @@ def _name_curves(table: pd.DataFrame, shared: list[str]) -> list[str]:
     """
     comes_trained = table["groups"].isna()
     configs = dict(table.loc[table["baseline"].eq("") & ~comes_trained, "config"])
-    names, notes = labels(configs)
-    table["curve"], table["base"] = (pd.Series(of, dtype="str") for of in (names, base_labels(configs)[0]))
+    curves = name_curves(configs)
+    table["curve"], table["base"] = (pd.Series(of, dtype="str") for of in (curves.names, curves.bases))
     for column in ("texts", "tokenizers", "study"):
         differ = table[column].groupby(table["base"]).transform("nunique") > 1
         if column == "study":  # a curve of which another study has a part belongs to both
@@ -229,15 +228,15 @@ def _name_curves(table: pd.DataFrame, shared: list[str]) -> list[str]:
         for name in ("curve", "base"):
             table[name] = table[name].mask(differ, table[name] + ", " + table[column])
     taken = set(table["curve"])
-    for run, label in labels(dict(table.loc[comes_trained, "config"]))[0].items():
+    for run, label in name_curves(dict(table.loc[comes_trained, "config"])).names.items():
         name = label.replace(", revision=null", "")
         table.loc[run, "curve"] = f"{name}, pretrained" if name in taken else name
     of_groups = table.groupby("groups")["curve"]
     of_baselines = of_groups.transform("first").where(of_groups.transform("nunique") == 1, table["model"])
     table["curve"] = table["curve"].fillna(of_baselines)
     table["base"] = table["base"].fillna(table["curve"])
-    interventions = {run: intervention_of(configs.get(run, {})) for run in table.index}
+    interventions = {run: Intervention.of(configs.get(run, {})) for run in table.index}
     filters, _ = constructions(interventions)
     of_runs = [(filters[run], of.action, of.dose) for run, of in interventions.items()]
     table[["construction", "action", "dose"]] = pd.DataFrame(of_runs, table.index, dtype="str")
-    return notes
+    return curves.notes

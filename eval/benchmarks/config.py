@@ -21,7 +21,7 @@ _NO_FOLDER = re.compile(r"[^\w.-]")  # what no part of a folder's name has
 
 @dataclass(kw_only=True)
 class ColumnsConfig:
-    """The columns of a table by what they hold; null: a usual name (eval/benchmarks/pairs.py); "": none."""
+    """The columns of a table by what they hold; null: a usual name (eval/benchmarks/load.py); "": none."""
 
     good: str | None = None  # the acceptable sentence
     bad: str | None = None  # the unacceptable sentence
@@ -63,10 +63,8 @@ class BenchmarkConfig:
     seed: Seed | None = None  # toy, generated: of the pairs
     per_paradigm: Pairs | None = None  # toy: pairs to make of each paradigm
     vocabulary: str | None = None  # generated: run, study, or a file of words; null: all words
-    min_count: Annotated[int, Meta(ge=1, le=10**12)] | None = (
-        None  # generated: words that a sample, or a file with counts, has at least so many times
-    )
-    balance: bool = False  # generated: critical words within a factor of two in frequency
+    # Generated: words that a sample, or a file with counts, has at least so many times.
+    min_count: Annotated[int, Meta(ge=1, le=10**12)] | None = None
     language: str | None = None  # ISO 639 code of two letters, of three where a language has no such one
 
     def __post_init__(self) -> None:
@@ -104,8 +102,6 @@ class BenchmarkConfig:
             raise ConfigError(f"benchmark.pairs={self.pairs}, benchmark.seed={self.seed}: both must be numbers")
         if self.vocabulary in SAMPLES and self.min_count is None:
             raise ConfigError(f"benchmark.min_count=null with vocabulary={self.vocabulary}: must be above 0")
-        if self.balance and self.vocabulary is None:
-            raise ConfigError("benchmark.balance=true: needs a vocabulary, whose frequencies they are")
 
     def chosen_paradigms(self, available: Collection[str]) -> list[str]:
         """Return the requested paradigms, or all that are available. Raises ConfigError for one that is not."""
@@ -137,12 +133,11 @@ class BenchmarkConfig:
         return "+".join(parts)
 
     def _parts_of_generated(self) -> list[str]:
-        """Return language, vocabulary, balance and seed as parts of a folder's name: "en", "study-k5"."""
+        """Return language, vocabulary and seed as parts of a folder's name: "en", "study-k5"."""
         parts = [str(self.language)]
         if self.vocabulary in SAMPLES:
             parts.append(f"{self.vocabulary}-k{self.min_count}")
         elif self.vocabulary is not None:
             counted = "" if self.min_count in (None, 5) else f"-k{self.min_count}"
             parts.append(f"words-{_NO_FOLDER.sub('_', Path(self.vocabulary).stem)}{counted}")
-        parts += ["balanced"] * self.balance
         return parts if self.seed == 1 else [*parts, f"seed-{self.seed}"]

@@ -1,4 +1,4 @@
-"""Tables of text, row by row: JSON Lines, CSV, TSV and Parquet files, folders of them, data sets of the hub; YAML."""
+"""Tables of text, row by row: JSON Lines, CSV, TSV and Parquet files, folders of them, data sets of the hub."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import yaml
+from typing import TYPE_CHECKING
 
 from corpora.sources.lines import COMPRESSIONS, lines
 from eval.benchmarks.form import Row, Table
 from pairscale.console import say
 from pairscale.errors import ConfigError, InputError
 from pairscale.hub import import_datasets
-from pairscale.schema import load_yaml
 
 if TYPE_CHECKING:
     from eval.benchmarks.config import BenchmarkConfig
@@ -34,9 +31,9 @@ def tables(config: BenchmarkConfig) -> Iterator[Table]:
     """
     if config.path is None:
         yield from _hub(config)
-        return
-    for file in local_files(config):
-        yield Table(format_of(file)[0], str(file), file_rows(file, config.delimiter, config.quotes, config.header))
+    else:
+        for file in local_files(config):
+            yield Table(format_of(file)[0], str(file), file_rows(file, config.delimiter, config.quotes, config.header))
 
 
 def file_rows(file: Path, delimiter: str | None = None, quotes: bool = True, header: bool = True) -> Iterator[Row]:
@@ -48,11 +45,11 @@ def file_rows(file: Path, delimiter: str | None = None, quotes: bool = True, hea
 
 
 def _some(rows: Iterator[Row], source: str) -> Iterator[Row]:
-    first = next(rows, None)
-    if first is None:
+    row = None
+    for row in rows:
+        yield row
+    if row is None:
         raise InputError(f"{source}: holds no rows")
-    yield first
-    yield from rows
 
 
 def format_of(file: Path, key: str = "benchmark.path") -> tuple[str, str]:
@@ -221,13 +218,3 @@ def _hub(config: BenchmarkConfig) -> Iterator[Table]:
             f"benchmark={config.name} needs {dataset} from the Hugging Face hub ({reason}); for a local copy give "
             "benchmark.path=FOLDER with its files"
         ) from None
-
-
-def read_yaml(where: str, path: Path, allowed: str = "a YAML file") -> Any:
-    """Return the contents of a user's YAML file. Raises InputError, which begins with `where`, if it cannot be read."""
-    try:
-        return load_yaml(path.expanduser().read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{where}: cannot be read ({error.strerror}); must be {allowed}") from None
-    except (yaml.YAMLError, ValueError) as error:
-        raise InputError(f"{where}: not YAML ({' '.join(str(error).split())})") from None

@@ -41,7 +41,7 @@ def toy(config: BenchmarkConfig) -> Iterator[Table]:
     yield Table("toy", "toy", (Row("toy", pair) for pair in pairs(config.seed, config.per_paradigm)))
 
 
-@form("generated", ("seed", "vocabulary", "min_count", "balance"))
+@form("generated", ("seed", "vocabulary", "min_count"))
 def generated(config: BenchmarkConfig) -> Generated:
     """Return the pairs of a language's paradigms, of the words of a vocabulary if there is one."""
     from eval.benchmarks.generated.making import generate

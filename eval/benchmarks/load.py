@@ -1,26 +1,53 @@
-"""Benchmarks (files in conf/benchmark/) as tables of minimal pairs."""
+"""Benchmarks as tables of minimal pairs: one reader, which a YAML in conf/benchmark/ tells what columns contain."""
 
-import dataclasses
-import functools
-import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import chain
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
+from corpora.config import PathsConfig
 from corpora.words import count_words
-from eval.benchmarks.cells import blanks_note
+from eval.benchmarks.cells import blanks_note, flag_of, label_of, name_of, part_of, sentence_of
 from eval.benchmarks.config import BenchmarkConfig, ColumnsConfig
 from eval.benchmarks.form import Generated, Row, Table, forms
+from eval.benchmarks.generated.vocabulary import resolved
 from eval.benchmarks.known_items import faulty_note, faulty_pairs, unpublished_note
-from eval.benchmarks.pairs import read_pairs
-from eval.config import EvalConfig
-from pairscale.errors import first_few
+from eval.scores.schemas import ITEMS, SIDES
+from pairscale.errors import InputError, first_few
 from pairscale.files import sha256_json
 from pairscale.progress import with_progress
+
+# The names that columns go by in the family of BLiMP, if the configuration names no other.
+USUAL = {
+    "good": ("good", "sentence_good", "good_sentence"),
+    "bad": ("bad", "sentence_bad", "bad_sentence"),
+    "paradigm": ("paradigm", "UID"),
+    "phenomenon": ("phenomenon", "linguistics_term"),
+    "field": ("field",),
+    "pair_id": ("pair_id", "pairID", "pair_ID"),
+}
+_PARTS = {
+    "one_prefix_method": ["one_prefix_prefix", "one_prefix_word_good", "one_prefix_word_bad"],
+    "two_prefix_method": ["two_prefix_prefix_good", "two_prefix_prefix_bad", "two_prefix_word"],
+}
+_READERS = {
+    **dict.fromkeys(("good", "bad", "sentence"), sentence_of),
+    "label": label_of,
+    **dict.fromkeys(("phenomenon", "pair_id"), name_of),
+    **dict.fromkeys(("lexically_identical", *_PARTS), flag_of),
+    **dict.fromkeys(("field", *chain(*_PARTS.values())), part_of),
+}
+# Columns under our names are never the user's own; simple_LM_method is true of all of BLiMP's pairs.
+_NEVER_OWN = {*ITEMS.names, "", "simple_LM_method"}
+_DTYPES = {item.name: "boolean" if pa.types.is_boolean(item.type) else "str" for item in ITEMS}
+_KEY = ["paradigm", "pair_id"]
 
 
 @dataclass(frozen=True)
@@ -39,11 +66,34 @@ class Benchmark:
     origin: Mapping[str, Any] = field(default_factory=dict)
     unavailable: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    _words: dict[str, dict[str, int]] = field(default_factory=dict, repr=False)
 
     @property
     def described(self) -> dict[str, Any]:
         """What score files record of it."""
         return {"name": self.name, "digest": self.digest, **self.origin}
+
+    def words(self, reference: str) -> dict[str, int]:
+        """Return the number of reference words of each different sentence, which are counted once."""
+        if reference not in self._words:
+            texts = dict.fromkeys([*self.pairs["good"], *self.pairs["bad"]])
+            counted = with_progress(((1, text) for text in texts), "counting words", len(texts), "sentences")
+            self._words[reference] = {text: count_words(text, reference) for text in counted}
+        return self._words[reference]
+
+
+def benchmark_of(config: BenchmarkConfig, paths: PathsConfig, run: Mapping[str, Any]) -> Benchmark:
+    """Return the pairs for a run, given by its configuration, whose words may count; they are read once in a process.
+
+    Raises as `load_benchmark` and `resolved`.
+    """
+    return loaded_benchmark(msgspec.json.encode(resolved(config, run, paths.runs, paths.store)))
+
+
+@lru_cache(maxsize=2)
+def loaded_benchmark(config: bytes) -> Benchmark:
+    """Read a benchmark, given by its configuration as JSON, once in a process that scores many runs."""
+    return load_benchmark(msgspec.json.decode(config, type=BenchmarkConfig))
 
 
 def load_benchmark(config: BenchmarkConfig) -> Benchmark:
@@ -54,19 +104,18 @@ def load_benchmark(config: BenchmarkConfig) -> Benchmark:
     source = forms()[str(config.form)].read(config)
     if isinstance(source, Generated):
         rows = (Row(name, pair) for name, pairs in source.pairs.items() for pair in pairs)
-        pairs = read_pairs([Table(config.name, config.name, rows)], config)
+        pairs = _read_pairs([Table(config.name, config.name, rows)], config)
         return Benchmark(config.name, pairs, _digest(pairs), source.origin, source.unavailable)
-    whole = read_pairs(source, config)
+    whole = _read_pairs(source, config)
     pairs = whole[whole["paradigm"].isin(config.chosen_paradigms(sorted(set(whole["paradigm"]))))]
     if config.pairs is not None:
         pairs = pairs.groupby("paradigm", sort=False).head(config.pairs)
     pairs = pairs.reset_index(drop=True)
-    blanks = blanks_note([*pairs["good"], *pairs["bad"]])
     notes = (
         unpublished_note(config.name, whole),
         faulty_note(config.name, pairs),
         _same_note(config.name, pairs),
-        blanks,
+        blanks_note([*pairs["good"], *pairs["bad"]]),
     )
     return Benchmark(config.name, pairs, _digest(pairs), notes=tuple(filter(None, notes)))
 
@@ -93,24 +142,109 @@ def drawn_pairs(pairs: pd.DataFrame, count: str, seed: int) -> npt.NDArray[np.in
     return np.sort(np.concatenate([rng.permutation(np.sort(group))[: int(count)] for group in groups]))
 
 
-def benchmark_key(config: EvalConfig, described: Mapping[str, Any]) -> str:
-    """Return the argument of `loaded_benchmark` for the run of the configuration `described`, whose words may count."""
-    from eval.benchmarks.generated.vocabulary import resolved
+def _read_pairs(found: Iterable[Table], config: BenchmarkConfig) -> pd.DataFrame:
+    """Return the pairs of tables by paradigm, then in their order: the columns of ITEMS, and the user's own.
 
-    return json.dumps(dataclasses.asdict(resolved(config.benchmark, described, config.paths.runs, config.paths.store)))
+    Pairs are numbered from 0 in their paradigm if no column says otherwise. Raises InputError for missing columns,
+    cells that do not fit, labelled sentences that do not form pairs, and pairs of one name.
+    """
+    tables = [_read_table(table, config) for table in found]
+    if not tables:
+        raise InputError(f"benchmark={config.name}: holds no tables")
+    pairs = pd.concat(tables)
+    numbers = pairs.groupby("paradigm").cumcount().astype(str)
+    pairs["pair_id"] = pairs["pair_id"].where(pairs["pair_id"].notna(), numbers) if "pair_id" in pairs else numbers
+    own = [name for name in pairs if name not in ITEMS.names]
+    pairs = pairs.reindex(columns=[*ITEMS.names, *own]).astype(_DTYPES | dict.fromkeys(own, "str"))
+    if (twice := pairs.duplicated(_KEY).to_numpy()).any():
+        paradigm, pair_id = pairs[_KEY].iloc[int(twice.argmax())]
+        raise InputError(f"{pairs.index[int(twice.argmax())]}: paradigm {paradigm} has two pairs {pair_id}")
+    phenomena = pairs.groupby("paradigm")["phenomenon"].unique()
+    for name, several in phenomena[phenomena.str.len() > 1].items():
+        raise InputError(f"paradigm {name} is in the phenomena {' and '.join(several)}: a paradigm belongs to one")
+    return pairs.sort_values("paradigm", kind="stable", ignore_index=True)
 
 
-@functools.lru_cache(maxsize=2)
-def loaded_benchmark(key: str) -> Benchmark:
-    """Read a benchmark once in a process that scores many runs."""
-    values = json.loads(key)
-    return load_benchmark(BenchmarkConfig(**values | {"columns": ColumnsConfig(**values["columns"])}))
+def _read_table(table: Table, config: BenchmarkConfig) -> pd.DataFrame:
+    """Return the pairs of one table, a row per pair, indexed by where they stand."""
+    rows = list(table.rows)
+    cells = pd.DataFrame([row.cells for row in rows], [row.where for row in rows], dtype=object)
+    cells = cells.where(cells.notna(), None)
+    columns = _columns([*cells], config.columns, table.source)
+    read = pd.DataFrame(index=cells.index)
+    for name in [name for name in columns if name != "paradigm"]:
+        read[name] = pd.Series(_read(cells[columns[name][0]], _READERS[name]), read.index, dtype=object)
+    names = [_read(cells[column], name_of) for column in columns.get("paradigm", ())]
+    read["paradigm"] = ["/".join(parts) for parts in zip(*names, strict=True)] if names else table.name
+    if "phenomenon" not in read:
+        read["phenomenon"] = read["paradigm"]
+    for name in {"phenomenon", "field"} & {*read}:
+        read[name] = read[name].map(lambda text: (config.rename or {}).get(text, text))
+    for flag, parts in _PARTS.items():
+        if flag not in read and set(parts) <= set(read):
+            read[flag] = read[parts].notna().all(axis=1)
+    taken = _NEVER_OWN.union(*columns.values())
+    own = cells[[name for name in cells if name not in taken]].map(_own_text)
+    if "sentence" in read:
+        read, own = _joined(read, own, config.labels or ("1", "0"))
+    return pd.concat([read, own], axis=1)
 
 
-@functools.lru_cache(maxsize=2)
-def word_counts(key: str, reference: str) -> dict[str, int]:
-    """Return the number of reference words of each different sentence of a benchmark."""
-    pairs = loaded_benchmark(key).pairs
-    texts = dict.fromkeys([*pairs["good"], *pairs["bad"]])
-    counted = with_progress(((1, text) for text in texts), "counting words", len(texts), "sentences")
-    return {text: count_words(text, reference) for text in counted}
+def _columns(there: Sequence[str], columns: ColumnsConfig, source: str) -> dict[str, list[str]]:
+    """Return which of the columns `there` contain what.
+
+    Raises InputError for a named column that is missing, two under usual names of one thing, and without sentences.
+    """
+    found = {name: [name] for name in _READERS if name in there and name not in vars(columns)}
+    for name, value in vars(columns).items():
+        usual = [] if columns.sentence and name in SIDES else USUAL.get(name, ())
+        named = [column for column in usual if column in there] if value is None else value or []
+        found[name] = [named] if isinstance(named, str) else named
+        problem = [f"no column '{column}' (benchmark.columns.{name})" for column in found[name] if column not in there]
+        if value is None and len(named) > 1:
+            problem.append(f"both {' and '.join(named)} may be the {name}; give benchmark.columns.{name}=NAME")
+        if value is None and not named and usual and name in SIDES:
+            problem.append(
+                f"no column {' or '.join(usual)} for the {name}; give benchmark.columns.{name}=NAME, or .sentence and "
+                ".label for one sentence per row"
+            )
+        if problem:
+            hint = "see also benchmark.delimiter and benchmark.header"
+            raise InputError(f"{source}: {problem[0]}; there are: {', '.join(there)}; {hint}")
+    return {name: names for name, names in found.items() if names}
+
+
+def _read(cells: "pd.Series[Any]", read: Any) -> list[Any]:
+    return [read(cell, where, cells.name) for where, cell in cells.items()]
+
+
+def _own_text(cell: Any) -> str | None:
+    """Return a cell of the user's own as text that a file can contain."""
+    return None if cell is None else str(cell).encode("utf-8", "replace").decode() or None
+
+
+def _joined(rows: pd.DataFrame, own: pd.DataFrame, labels: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return pairs of a good and a bad row, those of one paradigm and pair_id, or else by turns; and their own cells.
+
+    Of the user's own cells, a pair has those that both rows share.
+    """
+    sides = rows["label"].map(dict(zip(map(str.casefold, labels), SIDES, strict=True))).to_numpy()
+    wrong, turns = pd.isna(sides), ""
+    number = rows.groupby("paradigm").cumcount()
+    if by_turns := "pair_id" not in rows:
+        wrong = sides != np.where(number % 2, "bad", "good")
+        turns = " by turns, without benchmark.columns.pair_id"
+    for at in np.flatnonzero(wrong).tolist():
+        raise InputError(f"{rows.index[at]}: label {rows['label'].iat[at]}, must be {' or '.join(labels)}{turns}")
+    ids = number // 2 if by_turns else rows["pair_id"]
+    pair = rows.groupby(["paradigm", ids], sort=False).ngroup().to_numpy()
+    counts = pd.DataFrame({side: sides == side for side in SIDES}).groupby(pair).sum()
+    for faulty, (good, bad) in counts[(counts != 1).any(axis=1)].iterrows():
+        at = int(np.flatnonzero(pair == faulty)[-1])
+        raise InputError(f"{rows.index[at]}: its pair has {good} good and {bad} bad sentences, must have one of each")
+    order = np.argsort(pair, kind="stable")
+    good, bad = (order[sides[order] == side] for side in SIDES)
+    sentences = rows.pop("sentence").to_numpy()
+    shared = own.iloc[good].where(own.iloc[good].to_numpy() == own.iloc[bad].to_numpy(), None)
+    pairs = rows.drop(columns="label").iloc[good].assign(good=sentences[good], bad=sentences[bad])
+    return pairs, shared.dropna(axis=1, how="all")

@@ -1,5 +1,5 @@
 """Psycholinguistic diagnostics: which words a model expects after a context, as cloze questions (Ettinger 2020).
 
-diagnostic.py is the registry, builtin/ has a file for each: CPRAG-102, ROLE-88, NEG-136. questions.py reads the
-questions, eval/kinds/cloze.py asks a run and shows its answers by measures.py.
+diagnostic.py is the registry, and ettinger.py has CPRAG-102, ROLE-88 and NEG-136. questions.py reads the questions and
+makes rows of a model's answers. measures.py computes from these what the paper reports.
 """

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pairscale.plugins import load_members
+from pairscale.plugins import load_plugins
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,8 +51,9 @@ def diagnostic(name: str) -> Callable[[D], D]:
 
 
 def diagnostics() -> Mapping[str, Diagnostic]:
-    """Return all diagnostics by name: those of eval/diagnostics/builtin, and those that plug-ins registered."""
-    load_members(f"{__package__}.builtin")
+    """Return all diagnostics by name: those of ettinger.py, and those that plug-ins registered."""
+    import_module("eval.diagnostics.ettinger")
+    load_plugins()
     return _DIAGNOSTICS
 
 

@@ -6,7 +6,7 @@ import yaml
 
 from corpora.fast_tokenizers import is_serialisable
 from eval.scores.accuracy import accuracies
-from eval.scores.files import ITEMS_FILE, read_items, read_scores, with_phenomena
+from eval.scores.files import pair_scores
 from eval.scores.names import benchmark_name
 from train.models.huggingface import HuggingFaceModel
 from train.runs.folder import RunFolder
@@ -59,7 +59,6 @@ _HYBRID = (
     "A share of its training blocks was causal (the hybrid objective of GPT-BERT): under a causal attention mask it "
     "predicts the next token."
 )
-_NO_SCORES = ("items", "tokens", "topk")  # files beside scores of pairs
 
 
 def card(run: RunFolder, loaded: LoadedModel, name: str, step: int | None, licence: str | None, ties: str) -> str:
@@ -152,14 +151,10 @@ def _results(run: RunFolder, export: str, step: int | None, ties: str) -> Iterat
             yield f"Perplexity per word on the validation split: {perplexity:,.2f}{unknown}."
         if (perplexity := measured.get("valid_pseudo_ppl")) is not None:
             yield f"Pseudo-perplexity per word on a part of the validation split: {perplexity:,.2f}."
-    rows, end = [], "" if step is None else f"@{step}"
-    for folder in sorted(file.parent for file in run.scores("").glob(f"*/{ITEMS_FILE}")):
-        items, _ = read_items(folder)
-        for path in sorted(folder.glob("*.parquet")):
-            method = path.stem.removesuffix(end)
-            if path.stem != method + end or "@" in method or method in _NO_SCORES:
-                continue
-            row = accuracies(with_phenomena(read_scores(path)[0], items), ties).iloc[-1]
+    rows = []
+    for folder in sorted(run.scores("").glob("*")):
+        for method, scores in pair_scores(folder, step):
+            row = accuracies(scores, ties).iloc[-1]
             cells = [benchmark_name(folder.name), method, f"{row['pairs']:,}", f"{row['accuracy']:.3f}"]
             rows.append(" | ".join([*cells, f"{row['low']:.3f} to {row['high']:.3f}"]))
     if rows:

@@ -7,13 +7,14 @@ from typing import Any
 
 from eval.config import ExportConfig
 from eval.export.card import card, citation
+from eval.run import check_failures, done_runs
 from pairscale.console import say
 from pairscale.errors import ConfigError, InputError, RunError
 from pairscale.files import write_text, writing
 from pairscale.hub import offline_without_network
 from train.loop.snapshots import load_snapshot
 from train.models.config import architectures
-from train.runs.folder import ModelFolder, RunFolder, study_runs
+from train.runs.folder import ModelFolder, RunFolder
 from train.runs.model_folder import NGRAM, load_model, read_description, save_weights
 
 FORMAT = "huggingface"
@@ -24,35 +25,33 @@ def export(config: ExportConfig) -> list[Path]:
     """Write each finished run of `config.study`, with its snapshots, and return the folders.
 
     They lie in `config.output`, by default reports/STUDY/huggingface: RUN/, and RUN/chck_1M/ of a snapshot after a
-    million words seen. Raises ConfigError without a study, RunError where there is no such run, or none can be
-    exported, InputError where the hub refuses.
+    million words seen. Raises ConfigError without a study, RunError if there is no such run, or none can be exported,
+    InputError if the hub refuses.
     """
     if config.study is None:
         raise ConfigError("study=null: name a study")
-    runs = [run for run in study_runs(config.paths.runs, config.study, config.run) if _is_exportable(run)]
+    done, damaged = done_runs(config, "exported", config.run)
+    runs = [run for run in done if _is_exportable(run)]
     if not runs:
         raise RunError(f"study={config.study}: no run in {Path(config.paths.runs) / config.study} can be exported")
     output = Path(config.output or Path(config.paths.reports) / config.study / FORMAT)
-    folders = []
-    for run in runs:
-        # A repository holds one model: those of several runs have the run's name behind the one that was given.
-        repository = None if config.push is None else config.push + (f"-{run.path.name}" if len(runs) > 1 else "")
-        folders.append(_export_run(run, output / run.path.name, repository, config))
+    # A repository holds one model: those of several runs have the run's name behind the one that was given.
+    names = [config.push and config.push + (f"-{run.path.name}" if len(runs) > 1 else "") for run in runs]
+    folders = [_export_run(run, output / run.path.name, name, config) for run, name in zip(runs, names, strict=True)]
+    check_failures(config, "exported", damaged, len(done) + damaged)
     return folders
 
 
 def _is_exportable(run: RunFolder) -> bool:
-    """Return True for a trained model; say why of another."""
-    if not run.done:
-        reason = "not done"
-    elif not run.model.description.exists():
+    """Return True for a model that was trained here; say why of another."""
+    reason = ""
+    if not run.model.description.exists():
         reason = "comes trained; its own files are on the hub or where it was read from"
     elif read_description(run.model, (*architectures(), NGRAM))["kind"] == NGRAM:
         reason = "an n-gram model"
-    else:
-        return True
-    say(f"{run.path.name}: {reason}", "not exported", "yellow")
-    return False
+    if reason:
+        say(f"{run.path.name}: {reason}", "not exported", "yellow")
+    return not reason
 
 
 def _export_run(run: RunFolder, folder: Path, repository: str | None, config: ExportConfig) -> Path:

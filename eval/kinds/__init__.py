@@ -1,4 +1,3 @@
-"""The kinds of items that models are scored on: pairs, cloze questions, SyntaxGym's suites, rated sentences.
-
-work.py has what all kinds share, registry.py the kind of each benchmark; the other modules are the kinds.
+"""What models are scored on, behind one protocol (work.py): minimal pairs (pairs.py), and items with questions,
+regions or ratings (items.py, whose KINDS says which class scores a benchmark).
 """

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from eval.benchmarks.known_items import faulty_pairs
-from eval.benchmarks.load import Benchmark, benchmark_key, drawn_pairs, loaded_benchmark, word_counts
+from eval.benchmarks.load import Benchmark, benchmark_of, drawn_pairs
 from eval.config import EvalConfig
 from eval.kinds.work import Work, comparable
 from eval.scores.accuracy import accuracies, outcome
@@ -18,7 +18,6 @@ from eval.scores.files import (
     TOKENS_FILE,
     check_same_pairs,
     judged_pairs,
-    read_metadata,
     read_scores,
     score_path,
     with_phenomena,
@@ -27,11 +26,12 @@ from eval.scores.files import (
     write_table,
     write_unavailable,
 )
-from eval.scores.schemas import TOKENS
+from eval.scores.schemas import SIDES, TOKENS
 from eval.scores.table import accuracy_table, methods_table, trajectory_table
 from pairscale.command.line import current
-from pairscale.errors import ConfigError, RunError, first_few
+from pairscale.errors import ConfigError, first_few
 from pairscale.files import sha256_json
+from pairscale.sizes import plural
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 
 
 class PairsWork(Work):
-    """The judgements of pairs by methods, a score file for each.
+    """The judgements of pairs by methods, with a score file for each method.
 
     Attributes:
-        uses: methods by name that fit the model.
+        uses: the requested methods that fit the model, by name.
         unigrams: where methods that need them count tokens; None if there are no such methods.
     """
 
@@ -66,19 +66,22 @@ class PairsWork(Work):
     @classmethod
     def read(cls, config: EvalConfig, described: Mapping[str, Any]) -> Benchmark:
         """Return the pairs. Raises as load_benchmark."""
-        return loaded_benchmark(benchmark_key(config, described))
+        return benchmark_of(config.benchmark, config.paths, described)
 
     def common_metadata(self) -> dict[str, Any]:
         reference = self.described["corpus"]["reference"]
         return super().common_metadata() | {"benchmark": self.items.described, "reference": reference}
 
     def requested(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield methods, votes after their voters. Raises InputError for other pairs than those in the folder."""
-        from eval.methods.method import UNIGRAMS, VOTES
+        """Yield methods, votes after their voters.
+
+        Raises InputError for other pairs than those in the folder, and ConfigError as `_choose`.
+        """
+        from eval.methods.method import UNIGRAMS
 
         check_same_pairs(self.folder, self.items.name, self.items.digest)
-        self._choose_methods()
-        for use in sorted(self.uses.values(), key=lambda use: use.reads == VOTES):
+        self._choose()
+        for name, use in sorted(self.uses.items(), key=lambda item: bool(item[1].voters)):
             metadata = use.metadata()
             if use.reads == UNIGRAMS:
                 assert self.unigrams is not None
@@ -86,50 +89,33 @@ class PairsWork(Work):
             if settings := self.scorer.settings | use.settings():
                 metadata["settings"] = settings
             if use.voters:
-                metadata["voters"] = self._voter_digests(use)
-            yield use.method, metadata
+                if lacking := [voter for voter in use.voters if voter not in self.metadata]:
+                    raise ConfigError(
+                        f"method={name}: counts the votes of {', '.join(lacking)}, so request "
+                        f"method=[{','.join([*use.voters, name])}]"
+                    )
+                metadata["voters"] = {voter: sha256_json(comparable(self.metadata[voter]))[:16] for voter in use.voters}
+            yield name, metadata
 
-    def _choose_methods(self) -> None:
+    def _choose(self) -> None:
         """Set `uses` and `unigrams`. Raises ConfigError for methods that do not fit the model or the pairs."""
         from eval.methods.judging import MethodUse
         from eval.methods.method import UNIGRAMS, fitting
         from eval.methods.unigrams import UnigramSource
 
         _check_named(self.config)
-        benchmark = self.config.benchmark
-        named = [name for name in benchmark.paradigms or () if name not in self.items.unavailable]
-        self.uses = {}
+        named = [name for name in self.benchmark.paradigms or () if name not in self.items.unavailable]
+        uses = {}
         for name, parameters in fitting(self.config.method, self.scorer.masked).items():
-            self.uses[name] = MethodUse.of(name, parameters, self.scorer, benchmark.language)
+            uses[name] = MethodUse.of(name, parameters, self.scorer, self.benchmark.language)
             _check_flagged(name, self.items, named)
-        if counting := [name for name, use in self.uses.items() if use.reads == UNIGRAMS]:
+        if counting := [name for name, use in uses.items() if use.reads == UNIGRAMS]:
             self.unigrams = UnigramSource.of(self.run, self.config)
-            if self.unigrams.missing and len(counting) == len(self.uses):
+            if self.unigrams.missing and len(counting) == len(uses):
                 raise ConfigError(f"method={counting[0]}: {self.scorer.name} has no unigrams: {self.unigrams.missing}")
             if self.unigrams.missing:
-                self.uses = {name: use for name, use in self.uses.items() if name not in counting}
-
-    def _voter_digests(self, use: MethodUse) -> dict[str, str]:
-        """Return digests of the scores that a vote counts. Raises RunError if missing, or of another model."""
-        advice = f"score all: method=[{','.join([*use.voters, use.method])}]"
-        common = comparable(self.common_metadata())
-        del common["parameters"]
-        digests = {}
-        for voter in use.voters:
-            path = self.path(voter)
-            if voter in self.metadata:
-                metadata = comparable(self.metadata[voter])
-            elif path.exists():
-                metadata = comparable(read_metadata(path))
-                changed = any(
-                    metadata.get("settings", {}).get(key) != value for key, value in self.scorer.settings.items()
-                )
-                if changed or any(metadata.get(key) != value for key, value in common.items() if key != "settings"):
-                    raise RunError(f"method={use.method}: {path} is of another model, benchmark or policy; {advice}")
-            else:
-                raise RunError(f"method={use.method}: counts the votes of {voter}, and there is no {path}; {advice}")
-            digests[voter] = sha256_json(metadata)[:16]
-        return digests
+                uses = {name: use for name, use in uses.items() if name not in counting}
+        self.uses = uses
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -138,7 +124,7 @@ class PairsWork(Work):
 
         notes = []
         if few := self.items.unavailable:
-            notes.append(f"{len(few)} paradigms have too few pairs of known words: {', '.join(few)}")
+            notes.append(f"too few pairs of known words in {plural(len(few), 'paradigm')}: {', '.join(few)}")
         left_out = [name for name in self.config.method if name not in self.uses] if _names_methods() else []
         reason = self.unigrams.missing if self.unigrams else None
         without = [name for name in left_out if reason and methods()[name].reads == UNIGRAMS]
@@ -151,79 +137,81 @@ class PairsWork(Work):
 
     @property
     def contents(self) -> str:
-        return f"{', '.join(self.missing)} on {len(self.items.pairs):,} pairs"
+        return f"{', '.join(self.missing)} on {plural(len(self.items.pairs), 'pair')}"
 
-    def overall(self) -> dict[str, Any]:
-        """Return the moment, and the mean accuracy over paradigms by each method, from the score files."""
-        means = {}
+    def overall(self, step: int | None = None) -> dict[str, Any]:
+        """Return the mean accuracy over paradigms by each method, from the score files of the model or a snapshot."""
+        row: dict[str, Any] = {}
         for name in self.uses:
-            scores, _ = read_scores(self.path(name))
+            scores, metadata = read_scores(score_path(self.folder, name, step))
             right = pd.Series(outcome(scores["good"], scores["bad"], self.config.ties))
-            means[name] = float(right.groupby(scores["paradigm"].to_numpy()).mean().mean())
-        return {**self.moment, **means}
+            row["words_seen"] = metadata.get("words_seen")
+            row[name] = float(right.groupby(scores["paradigm"].to_numpy()).mean().mean())
+        return row
 
     def headline(self) -> dict[str, float | str]:
-        """Return what a line about the run says: the accuracy by the first method."""
+        """Return the accuracy by the first method."""
         return {"accuracy": self.overall()[next(iter(self.uses))]}
 
-    def tables(self, trajectory: list[dict[str, Any]], width: int) -> Iterator[Table | str]:
-        """Yield what the terminal shows of the files; `trajectory`: `overall` of each snapshot."""
+    def tables(self, width: int) -> Iterator[Table | str]:
+        """Yield accuracies by phenomenon, by method if there are several, and over training if there are snapshots."""
         where, ties, pairs = self.title, self.config.ties, self.items.pairs
         scores = {name: read_scores(score_path(self.folder, name))[0] for name in self.uses}
         method = next(iter(scores))
-        yield accuracy_table(
-            f"{where} · {method}{self.scored_already}", self.config.benchmark.name, scores[method], pairs, ties, width
-        )
+        title = f"{where} · {method}{self.scored_already}"
+        yield accuracy_table(title, self.benchmark.name, scores[method], pairs, ties, width)
         if without := self._without_faulty(scores[method]):
             yield f"{where} · {method}: {without}"
         if len(scores) > 1:
             yield methods_table(f"{where} · overall by method", scores, pairs, ties)
-        if trajectory:
-            yield trajectory_table(f"{where} · overall over training", trajectory)
-        elif self.config.scoring.snapshots and self.run.read_config()["recipe"].get("bptt"):  # trained here, in steps
+        if self.config.scoring.snapshots and self.run.snapshots:
+            yield trajectory_table(f"{where} · overall over training", [self.overall(at) for at in self.run.snapshots])
+        elif self.config.scoring.snapshots and self.described["recipe"].get("bptt"):  # trained here, in steps
             yield f"{self.run.path.name}: has no snapshots to score; trainer.snapshots=N keeps N of them"
 
     def _without_faulty(self, scores: pd.DataFrame) -> str | None:
         """Return the overall accuracy without the pairs known to be faulty, None if there are none."""
-        faulty = faulty_pairs(self.config.benchmark.name, scores)
+        faulty = faulty_pairs(self.benchmark.name, scores)
         names = ["paradigm", "pair_id"]
         rows = with_phenomena(scores, self.items.pairs)
         rest = rows[~pd.MultiIndex.from_frame(rows[names]).isin(pd.MultiIndex.from_frame(faulty[names]))]
         if faulty.empty or rest.empty:
             return None
         whole, without = (accuracies(part, self.config.ties).iloc[-1]["accuracy"] for part in (rows, rest))
-        return f"{100 * without:.1f} overall without the {len(faulty)} faulty pairs, {100 * whole:.1f} with them"
+        faults = plural(len(faulty), "faulty pair")
+        return f"{100 * without:.1f} overall without {faults}, {100 * whole:.1f} with all pairs"
 
     def score(self) -> None:
         """Score the missing methods in one pass; write a file for each, the pairs, and a sample of the tokens."""
-        from eval.methods.judging import judge_pairs
-        from eval.methods.method import UNIGRAMS
-
-        pairs = self.items.pairs
         missing = [self.uses[name] for name in self.missing]
-        uses = [use for use in missing if not use.voters]
-        if uses:
-            counted = self.unigrams if any(use.reads == UNIGRAMS for use in uses) else None
-            unigrams = counted.count(self.scorer) if counted else None
-            judged = judge_pairs(self.scorer, pairs, uses, self.config.policy, unigrams)
-            metadata = self.metadata[self.missing[0]]
-            known = word_counts(benchmark_key(self.config, self.described), metadata["reference"])
-            counts = pd.DataFrame({f"{side}_words": [known[text] for text in pairs[side]] for side in ("good", "bad")})
-            write_items(self.folder, pairs, **self.items.described)
-            if self.items.unavailable:
-                write_unavailable(self.folder, self.items.unavailable)
-            if not self.moment:
-                sample = drawn_pairs(pairs, self.config.scoring.token_pairs, self.config.scoring.seed)
-                shared = {key: metadata[key] for key in ("policy", "benchmark", "model")}
-                sides = {"good": judged.good, "bad": judged.bad}
-                write_table(self.folder / TOKENS_FILE, _token_rows(pairs, sample, sides), TOKENS, shared)
-            for name, rows in judged.rows.items():
-                prompts = {"prompts": judged.prompts[name]} if name in judged.prompts else {}
-                write_scores(self.path(name), rows.join(counts), self.metadata[name] | prompts)
+        if uses := [use for use in missing if not use.voters]:
+            self._judge(uses)
         for use in missing:
             if use.voters:
                 rows, drawn = use.vote({voter: read_scores(self.path(voter))[0] for voter in use.voters})
                 write_scores(self.path(use.method), rows, self.metadata[use.method] | {"drawn": drawn})
+
+    def _judge(self, uses: list[MethodUse]) -> None:
+        from eval.methods.judging import judge_pairs
+        from eval.methods.method import UNIGRAMS
+
+        pairs, scoring, metadata = self.items.pairs, self.config.scoring, self.metadata[uses[0].method]
+        counting = self.unigrams if any(use.reads == UNIGRAMS for use in uses) else None
+        unigrams = counting.count(self.scorer) if counting else None
+        judged = judge_pairs(self.scorer, pairs, uses, self.config.policy, unigrams)
+        words = self.items.words(metadata["reference"])
+        counts = pd.DataFrame({f"{side}_words": [words[text] for text in pairs[side]] for side in SIDES})
+        write_items(self.folder, pairs, **self.items.described)
+        if self.items.unavailable:
+            write_unavailable(self.folder, self.items.unavailable)
+        if not self.moment:
+            sample = drawn_pairs(pairs, scoring.token_pairs, scoring.seed)
+            tokens = _token_rows(pairs, sample, {"good": judged.good, "bad": judged.bad})
+            shared = {key: metadata[key] for key in ("policy", "benchmark", "model")}
+            write_table(self.folder / TOKENS_FILE, tokens, TOKENS, shared)
+        for name, rows in judged.rows.items():
+            prompts = {"prompts": judged.prompts[name]} if name in judged.prompts else {}
+            write_scores(self.path(name), rows.join(counts), self.metadata[name] | prompts)
 
 
 def _token_rows(pairs: pd.DataFrame, sample: npt.NDArray[np.int64], sides: dict[str, Side]) -> pd.DataFrame:

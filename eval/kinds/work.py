@@ -1,22 +1,19 @@
 """Scoring is one protocol: items -> texts -> the answers of a model -> rows of score files.
 
-`Work` has what all kinds of items share: which scores are missing, their metadata, and defaults. A kind says how its
-items are read and shown. Pairs (pairs.py) are judged by methods, each with a file. Other kinds have fixed files
-(`ItemsWork`): they also say which texts a model is asked about, and which rows its answers make. registry.py lists
-the kinds.
+`Work` is what all kinds of items share: it finds the scores that are missing. A kind reads its items, computes missing
+scores, and shows them. Pairs are judged by methods, each of which has a file (pairs.py); other items have fixed files
+(items.py).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from eval.config import EvalConfig, recorded_policy, score_label
-from eval.scores.files import read_answer_file, read_metadata, score_path, write_answers
+from eval.scores.files import read_metadata, score_path
 from train.runs.folder import RunFolder
 
 if TYPE_CHECKING:
@@ -27,18 +24,19 @@ if TYPE_CHECKING:
 
 
 class Work(ABC):
-    """The scores of one run on one benchmark that a command asks for, and those of them that are missing.
+    """The scores of one run on one benchmark that a command requests.
 
     Attributes:
-        items: what `read` returns.
+        items: what `read` returns: it has a `digest`, and `notes` on what is odd about the items.
         moment: step, words_seen and moment of the snapshot whose weights the scorer has; {} for the exported model.
         metadata: of each requested score file, by name.
-        missing: names of the requested score files that are not there, or hold other scores.
+        missing: names of the requested score files that are not there, or that contain other scores.
     """
 
     def __init__(self, run: RunFolder, config: EvalConfig, scorer: Scorer, moment: Mapping[str, Any] | None = None):
-        """Compare what is requested with the files of a run. Raises as `read`, and RunError for damaged files."""
+        """Compare the request with the files of a run. Raises as `read`, and RunError for damaged files."""
         self.run, self.config, self.scorer, self.moment = run, config, scorer, dict(moment or {})
+        self.benchmark: Any = config.benchmark
         self.described = run.read_config()
         self.items = self.read(config, self.described)
         self.folder = run.scores(score_label(config.benchmark, config.policy))
@@ -58,11 +56,15 @@ class Work(ABC):
     @classmethod
     @abstractmethod
     def read(cls, config: EvalConfig, described: Mapping[str, Any]) -> Any:
-        """Return the items, with their `digest`; `described`: the run's configuration. Raises InputError."""
+        """Return the items; `described` is the run's configuration. Raises InputError."""
 
     @abstractmethod
-    def tables(self, trajectory: list[dict[str, Any]], width: int) -> Iterator[Table | Text | str]:
-        """Yield what a terminal of `width` characters shows; `trajectory`: of each snapshot what pairs say of it."""
+    def requested(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the name of each requested score file, and its metadata that other files do not have."""
+
+    @abstractmethod
+    def score(self) -> None:
+        """Compute the missing scores in one pass over the model, and write their files."""
 
     @property
     @abstractmethod
@@ -71,12 +73,16 @@ class Work(ABC):
 
     @abstractmethod
     def headline(self) -> dict[str, float | str]:
-        """Return what a line about the run says."""
+        """Return what one line about the run says (fields of pairscale.progress.Result)."""
+
+    @abstractmethod
+    def tables(self, width: int) -> Iterator[Table | Text | str]:
+        """Yield what a terminal of `width` characters shows of the score files."""
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences on what is missing or odd about the items."""
-        return ()
+        return tuple(self.items.notes)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -85,18 +91,14 @@ class Work(ABC):
 
     @property
     def policy(self) -> dict[str, Any]:
-        """The scoring settings as resolved for the model, those that count here."""
+        """The scoring settings that matter here, as resolved for the model."""
         policy, scorer = self.config.policy, self.scorer
         return recorded_policy(policy, scorer.scores_eos(policy), scorer.pll_shift(policy))
-
-    @abstractmethod
-    def requested(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield the name of each requested score file, and the metadata that it has beside those of all files."""
 
     def common_metadata(self) -> dict[str, Any]:
         """Return the metadata that all files have (eval.scores.schemas.AnswerMetadata)."""
         model = self.described["model"]
-        items = {"name": self.config.benchmark.name, "digest": self.items.digest}
+        items = {"name": self.benchmark.name, "digest": self.items.digest}
         name = model.get("path", model["name"])
         return score_metadata(name, self.scorer, items, self.parameters, self.policy) | self.moment
 
@@ -106,67 +108,13 @@ class Work(ABC):
 
     @property
     def title(self) -> str:
-        """What a table begins with: the run and the folder of its scores."""
+        """The run and the folder of its scores."""
         return f"{self.run.path.name} · {self.folder.name}"
 
     @property
     def scored_already(self) -> str:
         """An addition to the title of a table whose scores were there."""
         return "" if self.missing else " (scored already)"
-
-    def explain(self) -> str:
-        """Return what would be scored, for dry runs."""
-        return f"would score {self.contents}" if self.missing else "scored already"
-
-    @abstractmethod
-    def score(self) -> None:
-        """Compute the missing scores in one pass over the model, and write their files."""
-
-
-class ItemsWork(Work):
-    """Work on items whose answers are in the same files whatever is asked.
-
-    Attributes:
-        files: names of the kind's files in eval.scores.schemas.ANSWERS; measures are computed from the last.
-    """
-
-    files: ClassVar[tuple[str, ...]]
-
-    @classmethod
-    @abstractmethod
-    def texts(cls, items: Any) -> list[str]:
-        """Return the different texts that a model is asked about."""
-
-    def ask(self, texts: list[str]) -> Sequence[Any]:
-        """Return the model's answer to each text, in one pass: the scores of its tokens."""
-        return self.scorer.score(texts, self.config.policy)
-
-    @abstractmethod
-    def rows(self, answers: Mapping[str, Any]) -> dict[str, pd.DataFrame]:
-        """Return the rows of each of `files`, from the answers by text."""
-
-    @classmethod
-    @abstractmethod
-    def measures(cls, rows: pd.DataFrame, benchmark: str) -> pd.DataFrame:
-        """Return the measures of a model (level, name, accuracy, ...) from the rows of the last of `files`."""
-
-    @classmethod
-    def measured(cls, folder: Path) -> pd.DataFrame:
-        """Return `measures` from a folder of score files. Raises RunError for a damaged one."""
-        rows, metadata = read_answer_file(folder, cls.files[-1])
-        return cls.measures(rows, metadata["benchmark"]["name"])
-
-    def requested(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        yield from ((name, {}) for name in self.files)
-
-    def measure(self) -> pd.DataFrame:
-        """Return the measures of the run."""
-        return self.measured(self.folder)
-
-    def score(self) -> None:
-        texts = self.texts(self.items)
-        rows = self.rows(dict(zip(texts, self.ask(texts), strict=True)))
-        write_answers(self.folder, rows, self.metadata[self.files[-1]])
 
 
 def score_metadata(

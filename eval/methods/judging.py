@@ -14,8 +14,8 @@ import pandas as pd
 from corpora.words import count_words
 from eval.benchmarks.cells import shown
 from eval.config import EvalConfig, PolicyConfig
+from eval.methods.builtin.prompts import ask, chat_template_of
 from eval.methods.method import UNIGRAMS, fitting, methods
-from eval.methods.prompting import ask, chat_template_of
 from eval.methods.sides import Side, about, any_known
 from eval.methods.templates import ALONE, PLACEHOLDERS, PROMPTS, Template, Templates, templates_of, within
 from eval.methods.unigrams import Unigrams
@@ -39,9 +39,9 @@ class MethodUse:
     def of(cls, method: str, config: Any, scorer: Scorer, language: str | None) -> MethodUse:
         """Raises ConfigError where method, model and parameters do not fit, and what `chosen_templates` raises."""
         fitting({method: config}, scorer.masked)
-        templates = chosen_templates(method, config, language)
         asks = methods()[method].reads in PROMPTS
-        return cls(method, config, templates, chat_template_of(method, scorer, config.chat) if asks else None)
+        chat_template = chat_template_of(method, scorer, config.chat) if asks else None
+        return cls(method, config, chosen_templates(method, config, language), chat_template)
 
     @property
     def reads(self) -> str:
@@ -120,37 +120,33 @@ def judge_pairs(
         raise ConfigError(
             "methods slor and morcela: need counts of tokens, which python -m eval takes from a run's sample"
         )
-    reading = [use for use in uses if use.reads not in PROMPTS]
-    parts: dict[str, dict[Template, dict[str, Any]]] = {
-        use.method: {one: {} for one in use.templates.templates} for use in uses
-    }
+    columns: dict[tuple[str, Template], dict[str, Any]] = {}  # of each method and template, (P,) each
     prompts: dict[str, dict[str, Any]] = {}
     alone: tuple[Side, Side] | None = None
+    reading = [use for use in uses if use.reads not in PROMPTS]
     for template in dict.fromkeys([*ALONE.templates, *(one for use in reading for one in use.templates.templates)]):
         texts, spans = _filled(template, pairs)
         with _naming_the_pair(pairs):
             scores = _scored(scorer, texts, policy)
         whole = _sides(pairs, texts, scores, policy, unigrams)
         alone = alone or whole
-        for use in reading:
-            if template in use.templates.templates:
-                target = getattr(use.config, "scored", "input") == "target"
-                inside = _sides(pairs, texts, list(map(within, scores, spans)), policy, unigrams) if target else whole
-                parts[use.method][template] = summed(use.method, use.config, *inside)
-    for use in uses:
-        if use.reads in PROMPTS:
-            score = methods()[use.method].score
-            questions = {template: score(template, pairs, use.config) for template in use.templates.templates}
-            with _naming_the_pair(pairs):
-                parts[use.method], prompts[use.method] = ask(
-                    scorer, questions, use.templates, use.chat_template, policy
-                )
+        for use in [use for use in reading if template in use.templates.templates]:
+            target = getattr(use.config, "scored", "input") == "target"
+            inside = _sides(pairs, texts, list(map(within, scores, spans)), policy, unigrams) if target else whole
+            columns[use.method, template] = summed(use.method, use.config, *inside)
+    for use in [use for use in uses if use.reads in PROMPTS]:
+        score = methods()[use.method].score
+        questions = {template: score(template, pairs, use.config) for template in use.templates.templates}
+        with _naming_the_pair(pairs):
+            answered, prompts[use.method] = ask(scorer, questions, use.templates, use.chat_template, policy)
+        columns |= {(use.method, template): of for template, of in answered.items()}
     assert alone is not None
     shared = about(*alone).assign(trial=None, order=None)
     rows = {}
     for use in uses:
-        tables = [shared.assign(template=one.name or None, **columns) for one, columns in parts[use.method].items()]
-        rows[use.method] = pd.concat(table[judged_pairs(use.method, pairs)] for table in tables)
+        judged = judged_pairs(use.method, pairs)
+        tables = [shared.assign(template=of.name or None, **columns[use.method, of]) for of in use.templates.templates]
+        rows[use.method] = pd.concat(table[judged] for table in tables)
     return Judged(rows, prompts, *alone)
 
 

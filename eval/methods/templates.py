@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.benchmarks.cells import check_encodes
-from eval.benchmarks.files import read_yaml
 from pairscale import ROOT
 from pairscale.command.schemas import Texts
 from pairscale.errors import ConfigError, InputError
-from pairscale.schema import checked
+from pairscale.schema import checked, read_yaml
 
 if TYPE_CHECKING:
     from eval.scorers.base import TokenScores
@@ -95,7 +94,7 @@ def templates_of(method: str, kind: str, own: Any, language: str | None) -> Temp
     """
     where = f"method.{method}.templates"
     ours = FOLDER / f"{kind}_{language}.yaml"
-    values = read_yaml(str(ours), ours) if ours.is_file() else {}
+    values = read_yaml(ours, dict[str, Any], InputError, "restore it") if ours.is_file() else {}
     if own is None and not values:
         known = ", ".join(sorted(path.stem.removeprefix(f"{kind}_") for path in FOLDER.glob(f"{kind}_*.yaml")))
         raise ConfigError(
@@ -104,7 +103,7 @@ def templates_of(method: str, kind: str, own: Any, language: str | None) -> Temp
         )
     if isinstance(own, str):
         where = f"{where}={own}"
-        own = read_yaml(where, Path(own), "a YAML file or a list")
+        own = read_yaml(Path(own).expanduser(), Any, InputError, f"{where} must be a YAML file or a list")
     if own is not None:
         values = {**values, **(own if isinstance(own, Mapping) else {"templates": own})}
     if not set(values) <= set(_KEYS) or not isinstance(values.get("templates"), list):

@@ -1,4 +1,4 @@
-"""Files of answers, which the page of a form saves (page.js), and the answers that count. Nothing in them is trusted.
+"""Files of answers, which the page of a form saves (page.html): those that count, and how far people agree.
 
     {"schema": "pairscale-answers", "version": 2,
      "benchmark": its name, "digest": that of its pairs, "form": "form-1",
@@ -6,10 +6,12 @@
      "native": true for a native speaker, as the person says,
      "answers": [{"paradigm", "pair_id", "first", "second", "chosen": "first" | "second", "ms"}, ...]}
 
-Answers are in the order in which people saw them. `first` stood left, or above on a phone; `ms` is how long the pair
-had been seen. An attention check has no paradigm and pair_id, but `check`, the sentence that everyone chooses.
+Nothing in a file is trusted. Answers are in the order in which people saw them. `first` stood left, or above on a
+phone; `ms` is how long the pair had been seen. An attention check has no paradigm and pair_id, but `check`, the
+sentence that everyone chooses.
 """
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
@@ -18,10 +20,19 @@ import msgspec
 import numpy as np
 import pandas as pd
 from msgspec import Meta, Struct
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from scipy.special import ndtri, stdtrit
 
+from eval.benchmarks.load import Benchmark
 from eval.questionnaire.config import QuestionnaireConfig
+from eval.scores.table import percent
+from pairscale.console import say
 from pairscale.errors import NAME, InputError
 from pairscale.schema import Count, Digest, read_json
+from pairscale.shares import wilson
+from pairscale.tables import filled_table, print_table
 
 SCHEMA, VERSION = "pairscale-answers", 2
 MAX_BYTES = 20_000_000
@@ -115,3 +126,85 @@ def counted(
     if rows.empty:
         raise InputError(f"people: no answers on {name} count. {' '.join(notes)}")
     return rows.assign(right=rows["chosen"] == rows["good"])[JUDGEMENTS], notes
+
+
+def print_agreement(benchmark: Benchmark, people: Sequence[str], config: QuestionnaireConfig) -> None:
+    """Print how far the people agree whose files or folders of answers are `people`. Raises as the functions above."""
+    judgements, notes = counted(read_answers(people), benchmark.name, benchmark.digest, benchmark.pairs, config)
+    print_table(Console(), agreement_table(benchmark.name, agreement(judgements), config.threshold))
+    for note in notes:
+        say(note, "note", "yellow")
+
+
+def agreement(judgements: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
+    """Return the agreement of people with the labels, in each paradigm, each phenomenon and overall.
+
+    `judgements`: columns of JUDGEMENTS. Returns the columns level, name, paradigms, pairs,
+    raters, judgements, agreement, low, high, majority, ties, seconds. agreement: of single judgements ("individual"),
+    in a phenomenon and overall the mean over paradigms, as accuracies are. majority: share of pairs in which more than
+    half of the judgements agree, the mean over paradigms too; ties: pairs in which just half do, which is no majority.
+    low, high: see `_interval`. seconds: median of the time taken.
+    """
+    table = []
+    units = [(level, *unit) for level in ("paradigm", "phenomenon") for unit in judgements.groupby(level)]
+    for level, name, rows in [*units, ("overall", "overall", judgements)]:
+        votes = rows.groupby(["paradigm", "pair_id"])["right"].mean()
+        share = float(rows.groupby("paradigm")["right"].mean().mean())
+        low, high = _interval(rows, share, confidence)
+        table.append(
+            {
+                "level": level,
+                "name": name,
+                "paradigms": rows["paradigm"].nunique(),
+                "pairs": len(votes),
+                "raters": rows["rater"].nunique(),
+                "judgements": len(rows),
+                "agreement": share,
+                "low": low,
+                "high": high,
+                "majority": float((votes > 0.5).groupby(level="paradigm").mean().mean()),
+                "ties": int((votes == 0.5).sum()),
+                "seconds": float(rows["seconds"].median()),
+            }
+        )
+    return pd.DataFrame(table)
+
+
+def _interval(rows: pd.DataFrame, share: float, confidence: float) -> tuple[float, float]:
+    """Return Wilson's interval of a mean over paradigms, over new people and new pairs of the same paradigms.
+
+    Judgements of one person, and of one pair, go together: the variance is that of clusters in two directions, of
+    people plus of pairs (within their paradigm) minus of single judgements (Cameron, Gelbach and Miller 2011, equation
+    2.11); the trials are as many independent judgements as have this variance, at most all (Korn and Graubard 1998).
+    Degrees of freedom are those of the fewer clusters. NaN with one person, or one pair in a paradigm.
+    """
+    by_paradigm = rows.groupby("paradigm")
+    raters, pairs = rows["rater"].nunique(), by_paradigm["pair_id"].nunique()
+    if raters < 2 or pairs.min() < 2:
+        return math.nan, math.nan
+    sizes, means = (by_paradigm["right"].transform(of) for of in ("size", "mean"))
+    rest = (rows["right"] - means) / (len(pairs) * sizes)
+    of_people = (rest.groupby(rows["rater"]).sum() ** 2).sum() * raters / (raters - 1)
+    of_pairs = (rest.groupby([rows["paradigm"], rows["pair_id"]]).sum() ** 2).groupby(level="paradigm").sum()
+    variance = of_people + (of_pairs * pairs / (pairs - 1)).sum() - (rest**2).sum()
+    trials = min(float(len(rows)), share * (1 - share) / variance if variance > 0 else math.inf)
+    freedom = float(min(raters - 1, (pairs - 1).sum()))
+    # Wilson's interval with Student's quantile is that with the normal one and so much fewer trials.
+    fewer = (ndtri(0.5 + confidence / 2) / stdtrit(freedom, 0.5 + confidence / 2)) ** 2
+    return wilson(share, trials * fewer, confidence)
+
+
+def agreement_table(title: str, table: pd.DataFrame, threshold: float) -> Table:
+    """Return a table for the terminal, in per cent, with a row per paradigm, phenomenon and overall of `agreement`."""
+    percents = table[["agreement", "low", "high", "majority"]].map(percent)
+    percents["majority"] += np.where((table["level"] == "paradigm") & (table["majority"] < threshold), "!", " ")
+    counts = table[["name", "raters", "pairs", "judgements"]]
+    cells = pd.concat([counts, percents, table["ties"], table["seconds"].round(1)], axis=1).astype(str)
+    headings = ["paradigm", "people", "pairs", "judged", "agree", "low", "high", "majority", "ties", "seconds"]
+    shown = filled_table(headings, cells.to_numpy().tolist(), headings[:1])
+    shown.title = Text(title)
+    shown.caption = Text(
+        "per cent; phenomena and overall: means over paradigms; low, high: 95%, for new people and pairs; majority: "
+        f"pairs in which more than half of the people agree; !: less than {threshold:.0%} of a paradigm's pairs"
+    )
+    return shown

@@ -10,12 +10,14 @@ from typing import Any
 import jinja2
 import numpy as np
 import pandas as pd
+from rich.console import Console
 
 from eval.benchmarks.load import Benchmark, drawn_pairs
 from eval.questionnaire.answers import SCHEMA, VERSION
 from eval.questionnaire.config import QuestionnaireConfig
+from pairscale.console import say
 from pairscale.errors import ConfigError, InputError, first_few
-from pairscale.files import sha256_json
+from pairscale.files import sha256_json, write_text
 from pairscale.schema import load_yaml, read_yaml
 
 LANGUAGES = ("en", "zh")  # of the texts in this folder
@@ -84,6 +86,31 @@ def _style_of(good: pd.Series) -> Callable[[str], str]:
     return like
 
 
+def write_forms(benchmark: Benchmark, config: QuestionnaireConfig, of: str | None) -> None:
+    """Write the page of each form, and print how many there are. `of` is the language of the sentences, if known.
+
+    Raises InputError in the folder of another questionnaire, and as `read_texts` and `deal`.
+    """
+    language = config.language or of
+    texts = read_texts(config, language)
+    forms = deal(benchmark, config, texts["checks"])
+    for number, questions in enumerate(forms, start=1):
+        name = f"form-{number:0{len(str(len(forms)))}d}"
+        page = form_page(name, questions, benchmark, texts, language or "und", of or "")
+        path = Path(config.folder, f"{name}.html")
+        if path.exists() and path.read_text(encoding="utf-8") != page:
+            raise InputError(
+                f"{path}: this is of another questionnaire, which people may be answering. Give "
+                "questionnaire.folder=NEW."
+            )
+        write_text(path, page)
+    longest = max(map(len, forms))
+    written = f"{benchmark.name}: {len(forms)} forms of up to {longest} questions ({minutes(longest)} minutes)"
+    Console(markup=False, soft_wrap=True, highlight=False).print(f"{written} in {config.folder}")
+    if not texts["contact"]:
+        say("The forms don't say whom people can ask: give questionnaire.texts=FILE with a contact.", "note", "yellow")
+
+
 def minutes(questions: int) -> int:
     """Return how long a form of so many questions takes, in minutes, as a guess."""
     return math.ceil(questions * PAIR_SECONDS / 60)
@@ -102,12 +129,11 @@ def form_page(
         "id": sha256_json([benchmark.digest, questions]),
         "about": about | {"form": name},
         "questions": questions,
-        "texts": {key: texts[key] for key in ("progress", "downloaded", "again_question")},
+        "texts": {key: texts[key] for key in ("progress", "downloaded")},
     }
     values = {"texts": texts, "language": language, "of": of, "form": form, "minutes": minutes(len(questions))}
-    theme = (files("eval") / "theme.css").read_text(encoding="utf-8")
     template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(_asset("page.html"))
-    return template.render(values, questions=len(questions), theme=theme, script=_asset("page.js"))
+    return template.render(values, questions=len(questions))
 
 
 def _asset(name: str) -> str:

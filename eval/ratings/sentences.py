@@ -6,23 +6,38 @@ from typing import Any
 
 import pandas as pd
 
-from eval.benchmarks.cells import name_of, sentence_of, shown
+from eval.benchmarks.cells import blanks_note, name_of, sentence_of, shown
 from eval.benchmarks.files import tables
 from eval.ratings.config import RatingsConfig
 from pairscale.errors import InputError
 from pairscale.files import sha256_json
+from pairscale.sizes import plural
 
 
 @dataclass(frozen=True)
 class Ratings:
     """Sentences with what people say of them.
 
-    rows: sentence, rating (NaN where the table has none), label (True: good; None where it has none), pair (of the good
-    and the bad sentence of a pair; None where it has none). digest: SHA-256 over them.
+    Attributes:
+        rows: sentence, rating (NaN where the table has none), label (True: good; None where it has none), pair (of the
+            good and the bad sentence of a pair; None where it has none).
+        digest: SHA-256 over them.
+        notes: sentences on what is odd about them.
     """
 
     rows: pd.DataFrame
     digest: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def texts(self) -> list[str]:
+        """The different sentences."""
+        return self.rows["sentence"].unique().tolist()
+
+    @property
+    def contents(self) -> str:
+        pairs = self.rows["pair"].nunique()
+        return plural(len(self.rows), "sentence") + (f" in {plural(pairs, 'pair')}" if pairs else "")
 
 
 def load_ratings(config: RatingsConfig) -> Ratings:
@@ -50,7 +65,8 @@ def load_ratings(config: RatingsConfig) -> Ratings:
     for name, labels in rows.groupby("pair", sort=False)["label"]:
         if sorted(labels) != [False, True]:
             raise InputError(f"benchmark={config.name}: pair {name}: must be one good and one bad sentence")
-    return Ratings(rows, sha256_json([found]))
+    note = blanks_note(list(rows["sentence"]))
+    return Ratings(rows, sha256_json([found]), (note,) if note else ())
 
 
 def _rating(cell: Any, where: str, column: str) -> float:

@@ -19,8 +19,14 @@ from eval.scorers.trees import Forest, Ids, forests
 from pairscale.errors import ConfigError, InputError, PairscaleError, RunError, error_line
 from train.loop.device import without_gradients
 from train.models.base import State, ancestors
-from train.models.heads import has_plain_head, inputs_of_head, logits_at, reads_places, softmax_of
-from train.models.huggingface import most_positions
+from train.models.huggingface import (
+    has_plain_head,
+    inputs_of_head,
+    logits_at,
+    most_positions,
+    reads_places,
+    softmax_of,
+)
 from train.models.loss import all_logprobs, token_logprobs
 
 if TYPE_CHECKING:

@@ -11,6 +11,15 @@ FloatArray = npt.NDArray[np.float64]
 TIE_WORTH = {"wrong": 0.0, "half": 0.5, "right": 1.0}
 
 
+def morcela(lp: FloatArray, unigram_lp: FloatArray, tokens: FloatArray, beta: float, gamma: float) -> FloatArray:
+    """Return (lp - beta u + gamma) / n (Tjuatja et al. 2024, arXiv:2411.02528); NaN where no token counts.
+
+    It is slor (Pauls and Klein 2012) with beta = 1 and gamma = 0, and the mean log-probability with both 0.
+    """
+    top = lp - beta * unigram_lp + gamma
+    return np.asarray(np.divide(top, tokens, out=np.full(len(top), np.nan), where=tokens > 0))
+
+
 def tied(good: npt.ArrayLike, bad: npt.ArrayLike) -> npt.NDArray[np.bool_]:
     """Return which pairs have equal scores, or a side without one (NaN): nothing tells the sentences apart."""
     one, other = np.asarray(good, dtype=np.float64), np.asarray(bad, dtype=np.float64)
@@ -110,11 +119,10 @@ def accuracies(scores: pd.DataFrame, ties: str = "wrong", confidence: float = 0.
         pairs=("outcome", "size"), ties=("tie", "sum"), accuracy=("outcome", "mean")
     )
     paradigms["pairs"] //= repeats
-    groups = [("paradigm", name, group) for name, group in paradigms.groupby("paradigm")]
-    groups += [("phenomenon", name, group) for name, group in paradigms.groupby("phenomenon")]
-    groups += [("overall", "overall", paradigms)] if len(paradigms) else []
+    levels = [(level, *group) for level in ("paradigm", "phenomenon") for group in paradigms.groupby(level)]
+    levels += [("overall", "overall", paradigms)] if len(paradigms) else []
     rows = []
-    for level, name, group in groups:
+    for level, name, group in levels:
         accuracy = float(group["accuracy"].mean())
         weights = np.full((len(group), 1), 1 / len(group))
         trials = float(stratified_trials(group["accuracy"], group["pairs"], weights)[0])

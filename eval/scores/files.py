@@ -24,7 +24,7 @@ one JSON object. Imports no torch, so that the analysis can read scores.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -69,32 +69,25 @@ def score_path(folder: Path, method: str, step: int | None = None) -> Path:
     return folder / (f"{method}.parquet" if step is None else f"{method}@{step}.parquet")
 
 
+def pair_scores(folder: Path, step: int | None = None) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield each method that judged pairs, and its scores with phenomena: of the model, or of a snapshot after `step`.
+
+    Raises RunError for a damaged file.
+    """
+    if not (folder / ITEMS_FILE).exists():
+        return
+    items, _ = read_items(folder)
+    for path in sorted(folder.glob("*.parquet")):
+        method = path.stem.partition("@")[0]
+        if path == score_path(folder, method, step) and path.name not in (ITEMS_FILE, TOKENS_FILE):
+            yield method, with_phenomena(read_scores(path)[0], items)
+
+
 def write_scores(path: Path, scores: pd.DataFrame, metadata: Mapping[str, Any]) -> None:
     """Write SCORES and ScoreMetadata in one move. Raises RunError for a score that is NaN or infinite."""
     table = pa.Table.from_pandas(scores[SCORES.names], schema=SCORES, preserve_index=False)
     _check_scores(path, table, metadata, "the model's weights, or what its scoring computes, overflow")
     _write(path, table, metadata)
-
-
-def write_answers(folder: Path, tables: Mapping[str, pd.DataFrame], metadata: Mapping[str, Any]) -> None:
-    """Write tables under their names in ANSWERS, in their order, with the same metadata (AnswerMetadata)."""
-    for name, table in tables.items():
-        write_table(score_path(folder, name), table, ANSWERS[name], metadata)
-
-
-def read_answer_file(folder: Path, name: str) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Read rows (columns of ANSWERS[name]) and metadata (AnswerMetadata). Raises RunError for a damaged file."""
-    table, metadata = _read(score_path(folder, name), ANSWERS[name], AnswerMetadata)
-    return table.to_pandas(), metadata
-
-
-def answers_metadata(folder: Path, *names: str) -> dict[str, Any] | None:
-    """Read the metadata that files share; None if one is missing or they differ. Raises RunError for a damaged file."""
-    paths = [score_path(folder, name) for name in names]
-    if not all(path.exists() for path in paths):
-        return None
-    first, *others = map(read_metadata, paths)
-    return first if all(other == first for other in others) else None
 
 
 def read_scores(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
@@ -137,14 +130,6 @@ def _check_scores(path: Path, table: pa.Table, metadata: Mapping[str, Any], reme
             raise RunError(f"{path}: {name} is {value} for {pair} ({wrong.sum():,} of {len(wrong):,} rows); {remedy}")
 
 
-def read_metadata(path: Path) -> dict[str, Any]:
-    """Read the metadata of a file, without its rows. Raises RunError for a damaged one."""
-    try:
-        return _metadata(path, pq.read_schema(path), TableMetadata)
-    except (pa.ArrowException, OSError) as error:
-        raise _damaged(path, error) from None
-
-
 def write_items(folder: Path, pairs: pd.DataFrame, name: str, digest: str, **origin: Any) -> None:
     """Write items.parquet: the pairs of a benchmark, with the user's own columns as text.
 
@@ -155,22 +140,8 @@ def write_items(folder: Path, pairs: pd.DataFrame, name: str, digest: str, **ori
     write_table(folder / ITEMS_FILE, pairs, pa.schema([*ITEMS, *own]), metadata)
 
 
-def write_unavailable(folder: Path, reasons: Mapping[str, str]) -> None:
-    """Write unavailable.json: the paradigms without pairs in the vocabulary of generated pairs -> reason."""
-    write_json(folder / UNAVAILABLE_FILE, dict(sorted(reasons.items())))
-
-
-def read_unavailable(folder: Path) -> dict[str, str]:
-    """Read the paradigms without pairs -> reason; {} if all have pairs."""
-    path = folder / UNAVAILABLE_FILE
-    return read_json(path, dict[str, str], RunError, _AGAIN) if path.exists() else {}
-
-
 def read_items(folder: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Read pairs (columns of ITEMS and the user's own) and metadata (only "benchmark").
-
-    Raises RunError for a damaged file.
-    """
+    """Read pairs (columns of ITEMS and the user's own) and their benchmark. Raises RunError for a damaged file."""
     return read_table(folder / ITEMS_FILE, ITEMS)
 
 
@@ -184,6 +155,37 @@ def check_same_pairs(folder: Path, name: str, digest: str) -> None:
             f"{folder}: holds scores of other pairs (digest {recorded[:8]}) than {name} has now ({digest[:8]}); "
             f"give these another name (benchmark.name), or remove that folder"
         )
+
+
+def write_unavailable(folder: Path, reasons: Mapping[str, str]) -> None:
+    """Write unavailable.json: the paradigms without pairs in the vocabulary of generated pairs -> reason."""
+    write_json(folder / UNAVAILABLE_FILE, dict(sorted(reasons.items())))
+
+
+def read_unavailable(folder: Path) -> dict[str, str]:
+    """Read the paradigms without pairs -> reason; {} if all have pairs."""
+    path = folder / UNAVAILABLE_FILE
+    return read_json(path, dict[str, str], RunError, _AGAIN) if path.exists() else {}
+
+
+def write_answers(folder: Path, tables: Mapping[str, pd.DataFrame], metadata: Mapping[str, Any]) -> None:
+    """Write tables under their names in ANSWERS, in their order, with the same metadata (AnswerMetadata)."""
+    for name, table in tables.items():
+        write_table(score_path(folder, name), table, ANSWERS[name], metadata)
+
+
+def read_answer_file(folder: Path, name: str) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Read rows (columns of ANSWERS[name]) and metadata (AnswerMetadata). Raises RunError for a damaged file."""
+    return read_table(score_path(folder, name), ANSWERS[name], AnswerMetadata)
+
+
+def answers_metadata(folder: Path, *names: str) -> dict[str, Any] | None:
+    """Read the metadata that files share; None if one is missing or they differ. Raises RunError for a damaged file."""
+    paths = [score_path(folder, name) for name in names]
+    if not all(path.exists() for path in paths):
+        return None
+    first, *others = map(read_metadata, paths)
+    return first if all(other == first for other in others) else None
 
 
 def write_words(path: Path, words: pd.DataFrame, metadata: Mapping[str, Any]) -> None:
@@ -205,8 +207,7 @@ def write_words(path: Path, words: pd.DataFrame, metadata: Mapping[str, Any]) ->
 
 def read_words(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Read surprisals (columns of WORDS and the user's own) and metadata. Raises RunError for a damaged file."""
-    table, metadata = _read(path, WORDS, AnswerMetadata)
-    return table.to_pandas(), metadata
+    return read_table(path, WORDS, AnswerMetadata)
 
 
 def write_table(path: Path, frame: pd.DataFrame, schema: pa.Schema, metadata: Mapping[str, Any]) -> None:
@@ -220,20 +221,31 @@ def _write(path: Path, table: pa.Table, metadata: Mapping[str, Any]) -> None:
         pq.write_table(table.replace_schema_metadata({_METADATA_KEY: text}), temporary, write_page_checksum=True)
 
 
-def read_table(path: Path, schema: pa.Schema) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Read the columns of `schema`, and metadata. Raises RunError for a file that is missing, damaged or foreign."""
-    table, metadata = _read(path, schema)
+def read_table(path: Path, schema: pa.Schema, about: Any = TableMetadata) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Read the columns of `schema`, and metadata of the type `about`.
+
+    Raises RunError for a file that is missing, damaged or foreign.
+    """
+    table, metadata = _read(path, schema, about)
     return table.to_pandas(), metadata
 
 
+def read_metadata(path: Path) -> dict[str, Any]:
+    """Read the metadata of a file, without its rows. Raises RunError for a damaged one."""
+    try:
+        return _metadata(path, pq.read_schema(path), TableMetadata)
+    except (pa.ArrowException, OSError) as error:
+        raise _damaged(path, error) from None
+
+
 def _read(
-    path: Path, schema: pa.Schema, metadata_schema: Any = TableMetadata, columns: Sequence[str] | None = None
+    path: Path, schema: pa.Schema, about: Any, columns: Sequence[str] | None = None
 ) -> tuple[pa.Table, dict[str, Any]]:
     try:
         table = pq.read_table(path, columns=columns, page_checksum_verification=True)
     except (pa.ArrowException, OSError) as error:
         raise _damaged(path, error) from None
-    metadata = _metadata(path, table.schema, metadata_schema)
+    metadata = _metadata(path, table.schema, about)
     names = schema.names if columns is None else columns
     if missing := [name for name in names if name not in table.column_names]:
         raise RunError(f"{path}: without the columns {', '.join(missing)}; {_AGAIN}")
@@ -249,11 +261,11 @@ def _read(
     return table, metadata
 
 
-def _metadata(path: Path, schema: pa.Schema, metadata_schema: Any) -> dict[str, Any]:
+def _metadata(path: Path, schema: pa.Schema, about: Any) -> dict[str, Any]:
     raw = (schema.metadata or {}).get(_METADATA_KEY)
     if raw is None:
         raise RunError(f"{path}: a Parquet file, but not written by pairscale")
-    metadata = cast(dict[str, Any], parse_json(raw, metadata_schema, path, RunError, _AGAIN, SCORES_VERSION))
+    metadata = cast(dict[str, Any], parse_json(raw, about, path, RunError, _AGAIN, SCORES_VERSION))
     del metadata["version"]
     return metadata
 

@@ -27,7 +27,6 @@ _ROUTINE = ("seed-", "per_paradigm-", "pairs-")  # left out where a name is clea
 _PARTS: dict[str, str | Callable[[re.Match[str]], str]] = {
     "en": "English",
     "zh": "Mandarin",
-    "balanced": "balanced frequencies",
     r"subset-(.+)": r"\1",
     r"words-(.+?)(?:-k(\d+))?": lambda match: f"words of {match[1]}" + _at_least(match[2]),
     r"run-k(\d+)": lambda match: "words of each run's sample" + _at_least(match[1]),

@@ -11,6 +11,7 @@ from rich.text import Text
 from eval.published import number_of_paradigms, on_paradigms, read_published
 from eval.scores.accuracy import accuracies, best_template, by_repeat, repeats_text, share_of_a, unk_free, unscored
 from eval.scores.files import with_phenomena
+from pairscale.sizes import plural
 from pairscale.tables import filled_table
 
 WIDTH = 120  # characters, of output that is no terminal; a narrower terminal gets only our numbers
@@ -130,7 +131,7 @@ def measures_table(
 
 def trajectory_table(title: str, rows: list[dict[str, Any]]) -> Table:
     """Return a row per snapshot: words_seen, and accuracies in per cent; `rows`: of `PairsWork.overall`."""
-    methods = [key for key in rows[0] if key not in ("step", "words_seen", "moment")]
+    methods = [key for key in rows[0] if key != "words_seen"]
     cells = [[f"{row['words_seen']:,}", *(percent(row[method]) for method in methods)] for row in rows]
     table = filled_table(["words seen", *methods], cells, [])
     table.title = Text(title)
@@ -158,7 +159,7 @@ def _caption(scores: pd.DataFrame, paradigms: int, best: str | None, ties: str) 
     several = repeats_text(scores)
     measured = f"mean over {several}; ±: their standard deviation" if several else "intervals: for new pairs of these"
     measured += f"; best: {best}, the best overall" if best else ""
-    caption = f"per cent; overall: mean over {paradigms} paradigms; {measured}; a tie is {ties}"
+    caption = f"per cent; overall: mean over {plural(paradigms, 'paradigm')}; {measured}; a tie is {ties}"
     if empty := int(unscored(scores["good"], scores["bad"]).sum()):
         caption += f"; a tie, as no token of a sentence counts: {empty:,}"
     critical = int((scores.drop_duplicates(["paradigm", "pair_id"])["crit_unk"] > 0).sum())

@@ -7,7 +7,7 @@
 import dataclasses
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -15,6 +15,7 @@ from rich.console import Console
 from eval.benchmarks.files import format_of
 from eval.config import SurprisalCommand, recorded_policy
 from eval.kinds.work import has_scores, score_metadata
+from eval.run import check_failures, done_runs
 from eval.scorers.base import Execution, Scorer
 from eval.scorers.load import pretrained_scorer, run_scorer
 from eval.scores.files import read_words, write_words
@@ -23,28 +24,29 @@ from eval.surprisal.words import text_surprisals
 from pairscale.console import print_text, say
 from pairscale.errors import ConfigError, RunError
 from pairscale.files import sha256_file
-from pairscale.tables import plain_table, print_table
+from pairscale.tables import filled_table, print_table
 from train.models.config import PretrainedConfig
-from train.runs.folder import study_runs
+from train.runs.folder import RunFolder
 
 
 def run(config: SurprisalCommand) -> None:
     """Write the surprisals of `config.text` for the model of model=hf_causal, or each run of `config.study`.
 
     Files that were made of the same text by the same model are kept. Raises ConfigError without a text or a model,
-    InputError as `read_texts`, RunError where no run of the study reads a text from left to right.
+    InputError as `read_texts`, RunError if no run of the study reads a text from left to right.
     """
     if config.text is None:
         raise ConfigError("text=null: give text=FILE, a text or a table (--help)")
+    pretrained = isinstance(config.model, PretrainedConfig)
+    if config.study is None and not pretrained:
+        raise ConfigError("study=null: name a study, or give model=hf_causal model.path=NAME")
     path, reading = Path(config.text).expanduser(), config.surprisal
     texts, name = read_texts(path, reading), format_of(path, "text")[0]
     items, parameters = {"name": name, "digest": sha256_file(path)}, dataclasses.asdict(reading)
     folder = Path(config.paths.reports) / (config.study or "") / "surprisal" / name
-    table = plain_table(f"surprisal of {path.name}")
-    table.add_column("model")
-    for heading in ("words", "bits a word", "perplexity", "unknown", "words/s"):
-        table.add_column(heading, justify="right")
-    for model, scorer in _scorers(config):
+    runs, damaged = ([], 0) if pretrained else done_runs(config, "read", config.run)
+    rows = []
+    for model, scorer in _scorers(config, runs):
         file = folder / f"{re.sub(r'[^A-Za-z0-9._+-]+', '_', model)}.parquet"
         policy = recorded_policy(config.policy, None, None)
         metadata = score_metadata(scorer.name, scorer, items, parameters, policy)
@@ -55,28 +57,26 @@ def run(config: SurprisalCommand) -> None:
             write_words(file, words, metadata)
         words, _ = read_words(file)
         bits, unknown = words["surprisal"].mean(), (words["unk"] > 0).mean()
-        table.add_row(model, f"{len(words):,}", f"{bits:.2f}", f"{2**bits:,.1f}", f"{unknown:.1%}", speed)
+        rows.append([model, f"{len(words):,}", f"{bits:.2f}", f"{2**bits:,.1f}", f"{unknown:.1%}", speed])
+    if not rows:
+        raise RunError(f"study={config.study}: no run in {Path(config.paths.runs, config.study or '')} has surprisals")
+    table = filled_table(["model", "words", "bits per word", "perplexity", "unknown", "words/s"], rows, ["model"])
     console = Console(highlight=False)
+    print_text(console, f"surprisal of {path.name}")
     print_table(console, table, ("words/s", "perplexity", "unknown"))
     print_text(console, str(folder))
+    check_failures(config, "read", damaged, len(runs) + damaged)
 
 
-def _scorers(config: SurprisalCommand) -> Iterator[tuple[str, Scorer]]:
-    """Yield the name and the scorer of each model that reads from left to right; say why of another."""
+def _scorers(config: SurprisalCommand, runs: Sequence[RunFolder]) -> Iterator[tuple[str, Scorer]]:
+    """Yield the name and the scorer of the pretrained model, or of each run that reads from left to right."""
     execution = Execution.of(config)
     if isinstance(config.model, PretrainedConfig):
         scorer = pretrained_scorer(config.model, execution)
         yield scorer.name, scorer
-        return
-    if config.study is None:
-        raise ConfigError("study=null: name a study, or give model=hf_causal model.path=NAME")
-    count = 0
-    for folder in study_runs(config.paths.runs, config.study, config.run):
-        scored = run_scorer(folder, execution) if folder.done else None
-        if scored is None or scored.masked:
-            say(f"{folder.path.name}: {'not done' if scored is None else 'a masked model'}", "no surprisal", "yellow")
-            continue
-        count += 1
-        yield folder.path.name, scored
-    if not count:
-        raise RunError(f"study={config.study}: no run in {Path(config.paths.runs) / config.study} has surprisals")
+    for run in runs:
+        scorer = run_scorer(run, execution)
+        if scorer.masked:
+            say(f"not read: {run.path.name}: a masked model has no surprisals")
+        else:
+            yield run.path.name, scorer

@@ -34,11 +34,11 @@ def region_sums(sentence: Sentence, scores: TokenScores, skip_unk: bool = False)
     return np.stack(sums, axis=1)
 
 
-def answers(suites: Suites, scores: Mapping[str, TokenScores], skip_unk: bool) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the rows of both score files, columns SUCCESS and REGIONS (eval.scores.schemas); `scores`: by text."""
+def answer_rows(suites: Suites, scores: Mapping[str, TokenScores], skip_unk: bool) -> dict[str, pd.DataFrame]:
+    """Return the rows of score files, columns REGIONS and SUCCESS (eval.scores.schemas); `scores`: by text."""
     regions = [region_rows(suite, scores, skip_unk) for suite in suites.suites]
     success = [success_rows(*of_suite) for of_suite in zip(suites.suites, regions, strict=True)]
-    return pd.concat(success, ignore_index=True), pd.concat(regions, ignore_index=True)
+    return {name: pd.concat(of, ignore_index=True) for name, of in (("regions", regions), ("success", success))}
 
 
 def region_rows(suite: Suite, scores: Mapping[str, TokenScores], skip_unk: bool = False) -> pd.DataFrame:

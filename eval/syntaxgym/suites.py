@@ -16,6 +16,7 @@ from eval.syntaxgym.formulas import Formula
 from pairscale.errors import ConfigError, InputError, first_few
 from pairscale.files import sha256_json
 from pairscale.schema import read_json
+from pairscale.sizes import plural
 
 # Circuits of Hu et al. 2020 by the beginnings of the names of their suites, as in their analysis, which leaves out
 # fgd-embed3, fgd-embed4 and nn-nv-rpl.
@@ -108,12 +109,18 @@ class Suites:
 
     suites: tuple[Suite, ...]
     digest: str
+    notes: tuple[str, ...] = ()
 
     @property
     def texts(self) -> list[str]:
         """All different sentences."""
         sentences = (sentence for suite in self.suites for item in suite.sentences for sentence in item)
         return list(dict.fromkeys(sentence.text for sentence in sentences))
+
+    @property
+    def contents(self) -> str:
+        items = sum(len(suite.items) for suite in self.suites)
+        return f"{plural(items, 'item')} of {plural(len(self.suites), 'suite')}"
 
 
 def load_suites(path: str | None, names: Sequence[str] | None = None) -> Suites:

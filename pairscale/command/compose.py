@@ -15,7 +15,7 @@ from typing import Any
 
 import hydra
 from hydra.core.global_hydra import GlobalHydra
-from hydra.core.override_parser.types import Glob, Override, OverrideType
+from hydra.core.override_parser.types import Glob, Override, OverrideType, Quote, QuotedString
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -62,8 +62,8 @@ def composed(command: str, line: Line | Sequence[str], without: Sequence[str] = 
         for key, value in values:
             OmegaConf.update(node, key, value, merge=True, force_add=True)
         for key in without:
-            group, _, name = key.rpartition(".")
-            if OmegaConf.is_missing(OmegaConf.select(node, group), name):  # not if there is no such key
+            above, _, name = key.rpartition(".")
+            if OmegaConf.is_missing(OmegaConf.select(node, above), name):
                 OmegaConf.update(node, key, "")
         plain = OmegaConf.to_container(node, resolve=True)
     except OmegaConfBaseException as error:
@@ -103,9 +103,11 @@ def axes_of(command: str, line: Line) -> Axes:
     swept: dict[str, list[str]] = {}
     for key, values in (OmegaConf.to_container(node[SWEEP]) if SWEEP in node else {}).items():  # type: ignore[union-attr]
         if not isinstance(values, list):
-            raise ConfigError(f"{SWEEP}.{key}={values!r}: must be a list of values")
+            raise ConfigError(f"{SWEEP}.{key!s}={values!r}: must be a list of values")
         swept[str(key)] = [str(value) for value in values]
     for key, one in typed.items():
+        if one.is_sweep_override() and key == "experiment":
+            raise ConfigError(f"{spelled(one)}: one experiment at a time, each with the sweep that it declares")
         if one.is_sweep_override():
             swept[key] = _values(key, one, line.folders)
         elif key in swept:
@@ -201,7 +203,7 @@ def _versions(folders: Sequence[Path]) -> tuple[tuple[str, int], ...]:
 @lru_cache(maxsize=256)
 def _chosen(command: str, choices: tuple[str, ...], folders: tuple[Path, ...], files: Any) -> DictConfig:
     """Compose `choices`; `files`, their names and times, are part of the key: what is edited is read again."""
-    quoted = ",".join(f'"file://{folder}"' for folder in folders)
+    quoted = ",".join(QuotedString(f"file://{folder}", Quote.double).with_quotes() for folder in folders)
     GlobalHydra.instance().clear()  # of another library
     with hydra.initialize_config_dir(str(FOLDER), version_base="1.3"):
         try:

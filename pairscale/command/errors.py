@@ -13,8 +13,8 @@ from pairscale import as_typed
 from pairscale.console import replace_unprintable
 from pairscale.errors import NoCorpus, PairscaleError
 from pairscale.files import REFUSED
-from pairscale.live import close_views
 from pairscale.plugins import whose_fault
+from pairscale.progress import close_views
 
 TRACEBACK = "PAIRSCALE_TRACEBACK"  # environment variable: show tracebacks on stderr, too
 

@@ -30,7 +30,7 @@ def help_text(command: str) -> str:
         "  --config-dir DIR  your own folder beside conf/: DIR/model/mine.yaml is model=mine",
         f"  --cfg job         prints all values: python -m {module} --cfg job",
     ]
-    chosen = [f"  {group}={'|'.join(group_files(group))}" for group in groups]
+    chosen = [f"  {group}=  {', '.join(group_files(group))}" for group in groups]
     return "\n\n".join([about["header"].strip(), about["footer"].strip(), "\n".join(["Values", *chosen, *options])])
 
 

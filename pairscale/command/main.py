@@ -16,7 +16,7 @@ from pairscale.command.help import show_help
 from pairscale.command.line import Line, set_current
 from pairscale.console import replace_unprintable
 from pairscale.errors import PairscaleError
-from pairscale.live import close_views
+from pairscale.progress import close_views
 
 NEED_ARGUMENTS = ("corpora", "annotate", "find", "train", "eval", "analysis")  # without any they print their help
 

@@ -153,25 +153,21 @@ def in_words(kind: Any) -> str:
 
 
 def _limits(meta: Meta) -> str:
-    low = (
-        f" from {_plain(meta.ge)}"
-        if meta.ge is not None
-        else f" above {_plain(meta.gt)}"
-        if meta.gt is not None
-        else ""
-    )
-    high = (
-        f" to {_plain(meta.le)}"
-        if meta.le is not None
-        else f" and below {_plain(meta.lt)}"
-        if meta.lt is not None
-        else ""
-    )
-    if meta.le is not None and meta.le >= _LARGEST:
-        high = ""
-    elif meta.le is not None and meta.ge is None:
-        high = f" and at most {_plain(meta.le)}"
-    return low + high
+    if meta.ge is not None:
+        low = f" from {_plain(meta.ge)}"
+        high = f" to {_plain(meta.le)}" if meta.le is not None else f" to below {_plain(meta.lt)}" if meta.lt else ""
+    elif meta.gt is not None:
+        low = f" above {_plain(meta.gt)}"
+        high = (
+            f", at most {_plain(meta.le)}"
+            if meta.le is not None
+            else f" and below {_plain(meta.lt)}"
+            if meta.lt
+            else ""
+        )
+    else:
+        return ""
+    return low if meta.le is not None and meta.le >= _LARGEST else low + high
 
 
 def _plain(limit: float) -> str:
@@ -197,7 +193,8 @@ def text_keys(schema: type, key: str = "") -> frozenset[str]:
             bare, marks = _bare(hint)
             options = [one for one in (get_args(bare) if _is_union(bare) else (bare,)) if one is not type(None)]
             plain = [_bare(one)[0] for one in options]
-            if ("size" not in marks and set(plain) & {str}) or "texts" in marks or plain == [list[str]]:
+            sized = "size" in marks or any("size" in _bare(one)[1] for one in options)
+            if "texts" in marks or (not sized and (str in plain or plain == [list[str]])):
                 found.add(f"{key}{name}")
             for one in plain:
                 if dataclasses.is_dataclass(one):

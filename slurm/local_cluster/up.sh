@@ -23,7 +23,7 @@ done
 [ "$(id -u)" -eq 0 ] || { say "up.sh: slurmd starts jobs as their users, so this needs root"; exit 3; }
 export PATH="$PATH:/usr/sbin" SLURM_CONF="$folder/slurm.conf"
 
-settings() { echo "export SLURM_CONF='$folder/slurm.conf' PATH='$folder/bin':\"\$PATH\""; }
+settings() { echo "export SLURM_CONF='$folder/slurm.conf'"; }
 answers() { scontrol ping 2>/dev/null | grep -q "is UP"; }
 
 mkdir -p "$folder"
@@ -37,7 +37,7 @@ fi
 "$here/down.sh" "$folder" # the rest of one that died
 
 # The folders with the sockets of munge and slurmd must not be writable by others.
-mkdir -p "$folder"/{munge,state,spool,log,bin,run}
+mkdir -p "$folder"/{munge,state,spool,log,run}
 chmod 0700 "$folder/munge"
 chmod 0755 "$folder/run"
 [ -f "$folder/munge/key" ] || dd if=/dev/urandom of="$folder/munge/key" bs=1024 count=1 status=none
@@ -90,21 +90,6 @@ cat >>"$SLURM_CONF" <<CONF
 PartitionName=low Nodes=ALL Default=YES MaxTime=INFINITE State=UP PriorityTier=1 PreemptMode=REQUEUE GraceTime=$grace
 PartitionName=high Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=10 PreemptMode=OFF
 CONF
-
-# Accounting is off, but submitit reads the state of a job from sacct alone; squeue has it as well.
-cat >"$folder/bin/sacct" <<'SACCT'
-#!/usr/bin/env bash
-# sacct -o JobID,State,NodeList --parsable2 -j JOB ... made of squeue, as there is no accounting here.
-jobs=""
-while [ $# -gt 0 ]; do
-  if [ "$1" = -j ]; then jobs="$jobs,$2"; shift; fi
-  shift
-done
-echo "JobID|State|NodeList"
-squeue --noheader --array --states=all ${jobs:+--jobs=${jobs#,}} --Format="JobID:|,ArrayJobID:|,ArrayTaskID:|,State:|,NodeList:|" |
-  awk -F'|' '{ print ($3 == "N/A" ? $1 : $2 "_" $3) "|" $4 "|" $5 }'
-SACCT
-chmod +x "$folder/bin/sacct"
 
 # The lock must not stay open in the daemons.
 munged --force --key-file="$folder/munge/key" --socket="$folder/run/munge.socket" --pid-file="$folder/run/munged.pid" \

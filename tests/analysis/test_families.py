@@ -8,7 +8,7 @@ from tests.support.commands import run_command
 STUDY = [
     "corpus=toy", "corpus.words=20000", "tokenizer=unigram", "tokenizer.vocab_size=300", "study=families",
     "benchmark=toy", "benchmark.per_paradigm=4", "recipe.budget={epochs:1,words:null}", "recipe.validation_words=200",
-    "trainer.accelerator=cpu", "trainer.threads=1", "hydra.launcher.jobs=2",
+    "trainer.accelerator=cpu", "trainer.threads=1", "pool.jobs=2",
     "model=gpt2_tiny,roberta_tiny", "sample.size=2k,4k", "seed=1",
 ]  # fmt: skip
 

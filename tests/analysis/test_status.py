@@ -21,7 +21,7 @@ from pairscale.files import write_json
 from tests.support import ROOT
 from tests.support.simulated_study import SimulatedStudy
 from train.grid import read_grid
-from train.runs.axes import in_order
+from train.runs.labels import in_order
 
 AGAIN = "python -m eval study=simulated benchmark=blimp"
 

@@ -10,7 +10,7 @@ from analysis.published import published_file
 from analysis.study.long_table import runs
 from eval.published import read_published
 from eval.scores.files import write_answers
-from eval.syntaxgym.regions import answers
+from eval.syntaxgym.regions import answer_rows
 from eval.syntaxgym.suites import load_suites
 from tests.support.simulated_study import SimulatedStudy
 from tests.support.suites import simulated, write_suites
@@ -28,9 +28,9 @@ def study(tmp_path):
     folders = SimulatedStudy(pairs=5, models=("lstm_tiny",), sizes=("125k", "1M")).write(tmp_path / "runs")
     own = load_suites(str(write_suites(tmp_path / "syntaxgym")))
     for seed, run in enumerate(folders):
-        success, regions = answers(own, simulated(own, seed), skip_unk=False)
+        rows = answer_rows(own, simulated(own, seed), skip_unk=False)
         about = {"benchmark": {"name": "syntaxgym", "digest": own.digest}}
-        write_answers(run.scores("syntaxgym"), {"regions": regions, "success": success}, METADATA | about)
+        write_answers(run.scores("syntaxgym"), rows, METADATA | about)
     return runs("simulated", folder=tmp_path / "runs"), tmp_path / "runs"
 
 

@@ -31,8 +31,7 @@ print(sample.words, int(sample.tokens[-1]))
 LIBRARIES = """
 import gc
 gc.set_threshold(50_000, 20, 20)  # as pairscale.command.main.main does, and at its end
-from train.lightning_import import import_lightning
-import_lightning()
+import lightning
 gc.freeze()
 """
 

@@ -17,7 +17,7 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from eval.ratings.scores import features, fit, people, scores
+from eval.ratings.measures import features, fit, people, scores
 from eval.scores.files import read_answer_file
 
 

@@ -1,4 +1,4 @@
-"""Small models that train side by side, as `hydra/launcher=local` starts them, compared with one at a time."""
+"""Small models that train side by side, as a sweep starts them, compared with one at a time."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def train(model: str, size: int, arguments: argparse.Namespace) -> None:
     budget = [] if recipe.budget.words_seen(size) <= most else [f"recipe.budget={{epochs: null, words: {most}}}"]
     command = [sys.executable, "-m", "train", "-m", *CORPUS, *budget, f"model={model}", f"sample.size={size}"]
     command += ["recipe.validation_words=10000", f"recipe.lr={','.join(map(str, rates))}"]
-    command += [f"seed={','.join(map(str, SEEDS))}", f"hydra.launcher.jobs={arguments.jobs}"]
+    command += [f"seed={','.join(map(str, SEEDS))}", f"pool.jobs={arguments.jobs}"]
     command += [f"paths.runs={arguments.runs}"]
     subprocess.run(command, check=True)
 

@@ -38,8 +38,8 @@ def main(folder: Path) -> None:
             quiet = pool.submit(cluster.run, sys.executable, "-m", "eval", "-m", *arguments, *paths(undisturbed))
             hold.touch()
             paused_python = f"PYTHON=({sys.executable} {ROOT / 'tests' / 'support' / 'held_python.py'} {hold})"
-            options = [*arguments, *paths(disturbed), *SMALL_JOBS, "hydra.launcher.signal_delay_s=55"]
-            print(cluster.submit(*options, f'hydra.launcher.setup=["{paused_python}"]'))
+            options = [*arguments, *paths(disturbed), *SMALL_JOBS, "slurm.signal=USR2@55"]
+            print(cluster.submit(*options, f'slurm.setup=["{paused_python}"]'))
             array = min((job.partition("_")[0] for job in cluster.jobs()), key=int)
             ways = dict(enumerate([cluster.preempt, cluster.limit, cluster.fail_node, cluster.cancel, cluster.kill]))
             study = disturbed / "runs" / "demo"

@@ -18,8 +18,8 @@ from corpora.word_counts import sample_counts
 from corpora.words import count_characters, count_words
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, StoreError
-from train.runs.axes import labels
 from train.runs.identity import run_id
+from train.runs.labels import name_curves
 
 SHARES = {"childes": 900, "gutenberg": 260, "switchboard": 40}  # sentences
 
@@ -250,14 +250,14 @@ def test_domains_and_strata_are_axes_of_a_study(corpus):
     ids = [run_id(config) for config in configs]
     assert len(set(ids)) == 4
     assert ids[2] == run_id(compose("train", [*corpus, "corpus.domains=[childes,switchboard]"]))
-    names, notes = labels({run: as_plain(config) for run, config in zip(ids, configs, strict=True)})
-    assert [names[run] for run in ids] == [
+    curves = name_curves({run: as_plain(config) for run, config in zip(ids, configs, strict=True)})
+    assert [curves.names[run] for run in ids] == [
         "lstm_tiny, domains=null, strata=null",
         "lstm_tiny, domains=[childes], strata=null",
         "lstm_tiny, domains=[childes,switchboard], strata=null",
         "lstm_tiny, domains=null, strata=domain",
     ]
-    assert notes == []
+    assert curves.notes == []
 
 
 def as_plain(config):

@@ -19,10 +19,10 @@ from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, StoreError
 from pairscale.files import write_json
 from train.estimate import estimate
-from train.plan import Plan, Planned
+from train.plan import Plan
 from train.run import train_run
-from train.runs.axes import labels as group_labels
 from train.runs.identity import _numbers, run_id
+from train.runs.labels import name_curves
 
 SUBJECTS = ["The dog", "A cat", "No fox", "Every bear"]
 VERBS = ["barks", "has ever slept", "never eats", "EVER runs", "saw the lever", "sings for ever and ever"]
@@ -194,22 +194,20 @@ def test_a_filter_is_part_of_a_runs_id(file):
 def test_runs_with_a_filter_are_on_a_curve_of_their_own():
     configs = {}
     for pattern, size in itertools.product((None, EVER), ("125k", "250k")):
-        corpus_config = {"name": "english"} | (
-            {} if pattern is None else {"filter": pattern}
-        )  # older runs have no key `filter`
+        corpus_config = {"name": "english", "filter": pattern}
         configs[f"{pattern}-{size}"] = {
             "model": {"name": "lstm"},
             "corpus": corpus_config,
             "sample": {"size": size},
             "seed": 1,
         }
-    labels, _ = group_labels(configs)
-    assert set(labels.values()) == {"lstm, filter=null", rf"lstm, filter={EVER}"}
+    names = name_curves(configs).names
+    assert set(names.values()) == {"lstm, filter=null", rf"lstm, filter={EVER}"}
 
 
 def show_plan(config):
     plan = Plan()
-    plan.add(Planned(config, estimate(config)))
+    plan.add(estimate(config))
     plan.show()
 
 

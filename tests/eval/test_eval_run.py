@@ -13,6 +13,7 @@ from eval.__main__ import of_each_benchmark
 from eval.__main__ import run as run_command_line
 from eval.benchmarks.load import drawn_pairs, load_benchmark, loaded_benchmark
 from eval.estimate import estimate_scoring
+from eval.kinds.pairs import PairsWork
 from eval.run import score_run, score_study
 from eval.scorers import load
 from eval.scores.files import TOKENS_FILE, read_items, read_scores, read_table, score_path
@@ -216,26 +217,34 @@ def test_several_benchmarks_are_scored_with_one_load_of_each_model(configure, tm
         assert set(run.scores("").rglob("*.parquet")) == before.keys()
         for path, rows in before.items():
             pd.testing.assert_frame_equal(pd.read_parquet(path), rows)
+    capsys.readouterr()
+    shown = PairsWork.tables
+    with monkeypatch.context() as patch:
+        patch.setattr(PairsWork, "tables", lambda work, width: damaged(work) or shown(work, width))
+        with pytest.raises(RunError, match="not shown on blimp"):
+            score_run(runs[0], of_each_benchmark(compose("eval", line)))
+    printed = capsys.readouterr().out
+    assert "damaged, said the test" in printed
+    assert "island_effects" in printed, "the other one is shown"
     (tmp_path / "far.jsonl").write_text("{")
     loaded_benchmark.cache_clear()
-    capsys.readouterr()
     with pytest.raises(RunError, match="not scored on far"):
         score_run(runs[0], of_each_benchmark(compose("eval", line))[::-1])
     assert "subject_verb_agreement" in capsys.readouterr().out, "the other one is scored"
 
 
-def test_an_unfinished_run_cannot_be_scored(configure):
-    run = simulated_run(configure(), random_model(LSTM), done=False)
-    with pytest.raises(RunError, match=r"unfinished; only a run that is done can be scored"):
-        score_run(run, configure())
+def damaged(work):
+    if work.benchmark.name == "blimp":
+        raise RunError("damaged, said the test")
 
 
-def test_a_model_of_an_unfinished_run_is_not_loaded(configure):
+def test_an_unfinished_run_is_not_scored_and_its_model_not_loaded(configure):
     run = simulated_run(configure(), random_model(LSTM))
     assert len(load_scorer(run.path).score(["The cat sleeps ."])[0].logprobs)
     run.update_manifest(status="unfinished")
-    with pytest.raises(RunError, match=r"unfinished; only a run that is done can be scored"):
-        load_scorer(run.path)
+    for use in (lambda: score_run(run, configure()), lambda: load_scorer(run.path)):
+        with pytest.raises(RunError, match=r"unfinished; only a run that is done can be scored"):
+            use()
 
 
 def test_the_table_shows_accuracies_intervals_ties_and_published_numbers(configure):

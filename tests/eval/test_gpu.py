@@ -16,7 +16,7 @@ from tests.support.random_models import LSTM, TXL, random_model
 from tests.support.small_pretrained import bert, byte_level, gpt2, policy, with_random_weights, word_pieces
 from tests.support.small_runs import overrides
 from train.loop.device import set_up_gpu, without_gradients
-from train.loop.module import LanguageModelling
+from train.loop.training import LanguageModelling
 from train.models.build import build_model
 from train.run import train_run
 
@@ -110,7 +110,7 @@ def test_resuming_a_stopped_run_gives_identical_weights(tmp_path, monkeypatch, m
     step = LanguageModelling.training_step
 
     def stopped(self, batch, batch_idx):
-        if self.global_step == 20:
+        if self.state.step == 20:
             os.kill(os.getpid(), signal.SIGTERM)
         return step(self, batch, batch_idx)
 

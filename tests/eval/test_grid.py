@@ -30,7 +30,7 @@ def sweep(tmp_path, monkeypatch):
     """A function that sweeps without training; it returns the configurations of the runs and the exit code."""
 
     def sweep(command, *overrides, dry=False):
-        monkeypatch.setattr(sys, "argv", [command, "-m", *overrides, f"paths.runs={tmp_path}"])
+        monkeypatch.setattr(sys, "argv", [command, "-m", *overrides, f"paths.runs={tmp_path}", "pool.jobs=1"])
         configs = []
         with pytest.raises(SystemExit) as end:
             main(command, configs.append, sweep=run_grid)

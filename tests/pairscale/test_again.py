@@ -1,7 +1,6 @@
 """Sweeps that are started again, and runs beside others of their name: which runs start, and what is reported."""
 
 import pytest
-import yaml
 
 from eval.scores.files import score_path
 from pairscale.command.compose import compose
@@ -10,8 +9,8 @@ from pairscale.errors import RunError
 from pairscale.files import write_text
 from tests.support.commands import run_command
 from tests.support.expected_runs import expected_runs
-from train.runs.differences import beside_others
 from train.runs.folder import RunFolder
+from train.runs.labels import beside_others
 
 TINY = [
     "study=s", "model=lstm_tiny", "model.embedding=16", "model.hidden=16", "sample.size=2k", "corpus=toy",
@@ -23,7 +22,7 @@ TINY = [
 
 def run_sweep(*overrides, code=0):
     """Run a sweep of `eval` and return the finished process."""
-    done = run_command("eval", "-m", "hydra/launcher=basic", *overrides)
+    done = run_command("eval", "-m", *overrides)
     assert done.returncode == code, done.stderr
     return done
 
@@ -98,19 +97,6 @@ def test_a_new_run_is_compared_with_the_most_similar_one(neighbour):
     )
     message = beside_others(config("model.dropout=0.5"))
     assert message == f"beside {first.path.name} (and 1 more): model.dropout=0.5 (there 0.2)"
-
-
-def test_a_new_field_is_reported_only_if_it_is_not_at_its_default(tmp_path):
-    def config(*overrides):
-        return compose("train", ["study=s", "corpus=toy", "model=txl_tiny", f"paths.runs={tmp_path}", *overrides])
-
-    from omegaconf import OmegaConf
-
-    old = yaml.safe_load(OmegaConf.to_yaml(OmegaConf.structured(config())))
-    del old["model"]["pre_norm"]
-    write_text(RunFolder.of(config()).config, yaml.safe_dump(old))
-    assert (beside_others(config("model.memory=7")) or "").endswith(": model.memory=7 (there 64)")
-    assert (beside_others(config("model.pre_norm=true")) or "").endswith(": model.pre_norm=true (there not set)")
 
 
 def test_sizes_written_as_fractions_name_the_same_runs():

@@ -37,7 +37,7 @@ from pairscale.command.errors import one_line_errors
 from pairscale.command.main import main
 from tests.support.bad_files import DEEP, FILES, analyse, first, write_study
 from tests.support.small_pretrained import byte_level
-from train.loop.checkpoints import newest_checkpoint
+from train.loop.state import newest_checkpoint
 from train.models.build import build_model
 from train.models.config import LstmConfig
 from train.runs.folder import RunFolder

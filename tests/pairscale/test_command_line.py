@@ -5,28 +5,40 @@ import re
 import shlex
 import subprocess
 import sys
-from contextlib import suppress
 
-import hydra
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.errors import HydraException
-from omegaconf import OmegaConf
 
 from corpora.prepare import prepare
 from pairscale import BY_SCRIPT, MODULES, ROOT, environment, started_by
-from pairscale.command.compose import compose, composed, registered
-from pairscale.command.errors import describe, outcome
+from pairscale.command.compose import compose
+from pairscale.command.errors import outcome
 from pairscale.command.help import show_help
-from pairscale.command.line import is_dry_sweep, readable, words_for_hydra
+from pairscale.command.line import Line, current, parsed, readable
 from pairscale.command.main import NEED_ARGUMENTS, main
-from pairscale.errors import NoCorpus, RunError
+from pairscale.errors import ConfigError, NoCorpus, RunError
 from train.estimate import estimate
+from train.grids import run_grid
+from train.runs.folder import RunFolder
+from train.sweeps import check_whole_sweep, names_a_run
+
+
+def run_command(command, run):
+    """Run a command with its check and its sweep (train/__main__.py, eval/__main__.py), but with `run` as its work."""
+
+    def checked(config):
+        if command in ("train", "eval"):
+            check_whole_sweep(command, current(), config)
+            if config.recipe.trains and (command == "train" or names_a_run(current())):
+                RunFolder.of(config)  # as the work begins
+        run(config)
+
+    main(command, checked, sweep=run_grid if command in ("train", "eval") else None)
 
 
 @pytest.fixture
 def ended(tmp_path, monkeypatch, capsys):
-    """Return a function that runs a command in this process.
+    """Return a function that runs a command in this process, its sweeps as its module does.
 
     It returns the configurations that the work would begin with, the exit code, stdout and stderr.
     """
@@ -35,50 +47,11 @@ def ended(tmp_path, monkeypatch, capsys):
         begun = []
         monkeypatch.setattr(sys, "argv", [command, *words])
         with pytest.raises(SystemExit) as caught:
-            main(command, begun.append)
+            run_command(command, begun.append)
         return begun, caught.value.code or 0, *capsys.readouterr()
 
     monkeypatch.chdir(tmp_path)
     return ended
-
-
-COMPOSED = [
-    ["corpus=toy", "model=lstm_tiny", "model.dropout=0.1", "seed=3", "study=s"],
-    [
-        "experiment=demo",
-        "sample.size=16k",
-        "model=txl_tiny",
-        "method=[lp,one_prefix]",
-        "recipe=sgd_plateau",
-        "recipe.batch=8",
-    ],
-    ["corpus=local", "corpus.path=a b.txt", "+model.more={a: 1}", "hydra/launcher=basic", "hydra.launcher.jobs=2"],
-    ["seed=2", "~seed", "logger=wandb", "logger.project=p"],
-    ["model.hiden=3"],
-    ["seed=many"],
-    ["study=a,b"],
-]
-
-
-@pytest.mark.parametrize("overrides", COMPOSED, ids=" ".join)
-def test_composing_again_with_other_values_gives_what_hydra_gives(overrides):
-    def outcome_of(compose):
-        try:
-            node = compose("eval", overrides)
-        except Exception as error:
-            return type(error), str(error)
-        node.hydra.job.override_dirname = ""  # the one value that differs, and nothing reads
-        return OmegaConf.to_yaml(node)
-
-    def by_hydra(command, overrides):
-        with registered():
-            return hydra.compose(command, overrides, return_hydra_config=True)
-
-    expected = outcome_of(by_hydra)
-    with suppress(Exception):
-        composed("eval", [one for one in overrides if "=" in one])  # the same groups and other values
-    assert outcome_of(composed) == expected
-    assert outcome_of(composed) == expected
 
 
 def test_a_file_that_was_edited_is_read_again(tmp_path):
@@ -88,22 +61,16 @@ def test_a_file_that_was_edited_is_read_again(tmp_path):
     for dropout in (0.1, 0.25):
         file.write_text(f"defaults: [lstm_tiny, _self_]\nname: mine\ndropout: {dropout}\n")
         os.utime(file, (dropout, dropout))
-        own = [f'hydra.searchpath=["file://{tmp_path}"]', "model=mine", "recipe=sgd_plateau"]
+        own = ["--config-dir", str(tmp_path), "corpus=toy", "model=mine", "recipe=sgd_plateau"]
         rates.append(compose("train", [*own, "seed=2"]).model.dropout)
     assert rates == [0.1, 0.25]
 
 
-def test_a_folder_of_ones_own_with_a_group_and_a_broken_link_composes_as_with_hydra(tmp_path):
-    (tmp_path / "paper").mkdir()
-    (tmp_path / "paper" / "acl.yaml").write_text("# @package _global_\nseed: 7\n")
+def test_a_folder_of_ones_own_with_a_broken_link_composes(tmp_path):
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "gone.yaml").symlink_to(tmp_path / "nowhere")
-    own = [f'hydra.searchpath=["file://{tmp_path}"]', "corpus=toy"]
-    assert compose("train", [*own, "+paper=acl", "study=s"]).seed == 7
+    own = ["--config-dir", str(tmp_path), "corpus=toy"]
     assert compose("train", [*own, "study=s", "seed=3"]).seed == 3
-    (tmp_path / "study").mkdir()  # a group now, as Hydra sees it
-    with pytest.raises(HydraException, match="study"):
-        compose("train", [*own, "study=s"])
 
 
 @pytest.mark.parametrize("command", NEED_ARGUMENTS)
@@ -193,9 +160,9 @@ def test_a_value_that_hydra_cannot_read_is_quoted_and_the_hint_says_how(value):
     assert parse(readable(f"path={value}")).value() == value
     if "," in value:  # a sweep, no mistake
         return
-    with pytest.raises(HydraException) as raised:
-        OverridesParser.create().parse_overrides([f"path={value}"])
-    line = describe(raised.value)
+    with pytest.raises(ConfigError) as raised:
+        parsed(f"path={value}")
+    line = str(raised.value)
     assert line.startswith(f"path={value}: a value with such characters has to be in quotes")
     (typed,) = shlex.split(line.partition("of the shell: ")[2])
     assert parse(typed).value() == value
@@ -210,16 +177,14 @@ def test_a_value_that_hydra_reads_stays_as_it_is(word):
 
 
 def test_a_wrong_list_is_no_matter_of_quotes():
-    with pytest.raises(HydraException) as raised:
-        OverridesParser.create().parse_overrides(["seed=[1,2"])
-    assert "quotes" not in describe(raised.value)
+    with pytest.raises(ConfigError) as raised:
+        parsed("seed=[1,2")
+    assert "quotes" not in str(raised.value)
 
 
 def test_flags_may_come_after_overrides():
-    assert words_for_hydra(["seed=1,2", "-m", "corpus=toy"]) == ["-m", "seed=1,2", "corpus=toy"]
-    assert words_for_hydra(["corpus=toy", "--cfg", "job"]) == ["--cfg", "job", "corpus=toy"]
-    assert is_dry_sweep(["-m", "dry_run=True"])
-    assert not is_dry_sweep(["dry_run=true"])
+    assert Line.of(["seed=1,2", "-m", "corpus=toy"]) == Line(("seed=1,2", "corpus=toy"), sweeps=True)
+    assert Line.of(["corpus=toy", "--cfg", "job"]) == Line(("corpus=toy",), shows=True)
 
 
 def test_a_users_configuration_folder_is_searched_by_runs_and_plans(ended, tmp_path):

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from pairscale.command.errors import one_line_errors
-from pairscale.command.launchers.local import Slots
 from pairscale.command.main import main
+from pairscale.command.pool import Slots
 from pairscale.console import replace_unprintable
 from pairscale.errors import InputError
 from tests.support import ROOT
@@ -21,7 +21,7 @@ from tests.support import ROOT
 SMALL = [
     "study=s", "corpus=toy", "corpus.words=60000", "sample.size=4k,8k", "model=lstm_tiny", "model.embedding=16",
     "model.hidden=16", "recipe.validation_words=500", "recipe.budget.epochs=1", "trainer.threads=1",
-    "trainer.accelerator=cpu", "benchmark=toy", "benchmark.per_paradigm=4", "method=[lp]", "hydra.launcher.jobs=1",
+    "trainer.accelerator=cpu", "benchmark=toy", "benchmark.per_paradigm=4", "method=[lp]", "pool.jobs=1",
 ]  # fmt: skip
 ENCODINGS = {
     "ascii": {"PYTHONIOENCODING": "ascii"},

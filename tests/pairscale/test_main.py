@@ -54,7 +54,7 @@ def test_developers_see_the_traceback_as_well(end, monkeypatch):
 
 
 def test_a_fault_in_one_run_does_not_stop_the_others(end):
-    code, printed = end(RecursionError("deep"), "-m", "hydra/launcher=basic", "seed=1,2")
+    code, printed = end(RecursionError("deep"), "-m", "seed=1,2")
     assert code == 1
     reasons = [line.partition(": unexpected ")[2][:20] for line in printed.splitlines() if "unexpected" in line]
     assert reasons == ["RecursionError: deep"] * 2
@@ -73,7 +73,7 @@ def test_an_empty_folder_created_by_hydra_is_removed(end, tmp_path, error):
     assert not (tmp_path / "mine").exists()
 
 
-SWEEP = ["-m", "hydra/launcher=basic", "model=lstm_tiny,gru_tiny", "seed=1,2", "sample.size=4k,8k"]
+SWEEP = ["-m", "model=lstm_tiny,gru_tiny", "seed=1,2", "sample.size=4k,8k"]
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_what_fails_every_run_of_a_sweep_is_said_once_before_the_first(sweep, tm
 
 
 def test_reasons_that_differ_are_each_said_once(sweep):
-    words = ["-m", "hydra/launcher=basic", "model=lstm_tiny,gru_tiny", "seed=1,2,3", "model.dropout=7,8"]
+    words = ["-m", "model=lstm_tiny,gru_tiny", "seed=1,2,3", "model.dropout=7,8"]
     code, printed, begun = sweep(words=words)
     assert (code, begun) == (2, 0)
     assert re.findall(r"model.dropout=(\d).*\((\d+) of the 12 runs", printed) == [("7", "6"), ("8", "6")]
@@ -135,7 +135,7 @@ def test_a_refused_run_beside_others_is_counted_and_the_others_remain():
 
 
 def test_a_model_that_comes_trained_is_refused_once_by_training(sweep):
-    words = ["-m", "hydra/launcher=basic", "model=hf_causal", "model.path=a,b"]
+    words = ["-m", "model=hf_causal", "model.path=a,b"]
     code, printed, begun = sweep(words=words)
     assert (code, begun) == (2, 0)
     assert printed.count("comes trained") == 1

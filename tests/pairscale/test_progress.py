@@ -1,8 +1,6 @@
 """Progress: rates and times left, lines that fit, tables that keep numbers whole, help as wide as the terminal."""
 
 import io
-import json
-import os
 import re
 import subprocess
 import sys
@@ -13,35 +11,16 @@ from rich.text import Text
 
 import pairscale.progress
 from pairscale import environment
+from pairscale.command.board import Board, Ended, run_names
 from pairscale.command.help import help_text, laid_out
-from pairscale.command.launchers.board import Board, Ended, run_names
-from pairscale.command.launchers.jobs import Job, Work
 from pairscale.console import say
-from pairscale.live import shown
-from pairscale.progress import (
-    PROGRESS_FILE,
-    Activity,
-    ProcessView,
-    Result,
-    Share,
-    State,
-    read_progress,
-    report_result,
-    run_shown,
-    with_progress,
-)
+from pairscale.progress import Activity, Result, Share, State, drawing, shown, with_progress
 from pairscale.sizes import clock
 from pairscale.tables import plain_table, print_table
 
 
 def terminal(width):
     return Console(file=io.StringIO(), force_terminal=True, width=width, highlight=False, color_system=None)
-
-
-def drawn(view, width):
-    console = terminal(width)
-    console.print(view.drawing(width))
-    return console.file.getvalue().splitlines()
 
 
 @pytest.fixture
@@ -97,69 +76,55 @@ def test_durations(seconds):
     assert hours * 3600 + minutes * 60 + rest == pytest.approx(seconds, abs=60 if hours else 0.5)
 
 
-def test_a_launcher_follows_the_progress_file_of_a_run(tmp_path, monkeypatch):
-    path = tmp_path / "0.json"
-    assert read_progress(path) == (State("starting"), Result())
-    monkeypatch.setenv(PROGRESS_FILE, str(path))
-    monkeypatch.setattr(pairscale.progress, "FILE_SECONDS", 0.01)
-    monkeypatch.setattr(pairscale.progress, "_process", pairscale.progress._Process())
-    with run_shown("a run", show=False) as alone, Activity("training", 10, "words") as activity:
-        assert alone
-        assert PROGRESS_FILE not in os.environ, "processes of this one would write to the file"
-        activity.completed = 5
-        while read_progress(path)[0].completed != 5:
-            pass
-        report_result(accuracy=0.5, words=1000, new=True)
-    assert read_progress(path)[1] == Result(words=1000, accuracy=0.5, new=True)
-
-
-def test_a_full_disk_does_not_stop_a_run(tmp_path, monkeypatch):
-    monkeypatch.setenv(PROGRESS_FILE, str(tmp_path / "missing" / "0.json"))
-    with run_shown("a run", show=False):
-        pass
-    assert not any(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize("width", [40, 60, 78, 200])
 def test_what_a_run_does_fits_the_terminal(width, monkeypatch):
     monkeypatch.setattr(pairscale.progress, "_process", pairscale.progress._Process())
     with Activity("training", 2_000_000, "words", 1_000_000) as activity:
         activity.detail = "loss 4.123 nats/token (61.7), valid perplexity 191.9 a word"
-        lines = drawn(ProcessView("lstm_tiny, 1/8M words of wikipedia_en, seed 1"), width)
+        console = terminal(width)
+        console.print(drawing("lstm_tiny, 1/8M words of wikipedia_en, seed 1", width))
+        lines = console.file.getvalue().splitlines()
     assert len(lines) == 3
     assert all(len(line) <= width for line in lines)
     assert "50%" in lines[1]
 
 
-def board(names):
-    return Board(names, [Work()] * len(names), 2)
-
-
 @pytest.mark.parametrize("width", [40, 60, 78, 200])
-def test_the_runs_at_work_fit_the_terminal_each_in_a_line(width):
-    sweep = board(["lstm_tiny, 4k words, seed 1", "txl_tiny, an axis of a very long name=1e-12, seed 2", "c"])
-    sweep.begin(0, lambda: State("training", 0.62, 6200, "words", 1_234_567.0, 3599.0))
-    sweep.begin(1, lambda: State("starting"))
-    sweep.end(Ended(2, 1, 3.0, reason="no"))
-    summary, heading, *rows = drawn(sweep, width)
-    assert all(len(line) <= width for line in (summary, heading, *rows))
-    assert "0 of 3 runs done · 1 failed" in summary
-    assert [row[:6] for row in rows] == ["1 of 3", "2 of 3"]
+def test_the_runs_at_work_fit_the_terminal_each_in_a_line(width, monkeypatch):
+    console = terminal(width)
+    monkeypatch.setattr("pairscale.command.board.terminal", lambda: console)
+    names = ["lstm_tiny, 4k words, seed 1", "txl_tiny, an axis of a very long name=1e-12, seed 2", "c"]
+    sweep = Board(names, [1e4, 1e4, 1e4])
+    with sweep.shown():
+        for run in range(3):
+            sweep.begin(run)
+        sweep.observe(0, State("training", 0.62, 6200, "words", 1_234_567.0, 3599.0))
+        sweep.end(Ended(2, 1, 3.0, reason="no"))
+        console.file.truncate(0)
+        sweep.refresh()
+        plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", console.file.getvalue()).strip("\0")
+    summary, *rows = plain.splitlines()
+    assert all(len(line) <= width for line in (summary, *rows))
+    assert summary.startswith("0 of 3 runs done · 1 failed"[: width - 4])
+    assert [row[:3] for row in rows] == ["lst", "txl"]
     assert "62%" in rows[0]
     assert ("1,234,567 words/s" in rows[0]) == (width >= 70)
     assert ("59 min 59 s" in rows[0]) == (width >= 54)
 
 
 def test_the_table_at_the_end_is_in_order_of_the_results(capsys):
-    sweep = board(["a", "b", "c", "d"])
+    sweep = Board(["a", "b", "c", "d"])
     with sweep.shown():
         sweep.end(Ended(0, 0, 60.0, Result(1000, 0.5, 99.95, new=True)))
-        sweep.end(Ended(1, 2, 1.0, reason="no such model (runs/s/1.log)"))  # which the launcher prints at once
+        sweep.end(Ended(1, 2, 1.0, reason="no such model (runs/s/1.log)"))
         sweep.end(Ended(2, 0, 61.0, Result(2000, 0.75, 1234.56, new=True)))
         sweep.end(Ended(3, 0, 2.0, Result(3000, None, 12.0)))
     printed = capsys.readouterr()
     assert printed.err.splitlines()[0].startswith("[1/4] done a in 1 min 00 s: accuracy 50.0%, perplexity 100.0; about")
-    assert printed.err.splitlines()[3] == "[4/4] done already d: perplexity 12.0"
+    failed, reason = printed.err.splitlines()[1:3]
+    assert failed.startswith("[2/4] FAILED b in 1 s; about ")
+    assert reason == "    no such model (runs/s/1.log)"
+    assert printed.err.splitlines()[4] == "[4/4] done already d: perplexity 12.0"
     assert [line.split() for line in printed.out.splitlines()] == [
         ["run", "words", "accuracy", "perplexity", "time"],
         ["c", "2,000", "75.0%", "1,234.6", "1", "min", "01", "s"],
@@ -169,27 +134,71 @@ def test_the_table_at_the_end_is_in_order_of_the_results(capsys):
     ]
 
 
-def test_runs_that_were_done_say_nothing_about_the_time_left(capsys):
+@pytest.fixture
+def clock_of_sweeps(monkeypatch):
+    moment = [0.0]
+    monkeypatch.setattr("pairscale.command.board.time.monotonic", lambda: moment[0])
+    return moment
+
+
+def test_runs_that_were_done_say_nothing_about_the_time_left(clock_of_sweeps, capsys):
     """A sweep that goes on skips its first run in two seconds, which took an hour before."""
-    sweep = Board(["a", "b"], [Work("m", 1000.0, lambda: 3600.0), Work("m", 1000.0, lambda: 3600.0)], 1)
+    sweep = Board(["a", "b"], [0.0, 1000.0])
+    clock_of_sweeps[0] = 2.0
     sweep.end(Ended(0, 0, 2.0, Result(1000, 0.5)))
     assert "left" not in capsys.readouterr().err
-    assert "left" not in sweep.line()
+    assert "left" not in sweep.status()
+
+
+def test_the_time_left_of_a_sweep_follows_from_its_words(clock_of_sweeps):
+    """The mean of the two smallest of 16 runs would give 14 x 200 / 2 = 23 minutes."""
+    sizes = [125_000.0 * 2**power for power in range(4) for _ in range(4)]
+    sweep = Board([str(size) for size in sizes], sizes)
+    for run in (0, 1):
+        sweep.begin(run)
+    assert sweep.left() is None
+    clock_of_sweeps[0] = 200.0
+    sweep.end(Ended(0, 0, 200.0, Result(new=True)))
+    sweep.end(Ended(1, 0, 200.0, Result(new=True)))
+    assert sweep.left() == pytest.approx(200 * (2 + 4 * 2 + 4 * 4 + 4 * 8) / 2)
+    sweep.end(Ended(2, 1, 0.0))  # failed at once: it says nothing about the others
+    assert sweep.left() == pytest.approx(200 * (1 + 4 * 2 + 4 * 4 + 4 * 8) / 2)
+
+
+def test_the_time_left_takes_no_run_for_faster_that_goes_on_near_its_end(clock_of_sweeps):
+    sweep = Board(["a", "b"], [1000.0, 1000.0])
+    sweep.begin(0)
+    sweep.observe(0, State("training", 0.8))
+    clock_of_sweeps[0] = 10.0
+    sweep.observe(0, State("training", 0.9))
+    assert sweep.left() is None  # its first steps tell nothing
+    clock_of_sweeps[0] = 30.0
+    sweep.observe(0, State("training", 0.9))
+    assert sweep.left() == pytest.approx(30 * (0.1 + 1) / 0.1)  # a tenth of a run in 30 seconds
+    sweep.observe(0, State("training", 0.9, left=1000.0))
+    assert sweep.left() == 1000  # no less than a run at work needs
+
+
+def test_the_time_left_of_runs_that_train_nothing_follows_from_their_number(clock_of_sweeps):
+    sweep = Board(["a", "b", "c"])
+    clock_of_sweeps[0] = 30.0
+    sweep.end(Ended(0, 0, 30.0, Result(new=True)))
+    assert sweep.left() == pytest.approx(60)
 
 
 def test_runs_are_named_by_what_differs():
     points = [["model=lstm", f"sample.size={size}", f"+recipe.budget.epochs={n}", "seed=1"] for size in ("1k", "2k")
               for n in (1, 2)]  # fmt: skip
-    names = run_names([Job(place, words) for place, words in enumerate(points)])
+    names = run_names(points, ["words"] * 4)
     assert names == ["1k words, epochs=1", "1k words, epochs=2", "2k words, epochs=1", "2k words, epochs=2"]
-    assert run_names([Job(0, points[0])]) == ["lstm, 1k words, seed 1"]
-    assert run_names([Job(0, ["a=1"]), Job(1, ["a=1"])]) == ["run 1", "run 2"]
+    assert run_names(points[:1], ["words"]) == ["lstm, 1k words, seed 1"]
+    assert run_names([["a=1"], ["a=1"]], ["words", "sentences"]) == ["run 1", "run 2"]
 
 
 def test_a_view_is_a_line_a_minute_where_the_output_is_no_terminal(monkeypatch, capsys):
-    monkeypatch.setattr("pairscale.live.LINE_SECONDS", 0.01)
+    monkeypatch.setattr("pairscale.progress.LINE_SECONDS", 0.01)
     lines = []
-    with shown(ProcessView("a run")), Activity("training", 2, "words"):
+    with shown("a run"), Activity("training", 2, "words"):
         while not lines:
             lines = capsys.readouterr().err.splitlines()
     assert lines[0].startswith("a run: ")
@@ -202,7 +211,7 @@ def test_lines_stand_above_what_is_shown(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(sys, "stderr", output)
-    with shown(ProcessView("a run")):
+    with shown("a run"):
         say("saved")
     assert sys.stderr is output
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", output.getvalue())
@@ -262,10 +271,3 @@ def test_help_wraps_to_the_terminal():
             capture_output=True, text=True, check=True,
         )  # fmt: skip
         assert most - 25 < max(map(len, done.stdout.splitlines())) <= most
-
-
-def test_the_progress_file_is_json(tmp_path, monkeypatch):
-    monkeypatch.setenv(PROGRESS_FILE, str(tmp_path / "0.json"))
-    with run_shown("a run", show=False):
-        pass
-    assert set(json.loads((tmp_path / "0.json").read_text())) == {"state", "result"}

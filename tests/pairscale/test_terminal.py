@@ -2,7 +2,6 @@
 
 import fcntl
 import io
-import itertools
 import os
 import pty
 import re
@@ -17,7 +16,7 @@ import pytest
 
 from pairscale import environment, started_by
 from pairscale.console import say
-from pairscale.live import shown
+from pairscale.progress import Activity, in_place, shown
 
 COLUMNS = 80
 RUN = [
@@ -82,38 +81,27 @@ class FakeTerminal(io.StringIO):
         return True
 
 
-class Restless:
-    """A view of one to five lines, which takes a while to draw."""
-
-    def __init__(self):
-        self.heights = itertools.cycle([1, 5, 2, 4])
-
-    def drawing(self, width):
-        time.sleep(0.003)
-        return "\n".join(["at work"] * next(self.heights))
-
-    def line(self):
-        return "at work"
-
-
 def test_a_view_that_is_redrawn_while_lines_are_printed_erases_none_of_them(monkeypatch):
     terminal = FakeTerminal()
     for name, value in {"TERM": "xterm-256color", "COLUMNS": "80", "LINES": "30"}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setattr("sys.stderr", terminal)
-    monkeypatch.setattr("pairscale.live.REDRAWS", 500)
-    with shown(Restless()):
-        for number in range(100):
+    monkeypatch.setattr("pairscale.progress.in_place", lambda console: {**in_place(console), "refresh_per_second": 500})
+    with shown("a run"), Activity("training", 100, "words") as activity:
+        for number in range(200):
+            activity.completed = number / 2
+            activity.detail = "loss 4.1" * (number % 3)
             say(f"line {number}")
-    assert [line for line in screen(terminal.getvalue()) if line] == [f"line {number}" for number in range(100)]
+            time.sleep(0.002)
+    assert [line for line in screen(terminal.getvalue()) if line] == [f"line {number}" for number in range(200)]
 
 
 @pytest.mark.slow
 def test_a_sweep_is_a_table_while_it_works_and_a_line_a_run_at_the_end(tmp_path):
     """One run of three fails; an interrupt before leaves nothing on the screen and loses nothing."""
     paths = [f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/runs"]
-    launcher = ["hydra/launcher=local", "hydra.launcher.jobs=2", f"hydra.launcher.logs={tmp_path}/logs"]
+    launcher = ["pool.jobs=2", f"hydra.launcher.logs={tmp_path}/logs"]
     recipe = ["recipe.budget.epochs=15", "recipe.checkpoint_every=2k", "recipe.batch=99999,8,16"]
     words = [*RUN, *paths, *launcher, *recipe]
     interrupted = Terminal(*words)

@@ -10,12 +10,10 @@ import pandas as pd
 import pytest
 from safetensors.torch import load_file
 
-from pairscale.command.compose import compose
 from tests.support import ROOT
 from tests.support.expected_runs import expected_runs
 from tests.support.slurm_cluster import LOCAL, SMALL_JOBS, TOY, Cluster, paths, wait_until
 from train.runs.folder import RunFolder
-from train.sweeps import requested_runs
 
 pytestmark = pytest.mark.slurm
 
@@ -52,8 +50,8 @@ def walk(cluster, tmp_path_factory):
     hold = folder / "hold"
     hold.touch()
     held = f"PYTHON=({sys.executable} {ROOT / 'tests' / 'support' / 'held_python.py'} {hold})"
-    arguments = [*TOY, SEEDS, *paths(folder), *SMALL_JOBS, "hydra.launcher.signal_delay_s=115"]
-    outputs = [cluster.submit(*arguments, f'hydra.launcher.setup=["{held}"]')]
+    arguments = [*TOY, SEEDS, *paths(folder), *SMALL_JOBS, "slurm.signal=USR2@115"]
+    outputs = [cluster.submit(*arguments, f'slurm.setup=["{held}"]')]
     array = min((job.partition("_")[0] for job in cluster.jobs()), key=int)  # the analysis comes after it
     tasks = dict(zip(TASKS, [f"{array}_{index}" for index in range(4)], strict=True))
     runs = study(folder)
@@ -131,37 +129,6 @@ def test_the_report_equals_that_of_the_undisturbed_study(walk, cluster):
         rows = [pd.read_csv(report / "tables" / table) for report in reports]
         timed = [column for column in rows[0] if column in ("words/s", "seconds")]
         pd.testing.assert_frame_equal(*(frame.drop(columns=timed) for frame in rows), check_exact=True)
-
-
-def test_the_interactive_form_waits_for_all_runs_and_reports_failures(cluster, tmp_path):
-    """A failed run is FAILED in SLURM and reported by the parent; one that gets the signal is requeued by submitit; one
-    in use by another process is reported and stops no other.
-    """
-    arguments = [*TOY, *paths(tmp_path), *SMALL_JOBS, "hydra/launcher=slurm", "recipe.budget.epochs=30", "seed=1"]
-    elsewhere = RunFolder.of(compose("eval", [*arguments, "sample.size=8k"]))
-    with elsewhere.locked(), cluster.start("eval", "-m", *arguments, "sample.size=16k,4M,8k") as process:
-        saved = "runs/demo/*/checkpoints/*.ckpt"
-        wait_until(lambda: any(tmp_path.glob(saved)) or process.poll() is not None, "a checkpoint, or the end")
-        assert process.poll() is None, process.stdout.read()
-        running = [task for task, job in cluster.jobs("RUNNING").items() if task.endswith("_0")]
-        cluster.run("scancel", "--signal=USR2", *running)
-        output, _ = process.communicate(timeout=240)
-    assert process.returncode == 2, output
-    assert "failed: sample.size=4M: pairscale.errors.ConfigError: sample.size=4M: more words than" in output
-    job = running[0].partition("_")[0]
-    assert (
-        f"job {job}_2 did not begin: sample.size=8k: {elsewhere.path}: another process is at work on this run" in output
-    )
-    assert "pairscale eval: 1 of 3 runs failed, and 1 did not begin or end" in output
-    assert cluster.jobs()[f"{job}_1"]["state"] == "FAILED"
-    (run,) = [
-        RunFolder(path.parent) for path in tmp_path.glob("runs/demo/*/config.yaml") if (path.parent / "model").is_dir()
-    ]
-    assert run.done
-    assert run.read_manifest()["attempts"] == 2
-    assert run.read_manifest()["machine"]["slurm_job"] == f"{job}_0"
-    assert not (tmp_path / "runs/demo/slurm/config.yaml").exists()
-    assert len(requested_runs(tmp_path / "runs", "demo")) == 3
 
 
 def test_the_cluster_starts_once_and_stops_its_daemons(cluster, tmp_path):

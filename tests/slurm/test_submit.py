@@ -90,7 +90,7 @@ def write_run(tmp_path: Path, run: str, methods: tuple[str, ...] = ("lp", "mean_
 
 
 def test_a_sweep_is_one_array_followed_by_the_analysis(submit, queue, arguments, run_ids, tmp_path, capsys):
-    submit([*arguments, "hydra.launcher.partition=gpu", "hydra.launcher.gpus_per_node=1", "hydra.launcher.account=lab"])
+    submit([*arguments, "slurm.partition=gpu", "slurm.gpus_per_node=1", "slurm.account=lab"])
     array, analysis = calls(queue)
     assert {
         "--parsable", "--array=0-1%64", "--signal=USR2@180", "--requeue", "--partition=gpu", "--gpus-per-node=1",
@@ -111,6 +111,50 @@ def test_a_sweep_is_one_array_followed_by_the_analysis(submit, queue, arguments,
     assert "job 101: 2 runs" in output
     assert "job 102: the analysis (after job 101)" in output
     assert not list((tmp_path / "runs" / "demo").glob("*/config.yaml"))
+
+
+def test_any_sweep_is_submitted_as_eval_takes_it(submit, queue, tmp_path):
+    paths = [f"paths.runs={tmp_path}/runs"]
+    submit(["study=mine", "corpus=toy", "model=lstm_tiny,gru_tiny", "sample.size=4k", "seed=1,2", *paths])
+    array, analysis = calls(queue)
+    tasks = [line.split("\t") for line in Path(array[-1]).read_text().splitlines()]
+    assert len(tasks) == 4
+    for run, line in tasks:
+        assert run_id(compose("eval", shlex.split(line))) == run
+    assert analysis[-2:] == ["study=mine", *paths]
+
+
+def test_large_samples_have_options_of_their_own(submit, queue, arguments):
+    by_size = "{5k:{mem:32G},6k:{time:24:00:00,gpus-per-node:1}}"
+    submit(
+        [*arguments, "sample.size=4k,5k,8k", "slurm.mail-type=END", "slurm.requeue=false", f"slurm.by_size={by_size}"]
+    )
+    small, middle, large, analysis = calls(queue)
+    assert [
+        [one for one in array if one.startswith(("--mem=", "--time=", "--gpus"))] for array in (small, middle, large)
+    ] == [
+        ["--mem=8G", "--time=1440"],
+        ["--mem=32G", "--time=1440"],
+        ["--gpus-per-node=1", "--mem=32G", "--time=24:00:00"],
+    ]
+    assert all("--mail-type=END" in array and "--requeue" not in array for array in (small, middle, large))
+    assert len({array[-1] for array in (small, middle, large)}) == 3
+    assert "--dependency=afterany:101:102:103" in analysis
+
+
+def test_a_sweep_larger_than_an_array_is_several(submit, queue, arguments):
+    scontrol = queue / "scontrol"
+    scontrol.write_text("#!/bin/sh\necho 'MaxArraySize            = 2'\n")
+    scontrol.chmod(0o755)
+    submit([*arguments, "seed=1,2,3,4,5"])
+    *arrays, _ = calls(queue)
+    tasks = [Path(array[-1]).read_text().splitlines() for array in arrays]
+    assert [len(one) for one in tasks] == [2, 2, 2, 2, 2]
+    assert len({line for one in tasks for line in one}) == 10
+    (queue / "queue").write_text(f"104|1|{Path(arrays[3][-1]).stem}\n")
+    submit([*arguments, "seed=1,2,3,4,5"])
+    again = [line for array in calls(queue)[6:-1] for line in Path(array[-1]).read_text().splitlines()]
+    assert sorted(again) == sorted({line for one in tasks for line in one} - {tasks[3][1]})
 
 
 def test_queued_and_finished_runs_are_not_submitted_again(submit, queue, arguments, run_ids, tmp_path, capsys):
@@ -199,7 +243,7 @@ def test_tasks_take_an_axis_of_the_experiment_that_they_do_not_use(submit, queue
 
 
 def test_a_dry_run_only_prints_the_commands(submit, queue, arguments, tmp_path, capsys):
-    submit([*arguments, "dry_run=true", "hydra.launcher.constraint=a100"])
+    submit([*arguments, "dry_run=true", "slurm.constraint=a100"])
     lines = capsys.readouterr().out.splitlines()
     array, analysis = [shlex.split(line) for line in lines if line.startswith("sbatch")]
     name = Path(array[-1]).stem
@@ -244,7 +288,14 @@ def test_runs_without_an_ablation_are_submitted_once_for_all_filters(submit, que
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ([], "experiment=NAME: must be given once, got none"),
+        ([], "no runs: give experiment=NAME, or a study and the values of its runs"),
+        (["study=mine", "benchmark=toy"], "no runs: give experiment=NAME, or a study"),
+        (["corpus=toy", "model=lstm_tiny"], "study=NAME: give the study a name"),
+        (["experiment=demo", "experiment=blimp_small"], "experiment=NAME: must be given once"),
+        (["experiment=demo", "slurm.at_a_time=many"], "slurm.at_a_time=many: must be a whole number"),
+        (["experiment=demo", "slurm.setup=x"], "slurm.setup=x: must be a list of lines"),
+        (["experiment=demo", "slurm.by_size=32G"], "slurm.by_size=32G: must be options by size"),
+        (["experiment=demo", "slurm.by_size={big:{mem:32G}}"], "slurm.by_size=big: must be a whole number"),
         (["experiment=dem"], "experiment=dem: no such experiment"),
         (["experiment=demo", "-m"], "-m: not an option of slurm/submit, which takes --config-dir DIR and key=value"),
         (["experiment=demo", "--config-dir", "nowhere"], "--config-dir nowhere: no such folder"),

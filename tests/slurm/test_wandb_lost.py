@@ -54,8 +54,8 @@ def walk(cluster, tmp_path_factory):
     hold = folder / "hold"
     hold.touch()
     held = f"PYTHON=({sys.executable} {ROOT / 'tests' / 'support' / 'held_python.py'} {hold})"
-    arguments = [*TOY, SEEDS, *paths(folder), *SMALL_JOBS, "logger=wandb", "hydra.launcher.signal_delay_s=115"]
-    cluster.submit(*arguments, f'hydra.launcher.setup=["{held}"]')
+    arguments = [*TOY, SEEDS, *paths(folder), *SMALL_JOBS, "logger=wandb", "slurm.signal=USR2@115"]
+    cluster.submit(*arguments, f'slurm.setup=["{held}"]')
     array = min((job.partition("_")[0] for job in cluster.jobs()), key=int)  # the analysis comes after it
     tasks = dict(zip(TASKS, [f"{array}_{index}" for index in range(len(TASKS))], strict=True))
     runs = study(folder)
@@ -136,7 +136,7 @@ def test_the_last_attempt_is_tracked_whole(walk):
     folder, *_ = walk
     tracked = offline_runs(folder)
     for run in study(folder).values():
-        (training,) = [one for one in tracked.values() if (one.name, one.job_type) == (run.path.name, "train")]
+        (training,) = [one for one in tracked.values() if one.name == f"{run.path.name} train"]
         assert training.state == "finished"
         words = [point["words_seen"] for point in training.history]
         assert max(map(int, words)) == run.read_manifest()["words_seen"]

@@ -7,5 +7,5 @@ from train.sweeps import expected_points
 
 
 def expected_runs(experiment: str, overrides: Sequence[str] = ()) -> dict[str, str]:
-    """Return run id -> point of the grid, as it is written. Overrides and errors are those of `expected_points`."""
-    return {run_id(point.config): point.written for point in expected_points(experiment, overrides)}
+    """Return run id -> point of the grid. Overrides and errors are those of train.sweeps.expected_points."""
+    return {run_id(one.config): one.written for one in expected_points(experiment, overrides)}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, os.environ["PYTHONPATH"].partition(":")[0])
 
-from train.loop.module import LanguageModelling
+from train.loop.training import LanguageModelling
 
 PAUSE = float(os.environ.get("HELD_PAUSE", "0.3"))  # seconds
 

@@ -67,8 +67,8 @@ def offline_runs(root: Path) -> dict[str, OfflineRun]:
 
 
 def tracked_job(root: Path, name: str, job_type: str) -> OfflineRun:
-    """Return the W&B run of a name and a kind of job."""
-    (run,) = [one for one in offline_runs(root).values() if (one.name, one.job_type) == (name, job_type)]
+    """Return the W&B run of a run or study and a kind of job."""
+    (run,) = [one for one in offline_runs(root).values() if one.name == f"{name} {job_type}"]
     return run
 
 

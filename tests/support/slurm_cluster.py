@@ -19,7 +19,7 @@ TOY = [
     "experiment=demo", "model=lstm_tiny", "sample.size=16k", "corpus.words=100000", "recipe.validation_words=500",
     "recipe.checkpoint_every=4k", "benchmark.per_paradigm=3", "trainer.threads=1", "trainer.accelerator=cpu",
 ]  # fmt: skip
-SMALL_JOBS = ["hydra.launcher.mem_gb=1"]
+SMALL_JOBS = ["slurm.mem=1G"]
 
 
 def paths(folder: Path) -> list[str]:

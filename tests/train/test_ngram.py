@@ -27,7 +27,7 @@ from tests.support.kneser_ney import KneserNey
 from tests.support.small_pretrained import policy
 from train.estimate import PROCESS_BYTES, estimate
 from train.ngram import kenlm_words, load_ngram
-from train.plan import Plan, Planned
+from train.plan import Plan
 from train.run import train_run
 from train.runs.folder import RunFolder
 from train.runs.identity import run_id
@@ -370,6 +370,6 @@ def test_a_dry_run_estimates_time_and_memory(configure, capsys):
     assert resources.memory_bytes == 512 * 2**20 + PROCESS_BYTES
     assert 0 < resources.seconds < 60
     plan = Plan()
-    plan.add(Planned(config, resources))
+    plan.add(resources)
     plan.show()
-    assert "1,000 words counted in one pass" in capsys.readouterr().out
+    assert "n-gram models are upper limits" in capsys.readouterr().out

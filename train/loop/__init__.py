@@ -1,7 +1,6 @@
-"""The training loop: all between the configuration of a run and its exported model, and what a resumed run needs.
+"""The training loop: all between the configuration of a run and its exported model.
 
-training.py reads from top to bottom; module.py has the steps, state.py what is carried between them, data.py and
-batches.py the order of the text, checkpoints.py what resuming needs, snapshots.py weights for trajectories,
-preemption.py signals, ranks.py several devices, perplexity.py validation, device.py threads and precision, progress.py
-the progress bar.
+Read training.py first: it is one training from top to bottom. state.py has what a resumed run needs, batches.py the
+order of the text, perplexity.py validation, snapshots.py weights for trajectories, preemption.py signals, and device.py
+threads, precision and several devices.
 """

@@ -1,20 +1,35 @@
-"""Device, threads and precision of a process, and the memory that it keeps."""
+"""Where a run computes: its device, threads, precision and memory, and its processes if it has several devices.
+
+On several devices a run has a process for each, its *rank*, and Lightning's DDP between them. The columns of a step are
+divided evenly: each rank reads its own and carries their state, and DDP averages the gradients, so that a step has the
+same words as on one device. Rank 0 is the process that the user started; it validates, exports and writes all files
+while the others wait. They end when it does, however that happens.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import os
+import pickle
+import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from pairscale import environment, started_by
 from pairscale.errors import ConfigError, RunError
 from pairscale.machine import available_cores, granted_threads, idle_cores
 from train.config import RunConfig, TrainerConfig
 
 if TYPE_CHECKING:
     import torch
+
+T = TypeVar("T")
+END_SECONDS = 60  # for the other ranks to end after rank 0
 
 PARAMETERS_PER_THREAD = 10_000_000  # a smaller model's steps are too short to be shared out (tests/bench/neighbour.py)
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_MMAP_MAX = -1, -3, -4  # mallopt(3)
@@ -47,7 +62,7 @@ def threads_for(trainer: TrainerConfig, parameters: int | None, recorded: int | 
     It is `trainer.threads`, else that `recorded` of a resumed run, whose bits depend on it, else one for each
     PARAMETERS_PER_THREAD of the model (None: no limit), within the idle cores and OMP_NUM_THREADS. Threads wait for
     each other in every step, so one that shares its core delays all: beside a busy process a small model in two
-    threads nearly stands still, in one it loses a fifth. Several `processes` (train/loop/ranks.py) divide all cores.
+    threads nearly stands still, in one it loses a fifth. Several `processes` of a run divide all cores.
     """
     if trainer.threads or recorded:
         return int(trainer.threads or recorded or 1)
@@ -123,3 +138,70 @@ def enough_memory(otherwise: str) -> Iterator[None]:
     except torch.OutOfMemoryError as error:
         reason = " ".join(str(error).split())[:200]
         raise RunError(f"the GPU has not enough memory ({reason}); {otherwise}") from error
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """This process among those of its run; alone, everything here is the identity."""
+
+    rank: int = 0
+    size: int = 1
+
+    @property
+    def first(self) -> bool:
+        """True on the rank that writes files."""
+        return self.rank == 0
+
+    def gathered(self, value: T) -> list[T]:
+        """Return the values of all ranks, by rank. All of them call it."""
+        if self.size == 1:
+            return [value]
+        from torch import distributed
+
+        values: list[Any] = [None] * self.size
+        distributed.all_gather_object(values, value)
+        return values
+
+
+@contextmanager
+def other_ranks(config: RunConfig, checkpoint: Path | None) -> Iterator[Ranks]:
+    """Start ranks 1 to N-1 on this machine, by its environment as Lightning would; end them with the block.
+
+    `checkpoint` is the one that they all go on from.
+    """
+    size = config.trainer.devices
+    if size == 1:
+        yield Ranks()
+        return
+    from torch import distributed
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(size), "NODE_RANK": "0"}
+    before = dict(os.environ)
+    started = []
+    try:
+        for rank in range(1, size):
+            process = subprocess.Popen(
+                started_by("train.rank"), stdin=subprocess.PIPE, env=environment() | meeting | {"LOCAL_RANK": str(rank)}
+            )
+            started.append(process)
+            assert process.stdin is not None
+            pickle.dump((config, checkpoint), process.stdin)
+            process.stdin.flush()  # left open: the other rank ends when it closes
+        os.environ.update(meeting | {"LOCAL_RANK": "0"})
+        yield Ranks(0, size)
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+        if distributed.is_initialized():
+            distributed.destroy_process_group()  # the next run of a sweep makes its own
+        for process in started:
+            assert process.stdin is not None
+            process.stdin.close()
+        for process in started:
+            try:
+                process.wait(END_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()

@@ -4,6 +4,8 @@ Of models that carry a state, of those that read blocks, and of masked ones, who
 """
 
 import math
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,6 +16,12 @@ from torch import Tensor
 from corpora.prepare import HeldOut
 from corpora.tokenizers import EOS, MASK, SPECIAL_TOKENS, UNK
 from train.models.base import LanguageModel
+
+MOST_NATS = 709.0  # exp of more overflows
+COLUMN_RANGE = 3.0  # nats a token between columns of one text, whose sources differ by 1 to 2
+COLUMNS = 16  # of held-out text, the same for every model
+STEP = 128  # tokens a column and step
+READ = 4096  # tokens that are read at a time, in windows or sentences
 
 
 @dataclass(frozen=True)
@@ -103,18 +111,8 @@ def _exp(nats: float) -> float:
     return math.exp(nats) if nats < MOST_NATS else math.inf
 
 
-MOST_NATS = 709.0  # exp of more overflows
-COLUMN_RANGE = 3.0  # nats a token between columns of one text, whose sources differ by 1 to 2
-COLUMNS = 16  # of held-out text, the same for every model
-STEP = 128  # tokens a column and step
-READ = 4096  # tokens that are read at a time, in windows or sentences
-
-
-@torch.no_grad()
 def evaluate(model: LanguageModel, held_out: HeldOut, device: torch.device) -> Perplexity:
     """Return the perplexity of `model` on held-out text, read with carried state from an `<eos>`, without dropout."""
-    was_training = model.training
-    model.eval()
     tokens = torch.from_numpy(held_out.tokens.astype("int64"))
     columns = max(1, min(COLUMNS, len(tokens) // STEP))
     length = -(-len(tokens) // columns)
@@ -125,35 +123,27 @@ def evaluate(model: LanguageModel, held_out: HeldOut, device: torch.device) -> P
     before = torch.cat([torch.tensor([EOS]), padded[:-1]]).view(columns, length)
     counted = (torch.arange(columns * length) < len(tokens)).view(columns, length)
 
-    state = model.initial_state(columns)
-    nats = eos_nats = unk_nats = 0.0
+    parts = []
     of_columns = torch.zeros(columns, dtype=torch.float64)
-    for start in range(0, length, STEP):
-        part = slice(start, start + STEP)
-        hidden, state = model(before[:, part].to(device), state)
-        target = targets[:, part].to(device).reshape(-1)
-        losses = -model.logprobs(hidden.reshape(target.numel(), -1), target)
-        losses = losses.double() * counted[:, part].to(device).reshape(-1)
-        nats += losses.sum().item()
-        of_columns += losses.view(columns, -1).sum(1).cpu()
-        eos_nats += losses[target == EOS].sum().item()
-        unk_nats += losses[target == UNK].sum().item()
-    model.train(was_training)
-    tokens_read = len(held_out.tokens) - held_out.sentences
-    means = tuple((of_columns / counted.sum(1)).tolist())
-    counts = (held_out.words, held_out.sentences, tokens_read, held_out.unk)
-    return Perplexity(nats, eos_nats, unk_nats, *counts, means, model.vocabulary)
+    with _without_dropout(model):
+        state = model.initial_state(columns)
+        for start in range(0, length, STEP):
+            part = slice(start, start + STEP)
+            hidden, state = model(before[:, part].to(device), state)
+            target = targets[:, part].to(device).reshape(-1)
+            losses = -model.logprobs(hidden.reshape(target.numel(), -1), target)
+            losses = losses.double() * counted[:, part].to(device).reshape(-1)
+            of_columns += losses.view(columns, -1).sum(1).cpu()
+            parts.append((losses, target))
+    return _summed(model, held_out, parts, of_columns / counted.sum(1))
 
 
-@torch.no_grad()
 def evaluate_windows(model: LanguageModel, held_out: HeldOut, device: torch.device, context: int) -> Perplexity:
     """Return the perplexity of a model that reads windows of `context` tokens of held-out text, without dropout.
 
     A window begins half a window after the one before it, and of all but the first one only the second half counts: so
     each token is predicted from context / 2 tokens at least, as far as there are so many before it.
     """
-    was_training = model.training
-    model.eval()
     tokens = torch.from_numpy(held_out.tokens.astype("int64"))
     inputs = torch.cat([torch.tensor([EOS]), tokens[:-1]])
     context = min(context, len(tokens))
@@ -161,22 +151,18 @@ def evaluate_windows(model: LanguageModel, held_out: HeldOut, device: torch.devi
     starts = torch.arange(0, max(1, len(tokens) - context + stride), stride).clamp(max=len(tokens) - context)
     places = starts[:, None] + torch.arange(context)  # (windows, context)
     losses = torch.empty(len(tokens), dtype=torch.float64)
-    rows = max(1, READ // context)
-    # From the end: the losses of the first half of a window are replaced by those of the window before it.
-    for part in reversed(torch.split(places, rows)):
-        hidden, _ = model(inputs[part].to(device), model.initial_state(len(part)))
-        target = tokens[part].to(device).flatten()
-        values = -model.logprobs(hidden.flatten(0, 1), target).double().cpu().view(part.shape)
-        for place, value in zip(part.flip(0), values.flip(0), strict=True):
-            losses[place] = value
-    model.train(was_training)
-    nats, eos, unk = (float(losses[of].sum()) for of in (tokens == tokens, tokens == EOS, tokens == UNK))
-    means = tuple(float(part.mean()) for part in losses.tensor_split(max(1, min(COLUMNS, len(tokens) // STEP))))
-    counts = (held_out.words, held_out.sentences, len(tokens) - held_out.sentences, held_out.unk)
-    return Perplexity(nats, eos, unk, *counts, means, model.vocabulary)
+    with _without_dropout(model):
+        # From the end: the losses of the first half of a window are replaced by those of the window before it.
+        for part in reversed(torch.split(places, max(1, READ // context))):
+            hidden, _ = model(inputs[part].to(device), model.initial_state(len(part)))
+            target = tokens[part].to(device).flatten()
+            values = -model.logprobs(hidden.flatten(0, 1), target).double().cpu().view(part.shape)
+            for place, value in zip(part.flip(0), values.flip(0), strict=True):
+                losses[place] = value
+    columns = [part.mean() for part in losses.tensor_split(max(1, min(COLUMNS, len(tokens) // STEP)))]
+    return _summed(model, held_out, [(losses, tokens)], torch.stack(columns))
 
 
-@torch.no_grad()
 def evaluate_masked(
     model: LanguageModel, held_out: HeldOut, device: torch.device, context: int, shift: int
 ) -> PseudoPerplexity:
@@ -185,27 +171,44 @@ def evaluate_masked(
     Each token is hidden alone, and predicted `shift` positions before its own. Of a sentence longer than `context`
     tokens the beginning counts for all of it, in proportion.
     """
-    was_training = model.training
-    model.eval()
     ends = np.flatnonzero(held_out.tokens == EOS)
     sentences = [torch.from_numpy(part[part != EOS].astype("int64")) for part in np.split(held_out.tokens, ends)]
+    eos = torch.tensor([SPECIAL_TOKENS + EOS])
     nats = 0.0
-    for sentence in sorted((one for one in sentences if len(one)), key=len):
-        read = sentence[: context - 2]
-        eos = torch.tensor([SPECIAL_TOKENS + EOS])
-        text = torch.cat([eos, read + SPECIAL_TOKENS, eos])
-        for places in torch.split(torch.arange(1, len(read) + 1), max(1, READ // len(text))):
-            nats -= _hidden_alone(model, text, places, device, shift) * len(sentence) / len(read)
-    model.train(was_training)
+    with _without_dropout(model):
+        for sentence in sorted((one for one in sentences if len(one)), key=len):
+            read = sentence[: context - 2]
+            text = torch.cat([eos, read + SPECIAL_TOKENS, eos])
+            for places in torch.split(torch.arange(1, len(read) + 1), max(1, READ // len(text))):
+                rows = torch.arange(len(places))
+                copies = text.repeat(len(places), 1)
+                copies[rows, places] = MASK
+                hidden, _ = model(copies.to(device), model.initial_state(len(copies)))
+                at = hidden[rows.to(device), (places - shift).to(device)]
+                logprobs = model.logprobs(at, text[places].to(device)).double()
+                nats -= float(logprobs.sum()) * len(sentence) / len(read)
     counts = (held_out.words, held_out.sentences, len(held_out.tokens) - held_out.sentences, held_out.unk)
     return PseudoPerplexity(nats, 0.0, 0.0, *counts, (), model.vocabulary)
 
 
-def _hidden_alone(model: LanguageModel, text: Tensor, places: Tensor, device: torch.device, shift: int) -> float:
-    """Return the sum of ln p of the tokens at `places` of a text (T,), each hidden in a copy of its own."""
-    copies = text.repeat(len(places), 1)
-    rows = torch.arange(len(places))
-    copies[rows, places] = MASK
-    hidden, _ = model(copies.to(device), model.initial_state(len(copies)))
-    at = hidden[rows.to(device), (places - shift).to(device)]
-    return float(model.logprobs(at, text[places].to(device)).double().sum())
+@contextmanager
+def _without_dropout(model: LanguageModel) -> Iterator[None]:
+    """Compute without dropout and gradients, and leave the model as it was."""
+    was_training = model.training
+    model.eval()
+    with torch.no_grad():
+        yield
+    model.train(was_training)
+
+
+def _summed(
+    model: LanguageModel, held_out: HeldOut, parts: Iterable[tuple[Tensor, Tensor]], columns: Tensor
+) -> Perplexity:
+    """Return the perplexity from parts of the losses (N,) and their tokens (N,), and nats per token of each column."""
+    nats = eos_nats = unk_nats = 0.0
+    for losses, tokens in parts:
+        nats += losses.sum().item()
+        eos_nats += losses[tokens == EOS].sum().item()
+        unk_nats += losses[tokens == UNK].sum().item()
+    counts = (held_out.words, held_out.sentences, len(held_out.tokens) - held_out.sentences, held_out.unk)
+    return Perplexity(nats, eos_nats, unk_nats, *counts, tuple(columns.tolist()), model.vocabulary)

@@ -1,9 +1,9 @@
 """Signals: a job that is about to end saves its run first, so that the next job resumes it there.
 
-Signals are handled at the end of a step, and only during training, as there is nothing to save before and after it:
+Signals are handled at the end of a step, and only during training, because there is nothing to save before and after:
 
     INT          Ctrl-C: save and end; a second one ends at once
-    USR1, USR2   the time limit is near: save, then call the earlier handler (submitit's requeues the job); without one
+    USR1, USR2   the time limit is near: save, then call the earlier handler, if the program that trains has one; else
                  end with exit code START_AGAIN, on which slurm/run.sbatch requeues it
     TERM         in a SLURM job a preemption or the end is near: save and continue, as SLURM requeues only processes
                  that it had to kill, and takes one that ends by itself for finished. Elsewhere: save and end
@@ -17,25 +17,28 @@ import threading
 from types import FrameType
 from typing import Any
 
-import lightning as L
-
 from pairscale.console import say
 from pairscale.errors import START_AGAIN
+from train.loop.device import Ranks
 
 SIGNALS = (signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM)
-# Of several processes of a run only one may have received the signal: they compare notes every so many steps.
+# Only one of a run's processes may have received the signal: they ask each other every so many steps.
 AGREE_STEPS = 10
 
 
-class Preemption(L.Callback):
-    """The signals received during training; the training loop calls `requested` and `saved`."""
+class Preemption:
+    """The signals received during training."""
 
-    def __init__(self) -> None:
+    def __init__(self, ranks: Ranks) -> None:
+        self.ranks = ranks
         self.caught: int | None = None
         self._before: dict[int, Any] = {}
 
-    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        """Replace Lightning's handlers (that for TERM ends training as if finished), which restores them later."""
+    def listen(self) -> None:
+        """Note signals from now on. Lightning restores the earlier handlers when training ends.
+
+        Called when Lightning has set its own handlers: its handler of TERM ends training as if it were finished.
+        """
         if threading.current_thread() is not threading.main_thread():
             return  # Python handles signals in the main thread only
         for number in SIGNALS:
@@ -47,13 +50,11 @@ class Preemption(L.Callback):
             raise KeyboardInterrupt
         self.caught = number
 
-    def requested(self, trainer: L.Trainer) -> bool:
-        """Return True if the run is to be saved now, in all its processes alike. Called after each step."""
-        if trainer.world_size == 1:
-            return self.caught is not None
-        if trainer.global_step % AGREE_STEPS:
+    def requested(self, step: int) -> bool:
+        """Return True if the run is to be saved after this step: the same answer in all its processes."""
+        if self.ranks.size > 1 and step % AGREE_STEPS:
             return False
-        return bool(trainer.strategy.reduce_boolean_decision(self.caught is not None, all=False))
+        return any(self.ranks.gathered(self.caught is not None))
 
     def saved(self) -> None:
         """End or continue as the signal demands. Called after each checkpoint; raises SystemExit to end."""

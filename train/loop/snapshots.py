@@ -2,7 +2,7 @@
 
     snapshots/<step>-<16 hex digits of its SHA-256>.safetensors
 
-Runs resume from checkpoints (train/loop/checkpoints.py), never from snapshots. A snapshot is written before the
+Runs resume from checkpoints (train/loop/state.py), never from snapshots. A snapshot is written before the
 checkpoint of its step, so a run that resumes from a checkpoint has all snapshots up to it; later ones are removed, as
 the run writes them again with the same weights. Imports no Lightning.
 """

@@ -1,162 +1,154 @@
-"""One training from its configuration to the exported model: build, resume, fit, finish."""
+"""One training, from the configuration of a run to its exported model, in the order in which things happen.
+
+`train` is the whole of it: prepare the text, build the model, go on from a checkpoint, let Lightning run the loop, and
+export. `LanguageModelling` is what Lightning runs: its hooks stand in the order in which they are called. Nothing
+depends on the clock, so a killed run repeats the same steps.
+"""
+
+from __future__ import annotations
 
 import logging
+import math
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import lightning as L
 import torch
 from lightning.fabric.plugins.environments.lightning import LightningEnvironment
 from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning.pytorch.strategies import DDPStrategy
+from torch import Tensor
 
+from corpora.fast_tokenizers import check_masked
+from corpora.prepare import Corpus, HeldOut, SampleTokens, prepare
+from pairscale.console import say
 from pairscale.errors import RunError
+from pairscale.files import write_json
+from pairscale.progress import Activity
 from pairscale.seeds import derived_seed
+from pairscale.sizes import parse_size
 from train.config import RunConfig
-from train.loop.checkpoints import UNREADABLE, CheckpointFiles, newest_checkpoint
-from train.loop.data import TrainingData
-from train.loop.device import device_of, enough_memory, set_up_cpu, set_up_gpu
-from train.loop.module import LanguageModelling
+from train.loop.batches import Batch, Batches, Blocks, Columns, Masked
+from train.loop.device import Ranks, device_of, enough_memory, set_up_cpu, set_up_gpu
+from train.loop.perplexity import Perplexity, evaluate, evaluate_masked, evaluate_windows
 from train.loop.preemption import Preemption
-from train.loop.progress import TrainingProgress
-from train.loop.ranks import Ranks
 from train.loop.snapshots import Snapshots
-from train.loop.state import TrainState
+from train.loop.state import TrainState, write_checkpoint
+from train.models.base import LanguageModel
 from train.models.build import build_model, check_context, parameter_count
 from train.models.config import architectures
+from train.models.huggingface_config import HuggingFaceConfig
+from train.recipes import COLUMNS, RecipeConfig
 from train.runs.folder import DONE, RunFolder
-from train.runs.model_folder import read_description
+from train.runs.identity import config_digest
+from train.runs.metrics import MetricsFile
+from train.runs.model_folder import read_description, save_model
 from train.runs.provenance import machine
 from train.trackers.tracker import Tracker
 
+LOG_POINTS = 200  # of the training loss over a run
+DETAIL_SECONDS = 1.0  # between readings of the loss for the terminal, for which a GPU waits
+FILE_SECONDS = 5  # between versions of progress.json
 
-def train(config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks: Ranks) -> None:
-    """Train a run as one of its `ranks`, from its newest checkpoint; the first exports it and says "done".
+
+def train(
+    config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks: Ranks, checkpoint: Path | None = None
+) -> None:
+    """Train a run as one of its `ranks`, from a checkpoint if it has one; the first exports it and says "done".
 
     Raises RunError if it diverges or cannot be resumed, WriteError, and InputError or ConfigError for text and values.
     """
     with quiet_lightning():
-        training = Training(config, folder, tracker, ranks)
-        checkpoint = training.checkpoint()
-        training.record()
-        training.fit(checkpoint)
-        training.finish()
+        module = set_up(config, folder, tracker, ranks, checkpoint)
+        fit(module)
+        if ranks.first:
+            module.finish()
 
 
-class Training:
-    """The parts of a training in one process: data, model, state, Lightning's module and trainer."""
+def set_up(
+    config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks: Ranks, checkpoint: Path | None = None
+) -> LanguageModelling:
+    """Return a run's text and model, ready to go on from a checkpoint, and record both in the manifest."""
+    earlier = folder.read_manifest()  # of the attempts before this one
+    device = device_of(config.trainer, ranks.size)
+    data = TrainingData.prepare(config, ranks)
+    check_context(config.model, config.recipe, data.vocabulary)
+    parameters = parameter_count(config.model, data.vocabulary)
+    recorded = earlier.get("machine", {}).get("threads") if checkpoint is not None else None
+    set_up_cpu(config.trainer, parameters, recorded, ranks.size)
+    set_up_gpu(config.precision == "bf16")
 
-    def __init__(self, config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks: Ranks):
-        self.config = config
-        self.folder = folder
-        self.ranks = ranks
-        self.earlier = folder.read_manifest()  # of the attempts before this one
-        device = device_of(config.trainer, ranks.size)
-        self.data = TrainingData.prepare(config, ranks)
-        check_context(config.model, config.recipe, self.data.vocabulary)
-        self.parameters = parameter_count(config.model, self.data.vocabulary)
-        recorded = self.earlier.get("machine", {}) if folder.checkpoints else {}
-        set_up_cpu(config.trainer, self.parameters, recorded.get("threads"), ranks.size)
-        set_up_gpu(config.precision == "bf16")
-        torch.manual_seed(derived_seed(config.model.seed, config.seed, "initialisation"))
-        self.model = build_model(config.model, self.data.vocabulary)
-        # Dropout draws from its own seed, so that it is the same whatever the initialisation drew.
-        part = "training" if ranks.first else f"training of rank {ranks.rank}"
-        torch.manual_seed(derived_seed(config.recipe.seed, config.seed, part))
-        snapshots = Snapshots(folder, config.trainer.snapshots, self.data.batches)
-        self.state = TrainState(folder, self.data.batches, snapshots, ranks)
-        self.preemption = Preemption()
-        self.module = LanguageModelling(config, self.model, self.data, self.state, self.preemption, tracker)
-        progress = TrainingProgress(self.state, show=config.trainer.progress)
-        artifacts = tracker if "checkpoint" in config.logger.artifacts else None
-        self.trainer = L.Trainer(
-            accelerator=device,
+    torch.manual_seed(derived_seed(config.model.seed, config.seed, "initialisation"))
+    model = build_model(config.model, data.vocabulary)
+    # Dropout draws from its own seed, so that it is the same whatever the initialisation drew.
+    part = "training" if ranks.first else f"training of rank {ranks.rank}"
+    torch.manual_seed(derived_seed(config.recipe.seed, config.seed, part))
+    module = LanguageModelling(config, folder, data, model, ranks, tracker)
+
+    if checkpoint is not None:
+        if earlier.get("sample_digest") not in (None, data.sample.digest):
+            raise RunError(f"{checkpoint}: of a run on another sample of text; remove the run's folder to start again")
+        module.state.read(checkpoint)
+    module.earlier_s = earlier.get("wall_s", 0)
+    if ranks.first:
+        folder.update_manifest(
+            **data.digests,
             devices=ranks.size,
-            strategy=_strategy(config, ranks),
-            precision="bf16-mixed" if config.precision == "bf16" else "32-true",
-            max_epochs=1,  # the loader holds the whole run: a checkpoint is always in the middle of one pass
-            logger=False,  # the module writes metrics.csv and calls the tracker
-            callbacks=[progress, self.preemption] if ranks.first else [self.preemption],
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
-            default_root_dir=folder.path,
-            plugins=[*_environments(ranks), CheckpointFiles(folder, artifacts)],
+            parameters=parameters,
+            vocabulary=data.vocabulary,
+            tokens=len(data.sample.tokens),
+            corpus=data.corpus.manifest,
+            machine=machine("cuda:0" if device == "cuda" else device, torch.get_num_threads()),
+            steps=len(data.batches),
         )
+    return module
 
-    def checkpoint(self) -> Path | None:
-        """Return the newest whole checkpoint, None for a run that starts; RunError if it is of another sample."""
-        path = newest_checkpoint(self.folder, tell=self.ranks.first)
-        if path and self.earlier.get("sample_digest") not in (None, self.data.sample.digest):
-            raise RunError(f"{path}: of a run on another sample of text; remove the run's folder to start again")
-        return path
 
-    def record(self) -> None:
-        """Record model, text and machine in the manifest."""
-        if self.ranks.first:
-            self.folder.update_manifest(
-                **self.data.digests,
-                devices=self.ranks.size,
-                parameters=self.parameters,
-                vocabulary=self.data.vocabulary,
-                tokens=len(self.data.sample.tokens),
-                corpus=self.data.corpus.manifest,
-                machine=machine(str(self.trainer.strategy.root_device), torch.get_num_threads()),
-                steps=len(self.data.batches),
-            )
-
-    def fit(self, checkpoint: Path | None) -> None:
-        """Train from `checkpoint`, or from the start, to the end of the budget; a budget of 0 is only validated."""
-        if self.config.trainer.compile:
-            self.model.compile()
-        self.state.start_clock(self.earlier.get("wall_s", 0))
-        try:
-            with enough_memory("give trainer.devices=2, which divides each step, or a smaller recipe.batch"):
-                if len(self.data.batches):
-                    self.trainer.fit(self.module, self.data.batches, ckpt_path=checkpoint, weights_only=True)
-                elif self.ranks.first:
-                    self.state.last = self.data.validation(self.model, torch.device("cpu"))
-                    self.module.keep_best(0)
-        except (*UNREADABLE, OSError) as error:
-            if checkpoint and self.trainer.global_step == 0:
-                reason = " ".join(str(error).split())[:300]
-                raise RunError(
-                    f"{checkpoint}: whole, but this code cannot resume from it ({reason}); resume with the versions in "
-                    f"{self.folder.manifest.name}, or remove {self.folder.checkpoint_folder} to start again"
-                ) from error
-            raise
-        except SystemExit as ended:  # by which Lightning ends on Ctrl-C
-            if isinstance(ended.__context__, KeyboardInterrupt):
-                raise KeyboardInterrupt from None
-            raise
-
-    def finish(self) -> None:
-        """Export the last weights with export=last, mark the run as done, and remove its checkpoints."""
-        if not self.ranks.first:
-            return
-        batches, state = self.data.batches, self.state
-        assert state.last is not None
-        if self.config.recipe.export == "last":
-            self.module.export(len(batches))
-        steps = len(batches) - state.first_step
-        self.folder.update_manifest(
-            status=DONE,
-            ended=datetime.now(UTC).isoformat(timespec="seconds"),
-            stuck=read_description(self.folder.model, architectures())["info"].get("stuck"),
-            words_seen=batches.words_seen(len(batches)),
-            words_per_s=round(batches.words_seen(steps) / state.attempt_s) if steps else None,
-            wall_s=state.wall_s,
-            export=self.config.recipe.export,
-            last=state.last.metrics(),
-            best_nats_per_word=state.best,
-        )
-        self.folder.progress.unlink(missing_ok=True)
-        self.folder.remove_checkpoints()
-        self.preemption.ended()
+def fit(module: LanguageModelling) -> None:
+    """Train from the state of a run to the end of its budget; a budget of 0 is only validated."""
+    config, ranks = module.config, module.ranks
+    if config.trainer.compile:
+        module.model.compile()
+    module.started = time.monotonic()
+    if not len(module.batches):
+        if ranks.first:
+            module.last = module.data.validation(module.model, torch.device("cpu"))
+            module.keep_best()
+        return
+    environments: list[Any] = []
+    if ranks.size > 1:  # also within a job of SLURM, whose one task starts all ranks
+        environments = [LightningEnvironment()]
+    elif SLURMEnvironment.detect():  # the launcher requeues; if Lightning did so too, the job would start twice
+        environments = [SLURMEnvironment(auto_requeue=False)]
+    trainer = L.Trainer(
+        accelerator=device_of(config.trainer, ranks.size),
+        devices=ranks.size,
+        # DDP has to know if a step may leave weights without a gradient.
+        strategy="auto" if ranks.size == 1 else DDPStrategy(find_unused_parameters=config.model.skips_weights),
+        precision="bf16-mixed" if config.precision == "bf16" else "32-true",
+        max_epochs=1,  # Lightning's epoch is the rest of the run
+        logger=False,  # the module writes metrics.csv and calls the tracker
+        enable_checkpointing=False,  # and writes the checkpoints
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        default_root_dir=module.folder.path,
+        plugins=environments,
+    )
+    try:
+        with enough_memory("give trainer.devices=2, which divides each step, or a smaller recipe.batch"):
+            trainer.fit(module, module.batches.after(module.state.step))
+    except SystemExit as ended:  # by which Lightning ends on Ctrl-C
+        if isinstance(ended.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        module.progress.end()
 
 
 @contextmanager
@@ -169,13 +161,351 @@ def quiet_lightning() -> Iterator[None]:
         yield
 
 
-def _strategy(config: RunConfig, ranks: Ranks) -> Any:
-    """Return Lightning's strategy; DDP has to know if a step may leave weights without a gradient."""
-    return "auto" if ranks.size == 1 else DDPStrategy(find_unused_parameters=config.model.skips_weights)
+@dataclass(frozen=True)
+class TrainingData:
+    """The prepared corpus of a run, its sample, and the text that one rank trains and validates on."""
+
+    config: RunConfig
+    corpus: Corpus
+    sample: SampleTokens
+    held_out: HeldOut
+    batches: Batches
+    masked: Masked | None  # the objective; None: the next token
+
+    @classmethod
+    def prepare(cls, config: RunConfig, ranks: Ranks) -> TrainingData:
+        """Prepare the corpus if needed, draw its sample; InputError for bad text, ConfigError if it is too small."""
+        model, recipe, share = config.model, config.recipe, (ranks.rank, ranks.size)
+        corpus = prepare(config)
+        sample = corpus.sample()
+        masked, words = None, recipe.validation_words
+        if isinstance(model, HuggingFaceConfig) and model.masking is not None:
+            check_masked(corpus.tokenizer)  # now, as its files are written when the run ends
+            masked, words = Masked.of(model.masking, model.shift, corpus.tokenizer), model.masking.validation_words
+        held_out = corpus.held_out("valid", min(recipe.validation_words, words))
+        batches: Batches
+        if recipe.packing == COLUMNS:
+            batches = Columns(sample.tokens, sample.words, recipe, share)
+        else:
+            batches = Blocks(sample, recipe, derived_seed(recipe.seed, config.seed, "blocks"), masked, share)
+        return cls(config, corpus, sample, held_out, batches, masked)
+
+    def validation(self, model: LanguageModel, device: torch.device) -> Perplexity:
+        """Return the perplexity of the run's model on the held-out text, or its pseudo-perplexity if it is masked."""
+        if model.carries_state:
+            return evaluate(model, self.held_out, device)
+        context = self.config.recipe.bptt
+        if self.masked is None:
+            return evaluate_windows(model, self.held_out, device, context)
+        return evaluate_masked(model, self.held_out, device, context, self.masked.shift)
+
+    @property
+    def vocabulary(self) -> int:
+        return len(self.corpus.tokenizer)
+
+    @property
+    def digests(self) -> dict[str, Any]:
+        """The record of the training text in the manifest and the exported model."""
+        return {
+            "sample_words": self.sample.words,
+            "sample_digest": self.sample.digest,
+            "config_digest": config_digest(self.config),
+        }
 
 
-def _environments(ranks: Ranks) -> list[Any]:
-    if ranks.size > 1:  # also within a job of SLURM, whose one task starts all ranks
-        return [LightningEnvironment()]
-    # The launcher requeues; if Lightning did so too, the job would start twice.
-    return [SLURMEnvironment(auto_requeue=False)] if SLURMEnvironment.detect() else []
+class LanguageModelling(L.LightningModule):
+    """The training of one run: what happens before the first step, in each step, and after it.
+
+    The learning rate is set before a step; logging, validation, snapshots and checkpoints follow it, in this order.
+    """
+
+    def __init__(
+        self,
+        config: RunConfig,
+        folder: RunFolder,
+        data: TrainingData,
+        model: LanguageModel,
+        ranks: Ranks,
+        tracker: Tracker | None,
+    ):
+        super().__init__()
+        self.automatic_optimization = False  # `training_step` does all of a step
+        self.config, self.folder, self.data, self.ranks, self.tracker = config, folder, data, ranks, tracker
+        self.model = model
+        self.batches = data.batches
+        self.state = TrainState(model, ranks)
+        self.metrics = MetricsFile(folder.metrics)
+        self.snapshots = Snapshots(folder, config.trainer.snapshots, data.batches)
+        self.preemption = Preemption(ranks)
+        self.progress = Progress(self, shown=config.trainer.progress)
+        self.intervals = step_intervals(config.recipe, data.batches)
+        self.last: Perplexity | None = None  # the latest validation of this attempt
+        self.first_step = 0  # steps of earlier attempts
+        self.checked = 0  # steps up to here were finite
+        self.earlier_s = 0.0  # seconds of earlier attempts up to their last checkpoints
+        self.started = time.monotonic()
+
+    @property
+    def wall_s(self) -> float:
+        """Seconds of all attempts."""
+        return round(self.earlier_s + time.monotonic() - self.started, 1)
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        self.state.optimizer = self.config.recipe.optimizer(self.model.parameters())
+        return self.state.optimizer
+
+    def on_train_start(self) -> None:
+        """Restore what a checkpoint has, cut the run's files back to its step, and listen for signals."""
+        step = self.first_step = self.checked = self.state.step
+        self.state.restore(self.device)
+        self.metrics.forget_after(step)
+        # Loss in nats per token and norm of the gradient since the last log point, on the device that computes them.
+        self.recent = torch.zeros(self.intervals["log"], 2, device=self.device)
+        if self.ranks.first:
+            self.snapshots.go_on_after(step)
+            if step == 0 and 0 in self.snapshots.moments:
+                self.snapshots.write(self.model, 0)
+            self.progress.begin()
+        self.preemption.listen()
+        self.model.train()
+
+    def training_step(self, batch: Batch, batch_idx: int) -> None:
+        """Set the learning rate, sum the gradients of the parts of a batch, clip them, and change the weights."""
+        state, recipe = self.state, self.config.recipe
+        rate = recipe.scheduled_rate(state.step, len(self.batches))
+        if rate is not None:
+            state.rate = rate
+        state.optimizer.zero_grad()
+        total = torch.zeros((), device=self.device)
+        for part in batch.parts(recipe.accumulate):
+            loss = self._loss(part)
+            with torch.autocast(self.device.type, enabled=False):
+                self.manual_backward(loss)
+            total = total + loss.detach()
+        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), recipe.clip)
+        state.optimizer.step()
+        self.recent[state.step % self.intervals["log"]] = torch.stack([total, norm])
+        state.step += 1
+
+    def _loss(self, batch: Batch) -> Tensor:
+        """Return the loss of a batch or a part of it, in nats per target of the whole batch.
+
+        Of a hybrid objective: the mean of causal blocks and that of masked ones, weighted by their shares of blocks.
+        """
+        carried = self.state.carried
+        if batch.first or carried is None:
+            carried = self.model.initial_state(batch.inputs.shape[0])
+        modes = () if batch.causal is None else (batch.causal,)
+        hidden, self.state.carried = self.model(batch.inputs, carried, *modes)
+        targets = batch.targets.reshape(-1)
+        hidden = hidden.reshape(targets.numel(), -1)
+        terms = []
+        for places, divisor in batch.terms():
+            of, tokens = (hidden, targets) if places is None else (hidden[places], targets[places])
+            nats = self.model.loss(of, tokens)
+            self.state.add_loss(nats, len(tokens))
+            terms.append(nats / divisor)
+        return sum(terms[1:], terms[0])
+
+    def on_train_batch_end(self, outputs: Any, batch: Batch, batch_idx: int) -> None:
+        """Do what is due after a step."""
+        step = self.state.step
+        final = step == len(self.batches)
+        log = final or step % self.intervals["log"] == 0
+        validate = final or step % self.intervals["validate"] == 0
+        if log or validate or step in self.snapshots.moments:
+            self.check_finite()
+        if log:
+            self._add_row(lr=self.state.rate, train_nats_per_token=self.state.take_loss())
+        if validate:
+            improved = self.validate()
+            self.state.rate = self.config.recipe.rate_after_validation(self.state.rate, improved)
+        if self.tracker is not None and (values := self.metrics.at(step)):
+            self.tracker.log(values)
+        if self.ranks.first and step in self.snapshots.moments:
+            self.snapshots.write(self.model, step)
+        if final:
+            if self.ranks.first:
+                self.metrics.write()  # the run is exported next; a kill before that resumes an earlier checkpoint
+        elif step % self.intervals["checkpoint"] == 0 or self.preemption.requested(step):
+            self.save()
+        if self.ranks.first:
+            self.progress.update()
+
+    def validate(self) -> bool:
+        """Validate, and return True if it is the best validation so far."""
+        step = self.state.step
+        validation = self.data.validation(self.model, self.device) if self.ranks.first else None
+        self.last = self.ranks.gathered(validation)[0]
+        assert self.last is not None
+        if not math.isfinite(loss := self.last.nats / self.last.words):
+            raise RunError(
+                f"the validation loss is {loss} after {step:,} steps, though all weights are finite: the run diverged; "
+                "lower recipe.lr"
+            )
+        self._add_row(**self.last.metrics())
+        return self.keep_best()
+
+    def keep_best(self) -> bool:
+        """Return True if the latest validation is the best so far; export=best then writes the model."""
+        assert self.last is not None
+        loss = self.last.nats / self.last.words
+        improved = self.state.best is None or loss < self.state.best
+        if improved:
+            self.state.best = loss
+            if self.ranks.first and self.config.recipe.export == "best":
+                self.export()
+        return improved
+
+    def _add_row(self, **values: float) -> None:
+        """Add values after this step to metrics.csv."""
+        step = self.state.step
+        at = {"words_seen": self.batches.words_seen(step), "epoch": step / self.batches.steps_per_epoch}
+        self.metrics.add(step, {**at, **values})
+
+    def save(self) -> None:
+        """Write metrics.csv and a checkpoint, then handle a signal. Raises as `check_finite` does."""
+        self.check_finite()
+        contents = self.state.state_dict()
+        if self.ranks.first:
+            self.metrics.write()
+            write_checkpoint(self.folder, contents)
+            if self.tracker is not None and "checkpoint" in self.config.logger.artifacts:
+                name = f"{self.folder.path.name}-checkpoint"
+                self.tracker.artifact(name, "checkpoint", self.folder.checkpoints[:1])
+            self.folder.update_manifest(wall_s=self.wall_s)
+        self.preemption.saved()
+
+    def check_finite(self) -> None:
+        """Raise RunError, naming the step, if a loss, gradient or weight since the last check is not finite.
+
+        It makes a GPU wait: called at log points and before anything is exported or saved.
+        """
+        step, first = self.state.step, self.checked % self.intervals["log"]
+        if step == self.checked:
+            return
+        recent = self.recent[first : first + step - self.checked]
+        bad = ~recent.isfinite().all(dim=1)
+        weights = [*self.model.parameters(), *(self.state.carried or ())]
+        bad_weights = ~torch.stack([weight.isfinite().all() for weight in weights]).all()
+        if any(self.ranks.gathered(bool(bad.any() | bad_weights))):
+            at = int(bad.int().argmax()) if bool(bad.any()) else len(recent) - 1
+            self._diverged(*min(self.ranks.gathered((self.checked + at + 1, *recent[at].tolist()))))
+        self.checked = step
+
+    def _diverged(self, step: int, loss: float, norm: float) -> NoReturn:
+        if self.ranks.first:
+            self.metrics.write()  # up to the last log point: the way there
+        rate = self.config.recipe.scheduled_rate(step - 1, len(self.batches))
+        if rate is None:
+            rate = self.state.rate
+        raise RunError(
+            f"the run diverged at step {step:,} of {len(self.batches):,} ({self.batches.words_seen(step):,} words "
+            f"seen), loss {loss:.4g} nats per token, norm of the gradient {norm:.4g}, learning rate {rate:.4g}; lower "
+            "recipe.lr or recipe.clip, which makes another run: this one would come here again from its last checkpoint"
+        )
+
+    def export(self) -> None:
+        """Write the model for scoring, with the validation of this step."""
+        assert self.last is not None
+        step = self.state.step
+        info = {**self.data.digests, "step": step, "words_seen": self.batches.words_seen(step), **self.last.metrics()}
+        if self.last.stuck and step:
+            info["stuck"] = self.last.stuck
+        save_model(self.folder.model, self.model, self.config.model, self.data.corpus.tokenizer, info)
+
+    def finish(self) -> None:
+        """Export the last weights with export=last, mark the run as done, and remove its checkpoints."""
+        assert self.last is not None
+        if self.config.recipe.export == "last":
+            self.export()
+        seconds = time.monotonic() - self.started
+        steps = len(self.batches) - self.first_step
+        self.folder.update_manifest(
+            status=DONE,
+            ended=datetime.now(UTC).isoformat(timespec="seconds"),
+            stuck=read_description(self.folder.model, architectures())["info"].get(
+                "stuck"
+            ),  # of an earlier attempt, too
+            words_seen=self.batches.words_seen(len(self.batches)),
+            words_per_s=round(self.batches.words_seen(steps) / seconds) if steps else None,
+            wall_s=self.wall_s,
+            export=self.config.recipe.export,
+            last=self.last.metrics(),
+            best_nats_per_word=self.state.best,
+        )
+        self.folder.progress.unlink(missing_ok=True)
+        self.folder.remove_checkpoints()
+        if steps and self.config.trainer.progress and self.last.stuck:
+            say(f"{self.folder.path.name}: {self.last.stuck}")
+        self.preemption.ended()
+
+
+def step_intervals(recipe: RecipeConfig, batches: Batches) -> dict[str, int]:
+    """Return the optimiser steps between two log points ("log"), validations and checkpoints."""
+
+    def steps(words: str | None, key: str, otherwise: int) -> int:
+        if words is None:
+            return otherwise
+        return max(1, round(parse_size(words, key) / batches.words * batches.steps_per_epoch))
+
+    validate = steps(recipe.validate_every, "recipe.validate_every", batches.steps_per_epoch)
+    return {
+        "log": max(1, len(batches) // LOG_POINTS),
+        "validate": validate,
+        "checkpoint": steps(recipe.checkpoint_every, "recipe.checkpoint_every", validate),
+    }
+
+
+class Progress:
+    """Words, loss and perplexity of a training on a terminal, if `shown`, and in any case words in progress.json."""
+
+    def __init__(self, module: LanguageModelling, shown: bool):
+        self.module = module
+        self.shown = shown
+        self.activity: Activity | None = None
+
+    def begin(self) -> None:
+        """Say where a resumed run goes on, and show it from now on."""
+        module = self.module
+        self.started = self.detailed = self.noted = time.monotonic()
+        seen = module.batches.words_seen(module.state.step)
+        if module.state.step:
+            say(f"resuming {module.folder.path.name} at {seen:,} words seen")
+        if self.shown:
+            self.activity = Activity("training", module.batches.words_seen(len(module.batches)), "words", seen)
+            self.activity.begin()
+
+    def update(self) -> None:
+        """Show the words seen; now and then write progress.json, and read the loss."""
+        now, seen = time.monotonic(), self.module.batches.words_seen(self.module.state.step)
+        if now - self.noted >= FILE_SECONDS:
+            self.noted = now
+            self._write(seen, now - self.started)
+        if self.activity is not None:
+            self.activity.completed = seen
+            if now - self.detailed >= DETAIL_SECONDS:
+                self.detailed = now
+                self.activity.detail = self._summary()
+
+    def _write(self, seen: int, seconds: float) -> None:
+        batches = self.module.batches
+        rate = (seen - batches.words_seen(self.module.first_step)) / seconds
+        words = {"words_seen": seen, "words": batches.words_seen(len(batches)), "words_per_s": round(rate)}
+        write_json(self.module.folder.progress, words | {"at": datetime.now(UTC).isoformat(timespec="seconds")})
+
+    def _summary(self) -> str:
+        """Return training loss and the latest validation as words."""
+        parts, state, last = [], self.module.state, self.module.last
+        if state.tokens:
+            loss = state.nats.item() / state.tokens
+            parts.append(f"loss {loss:.3f} nats/token ({math.exp(min(loss, 50)):,.1f})")
+        if last is not None:
+            parts.append(f"valid {last.called} {last.value:,.1f} a word")
+        return ", ".join(parts)
+
+    def end(self) -> None:
+        """Show the training no longer."""
+        if self.activity is not None:
+            self.activity.end()
+            self.activity = None

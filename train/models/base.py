@@ -1,6 +1,6 @@
 """The interface of language models: tokens and a state in, hidden states and the next state out.
 
-This file, like adaptive.py, loss.py and those of our own architectures, travels with the weights of a model
+This file, like loss.py and those of our own architectures, travels with the weights of a model
 (train/models/travel.py): it imports torch and files that travel, nothing else.
 """
 
@@ -9,8 +9,7 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor, nn
 
-from train.models.adaptive import AdaptiveVocabulary
-from train.models.loss import all_logprobs, cross_entropy, token_logprobs
+from train.models.loss import AdaptiveVocabulary, all_logprobs, cross_entropy, token_logprobs
 
 State = tuple[Tensor, ...]  # the memory of the text so far, in a form of the model's own
 
@@ -24,7 +23,7 @@ class LanguageModel(nn.Module, ABC):
     """An autoregressive model with an embedding, a body and a softmax over the vocabulary.
 
     Its output is hidden states, after dropout; `loss` and `logprobs` put the softmax on them, whose logits are
-    hidden @ output_weight.T + output_bias, unless embedding and softmax are adaptive (train/models/adaptive.py).
+    hidden @ output_weight.T + output_bias, unless embedding and softmax are adaptive (train/models/loss.py).
     """
 
     tree_tokens: int | None = 0  # of trees that `read_trees` reads; 0: each tree is one text, None: no limit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,13 +15,13 @@ from corpora.tokenizers import PAD, SPECIAL_TOKENS
 from pairscale.errors import ConfigError
 from pairscale.hub import import_transformers
 from train.models.base import LanguageModel, State
-from train.models.heads import has_plain_head, inputs_of_head, softmax_of
 from train.models.huggingface_config import HuggingFaceConfig
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 PROBE = 160  # tokens; ModernBERT's windows are of 128
+LARGE = 10_000  # a logit beyond those of any model; float16 ends at 65,504
 
 
 class HuggingFaceModel(LanguageModel):
@@ -183,3 +184,95 @@ def most_positions(network: PreTrainedModel) -> int | None:
             padding = getattr(module, "padding_idx", None)
             return limit if padding is None else limit - padding - 1
     return limit
+
+
+def has_plain_head(network: PreTrainedModel, tokens: Tensor) -> bool:
+    """Return True if the logits after tokens (B, T) are the output layer's product, unchanged.
+
+    The product is replaced by numbers from -LARGE to LARGE, which must come out as they are. So a scale, a cap or an
+    added bias is seen whatever the weights are; small logits, as of new weights or of a padding token, would not show
+    it. A weight that is used after the layer is seen by its gradient, because a new bias is 0 and a new scale is 1.
+    """
+    head = network.get_output_embeddings()  # type: ignore[no-untyped-call]
+    if type(head) is not nn.Linear or "forward" in vars(head):
+        return False
+
+    def spread(product: Tensor) -> Tensor:
+        return torch.linspace(-LARGE, LARGE, product.numel(), device=product.device).view_as(product).to(product)
+
+    with torch.enable_grad():
+        logits, given = _with_product(network, head, spread, input_ids=tokens)
+    if not given or logits.requires_grad or not torch.equal(logits.float(), given[-1].float()):
+        return False
+    with torch.no_grad():  # what follows the layer must also leave its input as it is, which may be wider than logits
+        return inputs_of_head(network, input_ids=tokens).shape == (*tokens.shape, head.in_features)
+
+
+@torch.no_grad()
+def reads_places(network: PreTrainedModel, **arguments: Any) -> bool:
+    """Return True if the output layer can be given some places alone: what follows it changes each place by itself.
+
+    The layer's product is replaced by random numbers, once for all places and once for three of them, whose logits must
+    come out as they do among all. So it does not matter what the weights are: new ones give all places similar logits.
+    """
+    try:
+        head = network.get_output_embeddings()  # type: ignore[no-untyped-call]
+    except (AttributeError, NotImplementedError):  # of code that comes with a model
+        return False
+    if not isinstance(head, nn.Module):
+        return False
+    shape = arguments["input_ids"].shape
+    rows, columns = torch.tensor([[0, 1, 1], [2, 0, 3]], device=arguments["input_ids"].device)
+
+    def random(product: Tensor) -> Tensor:
+        return torch.randn(product.shape, generator=torch.Generator().manual_seed(0)).to(product)
+
+    logits, given = _with_product(network, head, random, **arguments)
+    if len(given) != 1 or given[0].shape[:2] != shape or logits.shape[:2] != shape:
+        return False
+    with head.register_forward_hook(lambda _, __, product: given[0][rows, columns].view_as(product)):
+        chosen = logits_at(network, rows, columns, **arguments)
+    return chosen.shape == logits[rows, columns].shape and torch.allclose(chosen, logits[rows, columns], rtol=1e-5)
+
+
+def _with_product(
+    network: PreTrainedModel, head: nn.Module, numbers: Callable[[Tensor], Tensor], **arguments: Any
+) -> tuple[Tensor, list[Tensor]]:
+    """Return the logits of a pass in which the product of the output layer is replaced, and what replaced it."""
+    given: list[Tensor] = []
+
+    def replace(_: nn.Module, __: Any, product: Tensor) -> Tensor:
+        given.append(numbers(product))
+        return given[-1]
+
+    with head.register_forward_hook(replace):
+        return network(**arguments).logits, given
+
+
+def inputs_of_head(network: PreTrainedModel, **arguments: Any) -> Tensor:
+    """Return the inputs (B, T, D) of a plain output layer: the logits of a pass that leaves its product out."""
+    head = network.get_output_embeddings()  # type: ignore[no-untyped-call]
+    head.forward = lambda hidden: hidden
+    try:
+        hidden: Tensor = network(**arguments).logits
+    finally:
+        del head.forward  # the class's own again
+    return hidden
+
+
+def logits_at(network: PreTrainedModel, rows: Tensor, columns: Tensor, **arguments: Any) -> Tensor:
+    """Return the logits (R, V) at R places of texts. Its output layer reads these alone: see `reads_places`."""
+
+    def chosen(_: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        hidden, *others = inputs
+        return hidden[rows, columns][None], *others
+
+    with network.get_output_embeddings().register_forward_pre_hook(chosen):  # type: ignore[no-untyped-call]
+        logits: Tensor = network(**arguments).logits
+    return logits[0]
+
+
+def softmax_of(network: PreTrainedModel) -> tuple[Tensor, Tensor]:
+    """Return the weight (V, D) and bias (V,) of the output layer; zeros if it has no bias."""
+    head = network.get_output_embeddings()  # type: ignore[no-untyped-call]
+    return head.weight, head.weight.new_zeros(len(head.weight)) if head.bias is None else head.bias

@@ -1,4 +1,4 @@
-"""Cross-entropy of a softmax over the whole vocabulary that never holds all its logits.
+"""The softmax: cross-entropy that never holds all logits of a batch, over one table of words or an adaptive vocabulary.
 
 The logits of a batch (tokens x vocabulary) are the largest array of training by far: 4,480 tokens of 50,000 words take
 900 MB, and autograd keeps several such arrays. Here the logits of a chunk of tokens at a time are in a buffer, which in
@@ -6,14 +6,15 @@ training becomes the loss's gradient at once, so that the backward pass only sca
 the buffer besides the three matrix products take a few rows at a time on a CPU, so that they stay in its cache.
 
 Under autocast the matrix products, their inputs and results, gradients included, have its lower precision; softmax and
-sums are float32 (float64 if the hidden states are).
+sums are float32 (float64 if the hidden states are). This file travels with the weights (train/models/travel.py).
 """
 
 from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 # Of products at a time: smaller chunks read the weights too often, larger ones gain nothing. With gradients a chunk
 # also reads and writes that of all weights.
@@ -124,11 +125,6 @@ def _fast(tensor: Tensor) -> torch.dtype:
     return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else tensor.dtype
 
 
-def chunk_bytes(tokens: int, vocabulary: int, bf16: bool) -> int:
-    """Return the bytes of logits at a time in training on a CPU."""
-    return min((2 if bf16 else 4) * tokens * vocabulary, GRADIENT_CHUNK_BYTES)
-
-
 def _product_chunks(hidden: Tensor, weight: Tensor, most_bytes: int) -> Iterator[tuple[slice, Tensor]]:
     """Yield the place of each chunk of tokens and its products (n, V) of at most `most_bytes`; may be overwritten."""
     count, vocabulary = len(hidden), len(weight)
@@ -157,3 +153,115 @@ def _logit_blocks(products: Tensor, bias: Tensor, exact: torch.dtype) -> Iterato
         rows = slice(start, min(start + size, count))
         logits = products[rows] if own is None else own[: rows.stop - start].copy_(products[rows])
         yield rows, logits.add_(bias)
+
+
+class AdaptiveVocabulary(nn.Module):
+    """Embeddings and softmax in clusters of falling frequency: cluster i has the ids from `starts[i]` on, of width w_i.
+
+    The softmax is that of Grave et al. 2017, section 4 (two levels: the frequent words and one entry for each cluster
+    of rarer ones; then the words of a cluster), the embeddings those of Baevski and Auli 2019, section 3 (cluster i has
+    embeddings of width `embedding // div_val**i`, projected to the model's width). Probabilities are exact, over the
+    whole vocabulary. They are correct for ids in any order, and fast if ids are ordered by falling frequency.
+
+    Cluster 0 is the head, whose softmax has C-1 further entries, one for each other cluster. Projections (D, w_i) from
+    and to the model's width D exist unless all clusters have it.
+    """
+
+    def __init__(self, config: Any, vocabulary: int):
+        """Leave the weights for the model to draw."""
+        super().__init__()
+        self.starts = [0, *config.cutoffs, vocabulary]
+        self.width = config.d_model
+        sizes = [end - start for start, end in zip(self.starts, self.starts[1:], strict=False)]
+        widths = config.widths
+        projected = config.div_val > 1 or widths[0] != config.d_model
+        self.tables = nn.ParameterList(torch.empty(size, width) for size, width in zip(sizes, widths, strict=True))
+        self.untied = None if config.tied else nn.ParameterList(torch.empty_like(table) for table in self.tables)
+        self.biases = nn.ParameterList(torch.zeros(size) for size in sizes)
+        self.cluster_weight = nn.Parameter(torch.empty(len(sizes) - 1, widths[0]))
+        self.cluster_bias = nn.Parameter(torch.zeros(len(sizes) - 1))
+        shapes = [(config.d_model, width) for width in widths] if projected else []
+        own = shapes[:1] if config.tied_projections else shapes  # as published, the head's is never tied
+        self.projections = nn.ParameterList(torch.empty(shape) for shape in shapes)
+        self.output_projections = nn.ParameterList(torch.empty(shape) for shape in own)
+
+    def draw_projections(self) -> None:
+        """Draw from N(0, 1/w_i), so that embeddings and logits are as large as without projections."""
+        for projection in (*self.projections, *self.output_projections):
+            nn.init.normal_(projection, 0.0, projection.shape[1] ** -0.5)
+
+    def embed(self, tokens: Tensor) -> Tensor:
+        """Return the embeddings (..., D) of tokens (...) int64."""
+        flat = tokens.reshape(-1)
+        embedded = self.tables[0].new_zeros(len(flat), self.width)
+        for cluster, table in enumerate(self.tables):
+            rows = self._rows(flat, cluster)
+            own = F.embedding(flat[rows] - self.starts[cluster], table)
+            if self.projections:
+                own = F.linear(own, self.projections[cluster])
+            embedded.index_copy_(0, rows, own.to(embedded.dtype))  # autocast may have lowered their precision
+        shaped: Tensor = embedded.view(*tokens.shape, self.width)
+        return shaped
+
+    def loss(self, hidden: Tensor, targets: Tensor) -> Tensor:
+        """Return the sum of -ln p(target), in nats, of hidden states (N, D) and targets (N,): a scalar."""
+        total = cross_entropy(self._projected(hidden, 0), *self._head(), self._head_targets(targets))
+        for cluster in range(1, len(self.tables)):
+            rows = self._rows(targets, cluster)
+            states = self._projected(hidden[rows], cluster)
+            total = total + cross_entropy(states, *self._tail(cluster), targets[rows] - self.starts[cluster])
+        return total
+
+    @torch.no_grad()
+    def logprobs(self, hidden: Tensor, targets: Tensor, rows: Tensor | None = None) -> Tensor:
+        """Return ln p(target) in nats of targets (N,) after hidden states (M, D) as `token_logprobs`."""
+        result = token_logprobs(self._projected(hidden, 0), *self._head(), self._head_targets(targets), rows)
+        if rows is None:
+            rows = torch.arange(len(hidden), device=hidden.device)
+        for cluster in range(1, len(self.tables)):
+            chosen = self._rows(targets, cluster)
+            followed, place = torch.unique_consecutive(rows[chosen], return_inverse=True)
+            states = self._projected(hidden[followed], cluster)
+            within = targets[chosen] - self.starts[cluster]
+            result[chosen] += token_logprobs(states, *self._tail(cluster), within, place)
+        return result
+
+    def log_softmax(self, hidden: Tensor) -> Tensor:
+        """Return ln p in nats of every token after hidden states (..., D): (..., V), float32 or better."""
+        exact = torch.promote_types(hidden.dtype, torch.float32)
+        head = F.linear(self._projected(hidden, 0), *self._head()).log_softmax(-1, dtype=exact)
+        parts = [head[..., : self.starts[1]]]
+        for cluster in range(1, len(self.tables)):
+            logits = F.linear(self._projected(hidden, cluster), *self._tail(cluster))
+            within = logits.log_softmax(-1, dtype=exact)
+            parts.append(head[..., self.starts[1] + cluster - 1, None] + within)
+        return torch.cat(parts, dim=-1)
+
+    def _rows(self, ids: Tensor, cluster: int) -> Tensor:
+        """Return the places in ids (N,) of those of a cluster."""
+        inside: Tensor = (ids >= self.starts[cluster]) & (ids < self.starts[cluster + 1])
+        return inside.nonzero().squeeze(1)
+
+    def _head_targets(self, targets: Tensor) -> Tensor:
+        """Return the head's entries of targets: words of the head, and the clusters of others."""
+        bounds = torch.tensor(self.starts[1:-1], device=targets.device, dtype=targets.dtype)
+        cluster = torch.bucketize(targets, bounds, right=True)
+        return torch.where(cluster == 0, targets, self.starts[1] + cluster - 1)
+
+    def _head(self) -> tuple[Tensor, Tensor]:
+        """Return weights (n_0 + C - 1, w_0) and biases of the head's softmax."""
+        weight, bias = self._tail(0)
+        return torch.cat([weight, self.cluster_weight]), torch.cat([bias, self.cluster_bias])
+
+    def _tail(self, cluster: int) -> tuple[Tensor, Tensor]:
+        """Return weights (n, w) and biases (n,) of the words of a cluster."""
+        tables = self.tables if self.untied is None else self.untied
+        return tables[cluster], self.biases[cluster]
+
+    def _projected(self, hidden: Tensor, cluster: int) -> Tensor:
+        """Return hidden states (N, D) in the width of a cluster: (N, w)."""
+        if not self.projections:
+            return hidden
+        own = cluster < len(self.output_projections)
+        projection: Tensor = (self.output_projections if own else self.projections)[cluster]
+        return hidden @ projection

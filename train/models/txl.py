@@ -1,7 +1,7 @@
 """The Transformer-XL of Dai et al. 2019 (section 3 and appendix B): memory, and attention over relative distances.
 
 Layer norms, dropout and initial weights are those of the authors' base model on WikiText-103. Embeddings and softmax
-are adaptive (train/models/adaptive.py) if the configuration has cutoffs, or embeddings narrower than the model. This
+are adaptive (train/models/loss.py) if the configuration has cutoffs, or embeddings narrower than the model. This
 file travels with the weights (train/models/travel.py).
 """
 
@@ -14,8 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from train.models.adaptive import AdaptiveVocabulary
 from train.models.base import LanguageModel, State, ancestors
+from train.models.loss import AdaptiveVocabulary
 
 
 def sinusoids(distances: Tensor, d_model: int, dtype: torch.dtype) -> Tensor:

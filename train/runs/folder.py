@@ -5,7 +5,7 @@
         manifest.json        status, digests, versions, device, speed (schema: MANIFEST_VERSION)
         metrics.csv          one row per log or validation, by words seen
         progress.json        progress of training, written every few seconds; removed when it is done
-        checkpoints/         everything that resuming needs; removed when the run is done (train/loop/checkpoints.py)
+        checkpoints/         everything that resuming needs; removed when the run is done (train/loop/state.py)
         snapshots/           the weights at chosen words seen, for trajectories (train/loop/snapshots.py)
         model/               everything that scoring needs, as a folder of Hugging Face (train/runs/model_folder.py)
         scores/<benchmark>/  score files (eval/scores/files.py)

@@ -3,10 +3,16 @@
 import os
 import platform
 import subprocess
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from pairscale.sizes import parse_size
+from train.config import described
+from train.runs.folder import RunFolder
+from train.trackers.tracker import Job
 
 PACKAGES = (
     "torch", "lightning", "hydra-core", "numpy", "sentencepiece", "nltk", "rjieba", "transformers", "ufal-kenlm",
@@ -68,3 +74,22 @@ def _slurm_job() -> str | None:
     """Return the id of the SLURM job as in sacct ("12", or "12_3" for a task of an array); None outside of SLURM."""
     array = os.environ.get("SLURM_ARRAY_JOB_ID")
     return f"{array}_{os.environ['SLURM_ARRAY_TASK_ID']}" if array else os.environ.get("SLURM_JOB_ID")
+
+
+def here() -> dict[str, Any]:
+    """Return the commit and host of this process, as trackers show them."""
+    return {"commit": git_state()["commit"], "host": platform.node()}
+
+
+def job_of(kind: Literal["train", "eval"], run: RunFolder, config: Mapping[str, Any], study: str | None) -> Job:
+    """Return the work on a run as trackers show it: its configuration, its size as a number, commit and host.
+
+    size counts what sample.count names, and sample_words is there only if that is words: a tracker can draw it.
+    """
+    facts, sample = {**described(config), **here()}, config.get("sample") or {}
+    names = [config[group]["name"] for group in ("model", "corpus") if config.get(group)]
+    if {"path", "checkpoint"}.isdisjoint(config["model"]):  # others were trained elsewhere
+        facts["size"] = parse_size(sample["size"])
+        facts |= {"sample_words": facts["size"]} if sample.get("count", "words") == "words" else {}
+        names.append(str(sample["size"]))
+    return Job(kind, run.path.name, study, run.path, facts, tuple(names))

@@ -27,9 +27,9 @@ class TensorBoardTracker(Tracker):
             earlier.unlink()
         return SummaryWriter(folder, purge_step=0)  # a TensorBoard that runs drops the points it has
 
-    def add_point(self, values: dict[str, float]) -> None:
-        for name, value in values.items():
-            self._writer.add_scalar(name, value, values["words_seen"])
+    def log(self, point: dict[str, float]) -> None:
+        for name, value in point.items():
+            self._writer.add_scalar(name, value, point["words_seen"])
 
     def finish(self, failed: bool) -> None:
         if "_writer" in self.__dict__:

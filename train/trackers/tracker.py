@@ -1,10 +1,12 @@
-"""The interface and the registry of trackers. A tracker is a class, registered by the name that `logger.name` takes.
+"""Trackers: the interface, the registry, and the guard that keeps a tracker's errors away from the work.
+
+A tracker is a class with five methods, registered by the name that `logger.name` takes:
 
     @tracker("mine")
     class Mine(Tracker):
-        def add_point(self, values: dict[str, float]) -> None: ...
+        def log(self, point: dict[str, float]) -> None: ...
 
-Each method of Tracker does nothing unless a subclass overrides it: a tracker takes what its service can show.
+A method that a tracker does not override does nothing.
 """
 
 from __future__ import annotations
@@ -15,14 +17,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pairscale.console import say
 from pairscale.errors import PairscaleError, check_choice
 from pairscale.plugins import load_members
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LOST_LOG = "tracking.log"  # in the folder of a job: the traceback of the error that ended its tracking
 
@@ -47,17 +46,18 @@ class LoggerConfig:
 
 @dataclass(frozen=True)
 class Job:
-    """One thing to track: the work of a command on a run or, for the analysis, on a study."""
+    """The work of a command to track: on a run or, for the analysis, on a study."""
 
     kind: Literal["train", "eval", "analysis"]
     name: str  # run id, or name of the study
     study: str | None
     folder: Path  # a tracker may write below it
     config: Mapping[str, Any]  # the values that tell it from others
+    tags: tuple[str, ...] = ()
 
 
 class Tracker:
-    """Tracking of one job, from construction to `finish`. Constructing the same job again continues it.
+    """The tracking of one job, from construction to `finish`. Constructing the same job again continues it.
 
     Methods may raise anything: `tracked` reports the first error, and the job goes on without its tracker.
     """
@@ -69,20 +69,11 @@ class Tracker:
         self.logger = logger
         self.job = job
 
-    def log(self, values: Mapping[str, float]) -> None:
-        """Add one point to the curves named in `values`, which holds their x, words_seen; none twice."""
-        if values["words_seen"] > self.words_seen:
-            self.add_point(dict(values))
-            self.words_seen = values["words_seen"]
-
-    def add_point(self, values: dict[str, float]) -> None:
-        """Add a point that is not there yet."""
+    def log(self, point: dict[str, float]) -> None:
+        """Add a point, which is not there yet, to the curves that it names. It contains their x, words_seen."""
 
     def summarise(self, values: Mapping[str, Any]) -> None:
-        """Set values of the whole job by name, in place of earlier ones."""
-
-    def table(self, name: str, table: pd.DataFrame) -> None:
-        """Set a table of the whole job, in place of an earlier one."""
+        """Set values of the whole job by name, in place of earlier ones. A value may be a DataFrame."""
 
     def image(self, name: str, path: Path) -> None:
         """Add a figure from a PNG file."""
@@ -118,30 +109,29 @@ def trackers() -> Mapping[str, type[Tracker]]:
 
 def takes_results(name: str) -> bool:
     """Return True if the tracker `name` has a place for results, which the job would compute for it."""
-    chosen = trackers()[name]
-    return chosen.summarise is not Tracker.summarise or chosen.table is not Tracker.table
+    return trackers()[name].summarise is not Tracker.summarise
 
 
-class _Expendable(Tracker):
-    """The tracker of a job as `tracked` yields it: its first error is reported and ends tracking, but not the job."""
+class _Guarded(Tracker):
+    """A tracker whose first error is reported, and ends the tracking but not the job."""
 
     def __init__(self, logger: LoggerConfig, job: Job):
         """Begin or continue a job. Raises the tracker's PairscaleError."""
         super().__init__(logger, job)
-        self._active = Tracker(logger, job)
         self._lost = False
+        self._inner = Tracker(logger, job)
         try:
-            self._active = trackers()[logger.name](logger, job)
+            self._inner = trackers()[logger.name](logger, job)
         except PairscaleError:
             raise
         except Exception as error:
             self._report(error)
 
     def _call(self, method: str, *arguments: Any) -> None:
-        if self._lost and method != "finish":  # which frees what a tracker that is lost still holds
+        if self._lost and method != "finish":  # which frees what a lost tracker still holds
             return
         try:
-            getattr(self._active, method)(*arguments)
+            getattr(self._inner, method)(*arguments)
         except Exception as error:
             if not self._lost:
                 self._report(error)
@@ -160,14 +150,13 @@ class _Expendable(Tracker):
         except OSError as unwritten:
             say(f"{ended}; {path} cannot be written ({unwritten}), so here is the traceback:\n{lines}")
 
-    def log(self, values: Mapping[str, float]) -> None:
-        self._call("log", values)
+    def log(self, point: dict[str, float]) -> None:
+        if point["words_seen"] > self._inner.words_seen:
+            self._call("log", point)
+            self._inner.words_seen = point["words_seen"]
 
     def summarise(self, values: Mapping[str, Any]) -> None:
         self._call("summarise", values)
-
-    def table(self, name: str, table: pd.DataFrame) -> None:
-        self._call("table", name, table)
 
     def image(self, name: str, path: Path) -> None:
         self._call("image", name, path)
@@ -181,14 +170,14 @@ class _Expendable(Tracker):
 
 @contextmanager
 def tracked(logger: LoggerConfig, job: Job) -> Iterator[Tracker]:
-    """Yield the tracker of `job`, which is told if the block raises. An error of the tracker does not end the block.
+    """Yield the tracker of `job`, and tell it at the end if the block raised. Its own errors do not end the block.
 
     Raises PairscaleError, before the block begins, if the tracker needs another configuration.
     """
-    active = _Expendable(logger, job)
+    guarded = _Guarded(logger, job)
     try:
-        yield active
+        yield guarded
     except BaseException:  # Ctrl-C and signals included
-        active.finish(failed=True)
+        guarded.finish(failed=True)
         raise
-    active.finish(failed=False)
+    guarded.finish(failed=False)

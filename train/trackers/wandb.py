@@ -1,40 +1,42 @@
 """Weights & Biases (logger=wandb). Imports wandb only when it is used.
 
-    job        name in W&B    contents
-    train      <run id>       configuration, curves over words seen, sizes and speeds
-    eval       <run id>       accuracies and measures
-    analysis   <study>        learning curves and slopes
+    job        name in W&B        contents
+    train      <run id> train     configuration, curves over words seen, sizes and speeds
+    eval       <run id> eval      accuracies and measures
+    analysis   <study> analysis   learning curves and slopes
 
 The study is their group. Scoring has W&B runs of its own: a W&B run has one job type and is written by one process, and
 models that come trained have no other. The id of a W&B run is that of its study, name and kind of job, so a job that is
 resumed resumes its W&B run; offline, it gets another folder of the same id, which `wandb sync` joins.
 
-W&B writes through a process of its own (wandb-core). SLURM's signals reach it, too, and it ends before we do.
+W&B writes through a process of its own (wandb-core). SLURM's signals reach it, too, and it may end before we do. If it
+hangs, it is killed, so that no run waits for it.
 """
 
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import re
-import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from threading import Thread
+from typing import Any, TypeVar
 
 from pairscale.console import say
 from pairscale.errors import RunError
 from pairscale.files import sha256_json
 from train.trackers.tracker import Job, LoggerConfig, Tracker, tracker
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 MAX_NAME = 128  # characters of an id, or of the name of an artifact
+MAX_TAG = 64
 NETWORK_SECONDS = 5  # how long W&B may take to answer before tracking goes offline
+CALL_SECONDS = 60  # how long W&B may take for anything else,
+UPLOAD_SECONDS = 600  # or to copy and send files, before a job goes on without it
 SWEEP_VARIABLES = ("WANDB_SWEEP_ID", "WANDB_SWEEP_PARAM_PATH", "WANDB_RUN_ID")  # what `wandb agent` sets
+T = TypeVar("T")
 
 
 @tracker("wandb")
@@ -54,24 +56,26 @@ class WandbTracker(Tracker):
             stack.enter_context(_environment(job))
             import wandb
 
+            start = partial(
+                wandb.init,
+                project=logger.project,
+                entity=logger.entity,
+                id=_unique_name(job.study, job.name, job.kind),
+                name=f"{job.name} {job.kind}",
+                group=job.study,
+                job_type=job.kind,
+                tags=list(dict.fromkeys(tag[:MAX_TAG] for tag in (*logger.tags, *job.tags))),
+                mode=_mode(logger.mode),
+                resume="allow",
+                dir=str(job.folder),
+                config=dict(job.config),
+                # Its lines would appear within our progress display, and what we print needs no copy.
+                settings=wandb.Settings(silent=True, console="off"),
+            )
             try:
-                self.run = wandb.init(
-                    project=logger.project,
-                    entity=logger.entity,
-                    id=_unique_name(job.study, job.name, job.kind),
-                    name=job.name,
-                    group=job.study,
-                    job_type=job.kind,
-                    tags=logger.tags,
-                    mode=_mode(logger.mode),
-                    resume="allow",
-                    dir=str(job.folder),
-                    config=dict(job.config),
-                    # Its lines would appear within our progress display, and what we print needs no copy.
-                    settings=wandb.Settings(silent=True, console="off"),
-                )
+                self.run = _answer(start, UPLOAD_SECONDS)  # W&B has a shorter limit of its own
             except Exception as error:
-                _leave_dead_service()
+                _leave_service()
                 refusals = (wandb.errors.UsageError, wandb.errors.AuthenticationError)
                 refused = isinstance(error, refusals) or type(error) is ValueError  # subclasses are garbled answers
                 unreachable = logger.mode == "online" and begins and isinstance(error, wandb.errors.CommError)
@@ -83,25 +87,28 @@ class WandbTracker(Tracker):
                 self.run.define_metric("words_seen")
                 self.run.define_metric("*", step_metric="words_seen")
             # Online a resumed run brings its summary, and so the end of its curves.
-            self.words_seen = float(self.run.summary.get("words_seen", -1))  # type: ignore[no-untyped-call]
+            self.words_seen = float(self.run.summary.get("words_seen", -1))
             self._environment = stack.pop_all()
 
-    def add_point(self, values: dict[str, float]) -> None:
-        self.run.log(values)
+    def log(self, point: dict[str, float]) -> None:
+        _answer(partial(self.run.log, point))
 
     def summarise(self, values: Mapping[str, Any]) -> None:
-        self.run.summary.update(dict(values))
-
-    def table(self, name: str, table: pd.DataFrame) -> None:
+        import pandas as pd
         import wandb
 
-        rows: list[Any] = [[_plain(cell) for cell in row] for row in table.itertuples(index=False, name=None)]
-        self.run.summary[name] = wandb.Table(columns=[str(column) for column in table], data=rows)
+        def plain(value: Any) -> Any:
+            if not isinstance(value, pd.DataFrame):
+                return value
+            cells = value.astype(object).where(value.notna(), None)
+            return wandb.Table(columns=[str(column) for column in value], data=cells.to_numpy().tolist())
+
+        _answer(partial(self.run.summary.update, {name: plain(value) for name, value in values.items()}))
 
     def image(self, name: str, path: Path) -> None:
         import wandb
 
-        self.run.log({name: wandb.Image(str(path))})
+        _answer(partial(self.run.log, {name: wandb.Image(str(path))}))
 
     def artifact(self, name: str, kind: str, paths: Iterable[Path]) -> None:
         """Keep files and folders as an artifact; offline they are copied until they are synced."""
@@ -111,14 +118,15 @@ class WandbTracker(Tracker):
         for path in paths:
             for file in sorted(filter(Path.is_file, path.rglob("*"))) if path.is_dir() else [path]:
                 artifact.add_file(str(file), name=str(file.relative_to(path.parent)))
-        self.run.log_artifact(artifact)
+        _answer(partial(self.run.log_artifact, artifact), UPLOAD_SECONDS)
 
     def finish(self, failed: bool) -> None:
         with self._environment:
             try:
-                self.run.finish(exit_code=int(failed))
+                # A job that was stopped may have little time: SLURM kills it.
+                _answer(partial(self.run.finish, exit_code=int(failed)), CALL_SECONDS if failed else UPLOAD_SECONDS)
             except Exception:
-                _leave_dead_service()
+                _leave_service()
                 raise
         if self.run.settings.mode == "offline" and not failed:
             say(f"tracked offline; to send it: wandb sync {Path(self.run.dir).parent}")
@@ -143,12 +151,38 @@ def _environment(job: Job) -> Iterator[None]:
             wandb.teardown()  # it keeps the variables that it has read
 
 
-def _leave_dead_service() -> None:
+def _answer(call: Callable[[], T], seconds: float = CALL_SECONDS) -> T:
+    """Return what a call of W&B returns. Raises its errors, and TimeoutError after `seconds`, having killed W&B."""
+    try:
+        return _within(seconds, call)
+    except TimeoutError:
+        from wandb.sdk import wandb_setup
+
+        with contextlib.suppress(AttributeError):  # it has no process, or not yet
+            wandb_setup.singleton()._connection._proc._process.kill()  # type: ignore[union-attr]
+        raise TimeoutError(f"W&B has not answered for {seconds:g} seconds") from None
+
+
+def _within(seconds: float, call: Callable[[], T]) -> T:
+    """Return what `call` returns. Raises its errors, and TimeoutError if it takes longer; a thread then waits on."""
+    outcome: Future[T] = Future()
+
+    def work() -> None:
+        try:
+            outcome.set_result(call())
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    Thread(target=work, daemon=True).start()
+    return outcome.result(seconds)
+
+
+def _leave_service() -> None:
     """Part from W&B's process, which may have died, so that the next job of this process starts another one."""
     import wandb
 
     with contextlib.suppress(Exception, SystemExit):  # the dead answer nothing, and their exit code is none of ours
-        wandb.teardown()
+        _answer(wandb.teardown)
 
 
 _answers: dict[str, bool] = {}  # base URL -> True if W&B answered this process
@@ -158,9 +192,11 @@ def _mode(requested: str | None) -> Any:
     """Return logger.mode, else WANDB_MODE, else online if there is a key and W&B answers, else offline."""
     if mode := requested or os.environ.get("WANDB_MODE"):
         return mode
-    if not has_key():
+    import wandb
+
+    url = str(wandb.setup().settings.base_url)
+    if not has_key(url):
         return "offline"
-    url = base_url()
     if url not in _answers:
         _answers[url] = answers(url)
         if not _answers[url]:
@@ -168,48 +204,24 @@ def _mode(requested: str | None) -> Any:
     return "online" if _answers[url] else "offline"
 
 
-def has_key() -> bool:
-    """Return True if there is a key for W&B, in WANDB_API_KEY or where `wandb login` puts it."""
-    import netrc
+def has_key(url: str) -> bool:
+    """Return True if there is a key for the W&B server at `url`, in the environment or where `wandb login` puts it."""
+    from requests.utils import get_netrc_auth
 
-    if os.environ.get("WANDB_API_KEY") or os.environ.get("WANDB_IDENTITY_TOKEN_FILE"):
-        return True
-    names = [os.environ["NETRC"]] if os.environ.get("NETRC") else ["~/.netrc", "~/_netrc"]
-    for path in (Path(name).expanduser() for name in names):
-        with contextlib.suppress(OSError, netrc.NetrcParseError):  # the file belongs to other programs
-            logins = netrc.netrc(path)
-            if any(logins.authenticators(host) for host in (urlsplit(base_url()).netloc, "api.wandb.ai")):
-                return True
-    return False
-
-
-def base_url() -> str:
-    """Return the address of the W&B server that is set up here."""
-    import wandb
-
-    return str(wandb.setup().settings.base_url)
+    in_environment = os.environ.get("WANDB_API_KEY") or os.environ.get("WANDB_IDENTITY_TOKEN_FILE")
+    return bool(in_environment or get_netrc_auth(url) or get_netrc_auth("https://api.wandb.ai"))
 
 
 def answers(url: str) -> bool:
     """Return True if a server answers within NETWORK_SECONDS, whatever the answer."""
-    import http.client
-    import urllib.error
-    import urllib.request
+    import requests
 
-    answered = threading.Event()
-
-    def request() -> None:
-        try:
-            urllib.request.urlopen(url, timeout=NETWORK_SECONDS).close()
-        except urllib.error.HTTPError:
-            pass  # an answer
-        except (OSError, http.client.HTTPException):
-            return
-        answered.set()
-
-    # In a thread, as looking up a name without a network has no time limit.
-    threading.Thread(target=request, daemon=True).start()
-    return answered.wait(NETWORK_SECONDS)
+    try:
+        # In a thread, as looking up a name without a network has no time limit.
+        _within(NETWORK_SECONDS, partial(requests.head, url, timeout=NETWORK_SECONDS))
+    except (requests.RequestException, TimeoutError):
+        return False
+    return True
 
 
 def _unique_name(*parts: str | None) -> str:
@@ -217,10 +229,3 @@ def _unique_name(*parts: str | None) -> str:
     digest = sha256_json(parts)[:8]
     text = re.sub(r"[^\w.-]+", "_", "-".join(dict.fromkeys(filter(None, parts))), flags=re.ASCII)
     return f"{text[: MAX_NAME - len(digest) - 1]}-{digest}"
-
-
-def _plain(cell: Any) -> Any:
-    """Return a cell of a table as W&B takes it."""
-    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
-        return None
-    return cell if isinstance(cell, (bool, int, str)) else float(cell)

@@ -7,10 +7,12 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from corpora.grammar.engine import Grammar, read_grammar
-from eval.benchmarks.files import read_yaml
 from eval.benchmarks.paradigm import Paradigm
+from pairscale.errors import InputError
+from pairscale.schema import read_yaml
 
 FOLDER = Path(__file__).parent
 LANGUAGES = {"en": "english", "zh": "mandarin"}  # ISO 639 code: folder
@@ -29,4 +31,5 @@ def paradigms_of(language: str) -> list[str]:
 def paradigm_of(language: str, name: str, grammar: Grammar) -> Paradigm:
     """Read one paradigm. Raises InputError for a broken file, NothingFits if no words fit."""
     where = f"{LANGUAGES[language]}/paradigms/{name}.yaml"
-    return Paradigm(name, read_yaml(where, FOLDER / where) or {}, grammar, where)
+    described = read_yaml(FOLDER / where, dict[str, Any], InputError, "see eval/benchmarks/paradigm.py")
+    return Paradigm(name, described, grammar, where)

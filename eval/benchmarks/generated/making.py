@@ -15,7 +15,7 @@ from eval.benchmarks.form import Generated
 from eval.benchmarks.generated import FOLDER, LANGUAGES, grammar_of, paradigm_of, paradigms_of
 from eval.benchmarks.generated.vocabulary import Vocabulary, read_vocabulary
 from eval.benchmarks.paradigm import Exhausted, Paradigm
-from pairscale.errors import ConfigError, InputError
+from pairscale.errors import InputError
 from pairscale.files import sha256_file, sha256_json
 
 LEAST_PAIRS = 200  # of a paradigm; one that has fewer is not available
@@ -32,13 +32,11 @@ class Source:
 
     @classmethod
     def of(cls, config: BenchmarkConfig) -> Source:
-        """Read what `config` names. Raises InputError for broken files, ConfigError for a vocabulary without counts."""
+        """Read what `config` names. Raises InputError for broken files, ConfigError for a vocabulary without words."""
         language = str(config.language)
         if config.vocabulary is None:
             return cls(config, language, None, grammar_of(language))
         vocabulary = read_vocabulary(Path(config.vocabulary), language, config.min_count)
-        if config.balance and None in vocabulary.counts.values():
-            raise ConfigError(f"benchmark.balance=true: {config.vocabulary} does not say how often each word occurs")
         return cls(config, language, vocabulary, grammar_of(language, vocabulary.knows))
 
     @property
@@ -55,13 +53,8 @@ class Source:
         return paradigm.pairs(random.Random(f"{self.config.seed}:{paradigm.name}"), count, self._refusal)
 
     def _refusal(self, good: str, bad: str) -> str | None:
-        if self.vocabulary is None:
-            return None
-        if unknown := self.vocabulary.unknown_word(good, bad):
-            return f"with '{unknown}', which the vocabulary lacks"
-        if self.config.balance and not self.vocabulary.balanced(good, bad):
-            return "of critical words that are not equally frequent"
-        return None
+        unknown = self.vocabulary and self.vocabulary.unknown_word(good, bad)
+        return f"with '{unknown}', which the vocabulary lacks" if unknown else None
 
     @property
     def origin(self) -> dict[str, Any]:
@@ -76,7 +69,6 @@ class Source:
         }
         if self.vocabulary is not None:
             origin["vocabulary"] = {"digest": self.vocabulary.digest, "words": len(self.vocabulary.counts)}
-            origin["balance"] = self.config.balance
             if self.config.min_count is not None and any(self.vocabulary.counts.values()):
                 origin["min_count"] = self.config.min_count
         return origin

@@ -11,10 +11,8 @@ reference tokenizer. The digest is over all that they depend on: the jobs of a s
 import dataclasses
 import json
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +27,6 @@ from train.grid import read_grid
 from train.runs.folder import study_runs
 
 REFERENCES = {"en": "treebank", "zh": "jieba"}  # tokenizers of a file that names none
-BALANCE = 2.0  # highest ratio of the frequencies of a balanced pair's critical words
 
 
 @dataclass(frozen=True)
@@ -43,36 +40,19 @@ class Vocabulary:
     reference: str
     cased: bool = True
 
-    @cached_property
+    @property
     def digest(self) -> str:
         """SHA-256 over the words, their numbers, the reference, and `cased` if False."""
         return sha256_json([self.reference, sorted(self.counts.items()), *([] if self.cased else ["uncased"])])
 
-    def _words(self, text: str) -> list[str]:
-        return [word if self.cased else word.lower() for word in words(text, self.reference)]
-
     def knows(self, form: str) -> bool:
         """Return True if an entry's form may be used, if only at the beginning of a sentence."""
-        first, *rest = self._words(form) or [""]
-        begins = first in self.counts or first[:1].upper() + first[1:] in self.counts
-        return begins and all(word in self.counts for word in rest)
+        return self.unknown_word(form) is None or self.unknown_word(form[:1].upper() + form[1:]) is None
 
     def unknown_word(self, *sentences: str) -> str | None:
         """Return the first word of the sentences, as it is written there, that is not in the vocabulary."""
         written = (word for sentence in sentences for word in words(sentence, self.reference))
         return next((word for word in written if (word if self.cased else word.lower()) not in self.counts), None)
-
-    def balanced(self, good: str, bad: str) -> bool:
-        """Return True if the rarest words that only one of two sentences has are within BALANCE in frequency.
-
-        True also for sentences that differ only in their order. Both sentences are of known words.
-        """
-        good_words, bad_words = Counter(self._words(good)), Counter(self._words(bad))
-        own = [good_words - bad_words, bad_words - good_words]
-        if not all(own):
-            return not any(own)
-        rarest = [min(self.counts[word] or 0 for word in critical) for critical in own]
-        return max(rarest) <= BALANCE * min(rarest)
 
 
 def read_vocabulary(file: Path, language: str, min_count: int | None = None) -> Vocabulary:
@@ -83,10 +63,8 @@ def read_vocabulary(file: Path, language: str, min_count: int | None = None) -> 
         raise InputError(f"benchmark.vocabulary={file}: cannot be read ({error}); run, study, or a file") from None
     head = re.match(r"# reference=(\w+): ", lines[0]) if lines else None
     counts: dict[str, int | None] = {}
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(lines[bool(head) :], start=1 + bool(head)):
         word, tab, count = line.partition("\t")
-        if head and number == 1:
-            continue
         if not word or " " in word or (tab and not count.isdecimal()):
             raise InputError(f"{file}:{number}: must be a word, or a word, a tab and how often it occurs; got {line!r}")
         counts[word] = int(count) if tab else None
@@ -131,11 +109,11 @@ def smallest_samples(runs: str | Path, study: str | None) -> list[Mapping[str, A
         raise ConfigError("benchmark.vocabulary=study: no study; give study=NAME, or vocabulary=run or a file")
     configs = [requested.config for requested in read_grid(Path(runs) / study).values()]
     configs = configs or [run.read_config() for run in study_runs(runs, study)]
-    sizes = {json.dumps(_sample_of(config)): config for config in configs if _is_trained(config)}
-    smallest = min((parse_size(config["sample"]["size"]) for config in sizes.values()), default=0)
-    if len({config["sample"]["count"] for config in sizes.values()}) != 1:
+    by_sample = {json.dumps(_sample_of(config)): config for config in configs if _is_trained(config)}
+    if len({config["sample"]["count"] for config in by_sample.values()}) != 1:
         raise ConfigError(f"benchmark.vocabulary=study: study={study} has no samples counted in one unit; give a file")
-    return [sizes[key] for key in sorted(sizes) if parse_size(sizes[key]["sample"]["size"]) == smallest]
+    sizes = {sample: parse_size(config["sample"]["size"]) for sample, config in sorted(by_sample.items())}
+    return [by_sample[sample] for sample, size in sizes.items() if size == min(sizes.values())]
 
 
 def _sample_of(config: Mapping[str, Any]) -> list[Any]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from eval.methods.method import method
-from pairscale.errors import InputError, check_choice
+from pairscale.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,12 +21,9 @@ if TYPE_CHECKING:
 class Prefix:
     """Parameters of the prefix methods."""
 
-    # Tokens of the critical words that count: sum | first | last | as_published (one_prefix: the first token in which
+    # Tokens of the critical words that count; as_published: (one_prefix: the first token in which
     # the sentences differ; two_prefix: the last token).
-    prefix_span: str = "sum"
-
-    def __post_init__(self) -> None:
-        check_choice("prefix_span", self.prefix_span, ("sum", "first", "last", "as_published"))
+    prefix_span: Literal["sum", "first", "last", "as_published"] = "sum"
 
 
 @method("one_prefix", Prefix())

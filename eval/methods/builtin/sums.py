@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
+from msgspec import Meta
 
 from eval.methods.method import MASKED, UNIGRAMS, method
 from eval.methods.templates import TemplateParameters
-from eval.scores.normalised import morcela as weighted
+from eval.scores.accuracy import morcela as weighted
 from pairscale.command.schemas import MISSING
-from pairscale.errors import check_between, check_choice
 
 if TYPE_CHECKING:
     from eval.methods.sides import Side
@@ -22,29 +22,19 @@ if TYPE_CHECKING:
 class Penalty:
     """Parameters of pen_lp."""
 
-    alpha: float = 0.8  # exponent of the penalty on length
-
-    def __post_init__(self) -> None:
-        check_between("alpha", self.alpha, 0, 10)
+    alpha: Annotated[float, Meta(ge=0, le=10)] = 0.8  # exponent of the penalty on length
 
 
 @dataclass
 class InTemplate(TemplateParameters):
     """Parameters of methods that score a text with the sentence in it."""
 
-    scored: str = "input"  # input | target: the whole text, or the sentence in it alone
-
-    def __post_init__(self) -> None:
-        check_choice("scored", self.scored, ("input", "target"))
+    scored: Literal["input", "target"] = "input"  # the whole text, or the sentence in it alone
 
 
 @dataclass
 class InTemplatePenalty(InTemplate, Penalty):
     """Parameters of in_template_pen_lp."""
-
-    def __post_init__(self) -> None:
-        InTemplate.__post_init__(self)
-        Penalty.__post_init__(self)
 
 
 @dataclass

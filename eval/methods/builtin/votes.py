@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+from msgspec import Meta
 
 from eval.methods.method import VOTES, method
-from pairscale.errors import ConfigError, RunError, check_between, check_seed
+from pairscale.command.schemas import Seed
+from pairscale.errors import ConfigError, RunError
 from pairscale.seeds import permutation
 
 if TYPE_CHECKING:
     import pandas as pd
 
+Draws = Annotated[int, Meta(ge=1, le=10**5)]
 Drawn = dict[str, list[str]]  # method -> names of templates
 _NAMES = ["paradigm", "pair_id"]
 
@@ -27,15 +30,9 @@ _NAMES = ["paradigm", "pair_id"]
 class Votes:
     """Parameters of votes."""
 
-    voters: dict[str, int] = field(default_factory=dict)  # methods, and how many predictions of each are drawn
-    trials: int = 10  # draws
-    seed: int = 1  # of the draws
-
-    def __post_init__(self) -> None:
-        check_seed("seed", self.seed)
-        check_between("trials", self.trials, 1, 10**5)
-        for voter, count in self.voters.items():
-            check_between(f"voters.{voter}", count, 1, 10**5)
+    voters: dict[str, Draws] = field(default_factory=dict)  # methods, and how many predictions of each are drawn
+    trials: Draws = 10
+    seed: Seed = 1  # of the draws
 
 
 @method("vote_p", Votes({"yes_no": 5}), VOTES)

@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 from collections import Counter
 from functools import lru_cache
 
@@ -10,17 +11,18 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from corpora.grammar.lexicon import Entry, NothingFits
+from corpora.grammar.engine import Grammar
+from corpora.grammar.lexicon import NothingFits
 from corpora.words import words
 from eval.benchmarks.config import BenchmarkConfig
-from eval.benchmarks.generated import grammar_of, paradigm_of, paradigms_of
-from eval.benchmarks.generated.making import LEAST_PAIRS
-from eval.benchmarks.generated.vocabulary import Vocabulary, read_vocabulary
+from eval.benchmarks.generated import FOLDER, grammar_of, making, paradigm_of, paradigms_of
+from eval.benchmarks.generated.vocabulary import Vocabulary
 from eval.benchmarks.load import load_benchmark
-from eval.benchmarks.paradigm import Exhausted
+from eval.benchmarks.paradigm import ATTEMPTS, Exhausted, Paradigm
 from eval.generate import write
-from pairscale.errors import ConfigError, InputError
+from pairscale.errors import ConfigError
 
+NAME = "determiner_noun_agreement_1"
 ALL = [(language, name) for language in ("en", "zh") for name in paradigms_of(language)]
 
 # The languages' data
@@ -60,6 +62,7 @@ def test_pairs_are_minimal_new_and_fit_their_flags(paradigm, seed):
             continue
         assert good[-1] in ".?"
         assert good == " ".join(good.split())
+        assert " - " not in f"{good} {bad}"  # a form that a table lacks
         assert good[0].isupper()
         if pair["one_prefix_method"]:
             prefix = pair["one_prefix_prefix"]
@@ -71,25 +74,6 @@ def test_pairs_are_minimal_new_and_fit_their_flags(paradigm, seed):
             assert prefixes[0] != prefixes[1]
             for sentence, prefix in zip((good, bad), prefixes, strict=True):
                 assert sentence.startswith(f"{prefix} {pair['two_prefix_word']}")
-
-
-@settings(max_examples=40)
-@given(st.sampled_from(ALL), st.integers(0, 2**40))
-@pytest.mark.slow
-def test_both_sentences_have_equally_many_entries_and_no_missing_form(paradigm, seed):
-    """The drawn entries are compared before they are spelt."""
-    template, rng = of(*paradigm), random.Random(seed)
-    accepted = 0
-    for _ in range(200):
-        try:
-            good, bad, _ = template._draw(rng)
-        except NothingFits:
-            continue
-        if template._unfit(good, bad, seen=False) is None:
-            accepted += 1
-            assert len(good) == len(bad)
-            assert not any(type(word) is Entry and word == "-" for word in (*good, *bad))
-    assert accepted
 
 
 @settings(max_examples=30)
@@ -118,55 +102,10 @@ def config(**more):
     return BenchmarkConfig(name="generated", **{"language": "en", "pairs": 5, "seed": 1, **more})
 
 
-def test_paradigms_that_a_vocabulary_cannot_fill_are_left_out(tmp_path):
-    names = ["anaphor_gender_agreement", "determiner_noun_agreement_1"]
-    texts = [pair[f"sentence_{side}"] for pair in draw_pairs("en", names[0], 1, 2000) for side in ("good", "bad")]
-    counts = Counter(word for text in texts for word in words(text, "treebank"))
-    file = tmp_path / "mine.tsv"
-    vocabulary = {
-        word: count for word, count in counts.items() if word.lower() not in ("this", "that", "these", "those")
-    }
-    file.write_text("".join(f"{word}\t{count}\n" for word, count in vocabulary.items()))
-    benchmark = load_benchmark(config(paradigms=names, vocabulary=str(file)))
-    assert set(benchmark.pairs["paradigm"]) == {names[0]}
-    assert len(benchmark.pairs) == 5
-    assert list(benchmark.unavailable) == [names[1]]
-    assert names[1] in benchmark.unavailable[names[1]]
-    assert benchmark.origin["vocabulary"]["words"] == len(read_vocabulary(file, "en").counts)
-    more = load_benchmark(config(paradigms=names[:1], vocabulary=str(file), pairs=LEAST_PAIRS + 50))
-    assert more.pairs["good"].tolist()[:5] == benchmark.pairs["good"].tolist()
-    balanced = load_benchmark(config(paradigms=names[:1], vocabulary=str(file), balance=True))
-    for good, bad in balanced.pairs[["good", "bad"]].itertuples(index=False):
-        words_of_sides = [set(words(side, "treebank")) for side in (good, bad)]
-        (first,), (second,) = words_of_sides[0] - words_of_sides[1], words_of_sides[1] - words_of_sides[0]
-        assert 0.5 <= counts[first] / counts[second] <= 2
-    file.write_text("the\n")
-    with pytest.raises(InputError, match="no paradigm has 200 pairs; anaphor_gender_agreement: "):
-        load_benchmark(config(paradigms=names, vocabulary=str(file)))
-    with pytest.raises(ConfigError, match="does not say how often"):
-        load_benchmark(config(paradigms=names, vocabulary=str(file), balance=True))
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("the\na cat\n", "mine.tsv:2: must be a word"),
-        ("the\tx\n", "mine.tsv:1: must be a word"),
-    ],
-)
-def test_bad_vocabulary_files_raise_errors(tmp_path, text, message):
-    file = tmp_path / "mine.tsv"
-    file.write_text(text)
-    with pytest.raises(InputError, match=message):
-        read_vocabulary(file, "en")
-    with pytest.raises(InputError, match="cannot be read"):
-        read_vocabulary(tmp_path / "nowhere", "en")
-
-
 def test_labels_of_generated_benchmarks_show_their_settings():
     assert config(pairs=1000).label == "generated+en"
     assert config(pairs=1000, vocabulary="study", min_count=5).label == "generated+en+study-k5"
-    assert config(pairs=1000, vocabulary="run", min_count=2, balance=True).label == "generated+en+run-k2+balanced"
+    assert config(pairs=1000, vocabulary="run", min_count=2).label == "generated+en+run-k2"
     assert config(vocabulary="a/my words.txt", seed=2).label == "generated+en+words-my_words+seed-2+pairs-5"
     assert config(pairs=1000, language="zh").label == "generated+zh"
     assert config(pairs=1000, vocabulary="w.txt", min_count=5).label == "generated+en+words-w"
@@ -178,7 +117,7 @@ def test_labels_of_generated_benchmarks_show_their_settings():
     [
         ({"language": "fr"}, "benchmark.language=fr: must be one of en, zh"), ({"pairs": None}, "both must be numbers"),
         ({"pairs": 10**9}, "benchmark.pairs=1e+09: must be from 1"),
-        ({"vocabulary": "study"}, "benchmark.min_count=null"), ({"balance": True}, "needs a vocabulary"),
+        ({"vocabulary": "study"}, "benchmark.min_count=null"),
         ({"paradigms": ["anaphor_gender"]}, "has no paradigm 'anaphor_gender'; near it: anaphor_gender_agreement"),
         ({"per_paradigm": 3}, "form=generated has no use for it"),
     ],
@@ -198,3 +137,37 @@ def test_generated_pairs_written_to_files_load_as_a_blimp_benchmark(language, tm
     assert reloaded.digest == generated.digest
     pd.testing.assert_frame_equal(reloaded.pairs, generated.pairs)
     assert json.loads((tmp_path / "manifest.json").read_text())["license"] == "CC0-1.0"
+
+
+def test_a_paradigm_that_cannot_be_drawn_fails_early():
+    draws = []
+    pairs = paradigm_of("zh", "classifier", grammar_of("zh")).pairs(
+        random.Random(1), 5, lambda good, bad: draws.append(good) or "of no use"
+    )
+    with pytest.raises(Exhausted, match=r"no more than 0 pairs can be drawn: of .* of no use"):
+        next(pairs)
+    assert len(draws) < ATTEMPTS / 4
+
+
+def test_conditions_that_no_row_meets_raise_an_error_before_drawing():
+    tables = {
+        "noun": [{"word": "book", "kind": "thing"}, {"word": "tea", "kind": "drink"}],
+        "verb": [{"word": "eat", "of": "meal"}],
+    }
+    grammar = Grammar({"variables": {}, "phrases": {}, "zipf": None}, tables)
+    description = {"phenomenon": "x", "prefix": "none", "skeleton": "{n:noun.word[] verb.word[of=n.kind] / x y}"}
+    with pytest.raises(NothingFits, match=r"verb\[of=(thing|drink)\]: no row of the table 'verb' fits"):
+        Paradigm("mine", description, grammar)
+
+
+def test_a_new_paradigm_changes_no_digest_of_the_others(tmp_path, monkeypatch):
+    before = making.Source.of(config(paradigms=[NAME])).origin
+    shutil.copytree(FOLDER / "english", tmp_path / "english")
+    monkeypatch.setattr(making, "FOLDER", tmp_path)
+    paradigms = tmp_path / "english" / "paradigms"
+    (paradigms / "another.yaml").write_text((paradigms / f"{NAME}.yaml").read_text())
+    assert making.Source.of(config(paradigms=[NAME])).origin == before
+    (paradigms / f"{NAME}.yaml").write_text("changed")
+    after = making.Source.of(config(paradigms=[NAME])).origin
+    assert after["lexicon"] == before["lexicon"]
+    assert after["paradigms"][NAME] != before["paradigms"][NAME]

@@ -2,6 +2,8 @@
 
 import csv
 import random
+import re
+from collections import Counter
 from functools import cache
 
 import pytest
@@ -355,3 +357,64 @@ def test_the_analysis_detects_broken_pairs():
     assert cell(head("王秀兰的儿子批评了")[0], "gender") == {"masculine"}
     assert cell(head("这家公司证明了")[0], "gender") == {"neuter"}
     assert contrast("他买了一本书", "他买了一辆书") == ("他买了一", ("本", "辆"), "书")
+
+
+# Kinds of pairs that annotators rejected, variety, and words that would reveal the label
+
+REJECTED = read_table(ROOT / "tests" / "eval" / "benchmarks" / "rejected_mandarin.tsv")
+
+
+@pytest.mark.parametrize("paradigm", sorted({row["paradigm"] for row in REJECTED}))
+def test_no_pair_is_of_a_kind_that_annotators_rejected(paradigm):
+    """Each pattern is a kind of wrong or doubtful pairs, recognised by words that are written in the table."""
+    sentences = [sentence for pair in draw_pairs(paradigm, 11, 1000) for sentence in pair]
+    for row in REJECTED:
+        if row["paradigm"] == paradigm:
+            assert not [one for one in sentences if re.search(row["pattern"], one)], row["why"]
+
+
+@pytest.mark.parametrize(
+    ("verb", "subjects"),
+    [
+        ("倒塌", "堂庙馆院站殿堡狱厂店校行市桥厅"), ("开花", "花瑰树竹子菊荷牡丹百合郁金香松柳大桃苹果"),
+        ("行驶", "车船艇军舰轮列巴士"), ("起飞", "机"), ("沉没", "船艇舰轮"), ("生锈", "匙刀剑枪锤币门车头子"),
+    ],
+)  # fmt: skip
+def test_a_bad_passive_breaks_only_one_rule(verb, subjects):
+    """Its subject fits the verb in the active voice."""
+    ends = (f"被{verb}了", *(f"{word}被{verb}了" for word in ("已经", "终于", "昨天", "后来", "果然")))
+    for _, bad in draw_pairs("passive_formal", 12, 4000):
+        if bad.endswith(ends[0]):
+            before = bad.removesuffix(next(end for end in reversed(ends) if bad.endswith(end)))
+            assert before[-1] in subjects, bad
+
+
+def test_bad_passives_have_many_different_verbs():
+    verbs = Counter(bad.split("被")[1] for good, bad in draw_pairs("passive_formal", 13, 2000))
+    assert verbs.most_common(1)[0][1] < 0.12 * 2000
+    assert len(verbs) >= 80
+
+
+@pytest.mark.parametrize("paradigm", ["classifier", "classifier_adj", "classifier_clause"])
+def test_classifiers_are_about_equally_frequent_in_good_and_bad_sentences(paradigm):
+    """The total variation distance between their distributions is below 0.2."""
+    contrasts = [contrast(*pair)[1] for pair in draw_pairs(paradigm, 14, 2000)]
+    good, bad = (Counter(side) for side in zip(*contrasts, strict=True))
+    assert sum(abs(good[word] - bad[word]) for word in good | bad) / 2 / 2000 < 0.2
+    assert min(bad["位"], bad["名"]) > 20  # of persons, too
+
+
+def test_coverbs_of_one_side_also_occur_on_the_other():
+    pairs = draw_pairs("coverb_with", 15, 1000)
+    for side, words in ((1, "和与"), (0, "在")):
+        assert sum(any(word in pair[side] for word in words) for pair in pairs) > 100
+
+
+def test_a_demonstrative_after_the_clause_does_not_reveal_the_good_sentence():
+    """If 的 precedes 这 or 那 in the object of the good sentence, it does so in the subject of both."""
+    occurrences = [
+        [bool(re.search("的[这那]", sentence)) for sentence in pair]
+        for pair in draw_pairs("head_final_clause", 17, 1000)
+    ]
+    assert 300 < sum(good for good, _ in occurrences) < 600
+    assert all(good == bad for good, bad in occurrences)

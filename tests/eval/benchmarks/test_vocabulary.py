@@ -1,6 +1,8 @@
 """Vocabularies of generated pairs: counts compared with a direct count, the same for all jobs of a study."""
 
 import dataclasses
+import json
+import random
 from collections import Counter
 
 import pytest
@@ -9,15 +11,20 @@ from analysis import accuracies, notes
 from corpora.prepare import prepare
 from corpora.words import words
 from eval.benchmarks.config import BenchmarkConfig
+from eval.benchmarks.generated import grammar_of, paradigm_of
+from eval.benchmarks.generated.making import LEAST_PAIRS
 from eval.benchmarks.generated.vocabulary import read_vocabulary, resolved, smallest_samples
+from eval.benchmarks.load import load_benchmark
+from eval.generate import write
 from eval.questionnaire.__main__ import run as write_forms
 from eval.scores.files import read_items, read_scores, score_path, write_items, write_scores, write_unavailable
 from pairscale.command.compose import compose
-from pairscale.errors import ConfigError, InputError, RunError
+from pairscale.errors import ConfigError, InputError, RunError, StoreError
 from pairscale.sizes import parse_size
 from tests.support.simulated_study import SimulatedStudy
 from train.grid import write_grid
 
+NAME = "determiner_noun_agreement_1"
 SENTENCES = ["the cat sleeps .", "a dog sees the cat .", "the dog sleeps near a cat .", "the gnu runs ."]
 
 
@@ -104,6 +111,108 @@ def test_a_questionnaire_can_use_the_vocabulary_of_a_study(configs, tmp_path):
 def test_other_benchmarks_and_vocabulary_files_stay_unchanged(tmp_path):
     for settings in (benchmark(), benchmark(vocabulary="my.txt"), BenchmarkConfig(name="blimp", path="x")):
         assert resolved(settings, {}, tmp_path, tmp_path) is settings
+
+
+# Files of words
+
+
+def counts_of(pairs):
+    sentences = [pair[f"sentence_{side}"] for pair in pairs for side in ("good", "bad")]
+    return Counter(word for sentence in sentences for word in words(sentence, "treebank"))
+
+
+@pytest.fixture(scope="module")
+def counts():
+    """Counts of the words of 2,000 pairs."""
+    return counts_of(paradigm_of("en", NAME, grammar_of("en")).pairs(random.Random(1), 2000))
+
+
+def vocabulary(tmp_path, lines):
+    file = tmp_path / "mine.tsv"
+    file.write_text("".join(f"{line}\n" for line in lines))
+    return str(file)
+
+
+def test_min_count_excludes_the_rare_words_of_a_file_with_counts(tmp_path, counts):
+    file = vocabulary(tmp_path, (f"{word}\t{count}" for word, count in counts.items()))
+    loaded = load_benchmark(benchmark(paradigms=[NAME], vocabulary=file, min_count=8, pairs=200))
+    words_of_pairs = {
+        word for text in [*loaded.pairs["good"], *loaded.pairs["bad"]] for word in words(text, "treebank")
+    }
+    assert min(counts[word] for word in words_of_pairs) >= 8
+    assert loaded.origin["vocabulary"]["words"] == sum(count >= 8 for count in counts.values())
+    assert loaded.origin["min_count"] == 8
+    with pytest.raises(ConfigError, match=r"min_count=1000000: no word of .* occurs so often"):
+        load_benchmark(benchmark(vocabulary=file, min_count=10**6))
+
+
+def test_the_manifest_has_min_count_only_if_it_was_applied(tmp_path, counts):
+    file = vocabulary(tmp_path, counts)
+    write(benchmark(paradigms=[NAME], vocabulary=file, min_count=40), tmp_path / "pairs")
+    manifest = json.loads((tmp_path / "pairs" / "manifest.json").read_text())
+    assert "min_count" not in manifest
+    assert manifest["vocabulary"]["words"] == len(counts)
+
+
+def test_a_vocabulary_without_capitals_ignores_case(tmp_path, counts):
+    lower = sorted({word.lower() for word in counts})
+    loaded = load_benchmark(benchmark(paradigms=[NAME], min_count=None, vocabulary=vocabulary(tmp_path, lower)))
+    assert len(loaded.pairs) == 5
+    assert loaded.pairs["good"].str[0].str.isupper().all()  # the sentences are written as always
+    uncased = read_vocabulary(tmp_path / "mine.tsv", "en")
+    assert uncased.knows("These")
+    assert uncased.unknown_word("These zzz .") == "zzz"
+    cased = read_vocabulary(tmp_path.joinpath(vocabulary(tmp_path, [*lower, "Harold"])), "en")
+    assert cased.unknown_word("These .") == "These"
+    of_samples = read_vocabulary(tmp_path.joinpath(vocabulary(tmp_path, ["# reference=treebank: x", *lower])), "en")
+    assert of_samples.unknown_word("These .") == "These"  # a model that never saw it reads <unk>
+
+
+def test_paradigms_that_a_vocabulary_cannot_fill_are_left_out(tmp_path):
+    names = ["anaphor_gender_agreement", NAME]
+    template = paradigm_of("en", names[0], grammar_of("en"))
+    counts = counts_of(template.pairs(random.Random(f"1:{names[0]}"), 2000))
+    known = {word: n for word, n in counts.items() if word.lower() not in ("this", "that", "these", "those")}
+    file = vocabulary(tmp_path, (f"{word}\t{n}" for word, n in known.items()))
+    settings = {"paradigms": names, "vocabulary": file, "min_count": None}
+    loaded = load_benchmark(benchmark(**settings))
+    assert set(loaded.pairs["paradigm"]) == {names[0]}
+    assert len(loaded.pairs) == 5
+    assert list(loaded.unavailable) == [NAME]
+    assert NAME in loaded.unavailable[NAME]
+    assert loaded.origin["vocabulary"]["words"] == len(known)
+    more = load_benchmark(benchmark(**settings | {"paradigms": names[:1], "pairs": LEAST_PAIRS + 50}))
+    assert more.pairs["good"].tolist()[:5] == loaded.pairs["good"].tolist()
+    vocabulary(tmp_path, ["the"])
+    with pytest.raises(InputError, match="no paradigm has 200 pairs; anaphor_gender_agreement: "):
+        load_benchmark(benchmark(**settings))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("the\na cat\n", "mine.tsv:2: must be a word"),
+        ("the\tx\n", "mine.tsv:1: must be a word"),
+    ],
+)
+def test_bad_vocabulary_files_raise_errors(tmp_path, text, message):
+    file = tmp_path / "mine.tsv"
+    file.write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_vocabulary(file, "en")
+    with pytest.raises(InputError, match="cannot be read"):
+        read_vocabulary(tmp_path / "nowhere", "en")
+
+
+def test_a_vocabulary_of_a_sample_needs_its_text(tmp_path):
+    settings = benchmark(vocabulary="run")
+    run_config = {"model": {"name": "lstm"}, "corpus": {"name": "toy", "reference": "treebank"}}
+    with pytest.raises(StoreError) as raised:
+        resolved(settings, run_config, tmp_path / "runs", tmp_path / "store")
+    message = str(raised.value)
+    assert f"the text of corpus=toy is not in {tmp_path / 'store'}" in message
+    assert "python -m corpora corpus=toy" in message
+    assert "remove" not in message
 
 
 # The analysis of such runs

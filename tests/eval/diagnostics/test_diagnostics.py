@@ -5,7 +5,6 @@ from collections import Counter
 import pytest
 
 from eval.diagnostics.questions import load_questions
-from eval.published import COLUMNS, read_published
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError
 from tests.support.diagnostics import FOLDERS, config, write_files
@@ -174,19 +173,3 @@ def test_invalid_settings_raise_errors(overrides, message):
     with pytest.raises(Exception, match=message) as raised:
         compose("eval", ["benchmark=role", *overrides])
     assert isinstance(raised.value, ConfigError) or isinstance(raised.value.__cause__, ConfigError)
-
-
-@pytest.mark.parametrize("name", ["cprag", "role", "neg"])
-def test_published_accuracies_are_fractions_of_the_number_of_items(name):
-    """A typing error would give a share that no number of correct items has."""
-    published = read_published(name, (*COLUMNS, "sd"))
-    items = {"cprag": {"": 34}, "role": {"": 88, "0.17": 25, "0.23": 23, "0.33": 23, "0.77": 17}}.get(name, {})
-    for row in published[published["sd"].isna()].to_dict("records"):
-        count = items.get(row["name"].removeprefix("cloze ≤ "), items.get("", 8))
-        if name == "role" and row["level"].startswith("sensitivity"):
-            count = 44
-        if name == "neg":
-            count = 18 if row["name"].startswith("simp") else 16 if row["name"].endswith("both") else 8
-        right = row["accuracy"] * count
-        assert abs(right - round(right)) < 0.001 * count, row
-    assert set(published["model"]) == {"BERT base", "BERT large"}

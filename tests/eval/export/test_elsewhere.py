@@ -90,19 +90,6 @@ def each_of(*names):
 
 @each_of(*CAUSAL)
 @torch.no_grad()
-def test_a_causal_models_sums_in_a_plain_loop(exported):
-    sums, ends = [], []
-    for sentence in SENTENCES:
-        inputs = exported.tokenizer(sentence, return_tensors="pt")
-        (logprobs,), (ids,) = exported.model(**inputs).logits.log_softmax(-1), inputs["input_ids"]
-        sums.append(sum(float(line[token]) for line, token in zip(logprobs, ids[1:], strict=False)))
-        ends.append(sums[-1] + float(logprobs[-1, exported.tokenizer.eos_token_id]))
-    assert sums == exported.sums(score_eos=False)
-    assert ends == exported.sums(score_eos=True)
-
-
-@each_of(*CAUSAL)
-@torch.no_grad()
 def test_a_model_writes_what_it_expects(exported):
     """The most probable tokens, one after another, by the run's own model."""
     inputs = exported.tokenizer("The cats sleep", return_tensors="pt")

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.methods.builtin.prompts import AbPrompt, orders
+from eval.methods.builtin.prompts import AbPrompt, PromptParameters, orders
 from eval.methods.judging import MethodUse, judge_pairs
 from eval.methods.method import NoParameters
-from eval.methods.prompting import PromptParameters
 from eval.scorers.masked import MaskedScorer
 from eval.scores.accuracy import share_of_a
 from pairscale.command.compose import compose

@@ -93,7 +93,7 @@ def test_templates_can_be_overridden_on_the_command_line():
         ([{"name": "x", "user": "{sentence}"}], r"\$\.templates\[0\]: without text"),
         ([], r"must be at least one template"),
         (3, r"must be a list of templates, or have one"),
-        ("nowhere.yaml", r"method\.m\.templates=nowhere\.yaml: cannot be read \(No such file or directory\)"),
+        ("nowhere.yaml", r"nowhere\.yaml: missing; method\.m\.templates=nowhere\.yaml must be a YAML file or a list"),
     ],
 )
 def test_bad_templates_raise_one_line_errors(templates, message):
@@ -110,7 +110,7 @@ def test_bad_templates_raise_one_line_errors(templates, message):
             "answers: [Yes, No]\ntemplates: ['{sentence}']",
             r"\$\.answers\[0\]: expected str, got bool; put in quotes",
         ),
-        ("- [", r"not YAML"),
+        ("- [", r"not readable as YAML"),
         ("answers: !!set {Y, N}\ntemplates: ['{sentence}']", r"line 1: sets \(!!set\) are not read"),
         ("cue: null\ntemplates: ['{sentence}']", r"without answers, cue or space; give them in a YAML file"),
         ("system: 3\ntemplates: ['{sentence}']", r"\$\.system: expected str \| null, got int"),

@@ -191,23 +191,19 @@ def test_methods_are_scored_again_only_if_their_templates_change(configure, hub_
         "items",
         "tokens",
     }
-    # The scores that the votes count have changed, though their method is not requested now.
-    other.method = {"vote_mix_p3": config.method["vote_mix_p3"]}
+    # The scores that the votes count have changed.
+    other.method = {name: value for name, value in config.method.items() if name != "vote_p"} | other.method
     score_run(run, other, scorer)
     assert read_metadata(score_path(run.scores("blimp"), "vote_mix_p3"))["voters"] != metadata["voters"]
 
 
-def test_votes_without_the_scores_of_their_methods_raise_errors(configure):
+def test_votes_need_the_methods_that_vote(configure):
     config = configure("method=[vote_l]")
     run = simulated_run(config, random_model(LSTM))
-    message = r"method=vote_l: counts the votes of in_template_lp, and there is no .*: method=\[in_template_lp,vote_l\]"
-    with pytest.raises(RunError, match=message):
+    with pytest.raises(ConfigError, match=r"method=vote_l: counts .* request method=\[in_template_lp,vote_l\]"):
         score_run(run, config)
     score_run(run, configure("method=[vote_l,in_template_lp]"))
     assert len(read_scores(score_path(run.scores("blimp"), "vote_l"))[0]) == 60
-    simulated_run(config, random_model(LSTM, seed=1))
-    with pytest.raises(RunError, match=r"in_template_lp\.parquet is of another model, benchmark or policy; score all"):
-        score_run(run, config)
     config.method["vote_l"].voters = {"lp": 1}
     with pytest.raises(ConfigError, match=r"method\.vote_l\.voters=lp: must be one of ab_prompt, "):
         score_run(run, config)

@@ -13,8 +13,7 @@ from scipy.stats import t as student
 from statsmodels.stats.proportion import proportion_confint
 from statsmodels.stats.sandwich_covariance import cov_cluster_2groups
 
-from eval.questionnaire.agreement import agreement, agreement_table
-from eval.questionnaire.answers import JUDGEMENTS, MAX_BYTES, counted, read_answers
+from eval.questionnaire.answers import JUDGEMENTS, MAX_BYTES, agreement, agreement_table, counted, read_answers
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError
 

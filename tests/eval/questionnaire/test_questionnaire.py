@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from eval.benchmarks.load import Benchmark
-from eval.questionnaire.agreement import agreement
-from eval.questionnaire.answers import counted, read_answers
+from eval.questionnaire.answers import agreement, counted, read_answers
 from eval.questionnaire.forms import deal, form_page, read_texts
 from tests.support.browser import OpenPage
 from tests.support.commands import run_command
@@ -192,22 +191,6 @@ def test_a_browser_without_storage_shows_a_warning_and_still_works(browser, form
     assert "do not close or reload" in opened.page.inner_text("#no-storage")
     person.answer_all("number")
     assert len(read_answers([str(person.save_answers(tmp_path))])) == 6
-
-
-def test_the_next_person_at_a_device_gets_a_new_id(browser, form, tmp_path):
-    opened = OpenPage(browser, form)
-    person = Person(opened)
-    person.begin()
-    person.answer_all("number")
-    first = json.loads(opened.page.locator("#text").input_value())["rater"]
-    opened.page.once("dialog", lambda dialog: dialog.accept())
-    opened.page.click("#again")
-    opened.page.wait_for_selector("#intro:visible")
-    assert not opened.page.is_checked("input[name=consent]")
-    person.begin()
-    assert opened.page.inner_text("#progress") == "1 of 8"
-    stored = opened.page.evaluate("Object.entries(localStorage).find(([key]) => key.startsWith('pairscale:'))[1]")
-    assert json.loads(stored)["rater"] != first
 
 
 def test_html_in_texts_is_shown_and_not_executed(browser, tmp_path):

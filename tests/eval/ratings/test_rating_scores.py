@@ -7,8 +7,8 @@ import statsmodels.api as sm
 from scipy.optimize import minimize
 from scipy.stats import pearsonr
 
-from eval.ratings.scores import FOLDS, clusters, cross_validated, features, fit, folds, people, scores
-from eval.scores.normalised import morcela
+from eval.ratings.measures import FOLDS, clusters, cross_validated, features, fit, folds, people, scores
+from eval.scores.accuracy import morcela
 
 
 def simulated(count=200, seed=1, pairs=False):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu, pearsonr, spearmanr, t
 
-from eval.ratings.statistics import auc, pearson, share, spearman, thresholded
+from eval.ratings.measures import auc, pearson, share, spearman, thresholded
 
 VALUES = st.lists(st.tuples(st.integers(-5, 5), st.integers(-5, 5), st.booleans()), min_size=6, max_size=40)
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from eval.ratings.config import RatingsConfig, is_ratings
+from eval.ratings.measures import measures
 from eval.ratings.sentences import load_ratings
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError
@@ -112,3 +113,13 @@ def test_other_values_are_refused(override, key):
 def test_names_of_folders():
     names = ["ratings", "ratings_lau+unk-skip", "blimp", "ratingsx"]
     assert [is_ratings(name) for name in names] == [True, True, False, False]
+
+
+def test_labels_are_measured_beside_constant_ratings(write):
+    path = write("sentence,rating,label\n" + "".join(f"s{n} x,3,{n % 2}\n" for n in range(12)))
+    rows = load_ratings(config(path, "benchmark.columns={sentence:sentence,rating:rating,label:label}")).rows
+    scores = np.arange(12.0) + 10 * rows["label"].to_numpy(dtype=float)  # good ones above most bad ones
+    counts = dict.fromkeys(("tokens", "words", "chars"), 3) | {"unk": 0, "unseen": 0, "unigram_lp": -9.0}
+    found = measures(rows.assign(lp=scores, **counts))
+    assert set(found["level"]) == {"AUC", "accuracy", "MCC"}
+    assert not found["accuracy"].isna().any()

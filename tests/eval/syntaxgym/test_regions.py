@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from eval.scores.schemas import REGIONS, SUCCESS
 from eval.syntaxgym.measures import measures
-from eval.syntaxgym.regions import answers, region_rows, region_sums, success_rows
+from eval.syntaxgym.regions import answer_rows, region_rows, region_sums, success_rows
 from eval.syntaxgym.suites import Sentence, load_suites, read_suite
 from tests.support.suites import GAPS, scores, simulated, write_suites
 
@@ -48,7 +48,7 @@ def test_regions_share_out_all_surprisal(contents, data):
 def test_rows_of_both_files(tmp_path):
     suites = load_suites(str(write_suites(tmp_path)))
     of_text = simulated(suites)
-    success, regions = answers(suites, of_text, skip_unk=False)
+    regions, success = answer_rows(suites, of_text, skip_unk=False).values()
     assert list(success.columns) == SUCCESS.names
     assert list(regions.columns) == REGIONS.names
     assert len(regions) == 3 * 4 * 4 + 2 * 2 * 3
@@ -69,7 +69,7 @@ def test_rows_of_both_files(tmp_path):
 
 def test_scores_are_means_over_suites(tmp_path):
     suites = load_suites(str(write_suites(tmp_path)))
-    success, _ = answers(suites, simulated(suites, 3), skip_unk=False)
+    success = answer_rows(suites, simulated(suites, 3), skip_unk=False)["success"]
     first = success[(success["prediction"] == 1) & success["comparison"].isna()]
     shares = first.groupby("suite")["success"].mean()
     table = measures(success).set_index(["level", "name"])

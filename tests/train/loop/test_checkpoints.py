@@ -14,7 +14,7 @@ from pairscale.command.compose import compose
 from pairscale.errors import RunError, WriteError
 from pairscale.files import sha256_file, write_bytes
 from tests.bench.stages import LSTM, SMALL, contents, difference
-from train.loop.module import LanguageModelling
+from train.loop.training import LanguageModelling
 from train.run import train_run
 from train.runs.folder import RunFolder
 
@@ -34,7 +34,7 @@ def stop_at(step: int) -> RunFolder:
 
     def end(self, *arguments):
         step_end(self, *arguments)
-        if self.global_step == step:
+        if self.state.step == step:
             raise Stopped
 
     config = configuration()
@@ -105,7 +105,7 @@ def test_two_checkpoints_are_kept_and_name_their_digest(stopped_run):
     assert steps == sorted(steps, reverse=True)
     for path, step in zip(stopped_run.checkpoints, steps, strict=True):
         assert path.name == f"{step}-{sha256_file(path)[:16]}.ckpt"
-        assert torch.load(path, weights_only=True)["global_step"] == step
+        assert torch.load(path, weights_only=True)["step"] == step
     assert sorted(stopped_run.checkpoint_folder.iterdir()) == sorted(stopped_run.checkpoints)
 
 
@@ -144,11 +144,11 @@ def test_a_damaged_checkpoint_stays_until_the_run_is_done(stopped_run, configure
 
 def test_an_undamaged_checkpoint_of_other_code_is_not_deleted(stopped_run, configure):
     state = torch.load(stopped_run.checkpoints[0], weights_only=True)
-    del state["run"]
+    del state["best"]
     torch.save(state, "other")
     data = Path("other").read_bytes()
     write_bytes(stopped_run.checkpoint(10**6, sha256(data).hexdigest()), data)
-    with pytest.raises(RunError, match=r"1000000-\w+\.ckpt: whole, but this code cannot resume from it \('run'\); "):
+    with pytest.raises(RunError, match=r"1000000-\w+\.ckpt: whole, but this code cannot resume from it \('best'\); "):
         train_run(configure())
     assert len(stopped_run.checkpoints) == 3
     assert stopped_run.read_manifest()["status"] == "failed"
@@ -199,26 +199,25 @@ def test_a_file_system_without_locks_is_an_error(configure, monkeypatch):
 @pytest.mark.parametrize("what", ["loss", "gradient", "weight"])
 def test_a_run_that_diverges_fails_at_its_step(configure, monkeypatch, what, capsys):
     """Step 40 is between two checkpoints and far from a validation."""
-    step_start, clip = LanguageModelling.on_train_batch_start, torch.nn.utils.clip_grad_norm_
+    train, clip = LanguageModelling.training_step, torch.nn.utils.clip_grad_norm_
+    at_step_40 = [False]
 
-    def start(self, *arguments):
-        step_start(self, *arguments)
-        if self.global_step == 39 and what == "loss":  # read by this very step
+    def step(self, *arguments):
+        at_step_40[0] = self.state.step == 39
+        if at_step_40[0] and what == "loss":  # read by this very step
             self.model.output_bias.data[:] = float("nan")
+        train(self, *arguments)
 
     def clipped(parameters, limit):
         parameters = list(parameters)
-        module = running[0]
-        if module.global_step == 39 and what == "gradient":
+        if at_step_40[0] and what == "gradient":
             parameters[-1].grad[0] = float("inf")
         norm = clip(parameters, limit)
-        if module.global_step == 39 and what == "weight":
+        if at_step_40[0] and what == "weight":
             parameters[-1].grad[:] = float("inf")  # unnoticed by the norm: the step makes it a weight
         return norm
 
-    running = []
-    monkeypatch.setattr(LanguageModelling, "on_train_start", _noting(running, LanguageModelling.on_train_start))
-    monkeypatch.setattr(LanguageModelling, "on_train_batch_start", start)
+    monkeypatch.setattr(LanguageModelling, "training_step", step)
     monkeypatch.setattr("torch.nn.utils.clip_grad_norm_", clipped)
     config = configure("recipe.budget.epochs=30", "recipe.checkpoint_every=500")
     run = RunFolder.of(config)
@@ -232,20 +231,12 @@ def test_a_run_that_diverges_fails_at_its_step(configure, monkeypatch, what, cap
         assert re.search(r"diverged at step 40 .*; lower recipe\.lr or recipe\.clip", run.read_manifest()["reason"])
         for path in run.checkpoints:
             state = torch.load(path, weights_only=True)
-            assert state["global_step"] < 40
-            assert all(weight.isfinite().all() for weight in state["state_dict"].values())
+            assert state["step"] < 40
+            assert all(weight.isfinite().all() for weight in state["model"].values())
         steps.append([path.name for path in run.checkpoints])
     assert len(steps[0]) == 2
     assert steps[0] == steps[1]
     assert f"resuming {run.path.name}" in read_stderr(capsys)
-
-
-def _noting(running, on_train_start):
-    def noted(self):
-        running[:] = [self]
-        on_train_start(self)
-
-    return noted
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import pytest
 from safetensors.torch import load_file
 
 from pairscale.command.compose import compose
-from pairscale.command.launchers.slurm import _reason
 from pairscale.errors import START_AGAIN, RunInUse
 from tests.support import ROOT
 from tests.support.commands import Command, run_command
@@ -85,13 +84,13 @@ def test_sigterm_in_a_slurm_job_saves_the_run_and_training_continues(store, tmp_
 
 
 def test_an_earlier_signal_handler_is_called_after_saving(store, tmp_path, monkeypatch):
-    """submitit's handler requeues the job; training restores all handlers."""
-    from train.loop.module import LanguageModelling
+    """The handler of a program that calls train_run; training restores all handlers."""
+    from train.loop.training import LanguageModelling
 
     heard, step = [], LanguageModelling.training_step
 
     def at_step_30(self, batch, batch_idx):
-        if self.global_step == 30:
+        if self.state.step == 30:
             os.kill(os.getpid(), signal.SIGUSR2)
         return step(self, batch, batch_idx)
 
@@ -113,12 +112,12 @@ def test_an_earlier_signal_handler_is_called_after_saving(store, tmp_path, monke
 
 
 def test_a_signal_at_the_last_step_is_raised_when_the_run_is_done(store, tmp_path, monkeypatch):
-    from train.loop.module import LanguageModelling
+    from train.loop.training import LanguageModelling
 
     heard, end = [], LanguageModelling.on_train_batch_end
 
     def after_step(self, *arguments):
-        if self.global_step == self.total_steps:
+        if self.state.step == len(self.batches):
             os.kill(os.getpid(), signal.SIGUSR2)
         end(self, *arguments)
 
@@ -157,15 +156,6 @@ def test_the_recorded_difference_is_that_of_the_whole_checkout(tmp_path, monkeyp
     assert "+++ b/train/a.py" in state["difference"]
     assert "+++ b/conf/model/b.yaml" in state["difference"]
     assert state["untracked"] == ["eval/c.py"]
-
-
-def test_the_reason_of_a_failed_job_is_the_last_line_of_its_traceback():
-    rule = "-" * 22
-    failed = (
-        f"Job (task=0) failed during processing with trace:\n{rule}\nTraceback\nValueError: no\n\n{rule}\nYou can use"
-    )
-    assert _reason(Exception(failed)) == "ValueError: no"
-    assert _reason(Exception("Job 3 (task: 0) with path x\nhas not produced any output")).startswith("Job 3")
 
 
 def test_a_difference_that_is_not_utf_8_is_recorded_with_replacements(tmp_path, monkeypatch):

@@ -16,8 +16,8 @@ from pairscale.errors import ConfigError, RunError
 from tests.bench.stages import SMALL, TRAINED, contents, difference
 from train.estimate import estimate
 from train.loop.batches import Columns
-from train.loop.module import LanguageModelling
 from train.loop.snapshots import Snapshots, load_snapshot, moments
+from train.loop.training import LanguageModelling
 from train.recipes import BudgetConfig, RecipeConfig
 from train.run import train_run
 from train.runs.folder import RunFolder
@@ -191,7 +191,7 @@ def test_a_run_that_began_without_snapshots_warns_of_missing_ones(configure, mon
 
     def ended(self, *arguments):
         end(self, *arguments)
-        if self.global_step == 50:
+        if self.state.step == 50:
             raise Stopped
 
     with monkeypatch.context() as patched:
@@ -266,7 +266,7 @@ def test_a_dry_run_counts_snapshots(configure):
         planned.runs.append(planned_one(config))
     plain, snapshots, scored = planned.runs
     weights = 4 * estimate(configs[0]).parameters
-    assert snapshots.estimate.disk_bytes - plain.estimate.disk_bytes == 4 * weights
+    assert snapshots.model_bytes - plain.model_bytes == 4 * weights
     assert snapshots.seconds == plain.seconds
     assert scored.scoring_seconds == pytest.approx(5 * snapshots.scoring_seconds)
     assert scored.score_bytes > snapshots.score_bytes == plain.score_bytes

@@ -11,8 +11,8 @@ from eval.scorers.load import load_scorer
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError
 from tests.support.random_models import TXL
-from train.models.adaptive import AdaptiveVocabulary
 from train.models.build import build_model, parameter_count
+from train.models.loss import AdaptiveVocabulary
 from train.run import train_run
 from train.runs.model_folder import load_model
 

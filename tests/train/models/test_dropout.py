@@ -4,7 +4,7 @@ import pytest
 import torch
 from scipy import stats
 
-from train.models.dropout import Dropout
+from train.models.build import Dropout
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])

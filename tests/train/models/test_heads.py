@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from train.models.heads import has_plain_head, inputs_of_head, logits_at, reads_places, softmax_of
+from train.models.huggingface import has_plain_head, inputs_of_head, logits_at, reads_places, softmax_of
 
 
 class Changed(GPT2LMHeadModel):

@@ -10,8 +10,7 @@ from corpora.tokenizers import EOS, SPECIAL_TOKENS
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError
 from tests.support.random_models import random_model, saved
-from train.loop.batches import NO_TARGET, Batch
-from train.loop.blocks import Masked
+from train.loop.batches import NO_TARGET, Batch, Masked
 from train.models.build import build_model, parameter_count
 from train.models.huggingface_config import HuggingFaceConfig, MaskingConfig
 from train.runs.folder import ModelFolder

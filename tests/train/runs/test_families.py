@@ -13,8 +13,8 @@ from pairscale.command.compose import compose
 from pairscale.errors import ConfigError
 from tests.support.small_runs import overrides, write_text
 from train.estimate import estimate
-from train.loop.data import TrainingData
-from train.loop.ranks import Ranks
+from train.loop.device import Ranks
+from train.loop.training import TrainingData
 from train.run import train_run
 from train.runs.model_folder import load_model
 

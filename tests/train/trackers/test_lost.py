@@ -4,8 +4,11 @@ import errno
 import json
 import os
 import signal
+import threading
+import time
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -32,8 +35,7 @@ SMALL = [
 ]  # fmt: skip
 METHODS = {
     "log": ({"words_seen": 1.0},),
-    "summarise": ({"a": 1},),
-    "table": ("t", pd.DataFrame({"a": [1]})),
+    "summarise": ({"a": 1, "t": pd.DataFrame({"a": [1]})},),
     "image": ("i", Path("i.png")),
     "artifact": ("m", "model", [Path("m")]),
 }
@@ -70,8 +72,8 @@ def failing(monkeypatch):
 def use(folder, error=None):
     """Call each method of a tracker twice in its block, which then raises `error`."""
     with tracked(LoggerConfig(name="failing"), Job("train", "a-run", "s", folder, {})) as tracker:
-        for _ in range(2):
-            for name, arguments in METHODS.items():
+        for words in (1.0, 2.0):
+            for name, arguments in (METHODS | {"log": ({"words_seen": words},)}).items():
                 getattr(tracker, name)(*arguments)
         if error is not None:
             raise error
@@ -139,6 +141,67 @@ def test_only_a_refusal_or_a_new_run_that_must_be_online_stops_a_run(monkeypatch
     assert bool(done) is not stops
 
 
+class _Hanging:
+    """A W&B run whose methods answer after a minute."""
+
+    settings = SimpleNamespace(mode="online")
+    summary: dict[str, float] = {}  # noqa: RUF012
+
+    def define_metric(self, *_, **__):
+        pass
+
+    def __getattr__(self, name):
+        return lambda *_, **__: threading.Event().wait(60)
+
+
+@pytest.mark.parametrize("begins", [True, False])
+def test_a_w_and_b_that_hangs_is_given_up(monkeypatch, tmp_path, capsys, begins):
+    for name in ("CALL_SECONDS", "UPLOAD_SECONDS"):
+        monkeypatch.setattr(f"train.trackers.wandb.{name}", 0.2)
+    monkeypatch.setattr("train.trackers.wandb._answer.__defaults__", (0.2,))
+    monkeypatch.setattr(wandb, "init", lambda **_: _Hanging() if begins else threading.Event().wait(60))
+    logger, done = LoggerConfig(name="wandb", mode="offline"), []
+    start = time.monotonic()
+    with tracked(logger, Job("train", "a-run", "s", tmp_path, {})) as tracker:
+        for words in range(1, 100):
+            tracker.log({"words_seen": words})
+        done.append(1)
+    assert done
+    assert time.monotonic() - start < 5
+    assert capsys.readouterr().err.count("W&B has not answered for 0.2 seconds") == 1
+
+
+HUNG = """
+import os, signal, sys, time
+import train.trackers.wandb as tracker
+tracker.CALL_SECONDS = tracker.UPLOAD_SECONDS = 2
+tracker._answer.__defaults__ = (2,)
+from train.loop.module import LanguageModelling
+train = LanguageModelling.training_step
+def stopping(self, batch, batch_idx):
+    if self.global_step == 20:
+        import wandb
+        os.kill(wandb.setup().ensure_service()._proc._process.pid, signal.SIGSTOP)
+    return train(self, batch, batch_idx)
+LanguageModelling.training_step = stopping
+import runpy
+sys.argv[0] = "train"
+runpy.run_module("train", run_name="__main__", alter_sys=True)
+"""
+
+
+@pytest.mark.slow
+def test_a_command_whose_w_and_b_process_hangs_ends_with_exit_code_0(tmp_path):
+    script = tmp_path / "hung.py"
+    script.write_text(HUNG)
+    arguments = for_training(overrides(tmp_path / "tracked", "wandb"))
+    done = run_command(script, *arguments, environment={"PYTHONPATH": str(ROOT)})
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("tracking has ended (TimeoutError: W&B has not answered for 2 seconds)") == 1
+    alone = train_run(compose("train", overrides(tmp_path / "alone", "csv")))
+    assert_same_run(RunFolder.of(compose("train", overrides(tmp_path / "tracked", "wandb"))), alone)
+
+
 def overrides(folder, logger):
     paths = [f"paths.{name}={folder}/{name}" for name in ("store", "runs", "reports")]
     return [*SMALL, *paths, f"paths.store={folder.parent}/store", f"logger={logger}"]
@@ -161,14 +224,14 @@ def kill_service() -> None:
 
 @pytest.mark.slow
 def test_a_run_whose_w_and_b_is_killed_equals_one_without(tmp_path, monkeypatch, capsys):
-    from train.loop.module import LanguageModelling
+    from train.loop.training import LanguageModelling
 
     train, killed = LanguageModelling.training_step, []
 
     def killing_step(self, batch, batch_idx):
-        if self.global_step == 20 and self.config.logger.name == "wandb":
+        if self.state.step == 20 and self.config.logger.name == "wandb":
             kill_service()
-            killed.append(self.total_steps)
+            killed.append(len(self.batches))
         return train(self, batch, batch_idx)
 
     monkeypatch.setattr(LanguageModelling, "training_step", killing_step)

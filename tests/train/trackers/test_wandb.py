@@ -1,5 +1,6 @@
 """Tracking in W&B, offline: the contents of its files, without duplicates and without a network."""
 
+import platform
 import shutil
 import socket
 import subprocess
@@ -29,13 +30,16 @@ from tests.support.suites import write_suites
 from train.run import track_points, train_run
 from train.runs.folder import RunFolder
 from train.trackers.tracker import Job, tracked
-from train.trackers.wandb import WandbTracker, _mode, answers, has_key
+from train.trackers.wandb import _mode, answers, has_key
 
 SMALL = [
     "corpus=toy", "corpus.words=60000", "tokenizer=word", "sample.size=8k", "model=lstm_tiny", "model.embedding=16",
     "model.hidden=16", "recipe.validation_words=500", "recipe.budget.epochs=3", "trainer.threads=1",
     "trainer.accelerator=cpu", "trainer.progress=false", "benchmark=toy", "benchmark.per_paradigm=4", "study=s",
 ]  # fmt: skip
+
+
+WANDB = "https://api.wandb.ai"
 
 
 @pytest.fixture(autouse=True)
@@ -69,14 +73,18 @@ def folder(scored):
 def test_training_is_tracked_over_words_seen(scored, folder):
     assert not list((scored / "here").iterdir())
     run = tracked_job(scored, folder.path.name, "train")
-    assert run.name == folder.path.name
-    assert (run.group, run.job_type, run.project, run.tags) == ("s", "train", "pairscale", ["a", "b"])
+    assert run.name == f"{folder.path.name} train"
+    assert (run.group, run.job_type, run.project) == ("s", "train", "pairscale")
+    assert sorted(run.tags) == ["8k", "a", "b", "lstm_tiny", "toy"]
     assert run.state == "finished"
     assert [path.parent for path in run.folders] == [folder.path / "wandb"]
     assert {"name": "words_seen", "options": {"defined": True}} in run.metrics
     assert any(metric.get("glob_name") == "*" and metric["step_metric"] == "words_seen" for metric in run.metrics)
     assert run.config["model"] | {"name": "lstm_tiny", "hidden": 16, "embedding": 16} == run.config["model"]
     assert run.config["sample"]["size"] == "8k"
+    assert run.config["size"] == run.config["sample_words"] == 8000
+    assert run.config["host"] == platform.node()
+    assert run.config["commit"] == folder.read_manifest()["git"]["commit"]
     assert {"paths", "logger", "trainer", "benchmark"}.isdisjoint(run.config)
     logged = pd.DataFrame(run.history).filter(regex="^[^_]").astype(float)
     written = pd.read_csv(folder.metrics).astype(float)
@@ -122,10 +130,10 @@ def test_points_that_w_and_b_already_has_are_not_logged_again(tmp_path, monkeypa
     config = compose("train", for_training(overrides(tmp_path)))
     rows = "1,100,9,0\n2,200,8,0\n3,300,7,0\n4,,6,0\n"  # the last one has no words_seen
     (tmp_path / "metrics.csv").write_text(f"step,words_seen,valid_ppl,valid_oov_rate\n{rows}")
-    tracker = WandbTracker(config.logger, Job("train", "a-run", "s", tmp_path, {}))
-    track_points(tracker, RunFolder(tmp_path))
-    for words in (300, 400, 400, 500):
-        tracker.log({"words_seen": words})
+    with tracked(config.logger, Job("train", "a-run", "s", tmp_path, {})) as tracker:
+        track_points(tracker, RunFolder(tmp_path))
+        for words in (300, 400, 400, 500):
+            tracker.log({"words_seen": words})
     assert logged == [300, 400, 500]
 
 
@@ -162,7 +170,7 @@ def test_measures_of_diagnostics_are_tracked(tmp_path):
         run = RunFolder.of(config) if name == "role" else simulated_run(config, random_model(LSTM))
         score_run(run, config)
     (tracked_run,) = offline_runs(tmp_path).values()
-    assert (tracked_run.name, tracked_run.job_type) == (run.path.name, "eval")
+    assert tracked_run.name == f"{run.path.name} eval"
     for name in ("cprag", "role"):
         cloze, _ = read_answer_file(run.scores(name), "cloze")
         columns, rows = tracked_run.table(f"measures/{name}")
@@ -244,7 +252,7 @@ def test_the_mode_follows_the_configuration_the_environment_and_the_network(tmp_
     monkeypatch.setattr("train.trackers.wandb.answers", lambda url: answered.append(url) or False)
     monkeypatch.setattr("train.trackers.wandb._answers", {})
     assert _mode(None) == "offline"
-    assert not has_key()
+    assert not has_key(WANDB)
     assert not answered, "without a key no network is used"
     monkeypatch.setenv("WANDB_API_KEY", "k" * 40)
     assert _mode(None) == "offline"
@@ -261,7 +269,7 @@ def test_the_mode_follows_the_configuration_the_environment_and_the_network(tmp_
     assert _mode(None) == "online"
     monkeypatch.delenv("WANDB_API_KEY")
     (tmp_path / "netrc").write_text(f"machine api.wandb.ai login user password {'k' * 40}\n")
-    assert has_key()
+    assert has_key(WANDB)
 
 
 @pytest.mark.slow
@@ -269,7 +277,7 @@ def test_a_server_that_refuses_counts_as_answering(tmp_path):
     import http.server
 
     class Refuses(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
+        def do_HEAD(self):
             self.send_error(403)
 
         def log_message(self, *_):
@@ -298,10 +306,9 @@ def test_in_a_wandb_sweep_only_scoring_has_the_id_of_the_sweep(tmp_path):
     environment = {"WANDB_SWEEP_ID": "sweep123", "WANDB_RUN_ID": "ofsweep1", "WANDB_MODE": "offline"}
     run_command("eval", "experiment=demo", *overrides(tmp_path), environment=environment).check_returncode()
     runs = offline_runs(tmp_path)
-    (name,) = {run.name for run in runs.values()}
     assert {run.job_type for run in runs.values()} == {"train", "eval"}
+    assert len({run.name.partition(" ")[0] for run in runs.values()}) == 1
     assert runs["ofsweep1"].job_type == "eval"
-    assert runs["ofsweep1"].name == name
 
 
 def test_a_failed_job_is_a_failed_run_in_w_and_b(tmp_path):

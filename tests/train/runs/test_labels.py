@@ -1,4 +1,4 @@
-"""Axes of a study: any value of the configuration may vary, and names groups and runs."""
+"""Names of curves: any value of the configuration may vary, and so may the text that a run lacks."""
 
 import copy
 import dataclasses
@@ -18,9 +18,16 @@ from pairscale.command.line import Line
 from pairscale.errors import ConfigError
 from tests.support.expected_runs import expected_runs
 from tests.support.simulated_study import SimulatedStudy
-from train.runs.axes import labels
 from train.runs.identity import run_id
+from train.runs.labels import Intervention, name_curves
 from train.sweeps import names_a_run
+
+
+def labels(configs):
+    """Return the names of curves and the notes."""
+    curves = name_curves(configs)
+    return curves.names, curves.notes
+
 
 AXES = {
     "tokenizer": (["tokenizer=word", "tokenizer=char"], ["lstm_tiny, word", "lstm_tiny, char"]),
@@ -264,3 +271,87 @@ def test_a_key_of_an_experiments_file_that_no_command_has_is_refused(tmp_path, t
     (tmp_path / "experiment" / "mine.yaml").write_text(text)
     with pytest.raises(ConfigError, match=message):
         compose("train", ["--config-dir", str(tmp_path), "experiment=mine", "corpus=toy"])
+
+
+POINTS = {
+    "full": "ablate.action=none filter=determiner_noun",
+    "removed": "ablate.action=remove filter=determiner_noun",
+    "control": "ablate.action=control filter=determiner_noun",
+    "dose": "ablate.action=remove ablate.dose=1/8 filter=determiner_noun",
+    "control of the dose": "ablate.action=control ablate.dose=.125 filter=determiner_noun",
+    "only": "ablate.action=keep_only filter=determiner_noun",
+    "replaced": "ablate.action=replace filter=passive",
+    "other": "ablate.action=remove filter=npi_only",
+}
+NAMES = {
+    "full": "llama_tiny, full text",
+    "removed": "llama_tiny, determiner_noun removed",
+    "control": "llama_tiny, matched control for determiner_noun",
+    "dose": "llama_tiny, determiner_noun 1/8 kept",
+    "control of the dose": "llama_tiny, matched control for determiner_noun 1/8 kept",
+    "only": "llama_tiny, only determiner_noun",
+    "replaced": "llama_tiny, passive replaced",
+    "other": "llama_tiny, npi_only removed",
+}
+
+
+@pytest.fixture(scope="module")
+def configs():
+    return {run: plain(f"corpus=toy model=llama_tiny {point}") for run, point in POINTS.items()}
+
+
+def test_curves_are_named_by_construction_and_action(configs):
+    assert labels(configs) == (NAMES, [])
+    assert set(name_curves(configs).bases.values()) == {"llama_tiny"}
+
+
+def test_runs_on_the_full_text_alone_are_called_by_their_model(configs):
+    assert labels({"full": configs["full"]}) == ({"full": "llama_tiny"}, [])
+
+
+def test_other_differences_stay_in_the_name(configs):
+    larger = configs | {"wide": configs["removed"] | {"precision": "bf16"}}
+    assert labels(larger)[0]["wide"] == "llama_tiny, precision=bf16, determiner_noun removed"
+
+
+def test_filters_of_one_name_that_search_for_different_things_are_told_apart(configs):
+    other = configs["removed"] | {"filter": configs["removed"]["filter"] | {"without": [[{"RIGHT_ID": "a"}]]}}
+    names, notes = labels({"a": configs["removed"], "b": other})
+    first, second = names.values()
+    assert first != second
+    assert first.startswith("llama_tiny, determiner_noun (")
+    assert len(notes) == 1
+    assert "2 filters called determiner_noun search for different things" in notes[0]
+
+
+def test_a_description_makes_no_other_curve(configs):
+    other = configs["removed"] | {"filter": configs["removed"]["filter"] | {"description": "in other words"}}
+    names, notes = labels({"a": configs["removed"], "b": other})
+    assert set(names.values()) == {"llama_tiny, determiner_noun removed"}
+    assert notes == []
+
+
+def test_another_seed_of_the_intervention_is_named(configs):
+    other = configs["dose"] | {"ablate": configs["dose"]["ablate"] | {"seed": 7}}
+    assert labels({"a": configs["dose"], "b": other, "full": configs["full"]})[0] == {
+        "a": "llama_tiny, determiner_noun 1/8 kept, ablate.seed=null",
+        "b": "llama_tiny, determiner_noun 1/8 kept, ablate.seed=7",
+        "full": "llama_tiny, full text",
+    }
+
+
+def test_rules_name_a_replacement_and_nothing_else(configs):
+    rules = {"rewrite": "{-determiner}{noun}"}
+    other = configs["replaced"] | {"filter": configs["replaced"]["filter"] | rules}
+    removed = configs["other"] | {"filter": configs["other"]["filter"] | rules}
+    names, notes = labels({"a": configs["replaced"], "b": other, "c": configs["other"], "d": removed})
+    assert notes == []
+    assert names["a"].startswith("llama_tiny, passive replaced, filter.rewrite=")
+    assert names["b"].startswith("llama_tiny, passive replaced, filter.rewrite=")
+    assert names["a"] != names["b"]
+    assert names["c"] == names["d"] == "llama_tiny, npi_only removed"
+
+
+@pytest.mark.parametrize("old", [{}, {"filter": None}, {"ablate": {"action": "none", "dose": "0"}, "filter": None}])
+def test_runs_without_these_keys_read_as_full(old):
+    assert Intervention.of(old) == Intervention("", "none", "1")

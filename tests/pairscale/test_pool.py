@@ -1,27 +1,28 @@
-"""The local launcher: runs at a time, threads and GPUs, failures, interrupts, and the time left."""
+"""Sweeps by a pool of processes: runs at a time, threads and GPUs, failures, interrupts; runs that share a process."""
 
+import json
 import os
 import signal
 import sys
-from functools import partial
 
 import pytest
+from hydra.core.global_hydra import GlobalHydra
+from hydra.types import RunMode
 from omegaconf import OmegaConf
 
-import pairscale.command.launchers.local
-from pairscale.command.compose import compose, composed
-from pairscale.command.launchers import check_all
-from pairscale.command.launchers.board import Board
-from pairscale.command.launchers.jobs import Work
-from pairscale.command.launchers.local import LocalLauncher, Slots, _may_use_gpu, _visible_gpus
-from pairscale.command.launchers.remaining import Remaining
+import pairscale.command.pool
+from eval import sweeps
+from eval.sweeps import memory_of
+from pairscale.command.board import Board
+from pairscale.command.compose import compose, composed, registered
 from pairscale.command.main import main
+from pairscale.command.pool import Job, PoolSettings, check_codes, divide, run_jobs, visible_gpus
 from pairscale.errors import ConfigError, RunError, RunInUse
+from pairscale.files import sha256_file
 from tests.support.commands import Command, run_command
 from tests.support.slurm_cluster import wait_until
 from train.estimate import estimate
 from train.runs.folder import RunFolder, study_runs
-from train.sweeps import job_of, memory_of, training_seconds
 
 RUN = [
     "study=s", "model=lstm_tiny", "model.embedding=16", "model.hidden=16", "corpus=toy", "corpus.words=30000",
@@ -32,8 +33,7 @@ RUN = [
 
 def command(tmp_path, *more):
     paths = [f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/runs"]
-    launcher = ["hydra/launcher=local", "hydra.launcher.jobs=2", "hydra.launcher.threads=1"]  # so the runs are forks
-    return ["train", "-m", *RUN, *paths, *launcher, "seed=1", *more]
+    return ["train", "-m", *RUN, *paths, "pool.jobs=2", "pool.threads=1", "seed=1", *more]
 
 
 @pytest.mark.slow
@@ -64,12 +64,25 @@ def test_a_sweep_resumes_after_an_interrupt_and_continues_past_a_failed_run(tmp_
 
 
 def test_runs_in_use_by_another_process_are_not_failures():
-    check_all(4, failed=0, unfinished=0)
+    check_codes([0, 0, 0, 0])
     with pytest.raises(RunInUse, match=r"2 of 4 runs did not begin or end \(see above\); the same command goes on"):
-        check_all(4, failed=0, unfinished=2)
+        check_codes([0, 75, 0, 75])
     with pytest.raises(RunError, match="1 of 4 runs failed, and 2 did not begin or end") as caught:
-        check_all(4, failed=1, unfinished=2)
+        check_codes([-9, 75, 0, 75])
     assert caught.value.exit_code == 2
+
+
+# A worker whose runs are a shell script, with the run's words as its arguments.
+WORKER = """
+import json, subprocess, sys
+for line in sys.stdin:
+    run = json.loads(line)
+    with open(run["log"], "ab") as log:
+        code = subprocess.call(["sh", "-c", sys.argv[1], "run", *run["words"]], stdout=log, stderr=log)
+    print(json.dumps({"code": code, "result": {"new": True}}), flush=True)
+    if code:
+        break
+"""
 
 
 @pytest.fixture
@@ -77,12 +90,8 @@ def sweep(tmp_path, monkeypatch, capsys):
     """Return a function that sweeps with a shell script for each run; it returns the exit code and lines of stderr."""
 
     def sweep(script, command, *words):
-        def started(*run):
-            return ["sh", "-c", script, "run", *run]
-
-        monkeypatch.setattr(pairscale.command.launchers.local, "started_by", started)
-        monkeypatch.setattr(Slots, "forked", False)
-        monkeypatch.setattr("train.sweeps.memory_of", lambda jobs: 0)
+        monkeypatch.setattr(pairscale.command.pool, "started_by", lambda module: [sys.executable, "-c", WORKER, script])
+        monkeypatch.setattr("eval.sweeps.memory_of", lambda jobs: 0)
         monkeypatch.setattr(sys, "argv", [command, "-m", *words, f"paths.runs={tmp_path}/runs"])
         with pytest.raises(SystemExit) as caught:
             main(command, lambda config: None)
@@ -111,7 +120,7 @@ rmdir "lock-$lock"
 )
 @pytest.mark.slow
 def test_points_of_one_run_or_study_are_run_one_after_another(sweep, key, words):
-    overrides = ["study=s", *words, "benchmark=toy", "benchmark.per_paradigm=20,30", "hydra.launcher.jobs=4"]
+    overrides = ["study=s", *words, "benchmark=toy", "benchmark.per_paradigm=20,30", "pool.jobs=4"]
     code, lines = sweep(ALONE.format(key=key), "eval", *overrides)
     assert code == 0, lines
     runs = 4 if words else 2
@@ -120,17 +129,36 @@ def test_points_of_one_run_or_study_are_run_one_after_another(sweep, key, words)
 
 
 def test_a_refused_point_counts_as_a_run(sweep):
-    overrides = [*TOY, "model.dropout=0,7", "seed=1", "hydra.launcher.jobs=4"]
+    overrides = [*TOY, "model.dropout=0,7", "seed=1", "pool.jobs=4"]
     code, lines = sweep("exit 2", "eval", *overrides)
     assert (code, lines[0][:23]) == (2, "2 runs, 2 at a time, at")
 
 
 def test_runs_that_wait_do_not_begin_after_an_interrupt(sweep, monkeypatch):
     begun = []
-    monkeypatch.setattr(Board, "begin", lambda self, run, state: begun.append(run))
-    launcher = ["hydra/launcher=local", "hydra.launcher.jobs=1"]
-    code, _ = sweep("kill -INT $PPID; sleep 1; exit 130", "train", *TOY, "seed=1,2,3", *launcher)
+    monkeypatch.setattr(Board, "begin", lambda self, run: begun.append(run))
+    script = f"kill -INT {os.getpid()}; sleep 1; exit 130"
+    code, _ = sweep(script, "train", *TOY, "seed=1,2,3", "pool.jobs=1")
     assert (code, begun) == (130, [0])
+
+
+def test_a_run_whose_process_dies_has_failed_and_another_process_takes_its_place(sweep):
+    """As the kernel kills one where memory is short."""
+    script = 'case "$*" in *seed=2*) echo the last words; kill -KILL $PPID; sleep 1;; esac'
+    code, lines = sweep(script, "train", *TOY, "seed=1,2,3", "pool.jobs=1")
+    assert code == 2
+    states = [line.split()[1:4] for line in lines if line.startswith("[")]
+    assert states == [["done", "seed", "1"], ["FAILED", "seed", "2"], ["done", "seed", "3"]]
+    (reason,) = [line for line in lines if "its process was killed by SIGKILL" in line]
+    assert "where memory is short; last line: the last words (" in reason
+
+
+def test_a_process_that_cannot_start_is_a_failure_with_its_own_words(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("PYTHONHOME", "/nowhere")
+    assert run_jobs("train", [Job(["seed=1"], "a run")], settings(logs=str(tmp_path)), False, lambda: 0) == [1]
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[2].startswith("[1/1] FAILED a run in ")
+    assert "its process ended with exit code 1; last line: " in lines[3]
 
 
 def test_a_sweep_does_not_overwrite_the_logs_of_an_earlier_one(sweep, tmp_path):
@@ -146,16 +174,16 @@ def test_a_sweep_does_not_overwrite_the_logs_of_an_earlier_one(sweep, tmp_path):
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        ("hydra.launcher.jobs=-1", "hydra.launcher.jobs=-1: must be from 1 to 4096"),
-        ("hydra.launcher.jobs=0", "hydra.launcher.jobs=0: must be from 1 to 4096"),
-        ("hydra.launcher.per_gpu=0", "hydra.launcher.per_gpu=0: must be from 1 to 4096"),
-        ("hydra.launcher.threads=-2", "hydra.launcher.threads=-2: must be from 1 to 4096"),
-        ("hydra.launcher.jobs=two", "jobs=two"),
+        ("pool.jobs=-1", "pool.jobs=-1: must be from 1 to 4096"),
+        ("pool.jobs=0", "pool.jobs=0: must be from 1 to 4096"),
+        ("pool.per_gpu=0", "pool.per_gpu=0: must be from 1 to 4096"),
+        ("pool.threads=-2", "pool.threads=-2: must be from 1 to 4096"),
+        ("pool.jobs=two", "jobs=two"),
         ("study=../../evil", "study=../../evil: names a folder"),
     ],
 )
 def test_values_out_of_range_are_a_message_of_one_line_and_write_no_files(sweep, tmp_path, word, message):
-    overrides = [*TOY, "seed=1,2", "hydra.launcher.gpus=[0]"]
+    overrides = [*TOY, "seed=1,2", "pool.gpus=[0]"]
     code, lines = sweep("exit 0", "train", *overrides, word)
     assert (code, len(lines)) == (2, 1), lines
     assert message in lines[0]
@@ -164,26 +192,26 @@ def test_values_out_of_range_are_a_message_of_one_line_and_write_no_files(sweep,
     assert not (tmp_path.parent / "evil").exists()
 
 
-def launcher(**values):
-    defaults = {"jobs": None, "per_gpu": 1, "gpus": None, "threads": None, "logs": "logs"}
-    return LocalLauncher(**defaults | values)
+def settings(**values):
+    return PoolSettings(**{"logs": "logs"} | values)
 
 
-def jobs(*words):
-    return [job_of(0, [], compose("train", ["corpus=toy", "model=lstm_tiny", *words]), None)]
+def jobs(*words, count=1):
+    config = compose("train", ["corpus=toy", "model=lstm_tiny", *words])
+    on_gpu = config.trainer.accelerator != "cpu" and not config.model.counted
+    return [Job([], on_gpu=on_gpu, devices=config.trainer.devices, config=config) for _ in range(count)]
 
 
 def test_gpus_are_assigned_in_turn(monkeypatch):
-    slots = launcher(gpus=["0", "2"], per_gpu=2).slots(jobs(), 9)
+    slots = divide(jobs(count=9), settings(gpus=["0", "2"], per_gpu=2), lambda: 0)
     assert slots.count == 4
     assert [slots.environment(slot)["CUDA_VISIBLE_DEVICES"] for slot in range(4)] == ["0", "2", "0", "2"]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-1a,GPU-2b")
-    assert _visible_gpus() == ["GPU-1a", "GPU-2b"]
+    assert visible_gpus() == ["GPU-1a", "GPU-2b"]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
-    assert _visible_gpus() == []
+    assert visible_gpus() == []
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
-    monkeypatch.setattr("train.sweeps.memory_of", lambda jobs: 0)
-    assert "CUDA_VISIBLE_DEVICES" not in launcher(gpus=[]).slots(jobs(), 9).environment(0)
+    assert "CUDA_VISIBLE_DEVICES" not in divide(jobs(count=9), settings(gpus=[]), lambda: 0).environment(0)
 
 
 @pytest.mark.parametrize(
@@ -196,20 +224,20 @@ def test_gpus_are_assigned_in_turn(monkeypatch):
     ],
 )
 def test_a_run_on_several_devices_is_assigned_as_many_gpus(devices, per_gpu, gpus, expected):
-    slots = launcher(gpus=gpus.split(), per_gpu=per_gpu).slots(jobs(f"trainer.devices={devices}", "recipe.batch=6"), 9)
+    runs = jobs(f"trainer.devices={devices}", "recipe.batch=6", count=9)
+    slots = divide(runs, settings(gpus=gpus.split(), per_gpu=per_gpu), lambda: 0)
     assert (slots.gpus, slots.count) == (expected, len(expected) * per_gpu)
 
 
 def test_too_few_gpus_for_a_run_are_an_error_before_the_sweep():
     with pytest.raises(ConfigError, match=r"trainer\.devices=3: must be at most 2, the number of GPUs here \(0,1;"):
-        launcher(gpus=["0", "1"]).slots(jobs("trainer.devices=3", "recipe.batch=6"), 2)
+        divide(jobs("trainer.devices=3", "recipe.batch=6", count=2), settings(gpus=["0", "1"]), lambda: 0)
 
 
 @pytest.mark.parametrize("words", [["trainer.accelerator=cpu"], ["model=ngram"]])
 def test_runs_on_the_cpu_are_not_limited_by_gpus(monkeypatch, words):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
-    monkeypatch.setattr("train.sweeps.memory_of", lambda jobs: 0)
-    slots = launcher(gpus=["0"]).slots(jobs(*words), 9)
+    slots = divide(jobs(*words, count=9), settings(gpus=["0"]), lambda: 0)
     assert (slots.count, slots.gpus) == (4, ())
 
 
@@ -229,47 +257,18 @@ def test_runs_on_the_cpu_are_not_limited_by_gpus(monkeypatch, words):
 )
 def test_cores_are_divided_among_the_runs_at_a_time(monkeypatch, values, most, granted, count, threads):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
-    monkeypatch.setattr("train.sweeps.memory_of", lambda jobs: 0)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     if granted:
         monkeypatch.setenv("OMP_NUM_THREADS", granted)
-    slots = launcher(gpus=[], **values).slots(jobs(), most)
+    slots = divide(jobs(count=most), settings(gpus=[], **values), lambda: 0)
     assert (slots.count, slots.threads) == (count, threads)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="forks only on Linux")
-def test_runs_are_forks_where_one_process_with_one_thread_and_no_gpu_can_start_them():
-    assert Slots(2, 1).forked
-    assert not Slots(2, 2).forked
-    assert not Slots(2, 1, ("0",)).forked
-
-
-def test_runs_that_may_use_a_gpu_are_no_forks(monkeypatch):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    assert _may_use_gpu(jobs())
-    assert not _may_use_gpu(jobs("trainer.accelerator=cpu"))
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert not _may_use_gpu(jobs())
-
-
-def test_runs_that_train_a_network_here_are_forks(tmp_path):
-    model = ["study=s", f"paths.runs={tmp_path}"]
-    configs = [compose("eval", [*model, *words]) for words in (
-        ["corpus=toy", "model=lstm_tiny"], ["corpus=toy", "model=ngram"], ["model=hf_causal", "model.path=gpt2"]
-    )]  # fmt: skip
-    assert [job_of(0, [], config, None).preloads for config in configs] == [True, False, False]
-    folder = RunFolder.of(configs[0])
-    write_finished_run(folder, 1000, 1)
-    assert folder.done
-    assert not job_of(0, [], configs[0], folder.path).preloads
 
 
 @pytest.mark.parametrize(("values", "gib", "count"), [({}, 1, 4), ({}, 3, 2), ({}, 99, 1), ({"jobs": 4}, 99, 4)])
 def test_memory_limits_the_runs_at_a_time(monkeypatch, values, gib, count):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
     monkeypatch.setattr("pairscale.machine.available_memory", lambda: 6.5 * 2**30)
-    monkeypatch.setattr("train.sweeps.memory_of", lambda jobs: gib * 2**30)
-    assert launcher(gpus=[], **values).slots(jobs(), 9).count == count
+    assert divide(jobs(count=9), settings(gpus=[], **values), lambda: gib * 2**30).count == count
 
 
 @pytest.mark.slow
@@ -281,89 +280,64 @@ def test_the_memory_of_runs_is_taken_from_their_plan_or_weights(tmp_path, monkey
     assert memory_of(small + large) == expected  # in another process
     (tmp_path / "model.safetensors").write_bytes(b"x" * 1000)
     words = ["study=s", "model=hf_causal", f"model.path={tmp_path}"]
-    assert memory_of([job_of(0, [], compose("eval", words), None)]) == 1000
+    assert memory_of([Job([], config=compose("eval", words))]) == 1000
 
 
 def test_the_launchers_values_are_checked_by_its_schema(tmp_path):
-    node = composed("train", ["corpus=toy", "study=s", "hydra.launcher.gpus=[1]"]).hydra.launcher  # the default
+    node = composed("train", ["corpus=toy", "study=s", "pool.gpus=[1]"]).hydra.launcher  # the default
     assert OmegaConf.to_container(node)["gpus"] == ["1"]
     with pytest.raises(Exception, match="jbos"):
-        composed("train", ["hydra/launcher=local", "hydra.launcher.jbos=1"])
-    assert RunFolder.of(compose("train", ["hydra/launcher=basic", "corpus=toy"])) == RunFolder.of(
-        compose("train", ["corpus=toy"])
-    )
+        composed("train", ["hydra.launcher.jbos=1"])
 
 
-def trained_in(folder):
-    return partial(training_seconds, folder)
+def planned(command, task, points):
+    """Return the jobs of a sweep."""
+    with registered():
+        loader = GlobalHydra.instance().config_loader()
+        return sweeps.jobs(loader, loader.load_configuration(command, task, RunMode.MULTIRUN), points)
 
 
-def write_finished_run(folder, words, seconds):
-    """Write a run folder whose training took so many seconds."""
-    folder.path.mkdir(parents=True)
-    folder.update_manifest(status="done", words_seen=words, words_per_s=words / seconds)
+def test_each_job_of_a_sweep_has_the_folder_and_words_of_its_run(tmp_path):
+    task = ["corpus=toy", "study=s", "model=lstm_tiny,ngram", "recipe.budget.epochs=2", "sample.size=1k,4k", "seed=1,2"]
+    points = [["corpus=toy", "study=s", f"paths.runs={tmp_path}", "recipe.budget.epochs=2", f"model={model}",
+               f"sample.size={size}", f"seed={seed}"]
+              for model in ("lstm_tiny", "ngram") for size in ("1k", "4k") for seed in (1, 2)]  # fmt: skip
+    made = planned("train", task, points)
+    assert [job.folder for job in made] == [RunFolder.of(compose("train", words)).path for words in points]
+    assert [job.training_words for job in made] == [2000, 2000, 8000, 8000, 1000, 1000, 4000, 4000]
+    assert made[0].name == "lstm_tiny, 1k words, seed 1"
 
 
-def test_the_time_left_is_estimated_from_words_not_runs(tmp_path, monkeypatch):
-    """The mean of the two smallest of 16 runs gave 14 x 200 / 2 = 23 minutes instead of an hour."""
-    now = 0.0
-    monkeypatch.setattr("pairscale.command.launchers.remaining.time.monotonic", lambda: now)
-    sizes = [125_000 * 2**power for power in range(4) for _ in range(4)]
-    folders = [RunFolder(tmp_path / str(run)) for run in range(len(sizes))]
-    works = [Work("m", size * 3.0, trained_in(folder)) for size, folder in zip(sizes, folders, strict=True)]
-    remaining = Remaining(works, jobs=2)
-    assert remaining.left() is None
-    for run in (0, 1):  # 100 s to train 375k words, 100 s to start and to score
-        remaining.begins(run)
-        write_finished_run(folders[run], 375_000, 100)
-        remaining.ends(run, 200.0)
-    expected = (2 * 200 + 4 * 300 + 4 * 500 + 4 * 900) / 2
-    assert remaining.left() == pytest.approx(expected)
-    remaining.begins(2)
-    now = 50.0
-    assert remaining.left() == pytest.approx(expected - 25)
-    remaining.ends(2, None)  # failed at once: no information about the others
-    assert remaining.left() == pytest.approx((200 + 4 * 300 + 4 * 500 + 4 * 900) / 2)
+def test_a_run_that_a_sweep_names_twice_is_one_job(tmp_path):
+    """Runs on the full text have no filter, whatever the axis of filters says; benchmarks are scored apart."""
+    task = ["corpus=toy", "study=s", f"paths.runs={tmp_path}", "model=lstm_tiny", "sample.size=1k"]
+    swept = [(action, name, benchmark) for action in ("none", "remove") for name in ("passive", "reflexive")
+             for benchmark in ("toy", "blimp")]  # fmt: skip
+    points = [[*task, f"ablate.action={action}", f"filter={name}", f"benchmark={benchmark}"]
+              for action, name, benchmark in swept]  # fmt: skip
+    made = planned("eval", task, points)
+    assert [job.words[-3:] for job in made] == [points[at][-3:] for at in (0, 1, 4, 5, 6, 7)]
+    assert len({job.folder for job in made}) == 3
 
 
-def test_the_time_left_of_a_run_at_work_is_its_own(tmp_path, monkeypatch):
-    now = 0.0
-    monkeypatch.setattr("pairscale.command.launchers.remaining.time.monotonic", lambda: now)
-    folder = RunFolder(tmp_path / "a")
-    remaining = Remaining([Work("m", 1000.0, trained_in(folder)), Work("m", 4000.0)], jobs=1)
-    remaining.begins(0)
-    now = 10.0
-    remaining.observes(0, rate=50.0, left=19.0)
-    assert remaining.left() is None  # its first steps tell nothing
-    now = 30.0
-    remaining.observes(0, rate=10.0, left=80.0)  # 20 s trained after 10 s of preparation
-    assert remaining.left() == pytest.approx(80 + 10 + 400)  # the other one prepares and trains, too
-    now = 60.0
-    assert remaining.left() == pytest.approx(50 + 410)
-    write_finished_run(folder, 1000, 100)
-    now = 125.0
-    remaining.ends(0, 125.0)  # 15 s of it scoring
-    assert remaining.left() == pytest.approx(25 + 400)
-    remaining.begins(1)
-    now = 135.0
-    remaining.observes(1, rate=20.0, left=40.0)
-    now = 155.0
-    remaining.observes(1, rate=20.0, left=20.0)  # resumed near its end: most was trained before
-    assert remaining.left() == pytest.approx(20 + 25)
-    now = 185.0
-    assert remaining.left() == pytest.approx(15)
-
-
-def test_the_time_left_of_a_trained_run_is_its_scoring(tmp_path):
-    trained = Work("m", 0.0)
-    remaining = Remaining([trained, Work("m", 1e6, trained_in(RunFolder(tmp_path))), trained], jobs=1)
-    remaining.ends(0, 30.0)
-    assert remaining.left() == pytest.approx(60)  # no speed is known yet
-
-
-def test_the_time_of_another_model_is_estimated_from_the_finished_ones(tmp_path):
-    folder = RunFolder(tmp_path / "a")
-    write_finished_run(folder, 1_000_000, 500)
-    remaining = Remaining([Work("a", 1e6, trained_in(folder)), Work("b", 1e6)], jobs=1)
-    remaining.ends(0, 520.0)
-    assert remaining.left() == pytest.approx(520)
+@pytest.mark.slow
+def test_runs_of_one_process_have_the_weights_of_runs_in_processes_of_their_own(tmp_path):
+    """A run leaves nothing to the next one in its process: seeds, settings, variables, memory of a state."""
+    models = ["lstm_tiny", "txl_tiny", "gpt2_tiny"]
+    words = ["study=s", "corpus=toy", "corpus.words=30000", "sample.size=2k", "recipe.validation_words=200",
+             "recipe.budget.epochs=1", "trainer.accelerator=cpu", f"paths.store={tmp_path}/store"]  # fmt: skip
+    swept = ["-m", f"model={','.join([*models, *models[:1]])}", "seed=1,2", "pool.jobs=1"]
+    together = run_command("train", *swept, *words, f"paths.runs={tmp_path}/together")
+    assert together.returncode == 0, together.stderr
+    for model in models:
+        alone = run_command("train", *words, f"model={model}", "seed=2", f"paths.runs={tmp_path}/alone",
+                            environment={"OMP_NUM_THREADS": "1"})  # fmt: skip
+        assert alone.returncode == 0, alone.stderr
+    runs = study_runs(tmp_path / "alone", "s")
+    assert len(runs) == 3
+    for run in runs:
+        other = RunFolder(tmp_path / "together" / "s" / run.path.name)
+        assert sha256_file(run.model.weights) == sha256_file(other.model.weights)
+        assert run.metrics.read_bytes() == other.metrics.read_bytes()
+        machines = [json.loads(one.manifest.read_text())["machine"] for one in (run, other)]
+        assert machines[0] == machines[1]  # threads

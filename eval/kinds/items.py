@@ -1,0 +1,250 @@
+"""Items that are no pairs: questions of diagnostics, SyntaxGym's suites, and rated sentences."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import chain, zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from rich.table import Table
+from rich.text import Text
+
+from corpora.words import count_characters, count_words
+from eval.benchmarks.config import BenchmarkConfig
+from eval.config import EvalConfig
+from eval.diagnostics import measures as diagnostics
+from eval.diagnostics.config import DiagnosticConfig
+from eval.diagnostics.questions import answer_rows, load_questions
+from eval.kinds.pairs import PairsWork
+from eval.kinds.work import Work
+from eval.methods.unigrams import UnigramSource
+from eval.published import COLUMNS, read_published
+from eval.ratings import measures as ratings
+from eval.ratings.config import RatingsConfig
+from eval.ratings.sentences import load_ratings
+from eval.scores.files import read_answer_file, write_answers
+from eval.scores.table import WIDTH, measures_table
+from eval.syntaxgym import measures as suites
+from eval.syntaxgym.config import NAME, SyntaxGymConfig
+from eval.syntaxgym.regions import answer_rows as region_rows
+from eval.syntaxgym.suites import load_suites
+from pairscale.errors import InputError, RunError
+from pairscale.sizes import plural
+from pairscale.tables import filled_table
+
+if TYPE_CHECKING:
+    from eval.scorers.base import NextWords, TokenScores
+
+_INTERVALS = "95% intervals: for new items"
+
+
+class ItemsWork(Work):
+    """Items whose answers are in the same files whatever is requested.
+
+    Attributes:
+        files: names in eval.scores.schemas.ANSWERS; measures are computed from the last one.
+        load: from the benchmark's configuration to the items, which have `texts` and `contents`.
+        measures: from the benchmark's name and the rows of the last file to its measures (level, name, accuracy, ...).
+    """
+
+    files: ClassVar[tuple[str, ...]]
+    load: ClassVar[Callable[[Any], Any]]
+    measures: ClassVar[Callable[[str, pd.DataFrame], pd.DataFrame]]
+
+    @classmethod
+    def read(cls, config: EvalConfig, described: Mapping[str, Any]) -> Any:
+        return cls.load(config.benchmark)
+
+    def requested(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        yield from ((name, {}) for name in self.files)
+
+    @property
+    def contents(self) -> str:
+        return str(self.items.contents)
+
+    def score(self) -> None:
+        texts = self.items.texts
+        rows = self.rows(dict(zip(texts, self.ask(texts), strict=True)))
+        write_answers(self.folder, rows, self.metadata[self.files[-1]])
+
+    def ask(self, texts: list[str]) -> Sequence[Any]:
+        """Return the model's answer to each text: the scores of its tokens."""
+        return self.scorer.score(texts, self.config.policy)
+
+    @abstractmethod
+    def rows(self, answers: Mapping[str, Any]) -> dict[str, pd.DataFrame]:
+        """Return the rows of each of `files`, from the answers by text."""
+
+    @classmethod
+    def measured(cls, folder: Path) -> pd.DataFrame:
+        """Return the measures from a folder of score files. Raises RunError for a damaged one."""
+        rows, metadata = read_answer_file(folder, cls.files[-1])
+        return cls.measures(metadata["benchmark"]["name"], rows)
+
+    def headline(self) -> dict[str, float | str]:
+        """Return the first of the measures."""
+        first = self.measured(self.folder).iloc[0]
+        return {"note": f"{first['level']} {first['name']} {first['accuracy']:.3f}".replace("_", " ")}
+
+
+class ClozeWork(ItemsWork):
+    """Questions of a diagnostic."""
+
+    files = ("topk", "cloze")
+    load = staticmethod(load_questions)
+    measures = staticmethod(diagnostics.measures)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return {"top_words": self.benchmark.top_words}
+
+    @property
+    def policy(self) -> dict[str, Any]:
+        # No end of a sentence is scored, and a word that is <unk> has no probability.
+        matters = ("context", "context_tokens", "context_text", "precision", "pll", "pll_shift")
+        return {name: value for name, value in super().policy.items() if name in matters and value is not None}
+
+    def ask(self, texts: list[str]) -> Sequence[NextWords]:
+        """Return the probabilities of each context's candidates, and the most probable words after it."""
+        candidates = [self.items.candidates[text] for text in texts]
+        return self.scorer.next_words(texts, candidates, self.benchmark.top_words, self.config.policy)
+
+    def rows(self, answers: Mapping[str, NextWords]) -> dict[str, pd.DataFrame]:
+        return answer_rows(self.items, answers)
+
+    def tables(self, width: int) -> Iterator[Table | Text]:
+        """Yield the measures beside published ones, and the words that the model cannot express."""
+        published = read_published(self.benchmark.name, (*COLUMNS, "sd"))
+        ours, theirs = (
+            of.assign(name=of["name"].str.replace("_", " ")) for of in (self.measured(self.folder), published)
+        )
+        beside = {model: model for model in ("BERT base", "BERT large") if width >= WIDTH}  # of Ettinger 2020, uncased
+        caption = (
+            f"per cent; ±: deviation of trials; {_INTERVALS} of this kind; a tie is wrong, and a word that the model "
+            "cannot express; known: without such items"
+        )
+        names = {"level": "measure", "name": "contexts"}
+        yield measures_table(self.title + self.scored_already, caption, ours, theirs, names, beside)
+        unknown = read_answer_file(self.folder, "cloze")[0].query("~expressible")
+        items = unknown.groupby("candidate", sort=False)["item"].unique()
+        if len(items):
+            words = ", ".join(f"{word} ({', '.join(of)})" for word, of in items.items())
+            number = f"{plural(len(items), 'word')} of {plural(unknown['item'].nunique(), 'item')}"
+            yield Text(f"not expressible, {number}: {words}")
+
+
+class SuitesWork(ItemsWork):
+    """SyntaxGym's suites."""
+
+    files = ("regions", "success")
+    load = staticmethod(lambda config: load_suites(config.path, config.suites))
+    measures = staticmethod(lambda benchmark, success: suites.measures(success))
+
+    def requested(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Raises InputError for a masked model."""
+        if self.scorer.masked:
+            raise InputError(
+                f"benchmark={NAME}: {self.scorer.name} is a masked model, which has no surprisal given the text "
+                "before; score one that reads from left to right"
+            )
+        yield from super().requested()
+
+    def rows(self, answers: Mapping[str, TokenScores]) -> dict[str, pd.DataFrame]:
+        return region_rows(self.items, answers, skip_unk=self.config.policy.unk == "skip")
+
+    def tables(self, width: int) -> Iterator[Table]:
+        """Yield a row for each overall score, circuit and suite."""
+        measures, beside = self.measured(self.folder), {}
+        caption = f"per cent; {_INTERVALS}; a tie is no success; known: items without <unk> in their regions"
+        if width >= WIDTH:
+            beside = {"GRNN": "GRNN", "JRNN": "JRNN", "Transformer-XL": "TXL", "GPT-2": "GPT-2"}
+            caption += f"\n{', '.join(beside.values())}: Hu et al. 2020"
+        bold = (suites.OVERALL, suites.CIRCUIT)
+        measures, published = measures[measures["level"].isin([*bold, suites.SUITE])], read_published(NAME)
+        title, names = self.title + self.scored_already, {"name": "suites"}
+        yield measures_table(title, caption, measures, published, names, beside, bold)
+
+
+class RatingsWork(ItemsWork):
+    """Rated sentences; all of their scores follow from one file (eval/ratings/measures.py)."""
+
+    files = ("sentences",)
+    load = staticmethod(load_ratings)
+    measures = staticmethod(lambda benchmark, rows: ratings.measures(rows))
+
+    @classmethod
+    def read(cls, config: EvalConfig, described: Mapping[str, Any]) -> Any:
+        """Return the table. Raises as `load_ratings`, and InputError if nothing can agree with it."""
+        items = cls.load(config.benchmark)
+        if len(items.rows) < 3 or items.rows[["rating", "label"]].nunique().max() < 2:
+            raise InputError(
+                f"benchmark={config.benchmark.name}: agreement needs three or more sentences whose ratings or labels "
+                f"differ; there are {len(items.rows)}, with the ratings {items.rows['rating'].unique()[:3]}"
+            )
+        return items
+
+    @cached_property
+    def unigrams(self) -> UnigramSource:
+        """Where tokens are counted."""
+        return UnigramSource.of(self.run, self.config)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return {"unigrams": self.unigrams.described}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        missing = f"no norm_lp, slor and morcela, which need unigram probabilities: {self.unigrams.missing}"
+        return (*([missing] if self.unigrams.missing else []), *super().notes)
+
+    def rows(self, answers: Mapping[str, TokenScores]) -> dict[str, pd.DataFrame]:
+        scores, skip = list(answers.values()), self.config.policy.unk == "skip"
+        counted = [~score.unk | (not skip) for score in scores]
+        reference = self.described["corpus"]["reference"]
+        table = pd.DataFrame(
+            {
+                "lp": [score.logprobs[of].sum() for score, of in zip(scores, counted, strict=True)],
+                "tokens": [int(of.sum()) for of in counted],
+                "words": [count_words(text, reference) for text in answers],
+                "chars": [count_characters(text) for text in answers],
+                "unk": [int(score.unk.sum()) for score in scores],
+                "unigram_lp": np.nan,
+                "unseen": None,
+            },
+            index=pd.Index(answers, name="sentence"),
+        )
+        if not np.isfinite(table["lp"]).all():
+            raise RunError(f"{self.scorer.name}: its score of a sentence is no number; its weights are damaged")
+        if self.unigrams.missing is None:
+            table["unigram_lp"], table["unseen"] = self.unigrams.count(self.scorer).sums(scores, skip)
+        if skip:  # nothing is left of a sentence of nothing but <unk>, or but its end
+            text = [(np.diff(score.spans)[:, 0] > 0) & of for score, of in zip(scores, counted, strict=True)]
+            table.loc[[not tokens.any() for tokens in text], ["lp", "unigram_lp"]] = np.nan
+        return {"sentences": self.items.rows.join(table, on="sentence")}
+
+    def tables(self, width: int) -> Iterator[Table]:
+        """Yield a row for each score with its measures, and the intervals of the first two, for which there is room."""
+        measures, lines = self.measured(self.folder), []
+        for name, of in measures.groupby("name", sort=False):
+            intervals = [f"{low:.2f} to {high:.2f}" for low, high in of[["low", "high"]].to_numpy()[:2]]
+            cells = zip_longest(of["accuracy"].map("{:.3f}".format), intervals, fillvalue="")
+            lines.append([str(name), *chain.from_iterable(cells)])
+        headings = chain.from_iterable((level, "95%") for level in measures["level"].unique())
+        table = filled_table(["score", *headings], lines, ["score"])
+        caption = "95% intervals: for new sentences of this kind; morcela, accuracy and MCC are cross-validated"
+        table.title, table.caption = Text(self.title + self.scored_already), Text(f"{self.contents}; {caption}")
+        yield table
+
+
+# The class that scores a benchmark, by the type of its configuration.
+KINDS: dict[type[BenchmarkConfig], type[Work]] = {
+    BenchmarkConfig: PairsWork,
+    DiagnosticConfig: ClozeWork,
+    RatingsConfig: RatingsWork,
+    SyntaxGymConfig: SuitesWork,
+}

@@ -1,0 +1,237 @@
+"""The runs of a sweep in the terminal: what they do, a line for each that ends, and a table of all at the end."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+
+from pairscale.console import say
+from pairscale.errors import START_AGAIN
+from pairscale.progress import LINE_SECONDS, Result, State, in_a_line, in_place, terminal
+from pairscale.sizes import clock
+from pairscale.tables import filled_table, print_table
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.progress import Progress, TaskID
+    from rich.table import Table
+
+MOST_ROWS = 40  # of the table at the end
+RATE_WIDTH, LEFT_WIDTH = 70, 54  # narrower terminals show no rate, or no time left of the run
+MEASURED_SECONDS = 20.0  # from which on the rate so far tells the time left, if no run has ended before
+DONE_ALREADY = "done already"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A run that has ended. code: exit code; reason: why, and its log, if that is not 0."""
+
+    run: int
+    code: int
+    seconds: float
+    result: Result = field(default_factory=Result)
+    reason: str = ""
+
+    @property
+    def state(self) -> str:
+        """What became of the run, in a word or two."""
+        if self.code:
+            return "UNFINISHED" if self.code == START_AGAIN else "FAILED"
+        return "done" if self.result.new else DONE_ALREADY
+
+
+class Board:
+    """The runs of a sweep. `words`: those that each trains on, with repeats; without any a run counts like another."""
+
+    def __init__(self, names: Sequence[str], words: Sequence[float] = ()):
+        self.names = list(names)
+        self.ended: list[Ended] = []
+        self._words = list(words) if any(words) else [1.0] * len(self.names)
+        self._states: dict[int, State] = {}  # of the runs that are at work
+        self._first: dict[int, float] = {}  # share of a run when it was first seen to train: more than 0 if it resumes
+        self._tasks: dict[int, TaskID] = {}
+        self._progress: Progress | None = None
+        self._began = self._line = time.monotonic()
+        self._status = False  # True: a status line now and then
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Show the runs at work until the block ends, and then the table of all, if there are several."""
+        with ExitStack() as stack:
+            if console := terminal():
+                self._progress = _progress(console, self._summary)
+                stack.enter_context(self._progress)
+            else:
+                self._status = True
+            yield
+        self._progress, self._status = None, False
+        self.print_table()
+
+    def begin(self, run: int) -> None:
+        """Show a run from now on."""
+        if self._progress:
+            self._tasks[run] = self._progress.add_task(self.names[run], what="", share="", speed="", left="")
+        self.observe(run, State("starting"))
+
+    def observe(self, run: int, state: State) -> None:
+        """Take note of what a run does now."""
+        self._states[run] = state
+        if state.what == "training" and state.share is not None:
+            self._first.setdefault(run, state.share)
+        if self._progress:
+            self._progress.update(
+                self._tasks[run],
+                what=state.what,
+                share=f"{state.share:.0%}" if state.share is not None else "",
+                speed=state.speed,
+                left=clock(state.left) if state.left is not None else "",
+            )
+
+    def end(self, ended: Ended) -> None:
+        """Print the line of a run that has ended, and the reason if it failed."""
+        self._states.pop(ended.run, None)
+        if self._progress:
+            self._progress.remove_task(self._tasks.pop(ended.run))
+        self.ended.append(ended)
+        line = f"[{len(self.ended)}/{len(self.names)}] {ended.state} {self.names[ended.run]}"
+        line += f" in {clock(ended.seconds)}" if ended.state != DONE_ALREADY else ""
+        line += f": {text}" if (text := ended.result.text()) else ""
+        left = "" if self._progress else self._left_in_words()  # which the summary shows
+        say("; ".join(filter(None, [line, left])))
+        if ended.reason:
+            say(f"    {ended.reason}")
+
+    def refresh(self) -> None:
+        """Draw the runs anew; where there is no terminal, print a line if a minute has passed."""
+        if self._progress:
+            self._progress.refresh()
+        elif self._status and time.monotonic() - self._line >= LINE_SECONDS:
+            self._line = time.monotonic()
+            say(self.status())
+
+    def status(self) -> str:
+        """Return the runs at work and the summary in a line."""
+        runs = [in_a_line(self.names[run], state) for run, state in sorted(self._states.items())]
+        return "; ".join([*runs, self._summary()])
+
+    def left(self) -> float | None:
+        """Return the seconds until all runs have ended, at the rate so far; None before that is known."""
+        elapsed = time.monotonic() - self._began
+        first, ended = self._first, {one.run: one.state for one in self.ended}
+        shares = {run: state.share or first[run] for run, state in self._states.items() if run in first}
+        shares |= {run: 1.0 for run, state in ended.items() if state == "done"}
+        done = sum(self._words[run] * (share - first.get(run, 0.0)) for run, share in shares.items())
+        if not done or ("done" not in ended.values() and elapsed < MEASURED_SECONDS):
+            return None
+        rest = [words * (1 - shares.get(run, 0.0)) for run, words in enumerate(self._words) if run not in ended]
+        return max([sum(rest) * elapsed / done, *(state.left or 0.0 for state in self._states.values())])
+
+    def _left_in_words(self) -> str:
+        left = self.left()
+        return f"about {clock(left)} left" if left else ""
+
+    def _summary(self) -> str:
+        failed = sum(one.code != 0 for one in self.ended)
+        done = f"{len(self.ended) - failed} of {len(self.names)} runs done"
+        failures = f"{failed} failed" if failed else ""
+        elapsed = clock(time.monotonic() - self._began)
+        return " · ".join(filter(None, [done, failures, elapsed, self._left_in_words()]))
+
+    def print_table(self) -> None:
+        """Print the table of several runs, and the names of those that failed."""
+        from rich.console import Console
+        from rich.text import Text
+
+        if len(self.names) < 2:
+            return
+        console = Console(highlight=False, width=None if sys.stdout.isatty() else 80)
+        if any(one.code == 0 for one in self.ended):
+            print_table(console, self.table(), ("words", "perplexity", "time"))
+        for one in self.ended:
+            if one.code:
+                console.print(Text(f"{one.state}: {self.names[one.run]}"))  # its reason stands above
+
+    def table(self) -> Table:
+        """Return the runs that are done: by accuracy, or else by perplexity; those without either come last."""
+        from rich.text import Text
+
+        done = sorted((one for one in self.ended if not one.code), key=_by_result)
+        rest = len(done) - MOST_ROWS
+        rows = []
+        for one in done[:MOST_ROWS]:
+            words, accuracy, perplexity = one.result.words, one.result.accuracy, one.result.perplexity
+            rows.append([
+                self.names[one.run],
+                f"{words:,}" if words is not None else "",
+                f"{100 * accuracy:.1f}%" if accuracy is not None else "",
+                f"{perplexity:,.1f}" if perplexity is not None else "",
+                clock(one.seconds) if one.result.new else "",
+            ])  # fmt: skip
+        table = filled_table(("run", "words", "accuracy", "perplexity", "time"), rows, names=("run",))
+        table.caption = Text(f"and {rest:,} runs more; python -m analysis shows all") if rest > 0 else None
+        return table
+
+
+def _by_result(ended: Ended) -> tuple[float, float, int]:
+    accuracy, perplexity = ended.result.accuracy, ended.result.perplexity
+    inf = float("inf")
+    return inf if accuracy is None else -accuracy, inf if perplexity is None else perplexity, ended.run
+
+
+def _progress(console: Console, summary: Callable[[], str]) -> Progress:
+    """Return rich's progress with a summary and a row for each run, which only `Board.refresh` draws."""
+    from rich.progress import Progress, TextColumn
+    from rich.table import Column
+    from rich.text import Text
+
+    class Summarised(Progress):
+        def get_renderables(self) -> Iterator[RenderableType]:
+            yield Text(summary(), "bold", no_wrap=True, overflow="ellipsis")
+            yield from super().get_renderables()
+
+    def column(name: str, **how: object) -> TextColumn:
+        return TextColumn(f"{{task.{name}}}", markup=False, table_column=Column(no_wrap=True, **how))  # type: ignore
+
+    columns = [column("description", ratio=1, overflow="ellipsis")]
+    columns.append(column("fields[what]", overflow="ellipsis"))
+    columns.append(column("fields[share]", justify="right"))
+    if console.width >= RATE_WIDTH:
+        columns.append(column("fields[speed]", justify="right"))
+    if console.width >= LEFT_WIDTH:
+        columns.append(column("fields[left]", justify="right"))
+    return Summarised(*columns, auto_refresh=False, expand=True, **in_place(console))
+
+
+_OF_ONE = ("model", "corpus", "sample.size", "seed")  # keys that name the run of a sweep that has no other
+
+
+def run_names(points: Sequence[Sequence[str]], units: Sequence[str]) -> list[str]:
+    """Return the runs of a sweep in words, from their overrides: the values in which they differ.
+
+    units: what sample.size counts in each.
+    """
+    alike = set.intersection(*map(set, points)) if len(points) > 1 else set()
+    parse = OverridesParser.create().parse_override
+    names = []
+    for number, (point, unit) in enumerate(zip(points, units, strict=True)):
+        values = [parse(override) for override in point if override not in alike]
+        if len(points) == 1:
+            values = [value for value in values if value.key_or_group in _OF_ONE]
+        names.append(", ".join(_in_words(value, unit) for value in values) or f"run {number + 1}")
+    return names
+
+
+def _in_words(override: Override, unit: str) -> str:
+    key, value = override.key_or_group, str(override.get_value_element_as_str())
+    if key == "sample.size":
+        return f"{value} {unit}"
+    if key == "seed":
+        return f"seed {value}"
+    return f"{key.rpartition('.')[2]}={value}" if "." in key else value

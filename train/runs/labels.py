@@ -1,0 +1,297 @@
+"""What tells runs apart: the names of their curves, their interventions, and notes on what no name says.
+
+The rule of names: a curve is called by its model, and by each value that differs between the runs of this model. A
+tokenizer, corpus or recipe stands for its values, which are named only if runs with the same one differ. Size and seed
+are the axes of every study, and are never in a name. Imports no pandas.
+"""
+
+import dataclasses
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from omegaconf import OmegaConf
+
+from corpora.ablation.config import CONTROL, KEEP_ONLY, NONE, REMOVE, REPLACE
+from pairscale.errors import RunError
+from pairscale.files import sha256_json
+from pairscale.sizes import format_size, parse_size, written
+from train.config import RunConfig
+from train.runs.folder import RunFolder
+
+FULL_DOSE = "1"  # all sentences of the construction: the text as it is
+FULL_TEXT = "full text"  # what runs without an intervention are called beside others
+LISTED = 4  # differing keys in one line
+_SIZE_AND_SEEDS = {"seed", "sample.size", "sample.seed", "model.seed", "recipe.seed"}
+_EVERYWHERE = {"tokenizer.name", "corpus.name"}  # in all names of a study in which they differ
+_FIRST = ("model.name", "tokenizer.name", "corpus.name", "corpus.reference", "recipe.name", "precision")
+_BUDGET = "recipe.budget."
+_SIZE = "size"
+_ACTIONS = {REMOVE: "{} removed", KEEP_ONLY: "only {}", REPLACE: "{} replaced", CONTROL: "matched control for {}"}
+
+Row = Mapping[str, str]  # key -> value as text, of one run
+
+
+@dataclasses.dataclass(frozen=True)
+class Intervention:
+    """What a run's training text lacks; the full text has the filter "", the action none and the dose 1.
+
+    dose: the share of the construction's sentences that stay, a fraction. definition: digest of what the filter
+    searches for. settings: the layer and the seed of its sentences and the digest of its rewriting rules, by key,
+    "null" for the default and for rules that are not used.
+    """
+
+    filter: str = ""
+    action: str = NONE
+    dose: str = FULL_DOSE
+    definition: str = ""
+    settings: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> "Intervention":
+        """Return the intervention of a resolved configuration, which may have none."""
+        ablate, of = (config.get("ablate") or {}), (config.get("filter") or {})
+        action, dose = ablate.get("action", NONE), str(ablate.get("dose", "0"))
+        if action == NONE or dose == FULL_DOSE or not of:
+            return cls()
+        settings = {f"ablate.{key}": written(ablate.get(key)) for key in ("layer", "seed")}
+        settings["filter.rewrite"] = sha256_json(of.get("rewrite"))[:8] if action == REPLACE else "null"
+        definition = sha256_json([of.get("patterns") or None, of.get("without") or None])[:8]
+        return cls(str(of.get("name")), action, dose, definition, tuple(settings.items()))
+
+    def name(self, construction: str) -> str:
+        """Return "npi removed", "matched control for npi", "npi 1/8 kept"; `construction`: see `constructions`."""
+        if self.action == NONE:
+            return FULL_TEXT
+        if self.dose == "0" or self.action == KEEP_ONLY:
+            return _ACTIONS[self.action].format(construction)
+        dosed = construction if self.action == REMOVE else _ACTIONS[self.action].format(construction)
+        return f"{dosed} {self.dose} kept"
+
+
+def constructions(interventions: Mapping[str, Intervention]) -> tuple[dict[str, str], list[str]]:
+    """Return the filter of each run's intervention, by run id, and notes; "" for the full text.
+
+    Filters of one name that search for different things have their digests behind their names.
+    """
+    definitions = defaultdict(set)
+    for of in interventions.values():
+        definitions[of.filter].add(of.definition)
+    several = {name: sorted(digests) for name, digests in definitions.items() if len(digests) > 1}
+    names = {
+        run: f"{of.filter} ({of.definition})" if of.filter in several else of.filter
+        for run, of in interventions.items()
+    }
+    return names, [
+        f"{len(digests)} filters called {name} search for different things (digests {', '.join(digests)}): they are "
+        "not compared."
+        for name, digests in several.items()
+    ]
+
+
+def _intervention_names(interventions: Mapping[str, Intervention], of_filters: Mapping[str, str]) -> dict[str, str]:
+    """Return the name of each run's intervention, by run id; "" for all runs if none acts.
+
+    Interventions of one name have the layers, seeds and rules that differ in their names.
+    """
+    names = {run: of.name(of_filters[run]) for run, of in interventions.items()}
+    if set(names.values()) <= {FULL_TEXT}:
+        return dict.fromkeys(names, "")
+    settings = defaultdict(set)
+    for run, of in interventions.items():
+        settings[names[run]] |= set(of.settings)
+    keys = {name: [key for key, _ in of] for name, of in settings.items()}
+    return {
+        run: ", ".join([name, *(f"{key}={of}" for key, of in interventions[run].settings if keys[name].count(key) > 1)])
+        for run, name in names.items()
+    }
+
+
+@dataclasses.dataclass(frozen=True)
+class CurveNames:
+    """The names of runs' curves by run id, their `bases` without the intervention, and what the names do not say."""
+
+    names: dict[str, str]
+    bases: dict[str, str]
+    notes: list[str]
+
+
+def name_curves(configs: Mapping[str, Mapping[str, Any]]) -> CurveNames:
+    """Name the curve of each run: "lstm_tiny, dropout=0.2, npi_only removed".
+
+    A key is written as its last part if that is unique. A value of the recipe that depends on the size alone (a budget
+    that grows with the text) does not divide a curve. It is noted, and so are differences between models that no name
+    shows.
+
+    Args:
+        configs: the resolved configuration of each run, by run id.
+    """
+    rows: dict[str, Row] = {}
+    of_models: dict[str, dict[str, Row]] = defaultdict(dict)
+    for run, config in configs.items():
+        row = {key: written(value) for key, value in flatten(config).items() if _makes_a_curve(key)}
+        rows[run] = row | {_SIZE: format_size(parse_size(config["sample"]["size"]))}
+        of_models[row["model.name"]][run] = rows[run]
+    keys = sorted({key for row in rows.values() for key in row} - {"model.name", _SIZE}, key=_place)
+    shown: dict[str, list[str]] = {}
+    of_sizes = set()
+    for model, of_model in of_models.items():
+        differing = [key for key in keys if _apart(key, rows if key in _EVERYWHERE else of_model)]
+        shown[model] = [key for key in differing if not _may_follow_size(key) or _apart(key, of_model, _SIZE)]
+        of_sizes |= set(differing).difference(shown[model])
+    prefixes = _prefixes([key for key in keys if any(key in of for of in shown.values())])
+    bases = {}
+    for run, row in rows.items():
+        parts = {key: row.get(key, "null") for key in shown[row["model.name"]]}
+        # A budget of words has no epochs, and the other way round.
+        told = [prefixes[key] + of for key, of in parts.items() if of != "null" or not key.startswith(_BUDGET)]
+        bases[run] = ", ".join([row["model.name"], *told])
+    notes = [f"{key} differs between sizes of one curve: {', '.join(_values(key, rows))}." for key in sorted(of_sizes)]
+    if differences := "; ".join(filter(None, (_hidden(key, rows, bases, shown) for key in keys))):
+        notes.append(f"Curves differ in more than their names: {differences}.")
+    interventions = {run: Intervention.of(config) for run, config in configs.items()}
+    of_filters, further = constructions(interventions)
+    of_texts = _intervention_names(interventions, of_filters)
+    names = {run: ", ".join(filter(None, (base, of_texts[run]))) for run, base in bases.items()}
+    return CurveNames(names, bases, notes + further)
+
+
+def _apart(key: str, rows: Mapping[str, Row], *also: str) -> list[set[str]]:
+    """Return the sets of runs that differ in `key`, though one name stands for it: a recipe's name for its rate.
+
+    also: further keys whose values are equal within a set.
+    """
+    group = key.partition(".")[0]
+    name = f"{group}.name" if group in ("model", "tokenizer", "corpus", "recipe") else ""
+    if name == key:
+        name = "model.name" if group == "recipe" else ""
+    groups: dict[tuple[str, ...], set[str]] = defaultdict(set)
+    for run, row in rows.items():
+        groups[tuple(row.get(one, "") for one in (name, *also))].add(run)
+    return [of for of in groups.values() if len({rows[run].get(key, "null") for run in of}) > 1]
+
+
+def _hidden(key: str, rows: Mapping[str, Row], names: Mapping[str, str], shown: Mapping[str, list[str]]) -> str:
+    """Return a key's values where names do not show how they differ, else "".
+
+    What a name stands for follows from it, but for the budget of a recipe.
+    """
+    having = {run: row for run, row in rows.items() if key in row}
+    of_names: dict[str, set[str]] = defaultdict(set)
+    for run, row in having.items():
+        of_names[names[run]].add(row[key])
+    told = {run for run, row in having.items() if key in shown[row["model.name"]]}
+    differing = [set(having)] if key.startswith(_BUDGET) and len(_values(key, having)) > 1 else _apart(key, having)
+    if all(told.issuperset(runs) for runs in differing) or len({frozenset(of) for of in of_names.values()}) == 1:
+        return ""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for name, values in of_names.items():
+        groups[" and ".join(in_order(values))].append(name)
+    return f"{key} is " + ", ".join(f"{value} ({' | '.join(in_order(groups[value]))})" for value in in_order(groups))
+
+
+def _values(key: str, rows: Mapping[str, Row]) -> list[str]:
+    return sorted({row.get(key, "null") for row in rows.values()})
+
+
+def _place(key: str) -> tuple[int, str]:
+    return _FIRST.index(key) if key in _FIRST else len(_FIRST), key
+
+
+def _prefixes(keys: list[str]) -> dict[str, str]:
+    """Return what precedes the value of each key: its last part if that is unique; nothing for tokenizer and corpus."""
+    prefixes = {}
+    for key in keys:
+        last = key.rpartition(".")[2]
+        is_unique = sum(other.rpartition(".")[2] == last for other in keys) == 1 and last != "seed"
+        prefixes[key] = f"{last if is_unique else key}="
+    return prefixes | dict.fromkeys(_EVERYWHERE, "") | {"recipe.name": "recipe="}
+
+
+def _may_follow_size(key: str) -> bool:
+    return key.startswith("recipe.") and key != "recipe.name"
+
+
+def _makes_a_curve(key: str) -> bool:
+    is_axis = key in _SIZE_AND_SEEDS or key.partition(".")[0] in ("filter", "ablate")
+    return not is_axis and _changes_numbers(key)
+
+
+def beside_others(config: RunConfig) -> str | None:
+    """Return a line for a new run whose name others share, "beside RUN: KEY=VALUE (there OTHER)", else None."""
+    folder = RunFolder.of(config)
+    name = folder.path.name.rpartition("-")[0]
+    others = sorted(path.parent for path in folder.path.parent.glob(f"{name}-????????/config.yaml"))
+    if folder.manifest.exists() or not others:
+        return None
+    here = OmegaConf.to_container(OmegaConf.structured(config.of_run()))
+    assert isinstance(here, dict)
+    differences = {other: _differences({str(key): of for key, of in here.items()}, other) for other in others}
+    near = min(others, key=lambda other: len(differences[other]))
+    keys = differences[near] or ["nothing that this version of pairscale knows"]
+    keys = [*keys[:LISTED], *([f"{len(keys) - LISTED} more"] if len(keys) > LISTED else [])]
+    more = f" (and {len(others) - 1} more)" if len(others) > 1 else ""
+    return f"beside {near.name}{more}: {', '.join(keys)}"
+
+
+def _differences(config: Mapping[str, Any], other: Path) -> list[str]:
+    """Return "key=value (there value)" of each value that can change a number and differs in another run's folder."""
+    try:
+        there = flatten(RunFolder(other).read_config())
+    except RunError:
+        return ["its config.yaml cannot be read"]
+    return [
+        f"{key}={written(value)} (there {written(there[key]) if key in there else 'not set'})"
+        for key, value in flatten(config).items()
+        if _changes_numbers(key) and (key not in there or there[key] != value)
+    ]
+
+
+def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return a nested configuration by dotted keys."""
+    flat: dict[str, Any] = {}
+    for key, value in config.items():
+        if isinstance(value, Mapping):
+            flat |= flatten(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Return names in alphabetical order, but numbers in them by size: memory=64 before memory=128."""
+
+    def parts(name: str) -> list[tuple[float, str]]:
+        return [
+            (float(part), "") if part[:1].isdigit() else (math.inf, part) for part in re.split(r"(\d+(?:\.\d+)?)", name)
+        ]
+
+    return sorted(set(names), key=parts)
+
+
+def _changes_numbers(key: str) -> bool:
+    """Return True for a key of a run's configuration that can change a number."""
+    fields = {field.name for field in dataclasses.fields(RunConfig)}
+    return key.partition(".")[0] in fields and not any(f"{key}.".startswith(f"{part}.") for part in _outside_digest())
+
+
+@cache
+def _outside_digest() -> frozenset[str]:
+    """Return the keys outside a run's digest, of all configurations that a group may have."""
+    return frozenset(_outside(RunConfig, ""))
+
+
+def _outside(config: type[Any], prefix: str) -> Iterator[str]:
+    types = get_type_hints(config)
+    for field in dataclasses.fields(config):
+        key, group = f"{prefix}{field.name}", types[field.name]
+        if not field.metadata.get("digest", True):
+            yield key
+        elif isinstance(group, type) and dataclasses.is_dataclass(group):
+            yield from _outside(group, f"{key}.")
+    for derived in config.__subclasses__() if prefix else ():
+        yield from _outside(derived, prefix)
