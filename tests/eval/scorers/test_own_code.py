@@ -6,11 +6,11 @@ import math
 import pytest
 import torch
 
-from eval.config import PretrainedConfig
 from eval.scorers.base import Execution
 from eval.scorers.pretrained import load_pretrained
 from pairscale.errors import ConfigError, InputError
 from tests.support.small_pretrained import own_code, policy, word_pieces
+from train.models.config import PretrainedConfig
 
 SENTENCES = ["The cats sleep near a dog .", "Who saw the zebras ?", "the"]
 

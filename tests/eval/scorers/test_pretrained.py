@@ -13,7 +13,6 @@ from tokenizers.pre_tokenizers import Split
 from transformers import BertConfig, BertForMaskedLM, BertModel, XLMConfig, XLMWithLMHeadModel
 
 from eval.__main__ import score_pretrained
-from eval.config import PretrainedConfig
 from eval.scorers.base import Execution
 from eval.scorers.load import load_scorer
 from eval.scorers.network import weights_digest
@@ -30,6 +29,7 @@ from tests.support.small_pretrained import (
     with_random_weights,
     word_pieces,
 )
+from train.models.config import PretrainedConfig
 
 
 @pytest.fixture

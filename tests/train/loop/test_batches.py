@@ -123,7 +123,12 @@ def sample(lengths, documents=None):
 
 def masked(share=0.15, shift=0, whole_words=False, begins=None, random=0.1, causal=None):
     begins = np.ones(VOCABULARY, dtype=bool) if begins is None else begins
-    return Masked(MaskingConfig(share, 0.8, random, whole_words, causal_share=causal), shift, VOCABULARY, begins)
+    return Masked(
+        MaskingConfig(share=share, masked=0.8, random=random, whole_words=whole_words, causal_share=causal),
+        shift,
+        VOCABULARY,
+        begins,
+    )
 
 
 def targets_of(blocks, epoch=0):
