@@ -102,7 +102,7 @@ def axes_of(command: str, line: Line) -> Axes:
     node = _chosen(command, choices, line.folders, _versions(line.folders))
     swept: dict[str, list[str]] = {}
     for key, values in (OmegaConf.to_container(node[SWEEP]) if SWEEP in node else {}).items():  # type: ignore[union-attr]
-        if not isinstance(values, list):
+        if not isinstance(values, list) or not values:
             raise ConfigError(f"{SWEEP}.{key!s}={values!r}: must be a list of values")
         swept[str(key)] = [str(value) for value in values]
     for key, one in typed.items():

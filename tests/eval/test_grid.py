@@ -32,6 +32,13 @@ def sweep(tmp_path, monkeypatch):
     def sweep(command, *overrides, dry=False):
         monkeypatch.setattr(sys, "argv", [command, "-m", *overrides, f"paths.runs={tmp_path}", "pool.jobs=1"])
         configs = []
+
+        def run_jobs(command, jobs, *_):
+            configs.extend(job.config for job in jobs)
+            return [0] * len(jobs)
+
+        monkeypatch.setattr("train.grids.run_jobs", run_jobs)
+        monkeypatch.setattr("pairscale.command.line._current", Line())  # restored after the test
         with pytest.raises(SystemExit) as end:
             main(command, configs.append, sweep=run_grid)
         return configs, end.value.code
