@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from corpora.config import CorporaConfig
 from pairscale.command.pool import PoolConfig
-from pairscale.command.schemas import NOT_IN_DIGEST, AboveZero
+from pairscale.command.schemas import NOT_IN_DIGEST
 from pairscale.errors import ConfigError
 from pairscale.sizes import parse_size
 from train.models.config import ModelConfig
@@ -18,8 +18,9 @@ from train.trackers.tracker import LoggerConfig
 
 Precision = Literal["fp32", "bf16"]
 Moments = Annotated[list[int | str], Meta(description="a list of words seen, such as [10k,100k,1M]")]
+Speed = Annotated[float, Meta(gt=0, le=1e12)]  # words per second
 _EACH = "one for each model, such as {lstm_blimp:40000,txl:12000}"
-Rate = AboveZero | Annotated[dict[str, AboveZero], Meta(description=_EACH)] | None  # words/s of training
+Rate = Speed | Annotated[dict[str, Speed], Meta(description=_EACH)] | None  # of training
 # The parts of a configuration that say what a run is; the rest is about this machine or one command.
 DESCRIBED = ("study", "seed", "precision", "corpus", "sample", "filter", "ablate", "tokenizer", "model", "recipe")
 

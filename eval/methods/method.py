@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
-from pairscale.command.schemas import build
+from pairscale.command.schemas import build, shown
 from pairscale.errors import ConfigError, check_choice
 from pairscale.plugins import load_members
 
@@ -70,10 +70,12 @@ def methods() -> Mapping[str, Method]:
 
 def typed(name: str, parameters: Any) -> Any:
     """Return the parameters of a method, from plain values of some of them. Raises ConfigError, as `build` does."""
-    if not isinstance(parameters, Mapping):
-        return parameters
     check_choice("method", name, methods())
     default = methods()[name].parameters
+    if isinstance(parameters, type(default)):
+        return parameters
+    if not isinstance(parameters, Mapping):
+        raise ConfigError(f"method.{name}={shown(parameters)}: must be keys with values")
     return build(type(default), asdict(default) | dict(parameters), f"method.{name}.")
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import hydra
 from hydra.core.global_hydra import GlobalHydra
-from hydra.core.override_parser.types import OverrideType, Quote, QuotedString
+from hydra.core.override_parser.types import Glob, Override, OverrideType, Quote, QuotedString
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -69,7 +69,18 @@ def composed(command: str, line: Line | Sequence[str], without: Sequence[str] = 
     except OmegaConfBaseException as error:
         raise ConfigError(_explained(error, values)) from error
     assert isinstance(plain, dict)
+    _check_files(command, own, plain)
     return {str(key): value for key, value in plain.items() if key in own}
+
+
+def _check_files(command: str, own: set[str], node: dict[Any, Any]) -> None:
+    """Raise ConfigError for a key that a file has at its top, but no command."""
+    known = own.union([SWEEP, "help"], *(_keys(one) for one, about in COMMANDS.items() if about.schema))
+    for key in map(str, node):
+        if key == "experiment":
+            raise ConfigError("experiment: its file must begin with the line '# @package _global_'")
+        if key not in known:
+            raise ConfigError(f"{key}: no such key, in a file of the configuration; {nearest(key, own | {SWEEP})}")
 
 
 @dataclass(frozen=True)
@@ -98,11 +109,25 @@ def axes_of(command: str, line: Line) -> Axes:
         if one.is_sweep_override() and key == "experiment":
             raise ConfigError(f"{spelled(one)}: one experiment at a time, each with the sweep that it declares")
         if one.is_sweep_override():
-            swept[key] = [str(value) for value in one.sweep_string_iterator()]
+            swept[key] = _values(key, one, line.folders)
         elif key in swept:
             swept[key] = [str(one.get_value_element_as_str())]
     rest = tuple(spelled(one) for key, one in plain.items() if key not in swept)
     return Axes(swept, Line(rest, line.folders))
+
+
+def _values(key: str, swept: Override, folders: Sequence[Path]) -> list[str]:
+    """Return the values of a sweep over a key; of a glob, the files of the group that it matches."""
+    glob = swept.value()
+    if not isinstance(glob, Glob):
+        try:
+            return [str(value) for value in swept.sweep_string_iterator()]
+        except (HydraException, ValueError) as error:  # interval(0,1), range(1,3,0)
+            raise ConfigError(f"{swept.input_line}: must be a list of values, as in {key}=A,B ({error})") from error
+    files = group_files(key, folders)
+    if not (chosen := glob.filter(files)):
+        raise ConfigError(f"{swept.input_line}: matches no file; available: {', '.join(files) or 'none'}")
+    return list(chosen)
 
 
 def _divided(command: str, own: set[str], line: Line) -> tuple[tuple[str, ...], list[tuple[str, Any]]]:

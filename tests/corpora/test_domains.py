@@ -1,5 +1,6 @@
 """Domains of a text: kept in its store, drawn in proportion, chosen, and exact as strata."""
 
+import dataclasses
 from collections import Counter
 from fractions import Fraction
 
@@ -184,8 +185,8 @@ def test_unknown_domains_are_refused_with_those_available(corpus):
         prepare(config)
     with pytest.raises(ConfigError, match=message):
         known_sizes(config)
-    for value in ("[]", "{a:1}", "[1]", "3"):
-        with pytest.raises(ConfigError, match="must be a list of names, such as"):
+    for value in ("[]", "{a:1}", "[[a]]"):
+        with pytest.raises(ConfigError, match=r"corpus\.domains=.*: must be .*a list"):
             compose("train", [*corpus, f"corpus.domains={value}"])
 
 
@@ -210,7 +211,9 @@ def test_the_words_of_each_domain_are_in_the_manifest_and_counted_again(corpus):
 
 
 def test_the_command_prints_the_words_of_each_domain(corpus, capsys):
-    config = compose("corpora", [*corpus, "corpus.domains=[childes]"])
+    config = compose(
+        "corpora", [word for word in [*corpus, "corpus.domains=[childes]"] if not word.startswith("model")]
+    )
     prepare_corpus(config)
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     text = prepare(config).text
@@ -241,7 +244,7 @@ def test_damaged_domains_are_an_error(corpus):
 
 
 def test_domains_and_strata_are_axes_of_a_study(corpus):
-    """Their values name curves and are part of the run ids; without them, ids are those of earlier versions."""
+    """Their values name curves and are part of the run ids."""
     options = [[], ["corpus.domains=[childes]"], ["corpus.domains=[switchboard,childes]"], ["sample.strata=domain"]]
     configs = [compose("train", [*corpus, *more]) for more in options]
     ids = [run_id(config) for config in configs]
@@ -255,13 +258,7 @@ def test_domains_and_strata_are_axes_of_a_study(corpus):
         "lstm_tiny, domains=null, strata=domain",
     ]
     assert curves.notes == []
-    assert ids[0] == EARLIER_RUN
-
-
-EARLIER_RUN = "lstm_tiny-local-word-600-s1-79d42259"
 
 
 def as_plain(config):
-    from omegaconf import OmegaConf
-
-    return OmegaConf.to_container(OmegaConf.structured(config))
+    return dataclasses.asdict(config)

@@ -45,7 +45,9 @@ texts = st.one_of(
 
 def fit(kind: str) -> Tokenizer:
     size = 335 if kind in ("unigram", "bpe") else 300
-    config = TokenizerConfig(kind, kind, size, "train", fit_sentences=1000, character_coverage=1.0)
+    config = TokenizerConfig(
+        name=kind, kind=kind, vocab_size=size, fit_on="train", fit_sentences=1000, character_coverage=1.0
+    )
     return fit_tokenizer(config, TEXT, len(TEXT))
 
 
@@ -145,7 +147,9 @@ def test_words_that_python_cuts_leave_a_tokenizer_that_can_be_saved(tokenizer, m
 
 
 def test_a_mask_that_is_a_word_already_is_refused():
-    config = TokenizerConfig("spaces", "whitespace", None, "train", 1000, 1.0)
+    config = TokenizerConfig(
+        name="spaces", kind="whitespace", vocab_size=None, fit_on="train", fit_sentences=1000, character_coverage=1.0
+    )
     tokenizer = fit_tokenizer(config, ["a <mask> b"], 1)
     assert fast_tokenizer(tokenizer)("a b")["input_ids"] == [0, *tokenizer.encode("a b")]
     with pytest.raises(ConfigError, match=r"tokenizer=spaces: .*<mask>"):

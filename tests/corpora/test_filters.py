@@ -186,16 +186,9 @@ def test_a_filter_is_prepared_once_and_checked(file, tmp_path, monkeypatch):
         _ = corpus(text_file, EVER, size="10").drawn
 
 
-# As corpus=toy was then.
-EARLIER = ["corpus=toy", "corpus.version=1", "corpus.words=2500000", "model=lstm_tiny", "recipe.warmup=0.05"]
-
-
-def test_runs_without_a_filter_keep_their_ids(file):
-    assert "filter" not in _numbers(configuration(file, None))["corpus"]
+def test_a_filter_is_part_of_a_runs_id(file):
     assert _numbers(configuration(file, EVER))["corpus"]["filter"] == EVER
     assert run_id(configuration(file, EVER)) != run_id(configuration(file, None))
-    # the id from before filters existed
-    assert run_id(compose("train", EARLIER)).endswith("3721cefe")
 
 
 def test_runs_with_a_filter_are_on_a_curve_of_their_own():

@@ -10,7 +10,6 @@ from corpora.sources.read import describe_source, documents
 from corpora.text import SPLITS, Document
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError, StoreError
-from train.runs.identity import run_id
 
 CHILDES = "*MOT:\tlook at that . what is it ?\n*CHI:\ta dog .\n"
 WIKI = "= = = Fox = = =\nA fox is an animal. It runs.\n\nIt barks.\n = = = Dr. No = = = \nHe is Dr. No.\n"
@@ -156,15 +155,6 @@ def test_a_prepared_text_is_used_without_its_folder(babylm, monkeypatch, capsys)
     assert prepare(compose("corpora", ["corpus=babylm", "corpus.path=elsewhere"])).text.digest == digest
 
 
-def test_the_hubs_data_set_keeps_the_ids_of_its_runs():
-    """The id is that of a run of corpus=babylm before the text data had that name."""
-    run = run_id(compose("train", ["corpus=babylm_hub", "corpus.name=babylm", "model=lstm_tiny", "sample.size=1M"]))
-    assert run == EARLIER_RUN
-
-
-EARLIER_RUN = "lstm_tiny-babylm-word-1M-s1-3f682d83"
-
-
 def test_a_share_of_documents_is_drawn_apart_from_splits_and_nested(tmp_path):
     write(tmp_path, text__txt="\n\n".join(f"Dogs number {n} sleep.\nThey dream." for n in range(400)))
 
@@ -195,7 +185,7 @@ def test_a_share_of_documents_is_drawn_apart_from_splits_and_nested(tmp_path):
 
 @pytest.mark.parametrize("share", [0, -1, 1.5])
 def test_a_share_is_above_0_and_at_most_1(tmp_path, share):
-    with pytest.raises(ConfigError, match=rf"corpus.share={share}.*: must be above 0 and at most 1"):
+    with pytest.raises(ConfigError, match=rf"corpus.share={share}.*: must be .*above 0 and at most 1"):
         corpus(tmp_path, f"corpus.share={share}")
 
 

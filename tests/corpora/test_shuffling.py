@@ -77,10 +77,10 @@ def test_counts_of_a_shuffled_sample_are_those_of_its_text(tmp_path):
     assert sample_counts(config, manifest, tmp_path, "whitespace").words > 1500
 
 
-def test_shuffling_names_a_run_and_null_leaves_old_names(tmp_path):
+def test_shuffling_names_a_run_and_null_does_not(tmp_path):
     plain, mixed = (run_id(configure(tmp_path, *more)) for more in ([], ["sample.shuffle=sentence"]))
     assert plain == run_id(configure(tmp_path, "sample.shuffle=null"))
     assert mixed.rpartition("-")[0] == f"{plain.rpartition('-')[0]}-shuffle_sentence"
     assert mixed.rpartition("-")[2] != plain.rpartition("-")[2]
-    with pytest.raises(ConfigError, match=r"sample\.shuffle=word: must be one of sample, sentence"):
+    with pytest.raises(ConfigError, match=r"sample\.shuffle=word: must be one of .*sentence"):
         configure(tmp_path, "sample.shuffle=word")

@@ -31,7 +31,13 @@ texts = st.one_of(
 )
 # The words of plain text are the same for both kinds.
 WORDS, SPACED = (
-    ListTokenizer(TokenizerConfig("words", kind, None, "train", 1000, 1.0), []) for kind in ("word", "whitespace")
+    ListTokenizer(
+        TokenizerConfig(
+            name="words", kind=kind, vocab_size=None, fit_on="train", fit_sentences=1000, character_coverage=1.0
+        ),
+        [],
+    )
+    for kind in ("word", "whitespace")
 )
 
 

@@ -7,9 +7,9 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
-from hydra.core.hydra_config import HydraConfig
 
 from eval import load_scorer
+from eval.__main__ import of_each_benchmark
 from eval.__main__ import run as run_command_line
 from eval.benchmarks.load import drawn_pairs, load_benchmark, loaded_benchmark
 from eval.estimate import estimate_scoring
@@ -19,14 +19,13 @@ from eval.scorers import load
 from eval.scores.files import TOKENS_FILE, read_items, read_scores, read_table, score_path
 from eval.scores.schemas import TOKENS
 from eval.scores.table import accuracy_table
-from pairscale.command.compose import compose, composed
-from pairscale.command.line import words_for_hydra
+from pairscale.command.compose import compose
+from pairscale.command.line import Line
 from pairscale.errors import InputError, RunError
 from tests.support.commands import run_command
 from tests.support.random_models import LSTM, TXL, random_model, simulated_run
 from tests.support.small_runs import study_overrides
 from train.runs.model_folder import load_model
-from train.sweeps import of_each_benchmark
 
 PAIRS = {
     ("subject_verb_agreement", "near"): [
@@ -190,26 +189,29 @@ def test_a_study_is_scored_and_reports_runs_that_cannot_be(configure, capsys):
         score_study(configure("study=t"))
 
 
+def typed_line(monkeypatch, *words):
+    """Make `words` those of this process's command line, and return it."""
+    line = Line.of(words, "eval")
+    monkeypatch.setattr("pairscale.command.line._current", line)
+    return line
+
+
 def test_several_benchmarks_are_scored_with_one_load_of_each_model(configure, tmp_path, monkeypatch, capsys):
     (tmp_path / "conf" / "benchmark").mkdir(parents=True)
-    (tmp_path / "conf" / "benchmark" / "far.yaml").write_text(
-        f"defaults: [benchmark_schema, _self_]\nname: far\npath: {tmp_path}/far.jsonl\nlanguage: en\n"
-    )
+    (tmp_path / "conf" / "benchmark" / "far.yaml").write_text(f"name: far\npath: {tmp_path}/far.jsonl\nlanguage: en\n")
     shutil.copy(tmp_path / "blimp" / "far.jsonl", tmp_path)
     typed = ["--config-dir", f"{tmp_path}/conf", *study_overrides(tmp_path), "trainer.progress=false"]
     runs = [simulated_run(configure(f"seed={seed}"), random_model(LSTM, seed=seed)) for seed in (1, 2)]
     for run in runs:
         for benchmark in ("blimp", "far"):
-            score_run(run, compose("eval", words_for_hydra([*typed, f"benchmark={benchmark}"])))
+            score_run(run, compose("eval", Line.of([*typed, f"benchmark={benchmark}"])))
     alone = [{path: pd.read_parquet(path) for path in run.scores("").rglob("*.parquet")} for run in runs]
     for run in runs:
         shutil.rmtree(run.scores(""))
-    words = words_for_hydra([*typed, "benchmark=[blimp,far]"])
-    monkeypatch.setattr(HydraConfig.instance(), "cfg", None)
-    HydraConfig.instance().set_config(composed("eval", words))
+    line = typed_line(monkeypatch, *typed, "benchmark=[blimp,far]")
     loads = []
     monkeypatch.setattr(load, "load_model", lambda folder: loads.append(folder) or load_model(folder))
-    run_command_line(compose("eval", words))
+    run_command_line(compose("eval", line))
     assert len(loads) == 2
     for run, before in zip(runs, alone, strict=True):
         assert set(run.scores("").rglob("*.parquet")) == before.keys()
@@ -220,14 +222,14 @@ def test_several_benchmarks_are_scored_with_one_load_of_each_model(configure, tm
     with monkeypatch.context() as patch:
         patch.setattr(PairsWork, "tables", lambda work, width: damaged(work) or shown(work, width))
         with pytest.raises(RunError, match="not shown on blimp"):
-            score_run(runs[0], of_each_benchmark(compose("eval", words)))
+            score_run(runs[0], of_each_benchmark(compose("eval", line)))
     printed = capsys.readouterr().out
     assert "damaged, said the test" in printed
     assert "island_effects" in printed, "the other one is shown"
     (tmp_path / "far.jsonl").write_text("{")
     loaded_benchmark.cache_clear()
     with pytest.raises(RunError, match="not scored on far"):
-        score_run(runs[0], of_each_benchmark(compose("eval", words))[::-1])
+        score_run(runs[0], of_each_benchmark(compose("eval", line))[::-1])
     assert "subject_verb_agreement" in capsys.readouterr().out, "the other one is scored"
 
 
@@ -301,20 +303,18 @@ def test_the_command_of_a_failed_attempt_names_the_users_folder(configure, tmp_p
     config = configure()
     run = simulated_run(config, random_model(LSTM))
     run.model.weights.write_bytes(b"cut short")
-    overrides = words_for_hydra(["--config-dir", str(tmp_path / "my conf"), "study=s", "benchmark=blimp"])
-    monkeypatch.setattr(HydraConfig.instance(), "cfg", None)
-    HydraConfig.instance().set_config(composed("eval", overrides))
+    words = ["--config-dir", str(tmp_path / "my conf"), "study=s", "benchmark=blimp"]
+    typed_line(monkeypatch, *words)
     with pytest.raises(RunError):
         score_run(run, config)
     (command,) = run.read_manifest()["scoring_commands"].values()
-    assert shlex.split(command) == ["python", "-m", "eval", *overrides]
+    assert shlex.split(command) == ["python", "-m", "eval", *words]
 
 
 def test_the_command_that_scored_what_no_sweep_requested_is_kept(configure, monkeypatch):
     config = configure()
     run = simulated_run(config, random_model(LSTM))
-    monkeypatch.setattr(HydraConfig.instance(), "cfg", None)
-    HydraConfig.instance().set_config(composed("eval", ["study=s", "benchmark=blimp"]))
+    typed_line(monkeypatch, "study=s", "benchmark=blimp")
     score_run(run, config)
     manifest = run.read_manifest()
     assert manifest["scoring_commands"] == {"blimp": "python -m eval study=s benchmark=blimp"}
@@ -326,8 +326,7 @@ def test_the_command_that_scored_what_no_sweep_requested_is_kept(configure, monk
 def test_methods_that_are_asked_for_and_do_not_fit_the_model_are_named(configure, monkeypatch, capsys, overrides, told):
     config = configure(*overrides)
     run = simulated_run(config, random_model(LSTM))
-    monkeypatch.setattr(HydraConfig.instance(), "cfg", None)
-    HydraConfig.instance().set_config(composed("eval", ["study=s", "benchmark=blimp", *overrides]))
+    typed_line(monkeypatch, "study=s", "benchmark=blimp", *overrides)
     score_run(run, config)
     printed = " ".join(capsys.readouterr().out.split())
     assert (f"{run.path.name} · blimp: left out, as this is no masked model: pll" in printed) == told

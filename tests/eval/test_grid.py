@@ -11,12 +11,13 @@ from analysis import accuracies
 from analysis.run_states import run_states
 from eval.tasks import record_tasks
 from pairscale.command.compose import compose
-from pairscale.command.line import words_for_hydra
+from pairscale.command.line import Line
 from pairscale.command.main import main
 from pairscale.errors import ConfigError, RunError
 from tests.support.expected_runs import expected_runs
 from tests.support.simulated_study import SimulatedStudy
 from train.grid import RequestedRun, read_grid, write_grid
+from train.grids import run_grid
 from train.runs.folder import RunFolder
 from train.runs.identity import run_id
 from train.sweeps import names_a_run, points, requested_runs, study_commands
@@ -32,7 +33,7 @@ def sweep(tmp_path, monkeypatch):
         monkeypatch.setattr(sys, "argv", [command, "-m", *overrides, f"paths.runs={tmp_path}", "pool.jobs=1"])
         configs = []
         with pytest.raises(SystemExit) as end:
-            main(command, configs.append)
+            main(command, configs.append, sweep=run_grid)
         return configs, end.value.code
 
     return sweep
@@ -162,19 +163,23 @@ def test_the_grid_has_the_settings_of_a_run_but_nothing_of_the_machine(tmp_path)
 
 
 def test_a_sweep_over_seeds_or_globs_names_its_runs():
-    assert [names_a_run(node.hydra) for _, node, _ in points("eval", ["study=mine", "seed=1,2"])] == [True] * 2
-    assert {config.model.name for _, _, config in points("train", ["model=glob(lstm_t*)", "seed=range(1,3)"])} == {
-        "lstm_tiny"
-    }
+    assert [names_a_run(point.line) for point in points("eval", Line(("study=mine", "seed=1,2")))] == [True] * 2
+    globbed = Line(("model=glob(lstm_t*)", "seed=range(1,3)"))
+    assert [(point.config.model.name, point.config.seed) for point in points("train", globbed)] == [
+        ("lstm_tiny", 1),
+        ("lstm_tiny", 2),
+    ]
+    with pytest.raises(ConfigError, match=r"model=glob\(nothing\*\): .*lstm_tiny"):
+        list(points("train", Line(("model=glob(nothing*)",))))
     with pytest.raises(ConfigError, match="seed=x: must be a whole number"):
-        list(points("train", ["seed=1,x"]))
+        list(points("train", Line(("seed=1,x",))))
 
 
 def composed_runs(command):
     """Return the ids of the runs that a printed command would make."""
     python, flag, module, sweep, *overrides = shlex.split(command)
     assert (python, flag, sweep) == ("python", "-m", "-m")
-    return {run_id(config) for _, _, config in points(module, overrides)}
+    return {run_id(point.config) for point in points(module, Line.of(overrides))}
 
 
 @pytest.mark.slow
@@ -200,8 +205,8 @@ def test_commands_that_scored_further_benchmarks_follow_with_the_folder_as_typed
     (tmp_path / "my_conf").mkdir()
     monkeypatch.chdir(tmp_path)
     run.config.write_text("model: {}")
-    typed = words_for_hydra(["--config-dir", "my_conf", "study=mine", "benchmark=local"])
-    run.update_manifest(scoring_commands={"mine": f"python -m eval {shlex.join(typed)}"})
+    typed = Line.of(["--config-dir", "my_conf", "study=mine", "benchmark=local"])
+    run.update_manifest(scoring_commands={"mine": f"python -m eval {typed.written}"})
     _, *scoring = study_commands(tmp_path, "mine")
     assert scoring == [
         "# scored on blimp+pairs-3 by a command that is not recorded",

@@ -57,7 +57,9 @@ CONLLU = """\
 def text_store(corpus: Path, sentences: list[str]) -> TextStore:
     """Write and open the text of a corpus, in the folder store/<corpus>: all its sentences are of the train split."""
     documents = [Document("text", sentences, "train"), Document("text", ["They sleep."], "valid")]
-    write_text_store(corpus / "text", documents, "treebank", SplitConfig(0, 0.1, 0.1), {"source": "text"})
+    write_text_store(
+        corpus / "text", documents, "treebank", SplitConfig(seed=0, valid=0.1, test=0.1), {"source": "text"}
+    )
     return TextStore(corpus / "text")
 
 
@@ -80,7 +82,9 @@ def annotated(folder: Path, conllu: str = CONLLU) -> tuple[TextStore, Layer]:
     parsed = list(conllu_sentences(file))
     documents = [Document("text", [sentence.text], "train") for sentence in parsed[:-1]]
     documents.append(Document("text", [parsed[-1].text], "valid"))
-    write_text_store(folder / "text", documents, "treebank", SplitConfig(0, 0.1, 0.1), {"source": "text"})
+    write_text_store(
+        folder / "text", documents, "treebank", SplitConfig(seed=0, valid=0.1, test=0.1), {"source": "text"}
+    )
     text = TextStore(folder / "text")
     trees = [tree_of(sentence, text.sentence(index)) for index, sentence in enumerate(parsed)]
     return text, write_trees(folder, text, trees)

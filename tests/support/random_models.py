@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import torch
-from omegaconf import OmegaConf
 from transformers import PreTrainedTokenizerFast
 
 from corpora.config import TokenizerConfig
@@ -14,6 +13,7 @@ from eval.config import EvalConfig
 from eval.scorers.base import Execution
 from eval.scorers.causal import CausalScorer
 from eval.scorers.load import trained_scorer
+from pairscale.command.schemas import yaml_of
 from train.models.build import build_model
 from train.models.config import LstmConfig, ModelConfig, TxlConfig
 from train.runs.folder import DONE, UNFINISHED, ModelFolder, RunFolder
@@ -58,7 +58,7 @@ def simulated_run(config: EvalConfig, loaded: LoadedModel, done: bool = True) ->
     """Write the run folder of `config` as training leaves it, with `loaded` as its model."""
     run = RunFolder.of(config)
     run.path.mkdir(parents=True, exist_ok=True)
-    Path(run.config).write_text(OmegaConf.to_yaml(OmegaConf.structured(config)))
+    Path(run.config).write_text(yaml_of(config))
     if done:
         save_model(run.model, loaded.model, loaded.config, loaded.tokenizer, loaded.info)
     run.update_manifest(status=DONE if done else UNFINISHED)

@@ -12,6 +12,7 @@ from eval.__main__ import plan as planned_by_eval
 from eval.__main__ import planned
 from pairscale.command.compose import compose
 from pairscale.command.errors import describe
+from pairscale.command.line import Line
 from pairscale.errors import InputError
 from tests.support import ROOT
 from tests.support.commands import run_command
@@ -35,8 +36,8 @@ def paths(tmp_path):
 def test_hours_follow_from_words_seen_and_the_configured_speed(paths):
     """A run of the demo sees 140,000 words, whatever its size; it takes 3 s to start."""
     plan = Plan()
-    for _, _, config in points("train", ["experiment=demo", SPEEDS, *paths]):
-        plan.add(estimate(config))
+    for point in points("train", Line(("experiment=demo", SPEEDS, *paths))):
+        plan.add(estimate(point.config))
     assert len(plan.runs) == 20
     expected = 20 * 3 + 10 * (140_000 / 10_000 + 140_000 / 5_000)
     assert sum(run.seconds for run in plan.runs) == pytest.approx(expected, rel=0.02)  # steps are whole
@@ -82,10 +83,10 @@ def test_a_finished_run_takes_no_more_time(paths):
     assert len(plan.runs) == 1
 
 
-def test_points_of_a_sweep_are_those_of_hydra(paths):
+def test_points_of_a_sweep_are_those_composed_alone(paths):
     """The runs are those composed one by one, for an experiment's grid changed on the command line."""
     overrides = ["experiment=demo", "model=lstm_tiny", "seed=1,2,3", "model.dropout=0,0.5", "recipe.lr=1e-3", *paths]
-    names = [RunFolder.of(config).path.name for _, _, config in points("train", overrides)]
+    names = [RunFolder.of(point.config).path.name for point in points("train", Line(tuple(overrides)))]
     fixed = ["experiment=demo", "model=lstm_tiny", "recipe.lr=1e-3", *paths]
     alone = {
         run_id(compose("train", [*fixed, f"seed={seed}", f"model.dropout={rate}", f"sample.size={size}"]))
@@ -96,7 +97,7 @@ def test_points_of_a_sweep_are_those_of_hydra(paths):
     assert len(names) == 30
     assert set(names) == alone
     assert set(expected_runs("demo")) == {
-        RunFolder.of(config).path.name for _, _, config in points("train", ["experiment=demo"])
+        RunFolder.of(point.config).path.name for point in points("train", Line(("experiment=demo",)))
     }
 
 
@@ -118,7 +119,7 @@ def test_memory_grows_with_the_texts_of_a_step(paths):
     assert two - one >= 4 * 8 * 50 * 128 * 2 * 6
 
 
-@pytest.mark.parametrize("model", ["txl_tiny", "gpt2_tiny", "roberta_tiny", "mamba_tiny"])
+@pytest.mark.parametrize("model", ["txl_tiny", "gpt2_tiny", "roberta_tiny", "llama_tiny"])
 def test_texts_of_a_step_keep_as_many_bytes_each_as_one_text(model):
     length = "recipe.bptt=70" if model == "txl_tiny" else "recipe.context=70"
     net = build_model(compose("train", ["corpus=toy", f"model={model}", length]).model, 500).train()

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from pairscale.command.schemas import build
 from pairscale.errors import ConfigError, InputError
 from train.import_checkpoint.pickles import Checkpoint
 from train.import_checkpoint.vocabulary import Vocabulary
@@ -76,7 +77,7 @@ def transformer_xl(checkpoint: Checkpoint, config: ImportedConfig, vocabulary: V
             for theirs, ours in LAYER.items():
                 name = name.replace(theirs, ours)
             weights[name] = tensor
-    schema = TxlConfig(
+    values = dict(
         name=config.name,
         layers=sum(name.endswith(PACKED) for name in tensors),
         d_model=d_model,
@@ -89,7 +90,7 @@ def transformer_xl(checkpoint: Checkpoint, config: ImportedConfig, vocabulary: V
         **run,
         **words,
     )
-    return schema, weights
+    return build(TxlConfig, values, "model."), weights
 
 
 def _run_values(checkpoint: Checkpoint, config: ImportedConfig) -> dict[str, Any]:

@@ -14,21 +14,21 @@ from train.runs.identity import run_id
 
 @given(st.fractions(0, 1, max_denominator=1_000))
 def test_a_dose_is_the_same_however_it_is_written(share: Fraction):
-    dose = AblateConfig("remove", f"{share.numerator}/{share.denominator}").dose
+    dose = AblateConfig(action="remove", dose=f"{share.numerator}/{share.denominator}").dose
     assert Fraction(dose) == share
     if share.denominator in (1, 2, 4, 8):
-        assert AblateConfig("remove", float(share)).dose == dose
+        assert AblateConfig(action="remove", dose=float(share)).dose == dose
 
 
 @pytest.mark.parametrize("dose", ["-0.1", "1.1", "9/8", "1/0", "half", "", None, True, [0.5], "nan"])
 def test_a_dose_that_is_no_share_is_refused(dose):
     with pytest.raises(ConfigError, match=r"ablate\.dose=.*: must be a share from 0 to 1, such as 1/8 or 0\.125"):
-        AblateConfig("remove", dose)
+        AblateConfig(action="remove", dose=dose)
 
 
 def test_a_dose_of_one_is_the_text_as_it_is():
-    assert not AblateConfig("remove", 1).acts
-    assert AblateConfig("remove", "1/8").words == ["remove", "dose0.125"]
+    assert not AblateConfig(action="remove", dose=1).acts
+    assert AblateConfig(action="remove", dose="1/8").words == ["remove", "dose0.125"]
 
 
 def test_only_what_acts_needs_a_filter():
@@ -36,7 +36,7 @@ def test_only_what_acts_needs_a_filter():
         compose("train", ["corpus=toy", "ablate.action=remove"])
     with pytest.raises(ConfigError, match=r"ablate\.dose=1/2 with ablate\.action=keep_only: keeps them all"):
         compose("train", ["corpus=toy", "filter=passive", "ablate.action=keep_only", "ablate.dose=0.5"])
-    with pytest.raises(ConfigError, match=r"ablate\.action=drop: must be one of control, keep_only, none, rem"):
+    with pytest.raises(ConfigError, match=r"ablate\.action=drop: must be one of .*remove"):
         compose("train", ["corpus=toy", "filter=passive", "ablate.action=drop"])
 
 

@@ -128,7 +128,10 @@ def test_a_construction_is_replaced_by_another_word_of_its_kind(tmp_path):
 
 
 RULE = FilterConfig(
-    "men", patterns=[[{"RIGHT_ID": "subject", "RIGHT_ATTRS": {"DEP": "nsubj"}}]], rewrite="{subject:other}"
+    name="men",
+    description="men",
+    patterns=[[{"RIGHT_ID": "subject", "RIGHT_ATTRS": {"DEP": "nsubj"}}]],
+    rewrite="{subject:other}",
 ).rules()[0]
 
 
@@ -157,4 +160,4 @@ PATTERN = [{"RIGHT_ID": "verb", "RIGHT_ATTRS": {"POS": "VERB"}}]
 )
 def test_what_is_no_rule_is_told(rule, message):
     with pytest.raises(ConfigError, match=f"filter=mine: rewrite.*{message.removeprefix('rewrite')}"):
-        FilterConfig("mine", patterns=[PATTERN], rewrite=rule)
+        FilterConfig(name="mine", description="mine", patterns=[PATTERN], rewrite=rule)

@@ -16,7 +16,7 @@ from corpora.config import NoCorpusConfig, SplitConfig
 from pairscale.errors import ConfigError, InputError
 from tests.support.tiny_parsers import spacy_pipeline, udpipe_model
 
-NO_CORPUS = NoCorpusConfig(name="none", reference="treebank", split=SplitConfig(0, 0.1, 0.1))
+NO_CORPUS = NoCorpusConfig(name="none", reference="treebank", split=SplitConfig(seed=0, valid=0.1, test=0.1))
 SENTENCE = "\u3000What did they  see? Dogs don't sleep, they said. \u201cYes\u201d 10 000 "
 
 
@@ -24,8 +24,8 @@ SENTENCE = "\u3000What did they  see? Dogs don't sleep, they said. \u201cYes\u20
 def models(tmp_path_factory) -> dict[str, ParserConfig]:
     folder = tmp_path_factory.mktemp("models")
     return {
-        "spacy": SpacyConfig("spacy", str(spacy_pipeline(folder / "spacy"))),
-        "udpipe": UdpipeConfig("udpipe", str(udpipe_model(folder / "model.udpipe"))),
+        "spacy": SpacyConfig(name="spacy", model=str(spacy_pipeline(folder / "spacy"))),
+        "udpipe": UdpipeConfig(name="udpipe", model=str(udpipe_model(folder / "model.udpipe"))),
     }
 
 
@@ -77,7 +77,7 @@ def test_a_pipeline_that_lacks_a_component_names_it(models, without, missing):
     folder = Path(models["spacy"].model).parent / f"without-{without}"
     nlp.to_disk(folder)
     with pytest.raises(ConfigError, match=rf"parser.model={folder}: {missing}"):
-        load(SpacyConfig("spacy", str(folder)))
+        load(SpacyConfig(name="spacy", model=str(folder)))
 
 
 def test_relations_of_other_schemes_are_refused(models, monkeypatch):
@@ -86,7 +86,9 @@ def test_relations_of_other_schemes_are_refused(models, monkeypatch):
         load(models["spacy"])
 
 
-@pytest.mark.parametrize("config", [SpacyConfig("spacy", "no/folder"), SpacyConfig("spacy", "no_package")])
+@pytest.mark.parametrize(
+    "config", [SpacyConfig(name="spacy", model="no/folder"), SpacyConfig(name="spacy", model="no_package")]
+)
 def test_a_missing_model_is_told(config):
     with pytest.raises(
         InputError, match=r"parser.model=no.*: no such folder, and no package of that name is installed"
@@ -97,18 +99,18 @@ def test_a_missing_model_is_told(config):
 def test_damaged_models_are_told(models, tmp_path):
     (tmp_path / "config.cfg").write_text("nonsense")
     with pytest.raises(InputError, match=r"parser.model=.*: not a pipeline that spaCy can load \("):
-        load(SpacyConfig("spacy", str(tmp_path)))
+        load(SpacyConfig(name="spacy", model=str(tmp_path)))
     file = tmp_path / "model.udpipe"
     file.write_bytes(b"nonsense")
     with pytest.raises(InputError, match=r"parser.model=.*: not a file with a model of UDPipe"):
-        load(UdpipeConfig("udpipe", str(file)))
+        load(UdpipeConfig(name="udpipe", model=str(file)))
     with pytest.raises(InputError, match=r"parser.model: no file or folder"):
-        parser_of(models["udpipe"]).digest(UdpipeConfig("udpipe", str(tmp_path / "none")), NO_CORPUS)
+        parser_of(models["udpipe"]).digest(UdpipeConfig(name="udpipe", model=str(tmp_path / "none")), NO_CORPUS)
 
 
 def test_a_model_of_udpipe_without_a_parser_is_told(tmp_path):
     with pytest.raises(ConfigError, match=r"parser.model=.*: No parser defined for the UDPipe model!"):
-        load(UdpipeConfig("udpipe", str(udpipe_model(tmp_path / "model.udpipe", parser="none"))))
+        load(UdpipeConfig(name="udpipe", model=str(udpipe_model(tmp_path / "model.udpipe", parser="none"))))
 
 
 def word(number: int, text: str, head: int, relation: str) -> SimpleNamespace:
@@ -142,7 +144,7 @@ class FakePipeline:
 
 def test_stanza_gives_one_tree_of_what_it_sees_as_two_sentences(monkeypatch, same_threads):
     monkeypatch.setitem(sys.modules, "stanza", SimpleNamespace(Pipeline=FakePipeline))
-    parser = StanzaParser(StanzaConfig("stanza", "models", "xx"), NO_CORPUS)
+    parser = StanzaParser(StanzaConfig(name="stanza", model="models", language="xx"), NO_CORPUS)
     (tree,) = parser.trees(["Dogs  don't . Yes"], 0)
     assert tree.words == ["Dogs", "do", "n't", ".", "Yes"]
     assert tree.heads == [1, 1, 1, 1, 1]
@@ -150,7 +152,7 @@ def test_stanza_gives_one_tree_of_what_it_sees_as_two_sentences(monkeypatch, sam
     with pytest.raises(
         InputError, match=r"parser.language=en: not models that Stanza can load \(Could not find the mod"
     ):
-        StanzaParser(StanzaConfig("stanza", "models", "en"), NO_CORPUS)
+        StanzaParser(StanzaConfig(name="stanza", model="models", language="en"), NO_CORPUS)
 
 
 def test_a_parser_that_is_not_installed_names_what_to_install(monkeypatch):
@@ -158,7 +160,7 @@ def test_a_parser_that_is_not_installed_names_what_to_install(monkeypatch):
     with pytest.raises(
         ConfigError, match=r'needs no-such-package, which is not installed; pip install "pairscale\[stanza\]"'
     ):
-        parser_of(StanzaConfig("stanza", "models", "en"))
+        parser_of(StanzaConfig(name="stanza", model="models", language="en"))
 
 
 def test_roots_after_the_first_depend_on_it():

@@ -123,8 +123,9 @@ def test_broken_conllu_is_refused_by_file_and_line(treebank, tmp_path):
 def test_a_treebank_must_be_given():
     with pytest.raises(ConfigError, match="treebank: not set"):
         compose("train_parser", [])
-    with pytest.raises(ConfigError, match="must be a folder, or a list"):
-        compose("train_parser", ["treebank=3"])
+    for treebank in ("null", "[]", "{a:1}"):
+        with pytest.raises(ConfigError, match=r"treebank=.*: must be"):
+            compose("train_parser", [f"treebank={treebank}"])
 
 
 def test_published_scores_have_their_sources():

@@ -8,8 +8,7 @@ import yaml
 
 from eval.benchmarks.load import load_benchmark
 from eval.diagnostics.diagnostic import diagnostics
-from pairscale.command.compose import compose
-from pairscale.command.errors import FOLDER
+from pairscale.command.compose import FOLDER, compose
 from pairscale.errors import InputError
 
 LANGUAGES = {

@@ -17,7 +17,9 @@ PARTS = ["狗", "喜欢", "北京大学", "can't", "3,5", "a", " ", "  ", "--", 
 
 @pytest.fixture(scope="module")
 def tokenizer(tmp_path_factory):
-    config = TokenizerConfig("t", "jieba", None, "train", fit_sentences=10, character_coverage=1.0)
+    config = TokenizerConfig(
+        name="t", kind="jieba", vocab_size=None, fit_on="train", fit_sentences=10, character_coverage=1.0
+    )
     folder = tmp_path_factory.mktemp("tokenizer")
     save_fast_tokenizer(folder, fit_tokenizer(config, ["狗 喜欢"], 1), False, None)
     return saved_tokenizer(folder)

@@ -6,7 +6,6 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from omegaconf.errors import OmegaConfBaseException
 
 from eval.config import PolicyConfig, recorded_policy
 from eval.methods.judging import summed
@@ -14,7 +13,7 @@ from eval.methods.method import NoParameters, fitting, methods, typed
 from eval.methods.sides import Side, about, critical_unk
 from eval.scorers.base import TokenScores
 from eval.scores.accuracy import outcome, tied
-from pairscale.command.compose import REFUSALS, compose
+from pairscale.command.compose import compose
 from pairscale.command.errors import describe
 from pairscale.errors import ConfigError, InputError
 
@@ -175,16 +174,18 @@ def test_a_list_of_methods_serves_models_of_both_kinds():
         ("method.pen_lp.alhpa=1", r"method\.pen_lp\.alhpa: no such key; did you mean alpha\? available: alpha$"),
         ("method.pen_lp.seed=1", r"method\.pen_lp\.seed: no such key; available: alpha$"),
         ("+method.pen_lp.seed=1", r"method\.pen_lp\.seed: no such key; available: alpha$"),
-        ("method.lp.alpha=1", r"method\.lp\.alpha: no such key; method\.lp has none"),
+        ("method.lp.alpha=1", r"method\.lp\.alpha: no such key; .*none"),
+        ("method.lp=3", r"method\.lp=3: must be keys with values"),
+        ("method.lp=null", r"method\.lp=null: must be keys with values"),
         ("method.penlp.alpha=1", r"method\.penlp: no such key; did you mean pen_lp\?"),
         ("method=[pen_pl]", r"method=pen_pl: no such method; did you mean pen_lp\?"),
-        ("method.pen_lp.alpha=long", r"'long' of type 'str' could not be converted to Float"),
-        ("method.pen_lp.alpha=11", r"alpha=11: must be from 0 to 10"),
+        ("method.pen_lp.alpha=long", r"method\.pen_lp\.alpha=long: must be a number"),
+        ("method.pen_lp.alpha=11", r"alpha=11: must be .*from 0 to 10"),
         ("method=[morcela]", r"method\.morcela\.beta, method\.morcela\.gamma: not set and without a default"),
     ],
 )
 def test_unknown_methods_and_unusable_parameters_raise_errors(override, message):
-    with pytest.raises(REFUSALS) as caught:
+    with pytest.raises(ConfigError) as caught:
         compose("eval", [override])
     assert re.search(message, describe(caught.value))
 
@@ -198,7 +199,7 @@ def test_parameters_in_a_file_of_ones_own_are_checked_the_same(tmp_path):
         "lp": NoParameters(),
     }
     assert compose("eval", [*own, "method=[pen_lp,mine]"]).method["pen_lp"].alpha == 1.0
-    with pytest.raises(OmegaConfBaseException) as caught:
+    with pytest.raises(ConfigError) as caught:
         typed("pen_lp", {"alhpa": 1})
     assert describe(caught.value) == "method.pen_lp.alhpa: no such key; did you mean alpha? available: alpha"
     with pytest.raises(ConfigError, match=r"method=best: must be one of ab_prompt, "):

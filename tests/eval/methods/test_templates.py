@@ -11,8 +11,7 @@ from eval.methods.judging import MethodUse, judge_pairs, template_reading
 from eval.methods.method import NoParameters, methods
 from eval.methods.templates import PLACEHOLDERS, Template, TemplateParameters, templates_of, within
 from eval.scorers.base import TokenScores
-from pairscale.command.compose import compose
-from pairscale.command.errors import FOLDER
+from pairscale.command.compose import FOLDER, compose
 from pairscale.errors import ConfigError, InputError
 from tests.support.prompted_models import PAIRS, adds_bos, byte_level, joins, nats, pairs, scorer
 from tests.support.random_models import LSTM, own_scorer, random_model

@@ -7,7 +7,6 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
-from omegaconf import OmegaConf
 
 import analysis
 from analysis import fit_curves, pairs
@@ -18,6 +17,7 @@ from eval.scores.accuracy import accuracies, best_template, by_repeat, repeats_t
 from eval.scores.files import read_metadata, read_scores, score_path, write_scores
 from eval.scores.table import accuracy_table, methods_table
 from pairscale.command.compose import compose
+from pairscale.command.schemas import yaml_of
 from pairscale.errors import ConfigError, RunError
 from tests.support.prompted_models import byte_level, gpt2
 from tests.support.random_models import LSTM, random_model, simulated_run
@@ -154,7 +154,7 @@ def test_methods_are_scored_again_only_if_their_templates_change(configure, hub_
     config = configure(*named, methods)
     run = RunFolder.of(config)
     run.path.mkdir(parents=True)
-    run.config.write_text(OmegaConf.to_yaml(OmegaConf.structured(config)))
+    run.config.write_text(yaml_of(config))
     run.update_manifest(status=DONE)
     score_run(run, config, scorer)
     printed = " ".join(capsys.readouterr().out.split())

@@ -85,7 +85,7 @@ def test_a_masked_model_has_the_unigrams_of_its_tokens(configure):
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
     config = configure()
     run, loaded, corpus = trained(
-        config, HuggingFaceConfig("network", architecture="bert", objective="mlm", config=sizes)
+        config, HuggingFaceConfig(name="network", architecture="bert", objective="mlm", config=sizes)
     )
     score_run(run, config)
     rows, _ = read_answer_file(run.scores("ratings"), "sentences")

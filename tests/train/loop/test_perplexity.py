@@ -14,9 +14,9 @@ from train.models.config import LstmConfig, TxlConfig
 from train.models.huggingface_config import HuggingFaceConfig
 
 MODELS = {
-    "lstm": LstmConfig("l", None, embedding=6, hidden=6, layers=1, dropout=0.5, tied=False),
+    "lstm": LstmConfig(name="l", seed=None, embedding=6, hidden=6, layers=1, dropout=0.5, tied=False),
     "txl": TxlConfig(
-        "t", None, layers=2, d_model=8, heads=2, d_head=4, d_inner=8, dropout=0.5, attention_dropout=0.5,
+        name="t", seed=None, layers=2, d_model=8, heads=2, d_head=4, d_inner=8, dropout=0.5, attention_dropout=0.5,
         memory=600, same_length=False, clamp_len=None, tied=True, initial_sd=0.02,
     ),
 }  # fmt: skip
@@ -110,7 +110,9 @@ def test_a_model_that_is_stuck_in_its_first_state_is_reported():
 def network(architecture, objective, **fields):
     config = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 16, **fields}
     torch.manual_seed(1)
-    return build_model(HuggingFaceConfig("m", None, architecture, objective, config), 12)
+    return build_model(
+        HuggingFaceConfig(name="m", seed=None, architecture=architecture, objective=objective, config=config), 12
+    )
 
 
 @pytest.mark.parametrize("tokens", [5, 8, 9, 61])

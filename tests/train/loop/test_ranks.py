@@ -98,7 +98,7 @@ def test_a_sweep_on_several_devices_trains_one_run_after_the_other(tmp_path):
     ("more", "message"),
     [
         (["trainer.devices=3"], "trainer.devices=3: the 8 columns of recipe.batch cannot be divided evenly"),
-        (["trainer.devices=0"], "trainer.devices=0: must be from 1"),
+        (["trainer.devices=0"], "trainer.devices=0: must be a whole number from 1"),
     ],
 )
 def test_batches_that_devices_cannot_share_are_refused(tmp_path, more, message):

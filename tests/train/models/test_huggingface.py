@@ -155,7 +155,13 @@ def test_what_cannot_be_trained_is_refused_in_one_line(overrides, message):
 
 def hybrid(architecture, **fields):
     torch.manual_seed(1)
-    described = HuggingFaceConfig("m", None, architecture, "hybrid", {**SMALL, "max_position_embeddings": 33, **fields})
+    described = HuggingFaceConfig(
+        name="m",
+        seed=None,
+        architecture=architecture,
+        objective="hybrid",
+        config={**SMALL, "max_position_embeddings": 33, **fields},
+    )
     model = build_model(described, VOCABULARY).eval()
     for weight in model.parameters():  # far from the small values of new weights, so that tokens matter
         torch.nn.init.normal_(weight, std=0.3)
@@ -236,7 +242,10 @@ def test_values_that_the_network_refuses_are_one_line():
 
 
 def test_an_encoder_of_a_causal_objective_is_a_decoder():
-    network = build_model(HuggingFaceConfig("m", None, "bert", "causal", NETWORKS["bert"][1]), VOCABULARY).eval()
+    network = build_model(
+        HuggingFaceConfig(name="m", seed=None, architecture="bert", objective="causal", config=NETWORKS["bert"][1]),
+        VOCABULARY,
+    ).eval()
     tokens = torch.tensor([[4, 5, 6], [4, 5, 7]])
     first, second = network(tokens, ())[0]
     torch.testing.assert_close(first[:2], second[:2])
@@ -247,4 +256,6 @@ def test_a_network_that_sees_what_it_predicts_is_not_causal():
     """XLNet attends to both sides, unless it is given another mask in each pass."""
     values = {"d_model": 16, "n_layer": 2, "n_head": 2, "d_inner": 24}
     with pytest.raises(ConfigError, match=r"^model\.architecture=xlnet with model\.objective=causal: sees the tokens"):
-        build_model(HuggingFaceConfig("m", None, "xlnet", "causal", values), VOCABULARY)
+        build_model(
+            HuggingFaceConfig(name="m", seed=None, architecture="xlnet", objective="causal", config=values), VOCABULARY
+        )

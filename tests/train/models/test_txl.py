@@ -1,5 +1,6 @@
 """The Transformer-XL against the formulas of Dai et al. 2019, written as plain loops."""
 
+import dataclasses
 import math
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pairscale.command.schemas import build
 from pairscale.errors import ConfigError
 from train.models.config import TxlConfig
 from train.models.loss import cross_entropy
@@ -178,7 +180,22 @@ def test_the_memory_has_no_storage_beyond_its_own_size():
 
 
 def test_initial_weights_are_drawn_as_by_the_authors():
-    config = TxlConfig("t", None, 2, 64, 4, 16, 256, 0.1, 0.0, 8, False, None, tied=False, initial_sd=0.02)
+    config = TxlConfig(
+        name="t",
+        seed=None,
+        layers=2,
+        d_model=64,
+        heads=4,
+        d_head=16,
+        d_inner=256,
+        dropout=0.1,
+        attention_dropout=0.0,
+        memory=8,
+        same_length=False,
+        clamp_len=None,
+        tied=False,
+        initial_sd=0.02,
+    )
     torch.manual_seed(0)
     model = TransformerXL(config, 500)
     for name, parameter in model.named_parameters():
@@ -191,7 +208,22 @@ def test_initial_weights_are_drawn_as_by_the_authors():
 
 
 def test_bf16_autocast_keeps_a_float32_state_and_reaches_every_weight():
-    config = TxlConfig("t", None, 2, 16, 2, 8, 32, 0.1, 0.1, 8, False, None, tied=True, initial_sd=0.02)
+    config = TxlConfig(
+        name="t",
+        seed=None,
+        layers=2,
+        d_model=16,
+        heads=2,
+        d_head=8,
+        d_inner=32,
+        dropout=0.1,
+        attention_dropout=0.1,
+        memory=8,
+        same_length=False,
+        clamp_len=None,
+        tied=True,
+        initial_sd=0.02,
+    )
     torch.manual_seed(0)
     model = TransformerXL(config, VOCABULARY)
     state = model.initial_state(2)
@@ -215,7 +247,7 @@ def test_bf16_autocast_keeps_a_float32_state_and_reaches_every_weight():
 )
 def test_values_out_of_range_are_refused(values, message):
     with pytest.raises(ConfigError, match=message):
-        tiny(**values)
+        build(TxlConfig, dataclasses.asdict(tiny()[1]) | values, "model.")
 
 
 def test_the_base_model_has_the_published_number_of_parameters():

@@ -17,9 +17,24 @@ from train.runs.folder import RunFolder
 from train.runs.model_folder import load_model, save_model
 
 CONFIGS = {
-    "lstm": LstmConfig("lstm", None, 6, 8, 2, 0.2, tied=False),
-    "lstm_tied": LstmConfig("lstm", None, 8, 8, 2, 0.2, tied=True),
-    "txl": TxlConfig("txl", None, 2, 8, 2, 4, 16, 0.1, 0.0, 5, True, 3, tied=True, initial_sd=0.02),
+    "lstm": LstmConfig(name="lstm", seed=None, embedding=6, hidden=8, layers=2, dropout=0.2, tied=False),
+    "lstm_tied": LstmConfig(name="lstm", seed=None, embedding=8, hidden=8, layers=2, dropout=0.2, tied=True),
+    "txl": TxlConfig(
+        name="txl",
+        seed=None,
+        layers=2,
+        d_model=8,
+        heads=2,
+        d_head=4,
+        d_inner=16,
+        dropout=0.1,
+        attention_dropout=0.0,
+        memory=5,
+        same_length=True,
+        clamp_len=3,
+        tied=True,
+        initial_sd=0.02,
+    ),
 }
 
 

@@ -8,15 +8,14 @@ import shutil
 
 import pytest
 import yaml
-from hydra.core.hydra_config import HydraConfig
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from omegaconf import OmegaConf
 
 from analysis import runs
 from analysis.figures.style import looks_of
-from pairscale.command.compose import compose, composed
-from pairscale.command.errors import FOLDER
+from pairscale.command.compose import FOLDER, compose
+from pairscale.command.line import Line
+from pairscale.errors import ConfigError
 from tests.support.expected_runs import expected_runs
 from tests.support.simulated_study import SimulatedStudy
 from train.runs.identity import run_id
@@ -91,7 +90,7 @@ def test_groups_are_named_by_the_values_that_vary(axis):
 
 
 def plain(point):
-    return OmegaConf.to_container(OmegaConf.structured(compose("train", point.split())))
+    return dataclasses.asdict(compose("train", point.split()))
 
 
 def test_names_say_all_that_differs_between_the_runs_of_a_model():
@@ -194,10 +193,7 @@ def test_a_name_is_shared_by_runs_that_are_equal_and_by_no_others(runs):
 def test_two_models_with_their_own_recipes_are_noted_to_differ_only_in_their_budget():
     points = [("corpus=toy", f"model={model}") for model in ("lstm_tiny", "txl_tiny")]
     for more, budgets in (([], ["epochs is 2.5 (txl_tiny), 5.0 (lstm_tiny)."]), (["recipe.budget.epochs=3"], [])):
-        configs = {
-            point[1]: OmegaConf.to_container(OmegaConf.structured(compose("train", [*point, *more])))
-            for point in points
-        }
+        configs = {point[1]: dataclasses.asdict(compose("train", [*point, *more])) for point in points}
         notes = labels(configs)[1]
         assert [note.rpartition("budget.")[2] for note in notes] == budgets
 
@@ -206,14 +202,14 @@ def test_two_models_with_their_own_recipes_are_noted_to_differ_only_in_their_bud
 def test_an_experiment_may_have_any_axes(tmp_path, monkeypatch):
     """Its runs are those of its points, composed one by one."""
     shutil.copytree(FOLDER, tmp_path / "conf")
-    for module in ("compose", "errors", "sweeps"):
-        monkeypatch.setattr(f"pairscale.command.{module}.FOLDER", tmp_path / "conf")
+    for module in ("pairscale.command.compose", "train.sweeps"):
+        monkeypatch.setattr(f"{module}.FOLDER", tmp_path / "conf")
     (tmp_path / "conf" / "experiment" / "abl.yaml").write_text(
         "# @package _global_\n"
         "defaults: [override /corpus: toy, override /model: txl_tiny]\n"
         "study: abl\n"
-        "hydra: {sweeper: {params: {tokenizer: 'word,char', model.memory: '8,16', recipe.lr: 1e-3, "
-        "model.cutoffs: '[50],[]', sample.size: '1/4M,4k', seed: '1,2'}}}\n"
+        "sweep: {tokenizer: [word, char], model.memory: [8, 16], recipe.lr: [1e-3], "
+        "model.cutoffs: [[50], []], sample.size: [1/4M, 4k], seed: [1, 2]}\n"
     )
     expected = expected_runs("abl")
     assert len(expected) == 2 * 2 * 2 * 2 * 2
@@ -244,25 +240,37 @@ def test_curves_are_named_and_sorted_by_the_values_of_axes(tmp_path):
     ("overrides", "named"),
     [
         (["study=s", "benchmark=toy"], False),
-        (["study=s", "paths.runs=/x", "trainer.threads=1", "scoring.batch_tokens=7", "hydra.verbose=true"], False),
+        (["study=s", "paths.runs=/x", "trainer.threads=1", "scoring.batch_tokens=7"], False),
         (["study=s", "model.dropout=0.2"], True),
         (["study=s", "sample.size=4k"], True),
         (["study=s", "seed=2"], True),
         (["experiment=demo"], True),
     ],
 )
-def test_a_command_line_names_a_run_or_a_study(overrides, named, monkeypatch):
-    monkeypatch.setattr(HydraConfig.instance(), "cfg", None)
-    node = composed("eval", overrides)
-    HydraConfig.instance().set_config(node)
-    assert names_a_run(HydraConfig.get()) is named
+def test_a_command_line_names_a_run_or_a_study(overrides, named):
+    assert names_a_run(Line.of(overrides)) is named
 
 
 def test_a_run_has_the_same_label_in_all_commands():
-    """Its config.yaml holds only training; a sweep's configuration also holds scoring and analysis."""
+    """Its config.yaml holds only training; a sweep's configuration also holds scoring."""
     overrides = ["model=lstm_tiny", "corpus=toy"]
-    described = {command: dataclasses.asdict(compose(command, overrides)) for command in ("train", "eval", "analysis")}
+    described = {command: dataclasses.asdict(compose(command, overrides)) for command in ("train", "eval")}
     assert {*labels(described)[0].values()} == {"lstm_tiny"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("# @package _global_\nmodle: {hidden: 3}\n", r"modle: .*did you mean model\?"),
+        ("# @package _global_\nsweeps: {seed: [1, 2]}\n", r"sweeps: .*did you mean sweep\?"),
+        ("study: mine\n", "experiment: .*@package _global_"),
+    ],
+)
+def test_a_key_of_an_experiments_file_that_no_command_has_is_refused(tmp_path, text, message):
+    (tmp_path / "experiment").mkdir()
+    (tmp_path / "experiment" / "mine.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        compose("train", ["--config-dir", str(tmp_path), "experiment=mine", "corpus=toy"])
 
 
 POINTS = {

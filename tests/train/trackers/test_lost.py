@@ -134,7 +134,7 @@ def test_only_a_refusal_or_a_new_run_that_must_be_online_stops_a_run(monkeypatch
     if begun:
         (tmp_path / "wandb").mkdir()
     job = Job("train", "a-run", "s", tmp_path, {})
-    logger = compose("train", [*overrides(tmp_path, "wandb"), "logger.mode=online"]).logger
+    logger = compose("train", [*for_training(overrides(tmp_path, "wandb")), "logger.mode=online"]).logger
     done = []
     with pytest.raises(RunError) if stops else nullcontext(), tracked(logger, job):
         done.append(1)
@@ -235,8 +235,8 @@ def test_a_run_whose_w_and_b_is_killed_equals_one_without(tmp_path, monkeypatch,
         return train(self, batch, batch_idx)
 
     monkeypatch.setattr(LanguageModelling, "training_step", killing_step)
-    alone = train_run(compose("train", overrides(tmp_path / "alone", "csv")))
-    run = train_run(compose("train", overrides(tmp_path / "tracked", "wandb")))
+    alone = train_run(compose("train", for_training(overrides(tmp_path / "alone", "csv"))))
+    run = train_run(compose("train", for_training(overrides(tmp_path / "tracked", "wandb"))))
     assert killed
     assert_same_run(run, alone)
     assert capsys.readouterr().err.count("tracking has ended") == 1
@@ -255,16 +255,16 @@ def test_w_and_b_that_cannot_start_its_process_stops_no_run(tmp_path, monkeypatc
     (tmp_path / "wandb-core").chmod(0o755)
     monkeypatch.setattr("wandb.sdk.lib.service.service_process.get_core_path", lambda: str(tmp_path / "wandb-core"))
     wandb.teardown()
-    assert train_run(compose("train", overrides(tmp_path / "tracked", "wandb"))).done
+    assert train_run(compose("train", for_training(overrides(tmp_path / "tracked", "wandb")))).done
     assert capsys.readouterr().err.count("tracking has ended") == 1
 
 
 def test_a_tensorboard_that_cannot_write_stops_no_run(tmp_path, capsys):
     arguments = overrides(tmp_path / "tracked", "tensorboard")
-    run = RunFolder.of(compose("train", arguments))
+    run = RunFolder.of(compose("train", for_training(arguments)))
     run.path.mkdir(parents=True)
     (run.path / "tensorboard").write_text("a file, not a folder")
-    assert train_run(compose("train", arguments)).done
+    assert train_run(compose("train", for_training(arguments))).done
     assert capsys.readouterr().err.count("tracking has ended") == 1
     assert "FileExistsError" in (run.path / "tracking.log").read_text()
 
@@ -282,7 +282,7 @@ def test_a_tensorboard_on_a_full_disk_stops_no_run(tmp_path, monkeypatch, capsys
         write(self, data)
 
     monkeypatch.setattr(RecordWriter, "write", full)
-    assert train_run(compose("train", overrides(tmp_path / "tracked", "tensorboard"))).done
+    assert train_run(compose("train", for_training(overrides(tmp_path / "tracked", "tensorboard")))).done
     assert capsys.readouterr().err.count("tracking has ended (OSError: [Errno 28] No space left on device)") == 1
 
 
@@ -307,7 +307,7 @@ def test_a_command_whose_w_and_b_ends_has_exit_code_0(tmp_path, number):
     assert done.stderr.count("tracking has ended") == 1
     assert "Traceback" not in done.stderr
     run_command("eval", *overrides(tmp_path / "alone", "csv")).check_returncode()
-    alone = RunFolder.of(compose("train", overrides(tmp_path / "alone", "csv")))
+    alone = RunFolder.of(compose("train", for_training(overrides(tmp_path / "alone", "csv"))))
     assert_same_run(run, alone)
     scores = [next(one.path.glob("scores/*/lp.parquet")) for one in (run, alone)]
     pd.testing.assert_frame_equal(*map(pd.read_parquet, scores), check_exact=True)
@@ -339,5 +339,7 @@ def test_a_stopped_command_that_has_lost_w_and_b_is_started_again(tmp_path):
     assert run.read_manifest()["status"] == "unfinished"
     arguments = for_training(overrides(tmp_path / "tracked", "wandb"))
     run_command("train", *arguments, "recipe.checkpoint_every=2k").check_returncode()
-    alone = train_run(compose("train", [*overrides(tmp_path / "alone", "csv"), "recipe.checkpoint_every=2k"]))
+    alone = train_run(
+        compose("train", [*for_training(overrides(tmp_path / "alone", "csv")), "recipe.checkpoint_every=2k"])
+    )
     assert_same_run(run, alone)

@@ -106,7 +106,7 @@ def test_a_killed_run_resumes_under_its_id_without_a_gap(tmp_path):
     """The second folder holds all points, and those of the first before the kill agree with it."""
     arguments = overrides(tmp_path, "recipe.checkpoint_every=2k", "recipe.budget.epochs=4", "recipe.batch=4")
     folder = train_and_kill(4, arguments)
-    train_run(compose("train", arguments))
+    train_run(compose("train", for_training(arguments)))
     (run,) = offline_runs(tmp_path).values()
     assert len(run.folders) == 2
     assert run.state == "finished"
@@ -127,7 +127,7 @@ def test_points_that_w_and_b_already_has_are_not_logged_again(tmp_path, monkeypa
         define_metric=lambda *_, **__: None, finish=lambda exit_code: None, settings=SimpleNamespace(mode="online"),
     )  # fmt: skip
     monkeypatch.setattr("wandb.init", lambda **_: run)
-    config = compose("train", overrides(tmp_path))
+    config = compose("train", for_training(overrides(tmp_path)))
     rows = "1,100,9,0\n2,200,8,0\n3,300,7,0\n4,,6,0\n"  # the last one has no words_seen
     (tmp_path / "metrics.csv").write_text(f"step,words_seen,valid_ppl,valid_oov_rate\n{rows}")
     with tracked(config.logger, Job("train", "a-run", "s", tmp_path, {})) as tracker:
@@ -312,7 +312,7 @@ def test_in_a_wandb_sweep_only_scoring_has_the_id_of_the_sweep(tmp_path):
 
 
 def test_a_failed_job_is_a_failed_run_in_w_and_b(tmp_path):
-    config = compose("train", overrides(tmp_path))
+    config = compose("train", for_training(overrides(tmp_path)))
 
     def fail():
         with tracked(config.logger, Job("train", "a-run", "s", tmp_path / "a-run", {})):
@@ -326,13 +326,13 @@ def test_a_failed_job_is_a_failed_run_in_w_and_b(tmp_path):
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("logger.mode=on", "logger.mode=on: must be one of disabled, offline, online"),
-        ("logger.artifacts=[weights]", "logger.artifacts=weights: must be one of checkpoint, model"),
+        ("logger.mode=on", r"logger\.mode=on: must be one of .*offline"),
+        ("logger.artifacts=[weights]", r"logger\.artifacts=.*weights.*: must be .*checkpoint"),
     ],
 )
 def test_values_out_of_range_are_refused(tmp_path, override, message):
     with pytest.raises(ConfigError, match=message):
-        compose("train", overrides(tmp_path, override))
+        compose("train", for_training(overrides(tmp_path, override)))
 
 
 def test_scores_of_suites_are_tracked(tmp_path):
