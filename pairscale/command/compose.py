@@ -85,6 +85,9 @@ def axes_of(command: str, line: Line) -> Axes:
     schema = schema_of(command)
     texts = text_keys(schema)
     typed = {key_of(one): parsed(one, texts) for one in line.overrides}
+    experiments = [one for one in line.overrides if key_of(one) == "experiment"]
+    if len(experiments) > 1:
+        raise ConfigError(f"{' '.join(experiments)}: one experiment at a time, each with the sweep that it declares")
     plain = {key: one for key, one in typed.items() if not one.is_sweep_override()}
     fixed = Line(tuple(spelled(one) for one in plain.values()), line.folders)
     choices, _ = _divided(command, {part.name for part in fields(schema)}, fixed)

@@ -1,11 +1,11 @@
 """Sweeps that are started again, and runs beside others of their name: which runs start, and what is reported."""
 
 import pytest
-import yaml
 
 from eval.scores.files import score_path
-from pairscale.command.compose import compose
-from pairscale.command.sweeps import grid
+from pairscale.command.compose import axes_of, compose
+from pairscale.command.line import Line
+from pairscale.command.schemas import yaml_of
 from pairscale.errors import RunError
 from pairscale.files import write_text
 from tests.support.commands import run_command
@@ -64,7 +64,7 @@ def test_a_sweep_that_is_started_again_does_only_the_unfinished_work(tmp_path):
     assert runs[4].read_manifest()["scoring_failed"] == {}
     assert score_path(runs[4].scores(label), "lp").stat().st_size > 100
     folders = {path.name for path in runs[1].path.parent.iterdir() if path.is_dir()}
-    assert folders == {"grid", *(run.path.name for run in runs.values())}
+    assert folders == {"grid", "logs", *(run.path.name for run in runs.values())}
 
 
 @pytest.fixture
@@ -75,9 +75,7 @@ def neighbour(tmp_path):
         return compose("train", ["study=s", "corpus=toy", "model=lstm_tiny", f"paths.runs={tmp_path}", *overrides])
 
     first = config()
-    from omegaconf import OmegaConf
-
-    write_text(RunFolder.of(first).config, OmegaConf.to_yaml(OmegaConf.structured(first)))
+    write_text(RunFolder.of(first).config, yaml_of(first))
     return config, RunFolder.of(first)
 
 
@@ -100,25 +98,12 @@ def test_a_new_run_is_compared_with_the_most_similar_one(neighbour):
     assert message == f"beside {first.path.name} (and 1 more): model.dropout=0.5 (there 0.2)"
 
 
-def test_a_new_field_is_reported_only_if_it_is_not_at_its_default(tmp_path):
-    def config(*overrides):
-        return compose("train", ["study=s", "corpus=toy", "model=txl_tiny", f"paths.runs={tmp_path}", *overrides])
-
-    from omegaconf import OmegaConf
-
-    old = yaml.safe_load(OmegaConf.to_yaml(OmegaConf.structured(config())))
-    del old["model"]["pre_norm"]
-    write_text(RunFolder.of(config()).config, yaml.safe_dump(old))
-    assert (beside_others(config("model.memory=7")) or "").endswith(": model.memory=7 (there 64)")
-    assert (beside_others(config("model.pre_norm=true")) or "").endswith(": model.pre_norm=true (there not set)")
-
-
 def test_sizes_written_as_fractions_name_the_same_runs():
     """1/8M is 125k, in the ids of the published grid too."""
     runs = expected_runs("blimp_learning_curves")
     assert len(runs) == 100
     assert all("/" not in run for run in runs)
-    assert grid("blimp_learning_curves")["sample.size"][0] == "1/8M"
+    assert axes_of("eval", Line.of(["experiment=blimp_learning_curves"])).swept["sample.size"][0] == "1/8M"
 
 
 def test_a_run_is_locked_against_another_process(tmp_path):
