@@ -61,9 +61,8 @@ class ReportConfig:
     sections: Texts = None  # null: the default ones; all; or a list of further sections
     margin: AboveZero | None = None  # slopes whose difference surely lies within it are called equivalent
     new_items: bool = False  # add intervals for new pairs of the same paradigms
-    faulty_pairs: Literal["count", "leave_out"] = (
-        "count"  # pairs that are known to be faulty: counted, as published, or left out
-    )
+    # pairs that are known to be faulty: counted, as published, or left out
+    faulty_pairs: Literal["count", "leave_out"] = "count"
     labels: dict[str, str] = field(default_factory=dict)  # names of curves in tables and figures
     colours: dict[str, str] = field(default_factory=dict)  # colours of curves, such as "#0050d4"
     order: list[str] = field(default_factory=list)  # curves that come first

@@ -34,9 +34,8 @@ class PolicyConfig:
     score_eos: bool | None = None  # null: true for our word models, false elsewhere
     unk: Literal["score", "skip"]  # score as <unk>, or skip the token
     precision: Precision  # of the pass over the model
-    pll: Literal["original", "within_word_l2r"] | None = (
-        None  # masked models: which tokens are hidden with the one that is scored
-    )
+    # masked models: which tokens are hidden with the one that is scored
+    pll: Literal["original", "within_word_l2r"] | None = None
     # Positions before a hidden token at which it is predicted (1: a masked next-token model); null: found by a probe.
     pll_shift: Literal[0, 1] | None = None
 

@@ -29,14 +29,12 @@ class TrainerConfig:
     """The machine's side of training."""
 
     accelerator: Literal["auto", "cpu", "gpu"]  # auto: a GPU where there is one
-    threads: Annotated[int, Meta(ge=1, le=4096)] | None = (
-        None  # null: by the model's size and the idle cores (train/loop/device.py)
-    )
+    # null: by the model's size and the idle cores (train/loop/device.py)
+    threads: Annotated[int, Meta(ge=1, le=4096)] | None = None
     compile: bool
     progress: bool
-    devices: Annotated[int, Meta(ge=1, le=1024)] = (
-        1  # GPUs, or with accelerator=cpu processes, that share each step (train/loop/ranks.py)
-    )
+    # GPUs, or with accelerator=cpu processes, that share each step (train/loop/ranks.py)
+    devices: Annotated[int, Meta(ge=1, le=1024)] = 1
     # A number, log2, babylm, or a list of words seen (train/loop/snapshots.py); null: none.
     snapshots: Annotated[int, Meta(ge=1, le=1000)] | Literal["log2", "babylm"] | Moments | None = None
 

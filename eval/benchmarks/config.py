@@ -63,9 +63,8 @@ class BenchmarkConfig:
     seed: Seed | None = None  # toy, generated: of the pairs
     per_paradigm: Pairs | None = None  # toy: pairs to make of each paradigm
     vocabulary: str | None = None  # generated: run, study, or a file of words; null: all words
-    min_count: Annotated[int, Meta(ge=1, le=10**12)] | None = (
-        None  # generated: words that a sample, or a file with counts, has at least so many times
-    )
+    # generated: words that a sample, or a file with counts, has at least so many times
+    min_count: Annotated[int, Meta(ge=1, le=10**12)] | None = None
     balance: bool = False  # generated: critical words within a factor of two in frequency
     language: str | None = None  # ISO 639 code of two letters, of three where a language has no such one
 
