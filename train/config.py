@@ -9,7 +9,7 @@ from msgspec import Meta
 from corpora.config import CorporaConfig
 from pairscale.command.pool import PoolConfig
 from pairscale.command.schemas import NOT_IN_DIGEST, AboveZero
-from pairscale.errors import ConfigError
+from pairscale.errors import ConfigError, check_name
 from pairscale.sizes import parse_size
 from train.models.config import ModelConfig
 from train.models.huggingface_config import check_recipe
@@ -61,6 +61,8 @@ class RunConfig(CorporaConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.study is not None:
+            check_name("study", self.study)  # one, where the analysis takes several
         if self.recipe.batch % self.trainer.devices:
             raise ConfigError(
                 f"trainer.devices={self.trainer.devices}: the {self.recipe.batch} columns of recipe.batch cannot be "
