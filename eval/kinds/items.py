@@ -19,7 +19,7 @@ from eval.benchmarks.config import BenchmarkConfig
 from eval.config import EvalConfig
 from eval.diagnostics import measures as diagnostics
 from eval.diagnostics.config import DiagnosticConfig
-from eval.diagnostics.questions import answer_rows, load_questions
+from eval.diagnostics.questions import Questions, answer_rows, load_questions
 from eval.kinds.pairs import PairsWork
 from eval.kinds.work import Work
 from eval.methods.unigrams import UnigramSource
@@ -102,8 +102,14 @@ class ClozeWork(ItemsWork):
     """Questions of a diagnostic."""
 
     files = ("topk", "cloze")
-    load = staticmethod(load_questions)
-    measures = staticmethod(diagnostics.measures)
+
+    @staticmethod
+    def load(benchmark: DiagnosticConfig) -> Questions:
+        return load_questions(benchmark)
+
+    @staticmethod
+    def measures(benchmark: str, rows: pd.DataFrame) -> pd.DataFrame:
+        return diagnostics.measures(benchmark, rows)
 
     @property
     def parameters(self) -> dict[str, Any]:
