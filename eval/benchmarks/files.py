@@ -45,10 +45,11 @@ def file_rows(file: Path, delimiter: str | None = None, quotes: bool = True, hea
 
 
 def _some(rows: Iterator[Row], source: str) -> Iterator[Row]:
-    number = 0
-    for number, row in enumerate(rows, start=1):
+    empty = True
+    for row in rows:
+        empty = False
         yield row
-    if not number:
+    if empty:
         raise InputError(f"{source}: holds no rows")
 
 
