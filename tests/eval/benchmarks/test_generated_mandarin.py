@@ -404,12 +404,6 @@ def test_classifiers_are_about_equally_frequent_in_good_and_bad_sentences(paradi
     assert min(bad["位"], bad["名"]) > 20  # of persons, too
 
 
-def test_coverbs_of_one_side_also_occur_on_the_other():
-    pairs = draw_pairs("coverb_with", 15, 1000)
-    for side, words in ((1, "和与"), (0, "在")):
-        assert sum(any(word in pair[side] for word in words) for pair in pairs) > 100
-
-
 def test_a_demonstrative_after_the_clause_does_not_reveal_the_good_sentence():
     """If 的 precedes 这 or 那 in the object of the good sentence, it does so in the subject of both."""
     occurrences = [
