@@ -221,3 +221,50 @@ def test_the_tense_of_a_clause_fits_that_of_its_verb() -> None:
         elif matrix[-1] in {row["third"] for row in table("verb")}:
             assert inner[1] not in ("had", "would", "could", "was", "were"), good
         assert not {row["base"] for _, row in verbs(before + ".")} & {"hope", "expect", "predict", "pretend"}, good
+
+
+# Agreement of reflexives
+
+REFLEXIVES = {
+    "himself": ("singular", "masculine"),
+    "herself": ("singular", "feminine"),
+    "themselves": ("plural", "any"),
+}
+
+
+def antecedents(sentence: str) -> list[set[tuple[str, str]]]:
+    """Return the (number, gender) that each noun or name of a sentence may have, in order."""
+    candidates = []
+    tokens = read(sentence)
+    for token, after in zip(tokens, [*tokens[1:], None], strict=True):
+        if after is not None and token.rows("adjective") and after.rows("noun"):  # "this patient gentleman"
+            continue
+        agrees = {("singular", gender) for _, row in token.rows("name") for gender in row["gender"].split("|")}
+        for column, row in token.rows("noun"):
+            genders = row["gender"].split("|") if column == "singular" else ["any"]
+            agrees |= {(column, gender) for gender in genders if "person" in row["class"].split("|")}
+        if agrees:
+            candidates.append(agrees)
+    return candidates
+
+
+@pytest.mark.parametrize(
+    ("paradigm", "place", "good", "bad"),
+    [
+        ("principle_A_domain_1", 1, False, False),  # the nearest subject never binds; the good sentence has a pronoun
+        ("principle_A_domain_2", 1, True, False),
+        ("principle_A_domain_3", 1, True, False),
+        ("principle_A_c_command", 0, True, False),
+        ("principle_A_reconstruction", 0, True, True),
+        ("anaphor_gender_agreement", 0, True, False),
+        ("anaphor_number_agreement", 0, True, False),
+    ],
+)
+def test_reflexives_agree_with_their_antecedent_as_labelled(paradigm: str, place: int, good: bool, bad: bool) -> None:
+    for pair in pairs(paradigm):
+        for sentence, expected in zip(pair, (good, bad), strict=True):
+            reflexive = next((word for word in re.findall(r"\w+", sentence.lower()) if word in REFLEXIVES), None)
+            if reflexive is None:
+                assert not expected, sentence
+                continue
+            assert (REFLEXIVES[reflexive] in antecedents(sentence)[place]) == expected, sentence
