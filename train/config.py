@@ -9,7 +9,7 @@ from msgspec import Meta
 from corpora.config import CorporaConfig
 from pairscale.command.pool import PoolConfig
 from pairscale.command.schemas import NOT_IN_DIGEST
-from pairscale.errors import ConfigError
+from pairscale.errors import ConfigError, check_name
 from pairscale.sizes import parse_size
 from train.models.config import ModelConfig
 from train.models.huggingface_config import check_recipe
