@@ -97,12 +97,6 @@ def test_clipping_bounds_the_steps_of_sgd(tmp_path, precision):
     assert (ends["1"] - ends["1e-6"]).norm() > 1e-1
 
 
-def test_a_run_in_use_is_not_trained(tmp_path):
-    config = compose("train", overrides(tmp_path, "lstm", "runs"))
-    with RunFolder.of(config).locked(), pytest.raises(RunError, match="another process"):
-        train_run(config)
-
-
 @pytest.mark.parametrize(
     "model", ["txl", *(pytest.param(name, marks=pytest.mark.slow) for name in ("gpt2", "roberta"))]
 )
