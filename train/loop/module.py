@@ -142,7 +142,7 @@ class LanguageModelling(L.LightningModule):
             self.state.metrics.write()
         self.trainer.save_checkpoint(folder.checkpoint_folder, weights_only=False)
         if first:
-            folder.update_manifest(wall_s=self.state.wall_s)
+            folder.update_manifest(**self.state.spent)
         self.preemption.saved()
 
     def keep_best(self, step: int) -> bool:

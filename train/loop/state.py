@@ -1,6 +1,7 @@
 """The state of a training run: everything that an exact resume needs besides weights and optimiser."""
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from train.loop.snapshots import Snapshots
 from train.models.base import State
 from train.runs.folder import RunFolder
 from train.runs.metrics import MetricsFile
+from train.runs.provenance import cost
 
 
 class TrainState:
@@ -39,12 +41,11 @@ class TrainState:
         self.interval_tokens = 0
         self.first_step = 0  # steps of earlier attempts
         self._generators: dict[str, Any] | None = None  # of the checkpoint, until training starts
-        self._earlier_s = 0.0
-        self._started = time.monotonic()
+        self.start_clock({}, "cpu", 1)
 
-    def start_clock(self, earlier_s: float) -> None:
-        """Count wall time from now on, added to the seconds of earlier attempts up to their last checkpoints."""
-        self._earlier_s = earlier_s
+    def start_clock(self, earlier: Mapping[str, Any], device: str, threads: int) -> None:
+        """Count time and cost from now on. `earlier`: the manifest of the attempts before, up to their checkpoints."""
+        self._earlier, self._used = earlier, (device, self.ranks.size, threads)
         self._started = time.monotonic()
 
     @property
@@ -53,9 +54,13 @@ class TrainState:
         return time.monotonic() - self._started
 
     @property
-    def wall_s(self) -> float:
-        """Seconds of all attempts."""
-        return round(self._earlier_s + self.attempt_s, 1)
+    def spent(self) -> dict[str, Any]:
+        """The seconds of all attempts, wall_s, and their cost, for the manifest."""
+        seconds = self.attempt_s
+        return {
+            "wall_s": round(self._earlier.get("wall_s", 0) + seconds, 1),
+            "cost": cost(self._earlier.get("cost", {}), seconds, *self._used),
+        }
 
     def resume_at(self, step: int, device: torch.device) -> None:
         """Restore files, carried state and random generators as they were after `step`, on the model's device."""

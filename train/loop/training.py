@@ -95,6 +95,11 @@ class Training:
             raise RunError(f"{path}: of a run on another sample of text; remove the run's folder to start again")
         return path
 
+    @property
+    def device(self) -> str:
+        """The device of this process, such as cpu or cuda:0."""
+        return str(self.trainer.strategy.root_device)
+
     def record(self) -> None:
         """Record model, text and machine in the manifest."""
         if self.ranks.first:
@@ -105,7 +110,7 @@ class Training:
                 vocabulary=self.data.vocabulary,
                 tokens=len(self.data.sample.tokens),
                 corpus=self.data.corpus.manifest,
-                machine=machine(str(self.trainer.strategy.root_device), torch.get_num_threads()),
+                machine=machine(self.device, torch.get_num_threads()),
                 steps=len(self.data.batches),
             )
 
@@ -113,7 +118,7 @@ class Training:
         """Train from `checkpoint`, or from the start, to the end of the budget; a budget of 0 is only validated."""
         if self.config.trainer.compile:
             self.model.compile()
-        self.state.start_clock(self.earlier.get("wall_s", 0))
+        self.state.start_clock(self.earlier, self.device, torch.get_num_threads())
         try:
             with enough_memory("give trainer.devices=2, which divides each step, or a smaller recipe.batch"):
                 if len(self.data.batches):
@@ -149,7 +154,7 @@ class Training:
             stuck=read_description(self.folder.model, architectures())["info"].get("stuck"),
             words_seen=batches.words_seen(len(batches)),
             words_per_s=round(batches.words_seen(steps) / state.attempt_s) if steps else None,
-            wall_s=state.wall_s,
+            **state.spent,
             export=self.config.recipe.export,
             last=state.last.metrics(),
             best_nats_per_word=state.best,
