@@ -102,7 +102,7 @@ def _intervention_names(interventions: Mapping[str, Intervention], of_filters: M
     names = {run: of.name(of_filters[run]) for run, of in interventions.items()}
     if set(names.values()) <= {FULL_TEXT}:
         return dict.fromkeys(names, "")
-    settings = defaultdict(set)
+    settings: dict[str, set[tuple[str, str]]] = defaultdict(set)
     for run, of in interventions.items():
         settings[names[run]] |= set(of.settings)
     keys = {name: [key for key, _ in of] for name, of in settings.items()}
@@ -148,11 +148,12 @@ def name_curves(configs: Mapping[str, Mapping[str, Any]]) -> CurveNames:
                 shown[model].append(key)
     prefixes = _prefixes([key for key in keys if any(key in of for of in shown.values())])
     bases = {}
-    for run, row in rows.items():
-        parts = {key: row.get(key, "null") for key in shown[row["model.name"]]}
+    for run, values in rows.items():
+        model = values["model.name"]
+        parts = {key: values.get(key, "null") for key in shown[model]}
         # A budget of words has no epochs, and the other way round.
         told = [prefixes[key] + of for key, of in parts.items() if of != "null" or not key.startswith(_BUDGET)]
-        bases[run] = ", ".join([row["model.name"], *told])
+        bases[run] = ", ".join([model, *told])
     notes = [f"{key} differs between sizes of one curve: {', '.join(sorted(of))}." for key, of in of_sizes.items()]
     if differences := "; ".join(filter(None, (_hidden(key, rows, bases, shown) for key in keys))):
         notes.append(f"Curves differ in more than their names: {differences}.")
