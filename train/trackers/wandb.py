@@ -74,7 +74,7 @@ class WandbTracker(Tracker):
                 settings=wandb.Settings(silent=True, console="off"),
             )
             try:
-                self.run = _answer(start, UPLOAD_SECONDS)  # W&B has a shorter limit of its own
+                self.run = _answer(start, 2 * CALL_SECONDS)  # W&B's own limit is 90 seconds
             except Exception as error:
                 _leave_service()
                 refusals = (wandb.errors.UsageError, wandb.errors.AuthenticationError)
@@ -150,7 +150,7 @@ def _environment(job: Job) -> Iterator[None]:
             import wandb
 
             os.environ.update(hidden)
-            wandb.teardown()  # it keeps the variables that it has read
+            _answer(wandb.teardown)  # it keeps the variables that it has read
 
 
 def _answer(call: Callable[[], T], seconds: float = CALL_SECONDS) -> T:
