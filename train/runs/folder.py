@@ -2,7 +2,7 @@
 
     runs/<study>/<run_id>/
         config.yaml          resolved configuration, written before work starts
-        manifest.json        status, digests, versions, device, speed (schema: MANIFEST_VERSION)
+        manifest.json        status, digests, versions, device, speed, time, cost (schema: MANIFEST_VERSION)
         metrics.csv          one row per log or validation, by words seen
         progress.json        progress of training, written every few seconds; removed when it is done
         checkpoints/         everything that resuming needs; removed when the run is done (train/loop/state.py)
