@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Set
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any, Literal, get_args
@@ -39,6 +39,7 @@ class RunState:
     words: float | None = None  # at the end of training
     rate: float | None = None  # words per second
     wall: float = 0.0  # seconds of training so far
+    cost: Mapping[str, float] = field(default_factory=dict)  # hours of training so far, by what was used
     left: float | None = 0.0  # seconds of training to come
     device: str = ""
     mib: float = 0.0
@@ -86,6 +87,7 @@ def _read(one: RunState, run: RunFolder, benchmarks: Set[str]) -> None:
     one.config = run.read_config()
     manifest = run.read_manifest()
     one.wall, one.device = manifest.get("wall_s", 0.0), manifest.get("machine", {}).get("device", "")
+    one.cost = manifest.get("cost", {})
     failures, commands = manifest.get("scoring_failed", {}), manifest.get("scoring_commands", {})
     has_failed = manifest.get("status") == FAILED
     reasons = {"training": manifest.get("reason") or "no reason was recorded"} if has_failed else {}

@@ -6,7 +6,7 @@ run_states.py reads the states. No model is loaded, and no pandas, so that the c
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from itertools import product
@@ -71,6 +71,8 @@ def report(folder: Path, states: Sequence[RunState]) -> Iterator[str | Table]:
         if state != "scored":
             yield "\n".join(["", *_lines(of)])
     yield ""
+    if total := _cost(states, sum):
+        yield f"cost so far: {total}"
     for device in dict.fromkeys(one.device for one in states if one.wall):
         seconds = sum(one.wall for one in states if one.device == device)
         yield f"training so far: {clock(seconds)} on {device or 'an unknown device'}"
@@ -86,8 +88,8 @@ def report(folder: Path, states: Sequence[RunState]) -> Iterator[str | Table]:
 
 
 def table(states: Sequence[RunState]) -> Table:
-    """Return a row per curve and size: a mark per seed, and the mean time, speed, device and disk space of a run."""
-    headings = ("curve", "size", "runs", "time per run", "words/s", "device", "disk per run")
+    """Return a row per curve and size: a mark per seed, and the means of time, cost, speed and disk space."""
+    headings = ("curve", "size", "runs", "time per run", "cost per run", "words/s", "device", "disk per run")
     columns = Table(*headings, box=None, pad_edge=False, padding=(0, 2, 0, 0))
     seeds = sorted({one.seed for one in states})
     for label, size in product(in_order(one.label for one in states), sorted({one.size for one in states})):
@@ -100,11 +102,20 @@ def table(states: Sequence[RunState]) -> Table:
                 readable_size(format_size(size)) if size else "pretrained",
                 marks.strip(),
                 clock(fmean(walls)) if walls else "",
+                _cost([one for one in of if one.left == 0], fmean),
                 f"{median(rates):,.0f}" if rates else "",
                 ", ".join(dict.fromkeys(one.device for one in of if one.device)),
                 f"{fmean(disk):,.0f} MiB" if disk else "",
             )
     return columns
+
+
+def _cost(states: Sequence[RunState], summary: Callable[[list[float]], float]) -> str:
+    """Return a summary of what runs have cost, such as "1.5 GPU hours"."""
+    units = {"gpu_hours": "GPU hours", "core_hours": "core hours"}
+    hours = {unit: [one.cost[unit] for one in states if unit in one.cost] for unit in units}
+    means = {units[unit]: summary(of) for unit, of in hours.items() if of}
+    return ", ".join(f"{of:,.0f} {unit}" if of >= 10 else f"{of:.2g} {unit}" for unit, of in means.items())
 
 
 def _lines(runs: Sequence[RunState]) -> list[str]:

@@ -160,7 +160,7 @@ class TokenizerConfig:
     """A tokenizer, and the text that it is fitted on."""
 
     name: str  # of the fitted tokenizer in the store
-    kind: Literal["word", "char", "unigram", "bpe", "jieba", "whitespace"]
+    kind: Literal["word", "char", "unigram", "bpe", "jieba", "whitespace"]  # of its pieces
     # Without <eos> and <unk>, null: no limit; unigram, bpe: with all special pieces.
     vocab_size: Annotated[int, Meta(ge=1, le=10**7)] | None
     fit_on: Literal["train", "sample"]  # the whole train split, or the sample

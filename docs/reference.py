@@ -206,9 +206,11 @@ def _about(path: Path) -> str:
 
 
 def _about_class(schema: type) -> str:
-    """Return the first sentence of a class's docstring, as a heading."""
+    """Return the first sentence of a class's docstring, as a heading, with the `type` that its files have."""
     line = (inspect.getdoc(schema) or schema.__name__).partition("\n")[0]
-    return re.split(r"\. |; | \(|: ", line)[0].rstrip(".")
+    about = re.split(r"(?<!al)\. |; | \(|: ", line)[0].rstrip(".")
+    names = [name for base in schema.__mro__ for name, kind in types_of(base).items() if kind is schema]
+    return f"{about} (`type: {names[0]}`)" if names else about
 
 
 def _schema_of(path: Path) -> type | None:
@@ -236,6 +238,8 @@ def _keys(path: Path, schema: type | None) -> Iterator[Key]:
     seen = set()
     for name, value, comment in _entries(text):
         type_, meaning = _field(schema, name)
+        if name == "type" and not type_:
+            continue  # which chooses the schema
         seen.add(name)
         yield Key(name, type_, value, comment or meaning)
     for name, (type_, meaning) in _fields(schema).items() if schema else ():
@@ -253,12 +257,14 @@ def _entries(text: str) -> Iterator[tuple[str, str, str]]:
             name = f"{above}{key.value}"
             if name == "defaults":
                 continue
-            if isinstance(value, yaml.MappingNode):
+            if isinstance(value, yaml.MappingNode) and value.value:
                 yield from leaves(value, f"{name}.")
                 continue
             written = text[value.start_mark.index : value.end_mark.index].strip()
             end = value.end_mark
             last = end.line if end.column else end.line - 1  # of a block
+            if isinstance(value, yaml.SequenceNode) and not value.flow_style:
+                end, last = key.start_mark, key.start_mark.line  # a comment further down is on an item
             yield name, written, _comment(lines, key.start_mark.line, last, end.column)
 
     root = yaml.compose(text)

@@ -60,7 +60,7 @@ here = Path.cwd()
 def train(name):
     (here / name).mkdir(exist_ok=True)
     os.chdir(here / name)
-    own = [f"hydra.searchpath=[file://{here}/my_conf]", f"paths.store={here}/store"]
+    own = ["--config-dir", f"{here}/my_conf", f"paths.store={here}/store"]
     return train_run(compose("train", [*own, *sys.argv[1:]]))
 
 class Stopped(Exception):

@@ -14,7 +14,7 @@ from tests.support import ROOT
 
 PAGE = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 SMALLER = {
-    "25k,50k,100k,200k": "2k,8k",
+    "25k, 50k, 100k, 200k": "2k, 8k",
     "pairs: 100": "pairs: 2",
     "pairs=100": "pairs=2",
     "min_count=5": "min_count=1",

@@ -9,7 +9,7 @@ from msgspec import Meta
 from corpora.config import CorporaConfig
 from pairscale.command.pool import PoolConfig
 from pairscale.command.schemas import NOT_IN_DIGEST
-from pairscale.errors import ConfigError
+from pairscale.errors import ConfigError, check_name
 from pairscale.sizes import parse_size
 from train.models.config import ModelConfig
 from train.models.huggingface_config import check_recipe
@@ -30,14 +30,12 @@ class TrainerConfig:
     """The machine's side of training."""
 
     accelerator: Literal["auto", "cpu", "gpu"]  # auto: a GPU where there is one
-    threads: Annotated[int, Meta(ge=1, le=4096)] | None = (
-        None  # null: by the model's size and the idle cores (train/loop/device.py)
-    )
+    # null: by the model's size and the idle cores (train/loop/device.py)
+    threads: Annotated[int, Meta(ge=1, le=4096)] | None = None
     compile: bool
     progress: bool
-    devices: Annotated[int, Meta(ge=1, le=1024)] = (
-        1  # GPUs, or with accelerator=cpu processes, that share each step (train/loop/device.py)
-    )
+    # GPUs, or with accelerator=cpu processes, that share each step (train/loop/device.py)
+    devices: Annotated[int, Meta(ge=1, le=1024)] = 1
     # A number, log2, babylm, or a list of words seen (train/loop/snapshots.py); null: none.
     snapshots: Annotated[int, Meta(ge=1, le=1000)] | Literal["log2", "babylm"] | Moments | None = None
 
@@ -64,6 +62,8 @@ class RunConfig(CorporaConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.study is not None:
+            check_name("study", self.study)  # one, where the analysis takes several
         if self.recipe.batch % self.trainer.devices:
             raise ConfigError(
                 f"trainer.devices={self.trainer.devices}: the {self.recipe.batch} columns of recipe.batch cannot be "

@@ -22,11 +22,9 @@ def run_grid(command: str, line: Line, session: Session) -> None:
     """Run the points of a sweep; with dry_run=true, plan each here. Raises RunError and RunInUse as `check_codes`."""
     refused: list[Exception] = []
     found = list(points(command, line, refused))
-    if refused and not found:
-        session.report_all(refused)
+    session.report_refused(refused, len(refused) + len(found))
+    if not found:
         return
-    for error in refused:
-        session.report(error, once=True)
     if found[0].config.dry_run:
         for point in found:
             set_current(point.line)

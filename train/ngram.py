@@ -47,7 +47,7 @@ from train.runs.model_folder import (
     read_description,
     write_description,
 )
-from train.runs.provenance import machine
+from train.runs.provenance import cost, machine
 
 LN10 = math.log(10)
 CHUNK = 1_000_000  # tokens written to the text for lmplz at a time
@@ -141,6 +141,7 @@ def train_ngram(config: RunConfig, folder: RunFolder) -> None:
         words_seen=sample.words,
         words_per_s=round(sample.words / seconds),
         wall_s=round(seconds, 1),
+        cost=cost({}, seconds, "cpu", 1, 1),
         export=config.recipe.export,
         last=perplexity.metrics(),
         best_nats_per_word=perplexity.nats / perplexity.words,

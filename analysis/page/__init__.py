@@ -48,5 +48,5 @@ def _vega() -> str:
     return script
 
 
-def _asset(name: str, package: str = "analysis.page") -> str:
-    return (files(package) / name).read_text(encoding="utf-8")
+def _asset(name: str) -> str:
+    return (files("analysis.page") / name).read_text(encoding="utf-8")

@@ -17,12 +17,10 @@ class PlanConfig:
     unit: str = "overall"  # overall, a phenomenon or a paradigm
     curves: list[str] = field(default_factory=list)  # one or two of the pilot; []: see docs/guides/planning.md
     accuracy: Annotated[float, Meta(ge=0.001, le=0.999)] = 0.65  # expected at the smallest size, without a pilot
-    paradigms: Annotated[int, Meta(ge=1, le=10**5)] | None = (
-        None  # of the unit, without a pilot; null: those that are published
-    )
+    # of the unit, without a pilot; null: those that are published
+    paradigms: Annotated[int, Meta(ge=1, le=10**5)] | None = None
     seeds: list[Annotated[int, Meta(ge=1, le=100)]] = field(default_factory=lambda: [1, 2, 3, 4, 5, 7, 10])
-    pairs: list[Annotated[int, Meta(ge=2, le=10**6)]] | None = (
-        None  # of each paradigm; null: those of the experiment, and a tenth of them
-    )
+    # of each paradigm; null: those of the experiment, and a tenth of them
+    pairs: list[Annotated[int, Meta(ge=2, le=10**6)]] | None = None
     simulations: Annotated[int, Meta(ge=100, le=10**6)] = 1000  # studies that are simulated on each grid
     seed: Seed = 1  # of the simulations

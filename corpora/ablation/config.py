@@ -3,7 +3,9 @@
 import re
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import Meta
 
 from pairscale.command.schemas import NOT_IN_DIGEST, Seed
 from pairscale.errors import ConfigError, check_name
@@ -21,7 +23,8 @@ class AblateConfig:
     """What samples do about the sentences that the filter matches; a dose of 1 leaves all of them, as none does."""
 
     action: Literal["none", "remove", "keep_only", "replace", "control"] = "none"
-    dose: Any = "0"  # share of these sentences that stay as they are: a fraction, 1/8, or a number from 0 to 1
+    # Share of these sentences that stay as they are.
+    dose: Annotated[Any, Meta(description="a share from 0 to 1, such as 1/8 or 0.125")] = "0"
     layer: str | None = None  # the annotation of the text that the filter searches; null: its only one
     seed: Seed | None = None  # of doses, controls and lemmas; null: derived from the run's seed
     # A CSV file for the list of all sentences that are removed or rewritten (python -m corpora).

@@ -1,7 +1,9 @@
 """Schema of the group `filter`: constructions by name, conf/filter/*.yaml."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from corpora.constructions.patterns import Pattern, compile_patterns
 from corpora.constructions.rules import Rule, compile_rules
@@ -26,7 +28,7 @@ class FilterConfig:
     paradigms: dict[str, list[str]] = field(default_factory=dict, metadata=NOT_IN_DIGEST)
     # Of ablate.action=replace: what stands in its place (corpora/constructions/rules.py): a rule for all patterns, or a
     # list of one for each.
-    rewrite: Any = None
+    rewrite: Annotated[Any, Meta(description="a rule, or a list of one for each pattern, or null")] = None
 
     def __post_init__(self) -> None:
         check_name("filter.name", self.name)

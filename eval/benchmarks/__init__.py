@@ -1,6 +1,6 @@
 """Minimal pairs: published benchmarks and users' tables, pairs drawn from a grammar, pairs known to be faulty.
 
-A benchmark is a YAML in conf/benchmark/ that names files and columns. load.py is the entrance; files.py reads tables
-row by row, and pairs.py makes pairs of the rows. forms.py has the few forms that columns do not describe; paradigm.py
-draws pairs from a grammar, generated/ and toy/ have the templates.
+A benchmark is a YAML in conf/benchmark/ that names files and columns. load.py is the entrance, and makes pairs of the
+rows that files.py reads. forms.py has the few forms that columns do not describe; paradigm.py draws pairs from a
+grammar, generated/ and toy/ have the templates.
 """

@@ -45,10 +45,11 @@ def file_rows(file: Path, delimiter: str | None = None, quotes: bool = True, hea
 
 
 def _some(rows: Iterator[Row], source: str) -> Iterator[Row]:
-    row = None
+    empty = True
     for row in rows:
+        empty = False
         yield row
-    if row is None:
+    if empty:
         raise InputError(f"{source}: holds no rows")
 
 

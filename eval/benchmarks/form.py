@@ -1,4 +1,4 @@
-"""The registry of forms of benchmarks. A form yields tables, whose rows become pairs by their columns (pairs.py).
+"""The registry of forms of benchmarks. A form yields tables, whose rows become pairs by their columns (load.py).
 
     @form("mine", fields=("path",))
     def read(config: BenchmarkConfig) -> Iterable[Table]: ...

@@ -18,9 +18,8 @@ class DiagnosticConfig(BenchmarkConfig):
     """A psycholinguistic diagnostic of Ettinger 2020: which words a model expects after a context."""
 
     has_pairs: ClassVar[bool] = False
-    shuffles: Annotated[int, Meta(ge=0, le=10**5)] | None = (
-        None  # cprag: orders that the first sentence's words are put in, drawn from `seed`
-    )
+    # cprag: orders that the first sentence's words are put in, drawn from `seed`
+    shuffles: Annotated[int, Meta(ge=0, le=10**5)] | None = None
     quote_marks: Literal[
         "as_published", "straight"
     ]  # straight: ' and " for the curly ones of the files, for models that never saw those

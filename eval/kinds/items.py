@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -19,20 +19,20 @@ from eval.benchmarks.config import BenchmarkConfig
 from eval.config import EvalConfig
 from eval.diagnostics import measures as diagnostics
 from eval.diagnostics.config import DiagnosticConfig
-from eval.diagnostics.questions import answer_rows, load_questions
+from eval.diagnostics.questions import Questions, answer_rows, load_questions
 from eval.kinds.pairs import PairsWork
 from eval.kinds.work import Work
 from eval.methods.unigrams import UnigramSource
 from eval.published import COLUMNS, read_published
 from eval.ratings import measures as ratings
 from eval.ratings.config import RatingsConfig
-from eval.ratings.sentences import load_ratings
+from eval.ratings.sentences import Ratings, load_ratings
 from eval.scores.files import read_answer_file, write_answers
 from eval.scores.table import WIDTH, measures_table
 from eval.syntaxgym import measures as suites
 from eval.syntaxgym.config import NAME, SyntaxGymConfig
 from eval.syntaxgym.regions import answer_rows as region_rows
-from eval.syntaxgym.suites import load_suites
+from eval.syntaxgym.suites import Suites, load_suites
 from pairscale.errors import InputError, RunError
 from pairscale.sizes import plural
 from pairscale.tables import filled_table
@@ -48,13 +48,19 @@ class ItemsWork(Work):
 
     Attributes:
         files: names in eval.scores.schemas.ANSWERS; measures are computed from the last one.
-        load: from the benchmark's configuration to the items, which have `texts` and `contents`.
-        measures: from the benchmark's name and the rows of the last file to its measures (level, name, accuracy, ...).
     """
 
     files: ClassVar[tuple[str, ...]]
-    load: ClassVar[Callable[[Any], Any]]
-    measures: ClassVar[Callable[[str, pd.DataFrame], pd.DataFrame]]
+
+    @staticmethod
+    @abstractmethod
+    def load(benchmark: Any) -> Any:
+        """Return the items that the benchmark's configuration names; they have `texts` and `contents`."""
+
+    @staticmethod
+    @abstractmethod
+    def measures(benchmark: str, rows: pd.DataFrame) -> pd.DataFrame:
+        """Return the measures (level, name, accuracy, ...) of a benchmark from the rows of the last file."""
 
     @classmethod
     def read(cls, config: EvalConfig, described: Mapping[str, Any]) -> Any:
@@ -96,8 +102,14 @@ class ClozeWork(ItemsWork):
     """Questions of a diagnostic."""
 
     files = ("topk", "cloze")
-    load = staticmethod(load_questions)
-    measures = staticmethod(diagnostics.measures)
+
+    @staticmethod
+    def load(benchmark: DiagnosticConfig) -> Questions:
+        return load_questions(benchmark)
+
+    @staticmethod
+    def measures(benchmark: str, rows: pd.DataFrame) -> pd.DataFrame:
+        return diagnostics.measures(benchmark, rows)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -142,8 +154,14 @@ class SuitesWork(ItemsWork):
     """SyntaxGym's suites."""
 
     files = ("regions", "success")
-    load = staticmethod(lambda config: load_suites(config.path, config.suites))
-    measures = staticmethod(lambda benchmark, success: suites.measures(success))
+
+    @staticmethod
+    def load(benchmark: SyntaxGymConfig) -> Suites:
+        return load_suites(benchmark.path, benchmark.suites)
+
+    @staticmethod
+    def measures(benchmark: str, rows: pd.DataFrame) -> pd.DataFrame:
+        return suites.measures(rows)
 
     def requested(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Raises InputError for a masked model."""
@@ -174,16 +192,18 @@ class RatingsWork(ItemsWork):
     """Rated sentences; all of their scores follow from one file (eval/ratings/measures.py)."""
 
     files = ("sentences",)
-    load = staticmethod(load_ratings)
-    measures = staticmethod(lambda benchmark, rows: ratings.measures(rows))
 
-    @classmethod
-    def read(cls, config: EvalConfig, described: Mapping[str, Any]) -> Any:
+    @staticmethod
+    def measures(benchmark: str, rows: pd.DataFrame) -> pd.DataFrame:
+        return ratings.measures(rows)
+
+    @staticmethod
+    def load(benchmark: RatingsConfig) -> Ratings:
         """Return the table. Raises as `load_ratings`, and InputError if nothing can agree with it."""
-        items = cls.load(config.benchmark)
+        items = load_ratings(benchmark)
         if len(items.rows) < 3 or items.rows[["rating", "label"]].nunique().max() < 2:
             raise InputError(
-                f"benchmark={config.benchmark.name}: agreement needs three or more sentences whose ratings or labels "
+                f"benchmark={benchmark.name}: agreement needs three or more sentences whose ratings or labels "
                 f"differ; there are {len(items.rows)}, with the ratings {items.rows['rating'].unique()[:3]}"
             )
         return items

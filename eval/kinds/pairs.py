@@ -60,6 +60,7 @@ class PairsWork(Work):
 
         _check_named(config)
         check_templates(config)
+        _check_voters(config)
         if config.benchmark.vocabulary not in ("run", "study"):
             cls.read(config, {})
 
@@ -89,11 +90,6 @@ class PairsWork(Work):
             if settings := self.scorer.settings | use.settings():
                 metadata["settings"] = settings
             if use.voters:
-                if lacking := [voter for voter in use.voters if voter not in self.metadata]:
-                    raise ConfigError(
-                        f"method={name}: counts the votes of {', '.join(lacking)}, so request "
-                        f"method=[{','.join([*use.voters, name])}]"
-                    )
                 metadata["voters"] = {voter: sha256_json(comparable(self.metadata[voter]))[:16] for voter in use.voters}
             yield name, metadata
 
@@ -109,6 +105,7 @@ class PairsWork(Work):
         for name, parameters in fitting(self.config.method, self.scorer.masked).items():
             uses[name] = MethodUse.of(name, parameters, self.scorer, self.benchmark.language)
             _check_flagged(name, self.items, named)
+        _check_voters(self.config)
         if counting := [name for name, use in uses.items() if use.reads == UNIGRAMS]:
             self.unigrams = UnigramSource.of(self.run, self.config)
             if self.unigrams.missing and len(counting) == len(uses):
@@ -230,6 +227,17 @@ def _token_rows(pairs: pd.DataFrame, sample: npt.NDArray[np.int64], sides: dict[
 def _check_named(config: EvalConfig) -> None:
     if not config.method:
         raise ConfigError("method=[]: must name at least one")
+
+
+def _check_voters(config: EvalConfig) -> None:
+    """Raise ConfigError for a vote whose voters are not requested."""
+    for name, parameters in config.method.items():
+        voters = list(getattr(parameters, "voters", {}))
+        if lacking := [voter for voter in voters if voter not in config.method]:
+            raise ConfigError(
+                f"method={name}: counts the votes of {', '.join(lacking)}, so request "
+                f"method=[{','.join([*voters, name])}]"
+            )
 
 
 def _names_methods() -> bool:

@@ -33,7 +33,7 @@ class Method:
     """A method by what it reads.
 
     score: from the side to score, the other side and parameters to the scores (P,) of the first. Of prompts: from a
-    template, pairs and parameters to Questions (prompting.py). Of votes: builtin/votes.py.
+    template, pairs and parameters to Questions (builtin/prompts.py). Of votes: builtin/votes.py.
     parameters: a dataclass with the default values.
     reads: SENTENCES; UNIGRAMS: sentences, and how often their tokens occur in training; MASKED: their tokens, each
     hidden; VOTES: the scores of other methods; or a kind of template (eval.methods.templates.PLACEHOLDERS), filled.

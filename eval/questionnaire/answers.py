@@ -11,10 +11,12 @@ phone; `ms` is how long the pair had been seen. An attention check has no paradi
 sentence that everyone chooses.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 import numpy as np
@@ -25,7 +27,6 @@ from rich.table import Table
 from rich.text import Text
 from scipy.special import ndtri, stdtrit
 
-from eval.benchmarks.load import Benchmark
 from eval.questionnaire.config import QuestionnaireConfig
 from eval.scores.table import percent
 from pairscale.console import say
@@ -33,6 +34,9 @@ from pairscale.errors import NAME, InputError
 from pairscale.schema import Count, Digest, read_json
 from pairscale.shares import wilson
 from pairscale.tables import filled_table, print_table
+
+if TYPE_CHECKING:
+    from eval.benchmarks.load import Benchmark
 
 SCHEMA, VERSION = "pairscale-answers", 2
 MAX_BYTES = 20_000_000

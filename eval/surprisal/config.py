@@ -17,9 +17,8 @@ class SurprisalConfig:
     id_column: str = "text_id"  # of the text: consecutive rows of one id, of which texts of words are made
     document_column: str = "document"  # of context=document: consecutive rows of one document
     context: Literal["text", "document"] = "text"  # text: each text is read alone; document: after those before it
-    window: Annotated[int, Meta(ge=2, le=10**6)] | None = (
-        None  # tokens that are read at a time; null: 1,024, or as many as the model reads
-    )
+    # tokens that are read at a time; null: 1,024, or as many as the model reads
+    window: Annotated[int, Meta(ge=2, le=10**6)] | None = None
     step: Annotated[int, Meta(ge=1, le=10**6)] | None = None  # tokens that each further window adds; null: half of it
 
     def __post_init__(self) -> None:

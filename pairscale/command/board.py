@@ -59,6 +59,7 @@ class Board:
         self._tasks: dict[int, TaskID] = {}
         self._progress: Progress | None = None
         self._began = self._line = time.monotonic()
+        self._trains: float | None = None  # since when runs train: before, a corpus was prepared, once for all
         self._status = False  # True: a status line now and then
 
     @contextmanager
@@ -85,6 +86,7 @@ class Board:
         self._states[run] = state
         if state.what == "training" and state.share is not None:
             self._first.setdefault(run, state.share)
+            self._trains = time.monotonic() if self._trains is None else self._trains
         if self._progress:
             self._progress.update(
                 self._tasks[run],
@@ -123,7 +125,7 @@ class Board:
 
     def left(self) -> float | None:
         """Return the seconds until all runs have ended, at the rate so far; None before that is known."""
-        elapsed = time.monotonic() - self._began
+        elapsed = time.monotonic() - (self._began if self._trains is None else self._trains)
         first, ended = self._first, {one.run: one.state for one in self.ended}
         shares = {run: state.share or first[run] for run, state in self._states.items() if run in first}
         shares |= {run: 1.0 for run, state in ended.items() if state == "done"}

@@ -22,9 +22,10 @@ from omegaconf.errors import OmegaConfBaseException
 
 from pairscale import COMMANDS, ROOT
 from pairscale.command.line import Line, key_of, parsed, spelled
-from pairscale.command.schemas import build, nearest, text_keys
+from pairscale.command.schemas import build, nearest, shown, text_keys
 from pairscale.errors import ConfigError
 from pairscale.plugins import load_plugins
+from pairscale.sizes import written
 
 FOLDER = ROOT / "conf"
 SWEEP = "sweep"  # key of an experiment: its axes
@@ -63,7 +64,7 @@ def composed(command: str, line: Line | Sequence[str], without: Sequence[str] = 
             OmegaConf.update(node, key, value, merge=True, force_add=True)
         for key in without:
             above, _, name = key.rpartition(".")
-            if OmegaConf.is_missing(OmegaConf.select(node, above), name):
+            if (part := OmegaConf.select(node, above)) is not None and OmegaConf.is_missing(part, name):
                 OmegaConf.update(node, key, "")
         plain = OmegaConf.to_container(node, resolve=True)
     except OmegaConfBaseException as error:
@@ -92,22 +93,26 @@ class Axes:
 
 
 def axes_of(command: str, line: Line) -> Axes:
-    """Return the axes of a sweep: those of its experiment, in place of which or beside which some may be typed."""
+    """Return the axes of a sweep: those of its experiment, in place of which or beside which some may be typed.
+
+    Those of an experiment whose keys are another command's are left out.
+    """
     schema = schema_of(command)
-    texts = text_keys(schema)
+    own, texts = {part.name for part in fields(schema)}, text_keys(schema)
     typed = {key_of(one): parsed(one, texts) for one in line.overrides}
+    experiments = [one for one in line.overrides if key_of(one) == "experiment"]
+    if len(experiments) > 1:
+        raise ConfigError(f"{' '.join(experiments)}: one experiment at a time, each with the sweep that it declares")
     plain = {key: one for key, one in typed.items() if not one.is_sweep_override()}
     fixed = Line(tuple(spelled(one) for one in plain.values()), line.folders)
-    choices, _ = _divided(command, {part.name for part in fields(schema)}, fixed)
+    choices, _ = _divided(command, own, fixed)
     node = _chosen(command, choices, line.folders, _versions(line.folders))
-    swept: dict[str, list[str]] = {}
-    for key, values in (OmegaConf.to_container(node[SWEEP]) if SWEEP in node else {}).items():  # type: ignore[union-attr]
-        if not isinstance(values, list) or not values:
-            raise ConfigError(f"{SWEEP}.{key!s}={values!r}: must be a list of values")
-        swept[str(key)] = [str(value) for value in values]
+    swept = _declared(OmegaConf.to_container(node[SWEEP]) if SWEEP in node else {}, own)
     for key, one in typed.items():
         if one.is_sweep_override() and key == "experiment":
             raise ConfigError(f"{spelled(one)}: one experiment at a time, each with the sweep that it declares")
+        if one.is_sweep_override() and key.startswith("pool."):
+            raise ConfigError(f"{spelled(one)}: is of the sweep as a whole; give one value")
         if one.is_sweep_override():
             swept[key] = _values(key, one, line.folders)
         elif key in swept:
@@ -130,6 +135,21 @@ def _values(key: str, swept: Override, folders: Sequence[Path]) -> list[str]:
     return list(chosen)
 
 
+def _declared(axes: Any, own: set[str]) -> dict[str, list[str]]:
+    """Return the axes in an experiment's file whose keys a command has. Raises ConfigError."""
+    if not isinstance(axes, dict):
+        raise ConfigError(f"{SWEEP}={shown(axes)}: must be keys, each with a list of values")
+    for key, values in axes.items():
+        if not isinstance(values, list) or not values:
+            raise ConfigError(f"{SWEEP}.{key}={shown(values)}: must be a list of at least one value")
+    mine = {str(key): values for key, values in axes.items() if _root(str(key)) in own}
+    return {key: [written(value) for value in values] for key, values in mine.items()}
+
+
+def _root(key: str) -> str:
+    return re.split(r"[.@/]", key)[0]
+
+
 def _divided(command: str, own: set[str], line: Line) -> tuple[tuple[str, ...], list[tuple[str, Any]]]:
     """Return the choices of files, and keys with their values. Raises ConfigError for a key that is of no use."""
     texts = text_keys(schema_of(command))
@@ -138,7 +158,7 @@ def _divided(command: str, own: set[str], line: Line) -> tuple[tuple[str, ...], 
     for typed in line.overrides:
         one = parsed(typed, texts)
         key = one.key_or_group
-        root = re.split(r"[.@/]", key)[0]
+        root = _root(key)
         if root not in own and root != "experiment":
             raise ConfigError(_of_no_use(command, typed, root, own))
         if one.is_sweep_override():

@@ -105,9 +105,9 @@ def parsed(override: str, texts: Iterable[str] = ()) -> Override:
     """Parse an override, of whose keys `texts` take text. Raises ConfigError for one that cannot be read."""
     try:
         return OverridesParser.create().parse_override(with_texts(override, texts))
+    except ValueError:  # of Python: an integer of more than 4,300 digits
+        raise ConfigError(f"{key_of(override)}: its number has more than 4,300 digits; no key takes it") from None
     except HydraException as error:
-        if "integer string conversion" in str(error.__cause__ or error):
-            raise ConfigError("a number has more than 4,300 digits; no key takes such a large one") from None
         hint = with_quotes_hint(override) or f"{override}: must be key=value; {' '.join(str(error).split())[:200]}"
         raise ConfigError(hint) from None
 

@@ -98,13 +98,13 @@ class Session:
             return self.report(error, once)
         return None
 
-    def report_all(self, errors: Sequence[Exception]) -> None:
-        """Print what keeps every run of a sweep from beginning, each reason once, with the number of its runs."""
-        reasons = Counter(map(outcome, errors))
-        for (line, code), number in reasons.items():
+    def report_refused(self, errors: Sequence[Exception], runs: int) -> None:
+        """Print why some of the runs of a sweep cannot begin, each reason once, with the number of its runs."""
+        for (line, code), number in Counter(map(outcome, errors)).items():
             self.exit_codes.append(code)
-            which = "all" if number == len(errors) else str(number)
-            count = f" ({which} of the {len(errors)} runs, none of which was started)" if len(errors) > 1 else ""
+            which = f"{'all' if number == runs else number} of the {runs} runs"
+            rest = "none of which was started" if len(errors) == runs else "the others go on"
+            count = f" ({which}, {rest})" if runs > 1 else ""
             print(f"pairscale {self.command}: {line}{count}", file=sys.stderr)
 
     def report(self, error: Exception, once: bool = False) -> tuple[str, int]:

@@ -126,7 +126,7 @@ def converted(kind: Any, value: Any, key: str) -> Any:
 
 def shown(value: Any) -> str:
     """Return a value as errors show it."""
-    text = written(value)
+    text = "nan" if value != value else written(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 

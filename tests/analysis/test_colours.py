@@ -10,7 +10,7 @@ from analysis.figures.style import DASHES, HUES, looks_of
 VISIONS = (None, "protan", "deutan", "tritan")  # without one of the three kinds of cones
 APART = {None: 18, "protan": 10, "deutan": 12, "tritan": 12}  # CIEDE2000; 2.3 is just noticeable
 BRIGHTER = 1.2  # the page's filter in the dark (report.css)
-CARDS = {"light": "#ffffff", "dark": "#1c1f24"}  # behind figures (eval/theme.css)
+CARDS = {"light": "#ffffff", "dark": "#1c1f24"}  # behind figures (analysis/page/report.css)
 CONTRAST = 3  # of graphics with their background: WCAG 2.2, 1.4.11
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from analysis.reading.config import ReadingConfig
 from analysis.reading.files import read_times
+from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError
 
 TABLE = "text,number,word,time\na,1,The,\na,2,cat,300\na,3,slept.,310\na,4,Mr.,290\na,5,Fox,280\na,6,left!,300\n"
@@ -86,6 +87,6 @@ def test_what_is_wrong_in_a_file_is_said_in_one_line(tmp_path, text, fault):
 
 
 def test_values_out_of_range_are_refused():
-    for values in ({"form": "csv"}, {"folds": 1}, {"lowest": 500.0, "highest": 100.0}):
-        with pytest.raises(ConfigError, match=f"reading.{list(values)[-1]}"):
-            ReadingConfig(**values)
+    for values in (["reading.form=csv"], ["reading.folds=1"], ["reading.lowest=500", "reading.highest=100"]):
+        with pytest.raises(ConfigError, match=values[-1]):
+            compose("reading", values)

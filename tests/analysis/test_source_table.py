@@ -197,7 +197,6 @@ def test_a_wrong_cell_is_told_with_its_line(tmp_path, line, message):
         ({"size": ""}, {}, r"line 2: .*columns\.size=NAME, results\.size=SIZE"),
         ({}, {"size": "1M"}, "second row"),
         ({}, {"sizes": {"125k": "four"}}, "size is '125k'"),
-        ({}, {"sizes": "S"}, r"results\.sizes=S"),
         ({}, {"pattern": "("}, r"results\.pattern=\("),
         ({}, {"metric": "f1"}, r"results\.metric"),
         ({}, {"percent": True}, r"results\.percent=true"),

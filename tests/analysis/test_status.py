@@ -110,14 +110,16 @@ def test_damaged_files_damage_one_run(study):
 def test_the_table_has_marks_times_and_devices(study):
     """Time: 125,000 and 1,000,000 words at 7,000 words/s, rounded to seconds, as the simulated manifests have it."""
     path, folders, requested = study
-    folders[7].update_manifest(machine={"device": "NVIDIA H100"}, wall_s=43.0)
+    folders[7].update_manifest(machine={"device": "NVIDIA H100"}, wall_s=43.0, cost={"gpu_hours": 0.5})
+    folders[6].update_manifest(cost={"gpu_hours": 1.0, "core_hours": 30.0})
     rows = [" ".join(line.split()) for line in lines_of(path, requested)]
-    assert rows[rows.index("curve size runs time per run words/s device disk per run") + 1 :][:4] == [
+    assert rows[rows.index("curve size runs time per run cost per run words/s device disk per run") + 1 :][:4] == [
         "lstm_tiny 125k #x 18 s 21,000 cpu 0 MiB",
         "lstm_tiny 1M ~t 2 min 23 s 11,000 cpu 0 MiB",
         "txl_tiny 125k ~! 18 s 21,000 cpu 0 MiB",
-        "txl_tiny 1M ##. 1 min 33 s 21,000 cpu, NVIDIA H100 0 MiB",
+        "txl_tiny 1M ##. 1 min 33 s 0.75 GPU hours, 30 core hours 21,000 cpu, NVIDIA H100 0 MiB",
     ]
+    assert "cost so far: 1.5 GPU hours, 30 core hours" in rows
     totals = [line for line in lines_of(path, requested) if line.startswith("training so far")]
     assert totals == ["training so far: 8 min 20 s on cpu", "training so far: 43 s on NVIDIA H100"]
 

@@ -32,6 +32,7 @@ VOLATILE = {
     "ended",
     "attempts",
     "wall_s",
+    "cost",
     "words_per_s",
     "damaged_checkpoints",
     "scoring_failed",

@@ -27,8 +27,8 @@ if str(ROOT) not in sys.path:  # started as a script
     sys.path.insert(0, str(ROOT))
 
 from pairscale.command.compose import compose  # noqa: E402
-from train.loop.ranks import Ranks  # noqa: E402
-from train.loop.training import Training, quiet_lightning  # noqa: E402
+from train.loop.device import Ranks  # noqa: E402
+from train.loop.training import LanguageModelling, fit, quiet_lightning, set_up  # noqa: E402
 from train.models.huggingface import HuggingFaceModel  # noqa: E402
 from train.recipes import AdamWConfig  # noqa: E402
 from train.runs.folder import RunFolder  # noqa: E402
@@ -109,12 +109,12 @@ def one(arguments: argparse.Namespace, way: str, folder: str) -> dict[str, Any]:
     run = RunFolder.of(config)
     run.path.mkdir(parents=True, exist_ok=True)
     with quiet_lightning():
-        training = Training(config, run, None, Ranks())
+        training = set_up(config, run, None, Ranks())
         started = time.perf_counter()
         if way == "Trainer":
             fit_by_trainer(training, folder)
         else:
-            training.fit(None)
+            fit(training)
         seconds = time.perf_counter() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     validation, batches = training.data.validation(training.model, torch.device("cpu")), training.data.batches
@@ -124,7 +124,7 @@ def one(arguments: argparse.Namespace, way: str, folder: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def fit_by_trainer(training: Training, folder: str) -> None:
+def fit_by_trainer(training: LanguageModelling, folder: str) -> None:
     """Train the network of a run by the Trainer of transformers, which has its own place in the random numbers."""
     from transformers import Trainer, TrainingArguments
 

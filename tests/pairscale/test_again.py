@@ -3,8 +3,9 @@
 import pytest
 
 from eval.scores.files import score_path
-from pairscale.command.compose import compose
-from pairscale.command.sweeps import grid
+from pairscale.command.compose import axes_of, compose
+from pairscale.command.line import Line
+from pairscale.command.schemas import yaml_of
 from pairscale.errors import RunError
 from pairscale.files import write_text
 from tests.support.commands import run_command
@@ -63,7 +64,7 @@ def test_a_sweep_that_is_started_again_does_only_the_unfinished_work(tmp_path):
     assert runs[4].read_manifest()["scoring_failed"] == {}
     assert score_path(runs[4].scores(label), "lp").stat().st_size > 100
     folders = {path.name for path in runs[1].path.parent.iterdir() if path.is_dir()}
-    assert folders == {"grid", *(run.path.name for run in runs.values())}
+    assert folders == {"grid", "logs", *(run.path.name for run in runs.values())}
 
 
 @pytest.fixture
@@ -74,9 +75,7 @@ def neighbour(tmp_path):
         return compose("train", ["study=s", "corpus=toy", "model=lstm_tiny", f"paths.runs={tmp_path}", *overrides])
 
     first = config()
-    from omegaconf import OmegaConf
-
-    write_text(RunFolder.of(first).config, OmegaConf.to_yaml(OmegaConf.structured(first)))
+    write_text(RunFolder.of(first).config, yaml_of(first))
     return config, RunFolder.of(first)
 
 
@@ -104,7 +103,7 @@ def test_sizes_written_as_fractions_name_the_same_runs():
     runs = expected_runs("blimp_learning_curves")
     assert len(runs) == 100
     assert all("/" not in run for run in runs)
-    assert grid("blimp_learning_curves")["sample.size"][0] == "1/8M"
+    assert axes_of("eval", Line.of(["experiment=blimp_learning_curves"])).swept["sample.size"][0] == "1/8M"
 
 
 def test_a_run_is_locked_against_another_process(tmp_path):

@@ -69,6 +69,45 @@ def test_published_grids_equal_the_papers():
     assert climp["tokenizer"] == ["jieba", "char"]
 
 
+@pytest.fixture
+def axes_in(tmp_path):
+    """Return a function from the axes of an experiment's file and words to those of a sweep of a command."""
+
+    def axes(text, *words, command="eval"):
+        (tmp_path / "experiment").mkdir(exist_ok=True)
+        (tmp_path / "experiment" / "mine.yaml").write_text(f"# @package _global_\nstudy: mine\nsweep: {text}\n")
+        return axes_of(command, Line.of(["--config-dir", str(tmp_path), "experiment=mine", *words])).swept
+
+    return axes
+
+
+def test_axes_are_those_of_the_command_and_values_stay_as_they_are(axes_in):
+    text = "{model: [lstm_tiny], model.seed: [null, 1], model.tied: [true], method: [[lp], [lp, pen_lp]]}"
+    axes = {"model": ["lstm_tiny"], "model.seed": ["null", "1"], "model.tied": ["true"]}
+    assert axes_in(text) == axes | {"method": ["[lp]", "[lp,pen_lp]"]}
+    assert axes_in(text, "model=txl_tiny,ngram", "seed=1,2", command="train") == axes | {
+        "model": ["txl_tiny", "ngram"],
+        "seed": ["1", "2"],
+    }
+    assert axes_in(text, "study=a,b", command="analysis") == {"study": ["a", "b"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "key"),
+    [
+        ("{seed: []}", [], "sweep.seed="),
+        ("{seed: 3}", [], "sweep.seed=3"),
+        ("[seed]", [], "sweep=[seed]"),
+        ("{seed: [1]}", ["pool.jobs=1,2"], "pool.jobs=1,2"),
+        ("{seed: [1]}", ["experiment=demo"], "experiment=mine experiment=demo"),
+        ("{seed: [1]}", ["experiment=demo,mine"], "experiment="),
+    ],
+)
+def test_axes_that_make_no_sweep_are_refused(axes_in, text, words, key):
+    with pytest.raises(ConfigError, match=f"^{re.escape(key)}"):
+        axes_in(text, *words)
+
+
 @pytest.mark.parametrize("experiment", ["blimp_small", "climp_sizes_local", "blimp_learning_curves"])
 def test_the_runs_of_a_grid_are_those_that_its_points_name(experiment):
     text = ["corpus.path=text.txt"] if experiment.endswith("_local") else []

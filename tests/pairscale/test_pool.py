@@ -6,23 +6,21 @@ import signal
 import sys
 
 import pytest
-from hydra.core.global_hydra import GlobalHydra
-from hydra.types import RunMode
-from omegaconf import OmegaConf
 
 import pairscale.command.pool
-from eval import sweeps
-from eval.sweeps import memory_of
 from pairscale.command.board import Board
-from pairscale.command.compose import compose, composed, registered
+from pairscale.command.compose import compose
+from pairscale.command.line import Line
 from pairscale.command.main import main
-from pairscale.command.pool import Job, PoolSettings, check_codes, divide, run_jobs, visible_gpus
+from pairscale.command.pool import Job, PoolConfig, check_codes, divide, run_jobs, visible_gpus
 from pairscale.errors import ConfigError, RunError, RunInUse
 from pairscale.files import sha256_file
 from tests.support.commands import Command, run_command
 from tests.support.slurm_cluster import wait_until
 from train.estimate import estimate
+from train.grids import jobs_of, memory_of, run_grid
 from train.runs.folder import RunFolder, study_runs
+from train.sweeps import points
 
 RUN = [
     "study=s", "model=lstm_tiny", "model.embedding=16", "model.hidden=16", "corpus=toy", "corpus.words=30000",
@@ -54,7 +52,7 @@ def test_a_sweep_resumes_after_an_interrupt_and_continues_past_a_failed_run(tmp_
     runs = study_runs(tmp_path / "runs", "s")
     assert sorted(run.read_manifest()["status"] for run in runs) == ["done", "done", "failed"]
     assert {run.read_manifest()["machine"]["threads"] for run in runs if run.done} == {1}  # small models
-    logs = "".join(path.read_text() for path in (tmp_path / "runs" / "s" / "local").rglob("*.log"))
+    logs = "".join(path.read_text() for path in (tmp_path / "runs" / "s" / "logs").rglob("*.log"))
     assert "resuming" in logs
     lines = again.stderr.splitlines()
     (failed,) = [n for n, line in enumerate(lines) if line.startswith("[") and "FAILED batch=99999" in line]
@@ -91,10 +89,10 @@ def sweep(tmp_path, monkeypatch, capsys):
 
     def sweep(script, command, *words):
         monkeypatch.setattr(pairscale.command.pool, "started_by", lambda module: [sys.executable, "-c", WORKER, script])
-        monkeypatch.setattr("eval.sweeps.memory_of", lambda jobs: 0)
+        monkeypatch.setattr("train.grids.memory_of", lambda jobs: 0)
         monkeypatch.setattr(sys, "argv", [command, "-m", *words, f"paths.runs={tmp_path}/runs"])
         with pytest.raises(SystemExit) as caught:
-            main(command, lambda config: None)
+            main(command, lambda config: None, sweep=run_grid)
         return caught.value.code or 0, capsys.readouterr().err.splitlines()
 
     monkeypatch.chdir(tmp_path)
@@ -128,10 +126,22 @@ def test_points_of_one_run_or_study_are_run_one_after_another(sweep, key, words)
     assert len([line for line in lines if "] done " in line and "per_paradigm=" in line]) == runs
 
 
-def test_a_refused_point_counts_as_a_run(sweep):
-    overrides = [*TOY, "model.dropout=0,7", "seed=1", "pool.jobs=4"]
-    code, lines = sweep("exit 2", "eval", *overrides)
-    assert (code, lines[0][:23]) == (2, "2 runs, 2 at a time, at")
+def test_a_refused_run_is_reported_once_and_the_others_go_on(sweep):
+    code, lines = sweep("exit 0", "eval", *TOY, "model.dropout=0,7", "seed=1,2,3", "pool.jobs=4")
+    assert code == 2
+    (refused,) = [line for line in lines if "dropout=7" in line]
+    assert lines[0] == refused
+    assert "model.dropout=7: must be" in refused
+    assert "(3 of the 6 runs" in refused
+    assert len([line for line in lines if line.startswith("[") and "] done " in line]) == 3
+
+
+@pytest.mark.parametrize("values", ["7", "7,8"])
+def test_a_sweep_of_which_every_run_is_refused_starts_none(sweep, tmp_path, values):
+    code, lines = sweep("exit 0", "train", *TOY, f"model.dropout={values}", "seed=1,2")
+    assert (code, len(lines)) == (2, len(values.split(",")))
+    assert all("must be" in line and "of the" in line for line in lines)
+    assert not (tmp_path / "runs").exists()
 
 
 def test_runs_that_wait_do_not_begin_after_an_interrupt(sweep, monkeypatch):
@@ -155,7 +165,8 @@ def test_a_run_whose_process_dies_has_failed_and_another_process_takes_its_place
 
 def test_a_process_that_cannot_start_is_a_failure_with_its_own_words(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PYTHONHOME", "/nowhere")
-    assert run_jobs("train", [Job(["seed=1"], "a run")], settings(logs=str(tmp_path)), False, lambda: 0) == [1]
+    a_run = [Job(["seed=1"], "a run")]
+    assert run_jobs("train", a_run, PoolConfig(), tmp_path, lambda: 0, progress=False) == [1]
     lines = capsys.readouterr().err.splitlines()
     assert lines[2].startswith("[1/1] FAILED a run in ")
     assert "its process ended with exit code 1; last line: " in lines[3]
@@ -166,7 +177,7 @@ def test_a_sweep_does_not_overwrite_the_logs_of_an_earlier_one(sweep, tmp_path):
     for text in ("first", "second"):
         _, lines = sweep(f"echo it is the {text}; exit 2", "train", *overrides)
         assert f"it is the {text}" in "".join(lines)
-    assert sorted(path.read_text() for path in (tmp_path / "runs/s/local").rglob("0.log")) == [
+    assert sorted(path.read_text() for path in (tmp_path / "runs/s/logs").rglob("0.log")) == [
         "it is the first\n", "it is the second\n"
     ]  # fmt: skip
 
@@ -174,11 +185,12 @@ def test_a_sweep_does_not_overwrite_the_logs_of_an_earlier_one(sweep, tmp_path):
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        ("pool.jobs=-1", "pool.jobs=-1: must be from 1 to 4096"),
-        ("pool.jobs=0", "pool.jobs=0: must be from 1 to 4096"),
-        ("pool.per_gpu=0", "pool.per_gpu=0: must be from 1 to 4096"),
-        ("pool.threads=-2", "pool.threads=-2: must be from 1 to 4096"),
-        ("pool.jobs=two", "jobs=two"),
+        ("pool.jobs=-1", "pool.jobs=-1: must be a whole number from 1 to 4,096"),
+        ("pool.jobs=0", "pool.jobs=0: must be a whole number from 1 to 4,096"),
+        ("pool.per_gpu=0", "pool.per_gpu=0: must be a whole number from 1 to 4,096"),
+        ("pool.threads=-2", "pool.threads=-2: must be a whole number from 1 to 4,096"),
+        ("pool.jobs=two", "pool.jobs=two: must be a whole number"),
+        ("pool.jbos=1", "pool.jbos: no such key; did you mean jobs?"),
         ("study=../../evil", "study=../../evil: names a folder"),
     ],
 )
@@ -188,12 +200,13 @@ def test_values_out_of_range_are_a_message_of_one_line_and_write_no_files(sweep,
     assert (code, len(lines)) == (2, 1), lines
     assert message in lines[0]
     assert "fault of pairscale" not in lines[0]
-    assert not [path for path in (tmp_path / "runs").rglob("*") if path.name == "local"]
+    assert not [path for path in (tmp_path / "runs").rglob("*") if path.name == "logs"]
     assert not (tmp_path.parent / "evil").exists()
 
 
-def settings(**values):
-    return PoolSettings(**{"logs": "logs"} | values)
+def shared(runs, memory=0, **values):
+    """Return how a machine is divided among runs."""
+    return divide(runs, PoolConfig(**values), lambda: memory)
 
 
 def jobs(*words, count=1):
@@ -203,7 +216,7 @@ def jobs(*words, count=1):
 
 
 def test_gpus_are_assigned_in_turn(monkeypatch):
-    slots = divide(jobs(count=9), settings(gpus=["0", "2"], per_gpu=2), lambda: 0)
+    slots = shared(jobs(count=9), gpus=["0", "2"], per_gpu=2)
     assert slots.count == 4
     assert [slots.environment(slot)["CUDA_VISIBLE_DEVICES"] for slot in range(4)] == ["0", "2", "0", "2"]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-1a,GPU-2b")
@@ -211,7 +224,7 @@ def test_gpus_are_assigned_in_turn(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
     assert visible_gpus() == []
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
-    assert "CUDA_VISIBLE_DEVICES" not in divide(jobs(count=9), settings(gpus=[]), lambda: 0).environment(0)
+    assert "CUDA_VISIBLE_DEVICES" not in shared(jobs(count=9), gpus=[]).environment(0)
 
 
 @pytest.mark.parametrize(
@@ -225,19 +238,19 @@ def test_gpus_are_assigned_in_turn(monkeypatch):
 )
 def test_a_run_on_several_devices_is_assigned_as_many_gpus(devices, per_gpu, gpus, expected):
     runs = jobs(f"trainer.devices={devices}", "recipe.batch=6", count=9)
-    slots = divide(runs, settings(gpus=gpus.split(), per_gpu=per_gpu), lambda: 0)
+    slots = shared(runs, gpus=gpus.split(), per_gpu=per_gpu)
     assert (slots.gpus, slots.count) == (expected, len(expected) * per_gpu)
 
 
 def test_too_few_gpus_for_a_run_are_an_error_before_the_sweep():
     with pytest.raises(ConfigError, match=r"trainer\.devices=3: must be at most 2, the number of GPUs here \(0,1;"):
-        divide(jobs("trainer.devices=3", "recipe.batch=6", count=2), settings(gpus=["0", "1"]), lambda: 0)
+        shared(jobs("trainer.devices=3", "recipe.batch=6", count=2), gpus=["0", "1"])
 
 
 @pytest.mark.parametrize("words", [["trainer.accelerator=cpu"], ["model=ngram"]])
 def test_runs_on_the_cpu_are_not_limited_by_gpus(monkeypatch, words):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
-    slots = divide(jobs(*words, count=9), settings(gpus=["0"]), lambda: 0)
+    slots = shared(jobs(*words, count=9), gpus=["0"])
     assert (slots.count, slots.gpus) == (4, ())
 
 
@@ -260,7 +273,7 @@ def test_cores_are_divided_among_the_runs_at_a_time(monkeypatch, values, most, g
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     if granted:
         monkeypatch.setenv("OMP_NUM_THREADS", granted)
-    slots = divide(jobs(count=most), settings(gpus=[], **values), lambda: 0)
+    slots = shared(jobs(count=most), gpus=[], **values)
     assert (slots.count, slots.threads) == (count, threads)
 
 
@@ -268,7 +281,7 @@ def test_cores_are_divided_among_the_runs_at_a_time(monkeypatch, values, most, g
 def test_memory_limits_the_runs_at_a_time(monkeypatch, values, gib, count):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
     monkeypatch.setattr("pairscale.machine.available_memory", lambda: 6.5 * 2**30)
-    assert divide(jobs(count=9), settings(gpus=[], **values), lambda: gib * 2**30).count == count
+    assert shared(jobs(count=9), gib * 2**30, gpus=[], **values).count == count
 
 
 @pytest.mark.slow
@@ -283,40 +296,31 @@ def test_the_memory_of_runs_is_taken_from_their_plan_or_weights(tmp_path, monkey
     assert memory_of([Job([], config=compose("eval", words))]) == 1000
 
 
-def test_the_launchers_values_are_checked_by_its_schema(tmp_path):
-    node = composed("train", ["corpus=toy", "study=s", "pool.gpus=[1]"]).hydra.launcher  # the default
-    assert OmegaConf.to_container(node)["gpus"] == ["1"]
-    with pytest.raises(Exception, match="jbos"):
-        composed("train", ["hydra.launcher.jbos=1"])
-
-
-def planned(command, task, points):
+def planned(command, *words):
     """Return the jobs of a sweep."""
-    with registered():
-        loader = GlobalHydra.instance().config_loader()
-        return sweeps.jobs(loader, loader.load_configuration(command, task, RunMode.MULTIRUN), points)
+    return jobs_of(points(command, Line.of(words, command), []))
 
 
 def test_each_job_of_a_sweep_has_the_folder_and_words_of_its_run(tmp_path):
-    task = ["corpus=toy", "study=s", "model=lstm_tiny,ngram", "recipe.budget.epochs=2", "sample.size=1k,4k", "seed=1,2"]
-    points = [["corpus=toy", "study=s", f"paths.runs={tmp_path}", "recipe.budget.epochs=2", f"model={model}",
-               f"sample.size={size}", f"seed={seed}"]
-              for model in ("lstm_tiny", "ngram") for size in ("1k", "4k") for seed in (1, 2)]  # fmt: skip
-    made = planned("train", task, points)
-    assert [job.folder for job in made] == [RunFolder.of(compose("train", words)).path for words in points]
+    fixed = ["corpus=toy", "study=s", f"paths.runs={tmp_path}", "recipe.budget.epochs=2"]
+    expected = [[*fixed, f"model={model}", f"sample.size={size}", f"seed={seed}"]
+                for model in ("lstm_tiny", "ngram") for size in ("1k", "4k") for seed in (1, 2)]  # fmt: skip
+    made = planned("train", *fixed, "model=lstm_tiny,ngram", "sample.size=1k,4k", "seed=1,2")
+    assert [job.words for job in made] == expected
+    assert [job.folder for job in made] == [RunFolder.of(compose("train", words)).path for words in expected]
     assert [job.training_words for job in made] == [2000, 2000, 8000, 8000, 1000, 1000, 4000, 4000]
     assert made[0].name == "lstm_tiny, 1k words, seed 1"
 
 
 def test_a_run_that_a_sweep_names_twice_is_one_job(tmp_path):
     """Runs on the full text have no filter, whatever the axis of filters says; benchmarks are scored apart."""
-    task = ["corpus=toy", "study=s", f"paths.runs={tmp_path}", "model=lstm_tiny", "sample.size=1k"]
-    swept = [(action, name, benchmark) for action in ("none", "remove") for name in ("passive", "reflexive")
-             for benchmark in ("toy", "blimp")]  # fmt: skip
-    points = [[*task, f"ablate.action={action}", f"filter={name}", f"benchmark={benchmark}"]
-              for action, name, benchmark in swept]  # fmt: skip
-    made = planned("eval", task, points)
-    assert [job.words[-3:] for job in made] == [points[at][-3:] for at in (0, 1, 4, 5, 6, 7)]
+    swept = ["ablate.action=none,remove", "filter=passive,reflexive", "benchmark=toy,blimp"]
+    made = planned("eval", "corpus=toy", "study=s", f"paths.runs={tmp_path}", "model=lstm_tiny", *swept)
+    named = [[word.partition("=")[2] for word in job.words[-3:]] for job in made]
+    assert named == [
+        ["none", "passive", "toy"], ["none", "passive", "blimp"], ["remove", "passive", "toy"],
+        ["remove", "passive", "blimp"], ["remove", "reflexive", "toy"], ["remove", "reflexive", "blimp"],
+    ]  # fmt: skip
     assert len({job.folder for job in made}) == 3
 
 

@@ -179,6 +179,16 @@ def test_the_time_left_takes_no_run_for_faster_that_goes_on_near_its_end(clock_o
     assert sweep.left() == 1000  # no less than a run at work needs
 
 
+def test_the_time_that_preparing_a_corpus_takes_once_is_not_that_of_each_run(clock_of_sweeps):
+    sweep = Board(["a", "b"], [1000.0, 1000.0])
+    sweep.begin(0)
+    clock_of_sweeps[0] = 600.0
+    sweep.observe(0, State("training", 0.0))
+    clock_of_sweeps[0] = 630.0
+    sweep.observe(0, State("training", 0.5))
+    assert sweep.left() == pytest.approx(30 * (0.5 + 1) / 0.5)
+
+
 def test_the_time_left_of_runs_that_train_nothing_follows_from_their_number(clock_of_sweeps):
     sweep = Board(["a", "b", "c"])
     clock_of_sweeps[0] = 30.0

@@ -101,9 +101,8 @@ def test_a_view_that_is_redrawn_while_lines_are_printed_erases_none_of_them(monk
 def test_a_sweep_is_a_table_while_it_works_and_a_line_a_run_at_the_end(tmp_path):
     """One run of three fails; an interrupt before leaves nothing on the screen and loses nothing."""
     paths = [f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/runs"]
-    launcher = ["pool.jobs=2", f"hydra.launcher.logs={tmp_path}/logs"]
     recipe = ["recipe.budget.epochs=15", "recipe.checkpoint_every=2k", "recipe.batch=99999,8,16"]
-    words = [*RUN, *paths, *launcher, *recipe]
+    words = [*RUN, *paths, "pool.jobs=2", *recipe]
     interrupted = Terminal(*words)
     interrupted.read_until("training")
     os.kill(interrupted.process.pid, signal.SIGINT)

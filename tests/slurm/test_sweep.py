@@ -5,8 +5,8 @@ import itertools
 import pytest
 import yaml
 
-from pairscale.command.compose import compose
-from pairscale.command.sweeps import grid
+from pairscale.command.compose import axes_of, compose
+from pairscale.command.line import Line
 from tests.support import ROOT
 from tests.support.expected_runs import expected_runs
 from train.runs.identity import run_id
@@ -32,7 +32,7 @@ def command(point):
 def test_the_sweep_spans_the_grid_of_the_experiment():
     assert SWEEP["method"] == "grid"
     values = {key: [str(value) for value in axis["values"]] for key, axis in SWEEP["parameters"].items()}
-    assert values == grid(EXPERIMENT)
+    assert values == axes_of("eval", Line.of([f"experiment={EXPERIMENT}"])).swept
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import logging
 import math
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -49,7 +49,7 @@ from train.runs.folder import DONE, RunFolder
 from train.runs.identity import config_digest
 from train.runs.metrics import MetricsFile
 from train.runs.model_folder import read_description, save_model
-from train.runs.provenance import machine
+from train.runs.provenance import cost, machine
 from train.trackers.tracker import Tracker
 
 LOG_POINTS = 200  # of the training loss over a run
@@ -95,7 +95,7 @@ def set_up(
         if earlier.get("sample_digest") not in (None, data.sample.digest):
             raise RunError(f"{checkpoint}: of a run on another sample of text; remove the run's folder to start again")
         module.state.read(checkpoint)
-    module.earlier_s = earlier.get("wall_s", 0)
+    module.earlier, module.used = earlier, (device, ranks.size, torch.get_num_threads())
     if ranks.first:
         folder.update_manifest(
             **data.digests,
@@ -242,13 +242,18 @@ class LanguageModelling(L.LightningModule):
         self.last: Perplexity | None = None  # the latest validation of this attempt
         self.first_step = 0  # steps of earlier attempts
         self.checked = 0  # steps up to here were finite
-        self.earlier_s = 0.0  # seconds of earlier attempts up to their last checkpoints
+        self.earlier: Mapping[str, Any] = {}  # the manifest of earlier attempts, up to their last checkpoints
+        self.used = ("cpu", 1, 1)  # device, how many of them, and threads
         self.started = time.monotonic()
 
     @property
-    def wall_s(self) -> float:
-        """Seconds of all attempts."""
-        return round(self.earlier_s + time.monotonic() - self.started, 1)
+    def spent(self) -> dict[str, Any]:
+        """The seconds of all attempts, wall_s, and their cost, for the manifest."""
+        seconds = time.monotonic() - self.started
+        return {
+            "wall_s": round(self.earlier.get("wall_s", 0) + seconds, 1),
+            "cost": cost(self.earlier.get("cost", {}), seconds, *self.used),
+        }
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         self.state.optimizer = self.config.recipe.optimizer(self.model.parameters())
@@ -373,7 +378,7 @@ class LanguageModelling(L.LightningModule):
             if self.tracker is not None and "checkpoint" in self.config.logger.artifacts:
                 name = f"{self.folder.path.name}-checkpoint"
                 self.tracker.artifact(name, "checkpoint", self.folder.checkpoints[:1])
-            self.folder.update_manifest(wall_s=self.wall_s)
+            self.folder.update_manifest(**self.spent)
         self.preemption.saved()
 
     def check_finite(self) -> None:
@@ -429,7 +434,7 @@ class LanguageModelling(L.LightningModule):
             ),  # of an earlier attempt, too
             words_seen=self.batches.words_seen(len(self.batches)),
             words_per_s=round(self.batches.words_seen(steps) / seconds) if steps else None,
-            wall_s=self.wall_s,
+            **self.spent,
             export=self.config.recipe.export,
             last=self.last.metrics(),
             best_nats_per_word=self.state.best,

@@ -79,7 +79,7 @@ class LstmConfig(ModelConfig):
 
     embedding: Width  # of the embeddings
     hidden: Width  # units per layer
-    layers: Layers
+    layers: Layers  # recurrent layers
     dropout: Probability  # on embeddings, between layers and before the softmax
     tied: bool  # output weights = input embeddings; needs embedding = hidden
 
@@ -217,7 +217,7 @@ class ImportedConfig(ModelConfig):
 class PretrainedConfig(ModelConfig):
     """A Hugging Face model, by its name on the hub or a local folder. It comes trained: only these fields count."""
 
-    kind: Literal["causal", "masked"]
+    kind: Literal["causal", "masked"]  # predicts the next token, or hidden ones
     path: str  # name on the hub, or a local folder
     revision: str | None = None  # a branch, tag or commit of the hub, or a folder within the local one; null: none
     # Several, each a run of its own: names, or patterns such as step*.

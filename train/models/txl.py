@@ -172,10 +172,13 @@ class TransformerXL(LanguageModel):
 
     def forward(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         length, keys = tokens.shape[1], state[0].shape[1] + tokens.shape[1]
-        x = self.dropout(self.embed(tokens) * math.sqrt(self.d_model))
         distances = torch.arange(keys - 1, -2, -1, device=tokens.device)  # the last belongs to no key
-        encodings = self.dropout(sinusoids(distances.clamp(0, self.clamp_len), self.d_model, x.dtype))
-        scores = partial(distance_scores, blocked=self._blocked(distances, length, x.dtype))
+        # A query sees back to the first key, or with `same_length` over `memory` places.
+        furthest = torch.arange(length, device=tokens.device) + keys - length
+        if self.same_length:
+            furthest = furthest.clamp(max=self.memory - 1)
+        x, encodings, blocked = self._inputs(tokens, distances, (distances >= 0) & (distances <= furthest[:, None]))
+        scores = partial(distance_scores, blocked=blocked)  # (T, L+1)
         memories = []
         for layer, memory in zip(self.layers, state, strict=True):
             # A copy, as a slice of `x` would keep all of it, in checkpoints too.
@@ -193,20 +196,16 @@ class TransformerXL(LanguageModel):
         seen = torch.cat([seen.new_ones(batch, length, remembered), seen], dim=2)
         if self.same_length:
             seen &= index < self.memory
-        x = self.dropout(self.embed(tokens) * math.sqrt(self.d_model))
         distances = torch.arange(int(depths.max()) + remembered + 1, device=tokens.device)
-        encodings = self.dropout(sinusoids(distances.clamp(0, self.clamp_len), self.d_model, x.dtype))
-        blocked = torch.zeros(seen.shape, dtype=x.dtype, device=x.device).masked_fill_(~seen, -math.inf)
+        x, encodings, blocked = self._inputs(tokens, distances, seen)
         scores = partial(distance_scores_at, index=index.clamp(min=0), blocked=blocked)
         for layer, memory in zip(self.layers, state, strict=True):
             x = layer(x, memory, encodings, scores, self.u, self.v)
         hidden: Tensor = self.dropout(x)
         return hidden
 
-    def _blocked(self, distances: Tensor, length: int, dtype: torch.dtype) -> Tensor:
-        """Return (T, L+1): 0 where query i sees, to the first key or `same_length` `memory` places, else -inf."""
-        furthest = torch.arange(length, device=distances.device) + distances[0] + 1 - length
-        if self.same_length:
-            furthest = furthest.clamp(max=self.memory - 1)
-        seen = (distances >= 0) & (distances <= furthest[:, None])
-        return torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill_(~seen, -math.inf)
+    def _inputs(self, tokens: Tensor, distances: Tensor, seen: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return inputs (B, T, D) of the first layer, encodings (R, D) of distances, and 0 where `seen`, else -inf."""
+        x = self.dropout(self.embed(tokens) * math.sqrt(self.d_model))
+        encodings = self.dropout(sinusoids(distances.clamp(0, self.clamp_len), self.d_model, x.dtype))
+        return x, encodings, torch.zeros(seen.shape, dtype=x.dtype, device=x.device).masked_fill_(~seen, -math.inf)

@@ -1,4 +1,4 @@
-"""The run folder and what is in it: paths, manifest, metrics, exported model.
+"""The run folder and what is in it: paths, manifest, metrics, exported model; and what tells runs apart.
 
-folder.py owns every path. No module but export.py imports torch.
+folder.py owns every path. Start there. No module but model_folder.py imports torch.
 """

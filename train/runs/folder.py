@@ -2,7 +2,7 @@
 
     runs/<study>/<run_id>/
         config.yaml          resolved configuration, written before work starts
-        manifest.json        status, digests, versions, device, speed (schema: MANIFEST_VERSION)
+        manifest.json        status, digests, versions, device, speed, time, cost (schema: MANIFEST_VERSION)
         metrics.csv          one row per log or validation, by words seen
         progress.json        progress of training, written every few seconds; removed when it is done
         checkpoints/         everything that resuming needs; removed when the run is done (train/loop/state.py)
@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from pairscale.errors import RunError, RunInUse, check_name
+from pairscale.errors import RunError, RunInUse
 from pairscale.files import only_process, write_json
 from pairscale.schema import parse_json, read_json, read_yaml
 from train.config import RunConfig
@@ -84,9 +84,7 @@ class RunFolder:
 
     @classmethod
     def of(cls, config: RunConfig) -> RunFolder:
-        """Return the folder of this run, which may not exist. Raises ConfigError if `study` names several."""
-        if config.study is not None:
-            check_name("study", config.study)
+        """Return the folder of this run, which may not exist."""
         return cls(Path(config.paths.runs) / (config.study or NO_STUDY) / run_id(config))
 
     def checkpoint(self, step: int, digest: str) -> Path:

@@ -6,10 +6,11 @@ are the axes of every study, and are never in a name. Imports no pandas.
 """
 
 import dataclasses
+import itertools
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -101,7 +102,7 @@ def _intervention_names(interventions: Mapping[str, Intervention], of_filters: M
     names = {run: of.name(of_filters[run]) for run, of in interventions.items()}
     if set(names.values()) <= {FULL_TEXT}:
         return dict.fromkeys(names, "")
-    settings = defaultdict(set)
+    settings: dict[str, set[tuple[str, str]]] = defaultdict(set)
     for run, of in interventions.items():
         settings[names[run]] |= set(of.settings)
     keys = {name: [key for key, _ in of] for name, of in settings.items()}
@@ -137,20 +138,23 @@ def name_curves(configs: Mapping[str, Mapping[str, Any]]) -> CurveNames:
         rows[run] = row | {_SIZE: format_size(parse_size(config["sample"]["size"]))}
         of_models[row["model.name"]][run] = rows[run]
     keys = sorted({key for row in rows.values() for key in row} - {"model.name", _SIZE}, key=_place)
-    shown: dict[str, list[str]] = {}
-    of_sizes = set()
-    for model, of_model in of_models.items():
-        differing = [key for key in keys if _apart(key, rows if key in _EVERYWHERE else of_model)]
-        shown[model] = [key for key in differing if not _may_follow_size(key) or _apart(key, of_model, _SIZE)]
-        of_sizes |= set(differing).difference(shown[model])
+    shown: dict[str, list[str]] = defaultdict(list)
+    of_sizes: dict[str, set[str]] = defaultdict(set)
+    for (model, of_model), key in itertools.product(of_models.items(), keys):
+        if _apart(key, rows if key in _EVERYWHERE else of_model):
+            if key.startswith("recipe.") and key != "recipe.name" and _follows_size(key, of_model, shown[model]):
+                of_sizes[key].update(_values(key, of_model))
+            else:
+                shown[model].append(key)
     prefixes = _prefixes([key for key in keys if any(key in of for of in shown.values())])
     bases = {}
-    for run, row in rows.items():
-        parts = {key: row.get(key, "null") for key in shown[row["model.name"]]}
+    for run, values in rows.items():
+        model = values["model.name"]
+        parts = {key: values.get(key, "null") for key in shown[model]}
         # A budget of words has no epochs, and the other way round.
         told = [prefixes[key] + of for key, of in parts.items() if of != "null" or not key.startswith(_BUDGET)]
-        bases[run] = ", ".join([row["model.name"], *told])
-    notes = [f"{key} differs between sizes of one curve: {', '.join(_values(key, rows))}." for key in sorted(of_sizes)]
+        bases[run] = ", ".join([model, *told])
+    notes = [f"{key} differs between sizes of one curve: {', '.join(sorted(of))}." for key, of in of_sizes.items()]
     if differences := "; ".join(filter(None, (_hidden(key, rows, bases, shown) for key in keys))):
         notes.append(f"Curves differ in more than their names: {differences}.")
     interventions = {run: Intervention.of(config) for run, config in configs.items()}
@@ -173,6 +177,11 @@ def _apart(key: str, rows: Mapping[str, Row], *also: str) -> list[set[str]]:
     for run, row in rows.items():
         groups[tuple(row.get(one, "") for one in (name, *also))].add(run)
     return [of for of in groups.values() if len({rows[run].get(key, "null") for run in of}) > 1]
+
+
+def _follows_size(key: str, rows: Mapping[str, Row], shown: Sequence[str]) -> bool:
+    """Return True if `key` differs between runs that are equal in the keys of their names, but in none of one size."""
+    return bool(_apart(key, rows, *shown)) and not _apart(key, rows, *shown, _SIZE)
 
 
 def _hidden(key: str, rows: Mapping[str, Row], names: Mapping[str, str], shown: Mapping[str, list[str]]) -> str:
@@ -210,10 +219,6 @@ def _prefixes(keys: list[str]) -> dict[str, str]:
         is_unique = sum(other.rpartition(".")[2] == last for other in keys) == 1 and last != "seed"
         prefixes[key] = f"{last if is_unique else key}="
     return prefixes | dict.fromkeys(_EVERYWHERE, "") | {"recipe.name": "recipe="}
-
-
-def _may_follow_size(key: str) -> bool:
-    return key.startswith("recipe.") and key != "recipe.name"
 
 
 def _makes_a_curve(key: str) -> bool:

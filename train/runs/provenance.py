@@ -70,6 +70,15 @@ def machine(device: str, threads: int) -> dict[str, Any]:
     }
 
 
+def cost(earlier: Mapping[str, float], seconds: float, device: str, devices: int, threads: int) -> dict[str, float]:
+    """Return what a run has cost after another `seconds`: hours of GPUs or of CPU cores, by unit.
+
+    earlier: of the attempts before, which other devices may have run.
+    """
+    unit, used = ("core_hours", devices * threads) if device == "cpu" else ("gpu_hours", devices)
+    return {**earlier, unit: round(earlier.get(unit, 0.0) + used * seconds / 3600, 6)}
+
+
 def _slurm_job() -> str | None:
     """Return the id of the SLURM job as in sacct ("12", or "12_3" for a task of an array); None outside of SLURM."""
     array = os.environ.get("SLURM_ARRAY_JOB_ID")

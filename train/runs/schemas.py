@@ -68,6 +68,7 @@ class Manifest(TypedDict, total=False):
     words_seen: Count
     words_per_s: NonNegative | None
     wall_s: NonNegative
+    cost: dict[str, NonNegative]  # gpu_hours or core_hours
     export: str
     last: dict[str, float]  # columns of metrics.csv; NaN where a perplexity is not defined
     stuck: str | None  # of the exported model (train.loop.perplexity.Perplexity.stuck)

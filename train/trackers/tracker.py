@@ -33,9 +33,8 @@ class LoggerConfig:
     name: str  # of the tracker
     project: str | None = None  # of Weights & Biases; null: its default
     entity: str | None = None  # of Weights & Biases: user or team; null: the default of the key
-    mode: Literal["online", "offline", "disabled"] | None = (
-        None  # wandb; null: online where there is a key and a network
-    )
+    # wandb; null: online where there is a key and a network
+    mode: Literal["online", "offline", "disabled"] | None = None
     tags: list[str] = field(default_factory=list)  # wandb
     # wandb: what it keeps: what scoring needs, once a run is done; each checkpoint as it is written.
     artifacts: list[Literal["model", "checkpoint"]] = field(default_factory=list)

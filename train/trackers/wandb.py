@@ -24,6 +24,7 @@ from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from pairscale.console import say
 from pairscale.errors import RunError
@@ -73,7 +74,7 @@ class WandbTracker(Tracker):
                 settings=wandb.Settings(silent=True, console="off"),
             )
             try:
-                self.run = _answer(start, UPLOAD_SECONDS)  # W&B has a shorter limit of its own
+                self.run = _answer(start, 2 * CALL_SECONDS)  # W&B's own limit is 90 seconds
             except Exception as error:
                 _leave_service()
                 refusals = (wandb.errors.UsageError, wandb.errors.AuthenticationError)
@@ -87,7 +88,7 @@ class WandbTracker(Tracker):
                 self.run.define_metric("words_seen")
                 self.run.define_metric("*", step_metric="words_seen")
             # Online a resumed run brings its summary, and so the end of its curves.
-            self.words_seen = float(self.run.summary.get("words_seen", -1))
+            self.words_seen = float(self.run.summary.get("words_seen", -1))  # type: ignore[no-untyped-call]
             self._environment = stack.pop_all()
 
     def log(self, point: dict[str, float]) -> None:
@@ -101,7 +102,8 @@ class WandbTracker(Tracker):
             if not isinstance(value, pd.DataFrame):
                 return value
             cells = value.astype(object).where(value.notna(), None)
-            return wandb.Table(columns=[str(column) for column in value], data=cells.to_numpy().tolist())
+            rows: list[Any] = cells.to_numpy().tolist()
+            return wandb.Table(columns=[str(column) for column in value], data=rows)
 
         _answer(partial(self.run.summary.update, {name: plain(value) for name, value in values.items()}))
 
@@ -148,7 +150,7 @@ def _environment(job: Job) -> Iterator[None]:
             import wandb
 
             os.environ.update(hidden)
-            wandb.teardown()  # it keeps the variables that it has read
+            _answer(wandb.teardown)  # it keeps the variables that it has read
 
 
 def _answer(call: Callable[[], T], seconds: float = CALL_SECONDS) -> T:
@@ -206,20 +208,31 @@ def _mode(requested: str | None) -> Any:
 
 def has_key(url: str) -> bool:
     """Return True if there is a key for the W&B server at `url`, in the environment or where `wandb login` puts it."""
-    from requests.utils import get_netrc_auth
+    from netrc import NetrcParseError, netrc
 
-    in_environment = os.environ.get("WANDB_API_KEY") or os.environ.get("WANDB_IDENTITY_TOKEN_FILE")
-    return bool(in_environment or get_netrc_auth(url) or get_netrc_auth("https://api.wandb.ai"))
+    if os.environ.get("WANDB_API_KEY") or os.environ.get("WANDB_IDENTITY_TOKEN_FILE"):
+        return True
+    for name in [os.environ["NETRC"]] if os.environ.get("NETRC") else ["~/.netrc", "~/_netrc"]:
+        with contextlib.suppress(OSError, NetrcParseError):  # the file belongs to other programs
+            logins = netrc(Path(name).expanduser())
+            if any(logins.authenticators(host) for host in (urlsplit(url).netloc, "api.wandb.ai")):
+                return True
+    return False
 
 
 def answers(url: str) -> bool:
     """Return True if a server answers within NETWORK_SECONDS, whatever the answer."""
-    import requests
+    from http.client import HTTPException
+    from urllib.error import HTTPError
+    from urllib.request import urlopen
+
+    def request() -> None:
+        with contextlib.suppress(HTTPError):  # an answer
+            urlopen(url, timeout=NETWORK_SECONDS).close()
 
     try:
-        # In a thread, as looking up a name without a network has no time limit.
-        _within(NETWORK_SECONDS, partial(requests.head, url, timeout=NETWORK_SECONDS))
-    except (requests.RequestException, TimeoutError):
+        _within(NETWORK_SECONDS, request)  # in a thread, as looking up a name without a network has no time limit
+    except (OSError, HTTPException):  # also for too long a time
         return False
     return True
 

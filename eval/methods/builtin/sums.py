@@ -10,7 +10,6 @@ from msgspec import Meta
 
 from eval.methods.method import MASKED, UNIGRAMS, method
 from eval.methods.templates import TemplateParameters
-from eval.scores.accuracy import morcela as weighted
 from pairscale.command.schemas import MISSING
 
 if TYPE_CHECKING:
@@ -76,10 +75,14 @@ def pen_lp(side: Side, other: Side, parameters: Penalty) -> FloatArray:
 @method("slor", reads=UNIGRAMS)
 def slor(side: Side, other: Side, parameters: Any) -> FloatArray:
     """(Log-probability - unigram log-probability) / tokens (Pauls and Klein 2012); NaN where no token counts."""
+    from eval.scores.accuracy import morcela as weighted  # here, so that commands start without pandas
+
     return weighted(side.lp, side.unigram_lp, side.tokens.astype(float), 1, 0)
 
 
 @method("morcela", Weights(), UNIGRAMS)
 def morcela(side: Side, other: Side, parameters: Weights) -> FloatArray:
     """(Log-probability - beta * unigram log-probability + gamma) / tokens (Tjuatja et al. 2024)."""
+    from eval.scores.accuracy import morcela as weighted
+
     return weighted(side.lp, side.unigram_lp, side.tokens.astype(float), parameters.beta, parameters.gamma)

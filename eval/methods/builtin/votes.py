@@ -31,7 +31,7 @@ class Votes:
     """Parameters of votes."""
 
     voters: dict[str, Draws] = field(default_factory=dict)  # methods, and how many predictions of each are drawn
-    trials: Draws = 10
+    trials: Draws = 10  # how often they vote, with other predictions drawn
     seed: Seed = 1  # of the draws
 
 

@@ -1,5 +1,7 @@
-"""The chunked loss against torch's own, in value and gradients."""
+"""The chunked loss and adaptive vocabularies against torch's own plain softmax, in values and gradients."""
 
+import dataclasses
+import math
 import subprocess
 import sys
 
@@ -8,8 +10,15 @@ import torch
 import torch.nn.functional as F
 
 import train.models.loss
+from eval.scorers.load import load_scorer
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError
 from tests.support import ROOT
-from train.models.loss import all_logprobs, cross_entropy, token_logprobs
+from tests.support.random_models import TXL
+from train.models.build import build_model, parameter_count
+from train.models.loss import AdaptiveVocabulary, all_logprobs, cross_entropy, token_logprobs
+from train.run import train_run
+from train.runs.model_folder import load_model
 
 
 @pytest.fixture
@@ -134,3 +143,163 @@ def test_bf16_gradients_are_as_exact_as_those_of_autocast(rows, monkeypatch):
         error = (one - reference).norm() / reference.norm()
         assert error < 0.01
         assert error < 1.2 * (other - reference).norm() / reference.norm()
+
+
+WORDS = 23
+CASES = {
+    "clusters": {"cutoffs": [5, 11]},
+    "many clusters": {"cutoffs": [1, 2, 11, 22]},
+    "untied": {"cutoffs": [5, 11], "tied": False},
+    "divided": {"cutoffs": [5, 11], "div_val": 2},
+    "divided, tied projections": {"cutoffs": [5, 11], "div_val": 2, "tied_projections": True},
+    "projected, untied": {"cutoffs": [5, 11], "embedding": 4, "tied": False},
+    "projected, no clusters": {"embedding": 6},
+}
+
+
+def config_of(**values):
+    return dataclasses.replace(TXL, d_model=8, **values)
+
+
+@pytest.fixture(params=CASES)
+def vocabulary(request):
+    torch.manual_seed(1)
+    adaptive = AdaptiveVocabulary(config_of(**CASES[request.param]), WORDS).double()
+    for weight in adaptive.parameters():
+        torch.nn.init.normal_(weight, 0.0, 0.5)
+    return adaptive
+
+
+def word_by_word(vocabulary, hidden):
+    """Return ln p (N, V): a frequent word's from the head, another's as its cluster's plus its own in the cluster."""
+    columns = []
+    starts, tables = vocabulary.starts, vocabulary.untied or vocabulary.tables
+    states = []
+    for cluster in range(len(tables)):
+        projections = vocabulary.output_projections
+        if cluster >= len(projections):
+            projections = vocabulary.projections
+        states.append(hidden @ projections[cluster] if len(projections) else hidden)
+    head = [states[0] @ row + bias for row, bias in zip(tables[0], vocabulary.biases[0], strict=True)]
+    for row, bias in zip(vocabulary.cluster_weight, vocabulary.cluster_bias, strict=True):
+        head.append(states[0] @ row + bias)
+    head = torch.stack(head, 1).log_softmax(1)
+    for word in range(WORDS):
+        cluster = sum(word >= start for start in starts[1:-1])
+        if cluster == 0:
+            columns.append(head[:, word])
+        else:
+            within = (states[cluster] @ tables[cluster].T + vocabulary.biases[cluster]).log_softmax(1)
+            columns.append(head[:, starts[1] + cluster - 1] + within[:, word - starts[cluster]])
+    return torch.stack(columns, 1)
+
+
+def test_probabilities_are_exact_and_sum_to_one(vocabulary):
+    hidden = torch.randn(4, 8, dtype=torch.float64)
+    rows = torch.arange(4).repeat_interleave(WORDS)
+    logprobs = vocabulary.logprobs(hidden, torch.arange(WORDS).repeat(4), rows).view(4, WORDS)
+    torch.testing.assert_close(logprobs, word_by_word(vocabulary, hidden))
+    torch.testing.assert_close(logprobs.exp().sum(1), torch.ones(4, dtype=torch.float64))
+    torch.testing.assert_close(vocabulary.log_softmax(hidden), logprobs)
+
+
+@pytest.mark.parametrize("chunk", [1, 200, 1 << 20])
+def test_loss_and_gradients_equal_the_plain_softmax(vocabulary, chunk, monkeypatch):
+    monkeypatch.setattr(train.models.loss, "CHUNK_BYTES", chunk)
+    monkeypatch.setattr(train.models.loss, "GRADIENT_CHUNK_BYTES", chunk)
+    hidden = torch.randn(30, 8, dtype=torch.float64, requires_grad=True)
+    targets = torch.randint(WORDS, (30,))
+    ours = vocabulary.loss(hidden, targets)
+    plain = -word_by_word(vocabulary, hidden).gather(1, targets[:, None]).sum()
+    torch.testing.assert_close(ours, plain)
+    names, weights = zip(*vocabulary.named_parameters(), strict=True)
+    gradients = torch.autograd.grad(ours / 30, (hidden, *weights), allow_unused=True)
+    expected = torch.autograd.grad(plain / 30, (hidden, *weights), allow_unused=True)
+    for name, gradient, reference in zip(("hidden", *names), gradients, expected, strict=True):
+        assert (gradient is None or not gradient.numel()) == (reference is None), name
+        if gradient is not None and gradient.numel():
+            torch.testing.assert_close(gradient, reference, msg=lambda text, name=name: f"{name}: {text}")
+    torch.testing.assert_close(-vocabulary.logprobs(hidden.detach(), targets).sum(), ours.detach())
+
+
+def test_embeddings_are_rows_of_the_tables(vocabulary):
+    tokens = torch.randint(WORDS, (3, 7))
+    embeddings = vocabulary.embed(tokens)
+    assert embeddings.shape == (3, 7, 8)
+    for token, embedded in zip(tokens.flatten().tolist(), embeddings.view(21, 8), strict=True):
+        cluster = sum(token >= start for start in vocabulary.starts[1:-1])
+        expected = vocabulary.tables[cluster][token - vocabulary.starts[cluster]]
+        if len(vocabulary.projections):
+            expected = vocabulary.projections[cluster] @ expected
+        torch.testing.assert_close(embedded, expected)
+    (gradient,) = torch.autograd.grad(embeddings.sum(), [vocabulary.tables[0]])
+    used = sorted({token for token in tokens.flatten().tolist() if token < vocabulary.starts[1]})
+    assert gradient.abs().sum(1).nonzero().flatten().tolist() == used
+
+
+def test_a_batch_may_have_targets_of_one_cluster_only(vocabulary):
+    hidden = torch.randn(5, 8, dtype=torch.float64)
+    for word in (0, WORDS - 1):
+        targets = torch.full((5,), word)
+        expected = word_by_word(vocabulary, hidden)[:, word]
+        torch.testing.assert_close(vocabulary.logprobs(hidden, targets), expected)
+        torch.testing.assert_close(vocabulary.loss(hidden, targets), -expected.sum())
+    none = torch.zeros(0, dtype=torch.long)
+    assert vocabulary.logprobs(hidden[:0], none).shape == (0,)
+
+
+def test_bf16_keeps_sums_in_float32():
+    torch.manual_seed(0)
+    model = build_model(config_of(cutoffs=[5, 11], div_val=2), WORDS)
+    tokens = torch.randint(WORDS, (2, 6))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        hidden, _ = model(tokens, model.initial_state(2))
+        loss = model.loss(hidden.flatten(0, 1), tokens.flatten())
+        scored = model.logprobs(hidden.flatten(0, 1), tokens.flatten())
+    assert loss.dtype == scored.dtype == torch.float32
+    loss.backward()
+    assert all(weight.grad.dtype == torch.float32 for weight in model.parameters())
+
+
+def test_rare_words_have_smaller_embeddings():
+    plain = parameter_count(config_of(), 1000) - (1000 * 8 + 1000)  # of all but words
+    words = 100 * 16 + 400 * 4 + 500 * 1 + 1000  # tables, tied, and biases
+    clusters, projections = 2 * 16 + 2, 2 * 8 * (16 + 4 + 1)
+    parameters = parameter_count(config_of(cutoffs=[100, 500], embedding=16, div_val=4), 1000)
+    assert parameters == plain + words + clusters + projections
+    tied = config_of(cutoffs=[100, 500], embedding=16, div_val=4, tied_projections=True)
+    assert parameter_count(tied, 1000) == parameters - 8 * (4 + 1)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"cutoffs": [5, 5]}, r"model\.cutoffs=\[5, 5\]: must be numbers of words above 0, rising"),
+        ({"cutoffs": [0, 5]}, r"model\.cutoffs=\[0, 5\]: must be"),
+        ({"cutoffs": [9, 5]}, r"model\.cutoffs=\[9, 5\]: must be"),
+        ({"cutoffs": [5, 9], "div_val": 4}, r"model\.div_val=4: leaves no width to the last cluster"),
+        ({"div_val": 0}, r"model\.div_val=0: must be from 1"),
+        ({"cutoffs": [5, 23]}, r"model\.cutoffs=\[5, 23\]: must be below 23, the size of the vocabulary"),
+    ],
+)
+def test_values_out_of_range_are_messages_of_one_line(values, message):
+    with pytest.raises(ConfigError, match=message):
+        build_model(config_of(**values), WORDS)
+
+
+def test_an_adaptive_model_can_be_trained_and_scored(tmp_path):
+    sizes = ["model.layers=1", "model.d_model=32", "model.d_inner=64", "model.heads=2", "model.d_head=16"]
+    adaptive = ["model.cutoffs=[30,80]", "model.div_val=2", "model.tied_projections=true"]
+    paths = [f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/runs", "trainer.progress=false"]
+    budget = ["sample.size=6k", "recipe.budget.epochs=3", "recipe.validation_words=500", "recipe.lr=5e-3"]
+    config = compose(
+        "train", ["model=txl_tiny", "corpus=toy", "corpus.words=12000", *sizes, *adaptive, *paths, *budget]
+    )
+    config.trainer.accelerator = "cpu"
+    run = train_run(config)
+    loaded = load_model(run.model)
+    assert loaded.model.adaptive is not None
+    assert loaded.config.cutoffs == [30, 80]
+    assert run.read_manifest()["last"]["valid_nats_per_word"] < 0.8 * math.log(len(loaded.tokenizer))
+    (score,) = load_scorer(run).score(["The cat sleeps."], compose("eval", []).policy)
+    assert math.isfinite(score.logprobs.sum())

@@ -1,15 +1,22 @@
-"""Recurrent networks: carried state and trees of texts of all, equations of GRU and Elman network."""
+"""Recurrent networks: carried state, trees of texts, equations, sizes and initialisation as published."""
 
 import pytest
 import torch
 
+import train.models.recurrent
 from eval.scorers.trees import forests
 from pairscale.command.compose import compose
+from pairscale.errors import ConfigError
 from train.models.build import build_model, parameter_count
 from train.models.config import GruConfig, LstmConfig, RnnConfig
+from train.models.recurrent import LstmLanguageModel
 
 VALUES = {"name": "r", "embedding": 6, "hidden": 6, "layers": 2, "dropout": 0.0, "tied": False}
 CONFIGS = [LstmConfig(**VALUES), GruConfig(**VALUES), RnnConfig(**VALUES)]
+
+
+def tiny(**values):
+    return LstmConfig(**{**VALUES, **values})
 
 
 def hidden_states(model, tokens):
@@ -26,6 +33,22 @@ def test_carried_state_equals_one_long_pass(config):
     torch.testing.assert_close(torch.cat([first, second], 1), hidden_states(model, tokens))
     assert {part.shape for part in after} == {(2, 3, 6)}
     assert not any(part.requires_grad for part in after)
+
+
+def test_outputs_of_an_lstm_equal_the_gate_equations():
+    """The equations are Hochreiter and Schmidhuber's (1997) with a forget gate, one layer and step at a time."""
+    torch.manual_seed(0)
+    model = build_model(tiny(layers=1), 9)
+    lstm, tokens = model.lstm, torch.randint(9, (1, 5))
+    hidden, cell, expected = torch.zeros(6), torch.zeros(6), []
+    for token in tokens[0]:
+        gates = lstm.weight_ih_l0 @ model.embedding.weight[token] + lstm.bias_ih_l0
+        gates = gates + lstm.weight_hh_l0 @ hidden + lstm.bias_hh_l0
+        i, f, g, o = gates.chunk(4)
+        cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
+        hidden = o.sigmoid() * cell.tanh()
+        expected.append(hidden)
+    torch.testing.assert_close(hidden_states(model, tokens)[0], torch.stack(expected))
 
 
 def test_outputs_of_a_gru_equal_the_gate_equations():
@@ -70,8 +93,63 @@ def test_trees_equal_texts(config):
                 torch.testing.assert_close(hidden[next(places)], state)
 
 
-def test_sizes_follow_from_the_gates():
-    for name, gates in (("gru", 3), ("rnn", 1)):
-        config = compose("train", [f"model={name}"]).model
-        layer = gates * 650 * (650 + 650 + 2)
-        assert parameter_count(config, 1000) == 2 * 1000 * 650 + 1000 + 2 * layer
+@pytest.mark.parametrize(
+    ("name", "gates", "embedding", "hidden"),
+    [
+        ("lstm", 4, 650, 650),
+        ("lstm_blimp", 4, 200, 650),
+        ("lstm_climp", 4, 200, 200),
+        ("gru", 3, 650, 650),
+        ("rnn", 1, 650, 650),
+    ],
+)
+def test_configurations_have_the_published_sizes(name, gates, embedding, hidden):
+    config = compose("train", [f"model={name}"]).model
+    layers = gates * hidden * (embedding + hidden + 2) + gates * hidden * (2 * hidden + 2)
+    assert parameter_count(config, 1000) == 1000 * embedding + layers + 1000 * hidden + 1000
+
+
+def test_tied_weights_are_one_tensor():
+    model = build_model(tiny(tied=True), 9)
+    assert model.output_weight is model.embedding.weight
+    assert parameter_count(tiny(tied=True), 9) == parameter_count(tiny(), 9) - 9 * 6
+    with pytest.raises(ConfigError, match=r"got 4 and 6"):
+        tiny(tied=True, embedding=4)
+
+
+def test_initial_weights_and_dropout_are_as_published():
+    torch.manual_seed(0)
+    model = LstmLanguageModel(tiny(embedding=50, hidden=50, dropout=0.5), 400)
+    for weight in (model.embedding.weight, model.output_weight):
+        assert weight.abs().max().item() == pytest.approx(0.1, rel=0.01)
+        assert weight.std().item() == pytest.approx(0.2 / 12**0.5, rel=0.02)
+    assert model.output_bias.count_nonzero() == 0
+    assert model.lstm.dropout == 0.5
+    hidden, _ = model(torch.randint(400, (10, 20)), model.initial_state(10))
+    assert (hidden == 0).float().mean().item() == pytest.approx(0.5, abs=0.03)
+    model.eval()
+    hidden, _ = model(torch.randint(400, (10, 20)), model.initial_state(10))
+    assert not (hidden == 0).any()
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_bf16_autocast_trains(config):
+    torch.manual_seed(0)
+    model = build_model(config, 9)
+    state, tokens = model.initial_state(2), torch.randint(9, (2, 6))
+    for _ in range(2):
+        with torch.autocast("cpu", torch.bfloat16):
+            hidden, state = model(tokens, state)
+            loss = model.loss(hidden.flatten(0, 1), tokens.flatten())
+    loss.backward()
+    assert all(parameter.grad is not None and parameter.grad.isfinite().all() for parameter in model.parameters())
+
+
+def test_layers_are_fp32_on_a_cpu_without_bf16(monkeypatch):
+    monkeypatch.setattr(train.models.recurrent, "cpu_has_bf16", lambda: False)
+    torch.manual_seed(0)
+    model, tokens = build_model(tiny(), 9).eval(), torch.randint(9, (2, 6))
+    exact = hidden_states(model, tokens)
+    with torch.autocast("cpu", torch.bfloat16):
+        hidden = hidden_states(model, tokens)
+    assert torch.equal(hidden, exact)

@@ -18,6 +18,7 @@ from train.grid import write_grid
 from train.run import train_run
 from train.runs.folder import RunFolder
 from train.runs.identity import run_id
+from train.runs.provenance import cost
 
 pytestmark = pytest.mark.usefixtures("small_text", "same_threads")
 
@@ -95,12 +96,6 @@ def test_clipping_bounds_the_steps_of_sgd(tmp_path, precision):
     steps = int(pd.read_csv(folder.metrics)["step"].iloc[-1])
     assert 0 < (ends["2e-6"] - ends["1e-6"]).norm() <= steps * 3e-6
     assert (ends["1"] - ends["1e-6"]).norm() > 1e-1
-
-
-def test_a_run_in_use_is_not_trained(tmp_path):
-    config = compose("train", overrides(tmp_path, "lstm", "runs"))
-    with RunFolder.of(config).locked(), pytest.raises(RunError, match="another process"):
-        train_run(config)
 
 
 @pytest.mark.parametrize(
@@ -189,3 +184,10 @@ def test_the_benchmark_is_checked_before_training(tmp_path):
     with pytest.raises(InputError, match="no_blimp"):
         train_run(config, check=partial(check_benchmark, config))
     assert not RunFolder.of(config).path.exists()
+
+
+def test_the_cost_of_attempts_on_several_devices_adds_up():
+    spent = cost({}, 3600, "cuda:0", 2, 8)
+    assert spent == {"gpu_hours": 2.0}
+    spent = cost(spent, 1800, "cuda:0", 1, 8)
+    assert cost(spent, 900, "cpu", 1, 8) == {"gpu_hours": 2.5, "core_hours": 2.0}

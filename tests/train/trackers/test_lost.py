@@ -168,19 +168,19 @@ def test_a_w_and_b_that_hangs_is_given_up(monkeypatch, tmp_path, capsys, begins)
         done.append(1)
     assert done
     assert time.monotonic() - start < 5
-    assert capsys.readouterr().err.count("W&B has not answered for 0.2 seconds") == 1
+    assert capsys.readouterr().err.count("W&B has not answered for 0.") == 1
 
 
 HUNG = """
 import os, signal, sys, time
 import train.trackers.wandb as tracker
-tracker.CALL_SECONDS = tracker.UPLOAD_SECONDS = 2
-tracker._answer.__defaults__ = (2,)
 from train.loop.module import LanguageModelling
 train = LanguageModelling.training_step
 def stopping(self, batch, batch_idx):
     if self.global_step == 20:
         import wandb
+        tracker.CALL_SECONDS = tracker.UPLOAD_SECONDS = 2
+        tracker._answer.__defaults__ = (2,)
         os.kill(wandb.setup().ensure_service()._proc._process.pid, signal.SIGSTOP)
     return train(self, batch, batch_idx)
 LanguageModelling.training_step = stopping

@@ -277,7 +277,7 @@ def test_a_server_that_refuses_counts_as_answering(tmp_path):
     import http.server
 
     class Refuses(http.server.BaseHTTPRequestHandler):
-        def do_HEAD(self):
+        def do_GET(self):
             self.send_error(403)
 
         def log_message(self, *_):
