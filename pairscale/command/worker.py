@@ -74,7 +74,7 @@ class Surroundings:
             torch.backends.cudnn.allow_tf32 = True
             if "torch._dynamo" in sys.modules:
                 torch._dynamo.reset()  # which stops compiling a model's code after some versions of it
-            if torch.cuda.is_initialized():
+            if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
                 torch.cuda.empty_cache()  # for the other runs on this GPU
 
 
