@@ -177,5 +177,5 @@ def _strategy(config: RunConfig, ranks: Ranks) -> Any:
 def _environments(ranks: Ranks) -> list[Any]:
     if ranks.size > 1:  # also within a job of SLURM, whose one task starts all ranks
         return [LightningEnvironment()]
-    # The launcher requeues; if Lightning did so too, the job would start twice.
+    # slurm/run.sbatch requeues; if Lightning did so too, the job would start twice.
     return [SLURMEnvironment(auto_requeue=False)] if SLURMEnvironment.detect() else []
