@@ -1,4 +1,4 @@
-"""The frame behind every command: composing the configuration, running, sweeps, launchers, help, errors in one line.
+"""The frame behind every command: composing the configuration, running, sweeps, help, errors in one line.
 
-Start with main.py. rooms.py names, as strings, the two modules above this package that commands need.
+Start with main.py; compose.py and schemas.py make a configuration, pool.py and worker.py run a sweep.
 """

@@ -124,7 +124,7 @@ def fit(module: LanguageModelling) -> None:
     environments: list[Any] = []
     if ranks.size > 1:  # also within a job of SLURM, whose one task starts all ranks
         environments = [LightningEnvironment()]
-    elif SLURMEnvironment.detect():  # the launcher requeues; if Lightning did so too, the job would start twice
+    elif SLURMEnvironment.detect():  # slurm/run.sbatch requeues; if Lightning did so too, the job would start twice
         environments = [SLURMEnvironment(auto_requeue=False)]
     trainer = L.Trainer(
         accelerator=device_of(config.trainer, ranks.size),

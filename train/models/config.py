@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -51,10 +50,6 @@ class ModelConfig:
     def weight_bytes(self) -> int:
         """Bytes of local files with weights that come trained."""
         return 0
-
-    def of_fixed_shape(self) -> ModelConfig:
-        """Return a model of about the same size, whose tensors have shapes that do not depend on the tokens."""
-        return self
 
     def __post_init__(self) -> None:
         check_name("model.name", self.name)
@@ -121,7 +116,7 @@ class TxlConfig(ModelConfig):
     pre_norm: bool = False  # normalise inputs of blocks instead of outputs
     # Width of embeddings, projected to d_model; null: d_model.
     embedding: Width | None = None
-    # First ids of the clusters of rarer words (train/models/adaptive.py).
+    # First ids of the clusters of rarer words (train/models/loss.py).
     cutoffs: list[Annotated[int, Meta(ge=1)]] = field(default_factory=list)
     div_val: Width = 1  # cluster i has embeddings of width embedding // div_val**i
     # Between the model and the rarer clusters, in both directions.
@@ -131,9 +126,6 @@ class TxlConfig(ModelConfig):
     def skips_weights(self) -> bool:
         """True for a softmax over clusters, which skips those without a word in a step."""
         return self.adaptive
-
-    def of_fixed_shape(self) -> TxlConfig:
-        return dataclasses.replace(self, embedding=None, cutoffs=[], div_val=1, tied_projections=False)
 
     def check_vocabulary(self, size: int) -> None:
         if self.cutoffs and self.cutoffs[-1] >= size:
