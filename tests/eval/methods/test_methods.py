@@ -190,15 +190,7 @@ def test_unknown_methods_and_unusable_parameters_raise_errors(override, message)
     assert re.search(message, describe(caught.value))
 
 
-def test_parameters_in_a_file_of_ones_own_are_checked_the_same(tmp_path):
-    (tmp_path / "method").mkdir()
-    (tmp_path / "method" / "mine.yaml").write_text("pen_lp: {alpha: 1}\nlp: {}\n")
-    own = [f"hydra.searchpath=[file://{tmp_path}]"]
-    assert compose("eval", [*own, "method=[mine]"]).method == {
-        "pen_lp": with_values("pen_lp", alpha=1.0),
-        "lp": NoParameters(),
-    }
-    assert compose("eval", [*own, "method=[pen_lp,mine]"]).method["pen_lp"].alpha == 1.0
+def test_wrong_parameters_and_methods_are_refused():
     with pytest.raises(ConfigError) as caught:
         typed("pen_lp", {"alhpa": 1})
     assert describe(caught.value) == "method.pen_lp.alhpa: no such key; did you mean alpha? available: alpha"
