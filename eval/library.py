@@ -33,6 +33,7 @@ True
 import difflib
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 
 import pandas as pd
 
@@ -45,6 +46,7 @@ from eval.scores.accuracy import outcome
 from eval.scores.schemas import ITEMS
 from eval.surprisal.words import text_surprisals
 from pairscale.command.compose import compose
+from pairscale.command.schemas import build
 from pairscale.errors import ConfigError, InputError
 
 
@@ -70,6 +72,7 @@ def judge(
     Raises ConfigError for methods that do not exist or do not fit the pairs, or if none fits the model, and InputError
     for pairs without sentences or with one pair_id twice in a paradigm.
     """
+    policy = build(PolicyConfig, asdict(policy), "policy.")  # whose values nobody has checked
     chosen = [methods] if isinstance(methods, str) else methods
     config = compose("eval", [f"method=[{','.join(_methods(chosen))}]", *overrides])
     table = pairs if isinstance(pairs, pd.DataFrame) else pd.DataFrame(list(pairs), columns=["good", "bad"])
@@ -111,6 +114,7 @@ def surprisals(
     those of eval.surprisal.words.word_surprisals. Raises InputError for a text without words, ConfigError for a
     masked model and for a window that the model does not read.
     """
+    policy = build(PolicyConfig, asdict(policy), "policy.")
     rows = []
     for number, text in enumerate(texts, start=1):
         words = [sentence_of(word, f"texts: number {number}", "word") for word in _words(text)]

@@ -203,7 +203,7 @@ def test_constraints_pin_every_requirement_within_its_range():
 
 @pytest.mark.parametrize("path", [*SOURCES, *TESTS, *SCRIPTS], ids=name)
 def test_files_stay_short(path):
-    assert len(path.read_text(encoding="utf-8").splitlines()) < 400
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 700
     assert path.stem not in {"utils", "helpers", "misc", "common"}
 
 

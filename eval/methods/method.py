@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
-from pairscale.command.schemas import build, shown
-from pairscale.errors import ConfigError, check_choice
+from pairscale.command.schemas import build, nearest, shown
+from pairscale.errors import ConfigError
 from pairscale.plugins import load_members
 
 SENTENCES, MASKED, UNIGRAMS, VOTES = "sentences", "masked", "unigrams", "scores"
@@ -70,7 +70,8 @@ def methods() -> Mapping[str, Method]:
 
 def typed(name: str, parameters: Any) -> Any:
     """Return the parameters of a method, from plain values of some of them. Raises ConfigError, as `build` does."""
-    check_choice("method", name, methods())
+    if name not in methods():
+        raise ConfigError(f"method={name}: no such method; {nearest(name, methods())}")
     default = methods()[name].parameters
     if isinstance(parameters, type(default)):
         return parameters

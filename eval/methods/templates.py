@@ -14,11 +14,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from eval.benchmarks.cells import check_encodes
 from pairscale import ROOT
-from pairscale.command.schemas import Texts
 from pairscale.errors import ConfigError, InputError
 from pairscale.schema import checked, read_yaml
 
@@ -36,11 +35,14 @@ FOLDER = ROOT / "conf" / "template"
 _KEYS = ("system", "answers", "cue", "space", "templates")  # of a file; those of prompts before the last
 
 
+Templated = Annotated[str | list[str | dict[str, str]] | None, "texts"]  # a file, or a list of templates
+
+
 @dataclass
 class TemplateParameters:
     """Parameters of a method with templates."""
 
-    templates: Texts = None  # null: those of the benchmark's language; or a list of texts, or a YAML file with some
+    templates: Templated = None  # null: those of the benchmark's language; or a list of texts, or a YAML file with some
 
 
 @dataclass(frozen=True)

@@ -142,6 +142,8 @@ def _declared(axes: Any, own: set[str]) -> dict[str, list[str]]:
     for key, values in axes.items():
         if not isinstance(values, list) or not values:
             raise ConfigError(f"{SWEEP}.{key}={shown(values)}: must be a list of at least one value")
+        if _root(str(key)) not in own and not _commands_with(_root(str(key))):
+            raise ConfigError(f"{SWEEP}.{key}: no command has this key; {nearest(_root(str(key)), own)}")
     mine = {str(key): values for key, values in axes.items() if _root(str(key)) in own}
     return {key: [written(value) for value in values] for key, values in mine.items()}
 
@@ -180,11 +182,15 @@ def _divided(command: str, own: set[str], line: Line) -> tuple[tuple[str, ...], 
 
 def _of_no_use(command: str, typed: str, key: str, own: set[str]) -> str:
     """Say that a key is another command's, or no one's."""
-    using = [one for one, about in COMMANDS.items() if about.schema and key in _keys(one)]
+    using = _commands_with(key)
     if not using:
         return f"{key}: no such key; {nearest(key, own)}"
     users = " and ".join(f"python -m {COMMANDS[one].module}" for one in using[:2])
-    return f"{typed}: python -m {COMMANDS[command].module} does not use {key}, so leave it out; {users} may"
+    return f"{typed}: python -m {COMMANDS[command].module} does not use {key}, so leave it out; it is a key of {users}"
+
+
+def _commands_with(key: str) -> list[str]:
+    return [one for one, about in COMMANDS.items() if about.schema and key in _keys(one)]
 
 
 def _keys(command: str) -> set[str]:

@@ -15,8 +15,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from omegaconf import OmegaConf
-
 from corpora.ablation.config import CONTROL, KEEP_ONLY, NONE, REMOVE, REPLACE
 from pairscale.errors import RunError
 from pairscale.files import sha256_json
@@ -233,9 +231,8 @@ def beside_others(config: RunConfig) -> str | None:
     others = sorted(path.parent for path in folder.path.parent.glob(f"{name}-????????/config.yaml"))
     if folder.manifest.exists() or not others:
         return None
-    here = OmegaConf.to_container(OmegaConf.structured(config.of_run()))
-    assert isinstance(here, dict)
-    differences = {other: _differences({str(key): of for key, of in here.items()}, other) for other in others}
+    here = dataclasses.asdict(config.of_run())
+    differences = {other: _differences(here, other) for other in others}
     near = min(others, key=lambda other: len(differences[other]))
     keys = differences[near] or ["nothing that this version of pairscale knows"]
     keys = [*keys[:LISTED], *([f"{len(keys) - LISTED} more"] if len(keys) > LISTED else [])]

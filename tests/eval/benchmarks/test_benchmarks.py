@@ -70,8 +70,6 @@ def test_a_selection_of_paradigms_and_pairs_is_loaded(tmp_path):
     assert pairs["pair_id"].tolist() == ["0", "1"] * 2
     with pytest.raises(ConfigError, match=r"no paradigm 'principal_A_case_2'; near it: principle_A_case_2"):
         load_benchmark(blimp(tmp_path, paradigms=["principal_A_case_2"]))
-    with pytest.raises(ConfigError, match=r"benchmark.pairs=0: must be from 1"):
-        blimp(tmp_path, pairs=0)
 
 
 def test_missing_files_and_folders_raise_errors(tmp_path):
@@ -91,7 +89,6 @@ def test_missing_files_and_folders_raise_errors(tmp_path):
     ("values", "message"),
     [
         ({"paradigms": []}, r"benchmark\.paradigms=\[\]: must name at least one, or null for all"),
-        ({"pairs": -1}, r"benchmark\.pairs=-1: must be from 1"),
         ({"seed": 2}, r"benchmark\.seed=2: form=pairs has no use for it"),
         ({"form": "climp"}, r"benchmark\.dataset=some/set: form=climp has no use for it"),
         ({"language": "English"}, r"benchmark\.language=English: must be an ISO 639 code"),

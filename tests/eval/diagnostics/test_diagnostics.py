@@ -164,8 +164,8 @@ def test_missing_files_and_folders_raise_errors(folder, tmp_path):
     [
         (["benchmark.pairs=3"], r"benchmark\.pairs"),
         (["benchmark.quote_marks=none"], r"benchmark\.quote_marks=none: must be one of as_published, straight"),
-        (["benchmark.top_words=0"], r"benchmark\.top_words=0: must be from 1"),
-        (["benchmark.shuffles=-1"], r"benchmark\.shuffles=-1: must be from 0"),
+        (["benchmark.top_words=0"], r"benchmark\.top_words=0: must be .*from 1"),
+        (["benchmark.shuffles=-1"], r"benchmark\.shuffles=-1: must be .*from 0"),
         (["benchmark.shuffles=2"], r"benchmark\.seed=null: must be a number"),
     ],
 )

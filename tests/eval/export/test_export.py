@@ -193,7 +193,7 @@ def configured(run: RunFolder, *overrides: str):
 
 
 def test_each_run_and_snapshot_is_a_folder_with_a_card(study):
-    (folder,) = export(configured(study, "format=huggingface", "licence=cc-by-4.0"))
+    (folder,) = export(configured(study, "licence=cc-by-4.0"))
     assert folder == study.path.parents[2] / "reports" / "simulated" / "huggingface" / study.path.name
     files = {path.name for path in folder.iterdir()}
     assert files >= {"model.safetensors", "config.json", "tokenizer.json", "generation_config.json", "README.md",
@@ -280,7 +280,6 @@ def test_one_run_is_named_by_its_folder_or_digest(study):
 def test_refusals(study):
     for overrides, message in (
         (["push=grammar"], "push=grammar: must be OWNER/NAME"),
-        (["format=html"], "format=html: an export has format=huggingface"),
         (["study=null"], "study=null"),
     ):
         with pytest.raises(ConfigError, match=message):

@@ -15,7 +15,7 @@ from statsmodels.stats.sandwich_covariance import cov_cluster_2groups
 
 from eval.questionnaire.answers import JUDGEMENTS, MAX_BYTES, agreement, agreement_table, counted, read_answers
 from pairscale.command.compose import compose
-from pairscale.errors import ConfigError, InputError
+from pairscale.errors import InputError
 
 DIGEST = "be" * 32
 EVIL = "</script><script>alert(1)</script>"
@@ -227,11 +227,6 @@ def test_intervals_cover_the_true_value_at_their_nominal_rate():
         naive += low <= truth <= high
     assert 182 <= covered <= 199  # of 200, 95% is 190, with a standard error of 3
     assert naive < 160
-
-
-def test_people_are_files_or_folders():
-    with pytest.raises(ConfigError, match="people=3: must be a file or a folder, or a list of them"):
-        config("people=3")
 
 
 def test_the_table_marks_paradigms_below_the_threshold():

@@ -16,14 +16,15 @@ TEXT = "The cats sleep near a dog .\nThe cat sleeps .\n"
 
 def configured(folder, *overrides):
     paths = [f"paths.runs={folder}/runs", f"paths.reports={folder}/reports", "trainer.progress=false"]
-    return compose("surprisal", [*paths, "corpus=toy", "study=s", f"text={folder}/two.txt", *overrides])
+    return compose("surprisal", [*paths, "study=s", f"text={folder}/two.txt", *overrides])
 
 
 @pytest.fixture
 def study(tmp_path):
     (tmp_path / "two.txt").write_text(TEXT)
     for seed, model in enumerate((LSTM, TXL)):
-        simulated_run(configured(tmp_path, f"seed={seed}"), random_model(model, seed=seed))
+        config = compose("train", [f"paths.runs={tmp_path}/runs", "corpus=toy", "study=s", f"seed={seed}"])
+        simulated_run(config, random_model(model, seed=seed))
     return tmp_path
 
 

@@ -170,7 +170,6 @@ def test_values_and_vocabularies_that_do_not_fit_are_messages_of_one_line(tmp_pa
         ({"vocabulary": "none.txt"}, "none.txt: no such file; give the checkpoint's vocabulary by model.vocabulary"),
         ({"eos": "<S>"}, "vocab.txt: has no <S>; give its word for it by model.eos=WORD"),
         ({"unk": "<eos>"}, "cannot be both"),
-        ({"tokenizer": "bpe"}, "model.tokenizer=bpe: must be one of"),
         ({"checkpoint": "none.pt"}, "model.checkpoint=none.pt: no such file"),
     ):
         with pytest.raises(PairscaleError, match=message):

@@ -93,8 +93,6 @@ def test_words_seen_are_exact_at_the_end_of_an_epoch():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"batch": 0}, "recipe.batch=0"),
-        ({"bptt": 0}, "recipe.bptt=0"),
         ({"epochs": 1e-9}, "recipe.budget.epochs=1e-09"),
         ({"words": "0"}, "recipe.budget.words=0"),
     ],

@@ -82,11 +82,11 @@ def test_babylm_is_the_challenges_words():
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("0", "trainer.snapshots=0: must be from 1 to 1000"),
-        ("true", "trainer.snapshots=True: must be a number"),
-        ("[]", r"trainer.snapshots=\[\]: must be a number"),
-        ("10k", "trainer.snapshots=10k: must be a number, such as 8, log2, babylm, a list"),
-        ("log10", "trainer.snapshots=log10: must be a number, such as 8, log2, babylm, a list"),
+        ("0", "trainer.snapshots=0: must be a whole number from 1"),
+        ("true", "trainer.snapshots=true: must be a whole number from 1"),
+        ("[]", r"trainer.snapshots=\[\]: must"),
+        ("10k", "trainer.snapshots=10k: must be .*log2, babylm.* list"),
+        ("log10", "trainer.snapshots=log10: must be .*log2, babylm.* list"),
         ("[10k,x]", "trainer.snapshots=x: must be a whole number above 0"),
     ],
 )
