@@ -173,11 +173,18 @@ def _divided(command: str, own: set[str], line: Line) -> tuple[tuple[str, ...], 
         elif key == "benchmark" and isinstance(value, list) and value:
             choices.append(f"benchmark={value[0]}")
             values.append(("benchmarks", [str(name) for name in value]))
-        elif value is None and one.type != OverrideType.DEL and key != "experiment":
-            choices.append(f"~{key}")
+        elif value is None and one.type != OverrideType.DEL:
+            choices += [] if key == "experiment" else [f"~{key}"]
+        elif not isinstance(value, str | None) or value == "" or (key == "experiment" and _has_one(choices)):
+            raise ConfigError(f"{typed}: give one {key}, by the name of its file in {key}/")
         else:
             choices.append(str(one.input_line))
     return tuple(choices), values
+
+
+def _has_one(choices: Sequence[str]) -> bool:
+    """Return True if an experiment has been chosen already."""
+    return any(key_of(choice) == "experiment" for choice in choices)
 
 
 def _of_no_use(command: str, typed: str, key: str, own: set[str]) -> str:
@@ -198,11 +205,12 @@ def _keys(command: str) -> set[str]:
 
 
 def _with_methods(node: DictConfig, values: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """Set the chosen methods, each without parameters; return the values that are left."""
+    """Set the chosen methods, by name with their parameters; return the values that are left."""
     chosen = [value for key, value in values if key == "method"]
     names = chosen[-1] if chosen else OmegaConf.to_container(node.method)
     if not isinstance(names, dict):
-        node.method = {str(name): {} for name in (names if isinstance(names, list) else [names])}
+        names = {str(name): {} for name in (names if isinstance(names, list) else [names])}
+    node.method = names
     rest = [(key, value) for key, value in values if key != "method"]
     for key, _ in rest:
         if key.startswith("method.") and (name := key.split(".")[1]) not in node.method:

@@ -119,7 +119,8 @@ def converted(kind: Any, value: Any, key: str) -> Any:
         return msgspec.convert(value, kind)
     except (msgspec.ValidationError, OverflowError):
         hint = ""
-        if any(_bare(one)[0] is str for one in options) and isinstance(value, (bool, int, float)):
+        texts = any(_bare(one)[0] is str for one in options) and isinstance(value, (bool, int, float))
+        if texts or (isinstance(value, Mapping) and get_args(bare) == (str, str)):
             hint = "; in a YAML file, put text that looks like a number or a truth value in quotes"
         raise ConfigError(f"{key}={shown(value)}: must be {in_words(kind)}{hint}") from None
 
@@ -146,6 +147,8 @@ def in_words(kind: Any) -> str:
         return (
             f"a list of which each is {in_words(arguments[0])}" if arguments and arguments[0] is not Any else "a list"
         )
+    if origin is dict and arguments[1] is not Any:
+        return f"keys with values, each of which is {in_words(arguments[1])}"
     if origin is dict or bare is dict or dataclasses.is_dataclass(bare):
         return "keys with values"
     name = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}.get(bare, str(bare))

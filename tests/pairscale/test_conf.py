@@ -161,7 +161,11 @@ def test_every_option_of_a_group_converts_and_keeps_its_name(together):
         ("analysis.method=lp", "analysis.method=lp", "python -m analysis"),
         ("experiment=demos", "experiment=demos", "did you mean demo?"),
         ("experiment=demo,baseline", "experiment=demo,baseline", "-m"),
+        ("experiment=demo experiment=baseline", "experiment=baseline", "give one experiment"),
         ("model=gpt5", "model=gpt5", "did you mean gpt2?"),
+        ("model=[lstm,gpt2]", "model=[lstm,gpt2]", "give one model"),
+        ("model=5", "model=5", "give one model"),
+        ("model=", "model=", "give one model"),
         ("model.layers=two", "model.layers=two", "a whole number from 1 to 1,000"),
         ("model.layers=0", "model.layers=0", "from 1 to 1,000"),
         ("model.layers=1.5", "model.layers=1.5", "a whole number"),
@@ -232,6 +236,22 @@ def test_a_wrong_value_of_scoring_is_a_message_of_one_line(words, key, allowed):
     line = describe(raised.value)
     assert line.startswith(key)
     assert allowed in line
+
+
+def test_methods_are_chosen_by_a_list_or_with_their_parameters():
+    in_two = compose("eval", ["benchmark=toy", "method=[lp,pen_lp]", "method.pen_lp.alpha=0.5"]).method
+    in_one = compose("eval", ["benchmark=toy", "method={lp:{},pen_lp:{alpha:0.5}}"]).method
+    assert list(in_one) == ["lp", "pen_lp"]
+    assert in_one == in_two
+
+
+def test_no_experiment_can_be_chosen():
+    assert compose("train", ["corpus=toy", "experiment=null"]) == compose("train", ["corpus=toy"])
+
+
+def test_an_error_for_keys_with_values_says_what_the_values_are():
+    with pytest.raises(ConfigError, match="analysis.labels.*each of which is text.*quotes"):
+        compose("analysis", ["study=x", "analysis.labels.lstm=1"])
 
 
 @pytest.mark.parametrize("typed", ["1.10", "1e3", "2024", "true", "007", "a b"])
