@@ -74,6 +74,9 @@ class RunConfig(CorporaConfig):
                 f"recipe.accumulate={self.recipe.accumulate} with trainer.devices={self.trainer.devices}: both divide "
                 "a step; give recipe.accumulate=1, or a smaller recipe.batch"
             )
+        if self.model.comes_trained == self.recipe.trains:
+            reason = "comes trained" if self.model.comes_trained else "has to be trained"
+            raise ConfigError(f"recipe={self.recipe.name} with model={self.model.name}: {reason}; leave the recipe out")
         check_recipe(self.model, self.recipe)
         counted = self.model.counted
         if counted != isinstance(self.recipe, CountedConfig):

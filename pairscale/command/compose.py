@@ -71,6 +71,8 @@ def composed(command: str, line: Line | Sequence[str], without: Sequence[str] = 
         raise ConfigError(_explained(error, values)) from error
     assert isinstance(plain, dict)
     _check_files(command, own, plain)
+    if "benchmarks" in own and isinstance(plain["benchmarks"], list):
+        _check_benchmarks(plain["benchmarks"], group_files("benchmark", line.folders))
     return {str(key): value for key, value in plain.items() if key in own}
 
 
@@ -82,6 +84,13 @@ def _check_files(command: str, own: set[str], node: dict[Any, Any]) -> None:
             raise ConfigError("experiment: its file must begin with the line '# @package _global_'")
         if key not in known:
             raise ConfigError(f"{key}: no such key, in a file of the configuration; {nearest(key, own | {SWEEP})}")
+
+
+def _check_benchmarks(chosen: Sequence[Any], available: Sequence[str]) -> None:
+    """Raise ConfigError for an unknown one of several benchmarks, before the first of them is scored."""
+    for name in chosen:
+        if name not in available:
+            raise ConfigError(f"benchmark={shown(name)}: no such benchmark; {nearest(shown(name), available)}")
 
 
 @dataclass(frozen=True)
@@ -170,15 +179,16 @@ def _divided(command: str, own: set[str], line: Line) -> tuple[tuple[str, ...], 
             if one.type == OverrideType.DEL:
                 raise ConfigError(f"{typed}: only a group can be left out; give {key}=null")
             values.append((key, value))
-        elif key == "benchmark" and isinstance(value, list) and value:
+        elif key == "benchmark" and "benchmarks" in own and isinstance(value, list) and value:
             choices.append(f"benchmark={value[0]}")
-            values.append(("benchmarks", [str(name) for name in value]))
+            values.append(("benchmarks", value))
         elif value is None and one.type != OverrideType.DEL:
             choices += [] if key == "experiment" else [f"~{key}"]
         elif not isinstance(value, str | None) or value == "" or (key == "experiment" and _has_one(choices)):
             raise ConfigError(f"{typed}: give one {key}, by the name of its file in {key}/")
         else:
             choices.append(str(one.input_line))
+            values += [("benchmarks", None)] if key == "benchmark" and "benchmarks" in own else []
     return tuple(choices), values
 
 

@@ -76,7 +76,7 @@ class Line:
         here = Path.cwd()
         near = [folder.relative_to(here) if folder.is_relative_to(here) else folder for folder in self.folders]
         flags = [word for folder in near for word in ("--config-dir", str(folder))]
-        return shlex.join([*flags, *map(readable, self.overrides)])
+        return shlex.join([*flags, *self.overrides])
 
     def __getitem__(self, key: str) -> str | None:
         """The last value that was typed for a key; None if there is none."""

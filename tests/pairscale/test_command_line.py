@@ -11,7 +11,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from corpora.prepare import prepare
 from pairscale import BY_SCRIPT, MODULES, ROOT, environment, started_by
-from pairscale.command.compose import compose
+from pairscale.command.compose import axes_of, compose
 from pairscale.command.errors import outcome
 from pairscale.command.help import show_help
 from pairscale.command.line import Line, current, parsed, readable
@@ -180,6 +180,19 @@ def test_a_wrong_list_is_no_matter_of_quotes():
     with pytest.raises(ConfigError) as raised:
         parsed("seed=[1,2")
     assert "quotes" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["seed=1,2", "model=lstm,txl"], ["study=1.10,b c"], ["recipe.lr=0.1,0.2", "logger.project='a,b'"]],
+    ids=" ".join,
+)
+def test_a_recorded_command_is_the_sweep_that_was_typed(words):
+    """The grid of a study had seed='1,2' for seed=1,2, which is one value."""
+    line = Line.of(["corpus=toy", *words])
+    again = Line.of(shlex.split(line.written))
+    assert axes_of("eval", again) == axes_of("eval", line)
+    assert len(axes_of("eval", again).swept) == sum("," in word and "'" not in word for word in words)
 
 
 def test_flags_may_come_after_overrides():

@@ -141,7 +141,8 @@ NEEDED = {
 )
 def test_every_option_of_a_group_converts_and_keeps_its_name(together):
     """Options of independent groups are composed together."""
-    chosen = [[one for one in options(group) if one != "counted"] for group in together]  # of n-gram models alone
+    with_models = {"counted", "untrained"}  # recipes of n-gram models, and of those that come trained
+    chosen = [[one for one in options(group) if one not in with_models] for group in together]
     for each in zip_longest(*chosen):
         choices = {group: option for group, option in zip(together, each, strict=True) if option is not None}
         words = [f"{group}={option}" for group, option in choices.items()]
@@ -183,6 +184,9 @@ def test_every_option_of_a_group_converts_and_keeps_its_name(together):
         ("model=ngram model.lmplz_memory=1", "model.lmplz_memory=1", "K, M, G, T or %"),
         ("model=ngram recipe=lstm", "recipe=lstm", "model=ngram"),
         ("recipe=counted", "recipe=counted", "model=lstm"),
+        ("recipe=untrained", "recipe=untrained", "model=lstm: has to be trained"),
+        ("model=hf_causal model.path=x recipe=lstm", "recipe=lstm", "model=hf_causal: comes trained"),
+        ("model=imported model.checkpoint=x recipe=lstm", "recipe=lstm", "model=imported: comes trained"),
         ("sample.unit=line", "sample.unit=line", "sentence, document"),
         ("sample.size=1/3M", "sample.size=1/3M", "a whole number above 0"),
         ("precision=fp16", "precision=fp16", "fp32, bf16"),
@@ -221,6 +225,7 @@ def test_a_wrong_value_is_a_message_of_one_line(words, key, allowed):
     [
         ("method=[lpp]", "method=lpp", "pen_lp"),
         ("method=[]", "method=[]", "at least one"),
+        ("benchmark=[toy,blimpp]", "benchmark=blimpp", "did you mean blimp?"),
         ("method.morcela.beta=1", "method.morcela.beta", "not chosen"),
         ("method=[morcela]", "method.morcela.beta", "not set"),
         ("method=[pen_lp] method.pen_lp.alpha=20", "method.pen_lp.alpha=20", "from 0 to 10"),
@@ -236,6 +241,20 @@ def test_a_wrong_value_of_scoring_is_a_message_of_one_line(words, key, allowed):
     line = describe(raised.value)
     assert line.startswith(key)
     assert allowed in line
+
+
+def test_one_benchmark_takes_the_place_of_several(tmp_path):
+    (tmp_path / "experiment").mkdir()
+    (tmp_path / "experiment" / "both.yaml").write_text("# @package _global_\nbenchmarks: [toy, blimp]\n")
+    both = ["--config-dir", str(tmp_path), "corpus=toy", "experiment=both"]
+    assert compose("eval", both).benchmarks == ["toy", "blimp"]
+    assert compose("eval", [*both, "benchmark=climp"]).benchmarks is None
+
+
+@pytest.mark.parametrize("command", ["analysis", "figure", "table", "generate", "questionnaire"])
+def test_a_command_for_one_benchmark_refuses_several(command):
+    with pytest.raises(ConfigError, match="give one benchmark"):
+        compose(command, ["benchmark=[toy,blimp]"])
 
 
 def test_methods_are_chosen_by_a_list_or_with_their_parameters():

@@ -26,6 +26,7 @@ class ModelConfig:
     """A language model; `seed` initialises its weights (null: derived from the run's seed)."""
 
     counted: ClassVar[bool] = False  # True if the model is counted in one pass, not trained by gradients
+    comes_trained: ClassVar[bool] = False  # True if it was trained elsewhere; its recipe is then UntrainedConfig
     carries_state: ClassVar[bool] = True  # False: each block of text is read from its beginning
 
     name: str  # of the model, first part of the names of its runs
@@ -187,6 +188,8 @@ class NgramConfig(ModelConfig):
 class ImportedConfig(ModelConfig):
     """A published checkpoint of other code (train/import_checkpoint). It comes trained: only these fields count."""
 
+    comes_trained: ClassVar[bool] = True
+
     checkpoint: str
     vocabulary: str | None = None  # a file; null: vocab.txt beside the checkpoint
     # Kind of tokenizer that splits text into the vocabulary's words.
@@ -208,6 +211,8 @@ class ImportedConfig(ModelConfig):
 @dataclass(kw_only=True)
 class PretrainedConfig(ModelConfig):
     """A Hugging Face model, by its name on the hub or a local folder. It comes trained: only these fields count."""
+
+    comes_trained: ClassVar[bool] = True
 
     kind: Literal["causal", "masked"]  # predicts the next token, or hidden ones
     path: str  # name on the hub, or a local folder
