@@ -30,6 +30,9 @@ from pairscale.sizes import written
 FOLDER = ROOT / "conf"
 SWEEP = "sweep"  # key of an experiment: its axes
 _NO_OPTION = re.compile(r"Could not (?:load|find) '(?P<group>.+)/(?P<option>[^/']+)'")
+_NO_RECIPE = (
+    "recipe: the file of this model names none; let it begin with defaults: [/recipe@_global_.recipe: NAME, _self_]"
+)
 _NOISE = ("full_key", "object_type", "reference_type", "To append", "See https://hydra.cc")
 
 
@@ -71,6 +74,8 @@ def composed(command: str, line: Line | Sequence[str], without: Sequence[str] = 
         raise ConfigError(_explained(error, values)) from error
     assert isinstance(plain, dict)
     _check_files(command, own, plain)
+    if "recipe" in own and "recipe" not in plain and "model" in plain and "~recipe" not in choices:
+        raise ConfigError(_NO_RECIPE)
     if "benchmarks" in own and isinstance(plain["benchmarks"], list):
         _check_benchmarks(plain["benchmarks"], group_files("benchmark", line.folders))
     return {str(key): value for key, value in plain.items() if key in own}
@@ -102,9 +107,9 @@ class Axes:
 
 
 def axes_of(command: str, line: Line) -> Axes:
-    """Return the axes of a sweep: those of its experiment, in place of which or beside which some may be typed.
+    """Return the axes of a sweep: those of its experiment, and those that were typed, which replace or join them.
 
-    Those of an experiment whose keys are another command's are left out.
+    An experiment's axes over the keys of another command are left out.
     """
     schema = schema_of(command)
     own, texts = {part.name for part in fields(schema)}, text_keys(schema)
@@ -121,7 +126,7 @@ def axes_of(command: str, line: Line) -> Axes:
         if one.is_sweep_override() and key == "experiment":
             raise ConfigError(f"{spelled(one)}: one experiment at a time, each with the sweep that it declares")
         if one.is_sweep_override() and key.startswith("pool."):
-            raise ConfigError(f"{spelled(one)}: is of the sweep as a whole; give one value")
+            raise ConfigError(f"{spelled(one)}: one value holds for the whole sweep; give one")
         if one.is_sweep_override():
             swept[key] = _values(key, one, line.folders)
         elif key in swept:
@@ -198,7 +203,7 @@ def _has_one(choices: Sequence[str]) -> bool:
 
 
 def _of_no_use(command: str, typed: str, key: str, own: set[str]) -> str:
-    """Say that a key is another command's, or no one's."""
+    """Return the sentence for a key that is another command's, or that no command has."""
     using = _commands_with(key)
     if not using:
         return f"{key}: no such key; {nearest(key, own)}"
@@ -219,7 +224,7 @@ def _with_methods(node: DictConfig, values: list[tuple[str, Any]]) -> list[tuple
     chosen = [value for key, value in values if key == "method"]
     names = chosen[-1] if chosen else OmegaConf.to_container(node.method)
     if not isinstance(names, dict):
-        names = {str(name): {} for name in (names if isinstance(names, list) else [names])}
+        names = {written(name): {} for name in (names if isinstance(names, list) else [names])}
     node.method = names
     rest = [(key, value) for key, value in values if key != "method"]
     for key, _ in rest:
@@ -258,6 +263,8 @@ def _chosen(command: str, choices: tuple[str, ...], folders: tuple[Path, ...], f
                 name = group.rpartition("/")[2]
                 near = nearest(option, group_files(group, folders))
                 raise ConfigError(f"{group}={option}: no such {name}; {near}") from error
+            if "Could not override 'recipe'" in str(error):
+                raise ConfigError(_NO_RECIPE) from error
             raise ConfigError(_explained(error, [])) from error
     OmegaConf.set_struct(node, False)
     return node
@@ -267,7 +274,8 @@ def _explained(error: Exception, values: Sequence[tuple[str, Any]]) -> str:
     """Return the message of Hydra or OmegaConf in one line."""
     text = f"{error.__cause__ or ''}\n{error}".partition("Config search path:")[0]
     lines = [line.strip() for line in text.splitlines()]
-    said = "; ".join(dict.fromkeys(line for line in lines if line and not line.startswith(_NOISE))).replace(":;", ":")
+    said = "; ".join(dict.fromkeys(line for line in lines if line and not line.startswith(_NOISE)))
+    said = said.replace(":;", ":").replace(".;", ";")
     with_dollar = [key for key, value in values if "${" in str(value)]
     if not with_dollar:
         return said

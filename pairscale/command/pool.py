@@ -41,8 +41,7 @@ class Job:
 
     words: its command line, without the command. folder: of its run, or of a study that is scored as a whole; jobs on
     one folder run in turn. on_gpu: True if it uses a GPU where there is one. devices: GPUs, or processes, that it
-    takes. training_words: words that it trains on, with repeats. config: for its memory; None if it has refused values,
-    which the run itself reports.
+    takes. training_words: words that it trains on, with repeats. config: of the run, for its memory; None in tests.
     """
 
     words: list[str]

@@ -161,13 +161,8 @@ def _limits(meta: Meta) -> str:
         high = f" to {_plain(meta.le)}" if meta.le is not None else f" to below {_plain(meta.lt)}" if meta.lt else ""
     elif meta.gt is not None:
         low = f" above {_plain(meta.gt)}"
-        high = (
-            f", at most {_plain(meta.le)}"
-            if meta.le is not None
-            else f" and below {_plain(meta.lt)}"
-            if meta.lt
-            else ""
-        )
+        high = f" and below {_plain(meta.lt)}" if meta.lt else ""
+        high = f", at most {_plain(meta.le)}" if meta.le is not None else high
     else:
         return ""
     return low if meta.le is not None and meta.le >= _LARGEST else low + high

@@ -243,6 +243,14 @@ def test_a_wrong_value_of_scoring_is_a_message_of_one_line(words, key, allowed):
     assert allowed in line
 
 
+@pytest.mark.parametrize("more", [[], ["recipe=lstm_tiny"]])
+def test_a_model_without_a_recipe_is_told_how_to_name_one(tmp_path, more):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "mine.yaml").write_text("type: lstm\nname: mine\n")
+    with pytest.raises(ConfigError, match=r"names none; .*recipe: NAME"):
+        compose("train", ["--config-dir", str(tmp_path), "corpus=toy", "model=mine", *more])
+
+
 def test_one_benchmark_takes_the_place_of_several(tmp_path):
     (tmp_path / "experiment").mkdir()
     (tmp_path / "experiment" / "both.yaml").write_text("# @package _global_\nbenchmarks: [toy, blimp]\n")
@@ -269,7 +277,7 @@ def test_no_experiment_can_be_chosen():
 
 
 def test_an_error_for_keys_with_values_says_what_the_values_are():
-    with pytest.raises(ConfigError, match="analysis.labels.*each of which is text.*quotes"):
+    with pytest.raises(ConfigError, match=r"analysis\.labels.*each of which is text.*quotes"):
         compose("analysis", ["study=x", "analysis.labels.lstm=1"])
 
 

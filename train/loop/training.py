@@ -424,14 +424,13 @@ class LanguageModelling(L.LightningModule):
         assert self.last is not None
         if self.config.recipe.export == "last":
             self.export()
+        exported = read_description(self.folder.model, architectures())  # an earlier attempt may have written it
         seconds = time.monotonic() - self.started
         steps = len(self.batches) - self.first_step
         self.folder.update_manifest(
             status=DONE,
             ended=datetime.now(UTC).isoformat(timespec="seconds"),
-            stuck=read_description(self.folder.model, architectures())["info"].get(
-                "stuck"
-            ),  # of an earlier attempt, too
+            stuck=exported["info"].get("stuck"),
             words_seen=self.batches.words_seen(len(self.batches)),
             words_per_s=round(self.batches.words_seen(steps) / seconds) if steps else None,
             **self.spent,
