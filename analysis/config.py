@@ -158,3 +158,8 @@ class PlanCommand(EvalConfig):
     spread: float | None = None  # without a pilot: deviation between runs
     rate: Rate = None  # words/s of training, or one for each model
     plan: PlanConfig = field(default_factory=PlanConfig)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.benchmarks:
+            raise ConfigError(f"benchmark=[{','.join(self.benchmarks)}]: a plan is for one; give benchmark=NAME")

@@ -21,6 +21,7 @@ from eval.scorers.load import pretrained_scorer, run_scorer
 from eval.scores.files import read_words, write_words
 from eval.surprisal.texts import read_texts
 from eval.surprisal.words import text_surprisals
+from pairscale.command.line import current
 from pairscale.console import print_text, say
 from pairscale.errors import ConfigError, RunError
 from pairscale.files import sha256_file
@@ -40,6 +41,11 @@ def run(config: SurprisalCommand) -> None:
     pretrained = isinstance(config.model, PretrainedConfig)
     if config.study is None and not pretrained:
         raise ConfigError("study=null: name a study, or give model=hf_causal model.path=NAME")
+    if not pretrained and current()["model"] is not None:
+        raise ConfigError(
+            f"model={config.model.name}: of a study, run=NAME reads one run; a model is named only if it comes trained, "
+            "as model=hf_causal"
+        )
     path, reading = Path(config.text).expanduser(), config.surprisal
     texts, name = read_texts(path, reading), format_of(path, "text")[0]
     items, parameters = {"name": name, "digest": sha256_file(path)}, dataclasses.asdict(reading)

@@ -265,6 +265,11 @@ def test_a_command_for_one_benchmark_refuses_several(command):
         compose(command, ["benchmark=[toy,blimp]"])
 
 
+def test_a_plan_refuses_several_benchmarks():
+    with pytest.raises(ConfigError, match=r"benchmark=\[toy,blimp\]: a plan is for one"):
+        compose("plan", ["benchmark=[toy,blimp]"])
+
+
 def test_methods_are_chosen_by_a_list_or_with_their_parameters():
     in_two = compose("eval", ["benchmark=toy", "method=[lp,pen_lp]", "method.pen_lp.alpha=0.5"]).method
     in_one = compose("eval", ["benchmark=toy", "method={lp:{},pen_lp:{alpha:0.5}}"]).method

@@ -7,6 +7,7 @@ from eval import load_scorer, surprisals
 from eval.scores.files import read_words, write_words
 from eval.surprisal.run import run
 from pairscale.command.compose import compose
+from pairscale.command.line import Line
 from pairscale.errors import ConfigError, RunError
 from tests.support.random_models import LSTM, TXL, random_model, simulated_run
 from tests.support.small_pretrained import byte_level, gpt2, with_random_weights
@@ -100,6 +101,13 @@ def test_refusals(study):
         (folder / "manifest.json").unlink()
     with pytest.raises(RunError, match="study=s: none of its runs is done"):
         run(configured(study))
+
+
+def test_a_model_that_is_trained_here_is_not_named(study, monkeypatch):
+    """It was left out of account: all runs of the study were read."""
+    monkeypatch.setattr("pairscale.command.line._current", Line.of(["study=s", "model=lstm"]))
+    with pytest.raises(ConfigError, match="model=lstm: .* run=NAME"):
+        run(configured(study, "model=lstm"))
 
 
 def test_a_damaged_file_is_reported(study):
