@@ -43,8 +43,8 @@ def run(config: SurprisalCommand) -> None:
         raise ConfigError("study=null: name a study, or give model=hf_causal model.path=NAME")
     if not pretrained and current()["model"] is not None:
         raise ConfigError(
-            f"model={config.model.name}: of a study, run=NAME reads one run; a model is named only if it comes trained, "
-            "as model=hf_causal"
+            f"model={config.model.name}: run=NAME chooses a run of a study; a model is named only if it comes trained, "
+            "as is model=hf_causal"
         )
     path, reading = Path(config.text).expanduser(), config.surprisal
     texts, name = read_texts(path, reading), format_of(path, "text")[0]

@@ -293,6 +293,7 @@ def test_runs_without_an_ablation_are_submitted_once_for_all_filters(submit, que
         (["experiment=demo", "slurm.by_size=32G"], "slurm.by_size=32G: must be options by size"),
         (["experiment=demo", "slurm.by_size={big:{mem:32G}}"], "slurm.by_size=big: must be a whole number"),
         (["experiment=dem"], "experiment=dem: no such experiment"),
+        (["experiment=climp_sizes_local"], "corpus.path: not set"),
         (["experiment=demo", "-m"], "takes --config-dir DIR and key=value, no other options"),
         (["experiment=demo", "--config-dir", "nowhere"], "--config-dir nowhere: no such folder"),
         (["experiment=demo", "people=x", "dry_run=true"], "^people=x: python -m eval does not use people"),
