@@ -13,7 +13,7 @@ ConfigError. A group of conf/ whose files are of several types, as `model`, has 
 import dataclasses
 import difflib
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -177,29 +177,46 @@ def _plain(limit: float) -> str:
 
 
 def nearest(name: str, available: Iterable[str]) -> str:
-    """Return what is available, and the one that may have been meant, whatever its capitals."""
+    """Return the one that may have been meant, whatever its capitals; what is available if none is close."""
     names = sorted(available)
     lower = {one.lower(): one for one in names}
     close = difflib.get_close_matches(name.lower(), lower, 1)
-    return f"{f'did you mean {lower[close[0]]}? ' if close else ''}available: {', '.join(names) or 'none'}"
+    return f"did you mean {lower[close[0]]}?" if close else f"available: {', '.join(names) or 'none'}"
 
 
 @cache
-def text_keys(schema: type, key: str = "") -> frozenset[str]:
+def text_keys(schema: type) -> frozenset[str]:
     """Return the dotted keys below a class that take a text or a list of texts, whatever their types."""
-    found: set[str] = set()
+    return frozenset(key for key, hint in _keys_below(schema, "") if _takes_text(hint))
+
+
+@cache
+def keys_that_end_in(name: str, schema: type) -> list[str]:
+    """Return the dotted keys below a class whose last part is `name`, such as sample.size for size."""
+    return sorted({key for key, _ in _keys_below(schema, "") if key.endswith(f".{name}")})
+
+
+def _keys_below(schema: type, key: str) -> Iterator[tuple[str, Any]]:
+    """Yield the dotted keys below a class with their annotations; several types may have one key."""
     for kind in dict.fromkeys([schema, *types_of(schema).values()]):
         for name, hint in _hints(kind).items():
-            bare, marks = _bare(hint)
-            options = [one for one in (get_args(bare) if _is_union(bare) else (bare,)) if one is not type(None)]
-            plain = [_bare(one)[0] for one in options]
-            sized = "size" in marks or any("size" in _bare(one)[1] for one in options)
-            if "texts" in marks or (not sized and (str in plain or plain == [list[str]])):
-                found.add(f"{key}{name}")
-            for one in plain:
-                if dataclasses.is_dataclass(one):
-                    found |= text_keys(cast(type, one), f"{key}{name}.")
-    return frozenset(found)
+            yield f"{key}{name}", hint
+            for one in _options(hint):
+                if dataclasses.is_dataclass(bare := _bare(one)[0]):
+                    yield from _keys_below(cast(type, bare), f"{key}{name}.")
+
+
+def _takes_text(hint: Any) -> bool:
+    options, marks = _options(hint), _bare(hint)[1]
+    plain = [_bare(one)[0] for one in options]
+    sized = "size" in marks or any("size" in _bare(one)[1] for one in options)
+    return "texts" in marks or (not sized and (str in plain or plain == [list[str]]))
+
+
+def _options(hint: Any) -> list[Any]:
+    """Return what an annotation allows other than None."""
+    bare, _ = _bare(hint)
+    return [one for one in (get_args(bare) if _is_union(bare) else (bare,)) if one is not type(None)]
 
 
 def _is_union(kind: Any) -> bool:

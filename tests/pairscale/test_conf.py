@@ -156,6 +156,10 @@ def test_every_option_of_a_group_converts_and_keeps_its_name(together):
         ("sample.sise=1M", "sample.sise", "did you mean size?"),
         ("recipe.budget.q=1", "recipe.budget.q", "epochs, min_words, words"),
         ("modell=lstm", "modell", "did you mean model?"),
+        ("size=4k", "size", "did you mean sample.size?"),
+        ("jobs=2", "jobs", "did you mean pool.jobs?"),
+        ("sample=4k", "sample=4k", "such as sample.size=125k"),
+        ("corpus.path=a,b.txt", "corpus.path=a,b.txt", "\"corpus.path='a,b.txt'\""),
         ("+foo=3", "foo", "available"),
         ("method.lp.x=1", "method.lp.x=1", "python -m eval"),
         ("analysis.method=lp", "analysis.method=lp", "python -m analysis"),
@@ -215,7 +219,7 @@ def test_a_wrong_value_is_a_message_of_one_line(words, key, allowed):
 @pytest.mark.parametrize(
     ("words", "key", "allowed"),
     [
-        ("method=[lpp]", "method=lpp", "pen_lp"),
+        ("method=[lpp]", "method=lpp", "did you mean lp?"),
         ("method=[]", "method=[]", "at least one"),
         ("method.morcela.beta=1", "method.morcela.beta", "not chosen"),
         ("method=[morcela]", "method.morcela.beta", "not set"),
