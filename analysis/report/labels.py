@@ -37,9 +37,7 @@ def display_names(curves: Sequence[str], labels: Mapping[str, str]) -> dict[str,
     return names
 
 
-def check_names(
-    key: str, chosen: Iterable[str], known: Collection[str], kind: str = "curve", where: str = ""
-) -> None:
+def check_names(key: str, chosen: Iterable[str], known: Collection[str], kind: str = "curve", where: str = "") -> None:
     """Raise ConfigError for the first chosen name of a kind that isn't known; `key` is the dotted configuration key.
 
     `where` ends the sentence, such as " in blimp".

@@ -22,14 +22,13 @@ from omegaconf.errors import OmegaConfBaseException
 
 from pairscale import COMMANDS, ROOT
 from pairscale.command.line import Line, key_of, parsed, spelled
-from pairscale.command.schemas import build, keys_that_end_in, nearest, shown, text_keys
+from pairscale.command.schemas import build, nearest, nearest_key, shown, text_keys
 from pairscale.errors import ConfigError
 from pairscale.plugins import load_plugins
 from pairscale.sizes import written
 
 FOLDER = ROOT / "conf"
 SWEEP = "sweep"  # key of an experiment: its axes
-MOST_MEANT = 3  # keys that a message suggests
 _NO_OPTION = re.compile(r"Could not (?:load|find) '(?P<group>.+)/(?P<option>[^/']+)'")
 _NOISE = ("full_key", "object_type", "reference_type", "To append", "See https://hydra.cc")
 
@@ -167,7 +166,7 @@ def _divided(command: str, own: set[str], line: Line) -> tuple[tuple[str, ...], 
         if one.is_sweep_override():
             raise ConfigError(
                 f"{typed}: commas separate the values of a sweep. Add -m to run it. If this is one value, put it in "
-                f"""quotes, within those of the shell: "{key}='{typed.partition('=')[2]}'\""""
+                f"""quotes, within those of the shell: "{key}='{typed.partition("=")[2]}'\""""
             )
         value = None if one.type == OverrideType.DEL else one.value()
         if not is_group(key, line.folders):
@@ -188,9 +187,7 @@ def _of_no_use(command: str, typed: str, key: str, own: set[str]) -> str:
     """Say that a key is another command's, or no one's."""
     using = _commands_with(key)
     if not using:
-        inner = keys_that_end_in(key, schema_of(command))
-        near = f"did you mean {' or '.join(inner)}?" if 0 < len(inner) <= MOST_MEANT else nearest(key, own)
-        return f"{key}: no such key; {near}"
+        return f"{key}: no such key; {nearest_key(key, schema_of(command), {*own, 'experiment'})}"
     users = " and ".join(f"python -m {COMMANDS[one].module}" for one in using[:2])
     return f"{typed}: python -m {COMMANDS[command].module} does not use {key}, so leave it out; it is a key of {users}"
 

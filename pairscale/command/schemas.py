@@ -13,7 +13,7 @@ ConfigError. A group of conf/ whose files are of several types, as `model`, has 
 import dataclasses
 import difflib
 import types
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -28,6 +28,7 @@ T = TypeVar("T")
 MISSING: Any = "???"  # of a value that a file of conf/ leaves to the user
 NOT_IN_DIGEST = {"digest": False}  # metadata of a field that cannot change a number: left out of the run's digest
 _LARGEST = 1.7976931348623157e308
+MOST_MEANT = 3  # keys of one name that a message suggests
 
 Texts = Annotated[str | list[str] | None, "texts"]  # a text, a list of texts, or null
 Size = Annotated[str, "size"]  # of pairscale.sizes.parse_size; 1e6 and 1_000 are read as numbers
@@ -190,10 +191,19 @@ def text_keys(schema: type) -> frozenset[str]:
     return frozenset(key for key, hint in _keys_below(schema, "") if _takes_text(hint))
 
 
-@cache
-def keys_that_end_in(name: str, schema: type) -> list[str]:
-    """Return the dotted keys below a class whose last part is `name`, such as sample.size for size."""
-    return sorted({key for key, _ in _keys_below(schema, "") if key.endswith(f".{name}")})
+def nearest_key(name: str, schema: type, top: Collection[str]) -> str:
+    """Return the key that may have been meant, which may lie deeper, such as sample.size for `sizes`.
+
+    If none is close, return what is available. A key at the `top` goes before deeper ones of its name, such as `seed` before model.seed.
+    """
+    deeper = {key: {key} for key in top}
+    for key, _ in _keys_below(schema, ""):
+        last = key.rpartition(".")[2]
+        deeper.setdefault(last, set()).add(last if last in top else key)
+    close = difflib.get_close_matches(name.lower(), deeper, 1)
+    if close and len(deeper[close[0]]) <= MOST_MEANT:
+        return f"did you mean {' or '.join(sorted(deeper[close[0]]))}?"
+    return nearest(name, top)
 
 
 def _keys_below(schema: type, key: str) -> Iterator[tuple[str, Any]]:

@@ -209,7 +209,9 @@ def test_a_damaged_text_is_not_encoded(path):
 
 def test_a_corpus_without_training_text_raises_an_error(tmp_path):
     documents = [Document("a", ["x y"], "valid"), Document("a", [])]
-    with pytest.raises(InputError, match=r"the part for training; .*: 1, .* To get one, lower corpus\.split\.valid and test"):
+    with pytest.raises(
+        InputError, match=r"the part for training; .*: 1, .* To get one, lower corpus\.split\.valid and test"
+    ):
         write_text_store(tmp_path, documents, "treebank", SplitConfig(seed=0, valid=0.1, test=0.1), {})
     with pytest.raises(StoreError, match=r"manifest\.json: missing; remove"):
         TextStore(tmp_path)
