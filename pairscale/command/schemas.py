@@ -194,7 +194,8 @@ def text_keys(schema: type) -> frozenset[str]:
 def nearest_key(name: str, schema: type, top: Collection[str]) -> str:
     """Return the key that may have been meant, which may lie deeper, such as sample.size for `sizes`.
 
-    If none is close, return what is available. A key at the `top` goes before deeper ones of its name, such as `seed` before model.seed.
+    A key at the `top` goes before deeper ones of its name, such as `seed` before model.seed. If none is close, return
+    the keys at the top.
     """
     deeper = {key: {key} for key in top}
     for key, _ in _keys_below(schema, ""):
