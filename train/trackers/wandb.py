@@ -194,9 +194,10 @@ def _mode(requested: str | None) -> Any:
     """Return logger.mode, else WANDB_MODE, else online if there is a key and W&B answers, else offline."""
     if mode := requested or os.environ.get("WANDB_MODE"):
         return mode
-    import wandb
+    from wandb.sdk import wandb_setup
 
-    url = str(wandb.setup().settings.base_url)
+    # wandb.setup() would start W&B's process, and never return if that dies.
+    url = str(wandb_setup.singleton().settings.base_url)
     if not has_key(url):
         return "offline"
     if url not in _answers:
