@@ -14,7 +14,7 @@ from corpora.config import RootConfig
 from eval.benchmarks.config import BenchmarkConfig
 from eval.config import EvalConfig, Ties
 from eval.questionnaire.config import QuestionnaireConfig
-from pairscale.command.line import current
+from pairscale.command.line import current, key_of
 from pairscale.command.schemas import AboveZero, Texts
 from pairscale.errors import ConfigError
 from train.config import Rate
@@ -91,6 +91,15 @@ class ResultsCommand(RootConfig):
     path: Texts = None  # others' numbers: a file, a folder, or a list of them
     columns: OutcomeColumns = field(default_factory=OutcomeColumns)
     results: ResultsConfig = field(default_factory=ResultsConfig)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for typed in current().overrides:
+            if (key := key_of(typed)).startswith("benchmark.") and key != "benchmark.name":
+                raise ConfigError(
+                    f"{typed}: scores are read as they are, so leave it out. Choose scores by benchmark=NAME or "
+                    "benchmark.name=NAME."
+                )
 
     @property
     def chosen_benchmark(self) -> str | None:

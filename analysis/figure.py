@@ -29,7 +29,7 @@ def run(config: FigureCommand) -> None:
 
     path = Path(config.output or "")
     if path.suffix not in (".svg", ".pdf", ".png"):
-        raise ConfigError(f"Give output=FILE, a name that ends in .svg, .pdf or .png (output={config.output}).")
+        raise ConfigError(f"output={config.output or ''}: give output=FILE, a name that ends in .svg, .pdf or .png.")
     benchmarks = read_benchmarks(config, read_study(config))
     for results in benchmarks:
         results.show_curves(config.curves)
@@ -38,7 +38,8 @@ def run(config: FigureCommand) -> None:
             chosen = getattr(config, key)
             there = sorted(results.units.loc[results.units["level"] == level, "name"].unique())
             names = there if chosen == "all" else [chosen] if isinstance(chosen, str) else list(chosen or ())
-            check_names(key, names, there, level)
+            where = f" in {results.label} (benchmark=NAME chooses one of several)" if len(benchmarks) > 1 else ""
+            check_names(key, names, there, level, where)
             units += [(level, name) for name in names]
         alone = len(units) <= 1
         charts = [draw() for draw in panels(results, units or [OVERALL], labelled=alone).values()]

@@ -223,13 +223,13 @@ def write_text_store(
                     total[unit] += size
     for name, use in (("train", "training"), ("valid", "validation")):
         if not totals[name]["sentences"]:
-            shorter, advice = max(1, (len(offsets) - 1) // ENOUGH_DOCUMENTS), ""
+            shorter = max(1, (len(offsets) - 1) // ENOUGH_DOCUMENTS)
+            advice = "set corpus.split.valid=0.2" if name == "valid" else "lower corpus.split.valid and test"
             if len(offsets) - 1 > len(splits):
-                advice = f"corpus.document_sentences={shorter} cuts them into more, "
+                advice = f"cut documents into shorter ones with corpus.document_sentences={shorter}, or {advice}"
             raise InputError(
-                f"{description.get('source', folder)}: no text for {use} among {len(splits)} documents "
-                f"(corpus.split.valid={split.valid:g}, test={split.test:g}; documents of one text are in one split); "
-                f"{advice}corpus.split.valid=0.2 takes a larger share"
+                f"{description.get('source', folder)}: no document fell into the part for {use}; number of documents: "
+                f"{len(splits)}, corpus.split.valid={split.valid:g}, test={split.test:g}. To get one, {advice}."
             )
     digest = text_digest.copy()
     arrays = {"offsets": offsets, "words": words, "characters": characters, "documents": first, "splits": splits}

@@ -127,7 +127,10 @@ class Plan:
         if any(run.config.model.counted for run in self.runs):
             lines.append("parameters, memory and disk of n-gram models are upper limits")
         if any(run.guessed for run in self.runs):
-            note = "tokens a word and vocabulary are guesses where a corpus is not prepared: python -m corpora"
+            note = (
+                "A corpus is not prepared, so tokens per word and the vocabulary are guesses, and nothing checks that "
+                "its text is large enough. python -m corpora prepares it."
+            )
             lines.append(as_typed(note))
         return list(dict.fromkeys(filter(None, [*lines, *(bf16_warning(run.config) for run in todo)])))
 

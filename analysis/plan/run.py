@@ -79,10 +79,14 @@ def _assumed(config: PlanCommand, goal: Goal) -> tuple[Assumed, str, dict[Any, f
     plan, benchmark, study, folder = config.plan, config.benchmark, config.pilot, config.paths.runs
     if study is None:
         paradigms = plan.paradigms or (number_of_paradigms(benchmark.name) if plan.unit == "overall" else None)
-        if config.spread is None or not 0 < config.spread < 0.5 or not paradigms:
+        if config.spread is None:
+            raise ConfigError("Give pilot=STUDY, or the standard deviation of runs of one size, such as spread=0.01.")
+        if not 0 < config.spread < 0.5:
+            raise ConfigError(f"spread={config.spread}: must be above 0 and below 0.5, such as 0.01.")
+        if not paradigms:
             raise ConfigError(
-                f"spread={config.spread}, plan.paradigms={paradigms}: give pilot=STUDY, or the standard deviation of "
-                "accuracies of runs of one size, such as spread=0.01, and the number of paradigms in plan.unit."
+                f"benchmark={benchmark.name}, plan.unit={plan.unit}: its number of paradigms isn't known. Give it as "
+                "plan.paradigms=NUMBER, or give pilot=STUDY."
             )
         assumed = assume_stated(goal, config.spread, plan.accuracy, paradigms)
         return assumed, f"Stated: standard deviation {config.spread:g}.", {}, benchmark.pairs or 1000

@@ -47,7 +47,8 @@ def _curve(row: Any, confidence: float, pairs: float | None) -> str:
         none = "There is only one training size, so there is no learning curve yet."
         return f"{row.largest_accuracy:.0%} correct after {large}{over}. {none}"
     change, interval = change_in_text(row.slope, row.low, row.high, confidence)
-    doubling = f"doubling of the text {'adds' if row.slope > 0 else 'takes away'} about {change}"
+    verb = "changes it by" if change.startswith("0 ") else "adds" if row.slope > 0 else "takes away"
+    doubling = f"doubling of the text {verb} about {change}"
     each = "We can't tell whether accuracy changes with more text: each" if row.low <= 0 <= row.high else "Each"
     sentences = [
         f"{row.smallest_accuracy:.0%} correct after {small}, {row.largest_accuracy:.0%} after {large}.",

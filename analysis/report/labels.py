@@ -37,13 +37,16 @@ def display_names(curves: Sequence[str], labels: Mapping[str, str]) -> dict[str,
     return names
 
 
-def check_names(key: str, chosen: Iterable[str], known: Collection[str], kind: str = "curve") -> None:
-    """Raise ConfigError for the first chosen name of a kind that isn't known; `key` is the dotted configuration key."""
+def check_names(key: str, chosen: Iterable[str], known: Collection[str], kind: str = "curve", where: str = "") -> None:
+    """Raise ConfigError for the first chosen name of a kind that isn't known; `key` is the dotted configuration key.
+
+    `where` ends the sentence, such as " in blimp".
+    """
     for name in chosen:
         if name not in known:
             close = get_close_matches(name, known, 1)
             hint = f"Did you mean “{close[0]}”?" if close else f"There are {', '.join(known)}."
-            raise ConfigError(f"{key}: there is no {kind} “{name}”. {hint}")
+            raise ConfigError(f"{key}: there is no {kind} “{name}”{where}. {hint}")
 
 
 def in_order(table: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:

@@ -22,7 +22,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from pairscale import COMMANDS, ROOT
 from pairscale.command.line import Line, key_of, parsed, spelled
-from pairscale.command.schemas import build, nearest, shown, text_keys
+from pairscale.command.schemas import build, nearest, nearest_key, shown, text_keys
 from pairscale.errors import ConfigError
 from pairscale.plugins import load_plugins
 from pairscale.sizes import written
@@ -178,7 +178,10 @@ def _divided(command: str, own: set[str], line: Line) -> tuple[tuple[str, ...], 
         if root not in own and root != "experiment":
             raise ConfigError(_of_no_use(command, typed, root, own))
         if one.is_sweep_override():
-            raise ConfigError(f"{typed}: several values are a sweep, which -m runs")
+            raise ConfigError(
+                f"{typed}: commas separate the values of a sweep. Add -m to run it. If this is one value, put it in "
+                f"""quotes, within those of the shell: "{key}='{typed.partition("=")[2]}'\""""
+            )
         value = None if one.type == OverrideType.DEL else one.value()
         if not is_group(key, line.folders):
             if one.type == OverrideType.DEL:
@@ -206,7 +209,7 @@ def _of_no_use(command: str, typed: str, key: str, own: set[str]) -> str:
     """Return the sentence for a key that is another command's, or that no command has."""
     using = _commands_with(key)
     if not using:
-        return f"{key}: no such key; {nearest(key, own)}"
+        return f"{key}: no such key; {nearest_key(key, schema_of(command), {*own, 'experiment'})}"
     users = " and ".join(f"python -m {COMMANDS[one].module}" for one in using[:2])
     return f"{typed}: python -m {COMMANDS[command].module} does not use {key}, so leave it out; it is a key of {users}"
 
@@ -262,6 +265,10 @@ def _chosen(command: str, choices: tuple[str, ...], folders: tuple[Path, ...], f
                 group, option = missing["group"], missing["option"]
                 name = group.rpartition("/")[2]
                 near = nearest(option, group_files(group, folders))
+                if group == "sample":
+                    near = "set its values one by one, such as sample.size=125k"
+                if group == "experiment" and not folders:
+                    near += " (yours are found with --config-dir FOLDER)"
                 raise ConfigError(f"{group}={option}: no such {name}; {near}") from error
             if "Could not override 'recipe'" in str(error):
                 raise ConfigError(_NO_RECIPE) from error

@@ -60,8 +60,9 @@ class Line:
             elif word in SWEEP:
                 flags.add(flag)
             else:
-                key = flag.lstrip("-")
-                hint = f"write {key}={value or next(iter(rest), 'VALUE')}" if key else "write key=value"
+                key = flag.lstrip("-").replace("-", "_")
+                following = next((one for one in rest[:1] if "=" not in one), "VALUE")
+                hint = f"write {key}={value or following}" if key else "write key=value"
                 raise ConfigError(f"{flag}: no such option; {hint} (--help lists the keys)")
         return cls(tuple(overrides), tuple(folders), bool(flags & set(SWEEP)), bool(flags & set(SHOW)), command)
 
@@ -72,7 +73,10 @@ class Line:
 
     @property
     def written(self) -> str:
-        """The words as a user would type them, with folders relative to this one where they can be."""
+        """The words as a user would type them, with folders relative to this one where they can be.
+
+        The axes of a sweep (-m) stay as they are: in quotes, 4k,8k would be one value.
+        """
         here = Path.cwd()
         near = [folder.relative_to(here) if folder.is_relative_to(here) else folder for folder in self.folders]
         flags = [word for folder in near for word in ("--config-dir", str(folder))]
@@ -108,7 +112,8 @@ def parsed(override: str, texts: Iterable[str] = ()) -> Override:
     except ValueError:  # of Python: an integer of more than 4,300 digits
         raise ConfigError(f"{key_of(override)}: its number has more than 4,300 digits; no key takes it") from None
     except HydraException as error:
-        hint = with_quotes_hint(override) or f"{override}: must be key=value; {' '.join(str(error).split())[:200]}"
+        said = f"; {' '.join(str(error).split())[:200]}" if "=" in override else ", such as study=mine (see --help)"
+        hint = with_quotes_hint(override) or f"{override}: must be key=value{said}"
         raise ConfigError(hint) from None
 
 

@@ -13,7 +13,7 @@ ConfigError. A group of conf/ whose files are of several types, as `model`, has 
 import dataclasses
 import difflib
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -28,6 +28,7 @@ T = TypeVar("T")
 MISSING: Any = "???"  # of a value that a file of conf/ leaves to the user
 NOT_IN_DIGEST = {"digest": False}  # metadata of a field that cannot change a number: left out of the run's digest
 _LARGEST = 1.7976931348623157e308
+MOST_MEANT = 3  # keys of one name that a message suggests
 
 Texts = Annotated[str | list[str] | None, "texts"]  # a text, a list of texts, or null
 Size = Annotated[str, "size"]  # of pairscale.sizes.parse_size; 1e6 and 1_000 are read as numbers
@@ -175,29 +176,56 @@ def _plain(limit: float) -> str:
 
 
 def nearest(name: str, available: Iterable[str]) -> str:
-    """Return what is available, and the one that may have been meant, whatever its capitals."""
+    """Return the one that may have been meant, whatever its capitals; what is available if none is close."""
     names = sorted(available)
     lower = {one.lower(): one for one in names}
     close = difflib.get_close_matches(name.lower(), lower, 1)
-    return f"{f'did you mean {lower[close[0]]}? ' if close else ''}available: {', '.join(names) or 'none'}"
+    return f"did you mean {lower[close[0]]}?" if close else f"available: {', '.join(names) or 'none'}"
 
 
 @cache
-def text_keys(schema: type, key: str = "") -> frozenset[str]:
+def text_keys(schema: type) -> frozenset[str]:
     """Return the dotted keys below a class that take a text or a list of texts, whatever their types."""
-    found: set[str] = set()
+    return frozenset(key for key, hint in _keys_below(schema, "") if _takes_text(hint))
+
+
+def nearest_key(name: str, schema: type, top: Collection[str]) -> str:
+    """Return the key that may have been meant, which may lie deeper, such as sample.size for `sizes`.
+
+    A key at the `top` goes before deeper ones of its name, such as `seed` before model.seed. If none is close, return
+    the keys at the top.
+    """
+    deeper = {key: {key} for key in top}
+    for key, _ in _keys_below(schema, ""):
+        last = key.rpartition(".")[2]
+        deeper.setdefault(last, set()).add(last if last in top else key)
+    close = difflib.get_close_matches(name.lower(), deeper, 1)
+    if close and len(deeper[close[0]]) <= MOST_MEANT:
+        return f"did you mean {' or '.join(sorted(deeper[close[0]]))}?"
+    return nearest(name, top)
+
+
+def _keys_below(schema: type, key: str) -> Iterator[tuple[str, Any]]:
+    """Yield the dotted keys below a class with their annotations; several types may have one key."""
     for kind in dict.fromkeys([schema, *types_of(schema).values()]):
         for name, hint in _hints(kind).items():
-            bare, marks = _bare(hint)
-            options = [one for one in (get_args(bare) if _is_union(bare) else (bare,)) if one is not type(None)]
-            plain = [_bare(one)[0] for one in options]
-            sized = "size" in marks or any("size" in _bare(one)[1] for one in options)
-            if "texts" in marks or (not sized and (str in plain or plain == [list[str]])):
-                found.add(f"{key}{name}")
-            for one in plain:
-                if dataclasses.is_dataclass(one):
-                    found |= text_keys(cast(type, one), f"{key}{name}.")
-    return frozenset(found)
+            yield f"{key}{name}", hint
+            for one in _options(hint):
+                if dataclasses.is_dataclass(bare := _bare(one)[0]):
+                    yield from _keys_below(cast(type, bare), f"{key}{name}.")
+
+
+def _takes_text(hint: Any) -> bool:
+    options, marks = _options(hint), _bare(hint)[1]
+    plain = [_bare(one)[0] for one in options]
+    sized = "size" in marks or any("size" in _bare(one)[1] for one in options)
+    return "texts" in marks or (not sized and (str in plain or plain == [list[str]]))
+
+
+def _options(hint: Any) -> list[Any]:
+    """Return what an annotation allows other than None."""
+    bare, _ = _bare(hint)
+    return [one for one in (get_args(bare) if _is_union(bare) else (bare,)) if one is not type(None)]
 
 
 def _is_union(kind: Any) -> bool:

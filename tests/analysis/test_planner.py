@@ -176,7 +176,11 @@ def test_a_pilot_gives_a_command_ready_to_paste(folder, words, grids):
     [
         (["effect=0.01", "spread=0.01"], "experiment=null"),
         (["experiment=blimp_small", "spread=0.01"], "effect=0.01"),
-        (["experiment=blimp_small", "effect=0.01"], "spread=None"),
+        (["experiment=blimp_small", "effect=0.01"], "pilot=STUDY"),
+        (
+            ["experiment=blimp_small", "effect=0.01", "spread=0.01", "plan.unit=binding"],
+            "Give it as plan.paradigms=NUMBER",
+        ),
         (["experiment=blimp_small", "effect=0.01", "spread=0.01", "goal=ablation"], "goal=ablation needs a filter"),
         (["experiment=blimp_small", "effect=0.01", "spread=0.01", "goal=difference", "model=lstm_tiny"], "two curves"),
     ],

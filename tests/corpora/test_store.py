@@ -155,7 +155,7 @@ def test_held_out_text_is_the_same_for_all_runs(path):
 def test_a_text_of_too_few_documents_raises_an_error_and_is_not_stored(tmp_path):
     file = tmp_path / "text.txt"
     file.write_text("\n".join(SENTENCES), encoding="utf-8")
-    message = r"no text for validation among 1 documents .*valid=0\.02.*; corpus\.document_sentences=1 cuts them"
+    message = r"the part for validation; .*: 1, corpus\.split\.valid=0\.02.* corpus\.document_sentences=1, or set "
     with pytest.raises(InputError, match=message):
         prepare(config(file))
     parted = prepare(config(file, "corpus.document_sentences=5", "corpus.split.valid=0.1"))
@@ -209,7 +209,9 @@ def test_a_damaged_text_is_not_encoded(path):
 
 def test_a_corpus_without_training_text_raises_an_error(tmp_path):
     documents = [Document("a", ["x y"], "valid"), Document("a", [])]
-    with pytest.raises(InputError, match="no text for training among 1 documents"):
+    with pytest.raises(
+        InputError, match=r"the part for training; .*: 1, .* To get one, lower corpus\.split\.valid and test"
+    ):
         write_text_store(tmp_path, documents, "treebank", SplitConfig(seed=0, valid=0.1, test=0.1), {})
     with pytest.raises(StoreError, match=r"manifest\.json: missing; remove"):
         TextStore(tmp_path)

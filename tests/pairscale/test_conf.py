@@ -157,6 +157,12 @@ def test_every_option_of_a_group_converts_and_keeps_its_name(together):
         ("sample.sise=1M", "sample.sise", "did you mean size?"),
         ("recipe.budget.q=1", "recipe.budget.q", "epochs, min_words, words"),
         ("modell=lstm", "modell", "did you mean model?"),
+        ("size=4k", "size", "did you mean sample.size?"),
+        ("experment=demo", "experment", "did you mean experiment?"),
+        ("sizes=4k", "sizes", "did you mean sample.size?"),
+        ("jobs=2", "jobs", "did you mean pool.jobs?"),
+        ("sample=4k", "sample=4k", "such as sample.size=125k"),
+        ("corpus.path=a,b.txt", "corpus.path=a,b.txt", "\"corpus.path='a,b.txt'\""),
         ("+foo=3", "foo", "available"),
         ("method.lp.x=1", "method.lp.x=1", "python -m eval"),
         ("analysis.method=lp", "analysis.method=lp", "python -m analysis"),
@@ -223,7 +229,7 @@ def test_a_wrong_value_is_a_message_of_one_line(words, key, allowed):
 @pytest.mark.parametrize(
     ("words", "key", "allowed"),
     [
-        ("method=[lpp]", "method=lpp", "pen_lp"),
+        ("method=[lpp]", "method=lpp", "did you mean lp?"),
         ("method=[]", "method=[]", "at least one"),
         ("benchmark=[toy,blimpp]", "benchmark=blimpp", "did you mean blimp?"),
         ("method.morcela.beta=1", "method.morcela.beta", "not chosen"),
@@ -450,3 +456,14 @@ def test_an_unknown_override_is_a_message_of_one_line_and_exit_code_2():
 )
 def test_sizes_are_written_readably(size, shown):
     assert readable_size(size) == shown
+
+
+@pytest.mark.parametrize("command", ["analysis", "figure", "table"])
+def test_values_of_a_benchmark_that_was_scored_are_refused(command, monkeypatch):
+    """The analysis took benchmark.pairs=10 in silence, and reported all pairs."""
+    words = ["study=mine", "benchmark=blimp", "benchmark.name=mine"]
+    monkeypatch.setattr("pairscale.command.line._current", Line.of(words))
+    compose(command, words)
+    monkeypatch.setattr("pairscale.command.line._current", Line.of([*words, "benchmark.pairs=10"]))
+    with pytest.raises(ConfigError, match=r"benchmark\.pairs=10: scores are read as they are"):
+        compose(command, [*words, "benchmark.pairs=10"])

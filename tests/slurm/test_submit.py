@@ -298,7 +298,7 @@ def test_runs_without_an_ablation_are_submitted_once_for_all_filters(submit, que
         (["experiment=demo", "--config-dir", "nowhere"], "--config-dir nowhere: no such folder"),
         (["experiment=demo", "people=x", "dry_run=true"], "^people=x: python -m eval does not use people"),
         (["experiment=demo", "find.show=1,2", "dry_run=true"], "^find.show=1: python -m eval does not use find"),
-        (["experiment=demo", "analysis.margin=0.02,0.03", "dry_run=true"], "margin=0.02,0.03: several values"),
+        (["experiment=demo", "analysis.margin=0.02,0.03", "dry_run=true"], "margin=0.02,0.03: commas separate"),
         (["experiment=demo", "analysis.margin=-1", "dry_run=true"], "analysis.margin=-1: must be"),
         (["experiment=demo", "ties=wrong,half"], "^ties=wrong,half: sweeps a key that is no part of a run"),
         (
@@ -338,3 +338,10 @@ def test_overrides_replace_or_join_the_axes_of_a_grid():
     assert len(runs) == 2 * 5 * 2
     for run, point in [*runs.items()][::5]:
         assert run_id(compose("eval", ["experiment=demo", *shlex.split(point)])) == run
+
+
+def test_help_says_what_it_takes():
+    done = subprocess.run(
+        [sys.executable, ROOT / "slurm" / "submit", "--help"], capture_output=True, text=True, check=True
+    )
+    assert "slurm/submit experiment=NAME" in done.stdout
