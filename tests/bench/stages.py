@@ -39,7 +39,8 @@ VOLATILE = {
     "scoring_commands",
 }  # of manifest.json
 QUIET = ["trainer.progress=false", "trainer.threads=1", "trainer.accelerator=cpu", "study=s"]
-SMALL = ["corpus=toy", "corpus.words=60000", "tokenizer=word", *QUIET]
+TEXT = ["corpus=toy", "corpus.words=60000", "tokenizer=word"]
+SMALL = [*TEXT, *QUIET]
 TRAINED = ["recipe.budget.epochs=3", "recipe.batch=8", "recipe.validation_words=500"]
 TRAINED += ["recipe.checkpoint_every=1k", "trainer.snapshots=[300,1500,3k,7k]"]  # some at no checkpoint
 BLOCKS = [*TRAINED, "recipe.context=20"]
@@ -66,7 +67,7 @@ class Stage:
 
 def stages(ngrams: bool = True) -> list[Stage]:
     """All stages; without KenLM's lmplz those of n-gram models are left out."""
-    prepare = ("corpora", *SMALL)
+    prepare = ("corpora", *TEXT)
 
     def train(*overrides: str) -> tuple[str, ...]:
         return ("train", *SMALL, "sample.size=4k", *overrides)

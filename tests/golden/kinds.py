@@ -33,6 +33,8 @@ EPSILON = "recipe.eps=1e-5"
 SPREAD = "model.config.initializer_range=0.2"
 GPT2 = ["model=gpt2_tiny", "model.config.n_embd=24", "model.config.n_layer=2", "recipe.context=32", SPREAD, EPSILON]
 NARROW = ["model.config.hidden_size=24", "model.config.num_hidden_layers=2", "recipe.context=32", EPSILON]
+DEBERTA = ["model.config.num_attention_heads=4", "model.config.intermediate_size=512", "recipe=adamw_masked"]
+DEBERTA += ["recipe.lr=0.002"]
 MASKED = [*NARROW, SPREAD, "recipe.batch=4", "model.masking.validation_words=200"]
 
 
@@ -71,9 +73,11 @@ KINDS: Mapping[str, Kind] = {
         ],
     ),
     **_trained("networks", gpt2=[*WORD, *GPT2], gpt2_bpe=[*ENGLISH, "tokenizer=bpe", *PIECES, *GPT2]),
-    **_networks("networks", [*NARROW, SPREAD], "llama", "mamba"),
+    **_networks("networks", [*NARROW, SPREAD], "llama"),
+    **_trained("networks", mamba=[*WORD, "model=mamba", "recipe=adamw", *NARROW, SPREAD]),
     **_networks("networks", [*NARROW, "model.config.word_embed_proj_dim=24", "model.config.init_std=0.2"], "opt"),
-    **_networks("masked", MASKED, "bert", "roberta", "deberta_v2"),
+    **_networks("masked", MASKED, "bert", "roberta"),
+    **_trained("masked", deberta_v2=[*WORD, "model=deberta_v2", *DEBERTA, *MASKED]),
     **_networks("masked", [*MASKED, "model.masking.causal_share=0.3"], "gpt_bert"),
     **_trained("masked", bert_unigram=[*ENGLISH, "tokenizer=unigram", *PIECES, "model=bert_tiny", *MASKED]),
     "hf_bert": Kind("masked", given="hf_masked"),

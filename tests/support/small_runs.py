@@ -10,10 +10,9 @@ MODELS = {
     "gru": ["model=gru_tiny", "model.embedding=24", "model.hidden=24"],
     "gpt2": ["model=gpt2_tiny", "model.config.n_embd=24", "model.config.n_layer=2", "recipe.context=20"],
     "opt": ["model=opt_tiny", "model.config.word_embed_proj_dim=24", *NARROW],
-    **{
-        family: [f"model={family}_tiny", *NARROW]
-        for family in ("gpt_neox", "llama", "mamba", "bert", "roberta", "deberta_v2")
-    },
+    **{family: [f"model={family}_tiny", *NARROW] for family in ("gpt_neox", "llama", "bert", "roberta")},
+    "mamba": ["model=mamba", "recipe=adamw", *NARROW],
+    "deberta_v2": ["model=deberta_v2", "model.config.intermediate_size=512", "recipe=adamw_masked", *NARROW],
     "gpt_bert": ["model=gpt_bert_tiny", *NARROW, "model.masking.causal_share=0.3"],
     "txl": [
         "model=txl_tiny",

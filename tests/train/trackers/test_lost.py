@@ -174,10 +174,10 @@ def test_a_w_and_b_that_hangs_is_given_up(monkeypatch, tmp_path, capsys, begins)
 HUNG = """
 import os, signal, sys, time
 import train.trackers.wandb as tracker
-from train.loop.module import LanguageModelling
+from train.loop.training import LanguageModelling
 train = LanguageModelling.training_step
 def stopping(self, batch, batch_idx):
-    if self.global_step == 20:
+    if self.state.step == 20:
         import wandb
         tracker.CALL_SECONDS = tracker.UPLOAD_SECONDS = 2
         tracker._answer.__defaults__ = (2,)

@@ -105,7 +105,7 @@ def test_training_is_tracked_over_words_seen(scored, folder):
 def test_a_killed_run_resumes_under_its_id_without_a_gap(tmp_path):
     """The second folder holds all points, and those of the first before the kill agree with it."""
     arguments = overrides(tmp_path, "recipe.checkpoint_every=2k", "recipe.budget.epochs=4", "recipe.batch=4")
-    folder = train_and_kill(4, arguments)
+    folder = train_and_kill(4, for_training(arguments))
     train_run(compose("train", for_training(arguments)))
     (run,) = offline_runs(tmp_path).values()
     assert len(run.folders) == 2
