@@ -198,8 +198,8 @@ def test_a_command_whose_w_and_b_process_hangs_ends_with_exit_code_0(tmp_path):
     done = run_command(script, *arguments, environment={"PYTHONPATH": str(ROOT)})
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("tracking has ended (TimeoutError: W&B has not answered for 2 seconds)") == 1
-    alone = train_run(compose("train", overrides(tmp_path / "alone", "csv")))
-    assert_same_run(RunFolder.of(compose("train", overrides(tmp_path / "tracked", "wandb"))), alone)
+    alone = train_run(compose("train", for_training(overrides(tmp_path / "alone", "csv"))))
+    assert_same_run(RunFolder.of(compose("train", for_training(overrides(tmp_path / "tracked", "wandb")))), alone)
 
 
 def overrides(folder, logger):
