@@ -29,8 +29,8 @@ def run(config: PlanCommand) -> None:
     effect, power, plan = config.effect, config.power, config.plan
     if effect is None or not -1 < effect < 1 or effect == 0 or not 0 < power < 1:
         raise ConfigError(
-            f"effect={effect}, power={power}: give the difference of accuracy that the study should be able to find, "
-            "above -1, below 1 and not 0, such as effect=0.01, and a power between 0 and 1."
+            f"effect={'null' if effect is None else effect}, power={power}: give the difference of accuracy that the "
+            "study should be able to find, above -1, below 1, not 0, such as effect=0.01, and a power between 0 and 1."
         )
     goal = Goal(config.goal, effect, config.analysis.confidence)
     assumed, about, rates, pairs = _assumed(config, goal)

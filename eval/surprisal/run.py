@@ -46,6 +46,10 @@ def run(config: SurprisalCommand) -> None:
             f"model={config.model.name}: run=NAME chooses a run of a study; a model is named only if it comes trained, "
             "as is model=hf_causal"
         )
+    if pretrained and config.run is not None:
+        raise ConfigError(
+            f"run={config.run}: model={config.model.name} names the model to read with; give one of the two"
+        )
     path, reading = Path(config.text).expanduser(), config.surprisal
     texts, name = read_texts(path, reading), format_of(path, "text")[0]
     items, parameters = {"name": name, "digest": sha256_file(path)}, dataclasses.asdict(reading)

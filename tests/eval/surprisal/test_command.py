@@ -85,6 +85,8 @@ def test_a_pretrained_model_and_a_table_of_words(study):
     tokenizer.save_pretrained(study / "gpt")
     (study / "regions.csv").write_text("text_id,word,zone\n1,The cats,4\n1,sleep .,5\n2,Who ?,6\n")
     model = ["model=hf_causal", f"model.path={study}/gpt", "study=null", f"text={study}/regions.csv"]
+    with pytest.raises(ConfigError, match=r"run=105b7cda: model=hf_causal names the model"):
+        run(configured(study, *model, "run=105b7cda"))
     run(configured(study, *model))
     (file,) = (study / "reports/surprisal/regions").glob("*.parquet")
     words = pd.read_parquet(file)
