@@ -331,6 +331,6 @@ def test_the_console_script_names_its_commands():
 
 def test_a_sweep_is_written_as_it_was_typed():
     """The status ended with a command to continue whose axes were in quotes, and so were no axes."""
-    words = ["--config-dir", ".", "-m", "sample.size=4k,8k", "seed=1,2", "model=lstm_tiny", "corpus.path=ünï.txt"]
+    words = ["--config-dir", ".", "-m", "sample.size=4k,8k", "seed=1,2", "model=lstm_tiny", "corpus.path='ünï.txt'"]
     typed = shlex.split(Line.of(words).written)
     assert typed == ["--config-dir", ".", "sample.size=4k,8k", "seed=1,2", "model=lstm_tiny", "corpus.path='ünï.txt'"]
