@@ -199,7 +199,7 @@ def _progress(console: Console, summary: Callable[[], str]) -> Progress:
             yield from super().get_renderables()
 
     def column(name: str, **how: object) -> TextColumn:
-        return TextColumn(f"{{task.{name}}}", markup=False, table_column=Column(no_wrap=True, **how))  # type: ignore
+        return TextColumn(f"{{task.{name}}}", markup=False, table_column=Column(no_wrap=True, **how))  # type: ignore[arg-type]
 
     columns = [column("description", ratio=1, overflow="ellipsis")]
     columns.append(column("fields[what]", overflow="ellipsis"))
