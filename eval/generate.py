@@ -31,7 +31,7 @@ console = Console(highlight=False, markup=False, soft_wrap=True)
 def run(config: GenerateConfig) -> None:
     """Write the pairs that `config.benchmark` requests; with dry_run print them. Raises as generate and resolved."""
     if config.benchmark.form != "generated":
-        raise InputError(f"benchmark={config.benchmark.name}: must be generated.")
+        raise InputError(f"benchmark={config.benchmark.name}: its pairs are not made here; give benchmark=generated")
     benchmark = resolved(config.benchmark, dataclasses.asdict(config), config.paths.runs, config.paths.store)
     if config.dry_run:
         show(benchmark)

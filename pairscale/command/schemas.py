@@ -192,14 +192,15 @@ def text_keys(schema: type) -> frozenset[str]:
 def nearest_key(name: str, schema: type, top: Collection[str]) -> str:
     """Return the key that may have been meant, which may lie deeper, such as sample.size for `sizes`.
 
-    A key at the `top` goes before deeper ones of its name, such as `seed` before model.seed. If none is close, return
-    the keys at the top.
+    A key at the `top` goes before deeper ones of its name, such as `seed` before model.seed, and before others that are
+    about as close, such as `model` before logger.mode for `modle`. If none is close, return the keys at the top.
     """
     deeper = {key: {key} for key in top}
     for key, _ in _keys_below(schema, ""):
         last = key.rpartition(".")[2]
         deeper.setdefault(last, set()).add(last if last in top else key)
-    close = difflib.get_close_matches(name.lower(), deeper, 1)
+    at_top = [] if name in deeper else difflib.get_close_matches(name.lower(), top, 1, cutoff=0.75)
+    close = at_top or difflib.get_close_matches(name.lower(), deeper, 1)
     if close and len(deeper[close[0]]) <= MOST_MEANT:
         return f"did you mean {' or '.join(sorted(deeper[close[0]]))}?"
     return nearest(name, top)

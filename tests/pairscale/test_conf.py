@@ -157,6 +157,7 @@ def test_every_option_of_a_group_converts_and_keeps_its_name(together):
         ("sample.sise=1M", "sample.sise", "did you mean size?"),
         ("recipe.budget.q=1", "recipe.budget.q", "epochs, min_words, words"),
         ("modell=lstm", "modell", "did you mean model?"),
+        ("modle=lstm", "modle", "did you mean model?"),
         ("size=4k", "size", "did you mean sample.size?"),
         ("experment=demo", "experment", "did you mean experiment?"),
         ("sizes=4k", "sizes", "did you mean sample.size?"),
