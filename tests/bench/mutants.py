@@ -34,7 +34,7 @@ AREAS = {  # files and folders of code, and of the tests that guard them
     "methods": (["eval/methods"], ["tests/eval/methods"]),
     "curves": (["analysis/curves"], ["tests/analysis/test_curves.py", "tests/analysis/test_comparisons.py"]),
 }
-SWAPPED = {
+SWAPPED: dict[Any, Any] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.And: ast.Or, ast.Or: ast.And,
 }  # fmt: skip
