@@ -67,16 +67,10 @@ peers: $(VENV)/.peers  ## minicons, lm-evaluation-harness, syntaxgym and wordspr
 BENCH := reports/bench
 bench: peers  ## speed beside the goals: training, scoring (and the peers), commands; an hour and a half (docs/benchmarks.md)
 	mkdir -p $(BENCH)
-	$(BIN)/python tests/bench/speed.py --threads 2 --json $(BENCH)/speed.json --parts published tiny packed scoring commands \
+	$(BIN)/python tests/bench/speed.py --threads 2 --json $(BENCH)/speed.json --parts published tiny scoring commands \
 	  $(if $(PAIRSCALE_DATA),corpus --text $(PAIRSCALE_DATA)/text/english.txt.xz)
-	for size in base small; do \
-	  $(BIN)/python tests/bench/peers.py --make $(BENCH)/$$size --size $$size \
-	    $(if $(PAIRSCALE_DATA),--text $(PAIRSCALE_DATA)/text/english.txt.xz) || exit 1; done
-	$(BIN)/python tests/bench/peers.py --models $(BENCH)/base --json $(BENCH)/peers.json --only lp pll --equal 200 \
-	  $(if $(PAIRSCALE_DATA),--benchmark $(PAIRSCALE_DATA)/blimp)
-	$(BIN)/python tests/bench/peers.py --models $(BENCH)/small --json $(BENCH)/templates.json --only templates --equal 200 \
-	  $(if $(PAIRSCALE_DATA),--benchmark $(PAIRSCALE_DATA)/blimp)
-	$(BIN)/python tests/bench/goals.py $(BENCH)
+	$(BIN)/python tests/bench/peers.py --size base --json $(BENCH)/peers.json --equal 200 \
+	  $(if $(PAIRSCALE_DATA),--text $(PAIRSCALE_DATA)/text/english.txt.xz --benchmark $(PAIRSCALE_DATA)/blimp)
 
 coverage: venv  ## how often the intervals of the analysis contain the truth: about half a minute (docs/statistics.md)
 	$(BIN)/python tests/bench/coverage.py
@@ -89,8 +83,14 @@ lmplz: venv  ## KenLM's programs, which n-gram models are estimated with: a minu
 	$(BIN)/python -m train.lmplz
 
 SITE := reports/docs
-pictures: venv  ## the pictures of README and docs/, drawn from the tables in analysis/results/
-	$(BIN)/python -m tests.support.pictures
+STUDIES := blimp_cpu blimp_families_small blimp_long blimp_gpu
+pictures: venv  ## the curves in README and docs/, drawn from the tables in analysis/results/
+	for study in $(STUDIES); do \
+	  $(BIN)/python -m analysis.figure source=table path=analysis/results/$$study analysis.figure.height=2.8in \
+	    output=analysis/results/$$study/overview.svg || exit 1; done
+	for study in blimp_long blimp_gpu; do \
+	  $(BIN)/python -m analysis.figure source=table path=analysis/results/$$study phenomena=all \
+	    output=analysis/results/$$study/phenomena.svg || exit 1; done
 
 docs: venv  ## the documentation as a site in reports/docs/, its links checked
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs $(SITE)

@@ -12,8 +12,7 @@ from analysis.formats import p_in_text
 from analysis.sections.ablations import ablation_findings
 from pairscale.errors import InputError
 from tests.support import ROOT
-from tests.support.ablation_tables import committed_effects
-from tests.support.committed_results import committed_tables
+from tests.support.committed_results import committed_effects, committed_tables
 from tests.support.long_table import curve_table, grid, row
 
 FULL, REMOVED, CONTROL = ("", "none", "1"), ("c", "remove", "0"), ("c", "control", "0")

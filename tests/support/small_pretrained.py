@@ -158,14 +158,14 @@ def masked_scorer(network, tokenizer, batch_tokens=100):
     return scorer_of(network, tokenizer, "m", Execution(batch_tokens), masked=True)
 
 
-def word_pieces():
+def word_pieces(text=TEXT, vocabulary=45):
     """Return a tokenizer like BERT's: lower case, pieces of words, symbols around a sentence."""
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    trainer = trainers.WordPieceTrainer(vocab_size=45, special_tokens=special, show_progress=False)
-    tokenizer.train_from_iterator(TEXT, trainer)
+    trainer = trainers.WordPieceTrainer(vocab_size=vocabulary, special_tokens=special, show_progress=False)
+    tokenizer.train_from_iterator(text, trainer)
     pieces = [*special, *sorted(set(tokenizer.get_vocab()).difference(special))]  # the trainer's order is random
     tokenizer.model = models.WordPiece({piece: index for index, piece in enumerate(pieces)}, unk_token="[UNK]")
     around = [("[CLS]", 2), ("[SEP]", 3)]
