@@ -26,8 +26,8 @@ def _context() -> Any:
     return Commands().context
 
 
-def _run(words: list[str], environment: dict[str, str], printed: str) -> None:
-    os.chdir(ROOT)
+def _run(words: list[str], environment: dict[str, str], printed: str, folder: str) -> None:
+    os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
     for number, name in ((1, "stdout"), (2, "stderr")):
@@ -45,16 +45,16 @@ def _run(words: list[str], environment: dict[str, str], printed: str) -> None:
 
 
 class Command:
-    """A running command: a package or a Python script with its arguments, in the root of the checkout.
+    """A running command: a package or a Python script with its arguments, in `folder`.
 
     `environment` is added to that of the tests.
     """
 
-    def __init__(self, *words: str | Path, environment: Mapping[str, str] | None = None):
+    def __init__(self, *words: str | Path, environment: Mapping[str, str] | None = None, folder: Path = ROOT):
         self._printed = Path(tempfile.mkdtemp(prefix="pairscale-command-"))
         for name in ("stdout", "stderr"):
             (self._printed / name).touch()
-        arguments = list(map(str, words)), os.environ | dict(environment or {}), str(self._printed)
+        arguments = list(map(str, words)), os.environ | dict(environment or {}), str(self._printed), str(folder)
         self._process = _context().Process(target=_run, args=arguments)
         self._process.start()
         self._output: dict[str, str] = {}
@@ -88,6 +88,8 @@ class Command:
         return subprocess.CompletedProcess([], code, **self._output)
 
 
-def run_command(*words: str | Path, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def run_command(
+    *words: str | Path, environment: Mapping[str, str] | None = None, folder: Path = ROOT
+) -> subprocess.CompletedProcess[str]:
     """Run a command to its end; return exit code and output."""
-    return Command(*words, environment=environment).wait()
+    return Command(*words, environment=environment, folder=folder).wait()
