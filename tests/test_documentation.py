@@ -106,6 +106,7 @@ def test_every_value_has_a_type_and_a_meaning(reference):
 
 
 @pytest.mark.release
+@pytest.mark.filterwarnings("default")  # those of bambi and its samplers
 def test_the_hierarchical_model_of_the_guide_runs(tmp_path, monkeypatch, capsys):
     pytest.importorskip("bambi")
     SimulatedStudy(name="mine").write(tmp_path / "runs")
