@@ -32,10 +32,11 @@ demo: venv  ## train, score and report on the built-in language: the whole way, 
 	$(BIN)/python -m eval -m experiment=demo
 	$(BIN)/python -m analysis study=demo
 
-# .ci/run gives others: the slow tests share its session.
+# .ci/run gives other values: there the slow tests, which often wait, are in the same session.
 TESTS := not slow and not slurm and not release
+WORKERS := 3
 test: venv  ## the tests but the slow ones and those on a SLURM
-	$(PYTEST) -n 3 --dist worksteal -m "$(TESTS)"
+	$(PYTEST) -n $(WORKERS) --dist worksteal -m "$(TESTS)"
 
 test-slow: venv  ## the tests that take five seconds and more: whole commands, kills and resumes, the report in a browser
 	$(PYTEST) -n 4 --dist worksteal -m "slow and not slurm"  # four, as these often wait
