@@ -74,7 +74,7 @@ N ?= 50
 faults: venv  ## kill, fill the disk of and damage each stage, N=50 times (docs/benchmarks.md)
 	$(BIN)/python tests/bench/faults.py --trials $(N)
 
-# In environments of their own: cffconvert needs an old jsonschema, bambi other versions than constraints.txt has.
+# In environments of their own: cffconvert needs an old jsonschema, and what bambi draws with an old matplotlib.
 PYTHONS := python3.11 python3.12 python3.13
 RECIPES := $(VENV)/recipes
 BAMBI := $(VENV)/bambi
@@ -86,7 +86,7 @@ release: venv docs lmplz  ## what need not run on every change: site, wheel in e
 	rm -rf dist && $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 	for python in $(PYTHONS); do .ci/wheel $$python dist/*.whl || exit 1; done
 	$(PYTHON) -m venv $(BAMBI)
-	$(BAMBI)/bin/python -m pip install --quiet torch==2.13.0 bambi -e ".[test]"
+	$(BAMBI)/bin/python -m pip install --quiet torch==2.13.0 bambi "matplotlib<3.11" -e ".[test]"
 	$(BAMBI)/bin/python -m pytest -m release
 	$(MAKE) faults N=50
 
