@@ -62,7 +62,7 @@ peers: $(VENV)/.peers  ## minicons, lm-evaluation-harness, syntaxgym and wordspr
 BENCH := reports/bench
 bench: peers  ## speed beside the goals: training, scoring (and the peers), commands; an hour and a half (docs/benchmarks.md)
 	mkdir -p $(BENCH)
-	$(BIN)/python tests/bench/speed.py --threads 2 --json $(BENCH)/speed.json --parts published tiny scoring commands \
+	$(BIN)/python tests/bench/speed.py --threads 2 --json $(BENCH)/speed.json --parts published tiny commands \
 	  $(if $(PAIRSCALE_DATA),corpus --text $(PAIRSCALE_DATA)/text/english.txt.xz)
 	$(BIN)/python tests/bench/peers.py --size base --json $(BENCH)/peers.json --equal 200 \
 	  $(if $(PAIRSCALE_DATA),--text $(PAIRSCALE_DATA)/text/english.txt.xz --benchmark $(PAIRSCALE_DATA)/blimp)

@@ -1,4 +1,4 @@
-"""Speed of training, scoring and commands on this machine, compared with other ways of doing the same work.
+"""Speed of training and of commands on this machine, compared with other ways of doing the same work.
 
     python tests/bench/speed.py [--parts PART ...] [--rounds N] [--seconds S] [--threads N] [--json FILE]
 
@@ -6,7 +6,6 @@
                 plain way (all logits at once), the limit (matrix products, recurrent layers and softmaxes alone) and,
                 where the environment has REFERENCE_LSTM=CHECKOUT and REFERENCE_TXL=CHECKOUT, the authors' own scripts
     tiny        the same of the tiny models with 8,000 words
-    scoring     our LSTM and Transformer-XL, beside one sentence at a time; peers.py has minicons and lm-eval
     commands    --help, and a run beyond its training and scoring
     corpus      the word-level store of --text, and a sample of it
 
@@ -23,45 +22,31 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-import numpy as np
 import torch
 from rich.console import Console
 from rich.table import Table
-from torch.nn import functional as F
 
 ROOT = Path(__file__).parents[2]
 if str(ROOT) not in sys.path:  # started as a script
     sys.path.insert(0, str(ROOT))
 
-from corpora.tokenizers import EOS, fit_tokenizer  # noqa: E402
-from eval.scorers.base import Execution  # noqa: E402
-from eval.scorers.load import trained_scorer  # noqa: E402
 from pairscale.command.compose import compose  # noqa: E402
 from tests.bench.training import (  # noqa: E402
     OURS,
-    PLAIN,
     PUBLISHED,
     TINY,
     TINY_VOCABULARY,
     VOCABULARY,
     Case,
-    Way,
-    repeated,
     training_cases,
-    zipf,
 )
 from train.loop.device import set_up_cpu  # noqa: E402
-from train.models.build import build_model  # noqa: E402
-from train.runs.model_folder import LoadedModel  # noqa: E402
 
-PARTS = ("published", "tiny", "scoring", "commands", "corpus")
-SENTENCES = 1_000
-PLAIN_SENTENCES = 50  # the plain way is slow: a part of them is enough
+PARTS = ("published", "tiny", "commands", "corpus")
 PACKAGES = ("train", "eval", "analysis", "corpora")
 # Runs a command and prints its peak memory in KiB.
 MEASURED = """
@@ -78,39 +63,6 @@ sample = prepare(compose("train", sys.argv[1:])).sample()
 print(sample.words, int(sample.tokens[-1]))
 """
 console = Console(highlight=False, width=130)
-
-
-def scoring_cases() -> Iterator[Case]:
-    for model, vocabulary in product(TINY, (TINY_VOCABULARY, VOCABULARY)):
-        yield Case(f"score {model}, {vocabulary // 1000}k words", "sentences", scoring(model, vocabulary))
-
-
-def scoring(model: str, vocabulary: int) -> dict[str, Way]:
-    """Return two ways to score random sentences: our scorer, and one at a time with all logits."""
-    numbers = np.random.default_rng(1)
-    words = zipf(vocabulary, numbers, SENTENCES * 16)
-    ends = np.cumsum(numbers.integers(5, 12, SENTENCES))  # BLiMP's sentences have about eight words
-    sentences = [" ".join(f"w{word}" for word in part) for part in np.split(words, ends)[:SENTENCES]]
-    config = compose("eval", [f"model={model}", "tokenizer=whitespace"])
-    tokenizer = fit_tokenizer(config.tokenizer, map("w{}".format, range(vocabulary)), vocabulary)
-    torch.manual_seed(1)
-    net = build_model(config.model, len(tokenizer)).eval()
-    loaded = LoadedModel(net, tokenizer, config.model, info={}, digest="", tokenizer_digest="")
-    scorer = trained_scorer(loaded, model, Execution.of(config))
-
-    @torch.inference_mode()
-    def one_by_one() -> float:
-        for sentence in sentences[:PLAIN_SENTENCES]:
-            ids = torch.tensor([[EOS, *tokenizer.encode(sentence), EOS]])
-            hidden, _ = net(ids[:, :-1], net.initial_state(1))
-            logprobs = F.linear(hidden, net.output_weight, net.output_bias).log_softmax(-1)
-            logprobs.gather(2, ids[:, 1:, None]).sum().item()
-        return PLAIN_SENTENCES
-
-    def by_scorer() -> float:
-        return len(scorer.score(sentences, config.policy))
-
-    return {OURS: repeated(by_scorer), PLAIN: repeated(one_by_one)}
 
 
 def figure(name: str, unit: str, values: list[float], goal: float | None = None) -> dict[str, Any]:
@@ -217,9 +169,9 @@ def figures_table(figures: list[dict[str, Any]]) -> Table:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=["tiny", "scoring", "commands"])
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=["tiny", "commands"])
     parser.add_argument("--models", nargs="+", choices=PUBLISHED, default=[*PUBLISHED], help="of the part published")
-    parser.add_argument("--threads", type=int, default=1, help="of published and tiny training, and of scoring")
+    parser.add_argument("--threads", type=int, default=1, help="of training")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0, help="of each turn, one piece of work at least")
     parser.add_argument("--text", type=Path, help="of the part corpus: english.txt.xz, say")
@@ -230,19 +182,18 @@ def main() -> None:
     set_up_cpu(compose("train", [f"trainer.threads={arguments.threads}"]).trainer)
     named = {model: os.environ.get(f"REFERENCE_{model.upper()}") for model in PUBLISHED}
     checkouts = {model: Path(folder).resolve() for model, folder in named.items() if folder}
-    results: dict[str, Any] = {"machine": machine(arguments.threads), "training_and_scoring": [], "commands": []}
+    results: dict[str, Any] = {"machine": machine(arguments.threads), "training": [], "commands": []}
     console.print(", ".join(f"{key} {value}" for key, value in results["machine"].items()))
     makers = {
         "published": lambda: training_cases({m: PUBLISHED[m] for m in arguments.models}, VOCABULARY, checkouts),
         "tiny": lambda: training_cases(TINY, TINY_VOCABULARY, {}),
-        "scoring": scoring_cases,
         "commands": lambda: commands(arguments.rounds),
         "corpus": lambda: preparation(arguments.text, arguments.rounds),
     }
     for part in arguments.parts:
         for made in makers[part]():
             if isinstance(made, Case):
-                results["training_and_scoring"].append(made.measure(arguments.rounds, arguments.seconds).record())
+                results["training"].append(made.measure(arguments.rounds, arguments.seconds).record())
                 console.print(case_table(made), "")
             else:
                 results["commands"].append(made)
