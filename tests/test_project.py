@@ -101,7 +101,7 @@ def declared(*extras: str) -> set[str]:
 def test_what_is_imported_is_declared_and_pinned():
     distributions = packages_distributions()
     of_tests = {name for path in TESTS for name in imports(path)}
-    extras = ("tensorboard", "syntax", "stanza")
+    extras = PROJECT["optional-dependencies"].keys() - {"test", "peers", "docs", "dev"}
     ours = {*PACKAGES, "conf", "tests", *sys.stdlib_module_names, *(path.stem for path in TESTS)}
     for names, known in (
         (set().union(*IMPORTED.values()), declared(*extras)),
