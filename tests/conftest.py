@@ -38,15 +38,11 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before -m selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Call tests that open a browser slow; run files with slow tests first, so that none waits minutes for the last.
-
-    The tutorial takes longest by far, and comes first of all.
-    """
+    """Call tests that open a browser slow; begin with those of this folder, which take longest (the tutorial)."""
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
-    slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: (item.path not in slow, item.path.name != "test_tutorial.py"))
+    items.sort(key=lambda item: item.path.parent != Path(__file__).parent)
 
 
 @pytest.fixture(scope="session")

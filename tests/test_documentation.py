@@ -3,8 +3,6 @@
 import importlib
 import re
 import shlex
-import subprocess
-import sys
 
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -12,6 +10,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from pairscale import MODULES
 from pairscale.command.compose import compose
 from tests.support import PAGES, ROOT
+from tests.support.simulated_study import SimulatedStudy
 
 PLACEHOLDERS = {"experiment": "demo", "corpus": "toy", "tokenizer": "word", "benchmark": "toy"}  # for NAME
 DOCUMENTS = [*PAGES, *(ROOT / name for name in ("CONTRIBUTING.md", "slurm/README.md"))]
@@ -106,10 +105,13 @@ def test_every_value_has_a_type_and_a_meaning(reference):
     assert [key.name for key in keys if not (key.type and key.meaning)] == []
 
 
-@pytest.mark.slow
-def test_site_builds_without_warnings(tmp_path):
-    sphinx = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet"]
-    built = subprocess.run([*sphinx, ROOT / "docs", tmp_path], capture_output=True, text=True)
-    assert (built.returncode, built.stderr) == (0, "")
-    assert "learning curve" in (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert "fit_curves" in (tmp_path / "reference/python/analysis.html").read_text(encoding="utf-8")
+@pytest.mark.release
+@pytest.mark.filterwarnings("default")  # those of bambi and its samplers
+def test_the_hierarchical_model_of_the_guide_runs(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("bambi")
+    SimulatedStudy(name="mine").write(tmp_path / "runs")
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs/guides/models_of_your_own.md").read_text(encoding="utf-8")
+    (script,) = [one for one in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL) if "bambi.Model" in one]
+    exec(compile(script, "models_of_your_own.md", "exec"), {})
+    assert "doublings:curve" in capsys.readouterr().out

@@ -44,7 +44,7 @@ def main(
     # would take a fifth of the time to start.
     gc.set_threshold(50_000, 20, 20)
     # Before torch is imported: a thread that waits for another leaves its core to it, or to whatever else the machine
-    # does (tests/bench/neighbour.py).
+    # does (docs/benchmarks.md).
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     session = Session(command, run)
     try:

@@ -13,8 +13,8 @@ from times, speeds and attempts). The kinds of faults:
              one-line error; then the disk is made larger
     damage   SIGKILL as in `moment` after the first checkpoint; the newest one is truncated, or one of its bits flipped
 
-Commands run in processes forked from one that has imported everything (multiprocessing's forkserver), as importing
-takes longer than these stages. Calls are counted by functions put into `os`; the product knows nothing of this.
+Commands run in forked processes (tests/support/commands.py). Calls are counted by functions put into `os`; the product
+knows nothing of this.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,33 +42,60 @@ ROOT = Path(__file__).parents[2]
 if str(ROOT) not in sys.path:  # started as a script
     sys.path.insert(0, str(ROOT))
 
-from tests.bench.stages import CALLS, Commands, Stage, calls_of, contents, difference, log_of, stages  # noqa: E402
+from tests.bench.stages import Stage, contents, difference, stages  # noqa: E402
+from tests.support.commands import Command  # noqa: E402
 
 KINDS = ("moment", "rename", "call", "full", "damage")
+CALLS = ("fsync", "mkdir", "rename", "replace", "rmdir", "unlink")
+LARGE = 1 << 28  # bytes of a disk that holds every stage
+BLOCK = 4096  # bytes that a file takes of a disk at least
+
+
+def count_calls(calls: tuple[str, ...], last: int, file: Path) -> None:
+    """Count the calls of these functions of `os` in a file, and die just before the `last`-th one."""
+    counts: Counter[str] = Counter()
+
+    def counted(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def instead(*arguments: Any, **options: Any) -> Any:
+            counts[name] += 1
+            file.write_text(json.dumps(counts))
+            if counts.total() == last:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return call(*arguments, **options)
+
+        return instead
+
+    for name in calls:
+        setattr(os, name, counted(name, getattr(os, name)))
 
 
 class Bench:
     """Trials of one stage."""
 
-    def __init__(self, stage: Stage, commands: Commands, place: Path):
+    def __init__(self, stage: Stage, place: Path):
         """Run the commands before the stage, then the stage itself, undisturbed."""
-        self.stage, self.commands, self.place = stage, commands, place
+        self.stage, self.place = stage, place
         self.start = place / "start"
         self.start.mkdir(parents=True)
-        for command in stage.before:
-            self._succeed(self.start, command)
+        for words in stage.before:
+            self._succeed(Command(*words, folder=self.start))
         undisturbed = self._copy("alone")
         started = time.monotonic()
-        self._succeed(undisturbed, stage.command, CALLS)
+        self._succeed(self._command(undisturbed, CALLS))
         self.seconds = time.monotonic() - started
         self.expected = contents(undisturbed)
-        calls = json.loads(calls_of(undisturbed).read_text())
+        calls = json.loads((place / "calls.json").read_text())
         self.calls = {"rename": calls["replace"], "call": sum(calls.values())}
-        self.needed: int | None = None  # bytes that the stage adds to its disk, at most
+        self.needed = _used(undisturbed) - _used(self.start)  # bytes that the stage adds to its disk
 
-    def _succeed(self, folder: Path, command: tuple[str, ...], calls: tuple[str, ...] = ()) -> None:
-        if code := self.commands.run(folder, command, calls):
-            raise RuntimeError(f"{' '.join(command)}: exit code {code}\n{log_of(folder).read_text()}")
+    def _command(self, folder: Path, calls: tuple[str, ...] = (), last: int = 0) -> Command:
+        counting = partial(count_calls, calls, last, self.place / "calls.json")
+        return Command(*self.stage.command, folder=folder, before=counting)
+
+    def _succeed(self, command: Command) -> None:
+        done = command.wait()
+        if done.returncode:
+            raise RuntimeError(f"exit code {done.returncode}\n{done.stdout}{done.stderr}")
 
     def _copy(self, name: str) -> Path:
         return Path(shutil.copytree(self.start, self.place / name, dirs_exist_ok=True))
@@ -76,48 +104,51 @@ class Bench:
         """Disturb the stage once; return None if it survived, else the loss."""
         draw = random.Random(f"{self.stage.name} {kind} {seed}")
         with self._disk("trial", kind == "full") as folder:
-            loss = getattr(self, f"_{kind}")(folder, draw)
+            loss: str | None = getattr(self, f"_{kind}")(folder, draw)
             if loss is None:
-                code = self.commands.run(folder, self.stage.command)
-                log = log_of(folder).read_text()
-                loss = f"exit code {code}" if code else difference(self.expected, contents(folder))
-                if loss is None and kind == "damage" and "damaged checkpoint" not in log:
+                done = self._command(folder).wait()
+                loss = f"exit code {done.returncode}" if done.returncode else None
+                loss = loss or difference(self.expected, contents(folder))
+                if loss is None and kind == "damage" and "damaged checkpoint" not in done.stdout + done.stderr:
                     loss = "the damage was not reported"
-            return None if loss is None else f"{loss}\n{log_of(folder).read_text()}"
+                if loss:
+                    return f"{loss}\n{done.stdout}{done.stderr}"
+            return loss
 
     @contextlib.contextmanager
     def _disk(self, name: str, own: bool) -> Iterator[Path]:
         folder = self.place / name
         folder.mkdir()
         if own:
-            _mount(folder, 1 << 28)
+            _mount(folder, LARGE)
         try:
             yield self._copy(name)
         finally:
             if own:
                 subprocess.run(["umount", "--lazy", folder], check=True)
             shutil.rmtree(folder)
-            log_of(folder).unlink(missing_ok=True)
-
-    def _killed(self, process: Any) -> bool:
-        """Kill a process; return True if it was still running."""
-        process.kill()
-        process.join()
-        return bool(process.exitcode == -signal.SIGKILL)
 
     def _again(self, folder: Path) -> None:
-        """Restore the folder after a command that ended before it was killed."""
-        log_of(folder).unlink()
+        """Restore the folder after a command that ended before it was disturbed."""
         for path in folder.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         self._copy(folder.name)
 
     def _moment(self, folder: Path, draw: random.Random) -> None:
+        self._killed(folder, draw)
+
+    def _killed(self, folder: Path, draw: random.Random, pattern: str = "") -> list[Path]:
+        """Kill the stage at a random moment, not before there is a file like `pattern`; return these files."""
         while True:
-            process = self.commands.start(folder, self.stage.command)
-            process.join(draw.uniform(0, self.seconds))
-            if self._killed(process):
-                return
+            command = self._command(folder)
+            end = time.monotonic() + draw.uniform(0, self.seconds)
+            while command.code is None and (time.monotonic() < end or (pattern and not list(folder.rglob(pattern)))):
+                time.sleep(0.001)
+            with contextlib.suppress(ProcessLookupError):  # it has just ended
+                command.kill(signal.SIGKILL)
+            found = list(folder.rglob(pattern)) if pattern else []
+            if command.wait().returncode == -signal.SIGKILL and (found or not pattern):
+                return found
             self._again(folder)
 
     def _rename(self, folder: Path, draw: random.Random) -> str | None:
@@ -127,19 +158,11 @@ class Bench:
         return self._at_call(folder, CALLS, draw.randint(1, self.calls["call"]))
 
     def _at_call(self, folder: Path, calls: tuple[str, ...], last: int) -> str | None:
-        code = self.commands.run(folder, self.stage.command, calls, last)
+        code = self._command(folder, calls, last).wait().returncode
         return None if code == -signal.SIGKILL else f"not killed at call {last}: exit code {code}"
 
     def _damage(self, folder: Path, draw: random.Random) -> None:
-        while True:
-            process = self.commands.start(folder, self.stage.command)
-            end = time.monotonic() + draw.uniform(0, self.seconds)
-            while process.is_alive() and (time.monotonic() < end or not list(folder.rglob("*.ckpt"))):
-                time.sleep(0.001)
-            checkpoints = list(folder.rglob("*.ckpt")) if self._killed(process) else []
-            if checkpoints:
-                break
-            self._again(folder)
+        checkpoints = self._killed(folder, draw, "*.ckpt")
         newest = max(checkpoints, key=lambda path: int(path.name.partition("-")[0]))
         data = bytearray(newest.read_bytes())
         if draw.random() < 0.5:
@@ -150,23 +173,18 @@ class Bench:
 
     def _full(self, folder: Path, draw: random.Random) -> str | None:
         before = _used(folder)
-        if self.needed is None:
-            self.needed = self._peak(folder) - before
-            self._again(folder)
         while True:
             _mount(folder, before + draw.randrange(self.needed), "remount,")
-            code = self.commands.run(folder, self.stage.command)
-            if code:
+            done = self._command(folder).wait()
+            _mount(folder, LARGE, "remount,")
+            if done.returncode:
                 break
-            _mount(folder, 1 << 28, "remount,")  # the disk was large enough: blocks are freed at other moments
-            self._again(folder)
-        log = log_of(folder).read_text()
-        _mount(folder, 1 << 28, "remount,")
-        lines = [line for line in log.splitlines() if line.startswith(f"pairscale {self.stage.command[0]}: ")]
-        if code != 2 or len(lines) != 1 or "Traceback" in log:
-            return f"a full disk gave no one-line error (exit code {code})"
+            self._again(folder)  # the disk was large enough
+        lines = [line for line in done.stderr.splitlines() if line.startswith(f"pairscale {self.stage.command[0]}: ")]
+        if done.returncode != 2 or len(lines) != 1 or "Traceback" in done.stderr:
+            return f"a full disk gave no one-line error (exit code {done.returncode})\n{done.stderr}"
         if "No space left on device" not in lines[0]:
-            return "a full disk gave the error of another fault"
+            return f"a full disk gave the error of another fault: {lines[0]}"
         if left := [path.name for path in folder.rglob(".*.tmp")]:
             return f"a full disk left {left}"
         for path in folder.rglob("*.ckpt"):
@@ -174,20 +192,10 @@ class Bench:
                 return f"a full disk damaged {path.name}"
         return None
 
-    def _peak(self, folder: Path) -> int:
-        """Return the largest number of bytes used on the disk while the stage runs."""
-        process = self.commands.start(folder, self.stage.command)
-        peak = 0
-        while process.is_alive():
-            peak = max(peak, _used(folder))
-            time.sleep(0.001)
-        process.join()
-        return peak
-
 
 def _used(folder: Path) -> int:
-    disk = os.statvfs(folder)
-    return (disk.f_blocks - disk.f_bfree) * disk.f_frsize
+    """Return the bytes that a folder takes of a disk."""
+    return sum(BLOCK * (1 + (path.stat().st_size - 1) // BLOCK) for path in folder.rglob("*") if path.is_file())
 
 
 def _mount(folder: Path, size: int, remount: str = "") -> None:
@@ -214,10 +222,6 @@ class Result:
     trials: Counter[str] = field(default_factory=Counter)
     lost: list[tuple[str, int, str]] = field(default_factory=list)
 
-    @property
-    def survived(self) -> int:
-        return self.trials.total() - len(self.lost)
-
 
 def plan(stage: Stage, trials: int, disk: bool, others: int) -> dict[str, int]:
     """Return the trials of each kind: a fifth of `trials` (at least one) at a rename, `others` of each other kind."""
@@ -227,11 +231,11 @@ def plan(stage: Stage, trials: int, disk: bool, others: int) -> dict[str, int]:
     return counts | ({"damage": others} if stage.checkpoints else {})
 
 
-def measure(stage: Stage, commands: Commands, counts: dict[str, int], seed: int) -> Result:
+def measure(stage: Stage, counts: dict[str, int], seed: int) -> Result:
     """Run all trials of a stage."""
     result = Result(stage.name)
     with tempfile.TemporaryDirectory(prefix="faults-") as place:
-        bench = Bench(stage, commands, Path(place))
+        bench = Bench(stage, Path(place))
         for kind, count in counts.items():
             for number in range(seed, seed + count):
                 loss = bench.trial(kind, number)
@@ -261,12 +265,12 @@ def main() -> int:
         print("without full disks: only root can mount small ones")
     others = arguments.trials // 5 if arguments.others is None else arguments.others
     chosen = [s for s in stages(ngrams) if not arguments.stages or s.name.startswith(tuple(arguments.stages))]
-    commands, lost = Commands(), 0
-    print(f"{'stage':24}" + "".join(f"{kind:>8}" for kind in KINDS) + f"{'trials':>8}{'survived':>10}{'lost':>6}")
+    lost = 0
+    print(f"{'stage':24}" + "".join(f"{kind:>8}" for kind in KINDS) + f"{'lost':>8}")
     for stage in chosen:
-        result = measure(stage, commands, plan(stage, arguments.trials, disk, others), arguments.seed)
+        result = measure(stage, plan(stage, arguments.trials, disk, others), arguments.seed)
         cells = "".join(f"{result.trials[kind] or '':>8}" for kind in KINDS)
-        print(f"{stage.name:24}{cells}{result.trials.total():8}{result.survived:10}{len(result.lost):6}", flush=True)
+        print(f"{stage.name:24}{cells}{len(result.lost):8}", flush=True)
         for kind, seed, loss in result.lost:
             print(f"  lost: {kind}, --seed {seed}: {loss}", flush=True)
         lost += len(result.lost)

@@ -25,7 +25,7 @@ STEPS = 2_000 if torch.cuda.is_available() else 400  # of text: more than any be
 
 
 class AuthorsScript:
-    """A way (tests/bench/turns.py): runs for some steps of `tokens` tokens each, timed by the script's log."""
+    """A way (tests/bench/training.py): runs for some steps of `tokens` tokens each, timed by the script's log."""
 
     def __init__(self, command: list[str], folder: Path, temporary: tempfile.TemporaryDirectory[str], tokens: int):
         self.command, self.folder, self.temporary, self.tokens = command, folder, temporary, tokens
@@ -71,67 +71,48 @@ class AuthorsScript:
 
 def authors_lstm(checkout: Path, vocabulary: int, batch: int | None) -> AuthorsScript:
     """Return main.py with the published hyperparameters: 650, two layers, batch 128, bptt 35, dropout .2, lr 20."""
-    batch = batch or 128
-    temporary, code = copy_checkout(checkout / "src/language_models")
-    _write_text(code / "data", vocabulary, batch * 35 * STEPS, "vocab.txt")
-    command = [
-        sys.executable, "main.py", "--data", "data", "--model", "LSTM", "--emsize", "650", "--nhid", "650",
-        "--nlayers", "2", "--dropout", "0.2", "--batch_size", str(batch), "--bptt", "35", "--lr", "20", "--epochs", "1",
-        "--log-interval", "1", "--save", "model.pt", "--log", "log.txt", *_on_gpu(),
-    ]  # fmt: skip
-    return AuthorsScript(command, code, temporary, batch * 35)
+    options = f"""main.py --model LSTM --emsize 650 --nhid 650 --nlayers 2 --dropout 0.2 --batch_size {batch or 128}
+        --bptt 35 --lr 20 --epochs 1 --save model.pt --log log.txt"""
+    return _script(checkout / "src/language_models", options, vocabulary, (batch or 128) * 35)
 
 
 def authors_txl(checkout: Path, vocabulary: int, batch: int | None) -> AuthorsScript:
     """Return train.py with the base model of WikiText-103 and a full softmax: 16 layers, 410, 150 tokens and memory."""
-    batch = batch or 60
-    temporary, code = copy_checkout(checkout / "pytorch")
-    _write_text(code / "data", vocabulary, batch * 150 * STEPS, None)
-    command = [
-        sys.executable, "train.py", "--data", "data", "--dataset", "wt103", "--n_layer", "16", "--d_model", "410",
-        "--n_head", "10", "--d_head", "41", "--d_inner", "2100", "--dropout", "0.1", "--dropatt", "0.0", "--optim",
-        "adam", "--lr", "0.00025", "--warmup_step", "0", "--max_step", "200000", "--tgt_len", "150", "--mem_len", "150",
-        "--eval_tgt_len", "150", "--batch_size", str(batch), "--log-interval", "1", "--work_dir", "work", *_on_gpu(),
-    ]  # fmt: skip
-    return AuthorsScript(command, code, temporary, batch * 150)
+    options = f"""train.py --dataset wt103 --n_layer 16 --d_model 410 --n_head 10 --d_head 41 --d_inner 2100
+        --dropout 0.1 --dropatt 0.0 --optim adam --lr 0.00025 --warmup_step 0 --max_step 200000 --tgt_len 150
+        --mem_len 150 --eval_tgt_len 150 --batch_size {batch or 60} --work_dir work"""
+    return _script(checkout / "pytorch", options, vocabulary, (batch or 60) * 150)
 
 
 AUTHORS = {"lstm": authors_lstm, "txl": authors_txl}
 
 
-def _on_gpu() -> list[str]:
-    return ["--cuda"] if torch.cuda.is_available() else []
-
-
-def copy_checkout(code: Path) -> tuple[tempfile.TemporaryDirectory[str], Path]:
-    """Copy a folder of code with REPLACED applied; return the temporary folder and the copy in it."""
-    if not code.is_dir():
+def _script(source: Path, options: str, vocabulary: int, tokens: int) -> AuthorsScript:
+    """Return a script that runs in a copy of its folder with REPLACED applied, on simulated text."""
+    if not source.is_dir():
         raise SystemExit(
-            f"{code}: no such folder; REFERENCE_LSTM and REFERENCE_TXL name checkouts (docs/benchmarks.md)"
+            f"{source}: no such folder; REFERENCE_LSTM and REFERENCE_TXL name checkouts (docs/benchmarks.md)"
         )
     temporary = tempfile.TemporaryDirectory(prefix="pairscale-reference-")
-    code_copy = Path(temporary.name) / "code"
-    shutil.copytree(code, code_copy)
-    for file in code_copy.rglob("*.py"):
+    code = Path(shutil.copytree(source, Path(temporary.name) / "code"))
+    for file in code.rglob("*.py"):
         text = file.read_text()
         for old, new in REPLACED.items():
             text = text.replace(old, new)
         file.write_text(text)
-    return temporary, code_copy
+    _write_text(code / "data", vocabulary, tokens * STEPS)
+    command = [sys.executable, *options.split(), "--data", "data", "--log-interval", "1"]
+    return AuthorsScript(command + ["--cuda"] * torch.cuda.is_available(), code, temporary, tokens)
 
 
-def _write_text(folder: Path, vocabulary: int, tokens: int, vocabulary_file: str | None) -> None:
-    """Write words with Zipf's frequencies, each of the vocabulary at least once; twenty a line."""
+def _write_text(folder: Path, vocabulary: int, tokens: int) -> None:
+    """Write words with Zipf's frequencies, each of the vocabulary at least once; twenty per line."""
     folder.mkdir()
     words = np.array(["<unk>", "<eos>", *(f"w{number}" for number in range(vocabulary - 2))])
     weights = 1 / np.arange(1, vocabulary + 1)
     drawn = np.random.default_rng(1).choice(vocabulary, tokens, p=weights / weights.sum())
-    for name, ids in {
-        "train": np.r_[np.arange(vocabulary), drawn],
-        "valid": drawn[:20_000],
-        "test": drawn[:20_000],
-    }.items():
-        ids = ids[: len(ids) // 20 * 20].reshape(-1, 20)
-        (folder / f"{name}.txt").write_text("\n".join(" ".join(words[line]) for line in ids) + "\n")
-    if vocabulary_file:
-        (folder / vocabulary_file).write_text("\n".join(words) + "\n")
+    parts = {"train": np.r_[np.arange(vocabulary), drawn], "valid": drawn[:20_000], "test": drawn[:20_000]}
+    for name, ids in parts.items():
+        lines = ids[: len(ids) // 20 * 20].reshape(-1, 20)
+        (folder / f"{name}.txt").write_text("\n".join(" ".join(words[line]) for line in lines) + "\n")
+    (folder / "vocab.txt").write_text("\n".join(words) + "\n")  # which the LSTM's script reads

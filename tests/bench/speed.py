@@ -1,4 +1,4 @@
-"""Speed of training, scoring and preparation on this machine, compared with other implementations.
+"""Speed of training and of commands on this machine, compared with other ways of doing the same work.
 
     python tests/bench/speed.py [--parts PART ...] [--rounds N] [--seconds S] [--threads N] [--json FILE]
 
@@ -6,8 +6,6 @@
                 plain way (all logits at once), the limit (matrix products, recurrent layers and softmaxes alone) and,
                 where the environment has REFERENCE_LSTM=CHECKOUT and REFERENCE_TXL=CHECKOUT, the authors' own scripts
     tiny        the same of the tiny models with 8,000 words
-    packed      several tiny models side by side (three and six to a GPU, or one to a core), beside one at a time
-    scoring     our LSTM and Transformer-XL, beside one sentence at a time; peers.py has minicons and lm-eval
     commands    --help, and a run beyond its training and scoring
     corpus      the word-level store of --text, and a sample of it
 
@@ -21,79 +19,111 @@ import os
 import platform
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Iterator
-from itertools import groupby, product
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-import numpy as np
 import torch
 from rich.console import Console
 from rich.table import Table
-from torch.nn import functional as F
 
 ROOT = Path(__file__).parents[2]
 if str(ROOT) not in sys.path:  # started as a script
     sys.path.insert(0, str(ROOT))
 
-from corpora.tokenizers import EOS, fit_tokenizer  # noqa: E402
-from eval.scorers.base import Execution  # noqa: E402
-from eval.scorers.load import trained_scorer  # noqa: E402
 from pairscale.command.compose import compose  # noqa: E402
-from tests.bench.commands import Figure, helps, overhead, preparation  # noqa: E402
-from tests.bench.packed import packed_cases  # noqa: E402
 from tests.bench.training import (  # noqa: E402
-    PLAIN,
+    OURS,
     PUBLISHED,
     TINY,
     TINY_VOCABULARY,
     VOCABULARY,
+    Case,
     training_cases,
-    zipf,
 )
-from tests.bench.turns import OURS, Case, Way, repeated  # noqa: E402
 from train.loop.device import set_up_cpu  # noqa: E402
-from train.models.build import build_model  # noqa: E402
-from train.runs.model_folder import LoadedModel  # noqa: E402
 
-PARTS = ("published", "tiny", "packed", "scoring", "commands", "corpus")
-SENTENCES = 1_000
-PLAIN_SENTENCES = 50  # the plain way is slow: a part of them is enough
+PARTS = ("published", "tiny", "commands", "corpus")
+PACKAGES = ("train", "eval", "analysis", "corpora")
+# Runs a command and prints its peak memory in KiB.
+MEASURED = """
+import resource, subprocess, sys
+code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+sys.exit(code)
+"""
+SAMPLE = """
+import sys
+from pairscale.command.compose import compose
+from corpora.prepare import prepare
+sample = prepare(compose("train", sys.argv[1:])).sample()
+print(sample.words, int(sample.tokens[-1]))
+"""
 console = Console(highlight=False, width=130)
 
 
-def scoring_cases() -> Iterator[Case]:
-    for model, vocabulary in product(TINY, (TINY_VOCABULARY, VOCABULARY)):
-        yield Case(f"score {model}, {vocabulary // 1000}k words", "sentences", scoring(model, vocabulary))
+def figure(name: str, unit: str, values: list[float], goal: float | None = None) -> dict[str, Any]:
+    """Return one measurement of whole commands, a value per round; `goal` is the largest value allowed."""
+    return {"name": name, "unit": unit, "values": values, "goal": goal}
 
 
-def scoring(model: str, vocabulary: int) -> dict[str, Way]:
-    """Return two ways to score random sentences: our scorer, and one at a time with all logits."""
-    numbers = np.random.default_rng(1)
-    words = zipf(vocabulary, numbers, SENTENCES * 16)
-    ends = np.cumsum(numbers.integers(5, 12, SENTENCES))  # BLiMP's sentences have about eight words
-    sentences = [" ".join(f"w{word}" for word in part) for part in np.split(words, ends)[:SENTENCES]]
-    config = compose("eval", [f"model={model}", "tokenizer=whitespace"])
-    tokenizer = fit_tokenizer(config.tokenizer, map("w{}".format, range(vocabulary)), vocabulary)
-    torch.manual_seed(1)
-    net = build_model(config.model, len(tokenizer)).eval()
-    loaded = LoadedModel(net, tokenizer, config.model, info={}, digest="", tokenizer_digest="")
-    scorer = trained_scorer(loaded, model, Execution.of(config))
+def measured(*arguments: str) -> tuple[float, float]:
+    """Run `python ...`; return its seconds, from start to end, and its peak memory in GB."""
+    # Let Python cache compiled modules: containers often forbid it, and every command would compile ours again.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    started = time.perf_counter()
+    command = [sys.executable, "-c", MEASURED, sys.executable, *arguments]
+    done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    return time.perf_counter() - started, float(done.stdout) * 1024 / 1e9
 
-    @torch.inference_mode()
-    def one_by_one() -> float:
-        for sentence in sentences[:PLAIN_SENTENCES]:
-            ids = torch.tensor([[EOS, *tokenizer.encode(sentence), EOS]])
-            hidden, _ = net(ids[:, :-1], net.initial_state(1))
-            logprobs = F.linear(hidden, net.output_weight, net.output_bias).log_softmax(-1)
-            logprobs.gather(2, ids[:, 1:, None]).sum().item()
-        return PLAIN_SENTENCES
 
-    def by_scorer() -> float:
-        return len(scorer.score(sentences, config.policy))
+def commands(rounds: int) -> Iterator[dict[str, Any]]:
+    """Measure `--help`, and the seconds of a run that are neither training nor scoring.
 
-    return {OURS: repeated(by_scorer), PLAIN: repeated(one_by_one)}
+    The time of a run is linear in its epochs and in the pairs that it is scored on; two points of each give its value
+    at zero: for a run in its own process, and for a further run of a sweep in a running process.
+    """
+    for package in PACKAGES:
+        measured("-m", package, "--help")  # fills the caches
+        seconds = [measured("-m", package, "--help")[0] for _ in range(rounds)]
+        yield figure(f"python -m {package} --help", "s", seconds, 1.5 if package == "train" else None)
+    separate, further = [], []
+    for _ in range(min(3, rounds)):
+        with tempfile.TemporaryDirectory() as folder:
+            _run(folder, "prepared", 1, 10)
+            short = _run(folder, "short", 1, 10)
+            work = (_run(folder, "trained", 5, 10) - short) / 4 + (_run(folder, "scored", 1, 50) - short) / 4
+            separate.append(short - work)
+            further.append((_run(folder, "several", 1, 10, "1,2,3,4,5") - short) / 4 - work)
+    yield figure("a run of its own, but for training and scoring", "s", separate, 5.0)
+    yield figure("a further run of a sweep, but for training and scoring", "s", further, 5.0)
+
+
+def _run(folder: str, study: str, epochs: int, pairs: int, seeds: str = "1") -> float:
+    values = ["model=lstm_tiny", "corpus=toy", "sample.size=16k", f"recipe.budget.epochs={epochs}", f"seed={seeds}"]
+    values += ["benchmark=toy", f"benchmark.per_paradigm={pairs}", f"study={study}", "trainer.progress=false"]
+    values += [f"paths.{name}={folder}/{name}" for name in ("store", "runs", "reports")]
+    return measured("-m", "eval", "-m", *values)[0]
+
+
+def preparation(text: Path, rounds: int) -> Iterator[dict[str, Any]]:
+    """Measure a word-level store of a text, and a sample of 64M words of it, ready for training."""
+    seconds, memory, sample = [], [], []
+    for _ in range(min(3, rounds)):
+        with tempfile.TemporaryDirectory() as folder:
+            values = ["corpus=local", "corpus.name=bench", f"corpus.path={text}", "tokenizer=word"]
+            values.append(f"paths.store={folder}")
+            took, peak = measured("-m", "corpora", *values)
+            seconds.append(took)
+            memory.append(peak)
+            nothing = measured("-c", "import pairscale.command.main, corpora.prepare")[0]
+            sample.append(measured("-c", SAMPLE, *values, "sample.size=64M")[0] - nothing)
+    yield figure(f"a word-level store of {text.name}", "s", seconds, 240.0)
+    yield figure("its memory", "GB", memory, 2.0)
+    yield figure("a sample of 64M words of it", "s", sample, 5.0)
 
 
 def machine(threads: int) -> dict[str, Any]:
@@ -101,13 +131,11 @@ def machine(threads: int) -> dict[str, Any]:
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
     processor = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in reversed(lines))}
-    flags = [
-        flag for flag in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if flag in processor.get("flags", "").split()
-    ]
+    known = ("avx2", "avx512f", "avx512_bf16", "amx_bf16")
     commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
     return {
         "processor": processor.get("model name", platform.processor()),
-        "flags": flags,
+        "flags": [flag for flag in known if flag in processor.get("flags", "").split()],
         "cpus": os.cpu_count(),
         "threads": threads,
         "load": os.getloadavg()[0],
@@ -118,43 +146,32 @@ def machine(threads: int) -> dict[str, Any]:
     }
 
 
-def rates_table(cases: list[Case]) -> Table:
-    names = list(dict.fromkeys(name for case in cases for name in case.rates))
-    table = Table("a second", *names, box=None)
-    for case in cases:
-        columns = [case.rates.get(name, []) for name in names]
-        cells = [f"{median(rates):,.0f} ({min(rates):,.0f} to {max(rates):,.0f})" if rates else "" for rates in columns]
-        table.add_row(f"{case.name}, {case.unit}", *cells)
+def spread(values: list[float], digits: int) -> str:
+    return f"{median(values):,.{digits}f} ({min(values):,.{digits}f} to {max(values):,.{digits}f})"
+
+
+def case_table(case: Case) -> Table:
+    """Return the rates of the ways of a case, and how much faster than each ours is."""
+    table = Table(f"{case.name}", f"{case.unit}/s", "ours is faster by", "goal", box=None)
+    for name, rates in case.rates.items():
+        ratio = spread(case.ratios()[name], 2) if name != OURS else ""
+        table.add_row(name, spread(rates, 0), ratio, f"{case.goals[name]:g}" if name in case.goals else "")
     return table
 
 
-def ratios_table(cases: list[Case]) -> Table:
-    names = list(dict.fromkeys(name for case in cases for name in case.ratios()))
-    table = Table("ours is faster by", *names, box=None)
-    for case in cases:
-        cells = []
-        for name in names:
-            if not (ratios := case.ratios().get(name)):
-                cells.append("")
-                continue
-            goal = f", goal {case.goals[name]:g}" if name in case.goals else ""
-            cells.append(f"{median(ratios):.2f}x ({min(ratios):.2f} to {max(ratios):.2f}{goal})")
-        table.add_row(case.name, *cells)
-    return table
-
-
-def commands_table(figures: list[Figure]) -> Table:
-    table = Table("whole commands", "median", "fastest and slowest", "goal", box=None)
-    for figure in figures:
-        table.add_row(*figure.row())
+def figures_table(figures: list[dict[str, Any]]) -> Table:
+    table = Table("whole commands", "median", "goal", box=None)
+    for of in figures:
+        goal = "" if of["goal"] is None else f"at most {of['goal']:g}"
+        table.add_row(of["name"], f"{spread(of['values'], 2)} {of['unit']}", goal)
     return table
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=["tiny", "scoring", "commands"])
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=["tiny", "commands"])
     parser.add_argument("--models", nargs="+", choices=PUBLISHED, default=[*PUBLISHED], help="of the part published")
-    parser.add_argument("--threads", type=int, default=1, help="of published and tiny training, and of scoring")
+    parser.add_argument("--threads", type=int, default=1, help="of training")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0, help="of each turn, one piece of work at least")
     parser.add_argument("--text", type=Path, help="of the part corpus: english.txt.xz, say")
@@ -162,47 +179,28 @@ def main() -> None:
     arguments = parser.parse_args()
     if "corpus" in arguments.parts and arguments.text is None:
         parser.error("--parts corpus needs --text FILE")
-    config = compose("train", [f"trainer.threads={arguments.threads}"])
-    set_up_cpu(config.trainer)
-    checkouts = {
-        model: Path(os.environ[f"REFERENCE_{model.upper()}"]).resolve()
-        for model in PUBLISHED
-        if os.environ.get(f"REFERENCE_{model.upper()}")
-    }
-    description = machine(arguments.threads)
-    console.print(", ".join(f"{key} {value}" for key, value in description.items()))
+    set_up_cpu(compose("train", [f"trainer.threads={arguments.threads}"]).trainer)
+    named = {model: os.environ.get(f"REFERENCE_{model.upper()}") for model in PUBLISHED}
+    checkouts = {model: Path(folder).resolve() for model, folder in named.items() if folder}
+    results: dict[str, Any] = {"machine": machine(arguments.threads), "training": [], "commands": []}
+    console.print(", ".join(f"{key} {value}" for key, value in results["machine"].items()))
     makers = {
         "published": lambda: training_cases({m: PUBLISHED[m] for m in arguments.models}, VOCABULARY, checkouts),
         "tiny": lambda: training_cases(TINY, TINY_VOCABULARY, {}),
-        "packed": lambda: packed_cases(TINY, TINY_VOCABULARY),
-        "scoring": scoring_cases,
+        "commands": lambda: commands(arguments.rounds),
+        "corpus": lambda: preparation(arguments.text, arguments.rounds),
     }
-    cases: list[Case] = []
-    figures: list[Figure] = []
-
-    def save() -> None:
-        if arguments.json:
-            results = {"machine": description, "training_and_scoring": [case.record() for case in cases]}
-            results["commands"] = [figure.record() for figure in figures]
-            arguments.json.parent.mkdir(parents=True, exist_ok=True)
-            arguments.json.write_text(json.dumps(results, indent=1) + "\n")
-
     for part in arguments.parts:
-        for case in makers[part]() if part in makers else []:
-            with console.status(case.name):
-                cases.append(case.measure(arguments.rounds, arguments.seconds))
-            console.print(ratios_table([case]))
-            save()  # so that a failure of a later case loses no figures
-    if "commands" in arguments.parts:
-        figures += [*helps(arguments.rounds), *overhead(min(3, arguments.rounds))]
-    if "corpus" in arguments.parts:
-        figures += preparation(arguments.text, min(3, arguments.rounds))
-    for _, grouped in groupby(cases, lambda case: tuple(case.rates)):  # cases of the same ways share a table
-        alike = list(grouped)
-        console.print("", rates_table(alike), "", ratios_table(alike))
-    if figures:
-        console.print("", commands_table(figures))
-    save()
+        for made in makers[part]():
+            if isinstance(made, Case):
+                results["training"].append(made.measure(arguments.rounds, arguments.seconds).record())
+                console.print(case_table(made), "")
+            else:
+                results["commands"].append(made)
+                console.print(figures_table([made]), "")
+            if arguments.json:  # after each, so that a failure of a later one loses no figures
+                arguments.json.parent.mkdir(parents=True, exist_ok=True)
+                arguments.json.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

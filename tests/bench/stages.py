@@ -1,32 +1,17 @@
-"""The stages that tests/bench/faults.py disturbs, the processes that run them, and the comparison of folders."""
+"""The stages that tests/bench/faults.py disturbs, and the comparison of folders."""
 
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
-import multiprocessing
 import os
 import re
-import signal
-import sys
-from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 for _name, _value in {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "COLUMNS": "200"}.items():
     os.environ.setdefault(_name, _value)
 
-CALLS = ("fsync", "mkdir", "rename", "replace", "rmdir", "unlink")
-PRELOADED = (
-    "torch", "lightning", "pairscale.command.main", "corpora.__main__", "corpora.prepare", "corpora.toy",
-    "train.__main__", "train.run", "train.loop.training", "train.runs.model_folder", "train.ngram",
-    "eval.__main__", "eval.run", "eval.methods.judging", "eval.methods.builtin.votes", "eval.scorers.ngram",
-    "analysis.__main__", "analysis.run", "corpora.run", "train.models.huggingface",
-    "transformers.models.gpt2.modeling_gpt2", "transformers.models.roberta.modeling_roberta",
-)  # fmt: skip
 VOLATILE = {
     "started",
     "ended",
@@ -88,72 +73,6 @@ def stages(ngrams: bool = True) -> list[Stage]:
         Stage("score", score, (prepare, *models)),
         Stage("analysis", ("analysis", "study=s"), (prepare, *points, analysed)),
     ]
-
-
-def _forked(folder: str, command: list[str], calls: tuple[str, ...], last: int) -> None:
-    """Run a command in `folder`, in a new process that dies just before the `last`-th call of one of `calls`."""
-    assert "lightning" in sys.modules, "the server has not imported PRELOADED"
-    os.chdir(folder)
-    log = os.open(log_of(Path(folder)), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    os.dup2(log, 1)
-    os.dup2(log, 2)
-    counts: Counter[str] = Counter()
-
-    def counted(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-        def instead(*arguments: Any, **options: Any) -> Any:
-            counts[name] += 1
-            if counts.total() == last:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return call(*arguments, **options)
-
-        return instead
-
-    for name in calls:
-        setattr(os, name, counted(name, getattr(os, name)))
-    package, *sys.argv[1:] = command
-    sys.argv[0] = package
-    from pairscale.command.main import main
-
-    try:
-        main(package, importlib.import_module(f"{package}.__main__").run)
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        calls_of(Path(folder)).write_text(json.dumps(counts))
-
-
-def log_of(folder: Path) -> Path:
-    """Return the path of the output of commands in a folder: beside it, as its disk may be full."""
-    return folder.with_name(f"{folder.name}.log")
-
-
-def calls_of(folder: Path) -> Path:
-    """Return the path of the numbers of calls by the last command in a folder."""
-    return folder.with_name(f"{folder.name}.calls")
-
-
-class Commands:
-    """Starts commands in processes that have imported everything already."""
-
-    def __init__(self) -> None:
-        self.context = multiprocessing.get_context("forkserver")
-        self.context.set_forkserver_preload(list(PRELOADED))
-        first = self.context.Process(target=os.getpid)  # starts the server, whose time counts for no stage
-        first.start()
-        first.join()
-
-    def start(self, folder: Path, command: tuple[str, ...], calls: tuple[str, ...] = (), last: int = 0) -> Any:
-        process = self.context.Process(target=_forked, args=(str(folder), list(command), calls, last))
-        process.start()
-        return process
-
-    def run(self, folder: Path, command: tuple[str, ...], calls: tuple[str, ...] = (), last: int = 0) -> int:
-        """Run a command to its end; return its exit code, -9 if it was killed."""
-        process = self.start(folder, command, calls, last)
-        process.join()
-        code = process.exitcode
-        process.close()
-        return int(code)
 
 
 _PDF_IN_PAGE = re.compile(rb'"[^"]+\.pdf": ?"[A-Za-z0-9+/=]+"')

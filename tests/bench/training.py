@@ -1,23 +1,31 @@
-"""Training steps of our models, of a plain implementation, of the authors' code, and the limit of the machine."""
+"""Training steps of our models, of a plain implementation, of the authors' code, and the limit of the machine.
+
+A way of doing some work is a function that works for about so many seconds and returns the units done and the seconds
+spent. The ways of a case take turns, so that other load on the machine slows all of them.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from pairscale.command.compose import compose
-from tests.bench.limit import products_alone
 from tests.bench.references import AUTHORS
-from tests.bench.turns import OURS, Case, Way, repeated
 from train.loop.device import set_up_gpu
 from train.models.build import build_model
 
+Way = Callable[[float], tuple[float, float]]
 Loss = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 # Batch size, None for the recipe's: 60 texts of 150 tokens need 30 GB.
@@ -25,25 +33,85 @@ PUBLISHED = {"lstm": None, "txl": None if torch.cuda.is_available() else 8}
 TINY = {"lstm_tiny": None, "txl_tiny": None}
 VOCABULARY = 50_000
 TINY_VOCABULARY = 8_000
-PRECISIONS = ("fp32", "bf16")
-LIMIT, PLAIN, REFERENCE = "limit", "plain", "reference"
+OURS, LIMIT, PLAIN, REFERENCE = "ours", "limit", "plain", "reference"
 GOALS = {  # least share of the limit, and least ratio to the speed of the authors' code
     ("lstm", "fp32"): {LIMIT: 0.85, REFERENCE: 1.0},
     ("lstm", "bf16"): {LIMIT: 0.75, REFERENCE: 1.9},
     ("txl", "fp32"): {LIMIT: 0.85, REFERENCE: 1.1},
     ("txl", "bf16"): {LIMIT: 0.75, REFERENCE: 2.0},
 }
+LIMITING = {  # operations whose time alone is the limit of a step
+    "mm", "addmm", "addmm_", "bmm", "baddbmm", "baddbmm_", "_softmax", "_log_softmax", "_log_softmax_backward_data",
+    "_softmax_backward_data", "mkldnn_rnn_layer", "mkldnn_rnn_layer_backward", "_cudnn_rnn", "_cudnn_rnn_backward",
+    "_scaled_dot_product_flash_attention", "_scaled_dot_product_flash_attention_backward",
+    "_scaled_dot_product_efficient_attention", "_scaled_dot_product_efficient_attention_backward",
+    "_scaled_dot_product_cudnn_attention", "_scaled_dot_product_cudnn_attention_backward",
+    "_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_flash_attention_for_cpu_backward",
+}  # fmt: skip
+
+
+@dataclass
+class Case:
+    """Rates of several ways (units per second), the first of them ours; `goals` are least ratios of ours to another."""
+
+    name: str
+    unit: str
+    ways: Mapping[str, Way]
+    goals: Mapping[str, float] = field(default_factory=dict)
+    rates: dict[str, list[float]] = field(default_factory=dict)
+
+    def measure(self, rounds: int, seconds: float) -> Case:
+        """Let all ways take `rounds` turns, after a warm-up."""
+        try:
+            for way in self.ways.values():
+                way(0)
+            for _ in range(rounds):
+                for name, way in self.ways.items():
+                    units, spent = way(seconds)
+                    self.rates.setdefault(name, []).append(units / spent)
+        finally:
+            for way in self.ways.values():
+                getattr(way, "close", lambda: None)()
+            self.ways = {}  # they hold models
+        return self
+
+    def ratios(self) -> dict[str, list[float]]:
+        """Return the ratios of ours to each other way, round by round."""
+        others = {name: rates for name, rates in self.rates.items() if name != OURS}
+        return {
+            name: [one / other for one, other in zip(self.rates[OURS], rates, strict=True)]
+            for name, rates in others.items()
+        }
+
+    def record(self) -> dict[str, Any]:
+        ratios = {name: median(ratios) for name, ratios in self.ratios().items()}
+        return {"name": self.name, "unit": self.unit, "per_second": self.rates, "ratio": ratios, "goals": self.goals}
+
+
+def repeated(step: Callable[[], float]) -> Way:
+    """Return a way that repeats a step, which returns its units, until the time is over."""
+
+    def way(seconds: float) -> tuple[float, float]:
+        done, started = step(), time.perf_counter()
+        if seconds == 0:
+            return done, 1.0
+        done = 0.0
+        while (spent := time.perf_counter() - started) < seconds or done == 0:
+            done += step()
+        return done, spent
+
+    return way
 
 
 def training_cases(models: Mapping[str, int | None], vocabulary: int, checkouts: Mapping[str, Path]) -> Iterator[Case]:
     """Yield a case for each model and precision; `checkouts` are folders of the authors' code by model."""
     for model, batch in models.items():
-        for precision in PRECISIONS:
+        for precision in ("fp32", "bf16"):
             bf16 = precision == "bf16"
             ways: dict[str, Way] = {
                 OURS: repeated(step(model, vocabulary, batch, bf16)),
                 PLAIN: repeated(step(model, vocabulary, batch, bf16, full_softmax)),
-                LIMIT: repeated(products_alone(step(model, vocabulary, batch, bf16))),
+                LIMIT: repeated(limit_of(step(model, vocabulary, batch, bf16))),
             }
             if model in checkouts:
                 ways[REFERENCE] = AUTHORS[model](checkouts[model], vocabulary, batch)
@@ -82,12 +150,50 @@ def step(model: str, vocabulary: int, batch: int | None, bf16: bool, loss: Loss 
         torch.nn.utils.clip_grad_norm_(net.parameters(), config.recipe.clip)
         optimizer.step()
         optimizer.zero_grad()
-        if device == "cuda":
-            torch.cuda.synchronize()
+        synchronize()
         return targets.numel()
 
     one()  # a Transformer-XL's memory is full from the second step on
     return one
+
+
+def synchronize() -> None:
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+class Recorded(TorchDispatchMode):
+    """Records the calls of LIMITING, forward and backward, while it is active."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[tuple[Any, Any, Any]] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func.overloadpacket.__name__ in LIMITING:
+            self.calls.append((func, _detached(args), _detached(list((kwargs or {}).items()))))
+        return func(*args, **(kwargs or {}))
+
+
+def limit_of(step: Callable[[], float]) -> Callable[[], float]:
+    """Return a step that repeats only the calls of LIMITING of `step`, on the same tensors, for as many units."""
+    with Recorded() as recorded:
+        units = step()
+    assert recorded.calls
+
+    def alone() -> float:
+        for func, args, kwargs in recorded.calls:
+            func(*args, **dict(kwargs))
+        synchronize()
+        return units
+
+    return alone
+
+
+def _detached(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.detach()
+    return type(value)(map(_detached, value)) if isinstance(value, (list, tuple)) else value
 
 
 def zipf(vocabulary: int, numbers: np.random.Generator, size: int | tuple[int, int]) -> npt.NDArray[np.int64]:

@@ -1,9 +1,12 @@
-"""A study on a real SLURM (slurm/local_cluster), with preempted, failed and cancelled jobs."""
+"""A study on a real SLURM (slurm/local_cluster) with W&B (offline), each of its runs disturbed in its own way.
 
-import json
+Signals of SLURM reach W&B's own process, too: losing it must fail no run.
+"""
+
 import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
@@ -12,21 +15,27 @@ from safetensors.torch import load_file
 
 from tests.support import ROOT
 from tests.support.expected_runs import expected_runs
+from tests.support.offline_wandb import hide_account, offline_runs
 from tests.support.slurm_cluster import LOCAL, SMALL_JOBS, TOY, Cluster, paths, wait_until
 from train.runs.folder import RunFolder
 
 pytestmark = pytest.mark.slurm
 
-TASKS = ("preempted", "limited", "failed", "cancelled")  # by index in the array, seeds 1 to 4
-SEEDS = "seed=1,2,3,4"
+# By index in the array, seeds 1 to 6. `signalled` gets SIGTERM, then `scancel`.
+TASKS = ("preempted at start", "cancelled at start", "preempted", "limited", "failed", "signalled")
+AT_START, IN_TRAINING, REQUEUED = TASKS[:2], TASKS[2:], ("preempted at start", "preempted", "limited", "failed")
+SEEDS = f"seed={','.join(str(number + 1) for number in range(len(TASKS)))}"
 
 
 @pytest.fixture(scope="module")
 def cluster(slurm, tmp_path_factory):
-    cluster = Cluster(tmp_path_factory.mktemp("slurm"))
-    cluster.up()
-    yield cluster
-    cluster.down()
+    with pytest.MonkeyPatch.context() as patched:
+        hide_account(patched, tmp_path_factory.mktemp("account"))
+        cluster = Cluster(tmp_path_factory.mktemp("slurm"))
+        # A node for each task; a grace time in which a run that can fail does.
+        cluster.up(NODES=str(len(TASKS)), GRACE="20")
+        yield cluster
+        cluster.down()
 
 
 def study(folder: Path) -> dict[str, RunFolder]:
@@ -35,93 +44,125 @@ def study(folder: Path) -> dict[str, RunFolder]:
     return dict(zip(TASKS, runs, strict=True))
 
 
-def checkpoints(run: RunFolder) -> list[Path]:
-    return list(run.path.glob("checkpoints/*.ckpt"))
+@dataclass
+class Walk:
+    """The folder of the disturbed study and of the undisturbed one, and what was seen on the way."""
+
+    folder: Path
+    alone: Path
+    submissions: list[str] = field(default_factory=list)  # outputs of slurm/submit
+    after: dict[str, tuple[str, str]] = field(default_factory=dict)  # state and restarts once disturbed, by task
+    ended: dict[str, str] = field(default_factory=dict)  # states in the end
+    logs: dict[str, str] = field(default_factory=dict)
+    signalled: str = ""  # state after SIGTERM
 
 
 @pytest.fixture(scope="module")
 def walk(cluster, tmp_path_factory):
-    """Run a study of four runs, each disturbed in its own way, and the same study undisturbed.
-
-    The first is submitted, disturbed while its runs are held, and submitted again. Returns both folders, the logs by
-    run, and the output of each submission.
-    """
-    folder, alone = tmp_path_factory.mktemp("disturbed"), tmp_path_factory.mktemp("alone")
-    hold = folder / "hold"
+    """Run the study with W&B, disturbed while its runs are held, and submit it again; run it undisturbed without."""
+    walk = Walk(tmp_path_factory.mktemp("disturbed"), tmp_path_factory.mktemp("alone"))
+    hold = walk.folder / "hold"
     hold.touch()
     held = f"PYTHON=({sys.executable} {ROOT / 'tests' / 'support' / 'held_python.py'} {hold})"
-    arguments = [*TOY, SEEDS, *paths(folder), *SMALL_JOBS, "slurm.signal=USR2@115"]
-    outputs = [cluster.submit(*arguments, f'slurm.setup=["{held}"]')]
+    arguments = [*TOY, SEEDS, *paths(walk.folder), *SMALL_JOBS, "logger=wandb", "slurm.signal=USR2@115"]
+    walk.submissions.append(cluster.submit(*arguments, f'slurm.setup=["{held}"]'))
     array = min((job.partition("_")[0] for job in cluster.jobs()), key=int)  # the analysis comes after it
-    tasks = dict(zip(TASKS, [f"{array}_{index}" for index in range(4)], strict=True))
-    runs = study(folder)
-    log = {name: folder / f"runs/demo/slurm/{task}.log" for name, task in tasks.items()}
-    wait_until(lambda: all(checkpoints(run) for run in runs.values()), "checkpoints of all runs")
+    tasks = {name: f"{array}_{index}" for index, name in enumerate(TASKS)}
+    runs = study(walk.folder)
 
+    def seen(name: str) -> tuple[str, str]:
+        job = cluster.jobs()[tasks[name]]
+        return job["state"], job["restarts"]
+
+    for name, disturb in zip(AT_START, (cluster.preempt, cluster.cancel), strict=True):
+        wait_until(lambda name=name: bool(cluster.processes(tasks[name], b"wandb-core")), f"W&B of the run {name}")
+        disturb(tasks[name])
+    wait_until(lambda: all(runs[name].checkpoints for name in IN_TRAINING), "checkpoints")
     cluster.preempt(tasks["preempted"])
     cluster.limit(tasks["limited"])
     cluster.fail_node(tasks["failed"])
-    cluster.cancel(tasks["cancelled"])
+    cluster.run("scancel", "--signal=TERM", tasks["signalled"])
+    lost = runs["signalled"].path / "tracking.log"
+    wait_until(lambda: lost.exists() or seen("signalled")[0] != "RUNNING", "the end of W&B, or of its run")
+    walk.signalled = seen("signalled")[0]
+    cluster.cancel(tasks["signalled"])
     with ThreadPoolExecutor() as pool:
-        shutil.copytree(folder / "store", alone / "store")
-        undisturbed = pool.submit(cluster.run, sys.executable, "-m", "eval", "-m", *TOY, SEEDS, *paths(alone))
-        wait_until(lambda: cluster.jobs()[tasks["cancelled"]]["state"] == "CANCELLED", "the end of the cancelled run")
-        for name in ("preempted", "limited", "failed"):
-            wait_until(
-                lambda name=name: int(cluster.jobs()[tasks[name]]["restarts"]) > 0, f"the {name} run to be requeued"
-            )
+        shutil.copytree(walk.folder / "store", walk.alone / "store")
+        quiet = pool.submit(cluster.run, sys.executable, "-m", "eval", "-m", *TOY, SEEDS, *paths(walk.alone))
+        for name in TASKS:
+            ended = ("CANCELLED", "FAILED", "COMPLETED")
+            wait_until(lambda name=name: seen(name)[1] != "0" or seen(name)[0] in ended, f"the {name} run")  # noqa: B023
+            walk.after[name] = seen(name)
         assert not any(run.done for run in runs.values()), "a run ended before it was disturbed"
         cluster.run("scontrol", "update", f"JobId={tasks['limited']}", "TimeLimit=30")
-        outputs += [cluster.submit(*arguments), cluster.submit(*arguments)]  # while none can end
+        walk.submissions += [cluster.submit(*arguments), cluster.submit(*arguments)]  # while none can end
         hold.unlink()
         wait_until(lambda: not cluster.live(), "the end of all jobs")
-        undisturbed.result()
-    outputs.append(cluster.submit(*arguments))
+        quiet.result()
+    walk.ended = {name: seen(name)[0] for name in TASKS}
+    walk.logs = {name: (walk.folder / f"runs/demo/slurm/{task}.log").read_text() for name, task in tasks.items()}
+    walk.submissions.append(cluster.submit(*arguments))
     wait_until(lambda: not cluster.live(), "the end of the analysis")
-    return folder, alone, {name: path.read_text() for name, path in log.items()}, outputs
+    return walk
 
 
 def test_submitting_again_starts_only_runs_that_are_neither_done_nor_queued(walk):
-    *_, outputs = walk
-    summaries = [text.splitlines()[0].partition(": ")[2] for text in outputs]
-    assert summaries[0] == "4 runs: 0 done and scored, 0 queued or running, 4 to submit"
-    assert "3 queued or running" in summaries[1]
-    assert summaries[1].endswith("1 to submit")
+    summaries = [text.splitlines()[0].partition(": ")[2] for text in walk.submissions]
+    assert summaries[0] == "6 runs: 0 done and scored, 0 queued or running, 6 to submit"
+    assert "4 queued or running" in summaries[1]
+    assert summaries[1].endswith("2 to submit")
     assert summaries[2].endswith("0 to submit")
-    assert "nothing to submit: the analysis is queued" in outputs[2]
-    assert summaries[3] == "4 runs: 4 done and scored, 0 queued or running, 0 to submit"
+    assert summaries[3] == "6 runs: 6 done and scored, 0 queued or running, 0 to submit"
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_a_disturbed_run_has_the_weights_of_an_undisturbed_one(walk, name):
-    folder, alone, *_ = walk
-    disturbed, quiet = study(folder)[name], study(alone)[name]
+def test_a_disturbed_run_is_started_again_and_resumes(walk, name):
+    log = walk.logs[name]
+    assert "a fault of pairscale" not in log
+    assert "Traceback" not in log
+    if name not in REQUEUED:
+        assert walk.after[name] == ("CANCELLED", "0"), log
+        return
+    assert walk.after[name][1] == "1", log
+    assert walk.ended[name] == "COMPLETED", log
+    if name in IN_TRAINING:
+        assert f"resuming {study(Path())[name].path.name} at " in log.replace("\n", " ")
+
+
+def test_each_run_was_disturbed_as_intended(walk):
+    assert "DUE TO PREEMPTION" in walk.logs["preempted"]
+    assert "exit code 75; requeued" in walk.logs["limited"]
+    assert walk.signalled == "RUNNING", walk.logs["signalled"]
+    assert "Traceback" in (study(walk.folder)["signalled"].path / "tracking.log").read_text()
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_disturbed_run_has_the_weights_and_scores_of_an_undisturbed_one(walk, name):
+    disturbed, quiet = study(walk.folder)[name], study(walk.alone)[name]
     manifest = disturbed.read_manifest()
     assert manifest["status"] == "done"
     assert manifest["attempts"] > quiet.read_manifest()["attempts"] == 1
+    assert set(manifest["git"]) == {"commit", "difference", "difference_cut", "untracked"}
     left, right = load_file(disturbed.model.weights), load_file(quiet.model.weights)
     assert left.keys() == right.keys()
     assert all(left[key].equal(right[key]) for key in left)
-    pd.testing.assert_frame_equal(pd.read_csv(disturbed.metrics), pd.read_csv(quiet.metrics), check_exact=True)
+    assert disturbed.metrics.read_bytes() == quiet.metrics.read_bytes()
     scores = [run.scores("toy+seed-1+per_paradigm-3") / "lp.parquet" for run in (disturbed, quiet)]
     pd.testing.assert_frame_equal(*map(pd.read_parquet, scores), check_exact=True)
 
 
-def test_each_run_was_disturbed_as_intended_and_resumed(walk):
-    *_, log, _ = walk
-    assert "SIGTERM: saved, and training goes on until SLURM ends this job" in log["preempted"]
-    assert "DUE TO PREEMPTION" in log["preempted"]
-    assert "exit code 75; requeued" in log["limited"]
-    for name in ("preempted", "limited", "failed"):
-        assert f"restarts 1: {study(Path())[name].path.name}" in log[name]
-        assert f"resuming {study(Path())[name].path.name} at " in log[name].replace("\n", " ")
-    assert "CANCELLED" in log["cancelled"]
+def test_the_last_attempt_is_tracked_whole(walk):
+    tracked = offline_runs(walk.folder)
+    for run in study(walk.folder).values():
+        (training,) = [one for one in tracked.values() if one.name == f"{run.path.name} train"]
+        assert training.state == "finished"
+        words = [point["words_seen"] for point in training.history]
+        assert max(map(int, words)) == run.read_manifest()["words_seen"]
 
 
 def test_the_report_equals_that_of_the_undisturbed_study(walk, cluster):
-    folder, alone, *_ = walk
-    cluster.run(sys.executable, "-m", "analysis", "study=demo", *paths(alone))
-    reports = [path / "reports" / "demo" for path in (folder, alone)]
+    cluster.run(sys.executable, "-m", "analysis", "study=demo", *paths(walk.alone))
+    reports = [path / "reports" / "demo" for path in (walk.folder, walk.alone)]
     assert (reports[0] / "report.html").exists()
     tables = sorted(path.name for path in (reports[1] / "tables").glob("*.csv"))
     assert "accuracies.csv" in tables
@@ -143,9 +184,3 @@ def test_the_cluster_starts_once_and_stops_its_daemons(cluster, tmp_path):
     assert not list(other._processes())
     assert list(cluster._processes())
     other.run(LOCAL / "down.sh", other.folder)  # nothing is left to stop
-
-
-def test_a_manifest_records_the_code_of_the_run(walk):
-    folder, *_ = walk
-    git = json.loads(study(folder)["limited"].manifest.read_text())["git"]
-    assert set(git) == {"commit", "difference", "difference_cut", "untracked"}

@@ -1,6 +1,7 @@
 """slurm/submit against simulated programs of SLURM that record their arguments."""
 
 import math
+import re
 import shlex
 import subprocess
 import sys
@@ -12,10 +13,10 @@ import pandas as pd
 import pytest
 import yaml
 
+from eval.config import EvalConfig
 from eval.scores.files import score_path, write_scores
 from eval.scores.schemas import SCORES
-from pairscale.command.compose import axes_of, compose
-from pairscale.command.line import Line
+from pairscale.command.compose import compose
 from pairscale.errors import ConfigError
 from tests.support import ROOT
 from tests.support.expected_runs import expected_runs
@@ -75,6 +76,14 @@ def calls(folder: Path, program: str = "sbatch") -> list[list[str]]:
     return [call.splitlines() for call in path.read_text().split("\n\n") if call] if path.exists() else []
 
 
+def checked_tasks(array: list[str]) -> dict[str, EvalConfig]:
+    """Return the configurations of an array's tasks by run id, which each line must name."""
+    lines = [line.split("\t") for line in Path(array[-1]).read_text().splitlines()]
+    configs = {run: compose("eval", shlex.split(line)) for run, line in lines}
+    assert [run_id(config) for config in configs.values()] == [run for run, _ in lines]
+    return configs
+
+
 def write_run(tmp_path: Path, run: str, methods: tuple[str, ...] = ("lp", "mean_lp", "pen_lp")) -> None:
     """Write a finished run with score files of `methods`."""
     folder = RunFolder(tmp_path / "runs" / "demo" / run)
@@ -97,19 +106,13 @@ def test_a_sweep_is_one_array_followed_by_the_analysis(submit, queue, arguments,
         "--account=lab", "--mem=8G", "--time=1440", "--cpus-per-task=2",
     } <= set(array)  # fmt: skip
     assert array[-2] == str(ROOT / "slurm" / "run.sbatch")
-    tasks = [line.split("\t") for line in Path(array[-1]).read_text().splitlines()]
-    assert [run for run, _ in tasks] == run_ids
-    for run, line in tasks:
-        assert run_id(compose("eval", shlex.split(line))) == run
+    assert list(checked_tasks(array)) == run_ids
     assert {"--dependency=afterany:101", "--partition=gpu", "--account=lab"} <= set(analysis)
     assert not [option for option in analysis if "gpus" in option or "--array" in option or "--mem" in option]
     script = analysis.index(str(ROOT / "slurm" / "analysis.sbatch"))
     paths = [f"paths.{name}={tmp_path}/{name}" for name in ("runs", "store", "reports")]
     assert analysis[script + 1 :] == ["study=demo", *paths]
-    output = capsys.readouterr().out
-    assert "demo: 2 runs: 0 done and scored, 0 queued or running, 2 to submit" in output
-    assert "job 101: 2 runs" in output
-    assert "job 102: the analysis (after job 101)" in output
+    assert "demo: 2 runs: 0 done and scored, 0 queued or running, 2 to submit" in capsys.readouterr().out
     assert not list((tmp_path / "runs" / "demo").glob("*/config.yaml"))
 
 
@@ -117,10 +120,7 @@ def test_any_sweep_is_submitted_as_eval_takes_it(submit, queue, tmp_path):
     paths = [f"paths.runs={tmp_path}/runs"]
     submit(["study=mine", "corpus=toy", "model=lstm_tiny,gru_tiny", "sample.size=4k", "seed=1,2", *paths])
     array, analysis = calls(queue)
-    tasks = [line.split("\t") for line in Path(array[-1]).read_text().splitlines()]
-    assert len(tasks) == 4
-    for run, line in tasks:
-        assert run_id(compose("eval", shlex.split(line))) == run
+    assert len(checked_tasks(array)) == 4
     assert analysis[-2:] == ["study=mine", *paths]
 
 
@@ -190,9 +190,7 @@ def test_queued_and_finished_runs_are_not_submitted_again(submit, queue, argumen
     ("more", "to_submit"),
     [
         ([], 1),
-        (["method=[lp]"], 1),
         (["method=[lp,one_prefix]"], 2),
-        (["method.pen_lp.alpha=0.6"], 2),
         (["policy.context=eos"], 2),
         (["recipe.lr=0.1"], 2),
     ],
@@ -221,11 +219,7 @@ def test_a_model_and_an_experiment_of_the_user_are_submitted(submit, queue, argu
     overrides = [f"experiment={experiment}", *arguments[1:], "model=own", "recipe=lstm_tiny", *own]
     submit([argument for argument in overrides if argument != "model=lstm_tiny"])
     array, _ = calls(queue)
-    tasks = [line.split("\t") for line in Path(array[-1]).read_text().splitlines()]
-    assert len(tasks) == 2
-    for run, line in tasks:
-        config = compose("eval", shlex.split(line))
-        assert (run_id(config), config.model.name) == (run, "own")
+    assert [config.model.name for config in checked_tasks(array).values()] == ["own", "own"]
 
 
 @pytest.mark.slow
@@ -282,34 +276,27 @@ def test_runs_without_an_ablation_are_submitted_once_for_all_filters(submit, que
 
 
 @pytest.mark.parametrize(
-    ("wrong", "message"),
+    ("wrong", "named"),
     [
-        ([], "no runs: give experiment=NAME, or a study and the values of its runs"),
-        (["study=mine", "benchmark=toy"], "no runs: give experiment=NAME, or a study"),
-        (["corpus=toy", "model=lstm_tiny"], "study=NAME: give the study a name"),
-        (["experiment=demo", "experiment=blimp_small"], "experiment=demo experiment=blimp_small: one experiment"),
-        (["experiment=demo", "slurm.at_a_time=many"], "slurm.at_a_time=many: must be a whole number"),
-        (["experiment=demo", "slurm.setup=x"], "slurm.setup=x: must be a list of lines"),
-        (["experiment=demo", "slurm.by_size=32G"], "slurm.by_size=32G: must be options by size"),
-        (["experiment=demo", "slurm.by_size={big:{mem:32G}}"], "slurm.by_size=big: must be a whole number"),
-        (["experiment=dem"], "experiment=dem: no such experiment"),
-        (["experiment=climp_sizes_local"], "corpus.path: not set"),
-        (["experiment=demo", "-m"], "takes --config-dir DIR and key=value, no other options"),
-        (["experiment=demo", "--config-dir", "nowhere"], "--config-dir nowhere: no such folder"),
-        (["experiment=demo", "people=x", "dry_run=true"], "^people=x: python -m eval does not use people"),
-        (["experiment=demo", "find.show=1,2", "dry_run=true"], "^find.show=1: python -m eval does not use find"),
-        (["experiment=demo", "analysis.margin=0.02,0.03", "dry_run=true"], "margin=0.02,0.03: commas separate"),
-        (["experiment=demo", "analysis.margin=-1", "dry_run=true"], "analysis.margin=-1: must be"),
-        (["experiment=demo", "ties=wrong,half"], "^ties=wrong,half: sweeps a key that is no part of a run"),
-        (
-            ["experiment=ablation_small", "seed=1", "sample.size=125k", "ablate.action=none", "ties=wrong,half"],
-            "ties=wrong,half: sweeps a key that is no part of a run",
-        ),
+        ([], "experiment=NAME"),
+        (["study=mine", "benchmark=toy"], "experiment=NAME"),
+        (["corpus=toy", "model=lstm_tiny"], "study=NAME"),
+        (["experiment=demo", "experiment=blimp_small"], "experiment=blimp_small"),
+        (["experiment=demo", "slurm.at_a_time=many"], "slurm.at_a_time=many"),
+        (["experiment=demo", "slurm.setup=x"], "slurm.setup=x"),
+        (["experiment=demo", "slurm.by_size={big:{mem:32G}}"], "slurm.by_size=big"),
+        (["experiment=dem"], "experiment=dem"),
+        (["experiment=climp_sizes_local"], "corpus.path"),
+        (["experiment=demo", "--config-dir", "nowhere"], "--config-dir nowhere"),
+        (["experiment=demo", "people=x", "dry_run=true"], "people=x"),
+        (["experiment=demo", "analysis.margin=-1", "dry_run=true"], "analysis.margin=-1"),
+        (["experiment=demo", "ties=wrong,half"], "ties=wrong,half"),
     ],
 )
-def test_wrong_arguments_are_an_error(submit, queue, wrong, message):
-    with pytest.raises(ConfigError, match=message):
+def test_wrong_arguments_are_an_error(submit, queue, wrong, named):
+    with pytest.raises(ConfigError, match=re.escape(named)):
         submit(wrong)
+    assert not calls(queue)
 
 
 def test_an_error_of_sbatch_is_a_message_of_one_line(queue, arguments):
@@ -322,26 +309,5 @@ def test_an_error_of_sbatch_is_a_message_of_one_line(queue, arguments):
 
 def test_without_slurm_the_missing_programs_are_an_error(submit, arguments, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ConfigError, match="no sbatch and no squeue on the PATH"):
+    with pytest.raises(ConfigError, match="sbatch"):
         submit(arguments)
-
-
-def test_overrides_replace_or_join_the_axes_of_a_grid():
-    line = Line.of(["experiment=demo", "seed=7", "sample.size=4k,8k", "model.dropout=0.1,0.2"])
-    assert axes_of("eval", line).swept == {
-        "model": ["lstm_demo", "txl_demo"],
-        "sample.size": ["4k", "8k"],
-        "seed": ["7"],
-        "model.dropout": ["0.1", "0.2"],
-    }
-    runs = expected_runs("demo", ["seed=7", "model.dropout=0.1,0.2", "study='my study'"])
-    assert len(runs) == 2 * 5 * 2
-    for run, point in [*runs.items()][::5]:
-        assert run_id(compose("eval", ["experiment=demo", *shlex.split(point)])) == run
-
-
-def test_help_says_what_it_takes():
-    done = subprocess.run(
-        [sys.executable, ROOT / "slurm" / "submit", "--help"], capture_output=True, text=True, check=True
-    )
-    assert "slurm/submit experiment=NAME" in done.stdout

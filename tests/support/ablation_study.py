@@ -55,7 +55,6 @@ BOTH = (
     Variant("first", "remove", loss=0.15), Variant("first", "control"),
     Variant("second", "remove"), Variant("second", "control"),
 )  # fmt: skip
-DOSES = (*BOTH[:3], Variant("first", "remove", "1/8", 0.1), Variant("first", "remove", "1/2", 0.05))
 
 
 def write_ablations(

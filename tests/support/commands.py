@@ -1,38 +1,54 @@
 """Commands (`python -m PACKAGE ...`) in processes of their own, without the seconds that importing takes.
 
-Each process is forked from a server that has imported everything, one for each process of pytest
-(tests/bench/stages.py). The command has its own arguments, environment, signals, exit code and output.
+Each process is forked from a server that has imported everything, one for each process of pytest. The command has its
+own arguments, environment, signals, exit code and output.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import runpy
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.bench.stages import Commands
 from tests.support import ROOT
+
+PRELOADED = (
+    "torch", "lightning", "pairscale.command.main", "corpora.__main__", "corpora.prepare", "corpora.toy",
+    "train.__main__", "train.run", "train.loop.training", "train.runs.model_folder", "train.ngram",
+    "eval.__main__", "eval.run", "eval.methods.judging", "eval.methods.builtin.votes", "eval.scorers.ngram",
+    "analysis.__main__", "analysis.run", "corpora.run", "train.models.huggingface",
+    "transformers.models.gpt2.modeling_gpt2", "transformers.models.roberta.modeling_roberta",
+)  # fmt: skip
 
 
 @cache
 def _context() -> Any:
-    return Commands().context
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(list(PRELOADED))
+    first = context.Process(target=os.getpid)  # starts the server, whose time counts for no command
+    first.start()
+    first.join()
+    return context
 
 
-def _run(words: list[str], environment: dict[str, str], printed: str) -> None:
-    os.chdir(ROOT)
+def _run(
+    words: list[str], environment: dict[str, str], printed: str, folder: Path, before: Callable[[], object]
+) -> None:
+    os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
     for number, name in ((1, "stdout"), (2, "stderr")):
         os.dup2(os.open(Path(printed, name), os.O_WRONLY | os.O_APPEND), number)
     sys.argv = words
+    before()
     sys.modules.pop(f"{words[0]}.__main__", None)  # imported with the rest by the server, but never by a command
     try:
         if words[0].endswith(".py"):
@@ -45,16 +61,23 @@ def _run(words: list[str], environment: dict[str, str], printed: str) -> None:
 
 
 class Command:
-    """A running command: a package or a Python script with its arguments, in the root of the checkout.
+    """A running command: a package or a Python script with its arguments, in `folder`.
 
-    `environment` is added to that of the tests.
+    `environment` is added to that of the tests. `before` is called in the new process.
     """
 
-    def __init__(self, *words: str | Path, environment: Mapping[str, str] | None = None):
+    def __init__(
+        self,
+        *words: str | Path,
+        environment: Mapping[str, str] | None = None,
+        folder: Path = ROOT,
+        before: Callable[[], object] = os.getpid,
+    ):
         self._printed = Path(tempfile.mkdtemp(prefix="pairscale-command-"))
         for name in ("stdout", "stderr"):
             (self._printed / name).touch()
-        arguments = list(map(str, words)), os.environ | dict(environment or {}), str(self._printed)
+        environment = os.environ | dict(environment or {})
+        arguments = (list(map(str, words)), environment, str(self._printed), folder, before)
         self._process = _context().Process(target=_run, args=arguments)
         self._process.start()
         self._output: dict[str, str] = {}
@@ -88,6 +111,8 @@ class Command:
         return subprocess.CompletedProcess([], code, **self._output)
 
 
-def run_command(*words: str | Path, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def run_command(
+    *words: str | Path, environment: Mapping[str, str] | None = None, folder: Path = ROOT
+) -> subprocess.CompletedProcess[str]:
     """Run a command to its end; return exit code and output."""
-    return Command(*words, environment=environment).wait()
+    return Command(*words, environment=environment, folder=folder).wait()

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import torch
 from tokenizers import Tokenizer, models
-from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
 from eval.scores.schemas import ITEMS
 from tests.support import small_pretrained
-from tests.support.small_pretrained import causal_scorer
+from tests.support.small_pretrained import causal_scorer, small, with_random_weights
 
 TEXT = [
     "Say Yes or No .\nAnswer: Yes", "Answer: No", "Say A or B .\nA : The cats sleep\nB : The cat sleep\nAnswer: A",
@@ -50,13 +50,8 @@ def joins():
 
 
 def gpt2(vocabulary, seed=1):
-    torch.manual_seed(seed)
-    config = GPT2Config(vocab_size=vocabulary, n_positions=400, n_embd=16, n_layer=2, n_head=2)
-    network = GPT2LMHeadModel(config).eval()
-    with torch.no_grad():
-        for weight in network.parameters():
-            weight.normal_(std=0.3)
-    return network
+    return with_random_weights(small(AutoModelForCausalLM, "gpt2", n_positions=400, n_embd=16, n_layer=2, n_head=2),
+                               range(vocabulary), seed)  # fmt: skip
 
 
 def scorer(tokenizer, **values):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -56,12 +57,6 @@ class Cluster:
     def submit(self, *arguments: str) -> str:
         return self.run(sys.executable, ROOT / "slurm" / "submit", *arguments)
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", *arguments]
-        return subprocess.Popen(
-            command, env=self.environment, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-        )
-
     def jobs(self, states: str = "all") -> dict[str, dict[str, str]]:
         """Return jobs by id ("3", "4_1"): state, node, restarts, raw (the SLURM_JOB_ID in the job)."""
         names = ("id", "state", "node", "restarts", "raw")
@@ -93,29 +88,21 @@ class Cluster:
         daemons = [pid for pid, command, _ in self._processes() if command.endswith(slurmd)]
         assert daemons
         for pid in [*daemons, *self.processes(task)]:
-            self._kill(pid)
+            with contextlib.suppress(ProcessLookupError):  # ended together with another process
+                os.kill(pid, signal.SIGKILL)
 
-    def kill(self, task: str) -> None:
-        """Send SIGKILL to the run itself, as the kernel does when memory is short."""
-        for pid in self.processes(task):
-            if b"eval" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                self._kill(pid)
-
-    @staticmethod
-    def _kill(pid: int) -> None:
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            return  # ended together with another process
-
-    def processes(self, task: str) -> list[int]:
-        """Processes of a task, those of SLURM around it too."""
+    def processes(self, task: str, name: bytes = b"") -> list[int]:
+        """Return the processes of a task with this name in their command, those of SLURM around it too."""
         raw = self.jobs()[task]["raw"]
         own, daemon = f"SLURM_JOB_ID={raw}".encode(), f"slurmstepd: [{raw}.".encode()
-        return [pid for pid, command, values in self._processes() if own in values or command.startswith(daemon)]
+        return [
+            pid
+            for pid, command, values in self._processes()
+            if name in command and (own in values or command.startswith(daemon))
+        ]
 
     def _processes(self) -> Iterator[tuple[int, bytes, list[bytes]]]:
-        """Of this cluster: process id, command line and environment."""
+        """Yield process id, command line and environment of each process of this cluster."""
         mark = f"SLURM_CONF={self.environment['SLURM_CONF']}".encode()
         for process in Path("/proc").glob("[0-9]*"):
             try:

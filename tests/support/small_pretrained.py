@@ -3,29 +3,7 @@
 import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from torch import nn
-from transformers import (
-    BertConfig,
-    BertForMaskedLM,
-    BloomConfig,
-    BloomForCausalLM,
-    CohereConfig,
-    CohereForCausalLM,
-    GPT2Config,
-    GPT2LMHeadModel,
-    GPTNeoXConfig,
-    GPTNeoXForCausalLM,
-    LlamaConfig,
-    LlamaForCausalLM,
-    MambaConfig,
-    MambaForCausalLM,
-    MistralConfig,
-    MistralForCausalLM,
-    OPTConfig,
-    OPTForCausalLM,
-    PreTrainedTokenizerFast,
-    RobertaConfig,
-    RobertaForMaskedLM,
-)
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM, PreTrainedTokenizerFast
 
 from eval.config import PolicyConfig
 from eval.scorers.base import Execution
@@ -88,61 +66,49 @@ def lower_case(**symbols):
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="[UNK]", **symbols)
 
 
-def gpt2(vocabulary):
-    return GPT2LMHeadModel(GPT2Config(vocab_size=vocabulary, n_embd=16, n_layer=2, n_head=2, n_positions=80,
-                                      bos_token_id=0, eos_token_id=0))  # fmt: skip
+LAYERS = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+WIDER = LAYERS | {"intermediate_size": 24}
+ONE_SYMBOL = {"bos_token_id": 0, "eos_token_id": 0}
+PADDED = ONE_SYMBOL | {"pad_token_id": 0}
 
 
-def llama(vocabulary):
-    return LlamaForCausalLM(LlamaConfig(vocab_size=vocabulary, hidden_size=16, intermediate_size=24,
-                                        num_hidden_layers=2, num_attention_heads=2))  # fmt: skip
+def small(auto, kind, **values):
+    """Return the maker of an untrained model of this kind from the size of its vocabulary."""
+    return lambda vocabulary: auto.from_config(AutoConfig.for_model(kind, vocab_size=vocabulary, **values))
 
 
-def cohere(vocabulary):
-    """A model that scales its logits."""
-    return CohereForCausalLM(CohereConfig(vocab_size=vocabulary, hidden_size=16, intermediate_size=24, logit_scale=0.3,
-                                          num_hidden_layers=2, num_attention_heads=2, bos_token_id=0, eos_token_id=0,
-                                          pad_token_id=0))  # fmt: skip
-
-
-def bloom(vocabulary):
-    """A model with its positions in the attention mask, which it builds itself."""
-    return BloomForCausalLM(BloomConfig(vocab_size=vocabulary, hidden_size=16, n_layer=2, n_head=2, bos_token_id=0,
-                                        eos_token_id=0, pad_token_id=0))  # fmt: skip
-
-
-def mamba(vocabulary):
-    """A model without attention."""
-    return MambaForCausalLM(MambaConfig(vocab_size=vocabulary, hidden_size=16, num_hidden_layers=2, state_size=4,
-                                        bos_token_id=0, eos_token_id=0, pad_token_id=0))  # fmt: skip
-
-
-def mistral(vocabulary):
-    """A model whose attention window is narrower than some of the sentences."""
-    return MistralForCausalLM(MistralConfig(vocab_size=vocabulary, hidden_size=16, intermediate_size=24, head_dim=8,
-                                            num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1,
-                                            sliding_window=4))  # fmt: skip
-
-
-def opt(vocabulary):
-    """A model whose positions begin at 2."""
-    return OPTForCausalLM(OPTConfig(vocab_size=vocabulary, hidden_size=16, ffn_dim=24, num_hidden_layers=2,
-                                    num_attention_heads=2, max_position_embeddings=80, word_embed_proj_dim=16,
-                                    bos_token_id=0, eos_token_id=0, pad_token_id=1))  # fmt: skip
-
-
-def pythia(vocabulary):
-    return GPTNeoXForCausalLM(GPTNeoXConfig(vocab_size=vocabulary, hidden_size=16, intermediate_size=24,
-                                            num_hidden_layers=2, num_attention_heads=2))  # fmt: skip
+gpt2 = small(AutoModelForCausalLM, "gpt2", n_embd=16, n_layer=2, n_head=2, n_positions=80, **ONE_SYMBOL)
+llama = small(AutoModelForCausalLM, "llama", **WIDER)
+cohere = small(AutoModelForCausalLM, "cohere", logit_scale=0.3, **WIDER, **PADDED)  # scales its logits
+bert = small(AutoModelForMaskedLM, "bert", max_position_embeddings=80, **WIDER)
+roberta = small(
+    AutoModelForMaskedLM, "roberta", max_position_embeddings=80, **WIDER, **ONE_SYMBOL | {"pad_token_id": 1}
+)
+MORE_MODELS = {
+    # Its positions are in the attention mask, which it builds itself.
+    "bloom": small(AutoModelForCausalLM, "bloom", hidden_size=16, n_layer=2, n_head=2, **PADDED),
+    # No attention.
+    "mamba": small(AutoModelForCausalLM, "mamba", hidden_size=16, num_hidden_layers=2, state_size=4, **PADDED),
+    # A window of attention that is narrower than some of the sentences.
+    "mistral": small(
+        AutoModelForCausalLM, "mistral", head_dim=8, num_key_value_heads=1, sliding_window=4, **WIDER
+    ),
+    # Positions begin at 2.
+    "opt": small(
+        AutoModelForCausalLM, "opt", ffn_dim=24, max_position_embeddings=80, word_embed_proj_dim=16, **LAYERS,
+        **ONE_SYMBOL, pad_token_id=1,
+    ),
+    "pythia": small(AutoModelForCausalLM, "gpt_neox", **WIDER),
+}  # fmt: skip
 
 
 TOKENIZERS = {"byte_level": byte_level, "adds_bos": adds_bos, "lower_case": lambda: lower_case(eos_token="[END]")}
 MODELS = {"gpt2": gpt2, "llama": llama, "cohere": cohere}
-MORE_MODELS = {"bloom": bloom, "mamba": mamba, "mistral": mistral, "opt": opt, "pythia": pythia}
 
 
-def with_random_weights(model, tokenizer):
-    torch.manual_seed(1)
+def with_random_weights(model, tokenizer, seed=1):
+    """Return the network that `model` makes of the size of a vocabulary, its weights far from those of a new one."""
+    torch.manual_seed(seed)
     network = model(len(tokenizer)).eval()
     with torch.no_grad():
         for weight in network.parameters():
@@ -158,14 +124,14 @@ def masked_scorer(network, tokenizer, batch_tokens=100):
     return scorer_of(network, tokenizer, "m", Execution(batch_tokens), masked=True)
 
 
-def word_pieces():
+def word_pieces(text=TEXT, vocabulary=45):
     """Return a tokenizer like BERT's: lower case, pieces of words, symbols around a sentence."""
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    trainer = trainers.WordPieceTrainer(vocab_size=45, special_tokens=special, show_progress=False)
-    tokenizer.train_from_iterator(TEXT, trainer)
+    trainer = trainers.WordPieceTrainer(vocab_size=vocabulary, special_tokens=special, show_progress=False)
+    tokenizer.train_from_iterator(text, trainer)
     pieces = [*special, *sorted(set(tokenizer.get_vocab()).difference(special))]  # the trainer's order is random
     tokenizer.model = models.WordPiece({piece: index for index, piece in enumerate(pieces)}, unk_token="[UNK]")
     around = [("[CLS]", 2), ("[SEP]", 3)]
@@ -181,17 +147,6 @@ def masked_bytes():
     tokenizer = byte_level()
     tokenizer.add_special_tokens({"mask_token": "<mask>", "pad_token": "<pad>"})
     return tokenizer
-
-
-def bert(vocabulary):
-    return BertForMaskedLM(BertConfig(vocab_size=vocabulary, hidden_size=16, intermediate_size=24, num_hidden_layers=2,
-                                      num_attention_heads=2, max_position_embeddings=80))  # fmt: skip
-
-
-def roberta(vocabulary):
-    return RobertaForMaskedLM(RobertaConfig(vocab_size=vocabulary, hidden_size=16, intermediate_size=24,
-                                            num_hidden_layers=2, num_attention_heads=2, max_position_embeddings=80,
-                                            pad_token_id=1, bos_token_id=0, eos_token_id=0))  # fmt: skip
 
 
 MASKED = {"bert": (bert, word_pieces), "roberta": (roberta, masked_bytes)}

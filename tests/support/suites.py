@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import shutil
 import sys
 import types
 import warnings
@@ -12,69 +13,15 @@ import numpy as np
 import pytest
 
 from eval.scorers.base import TokenScores
+from tests.support import ROOT
 
-AGREEMENT = {
-    "meta": {"name": "number_mini", "metric": "sum"},
-    "region_meta": {"1": "intro", "2": "noun", "3": "verb", "4": "rest"},
-    "predictions": [
-        {"type": "formula", "formula": "[(3;%sing%) < (3;%sing_bad%)] & [(3;%plural%) < (3;%plural_bad%)]"},
-    ],
-    "items": [
-        {
-            "item_number": number,
-            "conditions": [
-                {
-                    "condition_name": name,
-                    "regions": [
-                        {"region_number": at, "content": content}
-                        for at, content in enumerate(("The", noun, verb, "quietly ."), start=1)
-                    ],
-                }
-                for name, noun, verb in (
-                    ("sing", one, "sleeps"),
-                    ("sing_bad", one, "sleep"),
-                    ("plural", several, "sleep"),
-                    ("plural_bad", several, "sleeps"),
-                )
-            ],
-        }
-        for number, (one, several) in enumerate((("cat", "cats"), ("dog", "dogs"), ("quokka", "quokkas")), start=1)
-    ],
-}
-GAPS = {
-    "meta": {"name": "cleft_mini", "metric": "sum"},
-    "region_meta": {"1": "intro", "2": "comma", "3": "end"},
-    "predictions": [
-        {"type": "formula", "formula": "[(3;%bad%)-(3;%good%)]+[(*;%bad%)-(*;%good%)]>0"},
-        {"type": "formula", "formula": "(1;%good%) = (1;%bad%)"},
-    ],
-    "items": [
-        {
-            "item_number": number,
-            "conditions": [
-                {
-                    "condition_name": name,
-                    "regions": [
-                        {"region_number": 1, "content": " What he did"},
-                        {"region_number": 2, "content": comma},
-                        {"region_number": 3, "content": f"was {end} ."},
-                    ],
-                }
-                for name, comma, end in (("good", "", "sleep"), ("bad", ",", "cats"))
-            ],
-        }
-        for number in (1, 2)
-    ],
-}
-SUITES = {"number_mini": AGREEMENT, "cleft_mini": GAPS}
+FOLDER = ROOT / "tests" / "golden" / "inputs" / "suites"
+AGREEMENT, GAPS = (json.loads((FOLDER / f"{name}.json").read_text()) for name in ("number_mini", "cleft_mini"))
 
 
 def write_suites(folder: Path) -> Path:
     """Write both suites as JSON files; return the folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, suite in SUITES.items():
-        (folder / f"{name}.json").write_text(json.dumps(suite), encoding="utf-8")
-    return folder
+    return Path(shutil.copytree(FOLDER, folder, dirs_exist_ok=True))
 
 
 def scores(*tokens):

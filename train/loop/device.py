@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 END_SECONDS = 60  # for the other ranks to end after rank 0
 
-PARAMETERS_PER_THREAD = 10_000_000  # a smaller model's steps are too short to be shared out (tests/bench/neighbour.py)
+PARAMETERS_PER_THREAD = 10_000_000  # a smaller model's steps are too short to be shared out (docs/benchmarks.md)
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_MMAP_MAX = -1, -3, -4  # mallopt(3)
 
 

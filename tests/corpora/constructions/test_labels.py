@@ -10,7 +10,6 @@ import pytest
 from pairscale.shares import wilson
 from tests.bench.construction_quality import FILTERS, RESULTS, gold_trees, quality, read_filters, rows_of
 from tests.support.construction_labels import corrected, draw, read_corrections, read_labels
-from tests.support.construction_tables import quality_table
 from tests.support.treebank_sentences import treebank_sentences
 
 NAMES = {path.stem for path in FILTERS.glob("*.yaml")}
@@ -67,10 +66,6 @@ def test_shares_and_intervals_follow_from_the_counts():
         assert rows[share].to_numpy() == pytest.approx((rows["both"] / rows[of]).to_numpy())
         limits = [wilson(row["both"] / row[of], row[of]) for _, row in rows.iterrows()]
         assert rows[[f"{share}_low", f"{share}_high"]].to_numpy() == pytest.approx(np.array(limits))
-
-
-def test_the_table_of_the_guide_has_each_construction():
-    assert all(f"| `{name}`" in quality_table() for name in NAMES)
 
 
 @pytest.mark.download
