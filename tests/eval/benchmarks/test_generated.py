@@ -148,15 +148,6 @@ def test_a_paradigm_that_cannot_be_drawn_fails_early():
     assert len(draws) < ATTEMPTS / 4
 
 
-def test_conditions_that_no_row_meets_raise_an_error_before_drawing():
-    tables = {
-        "noun": [{"word": "book", "kind": "thing"}, {"word": "tea", "kind": "drink"}],
-        "verb": [{"word": "eat", "of": "meal"}],
-    }
-    grammar = Grammar({"variables": {}, "phrases": {}, "zipf": None}, tables)
-    description = {"phenomenon": "x", "prefix": "none", "skeleton": "{n:noun.word[] verb.word[of=n.kind] / x y}"}
-    with pytest.raises(NothingFits, match=r"verb\[of=(thing|drink)\]: no row of the table 'verb' fits"):
-        Paradigm("mine", description, grammar)
 
 
 def test_a_new_paradigm_changes_no_digest_of_the_others(tmp_path, monkeypatch):

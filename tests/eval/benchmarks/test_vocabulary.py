@@ -146,12 +146,6 @@ def test_min_count_excludes_the_rare_words_of_a_file_with_counts(tmp_path, count
         load_benchmark(benchmark(vocabulary=file, min_count=10**6))
 
 
-def test_the_manifest_has_min_count_only_if_it_was_applied(tmp_path, counts):
-    file = vocabulary(tmp_path, counts)
-    write(benchmark(paradigms=[NAME], vocabulary=file, min_count=40), tmp_path / "pairs")
-    manifest = json.loads((tmp_path / "pairs" / "manifest.json").read_text())
-    assert "min_count" not in manifest
-    assert manifest["vocabulary"]["words"] == len(counts)
 
 
 def test_a_vocabulary_without_capitals_ignores_case(tmp_path, counts):
