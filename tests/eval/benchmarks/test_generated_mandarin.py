@@ -275,19 +275,3 @@ def test_no_pair_is_of_a_kind_that_annotators_rejected(paradigm):
     for row in REJECTED:
         if row["paradigm"] == paradigm:
             assert not [one for one in sentences if re.search(row["pattern"], one)], row["why"]
-
-
-@pytest.mark.parametrize(
-    ("verb", "subjects"),
-    [
-        ("倒塌", "堂庙馆院站殿堡狱厂店校行市桥厅"), ("开花", "花瑰树竹子菊荷牡丹百合郁金香松柳大桃苹果"),
-        ("行驶", "车船艇军舰轮列巴士"), ("起飞", "机"), ("沉没", "船艇舰轮"), ("生锈", "匙刀剑枪锤币门车头子"),
-    ],
-)  # fmt: skip
-def test_a_bad_passive_breaks_only_one_rule(verb, subjects):
-    """Its subject fits the verb in the active voice."""
-    ends = (f"被{verb}了", *(f"{word}被{verb}了" for word in ("已经", "终于", "昨天", "后来", "果然")))
-    for _, bad in draw_pairs("passive_formal", 12, 4000):
-        if bad.endswith(ends[0]):
-            before = bad.removesuffix(next(end for end in reversed(ends) if bad.endswith(end)))
-            assert before[-1] in subjects, bad

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 
 from eval.benchmarks.config import BenchmarkConfig, ColumnsConfig
 from eval.benchmarks.load import load_benchmark
-from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError
 
 COMPRESS = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.compress, ".zst": zstandard.compress}
@@ -153,18 +152,6 @@ def test_prefix_fields_determine_the_methods_of_a_pair(tmp_path):
     assert load(tmp_path / "b.jsonl")["two_prefix_method"].tolist() == [True, False]
     (tmp_path / "a.csv").write_text(header + "A dog barks.,A dog bark.,A dog,barks,,\n")
     assert load(tmp_path / "a.csv")["one_prefix_method"].tolist() == [False]  # a part is missing
-
-
-def test_climp_can_be_read_as_a_table_of_labelled_sentences(real_data):
-    # Of its 16 files 15 have a header, 0 to 3 for phenomenon, paradigm, sentence and label.
-    config = compose("eval", [
-        "benchmark=local", f"benchmark.path={real_data}/climp", "benchmark.files=['[!b]*.csv',binding*.csv]",
-        "benchmark.columns.sentence=2", "benchmark.columns.label=3", "benchmark.columns.phenomenon=0",
-        "benchmark.columns.paradigm=1",
-    ]).benchmark  # fmt: skip
-    climp = load_benchmark(compose("eval", ["benchmark=climp", f"benchmark.path={real_data}/climp"]).benchmark).pairs
-    expected = climp[climp["paradigm"] != "ba_construction"].reset_index(drop=True)
-    assert load_benchmark(config).pairs.equals(expected)
 
 
 def test_quotes_can_be_read_as_text(tmp_path):
