@@ -21,7 +21,6 @@ from eval.scores.table import accuracy_table
 from pairscale.command.compose import compose
 from pairscale.command.line import Line
 from pairscale.errors import InputError, RunError
-from tests.support.commands import run_command
 from tests.support.random_models import LSTM, TXL, random_model, simulated_run
 from tests.support.small_runs import study_overrides
 from train.runs.model_folder import load_model
@@ -202,26 +201,6 @@ def test_an_unfinished_run_is_not_scored_and_its_model_not_loaded(configure):
     for use in (lambda: score_run(run, configure()), lambda: load_scorer(run.path)):
         with pytest.raises(RunError, match=r"unfinished; only a run that is done can be scored"):
             use()
-
-
-def command(*arguments, **environment):
-    return run_command("eval", *arguments, environment=environment)
-
-
-@pytest.mark.slow
-def test_the_command_scores_a_study_and_reports_a_broken_file_in_one_line(configure, tmp_path):
-    run = simulated_run(configure(), random_model(LSTM))
-    arguments = ["study=s", "benchmark=blimp", f"paths.runs={tmp_path}/runs"]
-    done = command(*arguments, PAIRSCALE_DATA=str(tmp_path))
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "subject_verb_agreement" in done.stdout
-    assert len(scores_of(run)[0]) == 4
-
-    (tmp_path / "blimp" / "broken.jsonl").write_text("{\n")
-    broken = command(*arguments, PAIRSCALE_DATA=str(tmp_path))
-    assert broken.returncode == 2
-    assert broken.stderr.startswith(f"pairscale eval: {tmp_path}/blimp/broken.jsonl: line 1: not JSON (")
-    assert broken.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(("overrides", "told"), [([], False), (["method=[lp,pll]"], True)])

@@ -203,3 +203,16 @@ def test_commands_that_scored_further_benchmarks_follow_with_the_folder_as_typed
         "# scored on blimp+pairs-3 by a command that is not recorded",
         "python -m eval --config-dir my_conf study=mine benchmark=local",
     ]
+
+
+def test_runs_of_no_sweep_are_listed_after_the_commands_of_each_studys_own_grid(sweep, tmp_path):
+    sweep("train", *RUN[1:], "sample.size=2k", "seed=1", "study=mine,other")
+    (mine,), (other,) = requested_runs(tmp_path, "mine"), requested_runs(tmp_path, "other")
+    assert mine == other
+    run = RunFolder.of(compose("train", [*RUN, "sample.size=4k", f"paths.runs={tmp_path}"]))
+    run.path.mkdir(parents=True)
+    run.config.write_text("model: {}")
+    command, comment = study_commands(tmp_path, "mine")
+    assert command.startswith("python -m train -m ")
+    assert comment.startswith("# of no sweep")
+    assert str(run.config) in comment
