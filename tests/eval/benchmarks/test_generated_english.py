@@ -18,7 +18,7 @@ import yaml
 from corpora.grammar.lexicon import MISSING_FORM
 from eval.benchmarks.generated import grammar_of, paradigm_of, paradigms_of
 from tests.support import ROOT
-from tests.support.english_reader import VERB_FORMS, phrase, read, table
+from tests.support.english_reader import VERB_FORMS, read, table
 
 LISTS = yaml.safe_load((ROOT / "tests" / "eval" / "benchmarks" / "doubtful_english.yaml").read_text("utf-8"))
 WORDS = {name: set(words) for name, words in LISTS.items()}
@@ -98,57 +98,6 @@ def test_pairs_are_minimal_and_spelt_correctly(paradigm):
         if flags["word_shuffling"] == "1":
             assert sorted(good.lower().rstrip(".?").split()) == sorted(bad.lower().rstrip(".?").split()), (good, bad)
 
-
-def splits(paradigm, side, by=None):
-    """Yield each sentence with its possible readings: (classes of the subject, verb, classes of the object)."""
-    for good, bad in sentences(paradigm):
-        sentence = good if side == "good" else bad
-        tokens, readings = read(sentence), []
-        for place, token in enumerate(tokens):
-            for _, row in token.rows("verb"):
-                if token.rows("adjective") and place and tokens[place - 1].rows("determiner"):  # "some frightened ..."
-                    continue
-                after = tokens[place + 1 :]
-                if by is not None:
-                    if not after or after[0].text != by:
-                        continue
-                    after = after[1:]
-                readings.append((phrase(tokens[:place]), row, phrase(after)))
-        yield sentence, readings
-
-
-def shares(cell, classes):
-    return not classes.isdisjoint(cell.split("|"))
-
-
-def test_good_subjects_and_objects_are_selected_by_their_verb():
-    for sentence, readings in splits("transitive", "good"):
-        assert any(shares(verb["subject"], s) and shares(verb["object"], o) for s, verb, o in readings), sentence
-    for sentence, readings in splits("passive_1", "good", by="by"):
-        passives = [reading for reading in readings if reading[1]["passive"] == "yes"]
-        assert any(shares(verb["object"], s) and shares(verb["subject"], o) for s, verb, o in passives), sentence
-
-
-@pytest.mark.parametrize("paradigm", ["transitive", "causative"])
-def test_a_bad_object_follows_a_verb_that_never_has_one(paradigm):
-    for sentence, readings in splits(paradigm, "bad"):
-        verbs = [verb for _, verb, object_classes in readings if object_classes]
-        assert any("objectless" in verb["frame"].split("|") for verb in verbs), sentence
-
-
-@pytest.mark.parametrize("paradigm", ["intransitive", "drop_argument", "inchoative"])
-def test_a_bad_gap_follows_a_verb_that_needs_an_object(paradigm):
-    for _, bad in sentences(paradigm):
-        assert any("obligatory" in verb["frame"].split("|") for _, verb in read(bad)[-1].rows("verb")), bad
-
-
-def test_a_bad_subject_is_not_selected_by_its_verb():
-    for good, bad in zip(splits("animate_subject_trans", "good"), splits("animate_subject_trans", "bad"), strict=True):
-        assert any(shares(verb["subject"], s) and shares(verb["object"], o) for s, verb, o in good[1]), good[0]
-        assert all(not shares(verb["subject"], s) for s, verb, o in bad[1] if s and shares(verb["object"], o)), bad[0]
-
-
-# Agreement, forms, quantifiers, polarity and ellipsis
 
 SUBJECT_VERB = [name for name in published() if "subject_verb_agreement" in name or name.startswith("distractor")]
 DETERMINER_NOUN = [name for name in published() if name.startswith("determiner_noun_agreement")]
@@ -246,33 +195,6 @@ def test_irregular_verbs_have_wrong_forms_only_in_bad_sentences():
         assert numbers(good[2]) == verb_numbers(good[3:4]), good
 
 
-def test_weak_quantifiers_follow_there_and_superlatives_follow_no_only_as_labelled():
-    strength = {row[number]: row["strength"] for row in table("determiner") for number in NUMBERS}
-
-    def strong(words):
-        return next(strength[one] for one in sorted(strength, key=len, reverse=True)
-                    if one.split() == words[: len(one.split())]) == "strong"  # fmt: skip
-
-    for good, bad in sides("existential_there_quantifiers_1"):
-        assert good[0] == "there"
-        assert not strong(good[2:])
-        assert strong(bad[2:])
-    for good, bad in sides("existential_there_quantifiers_2"):
-        assert strong(good)
-        assert good[3] == "there"
-        assert bad[0] == "there"
-        assert strong(bad[2:])
-    superlative = r"\bat (least|most)\b"
-    for good, bad in sides("superlative_quantifiers_1"):
-        assert good[0] == bad[0] == "no"
-        assert re.search(r"\b(more|fewer) than\b", " ".join(good))
-        assert re.search(superlative, " ".join(bad))
-    for good, bad in sides("superlative_quantifiers_2"):
-        assert bad[0] == "no"
-        assert good[0] != "no"
-        assert re.search(superlative, " ".join(good))
-
-
 def licensed(sentence):
     """Return True if "ever" has a licensor: a question, or "not" or an initial "only" in its own clause."""
     words = sentence.lower().split()
@@ -366,28 +288,13 @@ def test_no_bad_sentence_has_a_word_that_makes_it_good(paradigm, of, excluded):
         assert of(good, bad).isdisjoint(excluded), bad
 
 
-@pytest.mark.parametrize("paradigm", ["passive_1", "passive_2"])
-def test_a_bad_passive_fits_its_subject_and_has_no_participle_that_can_follow_be(paradigm):
-    for _, bad in sentences(paradigm):
-        tokens = read(bad)
-        place = next(
-            index
-            for index, token in enumerate(tokens)
-            if re.fullmatch(r"(is|are|was|were)(n't)?", token.text) and index + 1 < len(tokens)
-        )
-        assert tokens[place + 1].text.split()[0] not in WORDS["WITH_BE"], bad
-        subject = [row for token in tokens[:place] for _, row in token.rows("noun")]
-        classes = {value for row in subject for value in row["class"].split("|")}
-        classes |= {"person"} if any(token.rows("name") for token in tokens[:place]) else set()
-        takes = {value for _, row in tokens[place + 1].rows("verb") for value in row["subject"].split("|")}
-        assert classes & takes, bad
-
-
 NO_GAP = ("wh_vs_that_no_gap", "wh_vs_that_no_gap_long_distance")
 QUESTIONS = ("wh_questions_object_gap", "wh_questions_subject_gap", "wh_questions_subject_gap_long_distance")
 IRREGULAR = ("irregular_1", "irregular_2", "with_adj_irregular_1", "with_adj_irregular_2")
 TOOLS = "chain|knife|knives|hammer|gun|towel|key|brush|statue|tower"
+WITH_BE = "|".join(WORDS["WITH_BE"])  # "is gone", "are fallen asleep"
 PHRASES = [
+    *((paradigm, "bad", rf"\b(is|are|was|were)(n't)? ({WITH_BE})\b") for paradigm in ("passive_1", "passive_2")),
     # "they understood what a seamstress tore the scarf" is an exclamation
     *((paradigm, "bad", r"\bwhat an? (?!lot of|few)") for paradigm in (*NO_GAP, *QUESTIONS)),
     # "they warned it to be clear that ..." is good if "it" is an agency
@@ -419,30 +326,6 @@ def test_no_bad_verb_form_is_also_a_past_tense(paradigm):
         )
         start = first + 1 if paradigm.endswith("agreement_2") else first
         assert all(" ".join(bad_words[start : start + size]) not in pasts for size in (1, 2)), bad
-
-
-@pytest.mark.parametrize(
-    "paradigm",
-    [
-        "wh_questions_object_gap", "wh_vs_that_no_gap", "wh_vs_that_no_gap_long_distance",
-        "left_branch_island_simple_question", "left_branch_island_echo_question",
-        "coordinate_structure_constraint_complex_left_branch",
-    ],
-)  # fmt: skip
-def test_a_question_word_has_no_possible_gap_beside_the_object(paradigm):
-    """Otherwise "what they drew Alexander" and "what they read about the town" are good."""
-    for _, bad in sentences(paradigm):
-        tokens = read(bad)
-        if paradigm.startswith("wh_vs"):  # the clause after the question word
-            tokens = tokens[max(i for i, token in enumerate(tokens) if token.text in ("who", "what")) :]
-        elif paradigm.startswith("wh_questions"):
-            tokens = tokens[next(i for i, token in enumerate(tokens) if token.text in ("who", "what")) :]
-        else:
-            tokens = tokens[: next((i for i, token in enumerate(tokens) if token.text == "and"), len(tokens))]
-        verb_tokens = [token for token in tokens if token.rows("verb") and not token.rows("noun")]
-        for token in verb_tokens[-1:]:
-            assert {row["base"] for _, row in token.rows("verb")}.isdisjoint(WORDS["DITRANSITIVE"]), bad
-            assert token.text.split()[-1] not in WORDS["PREPOSITIONS"], bad
 
 
 REFLEXIVES = {"himself": ("singular", "masculine"), "herself": ("singular", "feminine"),

@@ -16,7 +16,7 @@ from eval.scorers.masked import MaskedScorer
 from eval.scores.accuracy import share_of_a
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError, RunError
-from tests.support.prompted_models import PAIRS, TEXT, adds_bos, byte_level, joins, nats, pairs, scorer
+from tests.support.prompted_models import PAIRS, adds_bos, byte_level, joins, nats, pairs, scorer
 from tests.support.random_models import LSTM, own_scorer, random_model
 from tests.support.small_pretrained import policy
 
@@ -201,15 +201,6 @@ def test_trained_models_answer_prompts():
             assert value == pytest.approx(tokens.logprobs[len(prompt) :].sum(), abs=1e-5)
     with pytest.raises(RunError, match=r"m: has no tokens for the answer 'X' \(<unk>\)"):
         judge.continuations(prompts, ["s", "X"], policy())
-
-
-def test_only_the_requested_log_probabilities_are_returned():
-    judge = scorer(byte_level())
-    targets = [np.asarray(ids(judge.tokens.tokenizer, text)) for text in TEXT[:3]]
-    all_logprobs = judge._logprobs([judge.begin], targets, [0] * len(targets), policy())
-    requested = judge._logprobs([judge.begin], targets, [0, 2, 3], policy())
-    for first, one, other in zip([0, 2, 3], all_logprobs, requested, strict=True):
-        assert np.array_equal(one[first:], other)
 
 
 def test_models_and_answers_that_cannot_be_used_are_rejected():
