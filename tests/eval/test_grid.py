@@ -15,7 +15,7 @@ from pairscale.command.line import Line
 from pairscale.command.main import main
 from pairscale.errors import ConfigError, RunError
 from tests.support.expected_runs import expected_runs
-from train.grid import read_grid, write_grid
+from train.grid import write_grid
 from train.grids import run_grid
 from train.runs.folder import RunFolder
 from train.runs.identity import run_id
@@ -123,23 +123,6 @@ def test_the_tasks_of_a_handwritten_job_array_are_a_grid(tmp_path):
     requested = requested_runs(tmp_path, "by hand")
     assert list(requested) == [run_id(compose("eval", line)) for line in lines[:2]]
     assert "slurm/run.sbatch" in next(iter(requested.values())).commands[0]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "not readable as JSON"),
-        ("[]", r"\$: expected object, got array"),
-        ('{"version": 9}', "version 9, this code reads 1"),
-        ('{"version": 1, "benchmark": null, "command": "", "runs": {"r": {}}}', r"\$.runs\[...\]: without point"),
-    ],
-)
-def test_a_bad_grid_file_raises_a_one_line_error(tmp_path, text, message):
-    (tmp_path / "grid").mkdir()
-    (tmp_path / "grid" / "a.json").write_text(text)
-    with pytest.raises(RunError, match=rf"a\.json: {message}") as caught:
-        read_grid(tmp_path)
-    assert "\n" not in str(caught.value)
 
 
 def test_the_grid_has_the_settings_of_a_run_but_nothing_of_the_machine(tmp_path):
