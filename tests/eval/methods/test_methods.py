@@ -108,8 +108,7 @@ def one_prefix_sides(unk="score"):
 
 
 @pytest.mark.parametrize(
-    ("span", "expected"),
-    [("sum", [-9, -54]), ("first", [-4, -4]), ("last", [-5, -50]), ("as_published", [-5, -50])],
+    ("span", "expected"), [("sum", [-9, -54]), ("first", [-4, -4]), ("last", [-5, -50]), ("as_published", [-5, -50])]
 )
 def test_one_prefix_scores_only_the_critical_words(span, expected):
     good, bad = one_prefix_sides()

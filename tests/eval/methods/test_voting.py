@@ -62,8 +62,7 @@ def test_two_methods_vote_together():
 
 
 @pytest.mark.parametrize(
-    ("method", "balance"),
-    [("vote_p", (5, 0)), ("vote_mix_p3", (3, 2)), ("vote_mix_l3", (2, 3)), ("vote_l", (0, 5))],
+    ("method", "balance"), [("vote_p", (5, 0)), ("vote_mix_p3", (3, 2)), ("vote_mix_l3", (2, 3)), ("vote_l", (0, 5))]
 )
 def test_voters_are_drawn_without_replacement_in_the_proportions_of_the_paper(method, balance):
     config = compose("eval", [f"method=[{method}]"]).method[method]

@@ -58,7 +58,8 @@ def test_pll_equals_a_loop_over_masked_copies(model, pll, batch_tokens):
     network, tokenizer = MASKED[model]
     tokenizer = tokenizer()
     network = with_random_weights(network, tokenizer)
-    sentences = ["The cats sleep near a dog .", "Who saw the zebras ?", "The", "", "sleeps sleepy cat."]
+    sentences = ["The", "", "sleeps sleepy cat.", "Who saw the zebras ?", "The cats sleep near a dog ."]
+    sentences = sentences[: 3 if batch_tokens == 1 else 5]  # each copy alone takes long
     expected = [one_mask_at_a_time(network, tokenizer, sentence, pll) for sentence in sentences]
     scorer = masked_scorer(network, tokenizer, batch_tokens)
     for scores, logprobs in zip(scorer.score(sentences, policy(pll=pll)), expected, strict=True):

@@ -8,8 +8,6 @@ import pytest
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
-from tokenizers import Regex
-from tokenizers.pre_tokenizers import Split
 from transformers import BertConfig, BertForMaskedLM, BertModel, XLMConfig, XLMWithLMHeadModel
 
 from eval.__main__ import score_pretrained
@@ -291,18 +289,6 @@ def test_missing_revisions_raise_one_line_errors(checkpoints):
 def test_the_step_is_parsed_from_names_of_revisions():
     steps = {"step1000": 1000, "stage1-step42-tokens5B": 42, "checkpoint-7": 7, "main": None}
     assert {name: composed("model.path=x", f"model.revision={name}").step for name in steps} == steps
-
-
-def test_a_pattern_that_backtracks_endlessly_raises_a_one_line_error():
-    """Oniguruma stops after ten million steps; the library then panics, which is no Exception in Python."""
-    tokenizer = byte_level()
-    tokenizer.backend_tokenizer.pre_tokenizer = Split(Regex("(a+)+$"), "isolated")
-    tokens = HubTokens(tokenizer, "m", len(tokenizer))  # plain sentences have no such words
-    with pytest.raises(InputError, match=r"a pattern of its tokenizer.json gives up on one of 2 texts \(.*Onig: "):
-        list(tokens.encode(["a cat", "a" * 40 + " d"]))
-    tokenizer.backend_tokenizer.pre_tokenizer = Split(Regex(r"((\w| )+)+$"), "isolated")
-    with pytest.raises(InputError, match=r"m: a pattern of its tokenizer.json gives up"):
-        HubTokens(tokenizer, "m", len(tokenizer))
 
 
 def test_split_special_tokens_is_recorded_in_the_settings():
