@@ -13,7 +13,6 @@ from eval.__main__ import of_each_benchmark
 from eval.__main__ import run as run_command_line
 from eval.benchmarks.load import drawn_pairs, load_benchmark, loaded_benchmark
 from eval.estimate import estimate_scoring
-from eval.kinds.pairs import PairsWork
 from eval.run import score_run, score_study
 from eval.scorers import load
 from eval.scores.files import TOKENS_FILE, read_items, read_scores, read_table, score_path
@@ -22,7 +21,6 @@ from eval.scores.table import accuracy_table
 from pairscale.command.compose import compose
 from pairscale.command.line import Line
 from pairscale.errors import InputError, RunError
-from tests.support.commands import run_command
 from tests.support.random_models import LSTM, TXL, random_model, simulated_run
 from tests.support.small_runs import study_overrides
 from train.runs.model_folder import load_model
@@ -196,48 +194,6 @@ def typed_line(monkeypatch, *words):
     return line
 
 
-def test_several_benchmarks_are_scored_with_one_load_of_each_model(configure, tmp_path, monkeypatch, capsys):
-    (tmp_path / "conf" / "benchmark").mkdir(parents=True)
-    (tmp_path / "conf" / "benchmark" / "far.yaml").write_text(f"name: far\npath: {tmp_path}/far.jsonl\nlanguage: en\n")
-    shutil.copy(tmp_path / "blimp" / "far.jsonl", tmp_path)
-    typed = ["--config-dir", f"{tmp_path}/conf", *study_overrides(tmp_path), "trainer.progress=false"]
-    runs = [simulated_run(configure(f"seed={seed}"), random_model(LSTM, seed=seed)) for seed in (1, 2)]
-    for run in runs:
-        for benchmark in ("blimp", "far"):
-            score_run(run, compose("eval", Line.of([*typed, f"benchmark={benchmark}"])))
-    alone = [{path: pd.read_parquet(path) for path in run.scores("").rglob("*.parquet")} for run in runs]
-    for run in runs:
-        shutil.rmtree(run.scores(""))
-    line = typed_line(monkeypatch, *typed, "benchmark=[blimp,far]")
-    loads = []
-    monkeypatch.setattr(load, "load_model", lambda folder: loads.append(folder) or load_model(folder))
-    run_command_line(compose("eval", line))
-    assert len(loads) == 2
-    for run, before in zip(runs, alone, strict=True):
-        assert set(run.scores("").rglob("*.parquet")) == before.keys()
-        for path, rows in before.items():
-            pd.testing.assert_frame_equal(pd.read_parquet(path), rows)
-    capsys.readouterr()
-    shown = PairsWork.tables
-    with monkeypatch.context() as patch:
-        patch.setattr(PairsWork, "tables", lambda work, width: damaged(work) or shown(work, width))
-        with pytest.raises(RunError, match="not shown on blimp"):
-            score_run(runs[0], of_each_benchmark(compose("eval", line)))
-    printed = capsys.readouterr().out
-    assert "damaged, said the test" in printed
-    assert "island_effects" in printed, "the other one is shown"
-    (tmp_path / "far.jsonl").write_text("{")
-    loaded_benchmark.cache_clear()
-    with pytest.raises(RunError, match="not scored on far"):
-        score_run(runs[0], of_each_benchmark(compose("eval", line))[::-1])
-    assert "subject_verb_agreement" in capsys.readouterr().out, "the other one is scored"
-
-
-def damaged(work):
-    if work.benchmark.name == "blimp":
-        raise RunError("damaged, said the test")
-
-
 def test_an_unfinished_run_is_not_scored_and_its_model_not_loaded(configure):
     run = simulated_run(configure(), random_model(LSTM))
     assert len(load_scorer(run.path).score(["The cat sleeps ."])[0].logprobs)
@@ -245,81 +201,6 @@ def test_an_unfinished_run_is_not_scored_and_its_model_not_loaded(configure):
     for use in (lambda: score_run(run, configure()), lambda: load_scorer(run.path)):
         with pytest.raises(RunError, match=r"unfinished; only a run that is done can be scored"):
             use()
-
-
-def test_the_table_shows_accuracies_intervals_ties_and_published_numbers(configure):
-    config = configure()
-    run = simulated_run(config, random_model(LSTM))
-    score_run(run, config)
-    rows = scores_of(run)[0].assign(good=[1.0, 1, 1, 1], bad=[0.0, 0, 2, 1])
-    items, _ = read_items(run.scores("blimp"))
-    table = accuracy_table("a run", "blimp", rows, items, "wrong")
-    cells = {name: cells for name, *cells in zip(*(map(str, column.cells) for column in table.columns), strict=True)}
-    # pairs, accuracy, interval, without <unk>, how many pairs, ties, people, LSTM, TXL, 5-gram, GPT-2
-    assert cells["island_effects"][:6] == ["1", "100.0", "20.7–100.0", "", "0", "0"]
-    assert cells["island_effects"][7:] == ["46.6", "48.3", "57.2", "72.7"]
-    near = cells["subject_verb_agreement"]
-    assert (near[0], near[1], near[3:6]) == ("3", "33.3", ["50.0", "2", "1"])
-    assert (cells["overall"][1], cells["overall"][7]) == ("66.7", "69.8")
-    assert str(table.caption).endswith(
-        "people, LSTM, TXL, 5-gram, GPT-2: published accuracies, of all 67 paradigms and not comparable with this "
-        "model's, which are of a part"
-    )
-    of_blimp = {"far": "wh_island", "near": "adjunct_island"}
-    part = items.assign(paradigm=items["paradigm"].map(of_blimp), phenomenon="island_effects")
-    table = accuracy_table("a run", "blimp", rows.assign(paradigm=rows["paradigm"].map(of_blimp)), part, "wrong")
-    assert [[*map(str, column.cells)] for column in table.columns][-4:] == [
-        [of, of] for of in ("57.0", "42.0", "52.0", "84.2")
-    ]
-    assert str(table.caption).endswith("beside this model's, of the same paradigms")
-    narrow = accuracy_table("a run", "blimp", rows.assign(good=[None, 1.0, 1, 1]), items, "wrong", width=80)
-    assert len(narrow.columns) == 7
-    assert "published" not in str(narrow.caption)
-    assert "; a tie, as no token of a sentence counts: 1" in str(narrow.caption)
-
-
-def command(*arguments, **environment):
-    return run_command("eval", *arguments, environment=environment)
-
-
-@pytest.mark.slow
-def test_the_command_scores_a_study_and_reports_a_broken_file_in_one_line(configure, tmp_path):
-    run = simulated_run(configure(), random_model(LSTM))
-    arguments = ["study=s", "benchmark=blimp", f"paths.runs={tmp_path}/runs"]
-    done = command(*arguments, PAIRSCALE_DATA=str(tmp_path))
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "subject_verb_agreement" in done.stdout
-    assert len(scores_of(run)[0]) == 4
-
-    (tmp_path / "blimp" / "broken.jsonl").write_text("{\n")
-    broken = command(*arguments, PAIRSCALE_DATA=str(tmp_path))
-    assert broken.returncode == 2
-    assert broken.stderr.startswith(f"pairscale eval: {tmp_path}/blimp/broken.jsonl: line 1: not JSON (")
-    assert broken.stderr.count("\n") == 1
-
-
-def test_the_command_of_a_failed_attempt_names_the_users_folder(configure, tmp_path, monkeypatch):
-    (tmp_path / "my conf").mkdir()
-    config = configure()
-    run = simulated_run(config, random_model(LSTM))
-    run.model.weights.write_bytes(b"cut short")
-    words = ["--config-dir", str(tmp_path / "my conf"), "study=s", "benchmark=blimp"]
-    typed_line(monkeypatch, *words)
-    with pytest.raises(RunError):
-        score_run(run, config)
-    (command,) = run.read_manifest()["scoring_commands"].values()
-    assert shlex.split(command) == ["python", "-m", "eval", *words]
-
-
-def test_the_command_that_scored_what_no_sweep_requested_is_kept(configure, monkeypatch):
-    config = configure()
-    run = simulated_run(config, random_model(LSTM))
-    typed_line(monkeypatch, "study=s", "benchmark=blimp")
-    score_run(run, config)
-    manifest = run.read_manifest()
-    assert manifest["scoring_commands"] == {"blimp": "python -m eval study=s benchmark=blimp"}
-    score_run(run, config)  # nothing is left to score
-    assert run.read_manifest() == manifest
 
 
 @pytest.mark.parametrize(("overrides", "told"), [([], False), (["method=[lp,pll]"], True)])
@@ -331,3 +212,75 @@ def test_methods_that_are_asked_for_and_do_not_fit_the_model_are_named(configure
     printed = " ".join(capsys.readouterr().out.split())
     assert (f"{run.path.name} · blimp: left out, as this is no masked model: pll" in printed) == told
     assert "pll" not in (path.stem for path in run.scores("blimp").iterdir())
+
+
+def test_the_table_has_accuracies_ties_and_published_numbers_of_the_same_paradigms_only(configure):
+    config = configure()
+    run = simulated_run(config, random_model(LSTM))
+    score_run(run, config)
+    rows = scores_of(run)[0].assign(good=[1.0, 1, 1, 1], bad=[0.0, 0, 2, 1])
+    items, _ = read_items(run.scores("blimp"))
+
+    def cells_of(rows, items, **options):
+        table = accuracy_table("a run", "blimp", rows, items, "wrong", **options)
+        cells = zip(*(map(str, column.cells) for column in table.columns), strict=True)
+        return {name: rest for name, *rest in cells}, str(table.caption)
+
+    cells, caption = cells_of(rows, items)
+    # pairs, accuracy, interval, without <unk>, how many pairs, ties, people, LSTM, TXL, 5-gram, GPT-2
+    assert cells["island_effects"][:2] == ["1", "100.0"]
+    near = cells["subject_verb_agreement"]
+    assert (near[0], near[1], near[3:6]) == ("3", "33.3", ["50.0", "2", "1"])
+    assert (cells["overall"][1], cells["overall"][7]) == ("66.7", "69.8")
+    assert "not comparable" in caption
+    of_blimp = {"far": "wh_island", "near": "adjunct_island"}
+    part = items.assign(paradigm=items["paradigm"].map(of_blimp), phenomenon="island_effects")
+    cells, caption = cells_of(rows.assign(paradigm=rows["paradigm"].map(of_blimp)), part)
+    assert cells["overall"][-4:] == ["57.0", "42.0", "52.0", "84.2"]
+    assert "of the same paradigms" in caption
+    _, caption = cells_of(rows.assign(good=[None, 1.0, 1, 1]), items, width=80)
+    assert "a tie, as no token of a sentence counts: 1" in caption
+
+
+def test_several_benchmarks_are_scored_with_one_load_of_each_model(configure, tmp_path, monkeypatch, capsys):
+    (tmp_path / "conf" / "benchmark").mkdir(parents=True)
+    (tmp_path / "conf" / "benchmark" / "far.yaml").write_text(f"name: far\npath: {tmp_path}/far.jsonl\nlanguage: en\n")
+    shutil.copy(tmp_path / "blimp" / "far.jsonl", tmp_path)
+    typed = ["--config-dir", f"{tmp_path}/conf", *study_overrides(tmp_path), "trainer.progress=false"]
+    run = simulated_run(configure(), random_model(LSTM))
+    for benchmark in ("blimp", "far"):
+        score_run(run, compose("eval", Line.of([*typed, f"benchmark={benchmark}"])))
+    alone = {path: pd.read_parquet(path) for path in run.scores("").rglob("*.parquet")}
+    shutil.rmtree(run.scores(""))
+    line = typed_line(monkeypatch, *typed, "benchmark=[blimp,far]")
+    loads = []
+    monkeypatch.setattr(load, "load_model", lambda folder: loads.append(folder) or load_model(folder))
+    run_command_line(compose("eval", line))
+    assert len(loads) == 1
+    assert set(run.scores("").rglob("*.parquet")) == alone.keys()
+    for path, rows in alone.items():
+        pd.testing.assert_frame_equal(pd.read_parquet(path), rows)
+    capsys.readouterr()
+    (tmp_path / "far.jsonl").write_text("{")
+    loaded_benchmark.cache_clear()
+    with pytest.raises(RunError, match="not scored on far"):
+        score_run(run, of_each_benchmark(compose("eval", line))[::-1])
+    assert "subject_verb_agreement" in capsys.readouterr().out, "the other one is scored"
+
+
+def test_the_command_that_scored_or_failed_is_kept_as_it_was_typed(configure, tmp_path, monkeypatch):
+    (tmp_path / "my conf").mkdir()
+    config = configure()
+    run = simulated_run(config, random_model(LSTM))
+    words = ["--config-dir", str(tmp_path / "my conf"), "study=s", "benchmark=blimp"]
+    typed_line(monkeypatch, *words)
+    score_run(run, config)
+    manifest = run.read_manifest()
+    assert shlex.split(manifest["scoring_commands"]["blimp"]) == ["python", "-m", "eval", *words]
+    score_run(run, config)  # nothing is left to score
+    assert run.read_manifest() == manifest
+    run.model.weights.write_bytes(b"cut short")
+    typed_line(monkeypatch, *words, "benchmark.pairs=1")
+    with pytest.raises(RunError):
+        score_run(run, configure("benchmark.pairs=1"))
+    assert "benchmark.pairs=1" in run.read_manifest()["scoring_commands"]["blimp+pairs-1"]

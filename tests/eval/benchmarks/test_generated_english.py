@@ -1,82 +1,53 @@
 """Generated English: its lexicon against lemminflect, its paradigms against BLiMP's table, its pairs word by word.
 
 The functions below know nothing of templates: they split a finished sentence into entries of the lexicon (longest
-first), and decide by the features of those entries which of two sentences is good.
+first), and decide by the features of those entries which of two sentences is good. Kinds of wrong labels that
+annotators found are checked against lists of words that come from English, not from our lexicon, such as verbs that
+dictionaries have both with and without an object.
 """
 
 import csv
 import random
 import re
-from collections.abc import Iterator
 from functools import cache
-from typing import Any
 
 import lemminflect
 import pytest
+import yaml
 
-from corpora.grammar.engine import Grammar
-from corpora.grammar.lexicon import MISSING_FORM, read_table
-from eval.benchmarks.generated import FOLDER, grammar_of, paradigm_of, paradigms_of
-from eval.benchmarks.paradigm import Paradigm
+from corpora.grammar.lexicon import MISSING_FORM
+from eval.benchmarks.generated import grammar_of, paradigm_of, paradigms_of
 from tests.support import ROOT
-from tests.support.english_reader import phrase, read, table
+from tests.support.english_reader import VERB_FORMS, read, table
 
-ENGLISH = FOLDER / "english"
-PUBLISHED = ROOT / "analysis" / "published" / "blimp_paradigms.csv"
-VERB_FORMS = {"third": "VBZ", "past": "VBD", "participle": "VBN", "ing": "VBG"}
+LISTS = yaml.safe_load((ROOT / "tests" / "eval" / "benchmarks" / "doubtful_english.yaml").read_text("utf-8"))
+WORDS = {name: set(words) for name, words in LISTS.items()}
 # Correct, but not in lemminflect: "lie" (of position), the American form of "smell", "people" beside "persons", "oxen".
-BEYOND_LEMMINFLECT = {
-    ("lie", "lay"),
-    ("lie", "lain"),
-    ("smell", "smelled"),
-    ("person", "people"),
-    ("ox", "oxen"),
-}
-ENTRIES = 1200
-SEEDS = (11, 12, 13)
-PAIRS = 40  # of a paradigm and seed
-
-Row = dict[str, str]
-Pair = dict[str, Any]
+BEYOND_LEMMINFLECT = {("lie", "lay"), ("lie", "lain"), ("smell", "smelled"), ("person", "people"), ("ox", "oxen")}
 
 
-def published() -> dict[str, Row]:
-    with PUBLISHED.open(encoding="utf-8", newline="") as lines:
+@cache
+def published():
+    with (ROOT / "analysis" / "published" / "blimp_paradigms.csv").open(encoding="utf-8", newline="") as lines:
         return {row["paradigm"]: row for row in csv.DictReader(lines)}
 
 
 @cache
-def english() -> Grammar:
-    return grammar_of("en")
+def paradigm_named(paradigm):
+    return paradigm_of("en", paradigm, grammar_of("en"))
 
 
 @cache
-def paradigm_named(paradigm: str) -> Paradigm:
-    return paradigm_of("en", paradigm, english())
+def pairs(paradigm):
+    return list(paradigm_named(paradigm).pairs(random.Random(17), 250))
 
 
-@cache
-def pairs(paradigm: str) -> list[Pair]:
-    return [pair for seed in SEEDS for pair in paradigm_named(paradigm).pairs(random.Random(seed), PAIRS)]
-
-
-# Lexicon
-
-
-def test_tables_have_no_empty_cells_and_no_duplicate_entries() -> None:
-    files = sorted((ENGLISH / "lexicon").glob("*.tsv"))
-    entries = 0
-    for file in files:
-        rows = read_table(file)  # raises for a row with a cell too many, too few or empty
-        first = next(iter(rows[0]))
-        names = [row[first] if row[first] != MISSING_FORM else tuple(row.values()) for row in rows]
-        assert len(set(names)) == len(names), f"{file.name}: {sorted(n for n in map(str, names) if names.count(n) > 1)}"
-        entries += len(rows)
-    assert entries >= ENTRIES
+def sentences(paradigm):
+    return [(pair["sentence_good"], pair["sentence_bad"]) for pair in pairs(paradigm)]
 
 
 @pytest.mark.parametrize("name", ["verb", "predicate"])
-def test_verbs_are_inflected_as_lemminflect_does(name: str) -> None:
+def test_verbs_are_inflected_as_lemminflect_does(name):
     for row in table(name):
         base, *rest = row["base"].split(" ")
         assert len({row["base"], row["third"], row["ing"]}) == 3, row
@@ -91,7 +62,7 @@ def test_verbs_are_inflected_as_lemminflect_does(name: str) -> None:
         assert row["inflection"] == kind, row
 
 
-def test_nouns_are_inflected_as_lemminflect_does() -> None:
+def test_nouns_are_inflected_as_lemminflect_does():
     for row in table("noun"):
         singular, plural = row["singular"], row["plural"]
         if MISSING_FORM in (singular, plural):
@@ -99,29 +70,12 @@ def test_nouns_are_inflected_as_lemminflect_does() -> None:
             continue
         *rest, last = re.split(r"([ -])", singular)
         right = {"".join([*rest, form]) for form in lemminflect.getInflection(last, "NNS")}
-        right |= (
-            {f"{singular[:-3]}men"} if singular.endswith("man") else set()
-        )  # lemminflect does not have all of these
+        if singular.endswith("man"):  # lemminflect does not have all of these
+            right.add(f"{singular[:-3]}men")
         assert plural in right or (singular, plural) in BEYOND_LEMMINFLECT, (singular, plural, right)
 
 
-def test_frames_of_verbs_are_consistent() -> None:
-    for row in table("verb"):
-        frame = set(row["frame"].split("|"))
-        assert ("transitive" in frame) == (row["object"] != MISSING_FORM) or "clause" in frame or "question" in frame, (
-            row
-        )
-        assert not frame >= {"objectless", "transitive"}, row
-        if "obligatory" in frame:
-            assert "transitive" in frame, row
-            assert frame.isdisjoint({"drop", "alternating", "either", "intransitive"}), row
-        assert row["passive"] == "no" or "transitive" in frame, row
-
-
-# Paradigms
-
-
-def test_paradigms_have_the_names_labels_and_flags_of_blimp() -> None:
+def test_paradigms_have_the_names_labels_and_flags_of_blimp():
     rows = published()
     assert set(paradigms_of("en")) == set(rows)
     for paradigm, row in rows.items():
@@ -132,13 +86,10 @@ def test_paradigms_have_the_names_labels_and_flags_of_blimp() -> None:
 
 
 @pytest.mark.parametrize("paradigm", sorted(published()))
-def test_pairs_are_minimal_and_spelt_correctly(paradigm: str) -> None:
+def test_pairs_are_minimal_and_spelt_correctly(paradigm):
     flags = published()[paradigm]
-    goods = [pair["sentence_good"] for pair in pairs(paradigm)[:PAIRS]]
-    assert len(set(goods)) == PAIRS
-    for pair in pairs(paradigm):
-        good, bad = str(pair["sentence_good"]), str(pair["sentence_bad"])
-        assert good != bad
+    assert len({pair["sentence_good"] for pair in pairs(paradigm)}) == 250
+    for good, bad in sentences(paradigm):
         for sentence in (good, bad):
             assert re.fullmatch(r"[A-Z][A-Za-z',-]*( [A-Za-z',-]+)*[.?]", sentence), sentence
             for article, word in re.findall(r"\b([Aa]n?) ([A-Za-z]+)", sentence):
@@ -148,102 +99,28 @@ def test_pairs_are_minimal_and_spelt_correctly(paradigm: str) -> None:
             assert sorted(good.lower().rstrip(".?").split()) == sorted(bad.lower().rstrip(".?").split()), (good, bad)
 
 
-def splits(
-    paradigm: str, side: str, by: str | None = None
-) -> Iterator[tuple[str, list[tuple[set[str], Row, set[str]]]]]:
-    """Yield each sentence with its possible readings: (classes of the subject, verb, classes of the object)."""
-    for pair in pairs(paradigm):
-        tokens = read(str(pair[f"sentence_{side}"]))
-        readings = []
-        for place, token in enumerate(tokens):
-            for _, row in token.rows("verb"):
-                if token.rows("adjective") and place and tokens[place - 1].rows("determiner"):  # "some frightened ..."
-                    continue
-                after = tokens[place + 1 :]
-                if by is not None:
-                    if not after or after[0].text != by:
-                        continue
-                    after = after[1:]
-                readings.append((phrase(tokens[:place]), row, phrase(after)))
-        yield str(pair[f"sentence_{side}"]), readings
-
-
-def shares(cell: str, classes: set[str]) -> bool:
-    return not classes.isdisjoint(cell.split("|"))
-
-
-def test_good_subjects_and_objects_are_selected_by_their_verb() -> None:
-    for sentence, readings in splits("transitive", "good"):
-        assert any(shares(verb["subject"], s) and shares(verb["object"], o) for s, verb, o in readings), sentence
-    for sentence, readings in splits("passive_1", "good", by="by"):
-        fits = [
-            shares(verb["object"], s) and shares(verb["subject"], o)
-            for s, verb, o in readings
-            if verb["passive"] == "yes"
-        ]
-        assert any(fits), sentence
-
-
-@pytest.mark.parametrize("paradigm", ["transitive", "causative"])
-def test_a_bad_object_follows_a_verb_that_never_has_one(paradigm: str) -> None:
-    for sentence, readings in splits(paradigm, "bad"):
-        verbs = [verb for _, verb, object_classes in readings if object_classes]
-        assert any("objectless" in verb["frame"].split("|") for verb in verbs), sentence
-
-
-@pytest.mark.parametrize("paradigm", ["intransitive", "drop_argument", "inchoative"])
-def test_a_bad_gap_follows_a_verb_that_needs_an_object(paradigm: str) -> None:
-    for pair in pairs(paradigm):
-        last = read(str(pair["sentence_bad"]))[-1]
-        assert any("obligatory" in verb["frame"].split("|") for _, verb in last.rows("verb")), pair["sentence_bad"]
-
-
-def test_a_bad_subject_is_not_selected_by_its_verb() -> None:
-    for good, bad in zip(splits("animate_subject_trans", "good"), splits("animate_subject_trans", "bad"), strict=True):
-        assert any(shares(verb["subject"], s) and shares(verb["object"], o) for s, verb, o in good[1]), good[0]
-        assert all(not shares(verb["subject"], s) for s, verb, o in bad[1] if s and shares(verb["object"], o)), bad[0]
-
-
-# Agreement, forms, quantifiers, polarity and ellipsis
-
-SUBJECT_VERB = {
-    "regular_plural_subject_verb_agreement_1": "regular",
-    "irregular_plural_subject_verb_agreement_1": "irregular",
-    "regular_plural_subject_verb_agreement_2": "regular",
-    "irregular_plural_subject_verb_agreement_2": "irregular",
-    "distractor_agreement_relational_noun": None,
-    "distractor_agreement_relative_clause": None,
-}
-DETERMINER_NOUN = [
-    f"determiner_noun_agreement_{name}"
-    for name in (
-        "1", "2", "irregular_1", "irregular_2", "with_adjective_1", "with_adj_2", "with_adj_irregular_1",
-        "with_adj_irregular_2",
-    )
-]  # fmt: skip
-Words = list[str]
+SUBJECT_VERB = [name for name in published() if "subject_verb_agreement" in name or name.startswith("distractor")]
+DETERMINER_NOUN = [name for name in published() if name.startswith("determiner_noun_agreement")]
 NUMBERS = ("singular", "plural")
 
 
-def sides(paradigm: str) -> list[tuple[Words, Words]]:
-    """Return the words of good and bad sentences, without punctuation, in lower case except names."""
-    sentences = []
-    for pair in pairs(paradigm):
-        good, bad = (re.findall(r"[A-Za-z'-]+", pair[side]) for side in ("sentence_good", "sentence_bad"))
+def sides(paradigm):
+    """Yield the words of good and bad sentences, without punctuation, in lower case except names."""
+    for pair in sentences(paradigm):
+        good, bad = (re.findall(r"[A-Za-z'-]+", sentence) for sentence in pair)
         for words in (good, bad):
             if words[0] not in column("name", "word"):
                 words[0] = words[0].lower()
             words[:] = ["a" if word == "an" else word for word in words]
-        sentences.append((good, bad))
-    return sentences
+        yield good, bad
 
 
 @cache
-def column(name: str, form: str) -> frozenset[str]:
+def column(name, form):
     return frozenset(row[form] for row in table(name))
 
 
-def numbers(word: str) -> set[str]:
+def numbers(word):
     """Return the numbers that a noun, name or demonstrative may have."""
     possible = {number for number in NUMBERS if word in column("noun", number)}
     if word in column("name", "word"):
@@ -252,7 +129,7 @@ def numbers(word: str) -> set[str]:
     return possible | {number for number in NUMBERS for row in demonstratives if row[number] == word}
 
 
-def verb_numbers(words: Words) -> set[str]:
+def verb_numbers(words):
     """Return the numbers of subjects of the finite auxiliary or verb at the start of `words`."""
     possible = {number for number in NUMBERS for row in table("auxiliary") if row[number] == words[0]}
     for form, number in (("third", "singular"), ("base", "plural")):
@@ -260,7 +137,7 @@ def verb_numbers(words: Words) -> set[str]:
     return possible
 
 
-def subject(words: Words) -> tuple[str, int]:
+def subject(words):
     """Return the first noun or name of a sentence, after a determiner and an adjective if any, and its position."""
     if words[0] in column("name", "word"):
         return words[0], 0
@@ -272,7 +149,7 @@ def subject(words: Words) -> tuple[str, int]:
 
 
 @pytest.mark.parametrize("paradigm", SUBJECT_VERB)
-def test_verbs_agree_with_the_head_of_their_subject_only_in_good_sentences(paradigm: str) -> None:
+def test_verbs_agree_with_the_head_of_their_subject_only_in_good_sentences(paradigm):
     good_numbers = []
     for good, bad in sides(paradigm):
         first = next(index for index, (one, other) in enumerate(zip(good, bad, strict=True)) if one != other)
@@ -283,15 +160,16 @@ def test_verbs_agree_with_the_head_of_their_subject_only_in_good_sentences(parad
         assert numbers(wrong).isdisjoint(verb_numbers(bad[verb:])), bad
         if paradigm.startswith("distractor"):
             assert numbers(good[verb - 1]).isdisjoint(numbers(noun)), good
-        kind = SUBJECT_VERB[paradigm]
-        if kind and noun not in column("name", "word"):
-            assert kind in {row["inflection"] for row in table("noun") if noun in (row["singular"], row["plural"])}
+        if "plural" in paradigm and noun not in column("name", "word"):
+            assert paradigm.partition("_")[0] in {
+                row["inflection"] for row in table("noun") if noun in (row["singular"], row["plural"])
+            }
         good_numbers += numbers(noun)
     assert 0.3 < good_numbers.count("plural") / len(good_numbers) < 0.7
 
 
 @pytest.mark.parametrize("paradigm", DETERMINER_NOUN)
-def test_demonstratives_agree_with_their_nouns_only_in_good_sentences(paradigm: str) -> None:
+def test_demonstratives_agree_with_their_nouns_only_in_good_sentences(paradigm):
     good_numbers = []
     for good, bad in sides(paradigm):
         determiner = -3 if "adj" in paradigm else -2
@@ -307,7 +185,7 @@ def test_demonstratives_agree_with_their_nouns_only_in_good_sentences(paradigm: 
     assert 0.3 < good_numbers.count("plural") / len(good_numbers) < 0.7
 
 
-def test_irregular_verbs_have_wrong_forms_only_in_bad_sentences() -> None:
+def test_irregular_verbs_have_wrong_forms_only_in_bad_sentences():
     verbs = [row for row in table("verb") if row["inflection"] == "irregular"]
     for pair in pairs("irregular_past_participle_verbs"):
         forms = (pair["one_prefix_word_good"], pair["one_prefix_word_bad"])
@@ -317,34 +195,7 @@ def test_irregular_verbs_have_wrong_forms_only_in_bad_sentences() -> None:
         assert numbers(good[2]) == verb_numbers(good[3:4]), good
 
 
-def test_weak_quantifiers_follow_there_and_superlatives_follow_no_only_as_labelled() -> None:
-    strength = {row[number]: row["strength"] for row in table("determiner") for number in NUMBERS}
-
-    def strong(words: Words) -> bool:
-        return next(strength[one] for one in sorted(strength, key=len, reverse=True)
-                    if one.split() == words[: len(one.split())]) == "strong"  # fmt: skip
-
-    for good, bad in sides("existential_there_quantifiers_1"):
-        assert good[0] == "there"
-        assert not strong(good[2:])
-        assert strong(bad[2:])
-    for good, bad in sides("existential_there_quantifiers_2"):
-        assert strong(good)
-        assert good[3] == "there"
-        assert bad[0] == "there"
-        assert strong(bad[2:])
-    superlative = r"\bat (least|most)\b"
-    for good, bad in sides("superlative_quantifiers_1"):
-        assert good[0] == bad[0] == "no"
-        assert re.search(r"\b(more|fewer) than\b", " ".join(good))
-        assert re.search(superlative, " ".join(bad))
-    for good, bad in sides("superlative_quantifiers_2"):
-        assert bad[0] == "no"
-        assert good[0] != "no"
-        assert re.search(superlative, " ".join(good))
-
-
-def licensed(sentence: str) -> bool:
+def licensed(sentence):
     """Return True if "ever" has a licensor: a question, or "not" or an initial "only" in its own clause."""
     words = sentence.lower().split()
     clause = words[: words.index("ever")]
@@ -353,22 +204,15 @@ def licensed(sentence: str) -> bool:
     return sentence.endswith("?") or clause[0] == "only" or "not" in clause
 
 
-@pytest.mark.parametrize(
-    "paradigm",
-    [
-        "matrix_question_npi_licensor_present", "npi_present_1", "npi_present_2", "only_npi_licensor_present",
-        "only_npi_scope", "sentential_negation_npi_licensor_present", "sentential_negation_npi_scope",
-    ],
-)  # fmt: skip
-def test_ever_is_licensed_only_in_good_sentences(paradigm: str) -> None:
-    for pair in pairs(paradigm):
-        good, bad = pair["sentence_good"], pair["sentence_bad"]
+@pytest.mark.parametrize("paradigm", [name for name in published() if "npi" in name])
+def test_ever_is_licensed_only_in_good_sentences(paradigm):
+    for good, bad in sentences(paradigm):
         assert not re.search(r"\b(no|(?<!a )few|never|any)\b|n't\b", bad.lower()), bad
         assert not licensed(bad), bad
         assert " ever " not in good if paradigm.startswith("npi_present") else licensed(good), good
 
 
-def test_a_noun_is_left_out_after_an_adjective_only_in_bad_sentences() -> None:
+def test_a_noun_is_left_out_after_an_adjective_only_in_bad_sentences():
     adjectives = column("adjective", "word")
     for paradigm in ("ellipsis_n_bar_1", "ellipsis_n_bar_2"):
         for good, bad in sides(paradigm):
@@ -376,3 +220,151 @@ def test_a_noun_is_left_out_after_an_adjective_only_in_bad_sentences() -> None:
             assert good[-1] not in adjectives, good
     for good, _ in sides("ellipsis_n_bar_2"):
         assert good[-1] in column("noun", "plural"), good
+
+
+# Kinds of wrong labels that annotators found
+
+
+def unambiguous_verbs(good, bad):
+    """Return the base forms of the words of `bad` that can only be verbs."""
+    tokens = [token for token in read(bad) if not token.rows("noun")]
+    return {row["base"] for token in tokens for _, row in token.rows("verb")}
+
+
+def own_verbs(good, bad):
+    """Return those of them that `good` does not have."""
+    return unambiguous_verbs(good, bad) - unambiguous_verbs(bad, good)
+
+
+def last_verb(good, bad):
+    """Return the base forms of the verb at the end of `bad`, which must be one."""
+    found = {row["base"] for _, row in read(bad)[-1].rows("verb")}
+    assert found, bad
+    return found
+
+
+def last_word(good, bad):
+    return {bad.rstrip(".").split()[-1]}
+
+
+def own_words(good, bad):
+    return set(bad.rstrip(".").split()) - set(good.rstrip(".").split())
+
+
+NO_OBJECT = WORDS["STAND_ALONE"] | WORDS["PSYCH"]
+EXCLUDED = [
+    # verbs that are good without an object
+    ("wh_vs_that_with_gap", last_verb, NO_OBJECT),
+    ("wh_vs_that_with_gap_long_distance", last_verb, NO_OBJECT),
+    ("drop_argument", last_verb, NO_OBJECT),
+    ("intransitive", last_verb, NO_OBJECT | {"evade"}),
+    ("inchoative", last_verb, NO_OBJECT),
+    ("tough_vs_raising_1", last_verb, NO_OBJECT),
+    # both sentences have the same verb
+    ("animate_subject_trans", unambiguous_verbs, WORDS["OF_THINGS"]),
+    # "planted by the bowl"
+    ("animate_subject_passive", unambiguous_verbs, WORDS["OF_THINGS"] | {"plant", "build", "construct", "stash"}),
+    ("animate_subject_passive", unambiguous_verbs, {"accompany", "follow", "cut", "hit", "cover", "protect", "kill",
+                                                    "meet", "know"}),
+    # "which had they believed princes"
+    ("left_branch_island_simple_question", unambiguous_verbs, WORDS["OF_WHAT_IT_IS"]),
+    ("left_branch_island_echo_question", unambiguous_verbs, WORDS["OF_WHAT_IT_IS"]),
+    ("causative", own_verbs, WORDS["WITH_OBJECT_TOO"]),
+    ("passive_1", own_verbs, WORDS["WITH_OBJECT_TOO"]),
+    ("passive_2", own_verbs, WORDS["WITH_OBJECT_TOO"]),
+    ("existential_there_object_raising", own_verbs, {"teach", "force"}),
+    ("expletive_it_object_raising", own_verbs, {"teach"}),
+    # past forms that some speakers use as participles, and the other way round
+    ("irregular_past_participle_verbs", own_words, WORDS["PAST_TO_SOME"]),
+    # adjectives that can stand alone
+    ("ellipsis_n_bar_1", last_word, WORDS["DEPICTIVE"]),
+    ("ellipsis_n_bar_2", last_word, WORDS["DEPICTIVE"] | WORDS["SORTING"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("paradigm", "of", "excluded"), EXCLUDED)
+def test_no_bad_sentence_has_a_word_that_makes_it_good(paradigm, of, excluded):
+    for good, bad in sentences(paradigm):
+        assert of(good, bad).isdisjoint(excluded), bad
+
+
+NO_GAP = ("wh_vs_that_no_gap", "wh_vs_that_no_gap_long_distance")
+QUESTIONS = ("wh_questions_object_gap", "wh_questions_subject_gap", "wh_questions_subject_gap_long_distance")
+IRREGULAR = ("irregular_1", "irregular_2", "with_adj_irregular_1", "with_adj_irregular_2")
+TOOLS = "chain|knife|knives|hammer|gun|towel|key|brush|statue|tower"
+WITH_BE = "|".join(WORDS["WITH_BE"])  # "is gone", "are fallen asleep"
+PHRASES = [
+    *((paradigm, "bad", rf"\b(is|are|was|were)(n't)? ({WITH_BE})\b") for paradigm in ("passive_1", "passive_2")),
+    # "they understood what a seamstress tore the scarf" is an exclamation
+    *((paradigm, "bad", r"\bwhat an? (?!lot of|few)") for paradigm in (*NO_GAP, *QUESTIONS)),
+    # "they warned it to be clear that ..." is good if "it" is an agency
+    ("expletive_it_object_raising", "bad", r"to be (sad|clear|certain|lucky) that"),
+    *((f"determiner_noun_agreement_{name}", "good", r"(person|people)\.") for name in IRREGULAR),
+    # no possible instrument as an agent: "edited by this chain"
+    ("animate_subject_passive", "bad", rf"by .*\b({TOOLS})s?\."),
+    # no verb of motion: "all princes were there disappearing"
+    ("existential_there_quantifiers_2", "good", r"\bthere (disappear|vanish|leav|stay|go|com|arriv|run|exist)ing\b"),
+    ("tough_vs_raising_1", "good", r"^(?!.*\b(easy|hard|tough|difficult|impossible) to\b)"),
+]
+
+
+@pytest.mark.parametrize(("paradigm", "side", "phrase"), PHRASES)
+def test_a_phrase_that_makes_the_label_doubtful_does_not_occur(paradigm, side, phrase):
+    for good, bad in sentences(paradigm):
+        sentence = good if side == "good" else bad
+        assert not re.search(phrase, sentence), sentence
+
+
+@pytest.mark.parametrize("paradigm", SUBJECT_VERB)
+def test_no_bad_verb_form_is_also_a_past_tense(paradigm):
+    """A past tense agrees with every subject: "the rival shut up" is good."""
+    pasts = {row["past"] for row in table("verb") if row["past"] == row["base"]}
+    for good, bad in sentences(paradigm):
+        good_words, bad_words = good.rstrip(".").split(), bad.rstrip(".").split()
+        first = next(
+            index for index, (one, other) in enumerate(zip(good_words, bad_words, strict=True)) if one != other
+        )
+        start = first + 1 if paradigm.endswith("agreement_2") else first
+        assert all(" ".join(bad_words[start : start + size]) not in pasts for size in (1, 2)), bad
+
+
+REFLEXIVES = {"himself": ("singular", "masculine"), "herself": ("singular", "feminine"),
+              "themselves": ("plural", "any")}  # fmt: skip
+
+
+def antecedents(sentence):
+    """Return the (number, gender) that each noun or name of a sentence may have, in order."""
+    candidates = []
+    tokens = read(sentence)
+    for token, after in zip(tokens, [*tokens[1:], None], strict=True):
+        if after is not None and token.rows("adjective") and after.rows("noun"):  # "this patient gentleman"
+            continue
+        agrees = {("singular", gender) for _, row in token.rows("name") for gender in row["gender"].split("|")}
+        for column, row in token.rows("noun"):
+            genders = row["gender"].split("|") if column == "singular" else ["any"]
+            agrees |= {(column, gender) for gender in genders if "person" in row["class"].split("|")}
+        if agrees:
+            candidates.append(agrees)
+    return candidates
+
+
+@pytest.mark.parametrize(
+    ("paradigm", "place", "good", "bad"),
+    [
+        ("principle_A_domain_1", 1, False, False),  # the nearest subject never binds; the good sentence has a pronoun
+        ("principle_A_domain_2", 1, True, False),
+        ("principle_A_domain_3", 1, True, False),
+        ("principle_A_c_command", 0, True, False),
+        ("principle_A_reconstruction", 0, True, True),
+        ("anaphor_gender_agreement", 0, True, False),
+        ("anaphor_number_agreement", 0, True, False),
+    ],
+)
+def test_reflexives_agree_with_their_antecedent_as_labelled(paradigm, place, good, bad):
+    for pair in sentences(paradigm):
+        for sentence, expected in zip(pair, (good, bad), strict=True):
+            reflexive = next((word for word in re.findall(r"\w+", sentence.lower()) if word in REFLEXIVES), None)
+            if reflexive is None:
+                assert not expected, sentence
+                continue
+            assert (REFLEXIVES[reflexive] in antecedents(sentence)[place]) == expected, sentence

@@ -7,36 +7,15 @@ from collections import Counter
 from functools import cache
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from corpora.grammar.lexicon import MISSING_FORM, read_table
 from eval.benchmarks.generated import FOLDER, grammar_of, paradigm_of, paradigms_of
 from tests.support import ROOT
 
 MANDARIN = FOLDER / "mandarin"
-PHENOMENA = {
-    "anaphor_agreement_gender": "anaphor_agreement",
-    "ba_construction": "ba",
-    "binding_gender": "binding",
-    "classifier": "classifier",
-    "classifier_adj": "classifier",
-    "classifier_clause": "classifier",
-    "coverb_instrument": "coverb",
-    "coverb_with": "coverb",
-    "filler_gap_dependency": "filler_gap_dependency",
-    "head_final_clause": "head_final",
-    "passive_formal": "passive",
-    "verb_complement_direction": "verb_complement",
-    "verb_complement_duration": "verb_complement",
-    "verb_complement_frequency": "verb_complement",
-    "verb_complement_res_adj": "verb_complement",
-    "verb_complement_res_verb": "verb_complement",
-}  # named as in the files of CLiMP
 TABLES = {file.stem: read_table(file) for file in sorted((MANDARIN / "lexicon").glob("*.tsv"))}
+PARADIGMS = paradigms_of("zh")
 WRITTEN = {"他": "masculine", "她": "feminine", "它": "neuter"}
-seeds = st.integers(0, 2**32 - 1)
-many = settings(deadline=None, max_examples=25)
 
 
 def entries(table):
@@ -53,7 +32,7 @@ def paradigm_named(paradigm):
     return paradigm_of("zh", paradigm, grammar_of("zh"))
 
 
-def draw_pairs(paradigm, seed, count=40):
+def draw_pairs(paradigm, seed=1, count=1000):
     pairs = paradigm_named(paradigm).pairs(random.Random(seed), count)
     return [(pair["sentence_good"], pair["sentence_bad"]) for pair in pairs]
 
@@ -93,80 +72,34 @@ def head(text):
     return nouns[noun], rest[len(noun) :]
 
 
-# The tables
-
-
-def test_paradigms_and_phenomena_are_those_of_climp():
-    assert paradigms_of("zh") == sorted(PHENOMENA)
-    assert {name: paradigm_named(name).phenomenon for name in PHENOMENA} == PHENOMENA
+def test_paradigms_are_those_of_climp():
     with (ROOT / "eval" / "published" / "climp.csv").open(encoding="utf-8", newline="") as lines:
         published = {row["name"] for row in csv.DictReader(lines) if row["level"] == "phenomenon"}
-    assert set(PHENOMENA.values()) == published
+    phenomena = {name: paradigm_named(name).phenomenon for name in PARADIGMS}
+    assert set(phenomena.values()) == published
+    assert all(name.startswith(phenomenon) for name, phenomenon in phenomena.items())
 
 
-def test_the_lexicon_has_no_duplicates_and_no_empty_cells():
-    assert sum(map(len, TABLES.values())) >= 700
-    for name, rows in TABLES.items():
-        words = [row["word"] for row in rows]
-        assert len(words) == len(set(words)), name
-        for row in rows:
-            assert all(row.values()), row
-            assert int(row["length"]) == len(row["word"]) if "length" in row else name == "name"
-            assert 0 <= int(row["band"]) <= 8
-
-
-def test_tables_refer_to_existing_entries_of_each_other():
-    classifiers, complements = entries("classifier"), entries("complement")
-    classes = {value for row in TABLES["noun"] for value in cell(row, "class")}
-    directions, coverbs = entries("direction"), entries("coverb")
-    assert {row["classifier"] for row in TABLES["demonstrative"]} <= {*classifiers, MISSING_FORM}
-    for row in TABLES["noun"]:
-        assert cell(row, "classifier") <= set(classifiers), row
-        assert not cell(row, "classifier") & cell(row, "also"), row
-        assert cell(row, "ride") <= set(coverbs)
-    for row in TABLES["verb"]:
-        assert cell(row, "adjective") <= {word for word, c in complements.items() if c["kind"] == "adjective"}, row
-        assert cell(row, "complement") <= {word for word, c in complements.items() if c["kind"] == "verb"}, row
-        assert not cell(row, "adjective", "complement") & cell(row, "impossible"), row
-        assert cell(row, "impossible") <= set(complements), row
-        assert cell(row, "direction") <= set(directions), row
-        assert cell(row, "subject", "object", "patient", "on", "for", "activity", "habit") <= classes, row
-        assert not (cell(row, "passive") and cell(row, "never")), row
-    for table in ("adjective", "classifier", "complement", "resumptive"):
-        assert all(cell(row, "of") <= classes for row in TABLES[table]), table
-
-
-# All paradigms
-
-
-@pytest.mark.parametrize("paradigm", sorted(PHENOMENA))
+@pytest.mark.parametrize("paradigm", PARADIGMS)
 def test_a_thousand_pairs_are_distinct_and_of_equal_length(paradigm):
-    pairs = draw_pairs(paradigm, 1, 1000)
+    pairs = draw_pairs(paradigm)
     assert len(set(pairs)) == 1000
     assert all(len(good) == len(bad) and good != bad for good, bad in pairs)
     assert not any(mark in good + bad for good, bad in pairs for mark in " -|[]。")
-    assert pairs == draw_pairs(paradigm, 1, 1000)
-    assert pairs != draw_pairs(paradigm, 2, 1000)
 
 
 @pytest.mark.parametrize(
-    ("paradigm", "words"),
-    [("anaphor_agreement_gender", "他她它"), ("binding_gender", "他她")],
+    "paradigm", ["anaphor_agreement_gender", "binding_gender", "classifier", "classifier_adj", "classifier_clause"]
 )
-def test_pronouns_are_equally_frequent_in_good_and_bad_sentences(paradigm, words):
-    pairs = draw_pairs(paradigm, 3, 1000)
-    for word in words:
-        share = [sum(sentence[-3] == word for sentence in side) / len(pairs) for side in zip(*pairs, strict=True)]
-        assert abs(share[0] - share[1]) < 0.07, (word, share)
+def test_the_words_that_differ_are_about_equally_frequent_in_good_and_bad_sentences(paradigm):
+    """The total variation distance between their distributions is below 0.2."""
+    contrasts = [contrast(*pair)[1] for pair in draw_pairs(paradigm, 14, 2000)]
+    good, bad = (Counter(side) for side in zip(*contrasts, strict=True))
+    assert sum(abs(good[word] - bad[word]) for word in good | bad) / 2 / 2000 < 0.2
 
 
-# Each phenomenon
-
-
-@many
-@given(seeds)
-def test_reflexives_agree_with_the_subject_only_in_good_sentences(seed):
-    for good, bad in draw_pairs("anaphor_agreement_gender", seed):
+def test_reflexives_agree_with_the_subject_only_in_good_sentences():
+    for good, bad in draw_pairs("anaphor_agreement_gender"):
         row, _ = head(good)
         assert cell(row, "gender") == {WRITTEN[good[-3]]}, good
         assert WRITTEN[bad[-3]] not in cell(row, "gender"), bad
@@ -174,10 +107,8 @@ def test_reflexives_agree_with_the_subject_only_in_good_sentences(seed):
         assert good[-2:] == bad[-2:] == "自己"
 
 
-@many
-@given(seeds)
-def test_reflexives_are_bound_by_the_subject_only_in_good_sentences(seed):
-    for good, bad in draw_pairs("binding_gender", seed):
+def test_reflexives_are_bound_by_the_subject_only_in_good_sentences():
+    for good, bad in draw_pairs("binding_gender"):
         subject, rest = head(good)
         met = rest.removeprefix("在")
         verb = longest(entries("verb"), met)
@@ -189,11 +120,9 @@ def test_reflexives_are_bound_by_the_subject_only_in_good_sentences(seed):
 
 
 @pytest.mark.parametrize("paradigm", ["classifier", "classifier_adj", "classifier_clause"])
-@many
-@given(seeds)
-def test_classifiers_fit_the_noun_only_in_good_sentences(paradigm, seed):
+def test_classifiers_fit_the_noun_only_in_good_sentences(paradigm):
     nouns, classifiers = entries("noun"), entries("classifier")
-    for good, bad in draw_pairs(paradigm, seed):
+    for good, bad in draw_pairs(paradigm):
         before, (right, wrong), after = contrast(good, bad)
         assert before.endswith("一"), good
         row = nouns[longest(nouns, after, at_end=True)]
@@ -214,82 +143,9 @@ def test_classifiers_fit_the_noun_only_in_good_sentences(paradigm, seed):
         assert wrong not in "个种些", bad
 
 
-@many
-@given(seeds)
-def test_ba_is_good_and_bei_is_bad(seed):
-    for good, bad in draw_pairs("ba_construction", seed):
-        before, words, after = contrast(good, bad)
-        assert words == ("把", "被")
-        assert cell(head(before)[0], "gender") <= {"masculine", "feminine"}  # a person
-        nouns, verbs = entries("noun"), entries("verb")
-        objects = [noun for noun in nouns if noun in after and not cell(nouns[noun], "class") & {"person", "animal"}]
-        assert objects, good
-        assert any(verb in after and cell(row, "ba") for verb, row in verbs.items()), good
-
-
-@pytest.mark.parametrize("paradigm", ["coverb_instrument", "coverb_with"])
-@many
-@given(seeds)
-def test_coverbs_fit_their_noun_only_in_good_sentences(paradigm, seed):
-    coverbs, nouns = entries("coverb"), entries("noun")
-    for good, bad in draw_pairs(paradigm, seed):
-        _, (right, wrong), after = contrast(good, bad)
-        if paradigm == "coverb_with":
-            use, unfit = "with" if right in "和跟与同" else "for", {"never"}
-            head(after)  # a person
-        else:
-            row = nouns[longest(nouns, after)]
-            use = "tool" if cell(row, "tool") and right in "用拿" else "ride"
-            unfit = cell(row, "tool" if use == "tool" else "class")
-            assert use == "tool" or right in cell(row, "ride"), good
-        assert cell(coverbs[right], use) == {"yes"}, good
-        assert cell(coverbs[wrong], use) & unfit, bad
-
-
-@many
-@given(seeds)
-def test_topics_are_resumed_only_in_good_sentences(seed):
-    nouns, resumptives = entries("noun"), entries("resumptive")
-    for good, bad in draw_pairs("filler_gap_dependency", seed):
-        topic = nouns[longest(nouns, good.split("，")[0], at_end=True)]
-        resumptive, other = longest(resumptives, good, at_end=True), nouns[longest(nouns, bad, at_end=True)]
-        assert good.removesuffix(resumptive) == bad.removesuffix(other["word"]), good
-        assert other["word"] != topic["word"]
-        resumed_classes = cell(resumptives[resumptive], "of")
-        if "goods" in resumed_classes:
-            assert not cell(topic, "class") & cell(other, "class"), bad
-            assert not {"person", "animal", "place", "nature"} & (cell(topic, "class") | cell(other, "class")), bad
-        else:  # the same kind, but not a part of the topic
-            assert resumed_classes & cell(topic, "class") & cell(other, "class"), bad
-            assert not cell(topic, "whole"), bad
-            assert "part" not in cell(other, "whole"), bad
-
-
-@many
-@given(seeds)
-def test_relative_clauses_precede_their_noun_only_in_good_sentences(seed):
-    nouns = entries("noun")
-    for good, bad in draw_pairs("head_final_clause", seed):
-        assert sorted(good) == sorted(bad)
-        assert bad.endswith("过的"), bad
-        phrase = good.rpartition("过的")[2]
-        clause = good.removesuffix(phrase)
-        noun = longest([*nouns, *entries("name")], phrase, at_end=True)
-        assert not any(f"{verb}了{phrase}" in bad for verb in ("发现", "看见", "见到")), bad  # they take clauses too
-        after = bad[bad.rindex(phrase) + len(phrase) :]
-        if noun not in nouns:  # 老师张伟 and 王强这位老师 would be phrases, 王强你们 persons
-            assert after[0] in "我你", bad
-            assert not after.startswith("你们"), bad
-        elif "person" in cell(nouns[noun], "class"):
-            assert after[0] in "这那", bad
-        assert any(clause[:at] + phrase + clause[at:] == bad for at in range(len(clause))), good
-
-
-@many
-@given(seeds)
-def test_passive_verbs_are_transitive_only_in_good_sentences(seed):
+def test_passive_verbs_are_transitive_only_in_good_sentences():
     verbs = entries("verb")
-    for good, bad in draw_pairs("passive_formal", seed):
+    for good, bad in draw_pairs("passive_formal"):
         _, right = good.removesuffix("了").split("被")
         _, wrong = bad.removesuffix("了").split("被")
         assert cell(verbs[right], "passive"), good
@@ -301,12 +157,10 @@ def test_passive_verbs_are_transitive_only_in_good_sentences(seed):
 
 
 @pytest.mark.parametrize("paradigm", ["verb_complement_res_adj", "verb_complement_res_verb"])
-@many
-@given(seeds)
-def test_result_complements_fit_their_verb_only_in_good_sentences(paradigm, seed):
+def test_result_complements_fit_their_verb_only_in_good_sentences(paradigm):
     column = "adjective" if paradigm.endswith("adj") else "complement"
     verbs, complements = entries("verb"), entries("complement")
-    for good, bad in draw_pairs(paradigm, seed):
+    for good, bad in draw_pairs(paradigm):
         before, (right, wrong), _ = contrast(good, bad)
         row = verbs[longest(verbs, before, at_end=True)]
         assert right in cell(row, column), good
@@ -315,48 +169,14 @@ def test_result_complements_fit_their_verb_only_in_good_sentences(paradigm, seed
         assert len(right) == int(complements[wrong]["length"]), bad
 
 
-@many
-@given(seeds)
-def test_directional_complements_fit_their_verb_only_in_good_sentences(seed):
+def test_directional_complements_fit_their_verb_only_in_good_sentences():
     verbs, directions = entries("verb"), entries("direction")
-    for good, bad in draw_pairs("verb_complement_direction", seed):
+    for good, bad in draw_pairs("verb_complement_direction"):
         right, wrong = good[-2:], bad[-2:]
         assert good[:-2] == bad[:-2]
         candidates = [row for verb, row in verbs.items() if f"{verb}了" in good and cell(row, "direction")]
         assert any(right in cell(row, "direction") for row in candidates), good
         assert directions[wrong]["kind"] == "quality", bad
-
-
-@many
-@given(seeds)
-def test_time_expressions_fit_their_verb_only_in_good_sentences(seed):
-    times, verbs = entries("time"), entries("verb")
-    for paradigm, kinds in (
-        ("verb_complement_duration", ("duration", "every")),
-        ("verb_complement_frequency", ("every", "instant")),
-    ):
-        for good, bad in draw_pairs(paradigm, seed):
-            right, wrong = (only_match(times, sentence) for sentence in (good, bad))
-            assert (times[right]["kind"], times[wrong]["kind"]) == kinds, (good, bad)
-            assert good.replace(right, wrong) == bad
-            if paradigm.endswith("frequency"):
-                verb = verbs[longest(verbs, good.split("都", 1)[1])]
-                assert times[right]["span"] in cell(verb, "rate"), good
-
-
-def only_match(words, text):
-    matches = [word for word in words if word in text]
-    assert len(matches) == 1, (text, matches)
-    return matches[0]
-
-
-def test_the_analysis_detects_broken_pairs():
-    """The functions above do not accept every sentence."""
-    nouns = entries("noun")
-    assert "辆" not in cell(nouns["书"], "classifier", "also")
-    assert cell(head("王秀兰的儿子批评了")[0], "gender") == {"masculine"}
-    assert cell(head("这家公司证明了")[0], "gender") == {"neuter"}
-    assert contrast("他买了一本书", "他买了一辆书") == ("他买了一", ("本", "辆"), "书")
 
 
 # Kinds of pairs that annotators rejected, variety, and words that would reveal the label
@@ -367,32 +187,7 @@ REJECTED = read_table(ROOT / "tests" / "eval" / "benchmarks" / "rejected_mandari
 @pytest.mark.parametrize("paradigm", sorted({row["paradigm"] for row in REJECTED}))
 def test_no_pair_is_of_a_kind_that_annotators_rejected(paradigm):
     """Each pattern is a kind of wrong or doubtful pairs, recognised by words that are written in the table."""
-    sentences = [sentence for pair in draw_pairs(paradigm, 11, 1000) for sentence in pair]
+    sentences = [sentence for pair in draw_pairs(paradigm, 11) for sentence in pair]
     for row in REJECTED:
         if row["paradigm"] == paradigm:
             assert not [one for one in sentences if re.search(row["pattern"], one)], row["why"]
-
-
-@pytest.mark.parametrize(
-    ("verb", "subjects"),
-    [
-        ("倒塌", "堂庙馆院站殿堡狱厂店校行市桥厅"), ("开花", "花瑰树竹子菊荷牡丹百合郁金香松柳大桃苹果"),
-        ("行驶", "车船艇军舰轮列巴士"), ("起飞", "机"), ("沉没", "船艇舰轮"), ("生锈", "匙刀剑枪锤币门车头子"),
-    ],
-)  # fmt: skip
-def test_a_bad_passive_breaks_only_one_rule(verb, subjects):
-    """Its subject fits the verb in the active voice."""
-    ends = (f"被{verb}了", *(f"{word}被{verb}了" for word in ("已经", "终于", "昨天", "后来", "果然")))
-    for _, bad in draw_pairs("passive_formal", 12, 4000):
-        if bad.endswith(ends[0]):
-            before = bad.removesuffix(next(end for end in reversed(ends) if bad.endswith(end)))
-            assert before[-1] in subjects, bad
-
-
-@pytest.mark.parametrize("paradigm", ["classifier", "classifier_adj", "classifier_clause"])
-def test_classifiers_are_about_equally_frequent_in_good_and_bad_sentences(paradigm):
-    """The total variation distance between their distributions is below 0.2."""
-    contrasts = [contrast(*pair)[1] for pair in draw_pairs(paradigm, 14, 2000)]
-    good, bad = (Counter(side) for side in zip(*contrasts, strict=True))
-    assert sum(abs(good[word] - bad[word]) for word in good | bad) / 2 / 2000 < 0.2
-    assert min(bad["位"], bad["名"]) > 20  # of persons, too

@@ -5,13 +5,11 @@ import os
 import pandas as pd
 import pytest
 
-from eval.benchmarks.known_items import REASONS, faulty_note, faulty_pairs, unpublished_questions_note
+from eval.benchmarks.known_items import faulty_note, faulty_pairs, unpublished_questions_note
 from eval.benchmarks.load import load_benchmark
 from eval.library import judge
-from eval.scores.accuracy import accuracies, outcome
 from pairscale.command.compose import compose
 from pairscale.errors import InputError
-from tests.support import ROOT
 from tests.support.prompted_models import byte_level, scorer
 
 real = pytest.mark.skipif(not os.environ.get("PAIRSCALE_DATA"), reason="needs PAIRSCALE_DATA")
@@ -23,42 +21,27 @@ def table(tmp_path, text, name="own.csv", **values):
     return compose("eval", ["benchmark=local", f"benchmark.path={tmp_path / name}", *overrides]).benchmark
 
 
-def test_the_list_of_faulty_pairs_has_only_ids():
-    root = ROOT / "eval" / "benchmarks"
-    faulty = pd.read_csv(root / "known_items.csv", dtype=str)
-    assert set(faulty["reason"]) == set(REASONS)
-    assert faulty["pair_id"].str.fullmatch(r"\d{1,3}").all()
-    assert not faulty.duplicated(["benchmark", "paradigm", "pair_id"]).any()
-    published = pd.read_csv(root / "published_pairs.csv", dtype=str)
-    assert published["digest"].str.fullmatch("[0-9a-f]{16}").all()
-
-
 @real
-def test_the_list_of_faulty_pairs_matches_blimp():
-    """The phrase is in 208 pairs; in 28 of them it is a predicate, where it is grammatical."""
+def test_the_faulty_pairs_of_blimp_are_those_that_its_sentences_show():
     benchmark = load_benchmark(compose("eval", ["benchmark=blimp"]).benchmark)
     pairs = benchmark.pairs
-    same = pairs["good"].str.split() == pairs["bad"].str.split()
     phrase = (pairs["good"] + pairs["bad"]).str.contains("out in the open")
-    predicate = phrase & pairs["good"].str.contains(r"(?:was|is|are|were)(?:n't)? out in the open\.$")
-    assert (phrase.sum(), predicate.sum(), same.sum()) == (208, 28, 7)
-    faulty = faulty_pairs("blimp", pairs).merge(pairs, on=["paradigm", "pair_id"]).set_index("reason")
-    assert len(faulty) == len(faulty_pairs("blimp", pairs)) == 251
-    assert len(faulty.loc["out_in_the_open"]) == (phrase & ~predicate).sum() == 180
-    assert (faulty.loc["same_sentence", "good"] == faulty.loc["same_sentence", "bad"]).all()
-    assert faulty.loc["misspelt", "good"].str.contains("unsuprising").all()
-    spelt = pairs["bad"].str.contains(r"\bdishs\b")
-    assert len(faulty.loc["no_word"]) == spelt.sum() == 9
-    assert faulty.loc["no_word", "bad"].str.contains("dishs").all()
-    shrunk = (pairs["paradigm"] == "irregular_past_participle_verbs") & pairs["bad"].str.contains(r"\bshrunk\b")
-    assert len(faulty.loc["past_tense"]) == shrunk.sum() == 37
-    assert faulty.loc["past_tense", "good"].str.contains("shrank").all()
-    assert not pairs.duplicated(["paradigm", "good", "bad"]).any()
-    assert not pairs["bad"].isin(set(pairs.loc[~same, "good"])).any()  # no pair is another one the wrong way round
+    predicate = pairs["good"].str.contains(r"(?:was|is|are|were)(?:n't)? out in the open\.$")  # where it is grammatical
+    irregular = pairs["paradigm"] == "irregular_past_participle_verbs"
+    expected = {
+        "out_in_the_open": phrase & ~predicate,
+        "same_sentence": pairs["good"] == pairs["bad"],
+        "misspelt": pairs["good"].str.contains("unsuprising"),
+        "no_word": pairs["bad"].str.contains(r"\bdishs\b"),
+        "past_tense": irregular & pairs["bad"].str.contains(r"\bshrunk\b"),
+    }
+    listed = faulty_pairs("blimp", pairs).merge(pairs.reset_index(), on=["paradigm", "pair_id"])
+    for reason, shown in expected.items():
+        assert set(listed.loc[listed["reason"] == reason, "index"]) <= set(pairs.index[shown]), reason
+    counts = {"out_in_the_open": 180, "same_sentence": 7, "misspelt": 18, "no_word": 9, "past_tense": 37}
+    assert listed["reason"].value_counts().to_dict() == counts
     (note,) = benchmark.notes  # the only note: the seven pairs of one sentence are among the known ones
-    assert note.startswith(
-        "251 of 67,000 pairs (0.4%) are known to be faulty, and counted as published: 180 'out in the open'"
-    )
+    assert note.startswith("251 of 67,000 pairs (0.4%) are known to be faulty")
 
 
 @real
@@ -91,12 +74,6 @@ def test_pairs_of_identical_sentences_are_reported(tmp_path):
     assert note == "1 of 3 pairs are one sentence twice, so every model ties: p 2"
 
 
-def test_a_paradigm_in_two_phenomena_raises_an_error(tmp_path):
-    text = "good,bad,paradigm,phenomenon\nA cat sleeps.,A cat sleep.,p,x\nA dog sleeps.,A dog sleep.,p,y\n"
-    with pytest.raises(InputError, match=r"paradigm p is in the phenomena x and y: a paradigm belongs to one"):
-        load_benchmark(table(tmp_path, text))
-
-
 def test_tables_without_a_header_are_read_as_those_of_clams(tmp_path):
     text = "True\tthe author laughs\nFalse\tthe author laugh\nTrue\tthe pilots smile\nFalse\tthe pilots smiles\n"
     values = {"header": "false", "columns.label": "'0'", "columns.sentence": "'1'", "labels": "['true','false']"}
@@ -112,11 +89,3 @@ def test_an_empty_sentence_raises_an_error():
     """Its log-probability would be 0, so it would always win."""
     with pytest.raises(InputError, match=r"pairs: row 1: bad is ' ', must be text"):
         judge(scorer(byte_level()), [("The cat", "The dog"), ("The cat", " ")])
-
-
-def test_a_side_without_a_score_is_a_tie():
-    nan = float("nan")
-    assert outcome([nan, nan, 1.0], [nan, 1.0, nan], "half").tolist() == [0.5, 0.5, 0.5]
-    scores = pd.DataFrame({"paradigm": "p", "phenomenon": "x", "good": [nan, 2.0], "bad": [nan, 1.0]})
-    overall = accuracies(scores.assign(template=None, trial=None)).iloc[-1]
-    assert (overall["ties"], overall["accuracy"]) == (1, 0.5)

@@ -1,7 +1,6 @@
 """Vocabularies of generated pairs: counts compared with a direct count, the same for all jobs of a study."""
 
 import dataclasses
-import json
 import random
 from collections import Counter
 
@@ -15,7 +14,6 @@ from eval.benchmarks.generated import grammar_of, paradigm_of
 from eval.benchmarks.generated.making import LEAST_PAIRS
 from eval.benchmarks.generated.vocabulary import read_vocabulary, resolved, smallest_samples
 from eval.benchmarks.load import load_benchmark
-from eval.generate import write
 from eval.questionnaire.__main__ import run as write_forms
 from eval.scores.files import read_items, read_scores, score_path, write_items, write_scores, write_unavailable
 from pairscale.command.compose import compose
@@ -85,20 +83,6 @@ def test_the_vocabulary_of_a_run_has_the_words_of_its_sample(configs, tmp_path):
     assert paths["other"] == paths["100 1"]  # another model, the same sample
 
 
-@pytest.mark.parametrize(
-    ("more", "change", "error", "message"),
-    [
-        ({"vocabulary": "study"}, {"study": None}, ConfigError, "no study; give study=NAME"),
-        ({"vocabulary": "study"}, {"study": "t"}, RunError, "no study “t”"),
-        ({"vocabulary": "run"}, {"model": {"name": "hf", "path": "gpt2"}}, ConfigError, "hf was trained on no sample"),
-        ({"vocabulary": "study", "min_count": 10_000}, {}, ConfigError, "no word occurs so often in each sample"),
-    ],
-)
-def test_a_vocabulary_without_words_raises_an_error(configs, tmp_path, more, change, error, message):
-    with pytest.raises(error, match=message):
-        with_words(dataclasses.asdict(configs["other"]) | change, tmp_path, **more)
-
-
 def test_a_questionnaire_can_use_the_vocabulary_of_a_study(configs, tmp_path):
     overrides = [
         "benchmark=generated", "benchmark.vocabulary=study", "study=s", f"paths.runs={tmp_path}/runs",
@@ -146,14 +130,6 @@ def test_min_count_excludes_the_rare_words_of_a_file_with_counts(tmp_path, count
         load_benchmark(benchmark(vocabulary=file, min_count=10**6))
 
 
-def test_the_manifest_has_min_count_only_if_it_was_applied(tmp_path, counts):
-    file = vocabulary(tmp_path, counts)
-    write(benchmark(paradigms=[NAME], vocabulary=file, min_count=40), tmp_path / "pairs")
-    manifest = json.loads((tmp_path / "pairs" / "manifest.json").read_text())
-    assert "min_count" not in manifest
-    assert manifest["vocabulary"]["words"] == len(counts)
-
-
 def test_a_vocabulary_without_capitals_ignores_case(tmp_path, counts):
     lower = sorted({word.lower() for word in counts})
     loaded = load_benchmark(benchmark(paradigms=[NAME], min_count=None, vocabulary=vocabulary(tmp_path, lower)))
@@ -186,22 +162,6 @@ def test_paradigms_that_a_vocabulary_cannot_fill_are_left_out(tmp_path):
     vocabulary(tmp_path, ["the"])
     with pytest.raises(InputError, match="no paradigm has 200 pairs; anaphor_gender_agreement: "):
         load_benchmark(benchmark(**settings))
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("the\na cat\n", "mine.tsv:2: must be a word"),
-        ("the\tx\n", "mine.tsv:1: must be a word"),
-    ],
-)
-def test_bad_vocabulary_files_raise_errors(tmp_path, text, message):
-    file = tmp_path / "mine.tsv"
-    file.write_text(text)
-    with pytest.raises(InputError, match=message):
-        read_vocabulary(file, "en")
-    with pytest.raises(InputError, match="cannot be read"):
-        read_vocabulary(tmp_path / "nowhere", "en")
 
 
 def test_a_vocabulary_of_a_sample_needs_its_text(tmp_path):
@@ -239,3 +199,20 @@ def test_runs_with_different_pairs_are_compared_by_paradigm(tmp_path):
     assert own.to_dict() == pytest.approx(whole.loc[own.index].to_dict())
     (note,) = [one for one in notes(simulated.name, benchmark=label, folder=tmp_path) if "own words" in one]
     assert f"{missing} ('a' is not in the vocabulary)" in note
+
+
+def test_vocabularies_that_cannot_be_used_raise_errors(configs, tmp_path):
+    of_study, values = {"vocabulary": "study"}, dataclasses.asdict(configs["other"])
+    for more, change, error, message in (
+        (of_study, {"study": None}, ConfigError, "no study; give study=NAME"),
+        (of_study, {"study": "t"}, RunError, "no study “t”"),
+        ({"vocabulary": "run"}, {"model": {"name": "hf", "path": "gpt2"}}, ConfigError, "hf was trained on no sample"),
+        (of_study | {"min_count": 10_000}, {}, ConfigError, "no word occurs so often in each sample"),
+    ):
+        with pytest.raises(error, match=message):
+            with_words(values | change, tmp_path, **more)
+    for line in ("a cat", "the\tx"):
+        with pytest.raises(InputError, match=r"mine\.tsv:1: must be a word"):
+            read_vocabulary(tmp_path.joinpath(vocabulary(tmp_path, [line])), "en")
+    with pytest.raises(InputError, match="cannot be read"):
+        read_vocabulary(tmp_path / "nowhere", "en")

@@ -1,7 +1,6 @@
 """Predicted next words compared with plain loops over logits, for small models and tokenizers of every kind."""
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,8 +8,7 @@ import torch
 
 import eval.scorers.next_words
 from corpora.tokenizers import EOS
-from eval.scorers.next_words import Answers, left_to_right
-from eval.scorers.tokens import HubTokens, OurTokens, is_word
+from eval.scorers.tokens import HubTokens, is_word
 from pairscale.errors import ConfigError, InputError
 from tests.support.random_models import LSTM, TXL, own_scorer, random_model
 from tests.support.small_pretrained import (
@@ -27,11 +25,6 @@ from tests.support.small_pretrained import (
 
 CONTEXTS = ["The cats sleep near a ", "Who saw the", "The cats sleep near a", "A dog that sees the “naïve” cats"]
 CANDIDATES = [["dog", "sleeps", "zebra"], ["dog", "cats"], ["cat", "dogcat"], ["barks", "sleepy", "cats"]]
-
-
-def pieces(config):
-    """Return a model with a SentencePiece tokenizer."""
-    return random_model(config, "bpe", vocab_size=300)
 
 
 def log_softmax(logits):
@@ -98,7 +91,7 @@ def check_left_to_right(answers, cut, words, texts, unknown, logprobs_after):
 @pytest.mark.parametrize("config", [LSTM, TXL], ids=["lstm", "txl"])
 @pytest.mark.parametrize("kind", ["word", "bpe"])
 def test_trained_models_equal_a_plain_loop(kind, config, batch_tokens):
-    loaded = random_model(config) if kind == "word" else pieces(config)
+    loaded = random_model(config) if kind == "word" else random_model(config, "bpe", vocab_size=300)
     scorer = own_scorer(loaded, batch_tokens)
     tokenizer = loaded.tokenizer
 
@@ -212,20 +205,6 @@ def test_masked_models_equal_a_loop_over_masked_copies(model, pll, batch_tokens)
     assert several > 1
 
 
-def test_a_masked_model_reads_the_text_of_the_paper():
-    """Section 6 of the paper: [CLS] context [MASK] . [SEP]"""
-    network, tokenizer = MASKED["bert"]
-    tokenizer = tokenizer()
-    network = with_random_weights(network, tokenizer)
-    ids = tokenizer.encode("The cats sleep near a [MASK] .")
-    first, at, last = ids[0], ids.index(tokenizer.mask_token_id), ids[-1]
-    assert tokenizer.convert_ids_to_tokens([first, *ids[at:], last]) == ["[CLS]", "[MASK]", ".", "[SEP]", "[SEP]"]
-    (line,) = masked_logprobs(network, ids, [at])
-    (answer,) = masked_scorer(network, tokenizer, 100).next_words([CONTEXTS[0]], [["dog"]], 1, policy())
-    assert answer.tokens.tolist() == [1]
-    assert answer.logprobs[0] == pytest.approx(float(line[tokenizer.convert_tokens_to_ids("dog")]), abs=1e-4)
-
-
 def test_probabilities_and_ranks_are_as_calculated_by_hand():
     """The model predicts the same after every context: .4, .3, .2 and .1 for four words, nearly 0 for others."""
     loaded = random_model(LSTM)
@@ -243,27 +222,8 @@ def test_probabilities_and_ranks_are_as_calculated_by_hand():
     assert answer.words == ["dog", "cats"]
 
 
-@pytest.mark.parametrize(("rest", "rank"), [(0.9, 1), (0.6, 1), (0.4, 2), (0.05, 3)])
-def test_a_candidate_does_not_compete_with_its_own_first_token(rest, rank):
-    """p(lip) = .5, p(car) = .1; p(stick) after lip is `rest`, so the word "lip" has at most .5 - .5 * rest."""
-    lip, car, stick = 2, 3, 4
-    lines = {1: [0.0, 0.3, 0.5, 0.1, 0.1], 2: [0.0, 1 - rest, 0.0, 0.0, rest]}
-
-    encoded = [([1, lip, stick], [(0, 3), (4, 7), (7, 12)])]
-    tokens = SimpleNamespace(encode=lambda texts: encoded, unknown=None)
-    plan = left_to_right([("red", "lipstick")], tokens, [0])
-    ((reading,),) = plan.stages
-    assert reading.ids == (0, 1, lip)
-    answers = Answers(plan, {lip: "lip", car: "car"}, 1)
-    answers.add([reading], torch.tensor([lines[at] for at in reading.positions]).log())
-    answer = answers.of("red", [0])
-    assert math.exp(answer.logprobs[0]) == pytest.approx(0.5 * rest)
-    assert answer.ranks.tolist() == [rank]
-    assert answer.words == ["lip"]
-
-
 def test_equal_contexts_are_read_once_in_bounded_memory(monkeypatch):
-    scorer = own_scorer(pieces(LSTM), 50)
+    scorer = own_scorer(random_model(LSTM, "bpe", vocab_size=300), 50)
     plain = scorer.next_words(CONTEXTS, CANDIDATES, 3, policy())
     tokenizer, model = scorer.tokens.tokenizer, scorer.model.model
     rows, all_logprobs = [], model.all_logprobs
@@ -287,26 +247,18 @@ def test_words_are_distinguished_from_other_tokens(text, expected):
     assert is_word(text) is expected
 
 
-def test_a_model_of_characters_cannot_predict_next_words():
-    loaded = random_model(LSTM, "char")
-    assert OurTokens(loaded.tokenizer, "").words() == {}
+def test_words_and_contexts_that_cannot_be_used_are_refused():
     with pytest.raises(ConfigError, match=r"m: none of its tokens is a whole word"):
-        own_scorer(loaded, 100).next_words(["The"], [["dog"]], 1, policy())
-
-
-def test_special_tokens_are_not_words():
+        own_scorer(random_model(LSTM, "char"), 100).next_words(["The"], [["dog"]], 1, policy())
     tokenizer = lower_case(eos_token="[END]")
     words = HubTokens(tokenizer, "m", len(tokenizer)).words()
     assert "dog" in words.values()
     assert not {"[END]", "[UNK]", "."} & set(words.values())
     assert max(HubTokens(tokenizer, "m", 5).words()) < 5
-
-
-def test_an_unsupported_context_or_a_too_long_text_raises_an_error():
     network, tokenizer = MASKED["bert"]
     tokenizer = tokenizer()
     masked = masked_scorer(with_random_weights(network, tokenizer), tokenizer, 100)
-    with pytest.raises(ConfigError, match=r"policy\.context=eos: a masked model is scored on the sentence alone"):
+    with pytest.raises(ConfigError, match=r"policy\.context=eos: a masked model"):
         masked.next_words(["The"], [["dog"]], 1, policy(context="eos"))
     with pytest.raises(InputError, match=r"m reads 80 tokens at most; .* has 84"):
         masked.next_words(["cat " * 80], [["cat"]], 1, policy())

@@ -1,15 +1,10 @@
 """The diagnostics paper's measures from small hand-computed answers; cloze files and their tables."""
 
-import io
-from types import SimpleNamespace
-
 import numpy as np
 import pandas as pd
 import pytest
-from rich.console import Console
 
 from eval.diagnostics.measures import measures
-from eval.kinds.items import ClozeWork
 from eval.scores.files import answers_metadata, read_answer_file, write_answers
 from eval.scores.schemas import CLOZE, TOPK, AnswerMetadata
 from pairscale.errors import RunError
@@ -177,15 +172,6 @@ def topk(cloze):
     return pd.DataFrame(rows, columns=TOPK.names)
 
 
-def test_measures_of_files_are_those_of_what_was_written(tmp_path):
-    for name, answers in (("cprag", cprag()), ("role", role()), ("neg", neg())):
-        write_answers(tmp_path, {"topk": topk(answers), "cloze": answers}, metadata())
-        cloze, stored = read_answer_file(tmp_path, "cloze")
-        assert stored == metadata()
-        assert measures(name, cloze).equals(measures(name, answers))
-        assert read_answer_file(tmp_path, "topk")[0]["word"].tolist() == topk(answers)["word"].tolist()
-
-
 def test_cloze_files_need_each_other_and_damaged_ones_are_refused(tmp_path):
     assert answers_metadata(tmp_path, "topk", "cloze") is None
     write_answers(tmp_path, {"topk": topk(neg()), "cloze": neg()}, metadata())
@@ -197,28 +183,3 @@ def test_cloze_files_need_each_other_and_damaged_ones_are_refused(tmp_path):
     (tmp_path / "topk.parquet").write_bytes(b"PAR1")
     with pytest.raises(RunError, match=r"topk\.parquet: damaged \(.*; remove the file to score again"):
         answers_metadata(tmp_path, "topk", "cloze")
-
-
-def printed_tables(folder, name, answers, width=120):
-    write_answers(folder, {"topk": topk(answers), "cloze": answers}, metadata(benchmark={"name": name, "digest": "x"}))
-    work = ClozeWork.__new__(ClozeWork)
-    work.run, work.folder, work.missing = SimpleNamespace(path=folder), folder, []
-    work.benchmark = SimpleNamespace(name=name)
-    console = Console(file=io.StringIO(), width=width, highlight=False)
-    for part in work.tables(width):
-        console.print(part)
-    return console.file.getvalue()
-
-
-def test_tables_fit_the_terminal_and_name_inexpressible_words(tmp_path):
-    text = printed_tables(tmp_path, "cprag", cprag())
-    lines = {tuple(line.split()[:2]): line.split() for line in text.splitlines() if line.strip()}
-    assert lines["accuracy@5", "original"] == [
-        "accuracy@5", "original", "4", "50.0", "15.0–85.0", "66.7", "3", "52.9", "52.9",
-    ]  # fmt: skip
-    assert lines["accuracy@5", "shuffled"][2:6] == ["4", "33.3", "±", "11.8"]
-    assert lines["accuracy@5", "shuffled"][-6:] == ["36.1", "±", "2.8", "39.2", "±", "3.9"]
-    assert "2 words of 1 item: expected (3), word (3)" in text
-    assert "BERT" not in printed_tables(tmp_path, "role", role(), width=100)
-    assert "1 word of 1 item" in printed_tables(tmp_path, "role", role())
-    assert "not expressible" not in printed_tables(tmp_path, "neg", neg())

@@ -124,52 +124,39 @@ def test_published_files_have_the_numbers_of_questions_of_the_paper(real_data):
 
 
 @pytest.mark.parametrize(
-    ("name", "file", "old", "new", "words"),
+    ("name", "old", "new", "message"),
     [
-        ("cprag", "CPRAG-102.tsv", "\texpected\t", "\texpect\t", ["line 2", "expected"]),
-        ("cprag", "CPRAG-102.tsv", "\tH\n", "\n", ["line 2"]),
-        ("cprag", "CPRAG-102.tsv", "\tH\n", "\tX\n", ["line 2", "constraint", "X"]),
-        ("cprag", "CPRAG-102.tsv", "\tfootball\t", "\t \t", ["line 2", "expected"]),
-        ("cprag", "CPRAG-102.tsv", "\n1\t", "\n0\t", ["line 3", "item 0"]),
-        ("role", "ROLE-88.tsv", "68-b", "68", ["line 2", "item"]),
-        ("role", "ROLE-88.tsv", "68-b", "69-b", ["69-a"]),
-        ("role", "ROLE-88.tsv", "customer had ", "customer ran", ["line 2", "context"]),
-        ("role", "ROLE-88.tsv", "0.26", "1.26", ["line 2", "exp_cloze"]),
-        ("role", "ROLE-88.tsv", "0.03", "few", ["line 2", "tgt_cloze"]),
-        ("neg", "NEG-136-SIMP.tsv", "robin is (a|an)", "robin is a", ["line 2", "context_aff"]),
-        ("neg", "NEG-136-NAT.tsv", "\tY\n", "\tyes\n", ["line 2", "licensing"]),
+        ("cprag", "\texpected\t", "\texpect\t", "line 2: .*expected"),
+        ("cprag", "\tH\n", "\n", "line 2"),
+        ("cprag", "\tH\n", "\tX\n", "line 2: constraint .*X"),
+        ("cprag", "\tfootball\t", "\t \t", "line 2: expected"),
+        ("cprag", "\n1\t", "\n0\t", "line 3: .*item 0"),
+        ("role", "68-b", "68", "line 2: item"),
+        ("role", "68-b", "69-b", "69-a"),
+        ("role", "customer had ", "customer ran", "line 2: context"),
+        ("role", "0.26", "1.26", "line 2: exp_cloze"),
+        ("role", "item\t", "item\xff", r"ROLE-88\.tsv"),
+        ("neg", "robin is (a|an)", "robin is a", "line 2: context_aff"),
+        ("neg", "\tY\n", "\tyes\n", "line 2: licensing"),
     ],
 )
-def test_a_broken_row_raises_an_error_that_names_the_line(folder, name, file, old, new, words):
-    path = folder / FOLDERS[name] / file
-    path.write_text(path.read_text().replace(old, new, 1))
-    with pytest.raises(InputError) as raised:
+def test_a_broken_row_raises_an_error_that_names_the_line(folder, name, old, new, message):
+    for path in (folder / FOLDERS[name]).iterdir():
+        path.write_text(path.read_text().replace(old, new, 1), encoding="latin-1" if "\xff" in new else "utf-8")
+    with pytest.raises(InputError, match=message):
         load_questions(config(name, folder))
-    assert all(word in str(raised.value) for word in [FOLDERS[name], *words])
 
 
-def test_missing_files_and_folders_raise_errors(folder, tmp_path):
+def test_missing_folders_and_invalid_settings_raise_errors(tmp_path):
     with pytest.raises(InputError, match=r"benchmark\.path: no file .*ROLE-88\.tsv"):
         load_questions(config("role", tmp_path / "nowhere"))
-    for content in (b"item\xff", b"item\tcontext\n"):
-        (folder / "ROLE-88" / "ROLE-88.tsv").write_bytes(content)
-        with pytest.raises(InputError, match=r"ROLE-88\.tsv"):
-            load_questions(config("role", folder))
     with pytest.raises(InputError, match=r"set PAIRSCALE_DATA to the folder that holds lm_diagnostics/CPRAG-102/"):
         load_questions(compose("eval", ["benchmark=cprag", "paths.data=null"]).benchmark)
-
-
-@pytest.mark.parametrize(
-    ("overrides", "message"),
-    [
-        (["benchmark.pairs=3"], r"benchmark\.pairs"),
-        (["benchmark.quote_marks=none"], r"benchmark\.quote_marks=none: must be one of as_published, straight"),
-        (["benchmark.top_words=0"], r"benchmark\.top_words=0: must be .*from 1"),
-        (["benchmark.shuffles=-1"], r"benchmark\.shuffles=-1: must be .*from 0"),
-        (["benchmark.shuffles=2"], r"benchmark\.seed=null: must be a number"),
-    ],
-)
-def test_invalid_settings_raise_errors(overrides, message):
-    with pytest.raises(Exception, match=message) as raised:
-        compose("eval", ["benchmark=role", *overrides])
-    assert isinstance(raised.value, ConfigError) or isinstance(raised.value.__cause__, ConfigError)
+    for override, message in (
+        ("benchmark.pairs=3", r"benchmark\.pairs"),
+        ("benchmark.quote_marks=none", r"benchmark\.quote_marks=none: must be one of as_published, straight"),
+        ("benchmark.top_words=0", r"benchmark\.top_words=0: must be .*from 1"),
+        ("benchmark.shuffles=2", r"benchmark\.seed=null: must be a number"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            compose("eval", ["benchmark=role", override])

@@ -4,7 +4,6 @@ None of them scores `<eos>`, so sums are those under policy.score_eos=false.
 """
 
 import dataclasses
-from itertools import pairwise
 
 import pytest
 import torch
@@ -160,17 +159,3 @@ def test_sums_of_lm_evaluation_harness(exported):
     peer = HFLM(**options, add_bos_token=False)
     requests = [Instance("loglikelihood_rolling", {}, (text,), index) for index, text in enumerate(SENTENCES)]
     assert peer.loglikelihood_rolling(requests, disable_tqdm=True) == exported.sums(score_eos=False)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_text_begins_as_its_model_was_trained(kind, tmp_path):
-    causal, masked = (Exported(name, kind, tmp_path / name).tokenizer for name in ("lstm", "bert"))
-    for first, second in pairwise(SENTENCES):
-        one, two = ([2 + index for index in causal(text, add_special_tokens=False)["input_ids"]]
-                    for text in (first, second))  # fmt: skip
-        assert [2 + index for index in causal(first)["input_ids"]] == [2, *one]
-        assert [2 + index for index in causal(first, second)["input_ids"]] == [2, *one, 2, *two]
-        assert masked(first)["input_ids"] == [2, *one, 2]
-        assert masked(first, second)["input_ids"] == [2, *one, 2, *two, 2]
-    # No ids of kinds of texts: GPT-2 adds the embeddings of words of these numbers.
-    assert set(causal("Who?")) == set(masked("Who?")) == {"input_ids", "attention_mask"}

@@ -13,14 +13,13 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
-from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer, PreTrainedTokenizerFast
+from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
-from corpora.fast_tokenizers import save_fast_tokenizer
 from eval.config import PLAIN
 from eval.export.run import export, snapshot_name, upload
 from eval.scorers.base import Execution
 from eval.scorers.load import load_scorer, pretrained_scorer, trained_scorer
-from eval.scorers.pretrained import load_pretrained, scorer_of
+from eval.scorers.pretrained import load_pretrained
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError, RunError
 from tests.support.random_models import LSTM, TEXT, TXL, own_scorer, random_model, saved, saved_tokenizer
@@ -110,60 +109,6 @@ def test_logits_loss_and_padding(tmp_path):
         model(tokens, attention_mask=torch.tensor([[0, 1, 1, 1]]))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["lstm", "txl-adaptive"])
-def test_an_export_needs_nothing_of_pairscale(name, tmp_path):
-    loaded = random_model(MODELS[name])
-    saved(tmp_path / "model", loaded)
-    packages = sorted({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
-    command = [sys.executable, "-I", "-S", "-c", ALONE, json.dumps(packages), str(tmp_path / "model")]
-    environment = {
-        "HF_HOME": str(tmp_path / "hub"),
-        "HF_HUB_OFFLINE": "1",
-        "OMP_NUM_THREADS": "1",
-        "PATH": "/usr/bin:/bin",
-    }
-    started = [  # at once, with an empty cache of modules
-        subprocess.Popen(
-            [*command, json.dumps(SENTENCES)],
-            cwd=tmp_path,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(4)
-    ]
-    for process, (out, errors) in [(process, process.communicate()) for process in started]:
-        assert process.returncode == 0, errors
-        result = json.loads(out.splitlines()[-1])
-        assert result["sums"] == pytest.approx(double_sums(loaded, SENTENCES), abs=1e-9)
-        assert len(result["generated"]) > 2
-
-
-@pytest.mark.parametrize("kind", ["word", "char", "whitespace", "jieba", "unigram", "bpe"])
-def test_a_saved_tokenizer_has_our_ids(kind, tmp_path):
-    tokenizer = random_model(LSTM, kind, vocab_size=283 if kind in ("unigram", "bpe") else None).tokenizer
-    save_fast_tokenizer(tmp_path, tokenizer, False, None)
-    assert (tmp_path / "tokenization_pairscale.py").exists() == (kind == "jieba")
-    loaded = saved_tokenizer(tmp_path)
-    for text in [*SENTENCES, 'The cat doesn\'t "sleep".', "狗喜欢 the dog."]:
-        batch = loaded(text, return_offsets_mapping=True)
-        ids, offsets = tokenizer.encode_raw(text)
-        assert batch["input_ids"] == [0, *ids]
-        assert loaded(text, add_special_tokens=False)["input_ids"] == ids
-        if kind not in ("unigram", "bpe"):  # of the bytes of a character, the library's own offsets
-            assert batch["offset_mapping"] == [(0, 0), *offsets]
-    alone = PreTrainedTokenizerFast.from_pretrained(tmp_path)  # the file without the code
-    if kind != "jieba":
-        assert AutoTokenizer.from_pretrained(tmp_path)(TEXT)["input_ids"] == alone(TEXT)["input_ids"]
-        assert alone(TEXT)["input_ids"] == loaded(TEXT)["input_ids"]
-    else:
-        for text in ("The cat sleeps.", "狗 the"):
-            with pytest.raises(Exception, match="Missing"):  # of no type of its own
-                alone(text)
-
-
 @pytest.mark.parametrize("kind", ["word", "char", "unigram", "jieba"])
 def test_a_saved_tokenizer_is_described_in_words_of_transformers_4(kind, tmp_path):
     saved(tmp_path, random_model(LSTM, kind, vocab_size=283 if kind == "unigram" else None))
@@ -190,48 +135,6 @@ def study(tmp_path) -> RunFolder:
 def configured(run: RunFolder, *overrides: str):
     paths = [f"paths.runs={run.path.parents[1]}", f"paths.reports={run.path.parents[2]}/reports"]
     return compose("export", ["study=simulated", *paths, *overrides])
-
-
-def test_each_run_and_snapshot_is_a_folder_with_a_card(study):
-    (folder,) = export(configured(study, "licence=cc-by-4.0"))
-    assert folder == study.path.parents[2] / "reports" / "simulated" / "huggingface" / study.path.name
-    files = {path.name for path in folder.iterdir()}
-    assert files >= {"model.safetensors", "config.json", "tokenizer.json", "generation_config.json", "README.md",
-                     "CITATION.cff", "recurrent.py", "modeling.py", "chck_1M", "chck_250k"}  # fmt: skip
-    weights = read_by_transformers(folder / "chck_1M").state_dict()
-    for name, weight in load_snapshot(study, 5).model.state_dict().items():
-        assert torch.equal(weights[f"model.{name}"], weight)
-    card = (folder / "README.md").read_text()
-    front = yaml.safe_load(card.split("---\n")[1])
-    assert (front["license"], front["library_name"]) == ("cc-by-4.0", "transformers")
-    for part in (
-        "\nseed: 1\n",
-        "125k words",
-        "\nBLiMP | lp |",
-        "torch and transformers alone",
-        "trust_remote_code=True",
-        "Perplexity",
-        " to 0.",
-    ):
-        assert part in card
-    assert "1,000,123 words seen" in (folder / "chck_1M" / "README.md").read_text()
-    assert yaml.safe_load((folder / "CITATION.cff").read_text())["cff-version"] == "1.2.0"
-
-
-@pytest.mark.slow
-def test_the_example_of_a_card_gives_our_sums(study, tmp_path):
-    (folder,) = export(configured(study))
-    (example,) = re.findall(r"```python\n(.*?)```", (folder / "README.md").read_text(), flags=re.DOTALL)
-    code = example.replace(study.path.name, str(folder)).replace("<a sentence>", SENTENCES[-2])
-    done = subprocess.run(
-        [sys.executable, "-c", f"{code}print(float(logprobs.sum()))"],
-        env={**os.environ, "HF_MODULES_CACHE": str(tmp_path / "hub")},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    (ours,) = own_scorer(random_model(LSTM)).score([SENTENCES[-2]], dataclasses.replace(PLAIN, score_eos=False))
-    assert float(done.stdout) == pytest.approx(float(ours.logprobs.sum()), abs=1e-4)
 
 
 class Hub:
@@ -269,86 +172,121 @@ def test_a_model_goes_to_the_main_branch_and_snapshots_to_their_own(study, monke
         upload(study.path, {}, "me/grammar", Hub(refuses=True))
 
 
-def test_one_run_is_named_by_its_folder_or_digest(study):
-    for name in (study.path.name, study.path.name.rpartition("-")[2]):
-        (folder,) = export(configured(study, f"run={name}"))
-        assert folder.name == study.path.name
-    with pytest.raises(RunError, match=r"run=nothing: no run of study=simulated; give its name or"):
-        export(configured(study, "run=nothing"))
-
-
-def test_refusals(study):
-    for overrides, message in (
-        (["push=grammar"], "push=grammar: must be OWNER/NAME"),
-        (["study=null"], "study=null"),
-    ):
-        with pytest.raises(ConfigError, match=message):
-            export(configured(study, *overrides))
-    study.model.description.unlink()
-    with pytest.raises(RunError, match="can be exported"):
-        export(configured(study))
-
-
 def test_snapshots_are_named_by_words_seen():
     names = {812: "chck_812", 250_000: "chck_250k", 999_812: "chck_1M", 1_234_567: "chck_1.23M", 2 * 10**9: "chck_2B"}
     assert {words: snapshot_name(words) for words in names} == names
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["lstm", "txl-adaptive"])
+def test_an_export_needs_nothing_of_pairscale(name, tmp_path):
+    loaded = random_model(MODELS[name])
+    saved(tmp_path / "model", loaded)
+    packages = sorted({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
+    command = [sys.executable, "-I", "-S", "-c", ALONE, json.dumps(packages), str(tmp_path / "model")]
+    environment = {"HF_HOME": str(tmp_path / "hub"), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1",
+                   "PATH": "/usr/bin:/bin"}  # fmt: skip
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    started = [  # at once, with an empty cache of modules
+        subprocess.Popen([*command, json.dumps(SENTENCES)], cwd=tmp_path, env=environment, **pipes) for _ in range(4)
+    ]
+    for process, (out, errors) in [(process, process.communicate()) for process in started]:
+        assert process.returncode == 0, errors
+        result = json.loads(out.splitlines()[-1])
+        assert result["sums"] == pytest.approx(double_sums(loaded, SENTENCES), abs=1e-9)
+        assert len(result["generated"]) > 2
+
+
+def test_each_run_and_snapshot_is_a_folder_with_a_card(study):
+    (folder,) = export(configured(study, "licence=cc-by-4.0"))
+    assert folder == study.path.parents[2] / "reports" / "simulated" / "huggingface" / study.path.name
+    files = {path.name for path in folder.iterdir()}
+    assert files >= {"model.safetensors", "config.json", "tokenizer.json", "generation_config.json", "README.md",
+                     "CITATION.cff", "recurrent.py", "modeling.py", "chck_1M", "chck_250k"}  # fmt: skip
+    weights = read_by_transformers(folder / "chck_1M").state_dict()
+    for name, weight in load_snapshot(study, 5).model.state_dict().items():
+        assert torch.equal(weights[f"model.{name}"], weight)
+    card = (folder / "README.md").read_text()
+    front = yaml.safe_load(card.split("---\n")[1])
+    assert (front["license"], front["library_name"]) == ("cc-by-4.0", "transformers")
+    for part in ("\nseed: 1\n", "125k words", "\nBLiMP | lp |", "trust_remote_code=True", "Perplexity"):
+        assert part in card
+    assert "1,000,123 words seen" in (folder / "chck_1M" / "README.md").read_text()
+
+
+@pytest.mark.slow
+def test_the_example_of_a_card_gives_our_sums(study, tmp_path):
+    (folder,) = export(configured(study))
+    (example,) = re.findall(r"```python\n(.*?)```", (folder / "README.md").read_text(), flags=re.DOTALL)
+    code = example.replace(study.path.name, str(folder)).replace("<a sentence>", SENTENCES[-2])
+    command = [sys.executable, "-c", f"{code}print(float(logprobs.sum()))"]
+    cache = {"HF_MODULES_CACHE": str(tmp_path / "hub")}
+    done = subprocess.run(command, env=os.environ | cache, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    (ours,) = own_scorer(random_model(LSTM)).score([SENTENCES[-2]], dataclasses.replace(PLAIN, score_eos=False))
+    assert float(done.stdout) == pytest.approx(float(ours.logprobs.sum()), abs=1e-4)
+
+
+def test_one_run_is_named_by_its_folder_or_digest_and_others_are_refused(study):
+    for name in (study.path.name, study.path.name.rpartition("-")[2]):
+        (folder,) = export(configured(study, f"run={name}"))
+        assert folder.name == study.path.name
+    for override, message in (
+        ("run=nothing", r"run=nothing: no run of study=simulated; give its name or"),
+        ("push=grammar", "push=grammar: must be OWNER/NAME"),
+        ("study=null", "study=null"),
+    ):
+        with pytest.raises((ConfigError, RunError), match=message):
+            export(configured(study, override))
+    study.model.description.unlink()
+    with pytest.raises(RunError, match="can be exported"):
+        export(configured(study))
+
+
+def test_the_code_of_jiebas_words_is_needed_and_says_what_it_needs(tmp_path, monkeypatch):
+    """The file alone would cut Chinese otherwise, so it fails."""
+    saved(tmp_path, random_model(LSTM, "jieba"))
+    assert (tmp_path / "tokenization_pairscale.py").exists()
+    for text in ("The cat sleeps.", "狗 the"):
+        with pytest.raises(Exception, match="Missing"):  # of no type of its own
+            PreTrainedTokenizerFast.from_pretrained(tmp_path)(text)
+    config = compose("eval", ["model=hf_causal", f"model.path={tmp_path}", "study=s"]).model
+    with pytest.raises(InputError, match=r"model\.trust_remote_code=true"):
+        load_pretrained(config, Execution(256))
+    tokenizer = saved_tokenizer(tmp_path)
+    monkeypatch.setitem(sys.modules, "rjieba", None)  # as if it were not installed
+    with pytest.raises(ImportError, match=r"pip install rjieba$"):
+        tokenizer("狗")
+
+
+SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
 NETWORKS = {
     "gpt2": ("causal", {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 64}),
-    "llama": ("causal", {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 2,
-                         "intermediate_size": 24}),
-    "bert": ("hybrid", {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24,
-                        "max_position_embeddings": 65}),
-    "roberta": ("mlm", {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24,
-                        "max_position_embeddings": 65}),
-}  # fmt: skip
+    "llama": ("causal", SIZES | {"num_key_value_heads": 2}),
+    "bert": ("hybrid", SIZES | {"max_position_embeddings": 65}),
+    "roberta": ("mlm", SIZES | {"max_position_embeddings": 65}),
+}
 
 
+@pytest.mark.parametrize("kind", ["word", "unigram"])
 @pytest.mark.parametrize("name", ["lstm", "txl-adaptive", *NETWORKS])
-def test_a_copy_of_a_models_folder_scores_as_its_run_to_the_last_bit(name, tmp_path):
+def test_a_copy_of_a_models_folder_scores_as_its_run_to_the_last_bit(name, kind, tmp_path):
     config, objective = MODELS.get(name), "causal"
     if config is None:
         objective, values = NETWORKS[name]
         config = HuggingFaceConfig(name="network", architecture=name, objective=objective, config=values)
-    loaded = random_model(config)
-    saved(tmp_path / "copy", loaded)
-    of_run = trained_scorer(loaded, "m", Execution(256)).score(SENTENCES)
-    kind, other = ("causal", "masked") if objective == "causal" else ("masked", "causal")
-    described = compose("eval", [f"model=hf_{kind}", f"model.path={tmp_path / 'copy'}", "study=s"]).model
-    for scorer in (load_scorer(tmp_path / "copy", 256), pretrained_scorer(described, Execution(256))):
-        for one, again in zip(of_run, scorer.score(SENTENCES), strict=True):
-            assert one.logprobs.tolist() == again.logprobs.tolist()
-    if name in NETWORKS and kind == "causal":  # of words, so that <eos> is scored, whoever reads the folder
-        coarse = pretrained_scorer(dataclasses.replace(described, dtype="bf16"), Execution(256))
-        assert coarse.scores_eos(PLAIN)
-        assert coarse.model.model.dtype == torch.bfloat16
-    with pytest.raises(ConfigError, match=f"a {kind} model; give model=hf_{kind}"):
-        pretrained_scorer(dataclasses.replace(described, kind=other), Execution(256))
-
-
-@pytest.mark.parametrize("kind", ["unigram", "word", "jieba"])
-@pytest.mark.parametrize("architecture", NETWORKS)
-def test_an_architecture_of_transformers_scores_as_its_run(architecture, kind, tmp_path):
-    objective, values = NETWORKS[architecture]
-    config = HuggingFaceConfig(name="network", architecture=architecture, objective=objective, config=values)
     loaded = random_model(config, kind, vocab_size=283 if kind == "unigram" else None)
-    execution, masked = Execution(256), objective != "causal"
-    # Of weights that have learned nothing, no probe tells where they predict.
-    policy = dataclasses.replace(PLAIN, score_eos=False, pll_shift=config.shift if masked else None)
-    scorer = trained_scorer(loaded, "m", execution)
-    assert (scorer.digest, scorer.tokenizer_digest) == (loaded.digest, loaded.tokenizer_digest)
-    ours = scorer.score(SENTENCES, policy)
-    saved(tmp_path, loaded)
-    name = "hf_masked" if masked else "hf_causal"
-    described = compose("eval", [f"model={name}", f"model.path={tmp_path}", "study=s"]).model
-    if kind == "jieba":  # loaded here without its code's copy in the cache
-        with pytest.raises(InputError, match=r"model\.trust_remote_code=true"):
-            load_pretrained(described, execution)
-        auto = AutoModelForMaskedLM if masked else AutoModelForCausalLM
-        model = auto.from_pretrained(tmp_path)
-        theirs = scorer_of(model, saved_tokenizer(tmp_path), "m", execution, masked).score(SENTENCES, policy)
-    else:
-        theirs = load_pretrained(described, execution).score(SENTENCES, policy)
-    for one, other in zip(ours, theirs, strict=True):
-        assert one.logprobs == pytest.approx(other.logprobs, abs=1e-5)
+    saved(tmp_path / "copy", loaded)
+    of_run = trained_scorer(loaded, "m", Execution(256))
+    assert (of_run.digest, of_run.tokenizer_digest) == (loaded.digest, loaded.tokenizer_digest)
+    task, other = ("causal", "masked") if objective == "causal" else ("masked", "causal")
+    described = compose("eval", [f"model=hf_{task}", f"model.path={tmp_path / 'copy'}", "study=s"]).model
+    for scorer in (load_scorer(tmp_path / "copy", 256), pretrained_scorer(described, Execution(256))):
+        for one, again in zip(of_run.score(SENTENCES), scorer.score(SENTENCES), strict=True):
+            assert one.logprobs.tolist() == again.logprobs.tolist()
+    if name in NETWORKS and task == "causal":
+        coarse = pretrained_scorer(dataclasses.replace(described, dtype="bf16"), Execution(256))
+        assert coarse.scores_eos(PLAIN) == (kind == "word")  # whoever reads the folder
+        assert coarse.model.model.dtype == torch.bfloat16
+    with pytest.raises(ConfigError, match=f"a {task} model; give model=hf_{task}"):
+        pretrained_scorer(dataclasses.replace(described, kind=other), Execution(256))

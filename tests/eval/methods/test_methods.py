@@ -7,22 +7,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from eval.config import PolicyConfig, recorded_policy
+from eval.config import recorded_policy
 from eval.methods.judging import summed
-from eval.methods.method import NoParameters, fitting, methods, typed
+from eval.methods.method import NoParameters, fitting, methods
 from eval.methods.sides import Side, about, critical_unk
 from eval.scorers.base import TokenScores
 from eval.scores.accuracy import outcome, tied
 from pairscale.command.compose import compose
 from pairscale.command.errors import describe
 from pairscale.errors import ConfigError, InputError
+from tests.support.small_pretrained import policy
 
 GOOD = ("The cats sleep .", [-1.0, -2.0, -4.0, -0.5], [0, 0, 0, 0])
 BAD = ("The cats sleeps .", [-1.0, -2.0, -6.0, -0.25], [0, 0, 1, 0])
-
-
-def policy(unk):
-    return PolicyConfig(context="none", context_tokens=1, context_text=None, score_eos=False, unk=unk, precision="fp32")
 
 
 def side(*sentences, unk="score", name="good", **items):
@@ -111,8 +108,7 @@ def one_prefix_sides(unk="score"):
 
 
 @pytest.mark.parametrize(
-    ("span", "expected"),
-    [("sum", [-9, -54]), ("first", [-4, -4]), ("last", [-5, -50]), ("as_published", [-5, -50])],
+    ("span", "expected"), [("sum", [-9, -54]), ("first", [-4, -4]), ("last", [-5, -50]), ("as_published", [-5, -50])]
 )
 def test_one_prefix_scores_only_the_critical_words(span, expected):
     good, bad = one_prefix_sides()
@@ -157,47 +153,6 @@ def test_a_prefix_that_does_not_begin_the_sentence_raises_an_error():
         scores_of("one_prefix", side(GOOD, **items), prefix_span="sum")
 
 
-def test_a_list_of_methods_serves_models_of_both_kinds():
-    configs = dict.fromkeys(("lp", "pll", "mean_lp"), NoParameters())
-    assert list(fitting(configs, masked=False)) == ["lp", "mean_lp"]
-    assert list(fitting(configs, masked=True)) == ["pll"]
-    assert scores_of("pll", side(GOOD)).tolist() == [-7.5]
-    with pytest.raises(ConfigError, match=r"method=lp: a masked model has no .*; methods for it: pll"):
-        fitting({"lp": NoParameters()}, masked=True)
-    with pytest.raises(ConfigError, match=r"method=pll: not a masked model; methods for it: .*, lp, mean_lp, "):
-        fitting({"pll": NoParameters()}, masked=False)
-
-
-@pytest.mark.parametrize(
-    ("override", "message"),
-    [
-        ("method.pen_lp.alhpa=1", r"method\.pen_lp\.alhpa: no such key; did you mean alpha\?$"),
-        ("method.pen_lp.seed=1", r"method\.pen_lp\.seed: no such key; available: alpha$"),
-        ("+method.pen_lp.seed=1", r"method\.pen_lp\.seed: no such key; available: alpha$"),
-        ("method.lp.alpha=1", r"method\.lp\.alpha: no such key; .*none"),
-        ("method.lp=3", r"method\.lp=3: must be keys with values"),
-        ("method.lp=null", r"method\.lp=null: must be keys with values"),
-        ("method.penlp.alpha=1", r"method\.penlp.*did you mean pen_lp\?"),
-        ("method=[pen_pl]", r"method=pen_pl: no such method; did you mean pen_lp\?"),
-        ("method.pen_lp.alpha=long", r"method\.pen_lp\.alpha=long: must be a number"),
-        ("method.pen_lp.alpha=11", r"alpha=11: must be .*from 0 to 10"),
-        ("method=[morcela]", r"method\.morcela\.beta, method\.morcela\.gamma: not set and without a default"),
-    ],
-)
-def test_unknown_methods_and_unusable_parameters_raise_errors(override, message):
-    with pytest.raises(ConfigError) as caught:
-        compose("eval", [override])
-    assert re.search(message, describe(caught.value))
-
-
-def test_wrong_parameters_and_methods_are_refused():
-    with pytest.raises(ConfigError) as caught:
-        typed("pen_lp", {"alhpa": 1})
-    assert describe(caught.value) == "method.pen_lp.alhpa: no such key; did you mean alpha?"
-    with pytest.raises(ConfigError, match=r"method=best: no such method; .*available: ab_prompt, "):
-        typed("best", {})
-
-
 @pytest.mark.parametrize("method", ["lp", "mean_lp", "pen_lp"])
 def test_a_sentence_of_skipped_words_only_wins_no_pair(method):
     """Its log-probability would be 0, or that of <eos>, and higher than any other."""
@@ -210,13 +165,41 @@ def test_a_sentence_of_skipped_words_only_wins_no_pair(method):
     assert tied(rows["good"], rows["bad"]).tolist() == [True, True, False]
 
 
-def test_eos_does_not_count_as_a_word():
+def test_a_skipped_word_before_eos_leaves_nothing_to_judge_and_the_settings_say_that_it_ties():
     eos = TokenScores(np.asarray([-3.0, -0.1]), np.asarray([(0, 3), (3, 3)]), np.asarray([True, False]))
     pairs = pd.DataFrame({"good": ["gnu"], "paradigm": "p", "pair_id": "0"})
     assert not Side("good", pairs, [eos], skip_unk=True).judged.any()
     assert Side("good", pairs, [eos]).judged.all()
+    assert recorded_policy(policy(unk="skip"), True, None)["unk_only"] == "tie"
+    assert "unk_only" not in recorded_policy(policy(), True, None)
 
 
-def test_the_policy_records_that_sentences_of_unknown_words_tie():
-    assert recorded_policy(policy("skip"), True, None)["unk_only"] == "tie"
-    assert "unk_only" not in recorded_policy(policy("score"), True, None)
+def test_a_list_of_methods_serves_models_of_both_kinds():
+    configs = dict.fromkeys(("lp", "pll", "mean_lp"), NoParameters())
+    assert list(fitting(configs, masked=False)) == ["lp", "mean_lp"]
+    assert list(fitting(configs, masked=True)) == ["pll"]
+    for method, masked, others in (("lp", True, "pll"), ("pll", False, ".*, lp, mean_lp, ")):
+        with pytest.raises(ConfigError, match=rf"method={method}: .*; methods for it: {others}"):
+            fitting({method: NoParameters()}, masked=masked)
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("method.pen_lp.alhpa=1", r"method\.pen_lp\.alhpa: no such key; did you mean alpha\?$"),
+        ("+method.pen_lp.seed=1", r"method\.pen_lp\.seed: no such key; available: alpha$"),
+        ("method.lp.alpha=1", r"method\.lp\.alpha: no such key; .*none"),
+        ("method.lp=3", r"method\.lp=3: must be keys with values"),
+        ("method.lp=null", r"method\.lp=null: must be keys with values"),
+        ("method.penlp.alpha=1", r"method\.penlp.*did you mean pen_lp\?"),
+        ("method=[pen_pl]", r"method=pen_pl: no such method; did you mean pen_lp\?"),
+        ("method=[best]", r"method=best: no such method; .*available: ab_prompt, "),
+        ("method.pen_lp.alpha=long", r"method\.pen_lp\.alpha=long: must be a number"),
+        ("method.pen_lp.alpha=11", r"alpha=11: must be .*from 0 to 10"),
+        ("method=[morcela]", r"method\.morcela\.beta, method\.morcela\.gamma: not set"),
+    ],
+)
+def test_unknown_methods_and_unusable_parameters_raise_errors(override, message):
+    with pytest.raises(ConfigError) as caught:
+        compose("eval", [override])
+    assert re.search(message, describe(caught.value))

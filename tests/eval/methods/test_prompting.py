@@ -16,7 +16,7 @@ from eval.scorers.masked import MaskedScorer
 from eval.scores.accuracy import share_of_a
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError, RunError
-from tests.support.prompted_models import PAIRS, TEXT, adds_bos, byte_level, joins, nats, pairs, scorer
+from tests.support.prompted_models import PAIRS, adds_bos, byte_level, joins, nats, pairs, scorer
 from tests.support.random_models import LSTM, own_scorer, random_model
 from tests.support.small_pretrained import policy
 
@@ -51,6 +51,21 @@ def ids(tokenizer, text):
     return tokenizer(text, add_special_tokens=False)["input_ids"]
 
 
+def answer_lps(judge, prompt, answers, begins=False):
+    """Return ln p of each answer from the first token on that is not the prompt's alone, by a loop over logits.
+
+    The model's begin symbol comes first, unless the prompt `begins` with one of its own.
+    """
+    tokenizer = judge.tokens.tokenizer
+    answered = [ids(tokenizer, prompt + answer) for answer in answers]
+    first = len(ids(tokenizer, prompt))
+    while not all(one[:first] == ids(tokenizer, prompt)[:first] for one in answered):
+        first -= 1
+    before = [] if begins else [judge.begin]
+    lps = [nats(judge.model.model, [*before, *one][:1], [*before, *one][1:]) for one in answered]
+    return [lp[first - begins :].sum() for lp in lps]
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("tokenizer", [byte_level, lambda: byte_level(259), adds_bos], ids=["gpt2", "bytes", "llama"])
 def test_yes_no_equals_a_loop_over_the_models_logits(tokenizer, language):
@@ -65,17 +80,12 @@ def test_yes_no_equals_a_loop_over_the_models_logits(tokenizer, language):
             assert (row["template"], row["pair_id"], row["order"]) == (str(number + 1), str(pair), None)
             for side, sentence in zip(("good", "bad"), sides, strict=True):
                 prompt = f"{SYSTEM}\n{text.replace('{sentence}', sentence, 1)}\nAnswer:"
-                prompt_ids = ids(tokenizer, prompt)
-                lps, lengths = [], []
-                for answer in answers:
-                    answered = ids(tokenizer, prompt + answer)
-                    assert answered[: len(prompt_ids)] == prompt_ids
-                    lps.append(nats(judge.model.model, [judge.begin], answered)[len(prompt_ids) :].sum())
-                    lengths.append(len(answered) - len(prompt_ids))
+                lps = answer_lps(judge, prompt, answers)
                 yes, no = map(math.exp, lps)
                 assert row[f"{side}_lp"] == pytest.approx(lps[0], abs=1e-3)
                 assert row[side] == pytest.approx(math.log(yes / (yes + no)), abs=1e-3)  # equation 4
-                assert row[f"{side}_tokens"] == lengths[0]
+                length = len(ids(tokenizer, prompt + answers[0])) - len(ids(tokenizer, prompt))
+                assert row[f"{side}_tokens"] == length
     tokenized = [tokenizer.convert_ids_to_tokens(ids(tokenizer, "Answer:" + answer)) for answer in answers]
     assert [forms[0] for forms in prompts["answers"].values()] == [
         tokens[len(ids(tokenizer, "Answer:")) :] for tokens in tokenized
@@ -93,13 +103,6 @@ def test_prompts_read_in_small_parts_give_the_same_scores(monkeypatch):
     pd.testing.assert_frame_equal(parted, rows, rtol=1e-5)
 
 
-def test_answers_are_tokenized_as_continuations_of_the_prompt():
-    _, prompts = judge_with(judge := scorer(byte_level()), yes_no(judge))
-    assert prompts["answers"] == {" Yes": [["ĠYes"]], " No": [["ĠNo"]]}
-    _, prompts = judge_with(judge := scorer(byte_level(259)), yes_no(judge))
-    assert prompts["answers"] == {" Yes": [["Ġ", "Y", "e", "s"]], " No": [["Ġ", "N", "o"]]}
-
-
 @pytest.mark.parametrize(("language", "token"), [("en", [": Yes"]), ("zh", [":是"])])
 def test_an_answer_that_merges_with_the_end_of_the_prompt_is_scored_from_the_merged_token(language, token):
     tokenizer = joins()
@@ -107,12 +110,10 @@ def test_an_answer_that_merges_with_the_end_of_the_prompt_is_scored_from_the_mer
     sentence = "The cat"
     rows, prompts = judge_with(judge, yes_no(judge, language), (sentence, sentence))
     prompt = f"{SYSTEM}\n{TEXTS[0].replace('{sentence}', sentence)}\nAnswer:"
-    space = " " if language == "en" else ""
-    yes, no = (ids(tokenizer, prompt + space + answer) for answer in ANSWERS[language])
-    assert len(yes) == len(ids(tokenizer, prompt))  # the answer is in the token of the prompt's last character
-    start = len(yes) - 1
-    assert yes[:start] == no[:start]
-    lps = [nats(judge.model.model, [judge.begin], answered)[start:].sum() for answered in (yes, no)]
+    answers = [(" " if language == "en" else "") + answer for answer in ANSWERS[language]]
+    # The answer is in the token of the prompt's last character.
+    assert len(ids(tokenizer, prompt + answers[0])) == len(ids(tokenizer, prompt))
+    lps = answer_lps(judge, prompt, answers)
     assert rows["good_lp"].iloc[0] == pytest.approx(lps[0], abs=1e-3)
     assert rows["good"].iloc[0] == pytest.approx(lps[0] - np.logaddexp(*lps), abs=1e-3)
     assert next(iter(prompts["answers"].values())) == [token]
@@ -125,54 +126,37 @@ def chatting(template, tokenizer=byte_level):
     return scorer(tokenizer)
 
 
-def test_an_instruct_model_is_prompted_with_its_chat_template_alone():
-    judge = chatting(CHATML)
-    rows, prompts = judge_with(judge, yes_no(judge), ("The cat", "The dog"))
-    prompt = f"<|user|>system\n{SYSTEM}\n<|user|>user\nIs “The cat” good ?\n<|model|>\n"
-    assert prompts["example"] == prompt
-    assert prompts["system_role"]
-    assert list(prompts["answers"]) == ["Yes", "No"]
-    prompt_ids = ids(judge.tokens.tokenizer, prompt)
-    assert judge.tokens.tokenizer.convert_ids_to_tokens(prompt_ids[0]) == "<|user|>"
-    lps = [
-        nats(judge.model.model, prompt_ids[:1], ids(judge.tokens.tokenizer, prompt + answer)[1:])[
-            len(prompt_ids) - 1 :
-        ].sum()
-        for answer in ("Yes", "No")
-    ]
-    assert rows["good"].iloc[0] == pytest.approx(lps[0] - np.logaddexp(*lps), abs=1e-3)
-
-
-@pytest.mark.parametrize("tokenizer", [byte_level, adds_bos])
-def test_no_second_bos_is_added_to_a_chat_template_that_begins_with_one(tokenizer):
-    judge = chatting("{{ bos_token }}{{ messages[0].content }} : {{ messages[1].content }} .", tokenizer)
-    rows, prompts = judge_with(judge, yes_no(judge), ("The cat", "The dog"))
-    bos = judge.tokens.tokenizer.bos_token
-    prompt = f"{bos}{SYSTEM} : Is “The cat” good ? ."
-    assert prompts["example"] == prompt
-    answered = [ids(judge.tokens.tokenizer, prompt + answer) for answer in ("Yes", "No")]
-    assert [tokens[:2].count(judge.begin) for tokens in answered] == [1, 1]
-    first = len(ids(judge.tokens.tokenizer, prompt))
-    while not answered[0][:first] == answered[1][:first] == ids(judge.tokens.tokenizer, prompt)[:first]:
-        first -= 1
-    lps = [nats(judge.model.model, [judge.begin], tokens[1:])[first - 1 :].sum() for tokens in answered]
-    assert rows["good_lp"].iloc[0] == pytest.approx(lps[0], abs=1e-3)
-
-
-@pytest.mark.parametrize("space", [" ", "\n", ""])
-def test_the_space_before_an_answer_comes_from_the_chat_template(space):
-    """Llama 2 writes `[INST] question [/INST] answer`: the space belongs to the answer's first token."""
-    judge = chatting(
+def spaced(space):
+    """Return a template like Llama 2's, `[INST] question [/INST] answer`: the space is of the answer's first token."""
+    return (
         "{% for m in messages %}{% if m.role == 'assistant' %}" + repr(space).join(["{{ ", " + m.content }}"])
         + "{% else %}<|user|>{{ m.content }}<|model|>{% endif %}{% endfor %}"
     )  # fmt: skip
+
+
+WITH_BOS = "{{ bos_token }}{{ messages[0].content }} : {{ messages[1].content }} ."
+QUESTION = "Is “The cat” good ?"
+CHATML_PROMPT = f"<|user|>system\n{SYSTEM}\n<|user|>user\n{QUESTION}\n<|model|>\n"
+
+
+@pytest.mark.parametrize(
+    ("template", "tokenizer", "prompt", "space"),
+    [
+        (CHATML, byte_level, CHATML_PROMPT, ""),
+        (WITH_BOS, byte_level, f"<|endoftext|>{SYSTEM} : {QUESTION} .", ""),  # and no second one is added
+        (WITH_BOS, adds_bos, f"<s>{SYSTEM} : {QUESTION} .", ""),
+        *((spaced(space), byte_level, None, space) for space in (" ", "\n", "")),
+    ],
+)
+def test_an_instruct_model_is_prompted_with_its_chat_template_alone(template, tokenizer, prompt, space):
+    judge = chatting(template, tokenizer)
     rows, prompts = judge_with(judge, yes_no(judge), ("The cat", "The dog"))
-    assert list(prompts["answers"]) == [space + "Yes", space + "No"]
-    before = ids(judge.tokens.tokenizer, prompts["example"])
-    answered = [ids(judge.tokens.tokenizer, prompts["example"] + space + answer) for answer in ("Yes", "No")]
-    assert all(one[: len(before)] == before for one in answered)
-    lps = [nats(judge.model.model, before[:1], one[1:])[len(before) - 1 :].sum() for one in answered]
+    assert prompt in (None, prompts["example"])
+    answers = [space + "Yes", space + "No"]
+    assert list(prompts["answers"]) == answers
+    lps = answer_lps(judge, prompts["example"], answers, begins=True)
     assert rows["good_lp"].iloc[0] == pytest.approx(lps[0], abs=1e-3)
+    assert rows["good"].iloc[0] == pytest.approx(lps[0] - np.logaddexp(*lps), abs=1e-3)
 
 
 @pytest.mark.parametrize("template", [NO_SYSTEM, LEAVES_OUT])
@@ -196,14 +180,12 @@ def test_prompting_with_or_without_the_chat_template_can_be_forced():
         judge_with(judge, yes_no(judge), scoring_policy=policy(context="eos"))
 
 
-def test_context_precedes_the_prompt_and_a_too_long_prompt_raises_an_error():
+def test_context_precedes_the_prompt():
     tokenizer = byte_level()
     judge = scorer(tokenizer)
     rows, prompts = judge_with(judge, yes_no(judge), ("The cat", "The dog"), scoring_policy=policy(context="eos"))
     answered = ids(tokenizer, prompts["example"] + " Yes")
     assert rows["good_lp"].iloc[0] == pytest.approx(nats(judge.model.model, [judge.begin] * 4, answered)[-1], abs=1e-3)
-    with pytest.raises(InputError, match=r"m reads 400 tokens at most"):
-        judge_with(judge, yes_no(judge), ("猫" * 140, "The cat"))
 
 
 def test_trained_models_answer_prompts():
@@ -219,37 +201,22 @@ def test_trained_models_answer_prompts():
             assert value == pytest.approx(tokens.logprobs[len(prompt) :].sum(), abs=1e-5)
     with pytest.raises(RunError, match=r"m: has no tokens for the answer 'X' \(<unk>\)"):
         judge.continuations(prompts, ["s", "X"], policy())
-    with pytest.raises(ConfigError, match=r"method\.yes_no\.chat=true: m has no chat template"):
-        yes_no(judge, chat=True)
 
 
-def test_only_the_requested_log_probabilities_are_returned():
-    judge = scorer(byte_level())
-    targets = [np.asarray(ids(judge.tokens.tokenizer, text)) for text in TEXT[:3]]
-    all_logprobs = judge._logprobs([judge.begin], targets, [0] * len(targets), policy())
-    requested = judge._logprobs([judge.begin], targets, [0, 2, 3], policy())
-    for first, one, other in zip([0, 2, 3], all_logprobs, requested, strict=True):
-        assert np.array_equal(one[first:], other)
-
-
-def test_answers_of_the_same_tokens_raise_an_error():
+def test_models_and_answers_that_cannot_be_used_are_rejected():
     judge = scorer(byte_level())
     with pytest.raises(RunError, match=r"m: the answers ' No' and ' No' are the same tokens to it"):
         judge.continuations(["The cat"], [" No", " No"], policy())
-
-
-def test_models_that_cannot_answer_prompts_are_rejected():
     with pytest.raises(ConfigError, match=r"method=yes_no: a model of this kind cannot answer prompts"):
         yes_no(SimpleNamespace(answers_prompts=False, masked=False, name="m"))
     masked = object.__new__(MaskedScorer)
-    for method in ("yes_no", "ab_prompt", "in_template_lp", "in_template_comparative_lp", "vote_p"):
+    for method in ("yes_no", "in_template_lp", "vote_p"):
         with pytest.raises(ConfigError, match=rf"method={method}: a masked model has no .*; methods for it: pll"):
             MethodUse.of(method, compose("eval", [f"method=[{method}]"]).method[method], masked, "en")
 
 
 def test_ab_prompt_compares_the_letters_of_the_two_sentences():
-    tokenizer = byte_level()
-    judge = scorer(tokenizer)
+    judge = scorer(byte_level())
     sentences = [(f"The cat {number} sleeps", f"The cat {number} sleep") for number in range(8)]
     rows, prompts = judge_with(judge, ab_prompt(judge), *sentences)
     assert prompts["answers"] == {" A": [["ĠA"]], " B": [["ĠB"]]}
@@ -258,14 +225,11 @@ def test_ab_prompt_compares_the_letters_of_the_two_sentences():
     for row, (good, bad) in zip(rows.itertuples(), sentences, strict=True):
         a, b = (good, bad) if row.order == "A" else (bad, good)
         prompt = f"{SYSTEM}\nSay A or B .\nA : {a}\nB : {b}\nAnswer:"
-        lps = {
-            letter: nats(judge.model.model, [judge.begin], ids(tokenizer, f"{prompt} {letter}"))[-1] for letter in "AB"
-        }
+        lps = dict(zip("AB", answer_lps(judge, prompt, [" A", " B"]), strict=True))
         other = "B" if row.order == "A" else "A"
         assert (row.good_lp, row.bad_lp) == pytest.approx((lps[row.order], lps[other]), abs=1e-3)
-        assert (row.good, row.bad) == pytest.approx(
-            (lps[row.order] - np.logaddexp(*lps.values()), lps[other] - np.logaddexp(*lps.values())), abs=1e-3
-        )
+        both = np.logaddexp(*lps.values())
+        assert (row.good, row.bad) == pytest.approx((lps[row.order] - both, lps[other] - both), abs=1e-3)
         chose_a += lps["A"] > lps["B"]
     assert share_of_a(rows) == chose_a / len(sentences)
 

@@ -11,7 +11,7 @@ from eval.methods.judging import MethodUse, judge_pairs, template_reading
 from eval.methods.method import NoParameters, methods
 from eval.methods.templates import PLACEHOLDERS, Template, TemplateParameters, templates_of, within
 from eval.scorers.base import TokenScores
-from pairscale.command.compose import FOLDER, compose
+from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError
 from tests.support.prompted_models import PAIRS, adds_bos, byte_level, joins, nats, pairs, scorer
 from tests.support.random_models import LSTM, own_scorer, random_model
@@ -33,26 +33,6 @@ def test_filling_a_template_returns_the_text_and_the_span_of_the_sentence():
     assert text[start:end] == "{other}"
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("kind", PLACEHOLDERS)
-def test_there_are_five_templates_of_each_kind_and_language(kind, language):
-    prompts = templates_of("m", kind, None, language)
-    assert len({template.text for template in prompts.templates}) == 5
-    filled = {template.fill(*"XY"[: len(PLACEHOLDERS[kind])])[0] for template in prompts.templates}
-    assert len(filled) == 5
-    assert not any("{" in text or "}" in text for text in filled)
-    if kind in ("ab", "yes_no"):
-        answers = {"ab": {"en": ("A", "B"), "zh": ("A", "B")}, "yes_no": {"en": ("Yes", "No"), "zh": ("是", "否")}}
-        assert prompts.answers == answers[kind][language]
-        assert (prompts.cue, prompts.space) == ("\nAnswer:", " " if language == "en" else "")
-        assert prompts.system
-
-
-def test_every_file_of_templates_is_used_by_a_method():
-    files = {path.stem for path in (FOLDER / "template").glob("*.yaml")}
-    assert files == {f"{kind}_{language}" for kind in PLACEHOLDERS for language in ("en", "zh")}
-
-
 def test_all_methods_compose_together():
     values = ["method.morcela.beta=1", "method.morcela.gamma=0"]
     assert list(compose("eval", [f"method=[{','.join(methods())}]", *values]).method) == list(methods())
@@ -72,64 +52,6 @@ def test_templates_of_the_user_replace_the_default_ones(tmp_path):
     assert (prompts.system, prompts.answers, prompts.cue) == (None, ("Ja", "Nein"), "\nAntwort:")
     file.write_text("- 'Good: {sentence}'\n")
     assert user_templates(str(file), "in_template", None).templates[0].fill("X")[0] == "Good: X"
-
-
-def test_templates_can_be_overridden_on_the_command_line():
-    config = compose("eval", ["method=[yes_no]", "method.yes_no.templates=[{name: x, text: 'Well, {sentence}?'}]"])
-    prompts = user_templates(config.method["yes_no"].templates)
-    assert prompts.templates == (Template("x", "Well, {sentence}?", "yes_no"),)
-    assert prompts.answers == ("Yes", "No")
-
-
-@pytest.mark.parametrize(
-    ("templates", "message"),
-    [
-        (
-            ["Is it good?"],
-            r"method\.m\.templates: template 1: must have \{sentence\} once, has it 0 times: 'Is it good\?'",
-        ),
-        (["{sentence} {sentence}"], r"template 1: must have \{sentence\} once, has it 2 times"),
-        ([{"name": "x", "text": "{sentence}"}] * 2, r"each with another name; has x, x"),
-        ([{"name": "x", "user": "{sentence}"}], r"\$\.templates\[0\]: without text"),
-        ([], r"must be at least one template"),
-        (3, r"must be a list of templates, or have one"),
-        ("nowhere.yaml", r"nowhere\.yaml: missing; method\.m\.templates=nowhere\.yaml must be a YAML file or a list"),
-    ],
-)
-def test_bad_templates_raise_one_line_errors(templates, message):
-    with pytest.raises((ConfigError, InputError), match=message) as caught:
-        user_templates(templates)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("prompts: []", r"must be a list of templates, or have one and perhaps system, answers, cue, space"),
-        (
-            "answers: [Yes, No]\ntemplates: ['{sentence}']",
-            r"\$\.answers\[0\]: expected str, got bool; put in quotes",
-        ),
-        ("- [", r"not readable as YAML"),
-        ("answers: !!set {Y, N}\ntemplates: ['{sentence}']", r"line 1: sets \(!!set\) are not read"),
-        ("cue: null\ntemplates: ['{sentence}']", r"without answers, cue or space; give them in a YAML file"),
-        ("system: 3\ntemplates: ['{sentence}']", r"\$\.system: expected str \| null, got int"),
-    ],
-)
-def test_bad_files_of_templates_raise_one_line_errors(tmp_path, text, message):
-    (tmp_path / "mine.yaml").write_text(text)
-    with pytest.raises((ConfigError, InputError), match=message) as caught:
-        user_templates(str(tmp_path / "mine.yaml"))
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("language", [None, "de"])
-def test_an_unknown_language_needs_templates_of_the_user(language):
-    message = rf"method=m: benchmark\.language={language or 'null'}, and there are templates of: en, zh; give"
-    with pytest.raises(ConfigError, match=message):
-        user_templates(None, language=language)
-    with pytest.raises(ConfigError, match=r"method\.m\.templates: without answers, cue or space"):
-        user_templates(["{sentence}"], language=language)
 
 
 def test_tokens_within_a_span_are_selected_by_offsets():
@@ -195,9 +117,8 @@ def test_a_comparative_template_has_the_target_first():
     tokenizer = byte_level()
     judge = scorer(tokenizer)
     text = "Good : {target}\nBad : {other} ."
-    rows = judge_pairs(judge, pairs(), [plan("in_template_comparative_lp", judge, templates=[text])], policy()).rows[
-        "in_template_comparative_lp"
-    ]
+    method = "in_template_comparative_lp"
+    rows = judge_pairs(judge, pairs(), [plan(method, judge, templates=[text])], policy()).rows[method]
     for row, (good, bad) in zip(rows.itertuples(), PAIRS, strict=True):
         for score, target, other in ((row.good, good, bad), (row.bad, bad, good)):
             ids = tokenizer(f"Good : {target}\nBad : {other} .", add_special_tokens=False)["input_ids"]
@@ -258,11 +179,49 @@ def test_the_estimate_counts_the_words_of_templates():
     assert template_reading({"yes_no": prompting}, "en", words, "treebank") == 1 + 5 + 2 * 2 + 2
 
 
-@pytest.mark.parametrize("key", ["system", "cue", "answers", "name"])
-def test_half_a_surrogate_pair_raises_a_one_line_error(key):
-    template = {"name": "\ud800" if key == "name" else "t", "text": "{sentence}?"}
-    values = {"system": "s", "cue": "c", "answers": ["Yes", "No"], "space": " ", "templates": [template]}
-    if key != "name":
-        values[key] = ["Yes", "\ud800"] if key == "answers" else "\ud800"
-    with pytest.raises(InputError, match="half a surrogate pair"):
-        user_templates(values)
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("kind", PLACEHOLDERS)
+def test_there_are_five_templates_of_each_kind_and_language(kind, language):
+    prompts = templates_of("m", kind, None, language)
+    filled = {template.fill(*"XY"[: len(PLACEHOLDERS[kind])])[0] for template in prompts.templates}
+    assert len(filled) == 5
+    assert not any("{" in text or "}" in text for text in filled)
+    if kind in ("ab", "yes_no"):
+        answers = {"ab": ("A", "B"), "yes_no": ("Yes", "No") if language == "en" else ("是", "否")}
+        assert prompts.answers == answers[kind]
+        assert prompts.space == (" " if language == "en" else "")
+
+
+@pytest.mark.parametrize(
+    ("templates", "message"),
+    [
+        (["Is it good?"], r"method\.m\.templates: template 1: must have \{sentence\} once, has it 0 times"),
+        (["{sentence} {sentence}"], r"template 1: must have \{sentence\} once, has it 2 times"),
+        ([{"name": "x", "text": "{sentence}"}] * 2, r"each with another name; has x, x"),
+        ([{"name": "x", "user": "{sentence}"}], r"\$\.templates\[0\]: without text"),
+        ([], r"must be at least one template"),
+        (3, r"must be a list of templates"),
+        ("nowhere.yaml", r"nowhere\.yaml: missing; method\.m\.templates=nowhere\.yaml"),
+        ("prompts: []", r"must be a list of templates"),
+        ("answers: [Yes, No]\ntemplates: ['{sentence}']", r"answers\[0\]: expected str, got bool; put in quotes"),
+        ("- [", r"not readable as YAML"),
+        ("answers: !!set {Y, N}\ntemplates: ['{sentence}']", r"line 1: sets \(!!set\) are not read"),
+        ("cue: null\ntemplates: ['{sentence}']", r"without answers, cue or space"),
+        ({"cue": "\ud800", "answers": ["Y", "N"], "space": " ", "templates": ["{sentence}"]}, r"half a surrogate pair"),
+        ([{"name": "\ud800", "text": "{sentence}?"}], "half a surrogate pair"),
+    ],
+)
+def test_bad_templates_raise_one_line_errors(tmp_path, templates, message):
+    if isinstance(templates, str) and not templates.endswith(".yaml"):  # the text of a file
+        (tmp_path / "mine.yaml").write_text(templates)
+        templates = str(tmp_path / "mine.yaml")
+    with pytest.raises((ConfigError, InputError), match=message) as caught:
+        user_templates(templates)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_language_needs_templates_of_the_user():
+    with pytest.raises(ConfigError, match=r"method=m: benchmark\.language=de, and there are templates of: en, zh"):
+        user_templates(None, language="de")
+    with pytest.raises(ConfigError, match=r"method\.m\.templates: without answers, cue or space"):
+        user_templates(["{sentence}"], language=None)

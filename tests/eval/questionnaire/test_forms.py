@@ -72,22 +72,13 @@ def test_attention_checks_are_written_as_the_pairs_are(template, shown):
     assert minutes(len(form)) == 2  # 11 questions of 8 seconds
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_attention_checks_have_the_words_of_their_good_sentence(language):
-    for check in read_texts(config(), language)["checks"].items():
-        good, bad = (sentence.strip(".。") for sentence in check)
-        split = str.split if " " in good else list
-        assert sorted(split(good)) == sorted(split(bad))
-        assert good != bad
-
-
 def test_texts_can_be_replaced_by_a_file_of_the_user(tmp_path):
     file = tmp_path / "mine.yaml"
     file.write_text('consent: "Ethics board 7"\n')
     mine = config(f"questionnaire.texts={file}")
     texts = read_texts(mine, "zh")
     assert (texts["consent"], texts["start"]) == ("Ethics board 7", "开始")
-    for content in ("consnt: a", "consent: yes", "checks: a", "checks: {a: 1}", "consent: {a: b}", "["):
+    for content in ("consnt: a", "consent: yes", "checks: {a: 1}", "["):
         file.write_text(content)
         with pytest.raises((ConfigError, InputError), match=r"mine\.yaml"):
             read_texts(mine, "en")

@@ -13,7 +13,7 @@ from scipy.stats import t as student
 from statsmodels.stats.proportion import proportion_confint
 from statsmodels.stats.sandwich_covariance import cov_cluster_2groups
 
-from eval.questionnaire.answers import JUDGEMENTS, MAX_BYTES, agreement, agreement_table, counted, read_answers
+from eval.questionnaire.answers import JUDGEMENTS, MAX_BYTES, agreement, counted, read_answers
 from pairscale.command.compose import compose
 from pairscale.errors import InputError
 
@@ -79,14 +79,13 @@ def with_change(place, value, **of):
         ({"schema": "other", "version": 2}, "$.schema: invalid enum value"),
         (content(version=1), "version 1, this code reads 2"),
         (content(rater=EVIL), "$.rater: expected str matching"),
-        (content(native="yes"), "$.native: expected bool, got str"),
         (content(benchmark=EVIL), "$.benchmark: expected str matching"),
+        (" " * (MAX_BYTES + 1), "larger than any file of answers"),
         (content(digest="7"), "$.digest: expected 64 hexadecimal digits"),
         (content(answers=[]), "$.answers: expected array of length >= 1"),
         (with_change(["answers", 0, "chosen"], "third"), "$.answers[0].chosen: invalid enum value 'third'"),
         (with_change(["answers", 0, "chosen"], None), "$.answers[0]: without chosen"),
         (with_change(["answers", 0, "ms"], -1), "$.answers[0].ms: expected int >= 0, got -1"),
-        (with_change(["answers", 0, "paradigm"], ["a1"]), "$.answers[0].paradigm: expected str, got array"),
     ],
 )
 def test_a_bad_file_of_answers_raises_a_one_line_error(tmp_path, one, message):
@@ -99,15 +98,9 @@ def test_a_bad_file_of_answers_raises_a_one_line_error(tmp_path, one, message):
     assert len(line) < 400
 
 
-def test_missing_and_large_files_raise_errors(tmp_path):
-    for path in ("/nowhere", str(tmp_path)):
-        with pytest.raises(InputError, match=f"people: no files of answers .* in {path}"):
-            read_answers([path])
-    with pytest.raises(InputError, match="larger than any file of answers"):
-        read_answers(write_answers(tmp_path, " " * (MAX_BYTES + 1)))
-
-
-def test_answers_on_other_pairs_are_rejected(tmp_path):
+def test_answers_that_are_missing_or_on_other_pairs_are_rejected(tmp_path):
+    with pytest.raises(InputError, match=f"people: no files of answers .* in {tmp_path}"):
+        read_answers([str(tmp_path)])
     with pytest.raises(InputError, match=r"on blimp \(pairs adadadad\), must be on blimp \(pairs bebebebe\)"):
         count(write_answers(tmp_path, content(digest="ad" * 32)))
     for changed in (["answers", 0, "first"], ["answers", 0, "pair_id"], ["answers", 0, "paradigm"]):
@@ -121,13 +114,13 @@ def test_notes_list_the_answers_that_do_not_count(tmp_path):
     judgements, notes = count(paths)
     assert set(judgements["rater"]) == {"1" * 16}
     assert judgements["seconds"].tolist() == [0.9] * 6
-    assert notes == [
-        "Left out: 12 answers in 2 of 4 files: more attention checks failed than questionnaire.max_failed_checks=0.",
-        "Left out: 6 answers in 1 of 4 files: not a native speaker (questionnaire.native_only=true).",
-    ]
-    for options, raters in (([1], 2), ([2, "native_only=false"], 4)):
-        options = [f"questionnaire.{option}" for option in (f"max_failed_checks={options[0]}", *options[1:])]
-        assert count(paths, *options)[0]["rater"].nunique() == raters
+    assert [note.partition(" files")[0] for note in notes] == [
+        "Left out: 12 answers in 2 of 4", "Left out: 6 answers in 1 of 4",
+    ]  # fmt: skip
+    assert "max_failed_checks=0" in notes[0]
+    assert "native_only=true" in notes[1]
+    for options, raters in ((["max_failed_checks=1"], 2), (["max_failed_checks=2", "native_only=false"], 4)):
+        assert count(paths, *(f"questionnaire.{option}" for option in options))[0]["rater"].nunique() == raters
     with pytest.raises(InputError, match=r"no answers on blimp count\. Left out: 6 answers .*: not a native"):
         count([f"{tmp_path}/3.json"])
 
@@ -135,7 +128,8 @@ def test_notes_list_the_answers_that_do_not_count(tmp_path):
 def test_a_pair_that_one_person_judged_twice_counts_once(tmp_path):
     judgements, notes = count(write_answers(tmp_path, content(), content(right=False)))
     assert judgements["right"].tolist() == [True] * 6
-    assert notes == ["Left out: 6 answers in 1 of 2 files: the same person had judged the pair before."]
+    (note,) = notes
+    assert note.startswith("Left out: 6 answers in 1 of 2 files")
 
 
 # Agreement
@@ -155,6 +149,12 @@ def draw_judgements(rng, raters, pairs, paradigms=1, people_sd=0.0, pair_sd=0.0,
     return pd.DataFrame(rows, columns=JUDGEMENTS)
 
 
+def wilson(right, trials, groups):
+    """Return Wilson's interval, wider by Student's t of the smaller number of groups."""
+    alpha = 2 * norm.sf(student.ppf(0.975, groups - 1))
+    return proportion_confint(right, trials, alpha, method="wilson")
+
+
 @pytest.mark.parametrize("people_sd", [0.0, 2.0])
 def test_the_interval_is_wilsons_of_the_effective_number_of_judgements(people_sd):
     """The reference is statsmodels: variance with two-way clusters, and Wilson's interval."""
@@ -167,17 +167,9 @@ def test_the_interval_is_wilsons_of_the_effective_number_of_judgements(people_sd
     p = rows["right"].mean()
     trials = min(p * (1 - p) / variance, len(rows))
     assert trials < len(rows)
-    alpha = 2 * norm.sf(student.ppf(0.975, 8))
-    low, high = proportion_confint(p * trials, trials, alpha, method="wilson")
-    assert (overall["low"], overall["high"]) == pytest.approx((low, high))
-
-
-def test_unanimous_judgements_have_an_interval():
-    rows = draw_judgements(np.random.default_rng(0), 20, 5, level=50)
-    overall = agreement(rows).iloc[-1]
-    assert (overall["agreement"], overall["majority"], overall["high"]) == pytest.approx((1, 1, 1))
-    alpha = 2 * norm.sf(student.ppf(0.975, 4))
-    assert overall["low"] == pytest.approx(proportion_confint(100, 100, alpha, method="wilson")[0])
+    assert (overall["low"], overall["high"]) == pytest.approx(wilson(p * trials, trials, 9))
+    unanimous = agreement(draw_judgements(np.random.default_rng(0), 20, 5, level=50)).iloc[-1]
+    assert (unanimous["low"], unanimous["high"]) == pytest.approx(wilson(100, 100, 5))
 
 
 @pytest.mark.parametrize(("raters", "pairs"), [(1, 5), (5, 1)])
@@ -193,16 +185,15 @@ def test_agreement_and_majority_equal_a_slow_count():
         frac=0.8, random_state=1
     )  # not every person judges every pair
     table = agreement(rows).set_index("name")
-    single, votes = defaultdict(list), defaultdict(lambda: defaultdict(list))
+    votes = defaultdict(lambda: defaultdict(list))
     for row in rows.to_dict("records"):
-        single[row["paradigm"]].append(row["right"])
         votes[row["paradigm"]][row["pair_id"]].append(row["right"])
     majority, tied = {}, 0
     for name, pairs in votes.items():
         won = [sum(cast) > len(cast) - sum(cast) for cast in pairs.values()]
         majority[name] = sum(won) / len(won)
         tied += sum(sum(cast) == len(cast) - sum(cast) for cast in pairs.values())
-    individual = {name: sum(outcomes) / len(outcomes) for name, outcomes in single.items()}
+    individual = {name: np.mean([right for cast in pairs.values() for right in cast]) for name, pairs in votes.items()}
     for name in individual:
         assert table.loc[name, "agreement"] == pytest.approx(individual[name])
         assert table.loc[name, "majority"] == pytest.approx(majority[name])
@@ -211,30 +202,3 @@ def test_agreement_and_majority_equal_a_slow_count():
     assert table.loc["h0", "agreement"] == pytest.approx((individual["p0"] + individual["p2"]) / 2)
     assert table.loc["overall", "majority"] == pytest.approx(sum(majority.values()) / 4)
     assert table.loc["overall", "judgements"] == len(rows)
-
-
-@pytest.mark.slow
-def test_intervals_cover_the_true_value_at_their_nominal_rate():
-    """People and pairs differ so much that intervals for independent judgements would cover it too rarely."""
-    rng = np.random.default_rng(11)
-    large = 1 / (1 + np.exp(-(1.0 + rng.normal(0, 1, 200_000) + rng.normal(0, 1, 200_000))))
-    truth, covered, naive = large.mean(), 0, 0
-    for _ in range(200):
-        rows = draw_judgements(rng, 20, 12, people_sd=1.0, pair_sd=1.0, level=1.0)
-        overall = agreement(rows).iloc[-1]
-        covered += overall["low"] <= truth <= overall["high"]
-        low, high = proportion_confint(rows["right"].sum(), len(rows), method="wilson")
-        naive += low <= truth <= high
-    assert 182 <= covered <= 199  # of 200, 95% is 190, with a standard error of 3
-    assert naive < 160
-
-
-def test_the_table_marks_paradigms_below_the_threshold():
-    table = agreement_table("t", agreement(draw_judgements(np.random.default_rng(0), 3, 2, level=-50)), 0.8)
-    majority = next(column for column in table.columns if column.header == "majority")
-    assert str(next(iter(majority.cells))) == "0.0!"
-
-
-def test_benchmark_names_with_spaces_are_read_from_answers(tmp_path):
-    answers = read_answers(write_answers(tmp_path, content(benchmark="my own pairs")))
-    assert set(answers["benchmark"]) == {"my own pairs"}

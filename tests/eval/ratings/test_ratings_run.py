@@ -55,6 +55,22 @@ def trained(config, model=LSTM):
     return run, loaded, corpus
 
 
+def sentences_of(corpus):
+    """Return the sentences of a run's sample, the last of them cut."""
+    return [
+        *corpus.text.sentences(corpus.drawn.indices),
+        *(corpus.text.sentence(index)[:end] for index, end in corpus.drawn.cuts),
+    ]
+
+
+def by_hand(texts, encode, sentence):
+    """Return the unigram log-probability of a sentence's tokens, and how many of them the texts lack."""
+    counts = Counter(token for text in texts for token in encode(text))
+    tokens = encode(sentence)
+    logprob = sum(math.log(max(counts[token], 0.5) / counts.total()) for token in tokens)
+    return logprob, sum(counts[token] == 0 for token in tokens)
+
+
 @pytest.mark.parametrize("model", [LSTM, TXL], ids=["lstm", "txl"])
 def test_a_trained_run_is_scored(configure, model, capsys):
     config = configure()
@@ -68,36 +84,21 @@ def test_a_trained_run_is_scored(configure, model, capsys):
     row = rows[rows["sentence"] == "A quokka sleep ."].iloc[0]
     assert row["lp"] == pytest.approx(score.logprobs.sum())
     assert (row["tokens"], row["words"], row["chars"], row["unk"]) == (5, 4, 13, 1)
-    # By hand, from the words of the sample: the model's tokenizer knows a word a token.
-    counts = Counter()
-    for sentence in [*corpus.text.sentences(corpus.drawn.indices), *cut_sentences(corpus)]:
-        counts.update([*loaded.tokenizer.encode(sentence), EOS])
-    total = counts.total()
-    expected = sum(
-        math.log(max(counts[token], 0.5) / total) for token in [*loaded.tokenizer.encode(row["sentence"]), EOS]
-    )
-    assert row["unigram_lp"] == pytest.approx(expected)
-    assert row["unseen"] == sum(counts[token] == 0 for token in [*loaded.tokenizer.encode(row["sentence"]), EOS])
+    encode = loaded.tokenizer.encode
+    expected = by_hand(sentences_of(corpus), lambda text: [*encode(text), EOS], row["sentence"])
+    assert (row["unigram_lp"], row["unseen"]) == pytest.approx(expected)
 
 
 def test_a_masked_model_has_the_unigrams_of_its_tokens(configure):
     """Its ids are higher than those of the text, as they begin with padding and mask."""
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
     config = configure()
-    run, loaded, corpus = trained(
-        config, HuggingFaceConfig(name="network", architecture="bert", objective="mlm", config=sizes)
-    )
+    model = HuggingFaceConfig(name="network", architecture="bert", objective="mlm", config=sizes)
+    run, loaded, corpus = trained(config, model)
     score_run(run, config)
-    rows, _ = read_answer_file(run.scores("ratings"), "sentences")
-    sentences = [*corpus.text.sentences(corpus.drawn.indices), *cut_sentences(corpus)]
-    counts = Counter(token for sentence in sentences for token in loaded.tokenizer.encode(sentence))
-    for row in rows.itertuples():
-        probabilities = [max(counts[token], 0.5) / counts.total() for token in loaded.tokenizer.encode(row.sentence)]
-        assert row.unigram_lp == pytest.approx(sum(map(math.log, probabilities)))
-
-
-def cut_sentences(corpus):
-    return [corpus.text.sentence(index)[:end] for index, end in corpus.drawn.cuts]
+    for row in read_answer_file(run.scores("ratings"), "sentences")[0].itertuples():
+        expected, _ = by_hand(sentences_of(corpus), loaded.tokenizer.encode, row.sentence)
+        assert row.unigram_lp == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("overrides", [[], ["corpus.filter=barks"], ["sample.unit=document"], ["sample.size=50"]])
@@ -164,13 +165,13 @@ def test_a_pretrained_model_counts_a_text(configure, tmp_path, kind):
     score_run(run, configure(*chosen, f"unigrams.text={tmp_path}/text.txt"), scorer)
     rows, metadata = read_answer_file(run.scores("ratings"), "sentences")
     assert metadata["parameters"]["unigrams"]["of"] == "text.txt"
-    counts = Counter()
-    for line in (tmp_path / "text.txt").read_text().splitlines():
-        counts.update(tokenizer(line, add_special_tokens=False)["input_ids"])
-    ids = tokenizer(rows["sentence"][0], add_special_tokens=False)["input_ids"]
-    expected = sum(math.log(max(counts[token], 0.5) / counts.total()) for token in ids)
-    assert rows["unigram_lp"][0] == pytest.approx(expected)
-    assert rows["tokens"][0] == len(ids)
+
+    def encode(text):
+        return tokenizer(text, add_special_tokens=False)["input_ids"]
+
+    lines = (tmp_path / "text.txt").read_text().splitlines()
+    assert rows["unigram_lp"][0] == pytest.approx(by_hand(lines, encode, rows["sentence"][0])[0])
+    assert rows["tokens"][0] == len(encode(rows["sentence"][0]))
 
 
 def test_slor_and_morcela_judge_pairs(configure):

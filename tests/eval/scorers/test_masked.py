@@ -24,10 +24,8 @@ from tests.support.small_pretrained import (
     MASKED,
     bert,
     byte_level,
-    masked_bytes,
     masked_scorer,
     policy,
-    roberta,
     with_random_weights,
     word_pieces,
 )
@@ -60,7 +58,8 @@ def test_pll_equals_a_loop_over_masked_copies(model, pll, batch_tokens):
     network, tokenizer = MASKED[model]
     tokenizer = tokenizer()
     network = with_random_weights(network, tokenizer)
-    sentences = ["The cats sleep near a dog .", "Who saw the zebras ?", "The", "", "sleeps sleepy cat."]
+    sentences = ["The", "", "sleeps sleepy cat.", "Who saw the zebras ?", "The cats sleep near a dog ."]
+    sentences = sentences[: 3 if batch_tokens == 1 else 5]  # each copy alone takes long
     expected = [one_mask_at_a_time(network, tokenizer, sentence, pll) for sentence in sentences]
     scorer = masked_scorer(network, tokenizer, batch_tokens)
     for scores, logprobs in zip(scorer.score(sentences, policy(pll=pll)), expected, strict=True):
@@ -89,30 +88,6 @@ def test_a_pair_shares_the_copy_in_which_its_different_word_is_masked(pll, batch
     assert len(copies) == len(set(copies)) == 2 * len(good.logprobs) - 1
     for scores, sentence in zip((good, bad), pair, strict=True):
         assert scores.logprobs == pytest.approx(one_mask_at_a_time(network, tokenizer, sentence, pll), abs=1e-4)
-
-
-def test_the_two_kinds_of_pll_differ_only_within_words():
-    tokenizer = word_pieces()
-    network = with_random_weights(bert, tokenizer)
-    scorer = masked_scorer(network, tokenizer, 1_000)
-    sentence = "The zebras sleep ."
-    one, other = (scorer.score([sentence], policy(pll=pll))[0] for pll in ("original", "within_word_l2r"))
-    words = tokenizer(sentence, add_special_tokens=False).word_ids()
-    last = np.asarray([at + 1 == len(words) or words[at + 1] != word for at, word in enumerate(words)])
-    assert not last.all()
-    assert one.logprobs[last] == pytest.approx(other.logprobs[last], abs=1e-4)
-    assert (np.abs(one.logprobs - other.logprobs)[~last] > 1e-4).all()
-    assert np.array_equal(scorer.score([sentence], policy())[0].logprobs, other.logprobs)
-
-
-def test_a_batch_on_a_cpu_has_about_2048_tokens():
-    tokenizer = word_pieces()
-    network = with_random_weights(bert, tokenizer)
-    scorer = masked_scorer(network, tokenizer, 100_000)
-    sizes = []
-    network.register_forward_pre_hook(lambda _, __, named: sizes.append(named["input_ids"].numel()), with_kwargs=True)
-    scorer.score([f"{'cat ' * count}." for count in range(50, 70)], policy())
-    assert 1_900 < max(sizes) <= 2_048
 
 
 @pytest.mark.parametrize("kind", MASKED)
@@ -147,28 +122,15 @@ def test_unsupported_policies_and_models_raise_one_line_errors():
 
 def mobilebert(vocabulary):
     """A model whose head does not call its softmax weights."""
-    return MobileBertForMaskedLM(MobileBertConfig(vocab_size=vocabulary, hidden_size=32, embedding_size=16,
-                                                  num_hidden_layers=2, num_attention_heads=2, intermediate_size=24,
-                                                  intra_bottleneck_size=16, true_hidden_size=16))  # fmt: skip
+    sizes = {"num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24, "intra_bottleneck_size": 16}
+    config = MobileBertConfig(vocab_size=vocabulary, hidden_size=32, embedding_size=16, true_hidden_size=16, **sizes)
+    return MobileBertForMaskedLM(config)
 
 
 def fnet(vocabulary):
     """A model that mixes tokens without a mask, so padding changes its predictions."""
-    return FNetForMaskedLM(FNetConfig(vocab_size=vocabulary, hidden_size=16, num_hidden_layers=2,
-                                      intermediate_size=24, max_position_embeddings=80))  # fmt: skip
-
-
-@pytest.mark.parametrize("network", [mobilebert, fnet])
-def test_models_with_other_heads_or_without_a_mask_of_padding_equal_the_loop(network):
-    tokenizer = word_pieces()
-    plain = with_random_weights(network, tokenizer)
-    scorer = masked_scorer(with_random_weights(network, tokenizer), tokenizer, 5_000)
-    sentences = ["The cats sleep near a dog .", "Who saw the zebras ?", "The"]
-    with torch.no_grad():
-        for sentence, scores in zip(sentences, scorer.score(sentences, policy(pll="original")), strict=True):
-            expected = one_mask_at_a_time(plain, tokenizer, sentence, "original")
-            # MobileBERT has no layer norms: its sums are large.
-            assert scores.logprobs == pytest.approx(expected, abs=1e-3)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "intermediate_size": 24, "max_position_embeddings": 80}
+    return FNetForMaskedLM(FNetConfig(vocab_size=vocabulary, **sizes))
 
 
 def funnel(*blocks):
@@ -184,14 +146,15 @@ def nystromformer(landmarks):
         max_position_embeddings=80, segment_means_seq_len=64, num_landmarks=landmarks))  # fmt: skip
 
 
-@pytest.mark.parametrize("network", [funnel(1, 1), funnel(2, 2, 2), nystromformer(64)])
-def test_scores_of_models_affected_by_padding_equal_the_loop(network):
+@pytest.mark.parametrize("network", [mobilebert, fnet, funnel(1, 1), funnel(2, 2, 2), nystromformer(64)])
+def test_models_with_other_heads_or_affected_by_padding_equal_the_loop(network):
     tokenizer = word_pieces()
     plain = with_random_weights(network, tokenizer)
     scorer = masked_scorer(with_random_weights(network, tokenizer), tokenizer, 5_000)
     sentences = ["The cats sleep near a dog .", "Who saw the zebras ?", "The cat sleeps and sees the dog near a cat ."]
     for sentence, scores in zip(sentences, scorer.score(sentences, policy(pll="original")), strict=True):
-        assert scores.logprobs == pytest.approx(one_mask_at_a_time(plain, tokenizer, sentence, "original"), abs=1e-3)
+        expected = one_mask_at_a_time(plain, tokenizer, sentence, "original")
+        assert scores.logprobs == pytest.approx(expected, abs=1e-3)  # MobileBERT has no layer norms: large sums
 
 
 def test_a_score_does_not_depend_on_longer_texts_beside_it():
@@ -223,24 +186,3 @@ def test_a_model_with_random_hashing_raises_an_error():
     assert len(scorer.score(["the cat ."], policy())[0].logprobs)  # no hashing within one chunk
     with pytest.raises(ConfigError, match=r"m: two passes over one text of \d+ tokens differ .* hash_seed"):
         scorer.score(["the cat sees the dog near the cat that sees the dog that sleeps near a cat ."], policy())
-
-
-def test_chinese_without_spaces_is_not_one_word():
-    """A byte-level tokenizer has three tokens a character and takes text without spaces for one word."""
-    tokenizer = masked_bytes()
-    network = with_random_weights(roberta, tokenizer)
-    scorer = masked_scorer(with_random_weights(roberta, tokenizer), tokenizer, 5_000)
-    sentence = "猫，睡。狗！"  # the text between marks is masked one character at a time
-    encoding = tokenizer(sentence, return_offsets_mapping=True, return_special_tokens_mask=True)
-    ids, spans = encoding["input_ids"], encoding["offset_mapping"]
-    expected = []
-    with torch.no_grad():
-        for at, (start, _) in enumerate(spans):
-            if encoding["special_tokens_mask"][at]:
-                continue
-            copy = list(ids)
-            for later in [n for n in range(at, len(ids)) if spans[n][0] == start]:
-                copy[later] = tokenizer.mask_token_id
-            expected.append(float(network(input_ids=torch.tensor([copy])).logits[0, at].log_softmax(-1)[ids[at]]))
-    (scored,) = scorer.score([sentence], policy())
-    assert scored.logprobs == pytest.approx(expected, abs=1e-4)

@@ -14,7 +14,7 @@ from statsmodels.stats.proportion import proportion_confint
 from eval.benchmarks.config import BenchmarkConfig
 from eval.config import PolicyConfig, score_label
 from eval.published import read_published
-from eval.scores.accuracy import accuracies, outcome, stratified_trials, unk_free
+from eval.scores.accuracy import accuracies, outcome, unk_free
 from eval.scores.files import read_items, read_metadata, read_scores, score_path, write_items, write_scores
 from eval.scores.schemas import ITEMS, SCORES, ScoreMetadata
 from pairscale.errors import RunError
@@ -135,21 +135,6 @@ def test_phenomena_are_unweighted_means_over_paradigms():
     assert table.loc[("phenomenon", "f"), ["low", "high"]].tolist() == pytest.approx(wilson(0.625, trials))
     assert accuracies(scores[unk_free(scores)])["pairs"].tolist()[-1] == 4
     assert accuracies(scores[:0]).empty
-
-
-def test_intervals_of_means_cover_the_mean_of_fixed_paradigms_at_their_nominal_rate():
-    """Accuracies differ as among BLiMP's paradigms; an interval for equal pairs covers the mean in 99% of samples."""
-    truth, rng = np.array([0.2, 0.5, 0.9, 0.97, 0.99, 1.0]), np.random.default_rng(0)
-    equally = np.full((6, 1), 1 / 6)
-    shares = rng.binomial(50, truth, (2000, 6)) / 50
-    trials = stratified_trials(shares, np.full(6, 50), equally)[:, 0]
-    covered = {"stratified": [], "alike": []}
-    for share, n in zip(shares.mean(axis=1), trials, strict=True):
-        for name, low_high in (("stratified", wilson(share, n)), ("alike", wilson(share, 300))):
-            covered[name].append(low_high[0] < truth.mean() < low_high[1])
-    assert 0.94 < np.mean(covered["stratified"]) < 0.97
-    assert np.mean(covered["alike"]) > 0.985
-    assert stratified_trials([[0.3], [1.0]], [20], [[1.0]]).ravel() == pytest.approx([20, 20])
 
 
 def test_published_means_agree_with_published_accuracies():

@@ -95,23 +95,6 @@ def test_a_pretrained_model_and_a_table_of_words(study):
     assert words["surprisal"].to_numpy() == pytest.approx(expected["surprisal"].to_numpy())
 
 
-def test_refusals(study):
-    for values, message in ((["text=null"], "text=null: give text=FILE"), (["study=null"], "study=null: name a study")):
-        with pytest.raises(ConfigError, match=message):
-            run(configured(study, *values))
-    for folder in (study / "runs/s").iterdir():
-        (folder / "manifest.json").unlink()
-    with pytest.raises(RunError, match="study=s: none of its runs is done"):
-        run(configured(study))
-
-
-def test_a_model_that_is_trained_here_is_not_named(study, monkeypatch):
-    """It was left out of account: all runs of the study were read."""
-    monkeypatch.setattr("pairscale.command.line._current", Line.of(["study=s", "model=lstm"]))
-    with pytest.raises(ConfigError, match=r"model=lstm: run=NAME chooses"):
-        run(configured(study, "model=lstm"))
-
-
 def test_a_damaged_file_is_reported(study):
     run(configured(study))
     file = next((study / "reports").rglob("*.parquet"))
@@ -128,3 +111,17 @@ def test_a_surprisal_that_is_no_number_is_an_error(study):
     with pytest.raises(RunError, match=r"the surprisal of 'sleep' \(word 3 of text 1\) is inf \(1 of 4 words\)"):
         write_words(study / "a.parquet", words, {})
     assert not list(study.glob("a.*"))
+
+
+def test_commands_that_name_no_text_or_model_are_refused(study, monkeypatch):
+    for override, message in (("text=null", "text=null: give text=FILE"), ("study=null", "study=null: name a study")):
+        with pytest.raises(ConfigError, match=message):
+            run(configured(study, override))
+    with monkeypatch.context() as patch:
+        patch.setattr("pairscale.command.line._current", Line.of(["study=s", "model=lstm"]))
+        with pytest.raises(ConfigError, match=r"model=lstm: run=NAME chooses"):
+            run(configured(study, "model=lstm"))
+    for folder in (study / "runs/s").iterdir():
+        (folder / "manifest.json").unlink()
+    with pytest.raises(RunError, match="study=s: none of its runs is done"):
+        run(configured(study))

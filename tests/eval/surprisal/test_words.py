@@ -8,8 +8,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from eval import surprisals
 from eval.scorers.predictions import Windows
@@ -21,30 +19,12 @@ from tests.support.small_pretrained import (
     byte_level,
     causal_scorer,
     gpt2,
-    llama,
     masked_scorer,
     with_random_weights,
     word_pieces,
 )
 
 LONG = " ".join(SENTENCES * 3)
-
-
-def letters():
-    """Return a model over the tokens a, b, Ġa, Ġb and the end of a text, whose words are strings of a and b."""
-    vocabulary = {"<|endoftext|>": 0, "a": 1, "b": 2, "Ġa": 3, "Ġb": 4}
-    backend = Tokenizer(models.BPE(vocab=vocabulary | {"Ġ": 5}, merges=[("Ġ", "a"), ("Ġ", "b")]))
-    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    backend.decoder = decoders.ByteLevel()
-    end = "<|endoftext|>"
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, bos_token=end, eos_token=end)
-    torch.manual_seed(3)
-    config = GPT2Config(vocab_size=6, n_positions=16, n_embd=8, n_layer=1, n_head=1, bos_token_id=0, eos_token_id=0)
-    network = with_random_weights(lambda _: GPT2LMHeadModel(config), tokenizer)
-    with torch.no_grad():  # a space alone is no word
-        network.lm_head = torch.nn.Linear(8, 6)
-        network.lm_head.bias[5] = -100
-    return network, tokenizer
 
 
 def reference(network, tokenizer, text):
@@ -64,24 +44,6 @@ def reference(network, tokenizer, text):
         before = lines[0, unmarked].sum().log2() if start == 0 else ends[start]
         words.append(float(before - of_tokens - ends[end]))
     return words
-
-
-def test_surprisals_of_all_words_add_up_to_one():
-    """Words of up to four letters after "ab", and the probability that a word has more."""
-    network, tokenizer = letters()
-    scorer = causal_scorer(network, tokenizer)
-    words = ["".join(word) for length in range(1, 5) for word in itertools.product("ab", repeat=length)]
-    last = [surprisals(scorer, [f"ab {word}"]).iloc[-1] for word in words]
-    tails = 0.0
-    for word in itertools.product("ab", repeat=4):
-        ids = tokenizer(f"ab {''.join(word)}", add_special_tokens=False)["input_ids"]
-        with torch.no_grad():
-            lines = network(torch.tensor([[0, *ids]])).logits[0].double().softmax(-1)
-        begun = lines[2, [0, 3, 4, 5]].sum()
-        of_tokens = torch.stack([lines[at, ids[at]] for at in range(2, 6)]).prod()
-        tails += float(of_tokens / begun * lines[6, [1, 2]].sum())
-    ended = float(lines[2, 0] / begun) + float(lines[2, 5] / begun)  # the text ended, or a space alone
-    assert sum(2.0 ** -row["surprisal"] for row in last) + tails + ended == pytest.approx(1, abs=1e-5)
 
 
 @given(st.lists(st.text("abcdeé猫.", min_size=1, max_size=5), min_size=1, max_size=4))
@@ -127,17 +89,6 @@ def test_surprisals_are_those_of_the_package_of_pimentel_and_meister(tmp_path, m
     )
 
 
-def test_the_sum_over_a_text_is_that_of_its_tokens_and_its_end():
-    """What one word gets, its neighbour loses: but for the two ends of the text the corrections cancel."""
-    (predictions,) = SCORER.predictions(["The cats sleep near a dog ."])
-    words = surprisals(SCORER, ["The cats sleep near a dog ."])
-    assert words["surprisal_nats"].sum() == pytest.approx(
-        -predictions.logprobs.sum() + predictions.begin - predictions.ends[-1]
-    )
-    assert words["uncorrected"].sum() == pytest.approx(-predictions.logprobs.sum() / math.log(2))
-    assert words["tokens"].sum() == len(predictions.logprobs)
-
-
 def test_entropy_and_rank_are_those_of_the_distribution_at_the_words_beginning():
     network, tokenizer = MODEL
     text = "The cats sleep ."
@@ -165,17 +116,6 @@ def test_our_own_models_have_the_log_probabilities_of_their_scores(architecture,
     if kind == "word":  # a token is a word, which nothing can go on
         assert words["surprisal"].to_numpy() == pytest.approx(words["uncorrected"].to_numpy())
         assert words["unk"].sum() > 0
-
-
-def test_llama_like_models_mark_the_first_word_too():
-    scorer = causal_scorer(with_random_weights(llama, TOKENIZER), TOKENIZER)
-    assert np.isfinite(surprisals(scorer, SENTENCES)["surprisal"]).all()
-
-
-def test_a_masked_model_is_refused():
-    tokenizer = word_pieces()
-    with pytest.raises(ConfigError, match="masked model sees both sides"):
-        surprisals(masked_scorer(with_random_weights(bert, tokenizer), tokenizer), ["The cats"])
 
 
 # Long texts
@@ -238,6 +178,9 @@ def test_texts_do_not_see_each_other():
 
 
 @pytest.mark.parametrize("text", ["", "  ", [], ["The", " "]])
-def test_a_text_without_words_is_refused(text):
+def test_texts_without_words_and_masked_models_are_refused(text):
     with pytest.raises(InputError, match=r"texts: number 2: "):
         surprisals(SCORER, ["The cats", text])
+    tokenizer = word_pieces()
+    with pytest.raises(ConfigError, match="masked model sees both sides"):
+        surprisals(masked_scorer(with_random_weights(bert, tokenizer), tokenizer), ["The cats"])
