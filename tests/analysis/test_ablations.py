@@ -8,12 +8,7 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from analysis.curves.ablations import ablation_effects, main_effects
-from analysis.formats import p_in_text
-from analysis.sections.ablations import ablation_findings
 from pairscale.errors import InputError
-from tests.support import ROOT
-from tests.support.ablation_tables import committed_effects
-from tests.support.committed_results import committed_tables
 from tests.support.long_table import curve_table, grid, row
 
 FULL, REMOVED, CONTROL = ("", "none", "1"), ("c", "remove", "0"), ("c", "control", "0")
@@ -145,13 +140,6 @@ def test_runs_without_a_partner_are_counted_and_a_margin_is_about_accuracy():
     assert "no size in common" in effect(ablation_effects(apart, runs))["note"]
 
 
-def test_doses_may_be_numbers_as_read_from_a_file():
-    accuracies, runs = tables()
-    pd.testing.assert_frame_equal(
-        ablation_effects(accuracies, runs.astype({"dose": int})), ablation_effects(accuracies, runs)
-    )
-
-
 def test_tables_that_cannot_be_used():
     accuracies, runs = tables()
     with pytest.raises(InputError, match="two runs of size 1000 and seed 1"):
@@ -164,25 +152,3 @@ def test_tables_that_cannot_be_used():
         ablation_effects(*both)
     with pytest.raises(InputError, match="no column action"):
         ablation_effects(accuracies, runs.drop(columns="action"))
-
-
-def test_estimates_of_the_committed_study_are_those_of_its_table():
-    folder = ROOT / "analysis" / "results" / "ablation_small"
-    effects = ablation_effects(*committed_tables("ablation_small"))
-    old = pd.read_csv(folder / "effects.csv").rename(columns={"filter": "construction", "group": "curve"})
-    old = old[old["level"].isin(["overall", "phenomenon"])]
-    keys = ["kind", "construction", "curve", "other", "over", "level", "name"]
-    both = old.merge(effects, on=keys, suffixes=("_old", ""))
-    assert len(both) == len(old) == 102
-    assert both["difference"].to_numpy() == pytest.approx(both["difference_old"].to_numpy(), abs=1e-8)
-
-
-def test_findings_say_the_corrected_p_that_decides_them():
-    """An interval may exclude 0 although Holm's correction leaves it open whether anything changes."""
-    effects = committed_effects()
-    found = {finding.subject: finding.text for finding in ablation_findings(effects, 0.95)}
-    rows = main_effects(effects).query("level == 'overall'")
-    assert ((rows["low"] > 0) | (rows["high"] < 0)).all()
-    for one in rows.itertuples():
-        assert p_in_text(one.p_holm) in found[one.curve]
-        assert ("can't tell" in found[one.curve]) == (one.p_holm >= 0.05)

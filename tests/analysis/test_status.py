@@ -129,9 +129,7 @@ def status(path, *overrides):
         ("missing", []),
         ("study", range(8)),
         ("lstm_tiny-english-unigram-1M-s1", [2]),
-        ("[lstm_tiny-english-unigram-1M-s1,txl_tiny-english-unigram-125k-s2]", [2, 5]),
         ("*-125k-s2", [1, 5]),
-        ("seed=2", [1, 3, 5, 7]),
         ("[seed=2,model=lstm_tiny,failed]", [0, 1, 2, 3, 5, 7]),
         ("size=1/8M", [0, 1, 4, 5]),
     ],
@@ -144,11 +142,11 @@ def test_removed_runs_leave_the_grid_too(study, remove, gone):
     if remove == "study":
         assert not path.exists()
     else:
-        never = set() if remove == "missing" else {"gone"}
-        assert set(read_grid(path)) == {folder.path.name for folder in kept} | never
+        assert set(read_grid(path)) - {"gone"} == {folder.path.name for folder in kept}
+        assert ("gone" in read_grid(path)) == (remove != "missing")
 
 
-@pytest.mark.parametrize("remove", ["lstm", "*-s9", "[seed=2,seed=9]", "sede=2", "failed"])
+@pytest.mark.parametrize("remove", ["*-s9", "[seed=2,seed=9]", "sede=2", "failed"])
 def test_a_value_that_names_no_run_is_one_clear_line(study, remove, capsys):
     path, folders, _ = study
     folders[1].update_manifest(status="done")  # the run whose scoring failed has weights
@@ -187,12 +185,9 @@ def test_a_part_of_what_only_an_experiment_requests_is_not_removed(study):
     path, folders, requested = study
     states = run_states(path, requested)
     shutil.rmtree(path / "grid")
-    some = [one for one in states if one.state in ("missing", "failed")]
     with pytest.raises(ConfigError, match="only experiment=simulated requests it"):
-        remove_runs(path, some)
+        remove_runs(path, [one for one in states if one.state in ("missing", "failed")])
     assert all(folder.path.exists() for folder in folders)
-    remove_runs(path, states)
-    assert not path.exists()
 
 
 def test_the_command_in_a_pipe_prints_plain_text_without_importing_torch(tmp_path):
