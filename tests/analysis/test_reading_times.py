@@ -93,7 +93,7 @@ def test_surprisal_that_says_nothing_costs_half_a_nat_on_held_out_words():
 @pytest.mark.parametrize("formula", ["length", "time ~ surprisal", "time ~ lenght", "time ~ length +* number"])
 def test_a_formula_that_does_not_fit_the_rows_is_refused(tmp_path, formula):
     words, model = read(tmp_path)
-    with pytest.raises(ConfigError, match="reading.formula="):
+    with pytest.raises(ConfigError, match=r"reading.formula="):
         fitted(words, model, ReadingConfig(formula=formula))
 
 
