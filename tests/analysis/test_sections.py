@@ -89,6 +89,7 @@ def test_every_section_can_be_shown_and_names_are_checked(results):
     assert {"phenomena", "slopes", "differences", "unknown-words", "hardest-pairs", "perplexity", "runs"} <= {*default}
     assert len(default) <= 12
     assert set(names) - set(default) >= {"paradigms", "shapes"}
+    assert "methods" not in names  # there is one
     assert {"paradigms", *chosen(None)} == {*chosen(["paradigms"])}
     with pytest.raises(ConfigError, match="slopes"):
         chosen(["slops"])

@@ -68,6 +68,22 @@ def test_each_run_has_its_state_and_reason(study):
     assert not folders[0].in_use
 
 
+def test_reading_a_lock_does_not_stop_a_run_from_starting(study):
+    """A reader holds the lock together with other readers, for a moment."""
+    _, folders, _ = study
+    code = "import sys; from pathlib import Path; from train.runs.folder import RunFolder\n"
+    code += "while True: RunFolder(Path(sys.argv[1])).in_use"
+    looking = [subprocess.Popen([sys.executable, "-c", code, str(folders[0].path)], cwd=ROOT) for _ in range(2)]
+    try:
+        for _ in range(50):
+            with folders[0].locked():
+                pass
+    finally:
+        for process in looking:
+            process.kill()
+            process.wait()
+
+
 def test_the_report_has_marks_times_costs_reasons_and_commands(study):
     """Time: 125,000 and 1,000,000 words at 7,000 words/s, rounded to seconds, as the simulated manifests have it."""
     path, folders, requested = study

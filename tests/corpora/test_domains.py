@@ -127,6 +127,16 @@ def test_strata_take_the_first_of_each_domain_in_the_order_of_all(text):
     assert set(sample(text, 700, nested=True, strata="domain").indices) <= set(drawn.indices)
 
 
+def test_random_samples_hold_domains_in_proportion(text):
+    """Over 40 seeds, within four standard errors of the shares of the train split."""
+    whole = train_sizes(text)
+    counted = [sample(text, 1000, seed).domains for seed in range(40)]
+    for name, words in whole.items():
+        parts = [domains[name] for domains in counted]
+        expected = 1000 * words / sum(whole.values())
+        assert abs(np.mean(parts) - expected) < 4 * np.std(parts) / np.sqrt(len(parts))
+
+
 def test_a_sample_without_strata_is_that_of_earlier_versions(text):
     plain = sample(text, 1234)
     assert {name: words for name, words in plain.domains.items() if words} == dict(sizes_by_domain(text, plain))
