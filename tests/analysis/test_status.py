@@ -101,6 +101,10 @@ def test_the_report_has_marks_times_costs_reasons_and_commands(study):
     for number, text in ((1, "the run diverged"), (2, "750,000 of 3,000,000 words · 1,000 words/s, 37 min 30 s left")):
         assert any(folders[number].path.name in row and text in row for row in rows)
     assert any("python -m eval study=simulated benchmark=blimp" in row for row in rows)
+    for folder in folders[2:5]:
+        folder.update_manifest(status="done", words_seen=3_000_000)
+    requested.pop("gone")  # what remains has failed: a typing error of 500M words once gave 221 hours
+    assert not any(line.startswith("left:") for line in lines_of(path, requested))
 
 
 def test_a_run_counts_as_scored_once_all_requested_benchmarks_are(study):
