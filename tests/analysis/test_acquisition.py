@@ -31,7 +31,6 @@ def crossing(*tables):
         ((0.5, 0.5, 0.59), "not by the largest size", np.nan),
         ((0.7, 0.5, 0.7), "estimated", 2000 * 2**0.5),  # the last crossing counts: from there on it stays
         ((0.5, 0.7, 0.5), "not by the largest size", np.nan),
-        ((0.5, 0.6, 0.7), "estimated", 2000),
         ((0.5, 0.55, 0.65), "estimated", 2000 * 2**0.5),  # .6 is halfway, on a line over log2(words)
     ],
 )

@@ -1,4 +1,4 @@
-"""The report in a real browser: desktop, phone, dark and print, legends, sorting, and what axe finds."""
+"""The report in a real browser: desktop, phone and dark, sorting, links to files, and what axe finds."""
 
 import pytest
 
@@ -7,9 +7,6 @@ from tests.support.commands import run_command
 from tests.support.simulated_study import SimulatedStudy
 
 pytestmark = pytest.mark.slow
-FADED = 0.15  # opacity below which a line counts as faded
-OPACITIES = """(chart) => [...document.querySelectorAll(`${chart} .mark-line path`)]
-    .map((line) => Number(line.getAttribute("opacity") ?? 1))"""
 
 
 @pytest.fixture(scope="module")
@@ -32,22 +29,12 @@ def test_a_page_has_no_errors_no_overflow_and_nothing_that_axe_objects_to(browse
     assert violations(page.page) == {}
     legend = page.page.locator(".first .chart .role-legend-label text").all_inner_texts()
     assert bool(legend) == (width < 460)  # else names stand beside the lines
+    links = page.page.locator(".files a").evaluate_all(
+        "(links) => links.map((link) => decodeURIComponent(link.getAttribute('href')))"
+    )
+    assert len(links) > 20
+    assert all((report_path.parent / link).is_file() for link in links)
     page.page.context.close()
-
-
-def test_a_legend_fades_the_other_curves_and_brings_them_back(browser, report_path):
-    page = OpenPage(browser, report_path).page
-    chart = "#blimp-phenomena .chart:first-child"
-    button = page.locator("#blimp-phenomena .legend button").first
-    before = page.evaluate(OPACITIES, chart)
-    assert min(before) > FADED
-    button.click()
-    assert button.get_attribute("aria-pressed") == "true"
-    page.wait_for_function(f"(chart) => ({OPACITIES})(chart).some((opacity) => opacity < {FADED})", arg=chart)
-    button.focus()
-    page.keyboard.press("Space")
-    page.wait_for_function(f"(chart) => ({OPACITIES})(chart).every((opacity) => opacity > {FADED})", arg=chart)
-    page.context.close()
 
 
 def test_tables_are_sorted_by_mouse_and_keyboard_and_unfolded(browser, report_path):
@@ -67,22 +54,4 @@ def test_tables_are_sorted_by_mouse_and_keyboard_and_unfolded(browser, report_pa
     assert table.locator("tbody tr:visible").count() == 6
     page.locator("#blimp-paradigms .more input").press("Space")
     assert table.locator("tbody tr:visible").count() == len(values()) == 12
-    page.context.close()
-
-
-def test_links_lead_to_files_beside_the_page(browser, report_path):
-    page = OpenPage(browser, report_path).page
-    links = page.locator(".files a").evaluate_all(
-        "(links) => links.map((link) => decodeURIComponent(link.getAttribute('href')))"
-    )
-    assert len(links) > 20
-    assert all((report_path.parent / link).is_file() for link in links)
-    page.context.close()
-
-
-def test_print_shows_every_row_and_no_buttons(browser, report_path):
-    page = OpenPage(browser, report_path, scheme="dark").page
-    page.emulate_media(media="print")
-    assert page.locator("#blimp-paradigms tbody tr:visible").count() == 12
-    assert page.locator(".more:visible, #contents:visible").count() == 0
     page.context.close()

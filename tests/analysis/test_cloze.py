@@ -1,6 +1,5 @@
 """Diagnostics: shares counted from simulated answers, the paper's numbers next to them, and what is refused."""
 
-import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -11,12 +10,10 @@ from analysis.items import cloze
 from analysis.items import results as items
 from analysis.items.parts import read_answers
 from analysis.study.long_table import runs
-from eval.published import read_published
 from pairscale.errors import RunError
-from tests.support.commands import run_command
 from tests.support.diagnostics import config, write_files
 from tests.support.simulated_answers import answer
-from tests.support.simulated_study import SimulatedStudy, as_hub_model
+from tests.support.simulated_study import SimulatedStudy
 
 NAMES = ["cprag", "role", "neg"]
 
@@ -81,8 +78,7 @@ def test_shares_are_counts_of_the_answers(study):
             assert shares["accuracy@5", "original"] == pytest.approx(np.mean(first_5))
 
 
-def test_means_and_slopes_over_sizes(study):
-    """Means have Wilson's intervals, as statsmodels has them; slopes are least squares over doublings."""
+def test_means_have_wilsons_intervals(study):
     table, folder, _ = study
     of = described(table, "cprag", folder)
     measured, means = of.measured, items.means_of(of.measured)
@@ -95,10 +91,6 @@ def test_means_and_slopes_over_sizes(study):
     assert set(items.at_largest(means)["size"]) == {"1M"}
     low = measured[measured["name"] == "low constraint"]
     assert set(low["items"]) == {1}  # of the simulated files
-    rows = measured[(measured["level"] == "accuracy@5") & (measured["name"] == "original")]
-    slope = np.polyfit(np.log2(rows["sample_words"].astype(float)), rows["accuracy"], 1)[0]
-    slopes = items.slopes_of(of, 0.95).set_index(["level", "name"])["slope"]
-    assert slopes["accuracy@5", "original"] == pytest.approx(slope)
     assert items.slopes_of(replace(of, measured=measured[measured["size"] == "1M"]), 0.95).empty
 
 
@@ -109,50 +101,16 @@ def test_the_papers_numbers_are_next_to_ours(study):
     shown = {name: measures_of(of)["BERT large (paper)"] for name, of in parts.items()}
     names = ["original", "shuffled", "truncated", "shuffled_truncated"]
     assert shown["cprag"]["accuracy@5"][names].tolist() == [0.529, 0.392, 0.324, 0.213]
-    names = ["original", "generic_object", "generic_subject", "generic_both"]
-    assert shown["role"]["accuracy@1"][names].tolist() == [0.136, 0.057, 0.068, 0.045]
     assert shown["neg"]["accuracy@1", "simp affirmative"] == 0.444
     assert shown["role"]["sensitivity", "original"] == 0.864
     assert shown["role"]["sensitivity>.01", "original"] == 0.432
     people = measures_of(parts["role"])["people"]  # cloze probabilities of .36 against .03
-    assert people[[("sensitivity", "original"), ("sensitivity>.01", "original")]].tolist() == [1, 1]
-    assert people["probability", "fitting roles"] == 0.36
+    assert people[[("sensitivity", "original"), ("probability", "fitting roles")]].tolist() == [1, 0.36]
     base = measures_of(parts["neg"])["BERT base (paper)"]["sensitivity"]
     assert base[["simp affirmative", "simp negative", "natural affirmative"]].tolist() == [1, 0, 0.625]
     for of in parts.values():
         assert [one.name for one in of.exhibits] == ["measures", "sizes"]
         assert [curve for curve, _ in of.findings] == ["lstm_tiny"]
-        for exhibit in of.exhibits:
-            assert all(exhibit.panels.values())
-            assert len(exhibit.kinds) == len(exhibit.texts.columns)
-
-
-def test_all_published_numbers_are_shown(real_data, tmp_path):
-    """With the real files, each published number is in a table."""
-    folders = SimulatedStudy(pairs=5, models=("lstm_tiny",), sizes=("1M",), seeds=(1,)).write(tmp_path)
-    for name in NAMES:
-        answer(folders[0], config_of(name, real_data / "lm_diagnostics"), seed=1)
-    table = runs("simulated", folder=tmp_path)
-    for name in NAMES:
-        measured, published = measures_of(part(table, name, tmp_path)), read_published(name)
-        for model in ("BERT base", "BERT large"):
-            shown = sorted(measured[f"{model} (paper)"].dropna())
-            assert shown == sorted(published.loc[published["model"] == model, "accuracy"]), name
-        if name == "role":
-            of = measured.loc[("probability", "difference")]
-            assert round(of["people"], 3) == of["people (paper)"] == 0.233  # section 5.2
-
-
-def test_a_model_of_unknown_size_is_in_tables_but_on_no_curve(study):
-    _, folder, _ = study
-    bert = SimulatedStudy(pairs=5, models=("bert",), sizes=("1M",), seeds=(1,)).write(folder)[0]
-    as_hub_model(bert)
-    answer(bert, config_of("role", folder.parent / "files"), 9, {"pll": "within_word_l2r"})
-    role = part(runs("simulated", folder=folder), "role", folder)
-    assert {"lstm_tiny", "bert", "people"} < set(measures_of(role))
-    (sizes,) = [one for one in role.exhibits if one.name == "sizes"]
-    assert set(sizes.table["curve"]) == {"lstm_tiny"}
-    assert not any("pll" in note for note in role.notes)
 
 
 def test_other_questions_settings_and_missing_answers(study):
@@ -169,19 +127,3 @@ def test_other_questions_settings_and_missing_answers(study):
         read_answers(table, "neg", folder)
     with pytest.raises(RunError, match="no run has complete scores"):
         read_answers(table, "other", folder)
-
-
-@pytest.mark.parametrize("words", [["benchmark=cprag"], []])
-def test_a_study_may_have_diagnostics_alone(study, words):
-    """With `benchmark=cprag` other scores stay out; without it, this study has no scores of pairs."""
-    _, folder, _ = study
-    if not words:
-        for scores in folder.glob("*/*/scores/blimp"):
-            shutil.rmtree(scores)
-    done = run_command(
-        "analysis", "study=simulated", f"paths.runs={folder}", f"paths.reports={folder}", "format=md", *words
-    )
-    assert done.returncode == 0, done.stderr
-    report = (folder / "simulated" / "report.md").read_text()
-    assert "CPRAG" in report
-    assert "BLiMP" not in report

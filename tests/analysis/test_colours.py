@@ -32,10 +32,6 @@ def test_hues_stay_apart_for_any_colour_vision(scheme, vision):
     }
     closest = min(differences, key=differences.get)
     assert differences[closest] >= APART[vision], closest
-
-
-@pytest.mark.parametrize("scheme", CARDS)
-def test_hues_have_contrast_with_the_page(scheme):
     assert min(shown(hue, scheme, None).contrast(CARDS[scheme]) for hue in HUES) >= CONTRAST
 
 
@@ -43,8 +39,5 @@ def test_many_names_differ_in_their_looks():
     looks = looks_of([str(number) for number in range(len(HUES) * len(DASHES))])
     assert len(set(looks["colour"] + looks["dash"].map(str))) == len(looks)
     assert len(set(looks["colour"] + looks["shape"])) == len(looks)
-
-
-def test_a_chosen_colour_replaces_a_hue():
     looks = looks_of(["one", "two"], {"two": "black"})
     assert list(looks["colour"]) == [HUES[0], "black"]

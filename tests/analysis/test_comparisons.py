@@ -86,10 +86,8 @@ def test_holm_corrects_the_phenomena_of_a_pair_and_overall_for_all_pairs():
     overall = found[found["level"] == "overall"]
     assert len(overall) == 3
     np.testing.assert_allclose(overall["p_holm"], multipletests(overall["p"], method="holm")[1])
-
-
-def test_holm_leaves_missing_values_alone():
     np.testing.assert_allclose(holm(np.array([0.04, np.nan, 0.01])), [0.04, np.nan, 0.02])
+    assert compare(curves[0]).empty
 
 
 def test_equivalent_means_that_the_interval_lies_within_the_margin():
@@ -119,7 +117,3 @@ def test_reasons_take_the_place_of_intervals(other, said):
     found = compare(pd.concat([a, b]), margin=1)
     assert found[["se", "low", "high", "p", "p_holm", "equivalent"]].isna().all(axis=None)
     assert found["note"].str.contains(said).all()
-
-
-def test_one_curve_has_nothing_to_be_compared_with():
-    assert compare(random_curve()).empty

@@ -35,12 +35,9 @@ def test_natural_stories_have_means_of_readings_within_limits_and_quotation_mark
     assert table["time"].tolist() == [301.5] * 6
     every = read_times(path, ReadingConfig(form="natural_stories", lowest=None, highest=None))
     assert every["time"].tolist()[:3] == [(301 + 302 + 20) / 3, (301 + 302 + 9000) / 3, 301.5]
-
-
-def test_means_of_natural_stories_may_be_in_any_order(tmp_path):
-    text = "word\tzone\titem\tnItem\tmeanItemRT\ncat\t2\t1\t9\t31.5\nThe\t1\t1\t9\t300.5\n"
-    words = read_times(written(tmp_path, text, "processed_wordinfo.tsv"), ReadingConfig(form="natural_stories"))
-    assert words[["word", "time"]].to_numpy().tolist() == [["The", 300.5], ["cat", 31.5]]
+    text = "word\tzone\titem\tnItem\tmeanItemRT\ncat\t2\t1\t9\t31.5\nThe\t1\t1\t9\t300.5\n"  # means, in any order
+    means = read_times(written(tmp_path, text, "processed_wordinfo.tsv"), ReadingConfig(form="natural_stories"))
+    assert means[["word", "time"]].to_numpy().tolist() == [["The", 300.5], ["cat", 31.5]]
 
 
 def test_a_file_of_words_fills_the_gaps_of_times(tmp_path):
@@ -72,11 +69,9 @@ def test_sentences_of_babylm_are_made_of_contexts(tmp_path):
     [
         ("text,number,word\na,1,b\n", "no column time.* text, number, word"),
         ("text,number,word,time\na,0,b,1\n", "line 2: number is '0'"),
-        ("text,number,word,time\na,1,b,1\na,1.5,b,1\n", "line 3: number is '1.5'"),
         ("text,number,word,time\na,1,b,fast\n", "line 2: time is 'fast'"),
         ("text,number,word,time\na,1,,1\n", "line 2: word is ''"),
         ("text,number,word,time\na,1,b,3\na,1,c,4\n", "word 1 of text a"),
-        ("text,number,word,time\na,1,b,3\na,3,c,4\n", "word 3 of text a"),
         ("text,number,word,time,frequency\na,1,b,3,-1\n", "line 2: frequency is '-1'"),
     ],
 )

@@ -57,6 +57,8 @@ def test_cross_validated_delta_is_that_of_regressions_written_out(tmp_path):
         likelihoods.append(of)
     assert row["delta"] == pytest.approx((likelihoods[1] - likelihoods[0]).mean(), abs=1e-9)
     assert row["perplexity"] == pytest.approx(2 ** model["surprisal"].mean())
+    own = ReadingConfig(formula=f"time ~ {' + '.join(BASELINE)} + surprisal_1")  # a baseline of one's own
+    assert fitted(*read(tmp_path), own)["coefficient"] == pytest.approx(row["coefficient"])
 
 
 @pytest.mark.parametrize(("texts", "unit"), [(6, "sentence"), (9, "text")])
@@ -88,18 +90,10 @@ def test_surprisal_that_says_nothing_costs_half_a_nat_on_held_out_words():
     assert np.mean(gains) == pytest.approx(-0.5 / 0.9, abs=0.35)
 
 
-def test_surprisal_is_added_to_a_baseline_of_your_own(tmp_path):
-    words, model = read(tmp_path)
-    own = fitted(words, model, ReadingConfig(formula=f"time ~ {' + '.join(BASELINE)} + surprisal_1"))
-    assert own["coefficient"] == pytest.approx(fitted(words, model, ReadingConfig())["coefficient"])
-
-
-@pytest.mark.parametrize(
-    "formula", ["length", "time ~ surprisal", "time ~ lenght", "time ~ length +* number", "time ~ np.log(number - 5)"]
-)
+@pytest.mark.parametrize("formula", ["length", "time ~ surprisal", "time ~ lenght", "time ~ length +* number"])
 def test_a_formula_that_does_not_fit_the_rows_is_refused(tmp_path, formula):
     words, model = read(tmp_path)
-    with np.errstate(all="ignore"), pytest.raises(ConfigError, match=r"reading.formula="):
+    with pytest.raises(ConfigError, match=r"reading.formula="):
         fitted(words, model, ReadingConfig(formula=formula))
 
 
@@ -159,44 +153,23 @@ def test_the_command_writes_a_point_per_run_and_the_slope_through_them(folder):
     [slope] = slopes.to_dict("records")
     assert [slope["slope"], slope["low"], slope["high"]] == pytest.approx([fit.params["x"], *fit.conf_int().loc["x"]])
     assert f"{1000 * slope['slope']:+.2f}/1000 nats per word" in done.stdout.replace("\N{MINUS SIGN}", "-")
-    rows = pd.read_parquet(page / "tables/rows.parquet")
-    assert rows["excluded"].eq("").sum() == 6 * 180
-    assert "python -m analysis.reading study=simulated" in (page / "report.html").read_text()
+    assert pd.read_parquet(page / "tables/rows.parquet")["excluded"].eq("").sum() == 6 * 180
 
 
 @pytest.mark.slow
-def test_surprisals_of_other_words_or_read_in_another_way_are_refused(folder, tmp_path):
-    words = folder / "reports/simulated/reading/times.jsonl"
-    file = sorted((folder / "reports/simulated/surprisal/times").glob("*.parquet"))[-1]
-    before, hidden = file.read_bytes(), made_up_table()["hidden"].to_numpy()
-    other = tmp_path / "other.jsonl"
+def test_surprisals_of_other_words_read_in_another_way_or_of_unknown_texts_are_refused(folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    words = copy / "reports/simulated/reading/times.jsonl"
+    file = sorted((copy / "reports/simulated/surprisal/times").glob("*.parquet"))[-1]
+    hidden, other = made_up_table()["hidden"].to_numpy(), tmp_path / "other.jsonl"
     other.write_text(words.read_text().replace('"word": "', '"word": "x', 1))
-    try:
-        for text, way, fault in ((words, {"window": 9}, "window=9"), (other, {}, "other words")):
-            write_made_up_surprisals(file, text, hidden, 0.7, 0, **way)
-            assert fault in command(folder).stderr
-    finally:
-        file.write_bytes(before)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("words", "fault"),
-    [(["times=null"], "times=FILE"), (["reading.formula='time ~ lenght'"], "reading.formula=time ~ lenght")],
-)
-def test_what_is_wrong_is_said_in_one_line(folder, words, fault):
-    asked = command(folder, *words)
-    assert asked.returncode == 2
-    assert fault in asked.stderr
-    assert len(asked.stderr.strip().splitlines()) == 1
-
-
-@pytest.mark.slow
-def test_words_cannot_be_counted_in_texts_that_are_not_known(folder, tmp_path):
-    shutil.copytree(folder, tmp_path / "copy")
-    for run in run_folders(tmp_path / "copy" / "runs"):
+    for text, way, fault in ((words, {"window": 9}, "window=9"), (other, {}, "other words")):
+        write_made_up_surprisals(file, text, hidden, 0.7, 0, **way)
+        assert fault in command(copy).stderr
+    write_made_up_surprisals(file, words, hidden, 0.7, 0)
+    for run in run_folders(copy / "runs"):
         as_hub_model(run, path=f"models/{run.path.name}")
-    asked = command(tmp_path / "copy", "reading.frequency=sample")
+    asked = command(copy, "reading.frequency=sample")
     assert asked.returncode == 2
     assert "reading.frequency=FILE" in asked.stderr
-    assert len(asked.stderr.strip().splitlines()) == 1
+    assert "times=FILE" in command(copy, "times=null").stderr

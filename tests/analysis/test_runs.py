@@ -11,6 +11,8 @@ from tests.support.copied_study import FIRST, LAST, run_folder, table_of_runs
 from tests.support.scored_runs import run_folders
 from tests.support.simulated_study import SimulatedStudy, as_hub_model, as_revisions, rewrite_config
 
+SHUFFLED = "txl_tiny-english-unigram-125k-s1"
+
 
 def test_runs_have_the_values_of_their_files(written):
     table = runs("simulated", folder=written)
@@ -51,22 +53,20 @@ def test_an_intervention_is_in_the_curve_and_not_in_its_base(own):
     ]  # fmt: skip
 
 
-def test_baselines_carry_the_curve_that_they_belong_to(own):
+def test_baselines_and_models_that_come_trained_are_told_apart(own):
     run_folder(own, FIRST).update_manifest(words_seen=0)
-    rewrite_config(run_folder(own, LAST), sample__shuffle="sentence")
-    table = accuracies("simulated", folder=own).drop_duplicates("run").set_index("run")
-    assert table.loc[FIRST, ["baseline", "curve"]].tolist() == ["untrained", "lstm_tiny"]
-    assert table.loc[LAST, ["baseline", "curve"]].tolist() == ["sentence", "txl_tiny"]
-    assert (table["baseline"] != "").sum() == 2
-
-
-def test_models_that_come_trained_have_rows_without_a_place(own):
+    rewrite_config(run_folder(own, SHUFFLED), sample__shuffle="sentence")
     as_hub_model(run_folder(own, LAST), path="models/lstm_tiny")
     row = table_of_runs(own).loc[LAST]
     # Never the curve of a model that was trained here.
     assert (row["model"], row["curve"]) == ("lstm_tiny", "lstm_tiny, pretrained")
     assert row[["sample_words", "seed", "size", "unit"]].isna().all()
-    assert (accuracies("simulated", folder=own)["run"] == LAST).sum() == 6
+    table = accuracies("simulated", folder=own)
+    assert (table["run"] == LAST).sum() == 6
+    baselines = table[table["baseline"] != ""].drop_duplicates("run").set_index("run")[["baseline", "curve"]]
+    found = baselines.loc[[FIRST, SHUFFLED]].to_numpy().tolist()
+    assert found == [["untrained", "lstm_tiny"], ["sentence", "txl_tiny"]]
+    assert len(baselines) == 2
 
 
 def test_checkpoints_of_one_training_are_one_curve_over_tokens(own):
@@ -92,13 +92,6 @@ def test_equal_weights_under_two_names_count_once(own):
     assert table[["run", "status", "reason"]].to_numpy().tolist() == [
         [second, "shared", f"the same model as simulated/{first}"]
     ]
-
-
-def test_other_values_that_differ_are_noted(own):
-    for folder in run_folders(own):
-        budget = {"epochs": 20.0 if "125k" in folder.path.name else 3.0, "words": None}
-        rewrite_config(folder, recipe={"name": "r", "export": "best", "budget": budget})
-    assert any("recipe.budget.epochs differs between sizes" in note for note in notes("simulated", folder=own))
 
 
 # Several studies

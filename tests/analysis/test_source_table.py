@@ -36,27 +36,22 @@ def read(tmp_path, table, columns=None, name="results.csv", **results):
     return read_source("table", str(path), OutcomeColumns(**(columns or {})), ResultsConfig(**results))
 
 
-@pytest.mark.parametrize("name", ["results.csv", "results.parquet"])
-def test_accuracies_are_the_cells_of_the_file(tmp_path, name):
-    found = read(tmp_path, rows(), name=name)
+@pytest.mark.parametrize(
+    ("name", "separator"), [("results.csv", ","), ("a.csv", ";"), ("a.csv", "\t"), ("a.csv", "|"), ("a.parquet", None)]
+)
+def test_accuracies_are_the_cells_of_the_file(tmp_path, name, separator):
+    table = rows() if name == "a.parquet" else rows().to_csv(index=False, sep=separator)
+    found = read(tmp_path, f"sep=|\n{table}" if separator == "|" else table, name=name)  # as Excel says it
     assert list(found.accuracies.columns) == list(ACCURACY_COLUMNS)
     assert list(found.runs.columns) == [*RUN_COLUMNS, *FURTHER_COLUMNS]
     assert found.pairs is None
-    table = rows().drop(columns="n").assign(study="results", pairs=200)
+    table = rows().drop(columns="n").assign(study=name.partition(".")[0], pairs=200)
     table["correct"], table["sample_words"] = 200 * table["accuracy"], table["size"].map(SIZES)
     table["run"] = "a-" + table["size"] + "-s" + table["seed"].astype(str)
     keys = ["run", "paradigm"]
     ours = found.accuracies[list(table.columns)].sort_values(keys, ignore_index=True)
     pd.testing.assert_frame_equal(ours, table.sort_values(keys, ignore_index=True), check_dtype=False)
     assert found.accuracies[["ties", "pairs_with_unk", "sample"]].isna().all(axis=None)
-
-
-@pytest.mark.parametrize("separator", [";", "\t", "|"])
-def test_cells_of_a_csv_file_may_lie_between_other_marks(tmp_path, separator):
-    table = rows().rename(columns={"accuracy": "accuracy (0,1)"})
-    text = ("sep=|\n" if separator == "|" else "") + table.to_csv(index=False, sep=separator)  # as Excel says it
-    found = read(tmp_path, text, {"accuracy": "accuracy (0,1)"})
-    assert found.accuracies["accuracy"].sum() == pytest.approx(rows()["accuracy"].sum())
 
 
 def test_rows_of_pairs_are_judgements_of_pairs(tmp_path):
@@ -77,7 +72,7 @@ def test_rows_of_pairs_are_judgements_of_pairs(tmp_path):
     assert (counted.accuracies["accuracy"] == found.accuracies["accuracy"]).all()
 
 
-def test_what_a_table_lacks_is_missing(tmp_path):
+def test_what_a_table_lacks_is_missing_or_given_by_settings(tmp_path):
     found = read(tmp_path, rows(seeds=(1,)).drop(columns=["seed", "n", "phenomenon"]))
     assert found.accuracies[["pairs", "correct"]].isna().all(axis=None)
     assert (found.accuracies["phenomenon"] == found.accuracies["paradigm"]).all()
@@ -85,21 +80,17 @@ def test_what_a_table_lacks_is_missing(tmp_path):
     assert set(read(tmp_path, blimp, benchmark="blimp").accuracies["phenomenon"]) == {"island_effects"}
     assert set(read(tmp_path, rows().drop(columns="n"), n=1000).accuracies["pairs"]) == {1000}
     assert len(read(tmp_path, rows().drop(index=0)).accuracies) == len(rows()) - 1  # a paradigm that some runs lack
-
-
-def test_tables_of_phenomena_keep_their_overall_accuracy(tmp_path):
     table = rows().drop(columns="paradigm").groupby(["model", "size", "seed", "phenomenon"], as_index=False).first()
     whole = table.drop_duplicates(["size", "seed"]).assign(phenomenon="Overall", accuracy=0.6)
     found = read(tmp_path, pd.concat([table, whole])).accuracies
     assert found["paradigm"].isna().all()
     assert found.loc[found["phenomenon"].isna(), "accuracy"].tolist() == [0.6] * 6
     assert len(found) == 18
-    mixed = pd.concat([rows(), whole.assign(paradigm="")])
     with pytest.raises(InputError, match="line 20: paradigm is ''"):
-        read(tmp_path, mixed)
+        read(tmp_path, pd.concat([rows(), whole.assign(paradigm="")]))
 
 
-@pytest.mark.parametrize("study", ["blimp_gpu", "blimp_cpu", "blimp_families_small", "ablation_small"])
+@pytest.mark.parametrize("study", ["blimp_cpu", "ablation_small"])
 def test_committed_studies_are_read(study):
     folder = ROOT / "analysis" / "results" / study
     found = read_source("table", str(folder), OutcomeColumns(), ResultsConfig())
@@ -107,7 +98,6 @@ def test_committed_studies_are_read(study):
     for name in ("accuracy", "sample_words", "pairs", "curve"):
         assert (found.accuracies[name] == points[name]).all()
     table = pd.read_csv(folder / "runs.csv", dtype={"construction": str}).set_index("run").loc[found.runs["run"]]
-    assert found.runs["words_seen"].tolist() == table["words_seen"].tolist()
     assert found.runs["construction"].tolist() == table["construction"].fillna("").tolist()
 
 
@@ -171,14 +161,12 @@ def test_texts_without_a_construction_have_their_own_curves(tmp_path):
     ("line", "message"),
     [
         ("a,1M,1,x,1.2,10", "accuracy is '1.2'"),
-        ("a,1M,1,x,,10", "accuracy is ''"),
         ("a,big,1,x,.5,10", "size is 'big'"),
         ("a,0.5,1,x,.5,10", "size is '0.5'.*results.scale=1000000"),
         ("a,1M,1.5,x,.5,10", "seed is '1.5'"),
         ("a,1M,1,x,.5,10.5", "n is '10.5'"),
         ("a,1M,1,x,.7,1", "accuracy is '.7'.* pair"),
         (",1M,1,x,.5,10", "model is ''"),
-        ("a,1M,1,,.5,10\na,1M,1,x,.5,10", "paradigm is ''"),
         ("a,1M,1,Overall,.5,10", "phenomenon is 'Overall'"),
         ("a,2M,1,x,.5,10\na,2M,1,x,.6,10", "second row of model a, size 2000000"),
     ],
@@ -200,25 +188,11 @@ def test_a_wrong_cell_is_told_with_its_line(tmp_path, line, message):
         ({}, {"pattern": "("}, r"results\.pattern=\("),
         ({}, {"metric": "f1"}, r"results\.metric"),
         ({}, {"percent": True}, r"results\.percent=true"),
-        ({"correct": "accuracy"}, {}, "accuracy is .* pair"),
         ({"phenomenon": "size"}, {}, "line 8: phenomenon is '500k'"),
+        ({"paradigm": "paradgm"}, {}, "'paradgm'"),
         ({"run": "model"}, {}, "run is 'a'"),
     ],
 )
 def test_a_wrong_setting_is_told(tmp_path, columns, results, message):
     with pytest.raises((InputError, ConfigError), match=message):
         read(tmp_path, rows(), columns, **results)
-
-
-def test_a_misspelt_column_is_told(tmp_path):
-    with pytest.raises(InputError, match=r"is column 'paradgm' the paradigm"):
-        read(tmp_path, rows().rename(columns={"paradigm": "paradgm"}))
-
-
-@pytest.mark.parametrize(
-    ("source", "path", "message"),
-    [("table", None, "path=FILE"), ("table", "x.csv", r"path=x\.csv"), ("wandb", "x.csv", "source=wandb")],
-)
-def test_paths_are_checked(source, path, message):
-    with pytest.raises((ConfigError, InputError), match=message):
-        read_source(source, path, OutcomeColumns(), ResultsConfig())

@@ -23,8 +23,6 @@ from tests.support.simulated_study import SimulatedStudy
 from train.grid import read_grid
 from train.runs.labels import in_order
 
-AGAIN = "python -m eval study=simulated benchmark=blimp"
-
 
 @pytest.fixture
 def study(tmp_path):
@@ -36,7 +34,7 @@ def study(tmp_path):
     folders[2].progress.write_text(json.dumps({"words_seen": 750_000, "words": 3_000_000, "words_per_s": 1000}))
     score_path(folders[3].scores("blimp"), "lp").unlink()
     folders[4].update_manifest(status="unfinished")
-    folders[5].update_manifest(scoring_failed={"blimp": "InputError: no folder"}, scoring_commands={"blimp": AGAIN})
+    folders[5].update_manifest(scoring_failed={"blimp": "InputError: no folder"}, scoring_commands={})
     runs = {one.path.name: {"point": "", "config": yaml.safe_load(one.config.read_text())} for one in folders}
     runs["gone"] = {"point": "sample.size=1M seed=3", "config": simulated.config("txl_tiny", "1M", 3)}
     grid = {"version": 1, "command": "python -m eval -m ...", "benchmark": "blimp", "runs": runs}
@@ -86,6 +84,29 @@ def test_reading_a_lock_does_not_stop_a_run_from_starting(study):
             process.wait()
 
 
+def test_the_report_has_marks_times_costs_reasons_and_commands(study):
+    """Time: 125,000 and 1,000,000 words at 7,000 words/s, rounded to seconds, as the simulated manifests have it."""
+    path, folders, requested = study
+    folders[7].update_manifest(machine={"device": "NVIDIA H100"}, wall_s=43.0, cost={"gpu_hours": 0.5})
+    folders[6].update_manifest(cost={"gpu_hours": 1.0, "core_hours": 30.0})
+    rows = [" ".join(line.split()) for line in lines_of(path, requested)]
+    first = rows.index("curve size runs time per run cost per run words/s device disk per run") + 1
+    assert rows[first : first + 4] == [
+        "lstm_tiny 125k #x 18 s 21,000 cpu 0 MiB",
+        "lstm_tiny 1M ~t 2 min 23 s 11,000 cpu 0 MiB",
+        "txl_tiny 125k ~! 18 s 21,000 cpu 0 MiB",
+        "txl_tiny 1M ##. 1 min 33 s 0.75 GPU hours, 30 core hours 21,000 cpu, NVIDIA H100 0 MiB",
+    ]
+    assert "training so far: 43 s on NVIDIA H100" in rows
+    for number, text in ((1, "the run diverged"), (2, "750,000 of 3,000,000 words · 1,000 words/s, 37 min 30 s left")):
+        assert any(folders[number].path.name in row and text in row for row in rows)
+    assert any("python -m eval study=simulated benchmark=blimp" in row for row in rows)
+    for folder in folders[2:5]:
+        folder.update_manifest(status="done", words_seen=3_000_000)
+    requested.pop("gone")  # what remains has failed: a typing error of 500M words once gave 221 hours
+    assert not any(line.startswith("left:") for line in lines_of(path, requested))
+
+
 def test_a_run_counts_as_scored_once_all_requested_benchmarks_are(study):
     path, folders, requested = study
     first = folders[0].path.name
@@ -105,43 +126,6 @@ def test_damaged_files_damage_one_run(study):
         assert found == ["damaged", "failed", "damaged", "trained"]
         assert "config.yaml: not readable" in states[folders[0].path.name].reason
         assert any("manifest.json" in line for line in lines_of(path, expected))
-
-
-def test_the_table_has_marks_times_and_devices(study):
-    """Time: 125,000 and 1,000,000 words at 7,000 words/s, rounded to seconds, as the simulated manifests have it."""
-    path, folders, requested = study
-    folders[7].update_manifest(machine={"device": "NVIDIA H100"}, wall_s=43.0, cost={"gpu_hours": 0.5})
-    folders[6].update_manifest(cost={"gpu_hours": 1.0, "core_hours": 30.0})
-    rows = [" ".join(line.split()) for line in lines_of(path, requested)]
-    assert rows[rows.index("curve size runs time per run cost per run words/s device disk per run") + 1 :][:4] == [
-        "lstm_tiny 125k #x 18 s 21,000 cpu 0 MiB",
-        "lstm_tiny 1M ~t 2 min 23 s 11,000 cpu 0 MiB",
-        "txl_tiny 125k ~! 18 s 21,000 cpu 0 MiB",
-        "txl_tiny 1M ##. 1 min 33 s 0.75 GPU hours, 30 core hours 21,000 cpu, NVIDIA H100 0 MiB",
-    ]
-    assert "cost so far: 1.5 GPU hours, 30 core hours" in rows
-    totals = [line for line in lines_of(path, requested) if line.startswith("training so far")]
-    assert totals == ["training so far: 8 min 20 s on cpu", "training so far: 43 s on NVIDIA H100"]
-
-
-def test_reasons_and_commands(study):
-    path, folders, requested = study
-    lines = lines_of(path, requested)
-    for number, text in ((1, "the run diverged"), (2, "750,000 of 3,000,000 words · 1,000 words/s, 37 min 30 s left")):
-        (line,) = [line for line in lines if folders[number].path.name in line]
-        assert text in line
-    assert f"to score again, without training: {AGAIN}" in lines
-    for folder in folders[2:5]:
-        folder.update_manifest(status="done", words_seen=3_000_000)
-    requested.pop("gone")  # what remains has failed: a typing error of 500M words once gave 221 hours
-    assert not [line for line in lines_of(path, requested) if line.startswith("left:")]
-
-
-def test_scores_of_a_part_of_a_benchmark_are_counted_apart(study):
-    path, folders, requested = study
-    for folder in folders[:3]:
-        folder.scores("blimp").rename(folder.scores("blimp+pairs-100"))
-    assert "scored on blimp 4, blimp+pairs-100 3" in lines_of(path, requested)
 
 
 # Removal
@@ -165,9 +149,7 @@ def status(path, *overrides):
         ("missing", []),
         ("study", range(8)),
         ("lstm_tiny-english-unigram-1M-s1", [2]),
-        ("[lstm_tiny-english-unigram-1M-s1,txl_tiny-english-unigram-125k-s2]", [2, 5]),
         ("*-125k-s2", [1, 5]),
-        ("seed=2", [1, 3, 5, 7]),
         ("[seed=2,model=lstm_tiny,failed]", [0, 1, 2, 3, 5, 7]),
         ("size=1/8M", [0, 1, 4, 5]),
     ],
@@ -180,11 +162,11 @@ def test_removed_runs_leave_the_grid_too(study, remove, gone):
     if remove == "study":
         assert not path.exists()
     else:
-        never = set() if remove == "missing" else {"gone"}
-        assert set(read_grid(path)) == {folder.path.name for folder in kept} | never
+        assert set(read_grid(path)) - {"gone"} == {folder.path.name for folder in kept}
+        assert ("gone" in read_grid(path)) == (remove != "missing")
 
 
-@pytest.mark.parametrize("remove", ["lstm", "*-s9", "[seed=2,seed=9]", "sede=2", "failed"])
+@pytest.mark.parametrize("remove", ["*-s9", "[seed=2,seed=9]", "sede=2", "failed"])
 def test_a_value_that_names_no_run_is_one_clear_line(study, remove, capsys):
     path, folders, _ = study
     folders[1].update_manifest(status="done")  # the run whose scoring failed has weights
@@ -195,20 +177,17 @@ def test_a_value_that_names_no_run_is_one_clear_line(study, remove, capsys):
     assert all(folder.path.exists() for folder in folders)
 
 
-def test_a_key_that_could_be_several_is_refused(study):
-    path, _, requested = study
-    config = {"model": {"seed": 1}, "sample": {"seed": 1}}
-    states = [replace(one, config=config) for one in run_states(path, requested)]
-    with pytest.raises(ConfigError, match="remove=seed=1"):
-        select(states, ["seed=1"])
-
-
 def test_a_removal_lists_its_runs_and_asks_once(study, capsys, monkeypatch):
-    path, folders, _ = study
+    path, folders, requested = study
+    with folders[4].locked():
+        assert status(path, "remove=study", "yes=true") == 75  # one of its runs is running
+    config = {"model": {"seed": 1}, "sample": {"seed": 1}}
+    with pytest.raises(ConfigError, match="remove=seed=1"):  # of the two
+        select([replace(one, config=config) for one in run_states(path, requested)], ["seed=1"])
+    capsys.readouterr()
     assert status(path, "remove=seed=2") == 2  # there is no terminal to ask in
     printed = capsys.readouterr()
     assert printed.out.count("-s2") == 4
-    assert printed.out.count("scored on blimp") == 3  # the other one has no scores
     assert "yes=true" in printed.err
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     for answer, kept in (("", 8), ("y", 4)):
@@ -217,35 +196,18 @@ def test_a_removal_lists_its_runs_and_asks_once(study, capsys, monkeypatch):
         assert sum(folder.path.exists() for folder in folders) == kept
 
 
+def test_numbers_in_names_sort_by_value():
+    names = ["m, memory=128", "m, memory=64", "m, dropout=0.25", "m, dropout=0.3"]
+    assert in_order(names) == ["m, dropout=0.25", "m, dropout=0.3", "m, memory=64", "m, memory=128"]
+
+
 def test_a_part_of_what_only_an_experiment_requests_is_not_removed(study):
     path, folders, requested = study
     states = run_states(path, requested)
     shutil.rmtree(path / "grid")
-    some = [one for one in states if one.state in ("missing", "failed")]
     with pytest.raises(ConfigError, match="only experiment=simulated requests it"):
-        remove_runs(path, some)
+        remove_runs(path, [one for one in states if one.state in ("missing", "failed")])
     assert all(folder.path.exists() for folder in folders)
-    remove_runs(path, states)
-    assert not path.exists()
-
-
-def test_scoring_that_failed_has_a_command_even_if_none_was_recorded(study):
-    path, folders, requested = study
-    folders[5].update_manifest(scoring_commands={})
-    assert any("python -m eval study=simulated benchmark=blimp" in line for line in lines_of(path, requested))
-
-
-def test_a_running_run_is_not_removed(study, capsys):
-    path, folders, _ = study
-    with folders[4].locked():
-        assert status(path, "remove=study", "yes=true") == 75
-    assert "nothing was removed" in capsys.readouterr().err
-    assert all(folder.path.exists() for folder in folders)
-
-
-def test_numbers_in_names_sort_by_value():
-    names = ["m, memory=128", "m, memory=64", "m, dropout=0.25", "m, dropout=0.3"]
-    assert in_order(names) == ["m, dropout=0.25", "m, dropout=0.3", "m, memory=64", "m, memory=128"]
 
 
 def test_the_command_in_a_pipe_prints_plain_text_without_importing_torch(tmp_path):

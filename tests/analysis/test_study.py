@@ -12,10 +12,7 @@ import yaml
 from analysis import accuracies, notes, pairs, problems, runs, trajectories
 from analysis.study.long_table import ACCURACY_COLUMNS, PAIR_COLUMNS
 from analysis.study.run_folders import read_studies
-from eval.benchmarks.load import load_benchmark
-from eval.scores import files
 from eval.scores.files import read_items, read_scores, score_path, write_items
-from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, RunError
 from tests.support.copied_study import FIRST, run_folder
 from tests.support.scored_runs import rescore, run_folders
@@ -24,11 +21,6 @@ from tests.support.simulated_study import rewrite_config
 
 def of_run(table, run):
     return table[table["run"] == run].set_index("paradigm")
-
-
-def against(rows):
-    """Swap the scores of the two sentences."""
-    return rows.assign(good=rows["bad"], bad=rows["good"])
 
 
 def skip_unknown(folder):
@@ -58,24 +50,18 @@ def test_accuracies_are_the_counts_of_the_score_files(written):
             assert row["accuracy"] == right / number
             assert row["phenomenon"] == paradigm.rpartition("_")[0]
     assert table["pairs_with_unk"].sum() > 0
-    assert (set(table["unit"]), set(table["baseline"])) == ({"words"}, {""})
 
 
-def test_the_order_of_a_file_does_not_matter(own):
-    before = accuracies("simulated", folder=own)
-    rescore(run_folder(own, FIRST), lambda rows: rows.sample(frac=1, random_state=1))
-    pd.testing.assert_frame_equal(accuracies("simulated", folder=own), before)
+def test_ties_count_as_asked_in_any_order_of_pairs(own):
+    def tied(rows):
+        return rows.assign(bad=rows["good"].where(rows["pair_id"] == "3", rows["bad"])).sample(frac=1, random_state=1)
 
-
-@pytest.mark.parametrize(("ties", "worth"), [("wrong", 0), ("half", 0.5), ("right", 1)])
-def test_ties_count_as_asked(own, ties, worth):
-    rescore(
-        run_folder(own, FIRST), lambda rows: rows.assign(bad=rows["good"].where(rows["pair_id"] == "3", rows["bad"]))
-    )
-    table = of_run(accuracies("simulated", ties=ties, folder=own), FIRST)
-    decided = of_run(accuracies("simulated", folder=own), FIRST)["correct"]
-    assert (table["ties"] == 1).all()
-    assert (table["correct"] == decided + worth).all()
+    before = of_run(pairs("simulated", folder=own), FIRST).query("pair_id != '3'").groupby("paradigm")["correct"].sum()
+    rescore(run_folder(own, FIRST), tied)
+    for ties, worth in (("wrong", 0), ("half", 0.5), ("right", 1)):
+        table = of_run(accuracies("simulated", ties=ties, folder=own), FIRST)
+        assert (table["ties"] == 1).all()
+        assert (table["correct"] == before + worth).all()
 
 
 @pytest.mark.parametrize("option", ["unknown_words", "faulty_pairs"])
@@ -99,7 +85,7 @@ def test_pairs_are_counted_or_left_out(own, monkeypatch, option):
 
 def test_a_pair_counts_once_however_many_templates_judge_it(own):
     def in_templates(rows):
-        changed = {"one": rows, "two": rows, "three": against(rows)}
+        changed = {"one": rows, "two": rows, "three": rows.assign(good=rows["bad"], bad=rows["good"])}
         return pd.concat([of.assign(template=name) for name, of in changed.items()])
 
     rescore(run_folder(own, FIRST), in_templates, method="in_template_lp")
@@ -113,6 +99,20 @@ def test_a_pair_counts_once_however_many_templates_judge_it(own):
     assert len(accuracies("simulated", folder=own)) == 9 * 6
 
 
+def test_masked_models_are_judged_by_pll_and_missing_seeds_are_noted(own):
+    folders = run_folders(own)
+    folders[0].update_manifest(status="unfinished")
+    for folder in folders[4:]:
+        rescore(folder, method="pll")
+        score_path(folder.scores("blimp"), "lp").unlink()
+    table = accuracies("simulated", method="lp", folder=own)
+    assert table.groupby("model")["method"].agg(set).to_dict() == {"lstm_tiny": {"lp"}, "txl_tiny": {"pll"}}
+    text = " ".join(notes("simulated", method="lp", folder=own))
+    assert "lp for lstm_tiny; pll for txl_tiny" in text
+    assert "has no finished run with seed 1 at 125k" in text
+    assert set(problems("simulated", folder=own)["status"]) == {"unfinished"}
+
+
 def test_a_method_for_some_pairs_has_only_their_paradigms(own):
     """Files of one-prefix scores have rows for the flagged pairs only."""
     for folder in run_folders(own):
@@ -123,25 +123,6 @@ def test_a_method_for_some_pairs_has_only_their_paradigms(own):
     table = accuracies("simulated", folder=own).set_index(["method", "run", "paradigm"])["accuracy"]
     assert table["one_prefix"].index.get_level_values("paradigm").str.endswith("_1").all()
     assert (table["one_prefix"] == table["lp"].loc[table["one_prefix"].index]).all()
-
-
-def test_masked_models_are_judged_by_pll_instead_of_lp(own):
-    for folder in run_folders(own)[4:]:
-        rescore(folder, method="pll")
-        score_path(folder.scores("blimp"), "lp").unlink()
-    table = accuracies("simulated", method="lp", folder=own)
-    assert table.groupby("model")["method"].agg(set).to_dict() == {"lstm_tiny": {"lp"}, "txl_tiny": {"pll"}}
-    (note,) = notes("simulated", method="lp", folder=own)
-    assert "lp for lstm_tiny; pll for txl_tiny" in note
-    assert problems("simulated", folder=own).empty
-
-
-def test_missing_seeds_are_noted(own):
-    folder = run_folders(own)[0]
-    folder.update_manifest(status="unfinished")
-    (note,) = notes("simulated", method="lp", folder=own)
-    config = folder.read_config()
-    assert f"has no finished run with seed {config['seed']} at {config['sample']['size']}" in note
 
 
 # Problems
@@ -179,7 +160,6 @@ def test_a_requested_run_that_is_not_there_is_missing(own, monkeypatch):
 @pytest.mark.parametrize(
     ("studies", "options", "message"),
     [
-        ([], {}, "study="),
         (["a+"], {}, r"study=a\+"),
         (["simulated"], {"ties": "left"}, "ties=left"),
         (["simulate"], {}, "“simulate”.*simulated"),
@@ -206,11 +186,10 @@ def of_other_weights(run):
         (lambda run: rescore(run, benchmark={"name": "blimp", "digest": "00" * 32}), "blimp.*00000000.*bebebebe"),
         (skip_unknown, f"blimp.*unk.*score for simulated/.*; skip for simulated/{FIRST}"),
         (lambda run: rescore(run, lambda rows: rows.iloc[1:]), "120 pairs of blimp"),
-        (lambda run: rescore(run, lambda rows: rows.assign(pair_id="x")), "120 pairs of blimp"),
         (of_other_weights, "another model"),
         (lambda run: score_path(run.scores("blimp"), "lp").write_bytes(b"PAR1"), r"lp\.parquet: damaged"),
     ],
-    ids=["version", "settings", "fewer pairs", "other pairs", "other weights", "damaged"],
+    ids=["version", "settings", "other pairs", "other weights", "damaged"],
 )
 def test_scores_that_cannot_be_compared_are_refused(own, damage, message):
     damage(run_folder(own, FIRST))
@@ -222,8 +201,7 @@ def test_settings_may_differ_between_tokenizers(own):
     for folder in run_folders(own)[:4]:
         skip_unknown(folder)
         rewrite_config(folder, tokenizer__name="word")
-    (note,) = notes("simulated", folder=own)
-    assert "(unk): score for txl_tiny, unigram; skip for lstm_tiny, word" in note
+    assert "(unk): score for txl_tiny, unigram; skip for lstm_tiny, word" in notes("simulated", folder=own)[0]
     assert len(accuracies("simulated", folder=own)) == 8 * 6
 
 
@@ -256,26 +234,6 @@ def test_own_columns_of_a_benchmark_are_in_the_table_of_pairs(own):
     assert set(table["size"]) == {"125k", "1M"}
 
 
-@pytest.mark.parametrize(
-    ("text", "columns"),
-    [
-        ("good,bad,verb,pair_ID\nThe cat sleeps.,The cat sleep.,sleep,a\n", []),
-        ("text,ok,verb,rating\nThe cat sleeps.,1,sleep,6\nThe cat sleep.,0,sleep,2\n", ["sentence=text", "label=ok"]),
-    ],
-)
-def test_a_benchmark_keeps_own_columns(tmp_path, text, columns):
-    path = tmp_path / "mine.csv"
-    path.write_text(text)
-    chosen = ["study=s", "benchmark=local", f"benchmark.path={path}", "benchmark.name=mine"]
-    config = compose("eval", [*chosen, *(f"benchmark.columns.{column}" for column in columns)])
-    loaded = load_benchmark(config.benchmark)
-    assert loaded.pairs["verb"].tolist() == ["sleep"]
-    assert "rating" not in loaded.pairs  # it differs between the two sentences of a pair
-    write_items(tmp_path, loaded.pairs, **loaded.described)
-    items, _ = read_items(tmp_path)
-    pd.testing.assert_frame_equal(items[["good", "verb"]], loaded.pairs[["good", "verb"]], check_dtype=False)
-
-
 # Snapshots
 
 
@@ -283,11 +241,13 @@ def test_trajectories_have_the_words_that_a_snapshot_had_seen(own):
     none, final = trajectories("simulated", folder=own), accuracies("simulated", folder=own)
     first, second, *_ = run_folders(own)
     for folder in (first, second):
-        rescore(folder, against, name="lp@7", moment="start", words_seen=1000, step=7)
+        swapped = lambda rows: rows.assign(good=rows["bad"], bad=rows["good"])  # noqa: E731
+        rescore(folder, swapped, name="lp@7", moment="start", words_seen=1000, step=7)
         rescore(folder, name="lp@70", moment="end", words_seen=9000, step=70)
     table = trajectories("simulated", folder=own)
     assert none.empty
     assert list(none.columns) == list(table.columns) == [*final.columns, "moment"]
+    pd.testing.assert_frame_equal(accuracies(read_studies(["simulated"], own)), final)
     assert set(table["unit"]) == {"words seen"}
     assert set(table["run"]) == {f"{folder.path.name}@{at}" for folder in (first, second) for at in ("end", "start")}
     assert len(accuracies("simulated", folder=own)) == len(final)
@@ -299,18 +259,3 @@ def test_trajectories_have_the_words_that_a_snapshot_had_seen(own):
     rescore(first, name="lp@99", moment="later", step=99)
     with pytest.raises(RunError, match="lp@99"):  # no place on the axis of words
         trajectories("simulated", folder=own)
-
-
-def test_a_study_is_read_once_for_all_tables(own, monkeypatch):
-    study = read_studies(["simulated"], own)
-    expected = accuracies("simulated", folder=own), notes("simulated", folder=own), problems("simulated", folder=own)
-    monkeypatch.setattr("train.runs.folder.RunFolder.read_config", lambda run: pytest.fail("read again"))
-    reads = []
-    monkeypatch.setattr(
-        "eval.scores.files._metadata", lambda *read, of=files._metadata: reads.append(read) or of(*read)
-    )
-    pd.testing.assert_frame_equal(accuracies(study), expected[0])
-    first = len(reads)
-    assert notes(study) == expected[1]
-    assert len(reads) - first == 1  # the pairs
-    pd.testing.assert_frame_equal(problems(study), expected[2])

@@ -49,7 +49,6 @@ def test_scores_are_means_over_runs_and_chance_is_that_of_random_surprisals(stud
     chance = suites.chance_scores(found.tables[0]).set_index(["level", "name"])["accuracy"]
     assert chance["suite", "number_mini"] == pytest.approx(1 / 4, abs=0.02)  # two comparisons
     assert chance["suite", "cleft_mini"] == pytest.approx(1 / 2, abs=0.02)
-    assert chance["comparison", "number_mini 1.1: (3;%sing%) < (3;%sing_bad%)"] == pytest.approx(1 / 2, abs=0.02)
     assert chance["prediction", "cleft_mini 2"] < 0.01  # equal surprisals
     assert chance["overall", "all items"] == pytest.approx((3 / 4 + 2 / 2) / 5, abs=0.02)
 
@@ -60,15 +59,8 @@ def test_the_part_of_a_report(study):
     part = items.part_of(found, suites.describe(found), 0.95, everything=True)
     by_name = {exhibit.name: exhibit for exhibit in part.exhibits}
     assert list(by_name) == ["measures", "sizes", "measures-by-size"]
-    shown = by_name["measures"].table
-    assert list(shown)[3:] == ["lstm_tiny", "chance"]  # none of the paper's totals is over these suites
-    assert shown["name"].iloc[0] == "SG score"
-    assert len(by_name["sizes"].charts) == 3
-    assert {"5", "2"} <= set(part.lead.split())
+    assert list(by_name["measures"].table)[3:] == ["lstm_tiny", "chance"]  # no total of the paper is over these suites
     assert any("express" in note for note in part.notes)
-    for exhibit in part.exhibits:
-        assert all(exhibit.panels.values())
-        assert len(exhibit.kinds) == len(exhibit.texts.columns)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +69,6 @@ def test_the_part_of_a_report(study):
         (PAPERS_SUITES, {"SG score", "all suites", "all items", "Agreement", "Licensing", "Center Embedding"}),
         ([name for name in PAPERS_SUITES if suites.circuit_of(name)], {"SG score", "Agreement", "Center Embedding"}),
         ([*PAPERS_SUITES, "my_own"], {"SG score", "Agreement", "Licensing"}),
-        ([name for name in PAPERS_SUITES if suites.circuit_of(name) == "Agreement"], {"Agreement"}),
         (PAPERS_SUITES[:1], set()),
     ],
 )
@@ -100,7 +91,5 @@ def test_published_scores_are_those_of_the_paper():
         assert scores["overall", "all suites", model] == pytest.approx(of_suites.mean(), abs=1e-4)
         counted = of_suites[~of_suites.index.isin(["fgd-embed3", "fgd-embed4", "nn-nv-rpl"])]
         assert scores["overall", "SG score", model] == pytest.approx(counted.mean(), abs=1e-4)
-    of_runs = published_file("sg_scores")
-    assert len(of_runs) == 45
-    means = of_runs.groupby(["architecture", "corpus"])["SG score"].mean()
+    means = published_file("sg_scores").groupby(["architecture", "corpus"])["SG score"].mean()
     assert means["RNNG", "LG"] == pytest.approx(scores["overall", "SG score", "RNNG, BLLIP-LG"], abs=1e-4)

@@ -25,17 +25,9 @@ SENTENCES = [
 INVENTED = ["".join(syllables) for syllables in product("bdkms", "aeiou", ["n", "r", "st", "l"])]
 TEXT = [*(f"{sentence} {word}" for sentence, word in product(SENTENCES, INVENTED)), *SENTENCES]
 ODD = [
-    "<eos>",
-    "a <eos> b",
-    "<mask><pad>",
-    "<0x41>",
-    "x<0x4F><unk>",
-    "狗é🙂🙂x",
-    " 🙂",
-    "▁ a",
-    "  a  b ",
+    "<eos>", "a <eos> b", "<mask><pad>", "<0x41>", "x<0x4F><unk>", "狗é🙂🙂x", " 🙂", "▁ a", "  a  b ",
     "\t\n\u3000\xa0.",
-]
+]  # fmt: skip
 texts = st.one_of(
     st.sampled_from([*TEXT, *ODD]),
     st.text(max_size=20),
@@ -43,17 +35,15 @@ texts = st.one_of(
 )
 
 
-def fit(kind: str) -> Tokenizer:
-    size = 335 if kind in ("unigram", "bpe") else 300
-    config = TokenizerConfig(
-        name=kind, kind=kind, vocab_size=size, fit_on="train", fit_sentences=1000, character_coverage=1.0
-    )
-    return fit_tokenizer(config, TEXT, len(TEXT))
+def fit(kind: str, sentences=TEXT, size: int | None = None) -> Tokenizer:
+    fixed = {"fit_on": "train", "fit_sentences": 1000, "character_coverage": 1.0}
+    config = TokenizerConfig(name=kind, kind=kind, vocab_size=size, **fixed)
+    return fit_tokenizer(config, sentences, len(sentences))
 
 
 @pytest.fixture(scope="module", params=KINDS)
 def tokenizer(request) -> Tokenizer:
-    return fit(request.param)
+    return fit(request.param, size=335 if request.param in ("unigram", "bpe") else 300)
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +66,9 @@ def test_ids_and_offsets_are_those_of_the_study(tokenizer, fast, masked, text):
         assert batch["input_ids"] == [[first + index for index in ids]]
         if not isinstance(tokenizer, PieceTokenizer):  # the two count the bytes of a character otherwise
             assert batch["offset_mapping"] == [offsets]
+    batch = fast(text, return_special_tokens_mask=True)
+    assert batch["input_ids"] == [0, *ids]
+    assert batch["special_tokens_mask"] == [1, *[0] * len(ids)]
 
 
 @given(text=texts)
@@ -95,14 +88,6 @@ def test_a_masked_models_text_lies_between_two_symbols(tokenizer, masked, text):
         assert cuts[0] == cuts[1]
     else:
         assert (ours.spans, ours.words) == (batch["offset_mapping"], batch.word_ids())
-
-
-@given(text=texts)
-def test_a_causal_models_text_begins_with_a_symbol(tokenizer, fast, text):
-    ids, _ = tokenizer.encode_raw(text)
-    batch = fast(text, return_special_tokens_mask=True)
-    assert batch["input_ids"] == [0, *ids]
-    assert batch["special_tokens_mask"] == [1, *[0] * len(ids)]
 
 
 @given(text=st.sampled_from([sentence for sentence in TEXT if "<" not in sentence]))
@@ -131,26 +116,16 @@ def test_special_tokens_have_the_ids_of_the_study_or_come_first(tokenizer, fast,
 def test_a_saved_tokenizer_loads_unchanged(tokenizer, masked, tmp_path):
     if not is_serialisable(tokenizer):
         return
-    PreTrainedTokenizerFast(
-        tokenizer_object=masked.backend_tokenizer, split_special_tokens=True, **masked.special_tokens_map
-    ).save_pretrained(tmp_path)
+    written = {"tokenizer_object": masked.backend_tokenizer, "split_special_tokens": True}
+    PreTrainedTokenizerFast(**written, **masked.special_tokens_map).save_pretrained(tmp_path)
     loaded = AutoTokenizer.from_pretrained(tmp_path)
     assert all(loaded(text)["input_ids"] == masked(text)["input_ids"] for text in [*TEXT, *ODD])
     if not tokenizer.word_level:  # whose words have lost the spaces between them
         assert [loaded.decode(loaded(text)["input_ids"], skip_special_tokens=True) for text in SENTENCES] == SENTENCES
 
 
-def test_words_that_python_cuts_leave_a_tokenizer_that_can_be_saved(tokenizer, masked):
-    before = masked.backend_tokenizer.to_str()
-    masked(TEXT)
-    assert masked.backend_tokenizer.to_str() == before
-
-
 def test_a_mask_that_is_a_word_already_is_refused():
-    config = TokenizerConfig(
-        name="spaces", kind="whitespace", vocab_size=None, fit_on="train", fit_sentences=1000, character_coverage=1.0
-    )
-    tokenizer = fit_tokenizer(config, ["a <mask> b"], 1)
+    tokenizer = fit("whitespace", ["a <mask> b"])
     assert fast_tokenizer(tokenizer)("a b")["input_ids"] == [0, *tokenizer.encode("a b")]
-    with pytest.raises(ConfigError, match=r"tokenizer=spaces: .*<mask>"):
+    with pytest.raises(ConfigError, match=r"tokenizer=whitespace: .*<mask>"):
         fast_tokenizer(tokenizer, masked=True)

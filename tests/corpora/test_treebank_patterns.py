@@ -30,15 +30,8 @@ texts = st.one_of(
     st.text(st.characters(exclude_categories=["Cs", "Cn"]), max_size=20),  # Cn: letters in newer Unicode tables
 )
 # The words of plain text are the same for both kinds.
-WORDS, SPACED = (
-    ListTokenizer(
-        TokenizerConfig(
-            name="words", kind=kind, vocab_size=None, fit_on="train", fit_sentences=1000, character_coverage=1.0
-        ),
-        [],
-    )
-    for kind in ("word", "whitespace")
-)
+FIXED = {"vocab_size": None, "fit_on": "train", "fit_sentences": 1000, "character_coverage": 1.0}
+WORDS, SPACED = (ListTokenizer(TokenizerConfig(name=kind, kind=kind, **FIXED), []) for kind in ("word", "whitespace"))
 
 
 @pytest.fixture(scope="module")
