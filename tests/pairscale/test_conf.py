@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import fields
-from itertools import product, zip_longest
+from itertools import zip_longest
 
 import pytest
 from hypothesis import given
@@ -19,7 +19,6 @@ from pairscale.command.line import Line
 from pairscale.errors import ConfigError
 from pairscale.sizes import format_size, parse_size
 from tests.support import ROOT
-from tests.support.expected_runs import expected_runs
 from train.runs.identity import run_id
 
 EXPERIMENTS = sorted(path.stem for path in (FOLDER / "experiment").glob("*.yaml"))
@@ -97,16 +96,6 @@ def test_axes_are_those_of_the_command_and_values_stay_as_they_are(axes_in):
 def test_axes_that_make_no_sweep_are_refused(axes_in, text, words, key):
     with pytest.raises(ConfigError, match=f"^{re.escape(key)}"):
         axes_in(text, *words)
-
-
-@pytest.mark.parametrize("experiment", ["blimp_small", "climp_sizes_local", "blimp_learning_curves"])
-def test_the_runs_of_a_grid_are_those_that_its_points_name(experiment):
-    text = ["corpus.path=text.txt"] if experiment.endswith("_local") else []
-    expected = expected_runs(experiment)
-    assert len(expected) == len(list(product(*grid(experiment).values())))
-    for run, point in [*expected.items()][:: len(expected) // 3]:
-        assert run_id(compose("eval", [f"experiment={experiment}", *point.split(), *text])) == run
-    assert run_id(compose("eval", ["experiment=blimp_small", "tokenizer=word"])) not in expected
 
 
 # Values without a default that some options need.
