@@ -24,8 +24,7 @@ SMALL = [
 LOCALE_C = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}
 
 
-@pytest.fixture
-def terminal(monkeypatch):
+def ascii_terminal(monkeypatch):
     """Make standard output and error files of ASCII; return their bytes."""
     files = {name: io.BytesIO() for name in ("stdout", "stderr")}
     for name, file in files.items():
@@ -33,7 +32,8 @@ def terminal(monkeypatch):
     return files
 
 
-def test_the_frame_of_all_commands_replaces_what_an_encoding_lacks(terminal, monkeypatch):
+def test_the_frame_of_all_commands_replaces_what_an_encoding_lacks(monkeypatch):
+    terminal = ascii_terminal(monkeypatch)
     monkeypatch.setattr(sys, "argv", ["status", "study=s"])
     with pytest.raises(SystemExit, match="0"):
         main("status", lambda config: print("48.6\u201390.5 \u00b7 lp"))
@@ -48,7 +48,8 @@ def test_streams_of_other_kinds_are_left_alone(monkeypatch):
     assert sys.stdout.getvalue() == "\u00b7\n"
 
 
-def test_the_frame_of_commands_without_a_configuration_replaces(terminal):
+def test_the_frame_of_commands_without_a_configuration_replaces(monkeypatch):
+    terminal = ascii_terminal(monkeypatch)
     with pytest.raises(SystemExit), one_line_errors("slurm/submit"):
         raise InputError("caf\u00e9")
     assert terminal["stderr"].getvalue() == b"slurm/submit: caf?\n"

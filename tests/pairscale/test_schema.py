@@ -72,7 +72,15 @@ def test_invalid_json_is_a_message_of_one_line(text):
 
 @pytest.mark.parametrize(
     "text",
-    ["a: [", "[" * 1000, "a: &a [1]\nb: [*a, *a]", "a: !!python/name:os.system", "a: 2001-99-99", "a: " + "9" * 5000],
+    [
+        "a: [",
+        "[" * 1000,
+        "a: &a [1]\nb: [*a, *a]",
+        "a: !!python/name:os.system",
+        "a: 2001-99-99",
+        "a: " + "9" * 5000,
+        "a: !!set {b, c}",
+    ],
     ids=lambda text: text[:20],
 )
 def test_yaml_that_is_invalid_runs_code_or_never_ends_is_refused(text, tmp_path):
