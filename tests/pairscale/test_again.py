@@ -6,7 +6,6 @@ from eval.scores.files import score_path
 from pairscale.command.compose import axes_of, compose
 from pairscale.command.line import Line
 from pairscale.command.schemas import yaml_of
-from pairscale.errors import RunError
 from pairscale.files import write_text
 from tests.support.commands import run_command
 from tests.support.expected_runs import expected_runs
@@ -22,47 +21,41 @@ TINY = [
 
 
 def run_sweep(*overrides, code=0):
-    """Run a sweep of `eval` and return the finished process."""
+    """Run a sweep of `eval` and return its stderr."""
     done = run_command("eval", "-m", *overrides)
     assert done.returncode == code, done.stderr
-    return done
+    return done.stderr
 
 
 @pytest.mark.slow
 def test_a_sweep_that_is_started_again_does_only_the_unfinished_work(tmp_path):
     """Seed 1 is done, 2 was stopped, 3 failed in training, 4 in scoring, and 5 never began."""
-    paths = [f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/runs"]
-    runs = {seed: RunFolder.of(compose("eval", [*TINY, *paths, f"seed={seed}"])) for seed in range(1, 6)}
-    run_sweep(*TINY, *paths, "seed=1,2,3,4")
-    labels = {path.name for path in runs[1].scores("").iterdir()}
-    (label,) = labels
+    words = [*TINY, f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/runs"]
+    runs = {seed: RunFolder.of(compose("eval", [*words, f"seed={seed}"])) for seed in range(1, 6)}
+
+    def state(run):
+        return run.model.weights.stat().st_mtime_ns, run.read_manifest()["attempts"]
+
+    run_sweep(*words, "seed=1,2,3,4")
+    (label,) = {path.name for path in runs[1].scores("").iterdir()}
     runs[2].update_manifest(status="unfinished")
     runs[3].update_manifest(status="failed", reason="RuntimeError: out of memory")
-    score_path(runs[4].scores(label), "lp").write_bytes(b"cut short")
-    before = {
-        seed: (run.model.weights.stat().st_mtime_ns, run.read_manifest()["attempts"])
-        for seed, run in runs.items()
-        if seed < 5
-    }
+    damaged = score_path(runs[4].scores(label), "lp")
+    damaged.write_bytes(b"cut short")
+    before = {seed: state(runs[seed]) for seed in (1, 4)}
 
-    stderr = run_sweep(
-        *TINY, *paths, "seed=1,2,3,4,5", code=2
-    ).stderr  # a damaged score file is reported, not overwritten
+    stderr = run_sweep(*words, "seed=1,2,3,4,5", code=2)  # a damaged score file is reported, not overwritten
     assert "lp.parquet" in stderr
     assert list(runs[4].read_manifest()["scoring_failed"]) == [label]
-    after = {
-        seed: (run.model.weights.stat().st_mtime_ns, run.read_manifest()["attempts"]) for seed, run in runs.items()
-    }
-    assert after[1] == before[1]
-    assert after[4] == before[4]
-    assert [after[seed][1] for seed in (2, 3, 5)] == [2, 2, 1]
+    assert {seed: state(runs[seed]) for seed in (1, 4)} == before
+    assert [state(runs[seed])[1] for seed in (2, 3, 5)] == [2, 2, 1]
     assert runs[3].read_manifest()["reason"] is None
     assert all(score_path(runs[seed].scores(label), "lp").exists() for seed in (1, 2, 3, 5))
 
-    score_path(runs[4].scores(label), "lp").unlink()
-    run_sweep(*TINY, *paths, "seed=4")
+    damaged.unlink()
+    run_sweep(*words, "seed=4")
     assert runs[4].read_manifest()["scoring_failed"] == {}
-    assert score_path(runs[4].scores(label), "lp").stat().st_size > 100
+    assert damaged.stat().st_size > 100
     folders = {path.name for path in runs[1].path.parent.iterdir() if path.is_dir()}
     assert folders == {"grid", "logs", *(run.path.name for run in runs.values())}
 
@@ -104,9 +97,3 @@ def test_sizes_written_as_fractions_name_the_same_runs():
     assert len(runs) == 100
     assert all("/" not in run for run in runs)
     assert axes_of("eval", Line.of(["experiment=blimp_learning_curves"])).swept["sample.size"][0] == "1/8M"
-
-
-def test_a_run_is_locked_against_another_process(tmp_path):
-    run = RunFolder(tmp_path / "run")
-    with run.locked(), pytest.raises(RunError, match="another process is at work"), run.locked():
-        pass

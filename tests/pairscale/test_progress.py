@@ -2,20 +2,15 @@
 
 import io
 import re
-import subprocess
-import sys
 
 import pytest
 from rich.console import Console
 from rich.text import Text
 
 import pairscale.progress
-from pairscale import environment
 from pairscale.command.board import Board, Ended, run_names
 from pairscale.command.help import help_text, laid_out
-from pairscale.console import say
 from pairscale.progress import Activity, Result, Share, State, drawing, shown, with_progress
-from pairscale.sizes import clock
 from pairscale.tables import plain_table, print_table
 
 
@@ -68,28 +63,7 @@ def test_steps_are_counted_once_they_are_done():
     assert pairscale.progress.state_now().what != "scoring"
 
 
-@pytest.mark.parametrize("seconds", [0, 59.4, 59.6, 61, 3599, 3601, 360_000])
-def test_durations(seconds):
-    hours, minutes, rest = (int(part or 0) for part in re.fullmatch(
-        r"(?:([\d,]+) h )?(?:(\d+) min)? ?(?:(\d+) s)?", clock(seconds).replace(",", "")
-    ).groups())  # fmt: skip
-    assert hours * 3600 + minutes * 60 + rest == pytest.approx(seconds, abs=60 if hours else 0.5)
-
-
-@pytest.mark.parametrize("width", [40, 60, 78, 200])
-def test_what_a_run_does_fits_the_terminal(width, monkeypatch):
-    monkeypatch.setattr(pairscale.progress, "_process", pairscale.progress._Process())
-    with Activity("training", 2_000_000, "words", 1_000_000) as activity:
-        activity.detail = "loss 4.123 nats/token (61.7), valid perplexity 191.9 a word"
-        console = terminal(width)
-        console.print(drawing("lstm_tiny, 1/8M words of wikipedia_en, seed 1", width))
-        lines = console.file.getvalue().splitlines()
-    assert len(lines) == 3
-    assert all(len(line) <= width for line in lines)
-    assert "50%" in lines[1]
-
-
-@pytest.mark.parametrize("width", [40, 60, 78, 200])
+@pytest.mark.parametrize("width", [40, 200])
 def test_the_runs_at_work_fit_the_terminal_each_in_a_line(width, monkeypatch):
     console = terminal(width)
     monkeypatch.setattr("pairscale.command.board.terminal", lambda: console)
@@ -105,11 +79,20 @@ def test_the_runs_at_work_fit_the_terminal_each_in_a_line(width, monkeypatch):
         plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", console.file.getvalue()).strip("\0")
     summary, *rows = plain.splitlines()
     assert all(len(line) <= width for line in (summary, *rows))
-    assert summary.startswith("0 of 3 runs done · 1 failed"[: width - 4])
+    assert summary.startswith("0 of 3 runs done")
     assert [row[:3] for row in rows] == ["lst", "txl"]
     assert "62%" in rows[0]
-    assert ("1,234,567 words/s" in rows[0]) == (width >= 70)
-    assert ("59 min 59 s" in rows[0]) == (width >= 54)
+
+
+def test_a_run_at_work_fits_the_terminal(monkeypatch):
+    monkeypatch.setattr(pairscale.progress, "_process", pairscale.progress._Process())
+    with Activity("training", 2_000_000, "words", 1_000_000) as activity:
+        activity.detail = "loss 4.123 nats/token (61.7), valid perplexity 191.9 a word"
+        console = terminal(40)
+        console.print(drawing("lstm_tiny, 1/8M words of wikipedia_en, seed 1", 40))
+    lines = console.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= 40
+    assert "50%" in lines[1]
 
 
 def test_the_table_at_the_end_is_in_order_of_the_results(capsys):
@@ -120,15 +103,14 @@ def test_the_table_at_the_end_is_in_order_of_the_results(capsys):
         sweep.end(Ended(2, 0, 61.0, Result(2000, 0.75, 1234.56, new=True)))
         sweep.end(Ended(3, 0, 2.0, Result(3000, None, 12.0)))
     printed = capsys.readouterr()
-    assert printed.err.splitlines()[0].startswith("[1/4] done a in 1 min 00 s: accuracy 50.0%, perplexity 100.0; about")
-    failed, reason = printed.err.splitlines()[1:3]
-    assert failed.startswith("[2/4] FAILED b in 1 s; about ")
-    assert reason == "    no such model (runs/s/1.log)"
-    assert printed.err.splitlines()[4] == "[4/4] done already d: perplexity 12.0"
-    assert [line.split() for line in printed.out.splitlines()] == [
-        ["run", "words", "accuracy", "perplexity", "time"],
-        ["c", "2,000", "75.0%", "1,234.6", "1", "min", "01", "s"],
-        ["a", "1,000", "50.0%", "100.0", "1", "min", "00", "s"],
+    lines = printed.err.splitlines()
+    assert lines[0].startswith("[1/4] done a in 1 min 00 s: accuracy 50.0%, perplexity 100.0")
+    assert lines[1].startswith("[2/4] FAILED b in 1 s")
+    assert lines[2].strip() == "no such model (runs/s/1.log)"
+    assert lines[4] == "[4/4] done already d: perplexity 12.0"
+    assert [line.split()[:4] for line in printed.out.splitlines()[1:]] == [
+        ["c", "2,000", "75.0%", "1,234.6"],
+        ["a", "1,000", "50.0%", "100.0"],
         ["d", "3,000", "12.0"],
         ["FAILED:", "b"],
     ]
@@ -139,15 +121,6 @@ def clock_of_sweeps(monkeypatch):
     moment = [0.0]
     monkeypatch.setattr("pairscale.command.board.time.monotonic", lambda: moment[0])
     return moment
-
-
-def test_runs_that_were_done_say_nothing_about_the_time_left(clock_of_sweeps, capsys):
-    """A sweep that goes on skips its first run in two seconds, which took an hour before."""
-    sweep = Board(["a", "b"], [0.0, 1000.0])
-    clock_of_sweeps[0] = 2.0
-    sweep.end(Ended(0, 0, 2.0, Result(1000, 0.5)))
-    assert "left" not in capsys.readouterr().err
-    assert "left" not in sweep.status()
 
 
 def test_the_time_left_of_a_sweep_follows_from_its_words(clock_of_sweeps):
@@ -166,34 +139,28 @@ def test_the_time_left_of_a_sweep_follows_from_its_words(clock_of_sweeps):
 
 
 def test_the_time_left_takes_no_run_for_faster_that_goes_on_near_its_end(clock_of_sweeps):
+    """Nor does it count the time before the first step, in which one run prepares the corpus for all."""
     sweep = Board(["a", "b"], [1000.0, 1000.0])
     sweep.begin(0)
+    clock_of_sweeps[0] = 600.0
     sweep.observe(0, State("training", 0.8))
-    clock_of_sweeps[0] = 10.0
+    clock_of_sweeps[0] = 610.0
     sweep.observe(0, State("training", 0.9))
     assert sweep.left() is None  # its first steps tell nothing
-    clock_of_sweeps[0] = 30.0
+    clock_of_sweeps[0] = 630.0
     sweep.observe(0, State("training", 0.9))
     assert sweep.left() == pytest.approx(30 * (0.1 + 1) / 0.1)  # a tenth of a run in 30 seconds
     sweep.observe(0, State("training", 0.9, left=1000.0))
     assert sweep.left() == 1000  # no less than a run at work needs
 
 
-def test_the_time_that_preparing_a_corpus_takes_once_is_not_that_of_each_run(clock_of_sweeps):
-    sweep = Board(["a", "b"], [1000.0, 1000.0])
-    sweep.begin(0)
-    clock_of_sweeps[0] = 600.0
-    sweep.observe(0, State("training", 0.0))
-    clock_of_sweeps[0] = 630.0
-    sweep.observe(0, State("training", 0.5))
-    assert sweep.left() == pytest.approx(30 * (0.5 + 1) / 0.5)
-
-
 def test_the_time_left_of_runs_that_train_nothing_follows_from_their_number(clock_of_sweeps):
     sweep = Board(["a", "b", "c"])
     clock_of_sweeps[0] = 30.0
-    sweep.end(Ended(0, 0, 30.0, Result(new=True)))
-    assert sweep.left() == pytest.approx(60)
+    sweep.end(Ended(0, 0, 2.0, Result(1000, 0.5)))  # done before this sweep, perhaps in an hour
+    assert sweep.left() is None
+    sweep.end(Ended(1, 0, 30.0, Result(new=True)))
+    assert sweep.left() == pytest.approx(30)
 
 
 def test_runs_are_named_by_what_differs():
@@ -215,69 +182,27 @@ def test_a_view_is_a_line_a_minute_where_the_output_is_no_terminal(monkeypatch, 
     assert "\x1b" not in lines[0]
 
 
-def test_lines_stand_above_what_is_shown(monkeypatch):
-    output = io.StringIO()
-    output.isatty = lambda: True
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr(sys, "stderr", output)
-    with shown("a run"):
-        say("saved")
-    assert sys.stderr is output
-    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", output.getvalue())
-    assert re.search(r"^(.*\r)?saved$", plain, re.MULTILINE)
-    assert output.getvalue().rstrip().endswith("\x1b[2K"), "nothing of it is left"
-
-
-@pytest.mark.parametrize("width", [20, 30, 40, 50, 60, 80])
-def test_tables_keep_numbers_whole_and_name_what_they_leave_out(width):
+@pytest.mark.parametrize(("width", "shown"), [(30, []), (50, ["no <unk>"]), (80, ["pairs", "no <unk>"])])
+def test_tables_keep_numbers_whole_and_name_what_they_leave_out(width, shown):
     table = plain_table("a title that is longer than the table", Text("a caption"))
     table.add_column("phenomenon")
-    for heading in ("pairs", "accuracy", "95%", "pairs", "no\n<unk>"):
+    for heading in ("pairs", "accuracy", "95%", "no\n<unk>"):
         table.add_column(heading, justify="right", no_wrap=True)
-    numbers = [["15", "53.3", "30.4–75.0", "14", "1,234.5"], ["1,000", "100.0", "56.6–100.0", "999", "0.1"]]
-    for name, row in zip(("anaphor_agreement", "determiner_noun_agreement"), numbers, strict=True):
-        table.add_row(name, *row)
+    table.add_row("anaphor_agreement", "15", "53.3", "30.4–75.0", "1,234.5")
     console = terminal(width)
     print_table(console, table, ("pairs", "absent", "no\n<unk>"))
     text = console.file.getvalue()
     assert all(len(line) <= width for line in text.splitlines())
     left_out = " ".join(text.split()).partition(f"not shown at {width} characters: ")[2]
-    kept = [heading for heading in ("pairs", "no <unk>") if heading not in left_out]
-    assert ("pairs" in kept, "no <unk>" in kept) == {80: (True, True), 60: (False, True)}.get(width, (False, False))
-    places = [place for place, heading in enumerate(["pairs", "", "", "pairs", "no <unk>"]) if heading in ["", *kept]]
-    if width >= 30:
-        for row in numbers:
-            assert re.search(r"\s+".join(re.escape(row[place]) for place in places) + r"\s*$", text, re.MULTILINE), text
+    assert [heading for heading in ("pairs", "no <unk>") if heading not in left_out] == shown
+    numbers = ["15"] * ("pairs" in shown) + ["53.3", "30.4–75.0"] + ["1,234.5"] * ("no <unk>" in shown)
+    assert any(line.split()[-len(numbers) :] == numbers for line in text.splitlines()), text
 
 
-COMMANDS = [
-    "corpora",
-    "annotate",
-    "train",
-    "eval",
-    "analysis",
-    "generate",
-    "questionnaire",
-    "status",
-    "import_checkpoint",
-    "export",
-]
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("width", [80, 100, 120])
+@pytest.mark.parametrize("command", ["train", "analysis", "import_checkpoint"])
+@pytest.mark.parametrize("width", [80, 120])
 def test_help_is_no_wider_than_the_terminal_and_loses_nothing(command, width):
     text = help_text(command)
     lines = laid_out(text, width).splitlines()
     assert max(map(len, lines)) <= width
     assert [word for line in lines for word in line.removesuffix(" \\").split()] == text.split()
-
-
-def test_help_wraps_to_the_terminal():
-    for columns, most in ((70, 70), (100, 100), (500, 120)):
-        done = subprocess.run(
-            [sys.executable, "-m", "pairscale", "status", "--help"], env=environment() | {"COLUMNS": str(columns)},
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        assert most - 25 < max(map(len, done.stdout.splitlines())) <= most

@@ -6,23 +6,18 @@ import stat
 from hashlib import sha256
 from pathlib import Path
 
-import kenlm
 import numpy as np
 import pandas as pd
 import pytest
 
 import train.lmplz
-from analysis import accuracies, runs
 from corpora.prepare import prepare
-from corpora.tokenizers import EOS, UNK, ListTokenizer, load_tokenizer, tokenizer_digest
-from eval.run import score_run
+from corpora.tokenizers import EOS, UNK, ListTokenizer, load_tokenizer
 from eval.scorers.causal import CausalScorer
-from eval.scorers.causal_models import NgramModel
 from eval.scorers.load import load_scorer
 from pairscale.command.compose import compose
 from pairscale.command.errors import one_line_errors
 from pairscale.errors import ConfigError, RunError
-from tests.support import ROOT
 from tests.support.kneser_ney import KneserNey
 from tests.support.small_pretrained import policy
 from train.estimate import PROCESS_BYTES, estimate
@@ -60,11 +55,8 @@ def train_model(config) -> tuple[RunFolder, CausalScorer, list[list[str]]]:
     """Return the run, its scorer, and the sample as lists of tokens with <unk> for unknown words."""
     run = train_run(config)
     scorer = load_scorer(run)
-    assert isinstance(scorer, CausalScorer)
-    assert isinstance(scorer.model, NgramModel)
-    ids = prepare(config).sample().tokens.tolist() if config.model.vocabulary == "closed" else []
     texts: list[list[str]] = [[]]
-    for index in ids:
+    for index in prepare(config).sample().tokens.tolist() if config.model.vocabulary == "closed" else []:
         if index == EOS:
             texts.append([])
         else:
@@ -85,14 +77,6 @@ def test_log_probabilities_equal_kneser_ney_written_out(configure, lmplz, order)
         assert scored.logprobs == pytest.approx(reference.logprobs(tokens), abs=2e-5)
 
 
-def test_log_probabilities_over_characters_equal_kneser_ney(configure, lmplz):
-    _, scorer, texts = train_model(configure("tokenizer=char", "sample.size=300", "model.order=3"))
-    reference = KneserNey(texts, 3, vocabulary=len(scorer.tokens.tokenizer))
-    (scored,) = scorer.score(["a bad cat"], policy(score_eos=True))
-    assert scored.logprobs == pytest.approx(reference.logprobs(list("a bad cat")), abs=2e-5)
-    assert scored.spans.tolist() == [*([at, at + 1] for at in range(9)), [9, 9]]
-
-
 @pytest.mark.parametrize(
     "overrides", [[], ["tokenizer.vocab_size=12"], ["tokenizer=unigram", "tokenizer.vocab_size=290"]]
 )
@@ -105,33 +89,17 @@ def test_probabilities_of_a_vocabulary_sum_to_one(configure, lmplz, overrides):
         assert total == pytest.approx(1, abs=0.01 if overrides else 1e-5)
 
 
-def test_log_probabilities_equal_kenlms_full_scores(configure, lmplz):
-    run, scorer, _ = train_model(configure("tokenizer.vocab_size=9"))
-    model = kenlm.Model(str(run.model.ngrams))
-    texts = [*sentences(20, 5), "a zebra near the gnu"]
-    for sentence, scored in zip(texts, scorer.score(texts, policy()), strict=True):
-        words = [scorer.model.ngram.words[index] for index in scorer.tokens.tokenizer.encode(sentence)]
-        full = [log10 * math.log(10) for log10, _, _ in model.full_scores(" ".join(words))]
-        assert scored.logprobs == pytest.approx(full, abs=1e-9)
-    known = " ".join(word for word in WORDS if word in scorer.tokens.tokenizer.tokens)
-    assert scorer.score([known], policy())[0].logprobs.sum() == pytest.approx(
-        model.score(known) * math.log(10), abs=1e-4
-    )
-
-
-@pytest.mark.parametrize("order", [4])
-def test_next_words_are_ranked_by_kneser_ney_over_the_vocabulary(configure, lmplz, order):
+def test_next_words_are_ranked_by_kneser_ney_over_the_vocabulary(configure, lmplz):
     """Ranks and most probable words come from scoring each word of the vocabulary after the context."""
-    _, scorer, texts = train_model(configure(f"model.order={order}", "sample.size=700"))
-    reference = KneserNey(texts, order, vocabulary=len(scorer.tokens.tokenizer))
-    contexts = ["the old cat", "a dog", "the small cat"] * 2
-    candidate_lists = [["sees", "zebra"], ["barks"], ["sees"]] * 2
-    answers = scorer.next_words(contexts, candidate_lists, 3, policy())
-    for context, candidates, answer in zip(contexts, candidate_lists, answers, strict=True):
+    _, scorer, texts = train_model(configure("model.order=4", "sample.size=700"))
+    reference = KneserNey(texts, 4, vocabulary=len(scorer.tokens.tokenizer))
+    contexts, candidates = ["the old cat", "a dog", "the small cat"], [["sees", "zebra"], ["barks"], ["sees"]]
+    answers = scorer.next_words(contexts, candidates, 3, policy())
+    for context, (word, *_), answer in zip(contexts, candidates, answers, strict=True):
         known = {word: reference.logprobs([*context.split(), word])[-2] for word in WORDS}
         best = sorted(known, key=known.get, reverse=True)
-        assert answer.logprobs[0] == pytest.approx(known[candidates[0]], abs=2e-5)
-        assert answer.ranks[0] == best.index(candidates[0]) + 1
+        assert answer.logprobs[0] == pytest.approx(known[word], abs=2e-5)
+        assert answer.ranks[0] == best.index(word) + 1
         assert answer.words == best[:3]
         assert answer.word_logprobs == pytest.approx([known[word] for word in best[:3]], abs=2e-5)
     assert np.isnan(answers[0].logprobs[1])  # <unk> is no word
@@ -153,14 +121,6 @@ def test_a_score_has_spans_unknown_words_and_the_end(configure, lmplz):
 def test_text_before_the_begin_symbol_does_not_change_scores(configure, lmplz):
     """KenLM's state after the context, its end and <s> is that of the beginning of a sentence."""
     _, scorer, _ = train_model(configure())
-    model = scorer.model.ngram.model
-    begin, state, after = kenlm.State(), kenlm.State(), kenlm.State()
-    model.BeginSentenceWrite(begin)
-    model.BeginSentenceWrite(state)
-    for word in ("the", "old", "cat", "</s>", "<s>"):
-        model.BaseScore(state, word, after)
-        state, after = after, state
-    assert state == begin
     plain, *others = (
         scorer.score(["the cat sleeps"], contexts)[0].logprobs
         for contexts in (policy(), policy(context="eos"), policy(context="text", context_text="the old cat"))
@@ -172,27 +132,22 @@ def test_the_run_folder_has_the_usual_files(configure, lmplz):
     config = configure("recipe.validation_words=200")
     run, scorer, _ = train_model(config)
     manifest = run.read_manifest()
-    assert manifest["status"] == "done"
-    assert (manifest["sample_words"], manifest["words_seen"]) == (1000, 1000)
+    assert (manifest["status"], manifest["sample_words"], manifest["words_seen"]) == ("done", 1000, 1000)
     assert manifest["parameters"] == sum(manifest["ngrams"])
     assert len(manifest["ngrams"]) == 5
     pruned = train_run(configure("recipe.validation_words=200", "model.prune=[0,0,1]")).read_manifest()["ngrams"]
     assert pruned[:2] == manifest["ngrams"][:2]
     assert 0 < pruned[2] < manifest["ngrams"][2]
-    assert manifest["versions"]["ufal-kenlm"] or manifest["versions"]["kenlm"]
-    assert len(manifest["lmplz"]["digest"]) == 64
     assert not list(run.path.glob("estimation*"))
     held_out = prepare(config).held_out("valid", 200)
-    texts = [held_out.tokens.tolist()]
+    tokens = held_out.tokens.tolist()
     nats, start = 0.0, 0
-    for at, token in enumerate(texts[0]):
+    for at, token in enumerate(tokens):
         if token == EOS:
-            nats -= sum(scorer.model.ngram.logprobs(texts[0][start : at + 1]))
+            nats -= sum(scorer.model.ngram.logprobs(tokens[start : at + 1]))
             start = at + 1
     (row,) = pd.read_csv(run.metrics).to_dict("records")
     assert row["valid_ppl"] == pytest.approx(math.exp(nats / held_out.words), rel=1e-9)
-    assert scorer.sample_words == 1000
-
     before = run.model.ngrams.stat().st_mtime_ns
     train_run(config)
     assert run.model.ngrams.stat().st_mtime_ns == before
@@ -215,20 +170,8 @@ def test_an_open_vocabulary_holds_every_word_of_the_sample(configure, lmplz):
     sentence = "the small bird hears a zebra"
     assert closed.score([sentence], policy())[0].unk.sum() > 1
     assert opened.score([sentence], policy())[0].unk.tolist() == [*[False] * 5, True, False]
-
-
-def test_a_report_has_the_curves_of_both_kinds(tmp_path, lmplz):
-    folders = [f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/runs"]
-    fixed = ["corpus=toy", "corpus.words=20000", "benchmark=toy", "benchmark.per_paradigm=4", "method=[lp]", "study=s"]
-    fixed += ["trainer.progress=false", "trainer.accelerator=cpu", "recipe.validation_words=200"]
-    tiny = ["model=lstm_tiny", "model.embedding=8", "model.hidden=8", "recipe.budget.epochs=1"]
-    for model, size in ((["model=ngram"], "1k"), (["model=ngram"], "2k"), (tiny, "1k")):
-        config = compose("eval", [*fixed, *folders, *model, f"sample.size={size}"])
-        score_run(train_run(config), config)
-    table = accuracies("s", folder=f"{tmp_path}/runs")
-    assert set(table["curve"]) == {"ngram", "lstm_tiny"}
-    assert runs("s", folder=f"{tmp_path}/runs")["valid_ppl"].notna().all()
-    assert set(table.loc[table["model"] == "ngram", "sample_words"]) == {1000, 2000}
+    with pytest.raises(ConfigError, match=r"model\.vocabulary=open with tokenizer=unigram"):
+        train_run(configure("model.vocabulary=open", "tokenizer=unigram"))
 
 
 def test_words_that_are_special_to_kenlm_are_renamed(configure):
@@ -247,12 +190,12 @@ def test_words_that_are_special_to_kenlm_are_renamed(configure):
 def test_without_lmplz_the_message_says_how_to_get_it(configure, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(train.lmplz, "build_folder", lambda: tmp_path / "nowhere")
-    with pytest.raises(ConfigError, match=r"neither on the PATH nor in .*nowhere; `python -m train.lmplz` builds it"):
+    with pytest.raises(ConfigError, match=r"nowhere; `python -m train.lmplz` builds it"):
         train_run(configure())
     with pytest.raises(ConfigError, match="not at model"):
         train_run(configure("model.lmplz=/no/lmplz"))
     program(tmp_path / "lmplz", "exit 0")
-    with pytest.raises(ConfigError, match="build_binary is neither beside"):
+    with pytest.raises(ConfigError, match="build_binary is neither"):
         train_run(configure())
     assert not RunFolder.of(configure()).path.exists()  # nothing was done
 
@@ -272,7 +215,7 @@ THREW = "/x.cc:1 in void f() threw E because `n == 0'."
     [
         (f"{THREW}\nNo  space left.\nTry more.", "exit 1", "No space left."),
         ("=== 1/5 Counting", "kill -9 $$", "ended by signal 9, as if out of memory"),
-        ("", "kill -7 $$", "ended by signal 7, as on a full disk (No space left on device)"),
+        ("", "kill -7 $$", "ended by signal 7, as on a full disk"),
         ("", "exit 3", "exit code 3"),
     ],
 )
@@ -281,10 +224,9 @@ def test_the_reason_of_a_failed_lmplz_is_a_message_of_one_line(configure, tmp_pa
     path = program(tmp_path / "bin" / "lmplz", f"cat {tmp_path}/output >&2; {end}")
     program(tmp_path / "bin" / "build_binary", "exit 0")
     config = configure(f"model.lmplz={path}")
-    with pytest.raises(RunError) as raised:
+    with pytest.raises(RunError, match=rf"^lmplz failed: {message}[^\n]*$") as raised:
         train_run(config)
-    assert str(raised.value) == f"lmplz failed: {message}"
-    assert RunFolder.of(config).read_manifest()["reason"] == f"RunError: lmplz failed: {message}"
+    assert RunFolder.of(config).read_manifest()["reason"] == f"RunError: {raised.value}"
     assert not list(RunFolder.of(config).path.glob("estimation*"))
 
 
@@ -296,46 +238,33 @@ def test_a_refusal_of_the_real_lmplz_is_a_message_of_one_line(configure, lmplz):
     assert 5 in train_run(configure("sample.size=20")).read_manifest()["fallback_discounts"]
 
 
-def test_pieces_have_no_open_vocabulary(configure, lmplz):
-    with pytest.raises(
-        ConfigError, match=r"model\.vocabulary=open with tokenizer=unigram: pieces leave no word unknown"
-    ):
-        train_run(configure("model.vocabulary=open", "tokenizer=unigram"))
-
-
 def test_a_damaged_model_is_a_message_of_one_line(configure, lmplz):
     run = train_run(configure())
     whole = run.model.ngrams.read_bytes()
-    run.model.ngrams.write_bytes(whole[:-1000])
-    with pytest.raises(
-        RunError, match=r"model\.kenlm: its SHA-256 begins with \w{8}, pairscale\.json says \w{8}: cut short"
-    ):
-        load_scorer(run)
     description = run.model.description.read_text(encoding="utf-8")
-    run.model.description.write_text(
-        description.replace(sha256(whole).hexdigest(), sha256(whole[:-1000]).hexdigest()), encoding="utf-8"
-    )
-    with pytest.raises(RunError, match=r"model\.kenlm: cannot be read by KenLM \([^\n]*\)$"):
-        load_scorer(run)
-    run.model.description.write_text(description.replace('"order": 5', '"order": 4'), encoding="utf-8")
-    run.model.ngrams.write_bytes(whole)
-    with pytest.raises(RunError, match=r"model\.kenlm: an n-gram model of order 5, it should be of order 4"):
-        load_scorer(run)
-    run.model.description.write_text(description, encoding="utf-8")
-    run.model.ngrams.unlink()
-    with pytest.raises(RunError, match=r"model\.kenlm: missing, though pairscale\.json is there"):
-        load_scorer(run)
+    shorter = description.replace(sha256(whole).hexdigest(), sha256(whole[:-1000]).hexdigest())
+    for ngrams, described, message in (
+        (whole[:-1000], description, r"its SHA-256 begins with \w{8}, pairscale\.json says"),
+        (whole[:-1000], shorter, "cannot be read by KenLM"),
+        (whole, description.replace('"order": 5', '"order": 4'), "an n-gram model of order 5"),
+        (None, description, "missing"),
+    ):
+        run.model.ngrams.unlink()
+        if ngrams is not None:
+            run.model.ngrams.write_bytes(ngrams)
+        run.model.description.write_text(described, encoding="utf-8")
+        with pytest.raises(RunError, match=rf"model\.kenlm: {message}[^\n]*$"):
+            load_scorer(run)
 
 
 def test_a_tokenizer_of_another_model_is_refused(configure, lmplz):
     run = train_run(configure())
     own = load_tokenizer(run.model.tokenizer)
-    assert isinstance(own, ListTokenizer)
-    for tokens in ([*reversed(own.tokens[2:])], own.tokens[2:-1]):
+    for tokens, message in (
+        ([*reversed(own.tokens[2:])], "its vocabulary .* is not the one"),
+        (own.tokens[2:-1], f"{len(own) - 1} tokens, .* was trained with {len(own)}"),
+    ):
         ListTokenizer(own.config, tokens).save(run.model.tokenizer)
-        message = f"{len(tokens) + 2} tokens, .* was trained with {len(own)}"
-        if len(tokens) + 2 == len(own):
-            message = rf"its vocabulary \(digest {tokenizer_digest(run.model.tokenizer)[:8]}\) is not the one"
         with pytest.raises(RunError, match=message):
             load_scorer(run)
 
@@ -356,11 +285,6 @@ def test_building_lmplz_without_a_registry_is_a_message_of_one_line(tmp_path, mo
         program(tmp_path / "kenlm" / name, "exit 0")
     train.lmplz.main()
     assert "there already" in capsys.readouterr().err
-
-
-def test_the_build_installs_its_debian_packages():
-    listed = (ROOT / "Makefile").read_text().partition("DEBIAN :=")[2].partition("\n\n")[0].replace("\\\n", " ").split()
-    assert set(train.lmplz.DEBIAN.split()) <= set(listed)
 
 
 def test_a_dry_run_estimates_time_and_memory(configure, capsys):

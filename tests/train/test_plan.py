@@ -1,9 +1,5 @@
 """The plan of a sweep: its table, its totals, and the estimates behind them."""
 
-import re
-import subprocess
-import sys
-
 import pytest
 import torch
 
@@ -14,9 +10,7 @@ from pairscale.command.compose import compose
 from pairscale.command.errors import describe
 from pairscale.command.line import Line
 from pairscale.errors import InputError
-from tests.support import ROOT
 from tests.support.commands import run_command
-from tests.support.expected_runs import expected_runs
 from train.estimate import PROCESS_BYTES, estimate, saved_of_row
 from train.loop.batches import Columns
 from train.models.build import build_model
@@ -48,15 +42,9 @@ def test_hours_follow_from_words_seen_and_the_configured_speed(paths):
     assert totals.startswith("20 runs (0 done already), 2.8M words seen")
 
 
-@pytest.mark.parametrize(
-    ("gpus", "more", "total"),
-    [
-        (0, [], "; on 2 cores, a run on each, about "),
-        (1, [], None),  # runs go one to a GPU
-        (1, ["trainer.accelerator=cpu"], "; on 2 cores, a run on each, about "),
-    ],
-)
-def test_runs_on_cpu_cores_are_planned_side_by_side(paths, monkeypatch, gpus, more, total):
+@pytest.mark.parametrize(("gpus", "more"), [(0, []), (1, []), (1, ["trainer.accelerator=cpu"])])
+def test_runs_on_cpu_cores_are_planned_side_by_side(paths, monkeypatch, gpus, more):
+    """Those on GPUs go one to a GPU."""
     monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
     monkeypatch.setattr("train.loop.device.available_cores", lambda: 2)
     plan = Plan()
@@ -64,18 +52,24 @@ def test_runs_on_cpu_cores_are_planned_side_by_side(paths, monkeypatch, gpus, mo
         config = compose("train", ["experiment=demo", "model=lstm_tiny", f"seed={seed}", SPEEDS, *more, *paths])
         plan.add(estimate(config))
     line, memory, *_ = plan.totals()
-    assert "idle" not in line
-    assert total in line if total else "a run on each" not in line
-    together = f": 2 at a time take up to {2 * plan.runs[0].memory_bytes / 2**20:,.0f} MiB"
-    assert (together in memory) is (total is not None)
+    on_cpu = not gpus or bool(more)
+    assert ("on 2 cores, a run on each" in line) is on_cpu
+    assert (f"2 at a time take up to {2 * plan.runs[0].memory_bytes / 2**20:,.0f} MiB" in memory) is on_cpu
 
 
 def test_a_finished_run_takes_no_more_time(paths):
-    config = compose("train", ["corpus=toy", "model=lstm_tiny", "sample.size=2k", "dry_run_words_per_s=1000", *paths])
+    config = compose("train", ["corpus=toy", "model=lstm_tiny", "sample.size=50k", "dry_run_words_per_s=1000", *paths])
     before = estimate(config)
+    assert before.words_seen == pytest.approx(250_000, rel=0.01)
+    tokens = torch.zeros(before.tokens, dtype=torch.int32).numpy()
+    assert before.steps == len(Columns(tokens, before.words, config.recipe))
+    assert before.seconds == pytest.approx(250 + 3, rel=0.02)
+    assert before.memory_bytes > PROCESS_BYTES
+    # fp32: what is exported, once; Adam's two moments and the weights in each of three checkpoints
+    assert before.disk_bytes == 4 * before.parameters
+    assert before.checkpoint_bytes == 3 * 3 * 4 * before.parameters
     RunFolder.of(config).update_manifest(status="done")
     after = estimate(config)
-    assert before.seconds > 3
     assert after.seconds == 0
     plan = Plan()
     plan.add(after)
@@ -84,39 +78,17 @@ def test_a_finished_run_takes_no_more_time(paths):
 
 
 def test_points_of_a_sweep_are_those_composed_alone(paths):
-    """The runs are those composed one by one, for an experiment's grid changed on the command line."""
-    overrides = ["experiment=demo", "model=lstm_tiny", "seed=1,2,3", "model.dropout=0,0.5", "recipe.lr=1e-3", *paths]
-    names = [RunFolder.of(point.config).path.name for point in points("train", Line(tuple(overrides)))]
+    """For an experiment's grid changed on the command line."""
     fixed = ["experiment=demo", "model=lstm_tiny", "recipe.lr=1e-3", *paths]
-    alone = {
+    swept = points("train", Line((*fixed, "seed=1,2,3", "model.dropout=0,0.5")))
+    names = [RunFolder.of(point.config).path.name for point in swept]
+    assert len(names) == 30
+    assert set(names) == {
         run_id(compose("train", [*fixed, f"seed={seed}", f"model.dropout={rate}", f"sample.size={size}"]))
         for seed in (1, 2, 3)
         for rate in ("0", "0.5")
         for size in ("4k", "8k", "16k", "32k", "64k")
-    }  # fmt: skip
-    assert len(names) == 30
-    assert set(names) == alone
-    assert set(expected_runs("demo")) == {
-        RunFolder.of(point.config).path.name for point in points("train", Line(("experiment=demo",)))
     }
-
-
-def test_memory_grows_with_the_texts_of_a_step(paths):
-    """Each layer and token needs four gates, the cell and the output, beside a fixed part for weights."""
-    model = [
-        "corpus=toy",
-        "model=lstm_tiny",
-        "model.dropout=0",
-        "dry_run_words_per_s=1",
-        "recipe.bptt=50",
-        "sample.size=2k",
-        *paths,
-    ]
-    one, two, three = (
-        estimate(compose("train", [*model, f"recipe.batch={columns}"])).training_memory for columns in (8, 16, 24)
-    )
-    assert abs((three - two) - (two - one)) <= 1
-    assert two - one >= 4 * 8 * 50 * 128 * 2 * 6
 
 
 @pytest.mark.parametrize("model", ["txl_tiny", "gpt2_tiny", "roberta_tiny", "llama_tiny"])
@@ -152,11 +124,11 @@ def test_estimates_for_chinese_differ_from_those_for_english(paths, tmp_path):
     assert estimate(compose("train", [*text, *by_sentence])).words == 40_000
 
 
-@pytest.mark.parametrize("speed", ["0", "fast", "{lstm_tiny:-1}", "true"])
-def test_a_speed_that_is_not_above_0_is_refused(speed):
-    with pytest.raises(Exception, match="dry_run_words_per_s") as raised:
-        compose("train", [f"dry_run_words_per_s={speed}"])
-    assert "must be a number above 0" in (describe(raised.value) or "")
+def test_a_speed_that_is_not_above_0_is_refused():
+    for speed in ("0", "fast", "{lstm_tiny:-1}", "true"):
+        with pytest.raises(Exception, match="dry_run_words_per_s") as raised:
+            compose("train", [f"dry_run_words_per_s={speed}"])
+        assert "must be a number above 0" in (describe(raised.value) or "")
 
 
 def test_training_is_planned_without_the_benchmarks_files(paths, tmp_path):
@@ -180,59 +152,20 @@ def test_the_command_prints_one_table(paths):
     assert "more columns than the sample has tokens" in done.stderr
     assert done.stdout.count("16 runs") == 1
     assert "10,000 words/s (given): lstm_demo" in done.stdout
-    assert "hours" in done.stdout.splitlines()[0] + done.stdout.splitlines()[1]
     lines = done.stdout.splitlines()
     assert all(len(line.split()) >= 8 for line in lines if line.startswith("  16k"))  # no column is cut in a pipe
     assert any(line.startswith("corpus toy: not prepared in") for line in lines)
-
-
-def test_the_plan_of_one_run_shows_its_corpus_memory_and_disk(paths, capsys):
-    plan = Plan()
-    config = compose("train", ["corpus=toy", "model=lstm_tiny", "sample.size=2k", "dry_run_words_per_s=1000", *paths])
-    resources = estimate(config)
-    plan.add(resources)
-    plan.show()
-    printed = capsys.readouterr().out
-    assert re.search(
-        r"corpus toy: not prepared in .*store/toy, about 6 MiB more to be prepared", " ".join(printed.split())
-    )
-    assert printed.count("1 run (0 done already)") == 1
-    assert resources.memory_bytes > PROCESS_BYTES
-    # fp32: what is exported, once; Adam's two moments and the weights in each of three checkpoints
-    assert resources.disk_bytes == 4 * resources.parameters
-    assert resources.checkpoint_bytes == 3 * 3 * 4 * resources.parameters
-
-
-@pytest.mark.slow
-def test_the_memory_of_the_program_itself_is_as_estimated():
-    """The estimate is within a third: memory depends on the machine."""
-    code = "import train.run, lightning\n"
-    # Not ru_maxrss, which starts with the memory of the tests' process at the fork.
-    code += "import train.loop.training, re; print(re.search('VmHWM:(.*)kB', open('/proc/self/status').read())[1])"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert int(done.stdout) * 1024 == pytest.approx(PROCESS_BYTES, rel=1 / 3)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         (["corpus.path=nowhere.txt"], "corpus.path: no file nowhere.txt"),
-        (["corpus.path=${paths.data}/a.txt", "paths.data=null"], "set PAIRSCALE_DATA to the folder that holds a.txt"),
+        (["corpus.path=${paths.data}/a.txt", "paths.data=null"], "set PAIRSCALE_DATA"),
     ],
 )
 def test_a_plan_without_its_text_is_refused(paths, text, message):
     config = compose("train", ["corpus=local", *text, "model=lstm_tiny", *paths])
-    with pytest.raises(InputError, match=re.escape(message)):
-        estimate(config)
-    with pytest.raises(InputError, match=re.escape(message)):
-        prepare(config)
-
-
-def test_planned_words_seen_equal_the_budget(paths):
-    """Hours are computed from the words seen."""
-    config = compose("train", ["corpus=toy", "model=lstm_tiny", "sample.size=50k", "dry_run_words_per_s=1000", *paths])
-    resources = estimate(config)
-    assert resources.words_seen == pytest.approx(250_000, rel=0.01)
-    assert resources.steps == len(
-        Columns(torch.zeros(resources.tokens, dtype=torch.int32).numpy(), resources.words, config.recipe)
-    )
+    for work in (estimate, prepare):
+        with pytest.raises(InputError, match=message):
+            work(config)

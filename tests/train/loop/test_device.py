@@ -1,8 +1,6 @@
 """Devices, precision of products, threads, available cores and memory, and a full GPU."""
 
 import os
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import pytest
@@ -13,7 +11,6 @@ from pairscale import machine
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, RunError
 from pairscale.machine import available_cores, available_memory, fit_memory, idle_cores
-from tests.support import ROOT
 from train.loop.device import (
     bf16_warning,
     device_of,
@@ -23,59 +20,15 @@ from train.loop.device import (
     without_gradients,
 )
 
-PAGES = """
-import resource
-from types import SimpleNamespace
-
-import torch
-
-from train.loop.device import set_up_cpu
-
-
-def faults():
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    torch.ones(2**26)  # 256 MB, freed at once
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
-
-
-default = sum(faults() for _ in range(4))
-set_up_cpu(SimpleNamespace(threads=1))
-for _ in range(16):  # until the freed memory is in one piece (an array is requested with some bytes more, to align it)
-    faults()
-print(torch.get_num_threads(), default, sum(faults() for _ in range(4)))
-"""
-
-
-@pytest.mark.slow
-def test_freed_memory_is_reused():
-    """An array of 256 MB has 65,536 pages (fewer where the system uses large ones), few of which fault again."""
-    done = subprocess.run([sys.executable, "-c", PAGES], capture_output=True, text=True, check=True, cwd=ROOT)
-    threads, default, reused = map(int, done.stdout.split())
-    assert threads == 1
-    assert reused < default / 2
-
-
-def threads(parameters, monkeypatch, idle=8, cores=8, granted=None, **more):
-    """Return the threads of a model with so many parameters on a machine with `idle` of its cores idle."""
-    monkeypatch.setattr(train.loop.device, "idle_cores", lambda: idle)
-    monkeypatch.setattr(train.loop.device, "available_cores", lambda: cores)
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    if granted:
-        monkeypatch.setenv("OMP_NUM_THREADS", granted)
-    configured = more.pop("configured", None)
-    return threads_for(SimpleNamespace(threads=configured), parameters, **more)
-
 
 @pytest.mark.parametrize(
     ("expected", "parameters", "values"),
     [
-        (1, 2_400_000, {}),  # lstm_tiny, 8,000 pieces
         (1, 13_200_000, {}),  # lstm_tiny, 50,000 words
         (7, 71_800_000, {}),  # lstm
         (8, 500_000_000, {}),
         (8, None, {}),  # a pretrained model
         (3, 71_800_000, {"idle": 3}),
-        (1, 71_800_000, {"idle": 1}),
         (2, 71_800_000, {"granted": "2"}),
         (4, 71_800_000, {"granted": "4,2"}),  # nested regions
         (7, 71_800_000, {"granted": "no number"}),
@@ -86,47 +39,43 @@ def threads(parameters, monkeypatch, idle=8, cores=8, granted=None, **more):
     ],
 )
 def test_threads_follow_the_models_size_and_the_idle_cores(monkeypatch, expected, parameters, values):
-    assert threads(parameters, monkeypatch, **values) == expected
-
-
-@pytest.mark.parametrize(
-    ("files", "cores"),
-    [
-        ({"cpu.max": "max 100000"}, 4),
-        ({"cpu.max": "150000 100000"}, 2),  # one and a half
-        ({"cpu.max": "50000 100000"}, 1),
-        ({"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, 4),
-        ({"cpu/cpu.cfs_quota_us": "300000", "cpu/cpu.cfs_period_us": "100000"}, 3),
-        ({}, 4),
-    ],
-)
-def test_cores_are_limited_by_the_affinity_and_the_control_group(monkeypatch, tmp_path, files, cores):
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text + "\n")
-    monkeypatch.setattr(machine, "CGROUP", tmp_path)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
-    assert available_cores() == cores
+    """On a machine with 8 cores, all of them idle unless `values` says otherwise."""
+    monkeypatch.setattr(train.loop.device, "idle_cores", lambda: values.get("idle", 8))
+    monkeypatch.setattr(train.loop.device, "available_cores", lambda: 8)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if "granted" in values:
+        monkeypatch.setenv("OMP_NUM_THREADS", values["granted"])
+    more = {key: values[key] for key in ("recorded", "processes") if key in values}
+    assert threads_for(SimpleNamespace(threads=values.get("configured")), parameters, **more) == expected
 
 
 @pytest.mark.parametrize(
     ("groups", "files", "cores", "gib"),
     [
-        ("0::/user/job.scope", {"user/job.scope/cpu.max": "100000 100000"}, 1, 10),  # systemd, no namespace
+        ("0::/", {"cpu.max": "max 100000"}, 4, 10),
+        ("0::/", {"cpu.max": "150000 100000"}, 2, 10),  # one and a half
+        ("0::/", {"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, 4, 10),
+        ("0::/user/job.scope", {"user/job.scope/cpu.max": "50000 100000"}, 1, 10),  # systemd, no namespace
         ("0::/slurm/job/step", {"slurm/job/cpu.max": "300000 100000", "slurm/job/step/cpu.max": "max 100000"}, 3, 10),
         (
             "4:memory:/job\n3:cpu,cpuacct:/job",
-            {"cpu/job/cpu.cfs_quota_us": "200000", "cpu/job/cpu.cfs_period_us": "100000",
-             "memory/job/memory.limit_in_bytes": "6442450944", "memory/job/memory.usage_in_bytes": "3221225472",
-             "memory/job/memory.stat": "cache 9\ninactive_file 1073741824"},
+            {
+                "cpu/job/cpu.cfs_quota_us": "200000",
+                "cpu/job/cpu.cfs_period_us": "100000",
+                "memory/job/memory.limit_in_bytes": "6442450944",
+                "memory/job/memory.usage_in_bytes": "3221225472",
+                "memory/job/memory.stat": "cache 9\ninactive_file 1073741824",
+            },
             2,
             4,  # 6 GiB of which 3 are used, 1 of them by files
         ),
         ("0::/", {"memory.max": "2147483648", "memory.current": "1073741824", "memory.stat": "anon 1"}, 4, 1),
         ("0::/not/here", {"memory.max": "max", "memory.current": "1073741824", "memory.stat": "anon 1"}, 4, 10),
     ],
-)  # fmt: skip
-def test_limits_of_nested_control_groups_hold(monkeypatch, tmp_path, groups, files, cores, gib):
+)
+def test_cores_and_memory_are_limited_by_the_affinity_and_control_groups(
+    monkeypatch, tmp_path, groups, files, cores, gib
+):
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / name).write_text(text + "\n")
@@ -157,20 +106,16 @@ def test_idle_cores_are_counted_from_their_ticks(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "moments",
+    ("before", "after"),
     [
-        ["cpu  0 0 0 0\ncpu0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0"] * 2,  # gVisor: counters that stand still
-        [
-            "cpu0 1 0 0 1 0 0 0 0\ncpu7 1 0 0 1 0 0 0 0",
-            "cpu0 9 0 0 1 0 0 0 0\ncpu7 9 0 0 1 0 0 0 0",
-        ],  # LXC: other numbers
-        ["cpu0 1 0 0\ncpu1 1 0 0", "cpu0 9 0 0\ncpu1 9 0 0"],  # a short line
-        ["cpu0 one two 0 1\ncpu1 0 0 0 1"] * 2,
-        ["intr 1 2"] * 2,
+        ("cpu0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0", "cpu0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0"),  # gVisor
+        ("cpu0 1 0 0 1 0 0 0 0\ncpu7 1 0 0 1 0 0 0 0", "cpu0 9 0 0 1 0 0 0 0\ncpu7 9 0 0 1 0 0 0 0"),  # LXC
+        ("cpu0 1 0 0\ncpu1 1 0 0", "cpu0 9 0 0\ncpu1 9 0 0"),  # a short line
+        ("cpu0 one two 0 1\ncpu1 0 0 0 1", "cpu0 one two 0 1\ncpu1 0 0 0 1"),
     ],
 )
-def test_useless_tick_counters_leave_all_cores(monkeypatch, moments):
-    following = iter(moments)
+def test_useless_tick_counters_leave_all_cores(monkeypatch, before, after):
+    following = iter([before, after])
     monkeypatch.setattr(machine, "PROC_STAT", SimpleNamespace(read_text=lambda: next(following)))
     monkeypatch.setattr(machine, "LOOK_SECONDS", 0)
     monkeypatch.setattr(machine, "available_cores", lambda: 2)
@@ -182,29 +127,21 @@ def test_useless_tick_counters_leave_all_cores(monkeypatch, moments):
     ("accelerator", "gpus", "needed", "expected"),
     [
         ("auto", 0, 1, "cpu"),
-        ("auto", 2, 1, "cuda"),
         ("auto", 2, 2, "cuda"),
         ("gpu", 1, 1, "cuda"),
         ("cpu", 2, 4, "cpu"),
+        ("gpu", 0, 1, "trainer.accelerator=gpu: no CUDA GPU"),
+        ("auto", 0, 2, "trainer.devices=2: 0 GPUs"),
     ],
 )
 def test_the_device_follows_the_accelerator_and_the_gpus(monkeypatch, accelerator, gpus, needed, expected):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
-    assert device_of(compose("train", [f"trainer.accelerator={accelerator}"]).trainer, needed) == expected
-
-
-@pytest.mark.parametrize(
-    ("accelerator", "needed", "message"),
-    [
-        ("gpu", 1, "trainer.accelerator=gpu: no CUDA GPU is available"),
-        ("gpu", 2, "trainer.devices=2: 0 GPUs are available"),
-        ("auto", 2, "trainer.devices=2: 0 GPUs are available"),
-    ],
-)
-def test_missing_gpus_are_an_error(monkeypatch, accelerator, needed, message):
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
-    with pytest.raises(ConfigError, match=message):
-        device_of(compose("train", [f"trainer.accelerator={accelerator}"]).trainer, needed)
+    config = compose("train", [f"trainer.accelerator={accelerator}"]).trainer
+    if ":" in expected:
+        with pytest.raises(ConfigError, match=expected):
+            device_of(config, needed)
+    else:
+        assert device_of(config, needed) == expected
 
 
 @pytest.mark.parametrize("training", [False, True])
@@ -223,15 +160,15 @@ def test_scoring_uses_its_own_precision_of_products_and_restores_that_of_trainin
 
 
 def test_a_full_gpu_is_a_message_of_one_line():
-    with pytest.raises(RunError, match=r"not enough memory \(tried to allocate 2 GiB\); take a smaller batch"):  # noqa: SIM117
+    with pytest.raises(RunError, match=r"not enough memory \(.* 2 GiB\); take a smaller batch"):  # noqa: SIM117
         with enough_memory("take a smaller batch"):
             raise torch.OutOfMemoryError("tried to allocate\n  2 GiB")
 
 
-def test_bf16_without_instructions_for_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bf16_without_instructions_for_it_is_told(monkeypatch):
     run = compose("train", ["corpus=toy", "precision=bf16", "trainer.accelerator=cpu"])
     monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: False)
-    assert bf16_warning(run).startswith("precision=bf16: this CPU has no instructions for it")
+    assert bf16_warning(run).startswith("precision=bf16: this CPU has no instructions")
     assert bf16_warning(compose("train", ["corpus=toy", "trainer.accelerator=cpu"])) == ""
     assert bf16_warning(compose("train", ["corpus=toy", "precision=bf16", "model=ngram"])) == ""
     monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: True)

@@ -1,5 +1,6 @@
 """Perplexity on held-out text against a token-by-token reference, and the shares of <eos> and <unk>."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -8,18 +9,16 @@ import torch
 
 from corpora.prepare import HeldOut
 from corpora.tokenizers import EOS, UNK
+from tests.support.random_models import TXL
 from train.loop.perplexity import COLUMNS, STEP, Perplexity, evaluate, evaluate_masked, evaluate_windows
 from train.models.build import build_model
-from train.models.config import LstmConfig, TxlConfig
+from train.models.config import LstmConfig
 from train.models.huggingface_config import HuggingFaceConfig
 
 MODELS = {
     "lstm": LstmConfig(name="l", seed=None, embedding=6, hidden=6, layers=1, dropout=0.5, tied=False),
-    "txl": TxlConfig(
-        name="t", seed=None, layers=2, d_model=8, heads=2, d_head=4, d_inner=8, dropout=0.5, attention_dropout=0.5,
-        memory=600, same_length=False, clamp_len=None, tied=True, initial_sd=0.02,
-    ),
-}  # fmt: skip
+    "txl": dataclasses.replace(TXL, d_model=8, d_head=4, d_inner=8, memory=600),
+}
 
 
 def reference(model, tokens):
@@ -68,15 +67,11 @@ def test_variants_of_perplexity_leave_out_eos_or_unk():
     assert perplexity.without_eos == pytest.approx(math.exp(90 / 50))
     assert perplexity.without_unk == pytest.approx(math.exp(70 / 40))
     assert perplexity.metrics()["valid_oov_rate"] == 0.2
+    of_characters = dataclasses.replace(perplexity, words=90, tokens=40)  # tokens are no reference words
+    assert of_characters.metrics()["valid_oov_rate"] == 0.25
+    assert math.isnan(of_characters.without_unk)
     assert math.isnan(Perplexity(1.0, 0.0, 1.0, words=3, sentences=1, tokens=3, unk=3).without_unk)
     assert Perplexity(1e6, 0.0, 0.0, words=3, sentences=1, tokens=3, unk=0).value == math.inf
-
-
-def test_the_oov_rate_is_a_share_of_tokens_if_these_are_not_reference_words():
-    """With Chinese word tokens and character references, 10 of 40 tokens are unknown, whatever their length."""
-    perplexity = Perplexity(nats=100.0, eos_nats=10.0, unk_nats=20.0, words=90, sentences=5, tokens=40, unk=10)
-    assert perplexity.metrics()["valid_oov_rate"] == 0.25
-    assert math.isnan(perplexity.without_unk)
 
 
 def test_a_model_that_is_stuck_in_its_first_state_is_reported():
@@ -84,27 +79,23 @@ def test_a_model_that_is_stuck_in_its_first_state_is_reported():
     torch.manual_seed(1)
     model = build_model(MODELS["lstm"], 12)
     tokens = np.full(COLUMNS * STEP, 5, np.uint16)
-    with torch.no_grad():
-        model.output_weight.zero_()
-        model.output_bias.zero_()
     held_out = HeldOut(tokens, len(tokens), 0, 0)
-    chance = evaluate(model, held_out, torch.device("cpu"))
-    assert chance.columns == pytest.approx([math.log(12)] * COLUMNS, rel=1e-6)
-    with torch.no_grad():
-        model.output_bias[5] = 1
-    assert evaluate(model, held_out, torch.device("cpu")).stuck is None
-    with torch.no_grad():
-        model.output_bias[5] = -1
-    stuck = evaluate(model, held_out, torch.device("cpu")).stuck
-    assert "16 more than the 2.5 of knowing nothing about 12 tokens" in str(stuck)
+    found = {}
+    for bias in (0, 1, -1):
+        with torch.no_grad():
+            model.output_weight.zero_()
+            model.output_bias.zero_()
+            model.output_bias[5] = bias
+        found[bias] = evaluate(model, held_out, torch.device("cpu"))
+    assert found[0].columns == pytest.approx([math.log(12)] * COLUMNS, rel=1e-6)
+    assert found[1].stuck is None
+    assert "16 more than the 2.5" in str(found[-1].stuck)
     counts = {"words": 50, "sentences": 5, "tokens": 50, "unk": 0}
     # As lstm_tiny after one epoch on 125k words: 10 of 16 columns at about 10 nats, ln 10,002 = 9.2.
-    uneven = Perplexity(100.0, 0.0, 0.0, **counts, columns=(10.0,) * 10 + (6.1,) * 6, vocabulary=10_002)
-    assert "16 parts of the validation text have 6.1 to 10.0 nats a token, 10 more than the 9.2" in str(uneven.stuck)
-    apart = Perplexity(100.0, 0.0, 0.0, **counts, columns=(5.0, 8.5), vocabulary=10_002)
-    assert "5.0 to 8.5 nats a token, 0 more" in str(apart.stuck)
-    sources = Perplexity(100.0, 0.0, 0.0, **counts, columns=(4.0, 6.0), vocabulary=10_002)
-    assert sources.stuck is None
+    for columns, message in (((10.0,) * 10 + (6.1,) * 6, "10 more than the 9.2"), ((5.0, 8.5), "5.0 to 8.5")):
+        uneven = Perplexity(100.0, 0.0, 0.0, **counts, columns=columns, vocabulary=10_002)
+        assert message in str(uneven.stuck)
+    assert Perplexity(100.0, 0.0, 0.0, **counts, columns=(4.0, 6.0), vocabulary=10_002).stuck is None
 
 
 def network(architecture, objective, **fields):

@@ -8,8 +8,7 @@ import torch
 from safetensors.torch import load_file
 
 from pairscale.command.compose import compose
-from pairscale.command.errors import describe
-from pairscale.errors import RunError
+from pairscale.errors import ConfigError, RunError
 from tests.support.commands import run_command
 from tests.support.killed import children_of, train_and_kill
 from tests.support.slurm_cluster import wait_until
@@ -94,14 +93,6 @@ def test_a_sweep_on_several_devices_trains_one_run_after_the_other(tmp_path):
     assert len(list((tmp_path / "runs").glob("*/*/model/model.safetensors"))) == 2
 
 
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (["trainer.devices=3"], "trainer.devices=3: the 8 columns of recipe.batch cannot be divided evenly"),
-        (["trainer.devices=0"], "trainer.devices=0: must be a whole number from 1"),
-    ],
-)
-def test_batches_that_devices_cannot_share_are_refused(tmp_path, more, message):
-    with pytest.raises(Exception, match=r"trainer\.devices") as raised:
-        compose("train", [*on(tmp_path, 1, "runs", "lstm"), *more])
-    assert message in (describe(raised.value) or "")
+def test_batches_that_devices_cannot_share_are_refused(tmp_path):
+    with pytest.raises(ConfigError, match=r"trainer\.devices=3: the 8 columns of recipe\.batch"):
+        compose("train", [*on(tmp_path, 1, "runs", "lstm"), "trainer.devices=3"])

@@ -1,41 +1,21 @@
 """Models without weights: their shapes, and what building them loads; dropout with masks of our own."""
 
-import subprocess
-import sys
-
 import pytest
 import torch
 from scipy import stats
 
 from pairscale.command.compose import compose
-from tests.support import ROOT
 from train.models.build import Dropout, build_model, without_weights
 
-MODELS = ["lstm_tiny", "txl_tiny", "gru", "gpt2"]
 
-
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", ["lstm_tiny", "txl_tiny", "gru", "gpt2"])
 def test_models_without_weights_have_the_shapes_of_others(name):
     config = compose("train", [f"model={name}"]).model
     with without_weights():
         empty = build_model(config, 100).state_dict()
     assert all(weight.is_meta for weight in empty.values())
-    assert {name: weight.shape for name, weight in build_model(config, 100).state_dict().items()} == {
-        name: weight.shape for name, weight in empty.items()
-    }
-
-
-def test_building_them_loads_no_compiler():
-    code = """
-import sys
-from pairscale.command.compose import compose
-from train.models.build import parameter_count
-print([parameter_count(compose("train", [f"model={name}"]).model, 100) > 0 for name in sys.argv[1:]])
-print("torch._dynamo" in sys.modules)
-"""
-    command = [sys.executable, "-c", code, *MODELS[:3]]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=True)
-    assert done.stdout.splitlines() == ["[True, True, True]", "False"]
+    real = build_model(config, 100).state_dict()
+    assert {name: weight.shape for name, weight in real.items()} == {name: w.shape for name, w in empty.items()}
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
@@ -60,11 +40,6 @@ def test_probabilities_near_0_and_1_drop_almost_nothing_and_almost_all(p, alive)
     assert dropped.isfinite().all()
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_an_empty_tensor_stays_empty(dtype):
-    assert Dropout(0.3)(torch.empty(0, 5, dtype=dtype)).shape == (0, 5)
-
-
 def test_the_gradient_has_the_mask_of_the_value():
     torch.manual_seed(1)
     values = torch.randn(30, 7, requires_grad=True)
@@ -83,4 +58,4 @@ def test_masks_follow_the_seed_and_evaluation_has_none():
     assert not torch.equal(masks[0], masks[2])
     assert layer.eval()(values) is values
     assert torch.equal(Dropout(0.0)(values), values)
-    assert layer.train()(values.bfloat16()).dtype == torch.bfloat16
+    assert Dropout(0.3)(torch.empty(0, 5)).shape == (0, 5)

@@ -5,7 +5,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from torch import nn
-from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, GPT2Config, GPT2LMHeadModel
+from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel
 
 from corpora.tokenizers import EOS, SPECIAL_TOKENS
 from pairscale.command.compose import compose
@@ -80,14 +80,10 @@ def test_the_loss_and_its_gradients_are_those_of_the_library(model):
     torch.testing.assert_close(whole, logits[0].log_softmax(-1).detach(), rtol=1e-4, atol=1e-5)
 
 
-def test_only_a_network_that_changes_its_logits_computes_them_all():
-    plain = {name: build_model(config(name), VOCABULARY).plain for name in NETWORKS}
-    assert [name for name, is_plain in plain.items() if not is_plain] == ["gemma2"]
-
-
 @pytest.mark.parametrize("architecture", NETWORKS)
 def test_weights_go_to_a_file_and_back_once_each(architecture, tmp_path):
     loaded = random_model(config(architecture))
+    assert loaded.model.plain == (architecture != "gemma2")
     saved(tmp_path, loaded)
     weights, model = load_file(tmp_path / "model.safetensors"), load_model(ModelFolder(tmp_path)).model
     assert sum(weight.numel() for weight in weights.values()) == sum(map(torch.numel, model.parameters()))
@@ -98,84 +94,56 @@ def test_weights_go_to_a_file_and_back_once_each(architecture, tmp_path):
     assert (embedding is head) == network.config.tie_word_embeddings
 
 
-def test_a_network_saved_by_the_library_is_the_same_model(model, tmp_path):
-    model.network.save_pretrained(tmp_path)
-    auto = AutoModelForCausalLM if model.pad is None else AutoModelForMaskedLM
-    loaded = auto.from_pretrained(tmp_path).eval()
-    tokens, _ = texts(model)
-    with torch.no_grad():
-        expected = model.network(input_ids=tokens).logits
-        torch.testing.assert_close(loaded(input_ids=tokens).logits, expected, rtol=1e-5, atol=1e-5)
-
-
-def test_masked_models_have_two_more_tokens_and_as_many_positions_as_asked_for():
-    sizes = {name: build_model(config(name), VOCABULARY) for name in ("gpt2", "bert", "roberta")}
-    rows = {name: model.network.get_input_embeddings().num_embeddings for name, model in sizes.items()}
-    assert rows == {"gpt2": VOCABULARY, "bert": VOCABULARY + 2, "roberta": VOCABULARY + 2}
-    assert [model.positions for model in sizes.values()] == [32, 32, 32]
-
-
 @pytest.mark.parametrize(
-    ("name", "millions"), [("gpt2", 124.4), ("gpt_neox", 162.3), ("opt", 125.2), ("bert", 109.5), ("roberta", 124.7)]
+    ("name", "vocabulary", "millions"),
+    [("gpt2", 50257, 124.4), ("gpt_neox", 50304, 162.3), ("opt", 50272, 125.2), ("bert", 30520, 109.5)],
 )
-def test_published_sizes_have_the_published_number_of_weights(name, millions):
+def test_published_sizes_have_the_published_number_of_weights(name, vocabulary, millions):
     """Over the vocabularies of the published models, as their papers and model cards round them."""
-    vocabulary = {"gpt2": 50257, "gpt_neox": 50304, "opt": 50272, "bert": 30520, "roberta": 50263}[name]
-    assert parameter_count(compose("train", [f"model={name}"]).model, vocabulary) / 1e6 == pytest.approx(
-        millions, abs=0.6
-    )
+    count = parameter_count(compose("train", [f"model={name}"]).model, vocabulary)
+    assert count / 1e6 == pytest.approx(millions, abs=0.6)
 
 
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        (["model.architecture=gpt3"], r"model\.architecture=gpt3: no model_type .*did you mean .*gpt2"),
-        (["model.architecture=bart", "model.objective=mlm"], "bart: transformers has no plain language model of it"),
-        (
-            ["model.architecture=gpt2", "model.config.n_layers=3"],
-            r"model\.config\.n_layers: no field of GPT2Config, or .*n_layer, ",
-        ),
-        (
-            ["model.architecture=gpt2", "model.config.vocab_size=9"],
-            r"config\.vocab_size: .* or set by pairscale",
-        ),
-        (
-            ["model.architecture=gpt2", "model.objective=mlm"],
-            "gpt2: transformers has no plain language model of",
-        ),
+        (["model.architecture=gpt3"], "model.architecture=gpt3: no model_type"),
+        (["model.architecture=gpt2", "model.config.n_layers=3"], "n_layers: no field of GPT2Config"),
+        (["model.architecture=gpt2", "model.config.vocab_size=9"], "config.vocab_size"),
+        (["model.architecture=gpt2", "model.objective=mlm"], "gpt2: transformers has no plain language model of"),
         (["model.architecture=gpt2", "recipe=lstm_tiny"], "recipe=lstm_tiny with model=huggingface: reads columns"),
-        (["model.architecture=bert", "model.objective=mlm", "model.masking.share=0"], r"masking\.share=0"),
-        (["model=gpt_bert_tiny", "model.masking.causal_share=1"], r"causal_share=1: must be .*below 1"),
+        (["model.architecture=bert", "model.objective=mlm", "model.masking.share=0"], "masking.share=0"),
+        (["model=gpt_bert_tiny", "model.masking.causal_share=1"], "causal_share=1: must be"),
         (["model=bert_tiny", "model.masking.causal_share=0.5"], "causal_share: belongs to model.objective=hybrid"),
     ],
 )
 def test_what_cannot_be_trained_is_refused_in_one_line(overrides, message):
-    with pytest.raises(ConfigError, match=message) as refused:
+    with pytest.raises(ConfigError) as refused:
         compose("train", ["corpus=toy", "model=huggingface", *overrides])
+    assert message in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def described(architecture, objective, **fields):
+    return HuggingFaceConfig(name="m", seed=None, architecture=architecture, objective=objective, config=fields)
 
 
 def hybrid(architecture, **fields):
     torch.manual_seed(1)
-    described = HuggingFaceConfig(
-        name="m",
-        seed=None,
-        architecture=architecture,
-        objective="hybrid",
-        config={**SMALL, "max_position_embeddings": 33, **fields},
-    )
-    model = build_model(described, VOCABULARY).eval()
+    model = build_model(
+        described(architecture, "hybrid", **SMALL | {"max_position_embeddings": 33} | fields), VOCABULARY
+    ).eval()
     for weight in model.parameters():  # far from the small values of new weights, so that tokens matter
         torch.nn.init.normal_(weight, std=0.3)
     return model
 
 
-@pytest.mark.parametrize("architecture", ["bert", "roberta", "electra", "roformer"])  # by SDPA, the last one by itself
+@pytest.mark.parametrize("architecture", ["bert", "roberta", "roformer"])  # by SDPA, the last one by itself
 def test_causal_blocks_have_the_losses_of_the_decoder_of_the_library(architecture):
     """The library has a decoder of the same weights, which masks what comes after a token by itself."""
     model = hybrid(architecture)
-    described = type(model.network.config).from_dict(model.network.config.to_dict() | {"is_decoder": True})
-    decoder = AutoModelForCausalLM.from_config(described).eval()
+    as_decoder = type(model.network.config).from_dict(model.network.config.to_dict() | {"is_decoder": True})
+    decoder = AutoModelForCausalLM.from_config(as_decoder).eval()
     missing, unexpected = decoder.load_state_dict(model.network.state_dict(), strict=False)
     assert not missing
     assert not unexpected
@@ -206,17 +174,6 @@ def test_causal_blocks_have_the_losses_of_the_decoder_of_the_library(architectur
     assert len(hidden_at) < 12 < len(causal_at) == 19
 
 
-def test_no_gradient_of_a_causal_block_comes_from_the_tokens_after():
-    model = hybrid("bert")
-    tokens = torch.randint(2, VOCABULARY, (2, 10), generator=torch.Generator().manual_seed(0))
-    embedded = []
-    model.network.get_input_embeddings().register_forward_hook(lambda *of: embedded.append(of[2]) or of[2])
-    hidden, _ = model(tokens, (), torch.tensor([True, False]))
-    (gradient,) = torch.autograd.grad(hidden[:, 4].square().sum(), embedded)
-    read = gradient.abs().sum(-1) > 0
-    assert read.tolist() == [[place <= 4 for place in range(10)], [True] * 10]
-
-
 @pytest.mark.parametrize(
     ("architecture", "fields"),
     [
@@ -225,29 +182,13 @@ def test_no_gradient_of_a_causal_block_comes_from_the_tokens_after():
         ("modernbert", {"max_position_embeddings": 200}),  # would lose its windows
     ],
 )
-def test_networks_that_cannot_read_both_ways_are_refused_in_one_line(architecture, fields):
-    with pytest.raises(ConfigError, match=rf"architecture={architecture} with model\.objective=hybrid: .*=mntp$") as no:
+def test_networks_that_cannot_read_both_ways_are_refused(architecture, fields):
+    with pytest.raises(ConfigError, match=rf"^[^\n]*{architecture} with model\.objective=hybrid[^\n]*=mntp$"):
         hybrid(architecture, **fields)
-    assert "\n" not in str(no.value)
-
-
-def test_a_share_of_causal_blocks_is_of_the_hybrid_objective():
-    of = {name: compose("train", [f"model={name}"]).model for name in ("gpt_bert_tiny", "bert_tiny")}
-    assert {name: config.masking.causal_share for name, config in of.items()} == {
-        "gpt_bert_tiny": 1 / 16, "bert_tiny": None
-    }  # fmt: skip
-
-
-def test_values_that_the_network_refuses_are_one_line():
-    with pytest.raises(ConfigError, match=r"model\.config of gpt2: ValueError: .*divisible"):
-        build_model(config("gpt2", n_head=3), VOCABULARY)
 
 
 def test_an_encoder_of_a_causal_objective_is_a_decoder():
-    network = build_model(
-        HuggingFaceConfig(name="m", seed=None, architecture="bert", objective="causal", config=NETWORKS["bert"][1]),
-        VOCABULARY,
-    ).eval()
+    network = build_model(described("bert", "causal", **NETWORKS["bert"][1]), VOCABULARY).eval()
     tokens = torch.tensor([[4, 5, 6], [4, 5, 7]])
     first, second = network(tokens, ())[0]
     torch.testing.assert_close(first[:2], second[:2])
@@ -257,20 +198,19 @@ def test_an_encoder_of_a_causal_objective_is_a_decoder():
 def test_a_network_that_sees_what_it_predicts_is_not_causal():
     """XLNet attends to both sides, unless it is given another mask in each pass."""
     values = {"d_model": 16, "n_layer": 2, "n_head": 2, "d_inner": 24}
-    with pytest.raises(ConfigError, match=r"^model\.architecture=xlnet with model\.objective=causal: sees the tokens"):
-        build_model(
-            HuggingFaceConfig(name="m", seed=None, architecture="xlnet", objective="causal", config=values), VOCABULARY
-        )
+    with pytest.raises(ConfigError, match=r"xlnet with model\.objective=causal"):
+        build_model(described("xlnet", "causal", **values), VOCABULARY)
+    with pytest.raises(ConfigError, match=r"model\.config of gpt2: ValueError: .*divisible"):
+        build_model(config("gpt2", n_head=3), VOCABULARY)
 
 
 class Changed(GPT2LMHeadModel):
-    """GPT-2 with `change` of its logits; its weights `scale` and `bias` are new: they change nothing yet."""
+    """GPT-2 with `change` of its logits; its weight `shift` is new: it changes nothing yet."""
 
-    def __init__(self, change, bias=False, **values):
+    def __init__(self, change=lambda _, logits: logits, bias=False, **values):
         sizes = {"vocab_size": 40, "n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 16} | values
         super().__init__(GPT2Config(**sizes))
-        self.change = change
-        self.scale, self.shift = nn.Parameter(torch.ones(1)), nn.Parameter(torch.zeros(sizes["vocab_size"]))
+        self.change, self.shift = change, nn.Parameter(torch.zeros(sizes["vocab_size"]))
         if bias:
             self.lm_head.bias = nn.Parameter(torch.randn(sizes["vocab_size"]))
         self.eval()
@@ -281,11 +221,7 @@ class Changed(GPT2LMHeadModel):
         return output
 
 
-def same(_, logits):
-    return logits
-
-
-TOKENS = torch.tensor([[3, 1, 4, 1]])
+TOKENS, TEXTS = torch.tensor([[3, 1, 4, 1]]), torch.arange(12).view(2, 6)
 CHANGES = {
     "a scale": lambda _, logits: logits / 8,
     "a scale near 1": lambda _, logits: logits * 1.001,
@@ -295,7 +231,6 @@ CHANGES = {
     "a token that is left out": lambda _, logits: logits.index_fill(-1, torch.tensor([7]), -1e9),
     "other places": lambda _, logits: logits.roll(-1, 1),
     "a bias that is trained": lambda network, logits: logits + network.shift,
-    "a scale that is trained": lambda network, logits: logits * network.scale,
 }
 
 
@@ -311,7 +246,7 @@ def test_each_change_of_logits_is_seen_whatever_the_weights(change, tied):
     assert not has_plain_head(network, TOKENS)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("bias", [True, False])
 def test_a_plain_head_gives_the_logits_of_the_network(bias, dtype):
     torch.manual_seed(1)
@@ -325,21 +260,15 @@ def test_a_plain_head_gives_the_logits_of_the_network(bias, dtype):
         torch.testing.assert_close(network(input_ids=TOKENS).logits, own)  # the network is as it was
 
 
-def test_logits_that_are_cut_off_at_the_vocabulary_are_not_those_of_wider_hidden_states():
-    network = Changed(lambda _, logits: logits[..., :10], vocab_size=10)
-    assert not has_plain_head(network, TOKENS)
-
-
-@pytest.mark.parametrize("network", [Changed(same)])
-def test_a_head_whose_product_another_layer_gives_is_not_plain(network):
+def test_a_head_of_another_form_is_not_plain():
+    cut_off = Changed(lambda _, logits: logits[..., :10], vocab_size=10)
+    assert not has_plain_head(cut_off, TOKENS)  # hidden states are wider than the vocabulary
+    network = Changed()
     network.lm_head = nn.Sequential(network.lm_head)
     assert not has_plain_head(network, TOKENS)
 
 
-TEXTS = torch.arange(12).view(2, 6)
-
-
-@pytest.mark.parametrize("change", [same, lambda _, logits: 5 * torch.tanh(logits / 5) + 1])
+@pytest.mark.parametrize("change", [lambda _, logits: logits, lambda _, logits: 5 * torch.tanh(logits / 5) + 1])
 def test_a_head_that_changes_each_place_alone_reads_some_places(change):
     network = Changed(change)
     rows, columns = torch.tensor([1, 0, 1, 1]), torch.tensor([4, 2, 5, 4])
@@ -349,23 +278,15 @@ def test_a_head_that_changes_each_place_alone_reads_some_places(change):
         torch.testing.assert_close(logits_at(network, rows, columns, input_ids=TEXTS), expected)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+def test_a_head_whose_places_are_mixed_or_that_is_no_layer_reads_all():
+    for change in (
         lambda _, logits: logits.cumsum(1),
-        lambda _, logits: logits.flip(1),
         lambda _, logits: logits - logits[:, :1],
         lambda _, logits: logits + 1e-3 * torch.arange(logits.shape[1])[:, None],
         lambda _, logits: logits[:, 1:],
-    ],
-)
-def test_a_head_whose_places_are_mixed_reads_all(change):
-    assert not reads_places(Changed(change), input_ids=TEXTS)
-
-
-def test_a_head_that_is_no_layer_or_is_not_called_reads_all():
-    network = Changed(same)
-    network.get_output_embeddings = lambda: None
-    assert not reads_places(network, input_ids=TEXTS)
-    network.get_output_embeddings = lambda: nn.Linear(8, 50)
-    assert not reads_places(network, input_ids=TEXTS)
+    ):
+        assert not reads_places(Changed(change), input_ids=TEXTS)
+    for head in (None, nn.Linear(8, 50)):  # the latter is not called
+        network = Changed()
+        network.get_output_embeddings = lambda head=head: head
+        assert not reads_places(network, input_ids=TEXTS)

@@ -74,13 +74,10 @@ def evil_archive(path: Path) -> None:
 
 def record_digest(run: RunFolder, path: Path) -> None:
     """Write the digest of a replaced file where the folder records it."""
-    if path == run.model.weights:
-        write_json(run.model.description, json.loads(run.model.description.read_text()) | {"digest": sha256_file(path)})
-    elif path.parent == run.model.tokenizer:
-        described = json.loads((run.model.tokenizer / "tokenizer.json").read_text())
-        write_json(
-            run.model.tokenizer / "tokenizer.json", described | {"digest": sha256_file(path), "vocabulary": path.name}
-        )
+    described, more = run.model.description, {}
+    if path.parent == run.model.tokenizer:
+        described, more = run.model.tokenizer / "tokenizer.json", {"vocabulary": path.name}
+    write_json(described, json.loads(described.read_text()) | {"digest": sha256_file(path)} | more)
 
 
 def test_the_pickles_of_these_tests_execute_code(tmp_path, monkeypatch):
@@ -100,27 +97,19 @@ def test_foreign_checkpoints_execute_nothing(foreign, write):
     path = run.checkpoint_folder / "checkpoint"
     write(path)
     path.rename(run.checkpoint(3, sha256(path.read_bytes()).hexdigest()))
-    with pytest.raises(PairscaleError, match=r"ckpt: whole, but this code cannot resume from it \(Weights only load"):
+    with pytest.raises(PairscaleError, match=r"ckpt: whole, but this code cannot resume"):
         train_run(config)
 
 
 @pytest.mark.parametrize("write", [evil, evil_archive])
-@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer/vocab.txt", "tokenizer/model.spm"])
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer/vocab.txt", "tokenizer/model.spm", "pairscale.json"])
 def test_foreign_models_and_tokenizers_execute_nothing(foreign, write, name):
     config, run = foreign
     write(run.model.path / name)
-    record_digest(run, run.model.path / name)
+    if not name.endswith(".json"):
+        record_digest(run, run.model.path / name)
     with pytest.raises(PairscaleError):
-        score_study(config)
-    if name.endswith(".safetensors"):
-        with pytest.raises(PairscaleError, match="cannot be read as safetensors"):
-            load_scorer(run)
-
-
-@pytest.mark.parametrize("name", ["tokenizer.json", "../pairscale.json", "../../manifest.json"])
-def test_foreign_json_files_execute_nothing(foreign, name):
-    config, run = foreign
-    evil(run.model.tokenizer / name)
+        load_scorer(run)
     with pytest.raises(PairscaleError):
         score_study(config)
 
@@ -139,7 +128,7 @@ def test_foreign_configurations_execute_nothing(foreign):
     run.config.write_text(YAML)
     with pytest.raises(PairscaleError, match=r"study=s: 1 of 1 runs could not be scored"):
         score_study(config)
-    with pytest.raises(PairscaleError, match=r"config\.yaml: not readable as YAML \(could not determine a constructor"):
+    with pytest.raises(PairscaleError, match=r"config\.yaml: not readable as YAML"):
         load_scorer(run)
     paths = [f"paths.{name}={Path(name).resolve()}" for name in ("runs", "reports")]
     done = run_command("analysis", "study=s", *paths)
@@ -157,46 +146,35 @@ def test_a_run_folder_cannot_allow_code_of_a_model(foreign, key):
     (model / "config.json").write_text(json.dumps(described))
     (model / "evil.py").write_text("import os; os.system('touch touched')")
     evil(model / "pytorch_model.bin")
-    model_config = {"name": "hf_causal", "kind": "causal", "path": str(model.resolve()), "dtype": "fp32", key: True}
-    run.config.write_text(json.dumps({"model": model_config, "corpus": {"reference": "treebank"}}))
-    with pytest.raises(
-        PairscaleError, match=rf"config\.yaml: model\.{key}=true would run code .* which only a command"
+    model_config = {"name": "hf_causal", "kind": "causal", "path": str(model.resolve()), "dtype": "fp32"}
+    for allowed, message in (
+        ({key: True}, rf"config\.yaml: model\.{key}=true would run code"),
+        ({}, r"comes with code of its own|only there as a pickle"),
     ):
-        load_scorer(run)
-    model_config.pop(key)
-    run.config.write_text(json.dumps({"model": model_config, "corpus": {"reference": "treebank"}}))
-    with pytest.raises(PairscaleError, match=r"comes with code of its own|only there as a pickle"):
-        load_scorer(run)
+        run.config.write_text(json.dumps({"model": model_config | allowed, "corpus": {"reference": "treebank"}}))
+        with pytest.raises(PairscaleError, match=message):
+            load_scorer(run)
 
 
 def test_foreign_score_files_execute_nothing(foreign):
     """Parquet can hold pickles of pandas and Arrow extension types; neither is read."""
     config, run = foreign
     score_study(config)
-    folder = next(run.path.glob("scores/*"))
-    for path in (score_path(folder, "lp"), folder / ITEMS_FILE):
+    scores = score_path(next(run.path.glob("scores/*")), "lp")
+    whole = scores.read_bytes()
+    for path in (scores, scores.parent / ITEMS_FILE):
         table = pq.read_table(path)
         kind = {b"ARROW:extension:name": b"arrow.py_extension_type", b"ARROW:extension:metadata": pickle.dumps(Evil())}
-        fields = [
-            table.schema.field(0).with_metadata(kind),
-            *(table.schema.field(i) for i in range(1, table.num_columns)),
-        ]
+        first, *others = table.schema
+        fields = [first.with_metadata(kind), *others]
         pq.write_table(table.cast(pa.schema(fields, metadata=table.schema.metadata)), path)
     score_study(config)
-    evil(score_path(folder, "lp"))
-    with pytest.raises(PairscaleError, match="1 of 1 runs could not be scored"):
-        score_study(config)
-
-
-def test_a_flipped_bit_of_a_score_file_is_an_error(foreign):
-    config, run = foreign
-    score_study(config)
-    path = score_path(next(run.path.glob("scores/*")), "lp")
-    data = bytearray(path.read_bytes())
-    data[200] ^= 1  # within the first column
-    path.write_bytes(data)
-    with pytest.raises(PairscaleError, match="1 of 1 runs could not be scored"):
-        score_study(config)
+    flipped = bytearray(whole)
+    flipped[200] ^= 1  # one bit, within the first column
+    for write in (evil, lambda path: path.write_bytes(flipped)):
+        write(scores)
+        with pytest.raises(PairscaleError, match="1 of 1 runs could not be scored"):
+            score_study(config)
 
 
 @pytest.mark.parametrize("name", ["offsets.npy", "words.npy"])
@@ -212,8 +190,8 @@ def test_foreign_metrics_execute_nothing(foreign):
     config, run = foreign
     score_study(config)
     evil(run.metrics)
-    with pytest.raises(PairscaleError, match=r"metrics\.csv: not readable"):
-        runs("s")
     run.update_manifest(status="unfinished")
-    with pytest.raises(PairscaleError, match=r"metrics\.csv: not readable"):
-        train_run(config)
+    for work in (lambda: train_run(config), lambda: runs("s")):
+        with pytest.raises(PairscaleError, match=r"metrics\.csv: not readable"):
+            work()
+        run.update_manifest(status="done")

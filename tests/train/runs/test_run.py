@@ -79,8 +79,8 @@ def test_a_finished_run_is_skipped_and_a_changed_one_is_another_run(tmp_path):
 def test_training_lowers_the_perplexity(tmp_path):
     folder = train_run(compose("train", overrides(tmp_path, "lstm", "runs", "recipe.lr=0.01")))
     metrics = pd.read_csv(folder.metrics)
-    perplexity = metrics.valid_ppl.dropna()
-    assert perplexity.iloc[-1] < perplexity.iloc[0] < 2_000
+    first, *_, last = metrics.valid_ppl.dropna()
+    assert last < first < 2_000
     assert metrics.train_nats_per_token.iloc[-1] < metrics.train_nats_per_token.iloc[0]
 
 
@@ -119,24 +119,14 @@ def test_a_run_is_not_resumed_on_another_text(tmp_path):
     folder = train_run(config)
     manifest = folder.read_manifest()
     folder.update_manifest(corpus=manifest["corpus"] | {"text": "ab" * 32})
-    with pytest.raises(RunError, match=r"done, but trained on another text \(abababab\) than .*store/local/text holds"):
+    with pytest.raises(RunError, match=r"done, but trained on another text \(abababab\)"):
         train_run(config)
     folder.update_manifest(status="unfinished", sample_digest="cd" * 32)
     folder.checkpoint_folder.mkdir()
     checkpoint = folder.checkpoint(3, sha256(b"").hexdigest())
     checkpoint.write_bytes(b"")
-    with pytest.raises(
-        RunError, match=rf"{checkpoint.name}: of a run on another sample of text; remove the run's folder"
-    ):
+    with pytest.raises(RunError, match=rf"{checkpoint.name}: of a run on another sample of text"):
         train_run(config)
-
-
-def test_a_run_that_diverges_fails(tmp_path):
-    more = ["recipe=sgd_plateau", "recipe.lr=1e38", "recipe.clip=1e38"]
-    config = compose("train", overrides(tmp_path, "lstm", "runs", *more))
-    with pytest.raises(RunError, match=r"the run diverged at step \d+ of 12 .*, loss (nan|inf) .*learning rate 1e\+38"):
-        train_run(config)
-    assert RunFolder.of(config).read_manifest()["status"] == "failed"
 
 
 def train_without_text(tmp_path, *more):
@@ -150,10 +140,6 @@ def train_without_text(tmp_path, *more):
 def test_a_missing_text_leaves_no_run_folder(tmp_path):
     folder = train_without_text(tmp_path)
     assert not folder.path.parent.exists()
-
-
-def test_other_files_in_a_folder_without_a_run_stay(tmp_path):
-    folder = RunFolder.of(compose("train", overrides(tmp_path, "lstm", "runs")))
     (folder.path / "scores").mkdir(parents=True)
     (folder.path / "scores" / "mine.txt").write_text("mine")
     train_without_text(tmp_path)
