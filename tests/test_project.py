@@ -175,7 +175,7 @@ def imported_distributions(paths: list[Path]) -> set[str]:
 
 
 def test_dependencies_are_the_imported_distributions():
-    optional = set().union(*map(declared_distributions, ("tensorboard", "syntax", "stanza")))
+    optional = set().union(*map(declared_distributions, ("tensorboard", "syntax")))
     assert imported_distributions(SOURCES) <= declared_distributions() | optional
     # W&B reads images with pillow. Nobody imports these by name.
     assert declared_distributions() - imported_distributions(SOURCES) <= {

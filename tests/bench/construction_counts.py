@@ -21,7 +21,7 @@ import pandas as pd
 
 from corpora.annotate.layer import Layer, open_layer
 from corpora.constructions.matcher import Matcher
-from corpora.find.marked import marked
+from corpora.find import marked
 from corpora.text import TextStore
 from pairscale.seeds import permutation
 from pairscale.shares import wilson

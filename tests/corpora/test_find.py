@@ -5,7 +5,7 @@ import csv
 import pytest
 
 from corpora.annotate.run import annotate
-from corpora.find.run import find
+from corpora.find import run as find
 from pairscale.command.compose import compose
 from pairscale.errors import InputError
 from pairscale.shares import wilson
