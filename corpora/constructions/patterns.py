@@ -82,8 +82,7 @@ class Test:
 
 @dataclass(frozen=True)
 class Node:
-    """A word of a pattern: its tests, and its relation to the earlier node with the index `left`; the anchor has none.
-    """
+    """A word of a pattern: its tests, and its relation to the earlier node with the index `left`."""
 
     name: str
     tests: tuple[Test, ...]

@@ -169,7 +169,7 @@ def test_trees_of_another_text_name_file_and_line(tmp_path):
     with pytest.raises(InputError, match=r"gold.conllu: all files end after 5 sentences"):
         annotate(compose("annotate", words))
     write(tmp_path, "\n\n".join(lines))
-    assert list(annotate(compose("annotate", words)).trees([5]))[0].sentence == text.sentence(5)
+    assert [tree.sentence for tree in annotate(compose("annotate", words)).trees([5])] == [text.sentence(5)]
 
 
 @pytest.mark.parametrize(
