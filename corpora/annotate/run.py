@@ -23,9 +23,9 @@ from corpora.annotate.layer import (
     write_part,
 )
 from corpora.annotate.parsers.parser import Parser, parser_of, versions
+from corpora.annotate.processes import in_processes
 from corpora.config import AnnotateConfig, CorpusConfig, check_chosen
 from corpora.prepare import corpus_folder, is_prepared, prepare_text
-from corpora.processes import in_processes
 from corpora.text import TextStore
 from pairscale.errors import StoreError
 from pairscale.files import only_process

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from corpora.annotate.layer import Layer
+from corpora.annotate.processes import in_processes
 from corpora.constructions.config import FilterConfig
 from corpora.constructions.matcher import Matcher, Occurrence
-from corpora.processes import in_processes
 from corpora.text import TextStore, check_recorded, file_digest, read_manifest
 from pairscale.files import only_process, sha256_json, write_array, write_json
 from pairscale.machine import available_cores

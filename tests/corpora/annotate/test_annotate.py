@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import corpora.annotate.processes
 import corpora.annotate.run
-import corpora.processes
 from corpora.annotate.layer import part_path
 from corpora.annotate.run import Work, annotate
 from corpora.prepare import corpus_folder, prepare
@@ -102,7 +102,7 @@ def test_a_killed_command_goes_on_with_the_same_bytes(tmp_path, pipeline):
 
 def test_a_killed_process_raises_an_error(tmp_path, pipeline, small_parts, monkeypatch):
     config = compose("annotate", words_of(tmp_path, 40, f"parser.model={pipeline}", "processes=2"))
-    monkeypatch.setattr(corpora.processes, "_call", os._exit)
+    monkeypatch.setattr(corpora.annotate.processes, "_call", os._exit)
     with pytest.raises(RunError, match="one of 2 processes was killed"):
         annotate(config)
 
