@@ -10,7 +10,6 @@ from msgspec import Meta
 from corpora.ablation.config import REPLACE, AblateConfig
 from corpora.annotate.config import ParserConfig
 from corpora.constructions.config import FilterConfig
-from corpora.find.config import FindConfig
 from pairscale.command.schemas import NOT_IN_DIGEST, Number, Seed, Share, Size, Texts, register_types
 from pairscale.errors import ConfigError, NoCorpus, check_name
 from pairscale.sizes import parse_size
@@ -214,6 +213,17 @@ class AnnotateConfig(TextConfig):
     parser: ParserConfig
     processes: Annotated[int, Meta(ge=1, le=4096)] | None = None  # that parse at once; null: one a core
     dry_run: bool
+
+
+@dataclass(kw_only=True)
+class FindConfig:
+    """What python -m corpora.find shows of a filter's matches."""
+
+    show: Annotated[int, Meta(ge=0, le=10**6)] = 20  # matching sentences of the train split, drawn at random
+    tree: bool = False  # show their trees, too, with the names of the pattern's nodes
+    sheet: str | None = None  # a CSV file of sentences to judge: written if it does not exist, else read
+    sentences: Annotated[int, Meta(ge=1, le=10**5)] = 100  # of the sheet: as many that match and as many that do not
+    seed: Seed = 1  # draws the sentences
 
 
 @dataclass(kw_only=True)

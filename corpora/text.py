@@ -122,6 +122,10 @@ class TextStore:
         with path.open("rb") as file:
             self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
+    def __reduce__(self) -> tuple[type["TextStore"], tuple[Path]]:
+        """Return what another process opens the store with."""
+        return TextStore, (self.folder,)
+
     def __len__(self) -> int:
         """Return the number of sentences."""
         return len(self.offsets) - 1

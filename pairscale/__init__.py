@@ -30,9 +30,6 @@ COMMANDS = {
         "parse a corpus: a layer of dependency trees beside its text",
         "corpora.config:AnnotateConfig",
     ),
-    "train_parser": Command(
-        "corpora.train_parser", "train a parser on a treebank", "corpora.train_parser.config:TrainParserConfig"
-    ),
     "find": Command("corpora.find", "search an annotated corpus for a construction", "corpora.config:FindCommand"),
     "train": Command(
         "train", "train a model on a sample of a corpus, or with -m a grid of them", "train.config:RunConfig"

@@ -37,7 +37,7 @@ def commands(text):
         if "--config-dir my_conf" in line:
             continue  # a folder of the tutorial, whose commands tests/test_tutorial.py runs
         match shlex.split(line, comments=True):
-            case ["python", "-m", module, *words] if module.split(".")[0] not in {"pytest", "tests"}:
+            case ["python", "-m", module, *words] if module.split(".")[0] not in {"pytest", "spacy", "tests"}:
                 yield MODULES[module], overrides(words)
             case ["slurm/submit", *words]:
                 yield "eval", [word for word in overrides(words) if not word.startswith("slurm.")]

@@ -1,5 +1,5 @@
-"""Annotation layers: the words of a text as Universal Dependencies, in a layer of columns beside the text.
+"""Annotation: the words and dependency trees of a text, as Universal Dependencies define them, stored beside the text.
 
-Start at layer.py: Tree, a parsed sentence, and Layer, which reads them. run.py is the work of `python -m
-corpora.annotate`; parsers/ has the parsers, a file each.
+Start at tree.py, a parsed sentence, and layer.py, which stores and reads them. run.py is the work of `python -m
+corpora.annotate`; parsers/ has one file per parser.
 """

@@ -18,24 +18,9 @@ class ParserConfig:
 
 @dataclass(kw_only=True)
 class SpacyConfig(ParserConfig):
-    """A pipeline of spaCy whose labels are those of Universal Dependencies, as corpora.train_parser trains them."""
+    """A pipeline of spaCy whose labels are those of Universal Dependencies."""
 
     model: str  # a folder, or the name of an installed package
-
-
-@dataclass(kw_only=True)
-class UdpipeConfig(ParserConfig):
-    """A model of UDPipe 1."""
-
-    model: str  # a .udpipe file
-
-
-@dataclass(kw_only=True)
-class StanzaConfig(ParserConfig):
-    """A pipeline of Stanza, of models that were downloaded before."""
-
-    model: str  # Stanza's folder: with resources.json, and a folder for each language
-    language: str  # as Stanza names it
 
 
 @dataclass(kw_only=True)
@@ -45,4 +30,4 @@ class ConlluConfig(ParserConfig):
     path: Texts = None  # a file, a folder, a glob, or a list of them; null: corpus.path of corpus=conllu
 
 
-register_types(ParserConfig, spacy=SpacyConfig, udpipe=UdpipeConfig, stanza=StanzaConfig, conllu=ConlluConfig)
+register_types(ParserConfig, spacy=SpacyConfig, conllu=ConlluConfig)

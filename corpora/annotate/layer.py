@@ -4,37 +4,40 @@
         part-00000.arrow    trees of the first sentences of the text, then part-00001.arrow, ...
         manifest.json       written last
 
-A part has PART_SENTENCES sentences of the text in its order, the last one fewer: a row each, a list of its words'
-values in each column. Texts are codes into a dictionary of the part. Parts are memory-mapped, and the same whatever the
-number of processes that wrote them, so that a killed command goes on at the first missing one.
+A part has PART_SENTENCES sentences of the text in its order, the last one fewer: a row per sentence, and in each column
+the list of its words' values. Texts are codes into a dictionary of the part. Parts are memory-mapped, and the same
+whatever the number of processes that wrote them, so a killed command continues at the first missing one.
 """
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from corpora.annotate.tree import Tree
-from corpora.text import TextStore, file_digest, read_manifest
+from corpora.text import TextStore, read_manifest
 from pairscale.errors import ConfigError, StoreError
-from pairscale.files import sha256_file, sha256_json, write_json
+from pairscale.files import sha256_file, sha256_json, write_bytes, write_json
 from pairscale.schema import Count, Digest, Positive
-
-if TYPE_CHECKING:
-    from corpora.annotate.parts import Columns
 
 LAYER_VERSION = 1
 PART_SENTENCES = 4_000  # some ten seconds of a parser on one core: what a kill can lose, and the step of progress
 PREFIX = "annotation-"
 MANIFEST = "manifest.json"
 OPEN_PARTS = 64  # whose dictionaries are in memory
+NUMBERS = ("starts", "ends", "heads")
+TEXTS = {"lemmas": pa.int32(), "upos": pa.int16(), "xpos": pa.int16(), "feats": pa.int16(), "relations": pa.int16()}
+_FIELDS = [pa.field(name, pa.list_(pa.uint32())) for name in NUMBERS]
+_FIELDS += [pa.field(name, pa.list_(pa.dictionary(codes, pa.string()))) for name, codes in TEXTS.items()]
+_MADE = b"pairscale"  # key of what a part was made of, in its file
 
 
-class _Part(TypedDict):
-    words: Count
+class _PartEntry(TypedDict):
     bytes: Positive
     digest: Digest
 
@@ -46,7 +49,7 @@ class LayerManifest(TypedDict):
     sentences: Positive
     part_sentences: Positive
     words: Count
-    parts: list[_Part]
+    parts: list[_PartEntry]
     digest: Digest
 
 
@@ -64,7 +67,7 @@ class Layer:
             path = part_path(folder, number)
             if not path.exists() or path.stat().st_size != part["bytes"]:
                 raise StoreError(f"{path}: not of the size in its manifest; remove it and {MANIFEST} to make it again")
-        self._part = lru_cache(OPEN_PARTS)(self._read_part)
+        self._part = lru_cache(OPEN_PARTS)(lambda number: _Part(part_path(folder, number)))
 
     @property
     def name(self) -> str:
@@ -76,16 +79,13 @@ class Layer:
         """SHA-256 of its parts and of the text's digest."""
         return str(self.manifest["digest"])
 
+    def __reduce__(self) -> tuple[type["Layer"], tuple[Path, TextStore]]:
+        """Return what another process opens the layer with."""
+        return Layer, (self.folder, self.text)
+
     def __len__(self) -> int:
         """Return the number of sentences, all of the text."""
         return int(self.manifest["sentences"])
-
-    def verify(self) -> None:
-        """Raise StoreError if a part has changed since it was written."""
-        for number, part in enumerate(self.manifest["parts"]):
-            path = part_path(self.folder, number)
-            if file_digest(path) != part["digest"]:
-                raise StoreError(f"{path}: its digest is not the one in {MANIFEST}; remove both to make it again")
 
     def trees(self, indices: npt.ArrayLike) -> Iterator[Tree]:
         """Yield the trees of sentences of the text, in the order of `indices`; quickest in the order of the text."""
@@ -100,10 +100,29 @@ class Layer:
             part = self._part(number)
             yield np.array(part.offsets, np.int64), part.codes["lemmas"], part.dictionaries["lemmas"]
 
-    def _read_part(self, number: int) -> "Columns":
-        from corpora.annotate.parts import Columns  # with pyarrow, which starts a thread: not where runs are forked
 
-        return Columns(part_path(self.folder, number))
+class _Part:
+    """The columns of a part: where the words of each row begin, the words' numbers, and codes of their texts."""
+
+    def __init__(self, path: Path):
+        try:
+            batch = pa.ipc.open_file(pa.memory_map(str(path))).get_batch(0)
+        except (pa.ArrowException, OSError) as error:
+            reason = str(error).splitlines()[0]
+            raise StoreError(f"{path}: not a readable Arrow file ({reason}); remove it") from None
+        self.offsets = batch.column(0).offsets.to_numpy().tolist()
+        self.numbers = [batch.column(name).values.to_numpy() for name in NUMBERS]
+        texts = {name: batch.column(name).values for name in TEXTS}
+        self.codes = {name: column.indices.to_numpy() for name, column in texts.items()}
+        self.dictionaries = {name: column.dictionary.to_pylist() for name, column in texts.items()}
+
+    def tree(self, sentence: str, row: int) -> Tree:
+        words = slice(self.offsets[row], self.offsets[row + 1])
+        starts, ends, heads = (column[words].tolist() for column in self.numbers)
+        lemmas, upos, xpos, feats, relations = (
+            [self.dictionaries[name][code] for code in codes[words].tolist()] for name, codes in self.codes.items()
+        )
+        return Tree(sentence, starts, ends, lemmas, upos, xpos, feats, heads, relations)
 
 
 def layer_folder(corpus: Path, name: str) -> Path:
@@ -144,20 +163,46 @@ def part_path(folder: Path, number: int) -> Path:
     return folder / f"part-{number:05}.arrow"
 
 
+def part_made(path: Path) -> Mapping[str, Any]:
+    """Return what a part was made of, as given to `write_part`. Raises StoreError."""
+    with pa.memory_map(str(path)) as file:
+        try:
+            return dict(json.loads(pa.ipc.open_file(file).schema.metadata[_MADE]))
+        except (pa.ArrowException, KeyError, TypeError, ValueError):
+            raise StoreError(f"{path}: not a part of an annotation; remove it") from None
+
+
+def write_part(path: Path, trees: Iterable[Tree], made: Mapping[str, Any]) -> None:
+    """Write the trees of a part, and what they were made of."""
+    offsets = [0]
+    columns: dict[str, list[Any]] = {name: [] for name in (*NUMBERS, *TEXTS)}
+    for tree in trees:
+        offsets.append(offsets[-1] + len(tree))
+        for name, values in columns.items():
+            values += getattr(tree, name)
+    rows = pa.array(offsets, pa.int32())
+    arrays = [pa.ListArray.from_arrays(rows, pa.array(columns[name], pa.uint32())) for name in NUMBERS]
+    for name, codes in TEXTS.items():
+        encoded = pa.array(columns[name], pa.string()).dictionary_encode()  # codes in the order of their first use
+        encoded = pa.DictionaryArray.from_arrays(encoded.indices.cast(codes), encoded.dictionary)
+        arrays.append(pa.ListArray.from_arrays(rows, encoded))
+    schema = pa.schema(_FIELDS, {_MADE: json.dumps(made, sort_keys=True, ensure_ascii=False)})
+    buffer = pa.BufferOutputStream()  # pyarrow's own errors of a full disk have no number (pairscale/files.py)
+    with pa.ipc.new_file(buffer, schema) as writer:
+        writer.write_batch(pa.record_batch(arrays, schema=schema))
+    write_bytes(path, memoryview(buffer.getvalue()))
+
+
 def write_layer(folder: Path, text: TextStore, made: Mapping[str, Any], part_sentences: int = PART_SENTENCES) -> None:
     """Write the manifest of a layer whose parts are all there. made: as given to `write_part`."""
-    from corpora.annotate.parts import part_words
-
-    parts: list[_Part] = []
-    for number in range(-(-len(text) // part_sentences)):
-        path = part_path(folder, number)
-        parts.append({"words": part_words(path), "bytes": path.stat().st_size, "digest": sha256_file(path)})
+    paths = [part_path(folder, number) for number in range(-(-len(text) // part_sentences))]
+    parts = [_PartEntry(bytes=path.stat().st_size, digest=sha256_file(path)) for path in paths]
     manifest = {
         "version": LAYER_VERSION,
         "made": dict(made),
         "sentences": len(text),
         "part_sentences": part_sentences,
-        "words": sum(part["words"] for part in parts),
+        "words": sum(_Part(path).offsets[-1] for path in paths),
         "parts": parts,
         "digest": sha256_json([text.digest, *(part["digest"] for part in parts)]),
     }

@@ -9,9 +9,7 @@
 The digest of the folder's name is of the patterns, `without`, and the layer.
 """
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -19,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpora.annotate.layer import Layer
+from corpora.annotate.processes import in_processes
 from corpora.constructions.config import FilterConfig
 from corpora.constructions.matcher import Matcher, Occurrence
 from corpora.text import TextStore, check_recorded, file_digest, read_manifest
@@ -82,7 +81,7 @@ def find_matches(corpus: Path, text: TextStore, layer: Layer, config: FilterConf
 
     Raises ConfigError for a regular expression that takes too long, StoreError for damaged matches or a damaged layer.
     """
-    folder = matches_folder(corpus, layer, config)
+    folder = corpus / f"matches-{sha256_json([config.patterns, config.without, layer.digest])[:16]}"
     if not (folder / "manifest.json").exists():
         with only_process(corpus / f".{folder.name}.lock", folder, wait=None):
             if not (folder / "manifest.json").exists():
@@ -90,19 +89,17 @@ def find_matches(corpus: Path, text: TextStore, layer: Layer, config: FilterConf
     return Matches(folder, text, layer)
 
 
-def matches_folder(corpus: Path, layer: Layer, config: FilterConfig) -> Path:
-    """Return store/<corpus>/matches-<digest of the patterns, without and the layer>."""
-    return corpus / f"matches-{sha256_json([config.patterns, config.without, layer.digest])[:16]}"
-
-
 def _write_matches(folder: Path, text: TextStore, layer: Layer, config: FilterConfig) -> None:
     places: list[tuple[int, int]] = []
     words: list[list[int]] = []
     width = max(map(len, config.patterns))
     batches = [range(start, min(start + BATCH, len(text))) for start in range(0, len(text), BATCH)]
-    for sentence, occurrence in _search(batches, layer, config):
-        places.append((sentence, occurrence.pattern))
-        words.append([*occurrence.words.values(), *[-1] * (width - len(occurrence.words))])
+    found = in_processes(_search, (layer, config), batches, available_cores() if len(text) > ALONE else 1)
+    steps = zip(map(len, batches), found, strict=True)
+    for occurrences in with_progress(steps, f"searching {config.name}", len(text), "sentences"):
+        for sentence, occurrence in occurrences:
+            places.append((sentence, occurrence.pattern))
+            words.append([*occurrence.words.values(), *[-1] * (width - len(occurrence.words))])
     sentences = np.unique(np.array([sentence for sentence, _ in places], np.int64))
     write_array(folder / "sentences.npy", sentences)
     write_array(folder / "occurrences.npy", np.array(places, np.int64).reshape(-1, 2))
@@ -122,44 +119,15 @@ def _write_matches(folder: Path, text: TextStore, layer: Layer, config: FilterCo
     write_json(folder / "manifest.json", manifest)
 
 
-def _search(batches: Sequence[range], layer: Layer, config: FilterConfig) -> Iterator[tuple[int, Occurrence]]:
-    """Yield the occurrences in batches of sentences, by several processes if the text is long."""
-    total = sum(map(len, batches))
-    shown = f"searching {config.name}"
-    if total <= ALONE or available_cores() == 1:
-        search = _Search(layer, config)
-        batches_done = ((len(batch), search(batch)) for batch in batches)
-        for occurrences in with_progress(batches_done, shown, total, "sentences"):
-            yield from occurrences
-        return
-    where = (layer.folder, layer.text.folder, config)
-    with ProcessPoolExecutor(available_cores(), get_context("spawn"), _start, where) as pool:
-        results = zip(map(len, batches), pool.map(_in_process, batches), strict=True)
-        for occurrences in with_progress(results, shown, total, "sentences"):
-            yield from occurrences
+def _search(layer: Layer, config: FilterConfig) -> Callable[[range], list[tuple[int, Occurrence]]]:
+    """Return a function from sentences to their occurrences, each with its sentence."""
+    matcher = Matcher(config)
 
-
-class _Search:
-    """The search of one process."""
-
-    def __init__(self, layer: Layer, config: FilterConfig):
-        self.layer, self.matcher = layer, Matcher(config)
-
-    def __call__(self, batch: range) -> list[tuple[int, Occurrence]]:
-        trees = self.layer.trees(batch)
-        found = zip(batch, map(self.matcher.occurrences, trees), strict=True)
+    def search(batch: range) -> list[tuple[int, Occurrence]]:
+        found = zip(batch, map(matcher.occurrences, layer.trees(batch)), strict=True)
         return [(sentence, occurrence) for sentence, occurrences in found for occurrence in occurrences]
 
-
-_process: list[_Search] = []  # of a process of the pool
-
-
-def _start(layer: Path, text: Path, config: FilterConfig) -> None:
-    _process[:] = [_Search(Layer(layer, TextStore(text)), config)]
-
-
-def _in_process(batch: range) -> list[tuple[int, Occurrence]]:
-    return _process[0](batch)
+    return search
 
 
 def _digest(folder: Path) -> str:

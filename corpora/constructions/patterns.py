@@ -2,8 +2,8 @@
 
 A pattern is a list of nodes. The first is the anchor, {RIGHT_ID, RIGHT_ATTRS}; each other one is joined by an operator
 to one before it, {LEFT_ID, REL_OP, RIGHT_ID, RIGHT_ATTRS}. RIGHT_ATTRS tests the word: an attribute's value, or a
-dictionary of PREDICATES. https://spacy.io/usage/rule-based-matching#dependencymatcher describes the language; the
-attributes are those that a layer has.
+dictionary of PREDICATES. https://spacy.io/usage/rule-based-matching#dependencymatcher describes the language and its
+operators; the attributes are those that a layer has.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
-from corpora.constructions.relations import OPERATORS, Relation
 from pairscale.errors import ConfigError
 
 ATTRIBUTES = ("ORTH", "TEXT", "LOWER", "LEMMA", "POS", "TAG", "MORPH", "DEP")  # TEXT is ORTH
@@ -25,6 +24,53 @@ KNOWN_VALUES = 2**16  # of an attribute, whose outcome is remembered: words are 
 Check = Callable[[str], bool]
 
 
+Heads = Sequence[int]  # index of each word's head; a root's is its own
+Relation = Callable[[Heads, int, int], bool]  # heads, A, B
+
+
+def _governs(heads: Heads, a: int, b: int) -> bool:
+    return heads[b] == a and a != b
+
+
+def _dominates(heads: Heads, a: int, b: int) -> bool:
+    for _ in heads:  # no longer chain exists; a circle would have no end
+        if heads[b] == b:
+            return False
+        b = heads[b]
+        if a == b:
+            return True
+    return False
+
+
+def _are_siblings(heads: Heads, a: int, b: int) -> bool:
+    return heads[a] == heads[b] and a != b and heads[a] != a and heads[b] != b  # a root has no siblings
+
+
+# Relations of two words of a tree: "A > B" is written with A as LEFT_ID and B as RIGHT_ID.
+OPERATORS: dict[str, Relation] = {
+    "<": lambda heads, a, b: _governs(heads, b, a),
+    ">": _governs,
+    "<<": lambda heads, a, b: _dominates(heads, b, a),
+    ">>": _dominates,
+    ".": lambda heads, a, b: b == a + 1,
+    ".*": lambda heads, a, b: b > a,
+    ";": lambda heads, a, b: b == a - 1,
+    ";*": lambda heads, a, b: b < a,
+    "$+": lambda heads, a, b: b == a + 1 and _are_siblings(heads, a, b),
+    "$-": lambda heads, a, b: b == a - 1 and _are_siblings(heads, a, b),
+    "$++": lambda heads, a, b: b > a and _are_siblings(heads, a, b),
+    "$--": lambda heads, a, b: b < a and _are_siblings(heads, a, b),
+    ">+": lambda heads, a, b: b == a + 1 and _governs(heads, a, b),
+    ">-": lambda heads, a, b: b == a - 1 and _governs(heads, a, b),
+    ">++": lambda heads, a, b: b > a and _governs(heads, a, b),
+    ">--": lambda heads, a, b: b < a and _governs(heads, a, b),
+    "<+": lambda heads, a, b: b == a + 1 and _governs(heads, b, a),
+    "<-": lambda heads, a, b: b == a - 1 and _governs(heads, b, a),
+    "<++": lambda heads, a, b: b > a and _governs(heads, b, a),
+    "<--": lambda heads, a, b: b < a and _governs(heads, b, a),
+}
+
+
 @dataclass(frozen=True)
 class Test:
     """A test of one attribute of a word. needed: the value that the word must have if it is one alone, else None."""
@@ -36,12 +82,12 @@ class Test:
 
 @dataclass(frozen=True)
 class Node:
-    """A word of a pattern: its tests, and its relation to an earlier node (`left`, an index; None: the anchor)."""
+    """A word of a pattern: its tests, and its relation to the earlier node with the index `left`."""
 
     name: str
     tests: tuple[Test, ...]
-    left: int | None = None
-    relation: Relation | None = None
+    left: int = 0
+    relation: Relation = lambda heads, a, b: True
 
 
 Pattern = tuple[Node, ...]
@@ -111,26 +157,20 @@ def _check(attribute: str, predicate: str, operand: Any, place: str) -> Check:
     if not isinstance(operand, list) or not all(isinstance(value, str) for value in operand):
         raise ConfigError(f"{place}={operand!r:.80}: must be a list of texts, in quotes where YAML reads others")
     for value in operand:
-        _check_value(attribute, value, place)
+        if attribute == "POS":
+            _check_among(place, value, UPOS)
+        if attribute == "MORPH" and not all("=" in feature for feature in value.split("|") if value):
+            raise ConfigError(f"{place}={value}: must be a feature such as Number=Sing")
     split = _features if attribute == "MORPH" else _alone
-    if predicate in ("IN", "NOT_IN"):
-        sets = frozenset(split(value) for value in operand)
-        return lambda value: (split(value) in sets) == (predicate == "IN")
-    values = frozenset(operand)
-    match predicate:
-        case "IS_SUBSET":
-            return lambda value: split(value) <= values
-        case "IS_SUPERSET":
-            return lambda value: split(value) >= values
-        case _:
-            return lambda value: not split(value).isdisjoint(values)
-
-
-def _check_value(attribute: str, value: str, place: str) -> None:
-    if attribute == "POS":
-        _check_among(place, value, UPOS)
-    if attribute == "MORPH" and not all("=" in feature for feature in value.split("|") if value):
-        raise ConfigError(f"{place}={value}: must be a feature such as Number=Sing")
+    values, sets = frozenset(operand), frozenset(map(split, operand))
+    checks: dict[str, Check] = {
+        "IN": lambda value: split(value) in sets,
+        "NOT_IN": lambda value: split(value) not in sets,
+        "IS_SUBSET": lambda value: split(value) <= values,
+        "IS_SUPERSET": lambda value: split(value) >= values,
+        "INTERSECTS": lambda value: not split(value).isdisjoint(values),
+    }
+    return checks[predicate]
 
 
 @lru_cache(KNOWN_VALUES)

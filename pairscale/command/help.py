@@ -22,7 +22,7 @@ def help_text(command: str) -> str:
     """Return what a command does, its examples, groups and keys, not yet wrapped."""
     about = yaml.safe_load((FOLDER / f"{command}.yaml").read_text(encoding="utf-8"))["help"]
     names = [part.name for part in fields(schema_of(command))]
-    groups = [name for name in (*names, "experiment") if is_group(name) and command != "train_parser"]
+    groups = [name for name in (*names, "experiment") if is_group(name)]
     keys = [name for name in names if name not in groups]
     module = COMMANDS[command].module
     options = [

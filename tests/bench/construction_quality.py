@@ -1,13 +1,13 @@
 """Precision and recall of the patterns of conf/filter/, by hand labels of sentences.
 
-    python -m tests.bench.construction_quality UD_English-EWT --parser store/parsers/en_ewt-ud
+    python -m tests.bench.construction_quality UD_English-EWT --parser parser/model-best
         [--before EARLIER/conf/filter]
 
-The first argument is the folder of UD English EWT 2.x, --parser a parser that `python -m corpora.train_parser` trained
-on it. Labels are those of tests/support/construction_labels.py. A sentence is found if a pattern matches anywhere in
-it; where the label of a construction is doubtful, the sentence does not count for it. Sentences of the training split
-are left out where trees are parsed, as the parser knows them. --before: the patterns before some were mended (`git
-archive 91b3f47 conf/filter | tar -x -C EARLIER`), which get rows of their own. Writes
+The first argument is the folder of UD English EWT 2.x, --parser a parser that spaCy trained on it
+(docs/guides/parsers.md). Labels are those of tests/support/construction_labels.py. A sentence is found if a pattern
+matches anywhere in it; where the label of a construction is doubtful, the sentence does not count for it. Sentences of
+the training split are left out where trees are parsed, as the parser knows them. --before: the patterns before some
+were mended (`git archive 91b3f47 conf/filter | tar -x -C EARLIER`), which get rows of their own. Writes
 analysis/results/construction_quality.csv:
 
     labels      first: as made before the patterns were read; corrected: with construction_corrections.csv
@@ -67,7 +67,6 @@ def read_filters(folder: Path) -> dict[str, FilterConfig]:
     configs = {}
     for path in sorted(folder.glob("*.yaml")):
         values: dict[str, Any] = OmegaConf.to_container(OmegaConf.load(path))  # type: ignore[assignment]
-        del values["defaults"]
         configs[path.stem] = FilterConfig(**values)
     return configs
 

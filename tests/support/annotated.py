@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from corpora.annotate.layer import Layer, layer_folder, open_layer, part_path, write_layer
+from corpora.annotate.layer import Layer, layer_folder, open_layer, part_path, write_layer, write_part
 from corpora.annotate.parsers.conllu import tree_of
-from corpora.annotate.parts import write_part
 from corpora.annotate.tree import Tree
 from corpora.config import SplitConfig
 from corpora.sources.conllu import conllu_sentences

@@ -4,12 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, compress, islice
 
-from conllu.models import Token
-
-from corpora.annotate.alignment import aligned, word_spans
 from corpora.annotate.config import ConlluConfig
 from corpora.annotate.parsers.parser import Parser, parser
-from corpora.annotate.tree import Tree
+from corpora.annotate.tree import Tree, align, word_spans
 from corpora.config import ConlluCorpusConfig, CorpusConfig
 from corpora.sources.conllu import ConlluSentence, conllu_sentences
 from corpora.sources.files import source_files
@@ -86,38 +83,27 @@ def tree_of(parsed: ConlluSentence, sentence: str) -> Tree:
 
     Raises InputError, which names file and line, if the words are others, or do not form a tree.
     """
-    spans = aligned(sentence, parsed.tokens)
+    spans = align(sentence, parsed.tokens)
     if spans is None:
         raise InputError(
             f'{parsed.file}:{parsed.line}: the text has "{sentence[:60]}" here, not "{parsed.text[:60]}"; parse the '
             "text as it is now"
         )
-    words, first = [], 0
+    places, first = [], 0
     for span, size in zip(spans, parsed.sizes, strict=True):
-        words += word_spans(sentence, span, [word["form"] for word in parsed.words[first : first + size]])
+        places += word_spans(sentence, span, [word["form"] for word in parsed.words[first : first + size]])
         first += size
-    return Tree(
-        sentence,
-        [start for start, _ in words],
-        [end for _, end in words],
-        ["_" if word["form"] == "_" else _optional(word, "lemma") for word in parsed.words],
-        [_value(parsed, index, "upos") for index in range(len(words))],
-        [_optional(word, "xpos") for word in parsed.words],
-        [_optional(word, "feats") for word in parsed.words],
-        _heads(parsed),
-        [_value(parsed, index, "deprel") for index in range(len(words))],
+    starts, ends = [start for start, _ in places], [end for _, end in places]
+    lemmas, upos, xpos, feats, relations = (
+        ["" if word[name] == "_" else str(word[name]) for word in parsed.words]
+        for name in ("lemma", "upos", "xpos", "feats", "deprel")
     )
-
-
-def _optional(word: Token, column: str) -> str:
-    return "" if word[column] == "_" else str(word[column])
-
-
-def _value(parsed: ConlluSentence, index: int, column: str) -> str:
-    value = _optional(parsed.words[index], column)
-    if not value:
-        raise InputError(f"{parsed.file}:{parsed.lines[index]}: a word without {column}; annotations need them all")
-    return value
+    for name, values in (("upos", upos), ("deprel", relations)):
+        if "" in values:
+            line = parsed.lines[values.index("")]
+            raise InputError(f"{parsed.file}:{line}: a word without {name}; annotations need them all")
+    lemmas = ["_" if word["form"] == "_" else lemma for word, lemma in zip(parsed.words, lemmas, strict=True)]
+    return Tree(sentence, starts, ends, lemmas, upos, xpos, feats, _heads(parsed), relations)
 
 
 def _heads(parsed: ConlluSentence) -> list[int]:
@@ -131,14 +117,10 @@ def _heads(parsed: ConlluSentence) -> list[int]:
     roots = [index for index, head in enumerate(heads) if head == index]
     if len(roots) != 1:
         raise InputError(f"{parsed.file}:{parsed.line}: a sentence with {len(roots)} roots; a tree has one")
-    reached = set(roots)
     for index in range(len(heads)):
-        path: list[int] = []
-        while index not in reached and index not in path:
-            path.append(index)
+        for _ in heads:  # no way to the root is longer
             index = heads[index]
-        if index in path:
+        if heads[index] != index:
             where = f"{parsed.file}:{parsed.lines[index]}"
             raise InputError(f"{where}: word {index + 1}: its heads lead back to it, not to the root")
-        reached.update(path)
     return heads

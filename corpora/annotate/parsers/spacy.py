@@ -1,16 +1,17 @@
-"""spaCy: a pipeline that was trained on a treebank of Universal Dependencies (corpora/train_parser)."""
+"""spaCy: a pipeline that was trained on a treebank of Universal Dependencies (docs/guides/parsers.md)."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from corpora.annotate.config import SpacyConfig
-from corpora.annotate.parsers.parser import ModelParser, files_digest, one_root, parser
-from corpora.annotate.tree import Tree
+from corpora.annotate.parsers.parser import Parser, parser
+from corpora.annotate.tree import Tree, align
 from corpora.config import CorpusConfig
 from pairscale.errors import ConfigError, InputError
+from pairscale.files import sha256_file, sha256_json
 
 BATCH = 64  # sentences; its size is part of what makes trees the same again, to the last bit
 NEEDED = {
@@ -25,7 +26,7 @@ FOREIGN = frozenset(["pobj", "dobj", "nsubjpass", "sb", "oa"])
 
 
 @parser(SpacyConfig)
-class SpacyParser(ModelParser):
+class SpacyParser(Parser):
     """A pipeline, with each sentence of the text as one sentence: where it sees more, `one_root` joins them."""
 
     packages = ("spacy", "thinc")
@@ -43,24 +44,27 @@ class SpacyParser(ModelParser):
 
     @classmethod
     def digest(cls, config: SpacyConfig, corpus: CorpusConfig) -> str:
-        """Return the digest of the folder, or of the installed package's."""
-        if Path(config.model).expanduser().exists():
-            return super().digest(config, corpus)
-        installed = find_spec(config.model) if config.model.isidentifier() else None
-        if installed is None or not installed.submodule_search_locations:
+        """Return the digest of the names and contents of all files in the folder, or in the installed package's."""
+        folder = Path(config.model).expanduser()
+        if not folder.exists() and config.model.isidentifier() and (installed := find_spec(config.model)):
+            folder = Path((installed.submodule_search_locations or [config.model])[0])
+        files = sorted(file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
+        if not files:
             raise InputError(f"parser.model={config.model}: no such folder, and no package of that name is installed")
-        return files_digest(Path(installed.submodule_search_locations[0]))
+        return sha256_json({file.relative_to(folder).as_posix(): sha256_file(file) for file in files})
 
-    def parse(self, texts: list[str]) -> Iterator[Tree]:
+    def trees(self, sentences: Sequence[str], first: int) -> Iterator[Tree]:
         with self.nlp.memory_zone():  # or the words of the whole text would stay in memory
-            for doc in self.nlp.pipe(map(self._one_sentence, texts), batch_size=BATCH):
-                heads = [token.head.i for token in doc]
-                relations = [token.dep_ for token in doc]
+            docs = self.nlp.pipe(map(self._one_sentence, sentences), batch_size=BATCH)
+            for sentence, doc in zip(sentences, docs, strict=True):
+                spans = align(sentence, [token.text for token in doc])
+                assert spans is not None, sentence
+                heads, relations = [token.head.i for token in doc], [token.dep_ for token in doc]
                 one_root(heads, relations)
                 yield Tree(
-                    doc.text,
-                    [token.idx for token in doc],
-                    [token.idx + len(token) for token in doc],
+                    sentence,
+                    [start for start, _ in spans],
+                    [end for _, end in spans],
                     [token.lemma_ for token in doc],
                     [token.pos_ for token in doc],
                     [token.tag_ for token in doc],
@@ -70,10 +74,22 @@ class SpacyParser(ModelParser):
                 )
 
     def _one_sentence(self, text: str) -> Any:
-        doc = self.nlp.make_doc(text)
+        doc = self.nlp.make_doc(" ".join(text.split()))  # more white space would be words of its own
         for token in doc:
             token.is_sent_start = token.i == 0
         return doc
+
+
+def one_root(heads: list[int], relations: list[str]) -> None:
+    """Make one tree of several, in place: roots after the first become its dependents, by the relation parataxis.
+
+    A sentence of the text is one sentence, also where a parser would see several: list items, quotations.
+    """
+    roots = [index for index, head in enumerate(heads) if head == index]
+    for index in roots[1:]:
+        heads[index], relations[index] = roots[0], "parataxis"
+    for index in roots[:1]:
+        relations[index] = "root"
 
 
 def _check(model: str, nlp: Any) -> None:
@@ -89,5 +105,5 @@ def _check(model: str, nlp: Any) -> None:
     if foreign := sorted(FOREIGN & set(nlp.get_pipe("parser").labels if nlp.has_pipe("parser") else ())):
         raise ConfigError(
             f"parser.model={model}: its relations ({', '.join(foreign)}) are not those of Universal Dependencies; "
-            "python -m corpora.train_parser trains a parser on a treebank that has them"
+            "train a parser on a treebank that has them (docs/guides/parsers.md)"
         )

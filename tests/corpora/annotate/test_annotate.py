@@ -1,4 +1,4 @@
-"""The annotate command: any number of processes, kills and resumes, and what it refuses."""
+"""The annotate command: any number of processes, kills and resumes, trees of CoNLL-U, and what it refuses."""
 
 import os
 import re
@@ -9,16 +9,17 @@ from pathlib import Path
 
 import pytest
 
+import corpora.annotate.processes
 import corpora.annotate.run
-from corpora.annotate.layer import open_layer, part_path
+from corpora.annotate.layer import part_path
 from corpora.annotate.run import Work, annotate
 from corpora.prepare import corpus_folder, prepare
 from corpora.sources.conllu import conllu_sentences
 from pairscale.command.compose import compose
-from pairscale.errors import ConfigError, InputError, StoreError
+from pairscale.errors import ConfigError, InputError, RunError, StoreError
 from tests.support.annotated import CONLLU
 from tests.support.commands import Command, run_command
-from tests.support.tiny_parsers import spacy_pipeline
+from tests.support.tiny_parser import spacy_pipeline
 
 BLOCKS = CONLLU.rstrip().split("\n\n")
 
@@ -99,10 +100,10 @@ def test_a_killed_command_goes_on_with_the_same_bytes(tmp_path, pipeline):
     assert files_of(folder) == resumed
 
 
-def test_a_killed_process_is_told(tmp_path, pipeline, small_parts, monkeypatch):
+def test_a_killed_process_raises_an_error(tmp_path, pipeline, small_parts, monkeypatch):
     config = compose("annotate", words_of(tmp_path, 40, f"parser.model={pipeline}", "processes=2"))
-    monkeypatch.setattr(corpora.annotate.run, "_write_part", os._exit)
-    with pytest.raises(Exception, match=r"one of 2 processes was killed, as where memory is short; give fewer"):
+    monkeypatch.setattr(corpora.annotate.processes, "_call", os._exit)
+    with pytest.raises(RunError, match="one of 2 processes was killed"):
         annotate(config)
 
 
@@ -117,26 +118,18 @@ def test_a_dry_run_says_what_is_there_and_writes_nothing(tmp_path, pipeline, sma
     before = files_of(layer.folder)
     capsys.readouterr()
     annotate(dry)
-    printed = capsys.readouterr().out
-    assert re.search(
-        r"5 of 6 parts: .*\n\d+ words to be parsed: about .* \([\d,]+ words/s, 1 processes\), 0 MiB", printed
-    )
+    assert re.search(r"5 of 6 parts: .*\n\d+ words to be parsed: about .* words/s", capsys.readouterr().out)
     assert files_of(layer.folder) == before
-    annotate(config)
-    annotate(dry)
-    assert "parsed: " in capsys.readouterr().out
 
 
 def test_parts_of_another_model_are_not_mixed(tmp_path, pipeline, small_parts):
     words = words_of(tmp_path, 40, f"parser.model={pipeline}", "processes=1")
     layer = annotate(compose("annotate", words))
-    other = tmp_path / "other"
-    spacy_pipeline(other, updates=1)
-    message = r"annotation-spacy: made with model=\w{16}, now \w{16}; give the other layer its own parser.name"
-    with pytest.raises(StoreError, match=message):
+    other = spacy_pipeline(tmp_path / "other", updates=1)
+    with pytest.raises(StoreError, match=r"made with model=.*parser.name"):
         annotate(compose("annotate", [*words, f"parser.model={other}"]))
     (layer.folder / "manifest.json").unlink()
-    with pytest.raises(StoreError, match=message):
+    with pytest.raises(StoreError, match=r"made with model=.*parser.name"):
         annotate(compose("annotate", [*words, f"parser.model={other}", "dry_run=true"]))
     assert annotate(compose("annotate", [*words, f"parser.model={other}", "parser.name=other"])).name == "other"
 
@@ -151,7 +144,7 @@ def treebank(folder: Path, text: str, *overrides: str):
 def test_a_treebank_brings_its_own_trees(tmp_path):
     layer = annotate(treebank(tmp_path, "\n\n".join(BLOCKS[:-1])))
     assert [tree.relations[0] for tree in layer.trees(range(5))] == ["nsubj", "det", "obj", "nsubj", "nsubj"]
-    assert open_layer(layer.folder.parent, None, layer.text).manifest["words"] == 3 + 9 + 5 + 5 + 3
+    assert layer.manifest["words"] == 3 + 9 + 5 + 5 + 3
     sizes = layer.text.manifest["splits"]
     assert (sizes["train"]["documents"], sizes["valid"]["sentences"]) == (2, 1)
     assert layer.text.domains == ["mine"]
@@ -168,29 +161,28 @@ def test_a_share_of_a_treebank_has_the_trees_of_its_documents(tmp_path):
 
 def test_trees_of_another_text_name_file_and_line(tmp_path):
     words = words_of(tmp_path, 6, "parser=conllu", f"parser.path={tmp_path}/gold.conllu", "processes=1")
-    write(tmp_path, CONLLU)
-    with pytest.raises(
-        InputError, match=r'gold.conllu:1: the text has "The fox .*\. 0" here, not "The fox .*\."; parse the'
-    ):
+    with pytest.raises(InputError, match=r'gold.conllu:1: the text has "The fox .*\. 0" here, not "The fox .*\."'):
         annotate(compose("annotate", words))
     text = prepare(compose("annotate", words)).text
-    lines = [f"# text = {sentence}\n1\t{sentence}\t_\tX\t_\t_\t0\troot\t_\t_" for sentence in text.sentences(range(5))]
-    write(tmp_path, "\n\n".join(lines))
-    with pytest.raises(InputError, match=r"gold.conllu: all files end after 5 sentences; the text goes on "):
+    lines = [f"# text = {sentence}\n1\t{sentence}\t_\tX\t_\t_\t0\troot\t_\t_" for sentence in text.sentences(range(6))]
+    write(tmp_path, "\n\n".join(lines[:5]))
+    with pytest.raises(InputError, match=r"gold.conllu: all files end after 5 sentences"):
         annotate(compose("annotate", words))
+    write(tmp_path, "\n\n".join(lines))
+    assert [tree.sentence for tree in annotate(compose("annotate", words)).trees([5])] == [text.sentence(5)]
 
 
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("6\tnsubj:pass", "6\tnsubj:pass\t_", r":4: 11 columns; CoNLL-U has 10, separated by tabs: id, form, "),
-        ("3\tthat", "4\tthat", r":5: id 4: the next word must be 3"),
-        ("3\tthat", "x\tthat", r":5: Failed parsing field 'id': 'x' is not a valid ID."),
+        ("6\tnsubj:pass", "6\tnsubj:pass\t_", r":4: 11 columns"),
+        ("3\tthat", "4\tthat", r":5: id 4"),
+        ("3\tthat", "x\tthat", r":5: .*'x' is not a valid ID"),
         ("text = The fox", "text = The dog", r":1: \"# text = The dog .*\" is not of the words The fox"),
-        ("2-3\tdon't", "2-9\tdon't", r":28: the last multi-word token lacks 4 of its words"),
-        ("SpaceAfter=No\n9\t.\t.\tPUNCT", "SpaceAfter=No\n9\t.\t.\t_", r":11: a word without upos; annotations need"),
-        ("2\tdet\t_\t_", "12\tdet\t_\t_", r":3: head 12: must be another word's id, 1 to 9, or 0"),
-        ("2\tdet\t_\t_", "0\troot\t_\t_", r":1: a sentence with 2 roots; a tree has one"),
+        ("2-3\tdon't", "2-9\tdon't", r":28: the last multi-word token lacks 4"),
+        ("SpaceAfter=No\n9\t.\t.\tPUNCT", "SpaceAfter=No\n9\t.\t.\t_", r":11: a word without upos"),
+        ("2\tdet\t_\t_", "12\tdet\t_\t_", r":3: head 12"),
+        ("2\tdet\t_\t_", "0\troot\t_\t_", r":1: a sentence with 2 roots"),
         ("NOUN\tNN\tNumber=Sing\t6", "NOUN\tNN\tNumber=Sing\t1", r":[34]: word [12]: its heads lead back to it"),
     ],
 )  # fmt: skip
@@ -200,19 +192,17 @@ def test_broken_conllu_is_refused_with_file_and_line(tmp_path, before, after, me
         annotate(treebank(tmp_path, CONLLU.replace(before, after, 1)))
 
 
-def test_commands_refuse_in_one_line(tmp_path):
+def test_broken_input_ends_the_command_with_one_line(tmp_path):
     file = write(tmp_path, CONLLU.replace("3\tthat", "4\tthat"), "broken.conllu")
-    done = run_command("corpora.annotate", "corpus=conllu", f"corpus.path={file}", f"paths.store={tmp_path}/store")
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     words = ["corpus=conllu", f"corpus.path={file}", "parser=conllu", f"paths.store={tmp_path}/store"]
     done = run_command("corpora.annotate", *words)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
-    assert "broken.conllu:5: id 4: the next word must be 3" in done.stderr
+    assert "broken.conllu:5: id 4" in done.stderr
 
 
 def test_only_a_treebank_has_trees_of_its_own(tmp_path):
     words = words_of(tmp_path, 6, "parser=conllu")
-    with pytest.raises(ConfigError, match=r"parser.path: not set; only corpus=conllu has trees of its own"):
+    with pytest.raises(ConfigError, match=r"parser.path: not set"):
         annotate(compose("annotate", words))
     with pytest.raises(InputError, match=r"parser.path: no file .*none.conllu"):
         annotate(compose("annotate", [*words, f"parser.path={tmp_path}/none.conllu"]))
@@ -220,15 +210,14 @@ def test_only_a_treebank_has_trees_of_its_own(tmp_path):
 
 @pytest.mark.slow
 def test_errors_of_a_model_reach_the_command_from_its_processes(tmp_path, pipeline, small_parts):
-    folder = tmp_path / "without"
-    spacy_pipeline(folder, ("parser", "morphologizer"), updates=0)
+    folder = spacy_pipeline(tmp_path / "without", ("parser", "morphologizer"), updates=0)
     config = compose("annotate", words_of(tmp_path, 40, f"parser.model={folder}", "processes=2"))
-    with pytest.raises(ConfigError, match=r"has no lemmatizer among parser, morphologizer; an annotation has heads"):
+    with pytest.raises(ConfigError, match=r"has no lemmatizer among parser, morphologizer"):
         annotate(config)
 
 
-def test_a_missing_model_is_told_before_the_text_is_prepared(tmp_path):
+def test_a_missing_model_is_refused_before_the_text_is_prepared(tmp_path):
     config = compose("annotate", words_of(tmp_path, 6, f"parser.model={tmp_path}/none"))
-    with pytest.raises(InputError, match=r"parser.model=.*none: no such folder, and no package of that name"):
+    with pytest.raises(InputError, match=r"parser.model=.*none"):
         annotate(config)
     assert not (tmp_path / "store").exists()

@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 from corpora.annotate.tree import Tree
 from corpora.constructions.config import FilterConfig
 from corpora.constructions.matcher import Matcher
-from corpora.constructions.relations import OPERATORS
+from corpora.constructions.patterns import OPERATORS
 from pairscale.errors import ConfigError
 
 VOCAB = spacy.blank("en").vocab

@@ -5,7 +5,7 @@ import csv
 import pytest
 
 from corpora.annotate.run import annotate
-from corpora.find.run import find
+from corpora.find import run as find
 from pairscale.command.compose import compose
 from pairscale.errors import InputError
 from pairscale.shares import wilson
@@ -38,9 +38,12 @@ def words(tmp_path):
 
 
 def test_matches_are_marked_and_counted_in_each_split_of_the_text(words, capsys):
-    find(compose("find", words))
+    find(compose("find", [*words, "find.tree=true"]))
     printed = capsys.readouterr().out
     assert printed.count("[were] [seen].") == 2
+    (row,) = {line for line in printed.splitlines() if "aux:pass" in line}  # of both trees
+    assert row.split()[:6] == ["2", "were", "seen", "3", "aux:pass", "AUX"]
+    assert "auxiliary (0)" in row
     rows = {line.split()[0]: line.split()[1:] for line in printed.splitlines() if line.strip()}
     words_of_train = 2 * 4 + 4 * 3  # reference words: each ends with its full stop
     assert rows["train"][:3] == ["2", f"{2e6 / words_of_train:,.1f}", "2"]
@@ -69,6 +72,14 @@ def test_a_sheet_that_is_filled_in_gives_precision_and_recall(words, tmp_path, c
     printed = capsys.readouterr().out
     assert f"precision 50.0% (95% interval {low:.1%} to {high:.1%}, 2 sentences)" in printed
     assert "recall    100.0% (" in printed
-    path.write_text(path.read_text(encoding="utf-8").replace(",0", ",perhaps", 1), encoding="utf-8")
-    with pytest.raises(InputError, match=r"sheet\.csv:\d: judgement=perhaps: must be 1 \(has the construction\) or 0"):
-        find(compose("find", command))
+    filled_in = path.read_text(encoding="utf-8")
+    for before, after, message in (
+        (",0", ",perhaps", r"sheet\.csv:\d: judgement=perhaps"),
+        ("judgement", "judged", r"sheet\.csv:1: no column judgement"),
+        ("They sleep.", "They slept.", r"sheet\.csv:\d: not the sentence of line \d"),
+        ("\n4,", "\n99,", r"sheet\.csv:\d: line=99"),
+    ):
+        assert before in filled_in
+        path.write_text(filled_in.replace(before, after, 1), encoding="utf-8")
+        with pytest.raises(InputError, match=message):
+            find(compose("find", command))

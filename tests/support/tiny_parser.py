@@ -1,4 +1,4 @@
-"""Parsers of a few kilobytes, trained in seconds on the sentences of tests.support.annotated."""
+"""A parser of a few kilobytes, trained in seconds on the sentences of tests.support.annotated."""
 
 from pathlib import Path
 from typing import Any
@@ -48,26 +48,3 @@ def _model(nlp: Any, name: str) -> dict[str, Any]:
     """Return the configuration of a component's model, with a small network of its own."""
     model = nlp.get_factory_meta(name).default_config["model"]
     return {**model, "tok2vec": SMALL}
-
-
-def udpipe_model(file: Path, parser: str = "iterations=5;hidden_layer=10;embedding_upostag=4;embedding_form=4") -> Path:
-    """Train a model of UDPipe and return its file; parser: its options, none for a model without."""
-    from ufal import udpipe
-
-    error, sentences = udpipe.ProcessingError(), udpipe.Sentences()
-    for _ in range(5):
-        reader = udpipe.InputFormat.newConlluInputFormat()
-        reader.setText(CONLLU + "\n")
-        sentence = udpipe.Sentence()
-        while reader.nextSentence(sentence, error):
-            sentences.append(sentence)
-            sentence = udpipe.Sentence()
-    options = [
-        "epochs=1;dimension=16;batch_size=2;segment_size=20",
-        "models=1;templates_1=lemmatizer;iterations=2",
-        parser,
-    ]
-    model = udpipe.Trainer.train("morphodita_parsito", sentences, udpipe.Sentences(), *options, error)
-    assert not error.occurred(), error.message
-    file.write_bytes(model)
-    return file

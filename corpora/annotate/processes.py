@@ -1,0 +1,64 @@
+"""Work on the parts of a corpus in several processes, which end with this one, however it ends."""
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import cache, partial
+from typing import Any, TypeVar
+
+from pairscale.errors import RunError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_function: Callable[[], Callable[[Any], Any]]  # of a process of the pool
+
+
+def in_processes(
+    start: Callable[..., Callable[[T], R]], arguments: tuple[Any, ...], items: Sequence[T], processes: int
+) -> Iterator[R]:
+    """Yield `start(*arguments)(item)` for each item, in order.
+
+    Each process calls `start` once, before its first item, so `start` may load a model. Raises RunError if a process
+    was killed, and the errors of `start` and of its function.
+    """
+    processes = min(processes, len(items))
+    if processes < 2:
+        if items:
+            yield from map(start(*arguments), items)
+        return
+    context = multiprocessing.get_context("spawn")  # a fork would have the threads' locks, but not the threads
+    with ProcessPoolExecutor(processes, context, _begin, (start, arguments)) as pool:
+        try:
+            yield from pool.map(_call, items)
+        except BrokenProcessPool:
+            raise RunError(
+                f"one of {processes} processes was killed, as happens where memory is short. Run the command again to "
+                "continue, with fewer processes=N if it has them."
+            ) from None
+        except BaseException:
+            for child in multiprocessing.active_children():
+                child.terminate()
+            raise
+
+
+def _begin(start: Callable[..., Callable[[Any], Any]], arguments: tuple[Any, ...]) -> None:
+    global _function
+    _function = cache(partial(start, *arguments))  # called with the first item, so that its errors reach the parent
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this process
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def _call(item: Any) -> Any:
+    return _function()(item)

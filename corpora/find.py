@@ -1,0 +1,225 @@
+"""The command `python -m corpora.find`: what a filter matches in an annotated corpus, how often, and how reliably.
+
+A sheet of sentences, which a person judges, gives precision and recall. It is a CSV file with the columns COLUMNS, with
+as many matching as other sentences of the train split, in random order and without telling which: whoever fills in 1
+(has the construction) or 0 does not see what was matched.
+"""
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from corpora.annotate.layer import open_layer
+from corpora.annotate.tree import Tree
+from corpora.config import FindCommand
+from corpora.constructions.config import FilterConfig
+from corpora.constructions.matcher import Matcher, Occurrence
+from corpora.constructions.matches import Matches, find_matches
+from corpora.prepare import corpus_folder, prepare_text
+from corpora.text import SPLITS, TextStore
+from pairscale.command.compose import group_files
+from pairscale.command.main import main
+from pairscale.console import print_text
+from pairscale.errors import ConfigError, InputError
+from pairscale.seeds import permutation
+from pairscale.shares import wilson
+from pairscale.tables import plain_table, print_table, write_csv
+
+MILLION = 10**6
+STYLE = "bold green"  # of words that match
+COLUMNS = ("line", "sentence", "judgement")  # line: of the sentence in the text (text.txt), from 1
+DRAWS = 20_000  # of the interval of recall
+MAX_BYTES = 2**28
+
+
+def run(config: FindCommand) -> None:
+    """Print what the filter of a configuration matches in its corpus; write or read its sheet.
+
+    Raises ConfigError without a filter or a layer, the errors of `prepare_text`, `find_matches` and `read_sheet`.
+    """
+    if config.filter is None:
+        available = ", ".join(group_files("filter"))
+        raise ConfigError(f"filter=null: which construction? give filter=NAME; available: {available}")
+    text, find = prepare_text(config), config.find
+    layer = open_layer(corpus_folder(config), config.ablate.layer, text)
+    matches = find_matches(corpus_folder(config), text, layer, config.filter)
+    console = Console(highlight=False)
+    train = np.intersect1d(matches.sentences, text.split_sentences("train"))
+    chosen = np.sort(train[permutation(len(train), find.seed)[: find.show]])
+    matcher = Matcher(config.filter)
+    for sentence, tree in zip(chosen.tolist(), layer.trees(chosen), strict=True):
+        occurrences = matcher.occurrences(tree)
+        console.print(f"{sentence + 1:,}:", marked(tree, occurrences), soft_wrap=not console.is_terminal)
+        if find.tree:
+            print_table(console, _tree_table(tree, occurrences), ("MORPH", "LEMMA"))
+    if len(chosen):
+        console.print()
+    print_table(console, _counts(config.filter, text, matches), ("share", "sentences"))
+    if find.sheet is None:
+        return
+    path = Path(find.sheet)
+    if path.exists():
+        for name, share in zip(("precision", "recall"), read_sheet(path, text, matches, find.seed), strict=True):
+            interval = f"95% interval {share.low:.1%} to {share.high:.1%}, {share.judged:,} sentences"
+            print_text(console, f"{name:9} {share.value:.1%} ({interval})")
+    else:
+        rows = write_sheet(path, text, matches, find.sentences, find.seed)
+        line = f"{rows:,} sentences to judge in {path}: 1 (has the construction) or 0; the same command then reads it"
+        print_text(console, line)
+
+
+def marked(tree: Tree, occurrences: Sequence[Occurrence]) -> Text:
+    """Return a sentence with the words of its matches in brackets, coloured in a terminal."""
+    words = sorted({(tree.starts[word], tree.ends[word]) for one in occurrences for word in one.words.values()})
+    text, end = Text(), 0
+    for start, stop in words:
+        if start < end:  # of a contraction, whose words share their characters
+            continue
+        text.append(tree.sentence[end:start])
+        text.append(f"[{tree.sentence[start:stop]}]", STYLE)
+        end = stop
+    return text.append(tree.sentence[end:])
+
+
+def _tree_table(tree: Tree, occurrences: Sequence[Occurrence]) -> Table:
+    """Return a tree as a table: a row for each word, by the names that patterns have for attributes."""
+    table = plain_table("")
+    for heading in ("", "ORTH", "head", "DEP", "POS", "TAG", "LEMMA", "MORPH", "matched as"):
+        table.add_column(heading, justify="right" if heading in ("", "head") else "left", no_wrap=True)
+    rows = zip(tree.words, tree.heads, tree.relations, tree.upos, tree.xpos, tree.lemmas, tree.feats, strict=True)
+    for word, (form, head, *values) in enumerate(rows):
+        matched = [f"{name} ({one.pattern})" for one in occurrences for name, at in one.words.items() if at == word]
+        above = "-" if head == word else f"{tree.words[head]} {head + 1}"
+        cells = [str(word + 1), form, above, *values, ", ".join(dict.fromkeys(matched))]
+        table.add_row(*(Text(cell, STYLE if matched else "") for cell in cells))
+    return table
+
+
+def _counts(config: FilterConfig, text: TextStore, matches: Matches) -> Table:
+    """Return the matches of each split and domain, and of all, per million reference words."""
+    table = plain_table(f"{config.name}: {config.description}")
+    for heading in ("", "matches", "per million words", "sentences", "share"):
+        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+    every = np.arange(len(text))
+    parts: dict[str, npt.NDArray[np.int64]] = {split: text.split_sentences(split) for split in SPLITS}
+    if len(text.domains) > 1:
+        of = text.domains_of(every)
+        parts |= {f"domain {name}": np.flatnonzero(of == number) for number, name in enumerate(text.domains)}
+    in_sentence = np.bincount(matches.anchored, minlength=len(text))
+    for name, sentences in (parts | {"all": every}).items():
+        words, number = int(text.words[sentences].sum()), int(in_sentence[sentences].sum())
+        matching = int((in_sentence[sentences] > 0).sum())
+        rates = ("", "", "")  # of a split without text
+        if words:
+            rates = (f"{MILLION * number / words:,.1f}", f"{matching:,}", f"{matching / len(sentences):.2%}")
+        table.add_row(name, f"{number:,}", *rates)
+    return table
+
+
+# The sheet
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share with its 95% interval, of `judged` sentences."""
+
+    value: float
+    low: float
+    high: float
+    judged: int
+
+
+def write_sheet(path: Path, text: TextStore, matches: Matches, sentences: int, seed: int) -> int:
+    """Write a sheet with up to `sentences` matching and other sentences each; return the number of rows."""
+    strata = _strata(text, matches)
+    drawn = [stratum[permutation(len(stratum), seed, number)[:sentences]] for number, stratum in enumerate(strata)]
+    chosen = np.concatenate(drawn)
+    chosen = chosen[permutation(len(chosen), seed, len(drawn))]
+    rows = {"line": chosen + 1, "sentence": list(text.sentences(chosen)), "judgement": [""] * len(chosen)}
+    write_csv(path, pd.DataFrame(rows))
+    return len(chosen)
+
+
+def read_sheet(path: Path, text: TextStore, matches: Matches, seed: int) -> tuple[Share, Share]:
+    """Return precision and recall from a filled-in sheet. seed: of the draws of recall's interval.
+
+    Recall: of M matching sentences a share p has the construction, of the N others a share q, so that the filter finds
+    Mp / (Mp + Nq). Its interval has the shares drawn from their posteriors (Jeffreys' priors). Raises InputError with
+    file and line for what is no sheet of this text. Rows without a judgement are left out: their order is random.
+    """
+    judgements = dict(_judgements(path, text))
+    strata = _strata(text, matches)
+    counts = []  # sentences with the construction, and judged sentences, of each stratum
+    for stratum in strata:
+        judged = [judgements[line] for line in (stratum + 1).tolist() if line in judgements]
+        counts.append((sum(judged), len(judged)))
+    (right, trials), (_, other_trials) = counts
+    if not trials:
+        raise InputError(
+            f"{path}: no judgement of a sentence that matches; fill in the column judgement, of a sheet of this filter"
+        )
+
+    def recall(p: npt.NDArray[np.float64], q: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        found, missed = (share * len(stratum) for share, stratum in zip((p, q), strata, strict=True))
+        with np.errstate(invalid="ignore"):  # neither: NaN
+            return np.asarray(found / (found + missed))
+
+    generator = np.random.default_rng(seed)
+    drawn = [generator.beta(k + 0.5, n - k + 0.5, DRAWS) if n else np.full(DRAWS, np.nan) for k, n in counts]
+    low, high = np.quantile(recall(*drawn), (0.025, 0.975)).tolist()
+    (value,) = recall(*(np.array([k / n if n else np.nan]) for k, n in counts)).tolist()
+    precision = Share(right / trials, *wilson(right / trials, trials), trials)
+    return precision, Share(value, low, high, trials + other_trials)
+
+
+def _strata(text: TextStore, matches: Matches) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the sentences of the train split that match, and those that do not."""
+    train = text.split_sentences("train")
+    match = np.isin(train, matches.sentences, assume_unique=True)
+    return train[match], train[~match]
+
+
+def _judgements(path: Path, text: TextStore) -> Iterator[tuple[int, bool]]:
+    """Yield lines of the text in a sheet, each with its judgement if it has one. Raises InputError."""
+    if path.stat().st_size > MAX_BYTES:
+        raise InputError(f"{path}: more than {MAX_BYTES:,} bytes; no sheet is so long")
+    seen = set()
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        try:
+            rows = csv.DictReader(file)
+            if missing := [name for name in COLUMNS if name not in (rows.fieldnames or ())]:
+                raise InputError(f"{path}:1: no column {', '.join(missing)}; must have {', '.join(COLUMNS)}")
+            for row in rows:
+                where = f"{path}:{rows.line_num}"
+                line, judgement = _checked_line(row, where, text), (row["judgement"] or "").strip()
+                if judgement not in ("", "0", "1"):
+                    raise InputError(f"{where}: judgement={judgement:.40}: must be 1 (has the construction) or 0")
+                if line in seen:
+                    raise InputError(f"{where}: line={line}: twice")
+                seen.add(line)
+                if judgement:
+                    yield line, judgement == "1"
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise InputError(f"{path}: not readable as CSV in UTF-8 ({error})") from None
+
+
+def _checked_line(row: dict[str, str], where: str, text: TextStore) -> int:
+    line, sentence = ((row[name] or "").strip() for name in ("line", "sentence"))
+    lines = text.folder / "text.txt"
+    if not (line.isascii() and line.isdecimal() and 0 < int(line) <= len(text)):
+        raise InputError(f"{where}: line={line:.40}: must be a line of {lines}, 1 to {len(text)}")
+    if sentence.removeprefix("'") != text.sentence(int(line) - 1).strip().removeprefix("'"):  # as write_csv writes it
+        raise InputError(f"{where}: not the sentence of line {line} of {lines}; a sheet is of one text")
+    return int(line)
+
+
+if __name__ == "__main__":
+    main("find", run)
