@@ -4,7 +4,7 @@
         sentences.npy       sentences of the text that match, ascending
         occurrences.npy     (occurrences, 2): sentence and pattern
         words.npy           (occurrences, nodes): the word of each node of the pattern, -1 beyond its last
-        manifest.json       written last: patterns, digests of text and layer, sizes
+        manifest.json       written last: patterns, digests of text and layer
 
 The digest of the folder's name is of the patterns, `without`, and the layer.
 """
@@ -24,7 +24,7 @@ from corpora.text import TextStore, check_recorded, file_digest, read_manifest
 from pairscale.files import only_process, sha256_json, write_array, write_json
 from pairscale.machine import available_cores
 from pairscale.progress import with_progress
-from pairscale.schema import Count, Digest, Positive
+from pairscale.schema import Digest
 
 MATCHES_VERSION = 1
 ARRAYS = ("sentences", "occurrences", "words")
@@ -33,17 +33,13 @@ ALONE = 200_000  # sentences that one process searches sooner than others start
 
 
 class MatchesManifest(TypedDict):
-    """Schema of manifest.json. words: reference words of the matching sentences."""
+    """Schema of manifest.json."""
 
     patterns: list[Any]
     without: list[Any]
     text: Digest
     layer: Digest
     digest: Digest
-    sentences: Count
-    occurrences: Count
-    words: Count
-    of_sentences: Positive
 
 
 class Matches:
@@ -111,10 +107,6 @@ def _write_matches(folder: Path, text: TextStore, layer: Layer, config: FilterCo
         "text": text.digest,
         "layer": layer.digest,
         "digest": _digest(folder),
-        "sentences": len(sentences),
-        "occurrences": len(places),
-        "words": int(text.words[sentences].sum()),
-        "of_sentences": len(text),
     }
     write_json(folder / "manifest.json", manifest)
 

@@ -205,3 +205,32 @@ def test_a_regular_expression_that_takes_too_long_raises_an_error(monkeypatch):
     matcher = Matcher(config([[{"RIGHT_ID": "a", "RIGHT_ATTRS": {"ORTH": {"REGEX": "(a|aa)+$"}}}]]))
     with pytest.raises(ConfigError, match=r"patterns\[0\], node 0 \(a\): ORTH: REGEX=\(a\|aa\)\+\$: takes more than"):
         matcher.occurrences(tree)
+
+
+ANCHOR = {"RIGHT_ID": "a", "RIGHT_ATTRS": {}}
+
+
+def joined(**other: object) -> list[dict]:
+    return [ANCHOR, {"LEFT_ID": "a", "REL_OP": ">", "RIGHT_ID": "b", "RIGHT_ATTRS": {}} | other]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        ([], r"must be a list of nodes"),
+        ([ANCHOR, ANCHOR], r"node 1: keys RIGHT_ID, RIGHT_ATTRS"),
+        (joined(RIGHT_ID="a"), r"node 1: RIGHT_ID=a"),
+        (joined(LEFT_ID="c"), r"node 1 \(b\): LEFT_ID=c: .* must be one of a"),
+        (joined(REL_OP=">+>"), r"node 1 \(b\): REL_OP=>\+>"),
+        (joined(RIGHT_ATTRS=["POS"]), r"node 1 \(b\): RIGHT_ATTRS="),
+        (joined(RIGHT_ATTRS={"LENGTH": "3"}), r"node 1 \(b\): attribute=LENGTH"),
+        (joined(RIGHT_ATTRS={"POS": "noun"}), r"node 1 \(b\): POS=noun"),
+        (joined(RIGHT_ATTRS={"POS": {"IN": "NOUN"}}), r"POS: IN='NOUN'"),
+        (joined(RIGHT_ATTRS={"LOWER": {"FUZZY": "a"}}), r"LOWER: predicate=FUZZY"),
+        (joined(RIGHT_ATTRS={"MORPH": "Sing"}), r"MORPH=Sing"),
+        (joined(RIGHT_ATTRS={"ORTH": {"REGEX": "("}}), r"ORTH: REGEX='\('"),
+    ],
+)
+def test_a_pattern_that_means_nothing_is_refused_by_node(pattern, message):
+    with pytest.raises(ConfigError, match=r"filter=test: patterns\[0\].*" + message):
+        config([pattern])
