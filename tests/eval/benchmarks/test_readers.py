@@ -267,7 +267,8 @@ def test_a_data_set_of_the_hub_is_read_or_raises_one_line_errors(monkeypatch):
 
     def load_dataset(dataset, subset, split, revision):
         requests.append((dataset, subset, split, revision))
-        return rows[subset] if split else {"train": rows[subset], "test": rows[subset]}
+        splits = ["train"] if subset == "default" else ["train", "test"]
+        return rows[subset] if split else dict.fromkeys(splits, rows[subset])
 
     monkeypatch.setattr("datasets.get_dataset_config_names", lambda dataset, revision: list(rows))
     monkeypatch.setattr("datasets.load_dataset", load_dataset)
@@ -281,8 +282,8 @@ def test_a_data_set_of_the_hub_is_read_or_raises_one_line_errors(monkeypatch):
     rows["a"][1]["bad"] = None
     with pytest.raises(InputError, match=r"some/set: a: row 2: bad is None"):
         load_benchmark(BenchmarkConfig(**hub, subset="a", split="test"))
-    rows |= {"default": rows.pop("b")}  # the only subset of a data set is named after it
-    assert load_benchmark(BenchmarkConfig(**hub, subset="default", split="test")).pairs["paradigm"].tolist() == ["set"]
+    rows |= {"default": rows.pop("b")}  # the only subset of a data set, which is named after it, with one split
+    assert load_benchmark(BenchmarkConfig(**hub, subset="default")).pairs["paradigm"].tolist() == ["set"]
 
     def broken(dataset, revision):
         raise RuntimeError("Dataset scripts are no longer supported\nmore")

@@ -128,16 +128,16 @@ def test_published_files_have_the_numbers_of_questions_of_the_paper(real_data):
     [
         ("cprag", "\texpected\t", "\texpect\t", "line 2: .*expected"),
         ("cprag", "\tH\n", "\n", "line 2"),
-        ("cprag", "\tH\n", "\tX\n", "line 2: constraint .*X"),
-        ("cprag", "\tfootball\t", "\t \t", "line 2: expected"),
+        ("cprag", "\tH\n", "\tX\n", "line 2: .*X.*constraint"),
+        ("cprag", "\tfootball\t", "\t \t", "line 2: .*expected"),
         ("cprag", "\n1\t", "\n0\t", "line 3: .*item 0"),
-        ("role", "68-b", "68", "line 2: item"),
+        ("role", "68-b", "68", "line 2: .*item"),
         ("role", "68-b", "69-b", "69-a"),
-        ("role", "customer had ", "customer ran", "line 2: context"),
-        ("role", "0.26", "1.26", "line 2: exp_cloze"),
+        ("role", "customer had ", "customer ran", "line 2: .*context"),
+        ("role", "0.26", "1.26", "line 2: .*exp_cloze"),
         ("role", "item\t", "item\xff", r"ROLE-88\.tsv"),
-        ("neg", "robin is (a|an)", "robin is a", "line 2: context_aff"),
-        ("neg", "\tY\n", "\tyes\n", "line 2: licensing"),
+        ("neg", "robin is (a|an)", "robin is a", "line 2: .*context_aff"),
+        ("neg", "\tY\n", "\tyes\n", "line 2: .*licensing"),
     ],
 )
 def test_a_broken_row_raises_an_error_that_names_the_line(folder, name, old, new, message):

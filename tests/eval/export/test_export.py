@@ -245,7 +245,8 @@ def test_one_run_is_named_by_its_folder_or_digest_and_others_are_refused(study):
 
 def test_the_code_of_jiebas_words_is_needed_and_says_what_it_needs(tmp_path, monkeypatch):
     """The file alone would cut Chinese otherwise, so it fails."""
-    saved(tmp_path, random_model(LSTM, "jieba"))
+    network = HuggingFaceConfig(name="network", architecture="gpt2", objective="causal", config=NETWORKS["gpt2"][1])
+    saved(tmp_path, random_model(network, "jieba"))
     assert (tmp_path / "tokenization_pairscale.py").exists()
     for text in ("The cat sleeps.", "狗 the"):
         with pytest.raises(Exception, match="Missing"):  # of no type of its own

@@ -82,6 +82,11 @@ def test_folders_without_suites_are_refused(tmp_path):
         (["items", 1, "conditions", 0, "condition_name"], "x", r"wrong: item 2, condition sing, region 1"),
         (["items", 1, "conditions", 0, "regions"], [], r"wrong: item 2, condition sing, region 1"),
         (["items", 0, "conditions"], [], r"each item must have the same conditions"),
+        (
+            ["items", 1, "conditions", 0, "regions"],
+            [{"region_number": n, "content": " "} for n in (1, 2, 3, 4)],
+            "no text",
+        ),
         (["items", 1, "item_number"], 1, r"wrong: item 1, condition plural, region 1"),
     ],
 )
