@@ -1,10 +1,9 @@
-"""Recurrent networks: carried state, trees of texts, equations, sizes and initialisation as published."""
+"""Recurrent networks: carried state, equations, sizes and initialisation as published."""
 
 import pytest
 import torch
 
 import train.models.recurrent
-from eval.scorers.trees import forests
 from pairscale.command.compose import compose
 from train.models.build import build_model, parameter_count
 from train.models.config import GruConfig, LstmConfig, RnnConfig
@@ -64,22 +63,6 @@ def test_outputs_equal_the_equations(kind, step):
         hidden, cell = step(of_input, layer.weight_hh_l0 @ hidden + layer.bias_hh_l0, hidden, cell)
         expected.append(hidden)
     torch.testing.assert_close(hidden_states(model, tokens)[0], torch.stack(expected))
-
-
-@pytest.mark.parametrize("config", CONFIGS)
-def test_trees_equal_texts(config):
-    torch.manual_seed(0)
-    model = build_model(config, 9).eval()
-    texts = [torch.tensor(text) for text in ([0, 1, 2, 3, 4], [0, 1, 2, 5], [0, 6, 2, 3, 4, 5])]
-    (forest,) = forests([text.numpy() for text in texts], torch.ones(3, dtype=torch.int64).numpy(), 64, 64)
-    tokens, parents, depths, _, _ = forest.tensors(torch.device("cpu"))
-    with torch.no_grad():
-        hidden = model.read_trees(tokens, parents, depths, model.initial_state(1)).flatten(0, 1)
-        places = iter(forest.rows[forest.by_text])
-        for number in forest.texts:
-            alone = hidden_states(model, texts[number][None, :-1])[0]
-            for state in alone:
-                torch.testing.assert_close(hidden[next(places)], state)
 
 
 @pytest.mark.parametrize(

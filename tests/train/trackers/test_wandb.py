@@ -20,7 +20,6 @@ from pairscale.errors import ConfigError
 from tests.support import ROOT
 from tests.support.commands import run_command
 from tests.support.diagnostics import write_files
-from tests.support.killed import train_and_kill
 from tests.support.offline_wandb import hide_account, offline_runs, tracked_job
 from tests.support.random_models import LSTM, random_model, simulated_run
 from tests.support.small_runs import for_training, study_overrides
@@ -89,24 +88,6 @@ def test_training_is_tracked_over_words_seen(scored, folder):
     assert {"model/model.safetensors", "model/pairscale.json", "model/tokenizer/tokenizer.json"} <= artifacts["model"]
     stored = [f["local_path"] for artifact in run.artifacts for f in artifact["manifest"]["contents"]]
     assert all(Path(path).is_relative_to(folder.path) and Path(path).exists() for path in stored)
-
-
-@pytest.mark.slow
-def test_a_killed_run_resumes_under_its_id_without_a_gap(tmp_path):
-    """The second folder holds all points, and those of the first before the kill agree with it."""
-    arguments = overrides(tmp_path, "recipe.checkpoint_every=2k", "recipe.budget.epochs=4", "recipe.batch=4")
-    folder = train_and_kill(4, for_training(arguments))
-    train_run(compose("train", for_training(arguments)))
-    (run,) = offline_runs(tmp_path).values()
-    assert len(run.folders) == 2
-    assert run.state == "finished"
-    written = pd.read_csv(folder.metrics).astype(float)
-    logged = pd.DataFrame(run.history)[written.columns].astype(float)
-    starts = logged.index[logged["step"] == 1]
-    assert len(starts) == 2
-    first, second = logged[: starts[1]], logged[starts[1] :].reset_index(drop=True)
-    pd.testing.assert_frame_equal(second, written, check_exact=True, check_dtype=False)
-    pd.testing.assert_frame_equal(first, written[: len(first)], check_exact=True, check_dtype=False)
 
 
 def test_points_that_w_and_b_already_has_are_not_logged_again(tmp_path, monkeypatch):
