@@ -111,6 +111,7 @@ def test_the_papers_numbers_are_next_to_ours(study):
     for of in parts.values():
         assert [one.name for one in of.exhibits] == ["measures", "sizes"]
         assert [curve for curve, _ in of.findings] == ["lstm_tiny"]
+        assert all(all(exhibit.panels.values()) for exhibit in of.exhibits)
 
 
 def test_other_questions_settings_and_missing_answers(study):

@@ -189,10 +189,20 @@ def test_a_wrong_cell_is_told_with_its_line(tmp_path, line, message):
         ({}, {"metric": "f1"}, r"results\.metric"),
         ({}, {"percent": True}, r"results\.percent=true"),
         ({"phenomenon": "size"}, {}, "line 8: phenomenon is '500k'"),
-        ({"paradigm": "paradgm"}, {}, "'paradgm'"),
         ({"run": "model"}, {}, "run is 'a'"),
     ],
 )
 def test_a_wrong_setting_is_told(tmp_path, columns, results, message):
     with pytest.raises((InputError, ConfigError), match=message):
         read(tmp_path, rows(), columns, **results)
+
+
+def test_a_misspelt_column_is_told(tmp_path):
+    with pytest.raises(InputError, match=r"is column 'paradgm' the paradigm"):
+        read(tmp_path, rows().rename(columns={"paradigm": "paradgm"}))
+
+
+@pytest.mark.parametrize(("path", "message"), [(None, "path=FILE"), ("x.csv", r"path=x\.csv")])
+def test_paths_are_checked(path, message):
+    with pytest.raises((ConfigError, InputError), match=message):
+        read_source("table", path, OutcomeColumns(), ResultsConfig())

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from corpora.config import SampleConfig, SplitConfig
 from corpora.prepare import known_sizes, prepare
+from corpora.run import prepare_corpus
 from corpora.samples import Sample, draw_sample
 from corpora.text import Document, TextStore, write_text_store
 from corpora.word_counts import sample_counts
@@ -193,6 +194,17 @@ def test_the_words_of_each_domain_are_in_the_manifest_and_counted_again(corpus):
     assert sizes.words_per_unit["sentences"] == childes["words"] / childes["sentences"]
     with pytest.raises(ConfigError, match=r"more words than .* has in switchboard"):
         known_sizes(compose("train", [*corpus, "corpus.domains=[switchboard]"]))
+
+
+def test_the_command_prints_the_words_of_each_domain(corpus, capsys):
+    config = compose("corpora", [*corpus[:-1], "corpus.domains=[childes]"])
+    prepare_corpus(config)
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    manifest = prepare(config).text.manifest
+    for domain in manifest["domains"]:
+        share = f"{domain['train']['words'] / manifest['splits']['train']['words']:.1%}"
+        words = [f"{domain[split]['words']:,}" for split in ("train", "valid", "test")]
+        assert [domain["name"], "yes" if domain["name"] == "childes" else "no", *words, share] in rows
 
 
 def test_damaged_domains_are_an_error(corpus):

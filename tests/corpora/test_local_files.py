@@ -52,6 +52,9 @@ def test_babylm_is_read_as_it_is_downloaded(babylm):
     flat = babylm.parent / "flat"
     write(flat, **{file.name: file.read_text() for file in babylm.glob("*/*") if "MACOSX" not in str(file)})
     assert sorted(map(str, documents(corpus(flat, group="babylm")))) == sorted(map(str, expected))
+    for file in flat.iterdir():
+        file.rename(f"{file}.txt")
+    assert sorted(map(str, documents(corpus(flat, group="babylm")))) == sorted(map(str, expected))
     parts = f"[{babylm}/train_10M,{babylm}/dev,{babylm}/test]"
     assert list(documents(corpus(parts, group="babylm"))) == expected[8:] + expected[:8]
     read = list(documents(corpus(babylm, "corpus.published_splits=false")))

@@ -144,7 +144,8 @@ def test_a_text_of_too_few_documents_raises_an_error_and_is_not_stored(tmp_path)
     file.write_text("\n".join(SENTENCES), encoding="utf-8")
     with pytest.raises(InputError, match=r"part for validation.*: 1, .*corpus\.document_sentences=1"):
         prepare(config(file))
-    held_out, split = [Document("a", ["x y"], "valid")], SplitConfig(seed=0, valid=0.1, test=0.1)
+    held_out = [Document("a", ["x y"], "valid"), Document("a", [])]
+    split = SplitConfig(seed=0, valid=0.1, test=0.1)
     with pytest.raises(InputError, match=r"part for training.* lower corpus\.split\.valid and test"):
         write_text_store(tmp_path / "text", held_out, "treebank", split, {})
     with pytest.raises(StoreError, match=r"manifest\.json: missing; remove"):
