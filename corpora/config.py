@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from msgspec import Meta
 
-from corpora.ablation.config import REPLACE, AblateConfig
+from corpora.ablation.config import REPLACE, AblateConfig, RegexFilter
 from corpora.annotate.config import ParserConfig
 from corpora.constructions.config import FilterConfig
 from corpora.find.config import FindConfig
@@ -41,8 +41,7 @@ class CorpusConfig:
     name: str  # folder of the prepared text in the store
     reference: Reference  # the tokenizer that defines a word, whatever the model uses
     split: SplitConfig  # shares of validation and test
-    # A regular expression: samples leave out sentences of the train split that match it (corpora/filters.py).
-    filter: str | None = field(default=None, metadata=NOT_IN_TEXT)
+    filter: None = field(default=None, init=False, repr=False, metadata=NOT_IN_TEXT)  # is no key; keeps the ids of runs
     domains: Texts = field(default=None, metadata=NOT_IN_TEXT)  # of samples: a list of names; null: all
 
     def __post_init__(self) -> None:
@@ -51,13 +50,6 @@ class CorpusConfig:
             if not names:
                 raise ConfigError("corpus.domains=[]: must be a list of names, such as [childes,switchboard], or null")
             self.domains = sorted(set(names))  # in any order, they are the same run
-        if self.filter is not None:
-            import regex  # slow to import, and most runs have no filter
-
-            try:
-                regex.compile(self.filter)
-            except regex.error as error:
-                raise ConfigError(f"corpus.filter={self.filter}: not a regular expression ({error})") from None
         check_name("corpus.name", self.name)
 
 
@@ -231,7 +223,7 @@ class CorporaConfig(TextConfig):
 
     sample: SampleConfig
     tokenizer: TokenizerConfig
-    filter: FilterConfig | None = None  # of sentences, by a construction
+    filter: FilterConfig | RegexFilter | None = None  # of sentences: a construction, by trees or a regular expression
     ablate: AblateConfig = field(default_factory=AblateConfig)  # what samples do about them
     dry_run: bool = field(metadata=NOT_IN_DIGEST)
 
@@ -239,6 +231,16 @@ class CorporaConfig(TextConfig):
         super().__post_init__()
         if self.ablate.acts and self.filter is None:
             raise ConfigError(f"ablate.action={self.ablate.action}: of which construction? give filter=NAME")
+        if isinstance(self.filter, RegexFilter) and self.ablate.action == REPLACE:
+            raise ConfigError(
+                f"ablate.action=replace with filter.regex={self.filter.regex}: only a filter of trees has rules that "
+                "rewrite a sentence; give ablate.action=remove, control or keep_only"
+            )
+        if isinstance(self.filter, RegexFilter) and self.ablate.layer is not None:
+            raise ConfigError(
+                f"ablate.layer={self.ablate.layer} with filter.regex={self.filter.regex}: a regular expression "
+                "searches the text itself, not an annotation; leave ablate.layer out"
+            )
         if self.corpus.reference == "whitespace" and self.tokenizer.kind == "word":
             raise ConfigError(
                 f"tokenizer=word: would split the words of the pretokenised corpus={self.corpus.name} again, <unk> "
@@ -254,10 +256,10 @@ class CorporaConfig(TextConfig):
         if self.ablate.action == REPLACE:
             return self
         run = copy.copy(self)
-        if self.filter is not None and self.ablate.acts:
-            run.filter = dataclasses.replace(self.filter, rewrite=None)
-        else:
+        if self.filter is None or not self.ablate.acts:
             run.filter, run.ablate = None, AblateConfig()
+        elif isinstance(self.filter, FilterConfig):
+            run.filter = dataclasses.replace(self.filter, rewrite=None)
         return run
 
 

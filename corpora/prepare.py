@@ -15,7 +15,6 @@ from corpora.ablation.intervention import Intervention, intervene
 from corpora.ablation.rewriting import RewrittenText
 from corpora.ablation.shuffling import sample_sentences, shuffled_digest
 from corpora.config import CorporaConfig, TextConfig, check_chosen
-from corpora.filters import Filter, filter_folder, filter_manifest, write_filter
 from corpora.samples import Sample, check_available, draw_sample, encode_beginning, read_sentences
 from corpora.sources.files import check_domains
 from corpora.sources.gulordava import published_vocabulary
@@ -84,38 +83,23 @@ class Corpus:
     @cached_property
     def drawn(self) -> Sample:
         """The run's sample, as sentences of `read`."""
-        left_out = self.filter.matches if self.filter is not None else None
-        parts = ["the sentences that match corpus.filter"] if left_out is not None else []
-        if self.intervention is not None:
-            left_out = self.intervention.left_out(left_out)
-            parts.append(f"those that ablate.action={self.config.ablate.action} leaves out")
-        domains = self.config.corpus.domains
-        return draw_sample(self.read, self.config.sample, self.config.seed, left_out, domains, " and ".join(parts))
+        intervention, domains = self.intervention, self.config.corpus.domains
+        if intervention is None:
+            return draw_sample(self.read, self.config.sample, self.config.seed, None, domains)
+        without = f"what ablate.action={self.config.ablate.action} leaves out"
+        return draw_sample(self.read, self.config.sample, self.config.seed, intervention.left_out, domains, without)
 
     @cached_property
     def intervention(self) -> Intervention | None:
         """What samples do about a construction; None if the configuration has no ablation."""
         if self.config.filter is None or not self.config.ablate.acts:
             return None
-        left_out = self.filter.matches if self.filter is not None else None
-        return intervene(self.text, self.config.filter, self.config.ablate, self.config.seed, left_out)
+        return intervene(self.text, self.config.filter, self.config.ablate, self.config.seed)
 
     @property
     def read(self) -> TextStore:
         """The text as samples read it: with the sentences in place that an ablation rewrites."""
         return self.text if self.intervention is None else self.intervention.text
-
-    @cached_property
-    def filter(self) -> Filter | None:
-        """The filter, prepared if it is missing; None if the configuration has none."""
-        pattern = self.config.corpus.filter
-        if pattern is None:
-            return None
-        folder = filter_folder(corpus_folder(self.config), pattern)
-        with _prepared_once(folder) as missing:
-            if missing:
-                write_filter(folder, self.text, pattern)
-        return Filter(folder, self.text, pattern)
 
     @cached_property
     def store(self) -> TokenStore | None:
@@ -244,9 +228,6 @@ class Corpus:
         }
         if self.config.sample.shuffle is not None:
             entry["sample"]["shuffle"] = self.config.sample.shuffle
-        if self.filter is not None:
-            skipped = {"sentences": self.drawn.skipped_sentences, "words": self.drawn.skipped_words}
-            entry["filter"] = self.filter.describe() | {"sample": skipped}
         if self.intervention is not None:
             entry["ablation"] = self.intervention.describe(self.drawn)
         return entry
@@ -331,15 +312,6 @@ def store_bytes(config: CorporaConfig) -> tuple[int, int]:
     if _is_there(tokenizer_folder(config)) or small or config.tokenizer.fit_on == "sample":
         return existing, 0
     return existing, round(TOKEN_BYTES * sum(split["words"] for split in splits.values()))
-
-
-def known_filter(config: CorporaConfig) -> dict[str, Any] | None:
-    """Return the manifest of a configuration's filter (FilterManifest); None if it has none or it is not prepared."""
-    try:
-        pattern = config.corpus.filter
-        return filter_manifest(filter_folder(corpus_folder(config), pattern)) if pattern else None
-    except StoreError:
-        return None
 
 
 @dataclass(frozen=True)

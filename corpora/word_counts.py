@@ -11,13 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from corpora.ablation.config import AblateConfig
-from corpora.ablation.intervention import Intervention, intervene
+from corpora.ablation.config import AblateConfig, RegexFilter
+from corpora.ablation.intervention import intervene
 from corpora.ablation.rewriting import RewrittenText
 from corpora.ablation.shuffling import sample_sentences
 from corpora.config import SampleConfig
 from corpora.constructions.config import FilterConfig
-from corpora.filters import Filter, filter_folder
 from corpora.samples import Sample, draw_sample, encode_beginning
 from corpora.store import BATCH, TokenStore, store_manifest
 from corpora.text import TextStore
@@ -56,31 +55,18 @@ def sample_again(
     """
     corpus = store / str(config["corpus"]["name"])
     text = TextStore(corpus / "text")
-    pattern = config["corpus"].get("filter")
-    filtered = Filter(filter_folder(corpus, pattern), text, pattern).matches if pattern is not None else None
-    domains = config["corpus"].get("domains")
-    if (ablated := _ablated(config, text, filtered)) is not None:
-        text, filtered = ablated.text, ablated.left_out(filtered)
-    sample = draw_sample(text, SampleConfig(**config["sample"]), int(config["seed"]), filtered, domains)
+    domains, left_out = config["corpus"].get("domains"), None
+    if (construction := config.get("filter")) is not None and (ablate := AblateConfig(**config["ablate"])).acts:
+        kind = RegexFilter if "regex" in construction else FilterConfig
+        try:
+            ablated = intervene(text, kind(**construction), ablate, int(config["seed"]))
+        except ConfigError as error:  # of a text that is there: its annotation is missing
+            raise StoreError(str(error)) from None
+        text, left_out = ablated.text, ablated.left_out
+    sample = draw_sample(text, SampleConfig(**config["sample"]), int(config["seed"]), left_out, domains)
     if manifest is not None and sample.digest != manifest["corpus"]["sample"]["digest"]:
         raise StoreError(f"{corpus}: not the text that the run was trained on (its sample has another digest)")
     return text, sample
-
-
-def _ablated(config: Mapping[str, Any], text: TextStore, filtered: npt.NDArray[np.bool_] | None) -> Intervention | None:
-    """Return the intervention of a run; None if it has none. Raises StoreError."""
-    construction = config.get("filter")
-    if construction is None:
-        return None
-    try:
-        ablate = AblateConfig(**config["ablate"])
-        return (
-            intervene(text, FilterConfig(**construction), ablate, int(config["seed"]), filtered)
-            if ablate.acts
-            else None
-        )
-    except ConfigError as error:  # of a text that is there: its annotation is missing
-        raise StoreError(str(error)) from None
 
 
 def sample_counts(

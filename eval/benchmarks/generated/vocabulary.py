@@ -120,7 +120,8 @@ def _sample_of(config: Mapping[str, Any]) -> list[Any]:
     """Return what a sample depends on beside its text."""
     corpus = config["corpus"]
     sample = {**config["sample"], "size": parse_size(config["sample"]["size"])}
-    return [corpus["name"], corpus["reference"], corpus.get("filter"), sorted(sample.items()), config["seed"]]
+    ablation = config.get("filter") and [config["filter"], config["ablate"]]
+    return [corpus["name"], corpus["reference"], ablation, sorted(sample.items()), config["seed"]]
 
 
 def _vocabulary_file(samples: Sequence[Mapping[str, Any]], min_count: int, store: Path) -> Path:
