@@ -12,8 +12,8 @@ from corpora.ablation.intervention import Intervention, write_listing
 from corpora.ablation.regex import regex_folder
 from corpora.annotate.layer import layer_folder, layer_names
 from corpora.config import CorporaConfig
-from corpora.prepare import MANIFEST, Corpus, corpus_folder, prepare, tokenizer_folder
-from corpora.text import SPLITS
+from corpora.prepare import Corpus, corpus_folder, prepare, tokenizer_folder
+from corpora.text import MANIFEST, SPLITS
 from pairscale.console import print_text
 from pairscale.errors import ConfigError
 from pairscale.machine import peak_memory

@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from corpora.annotate.layer import Layer
-from corpora.text import TextStore, check_recorded, file_digest, read_manifest
+from corpora.text import TextStore, check_recorded, file_digest, read_manifest, written_once
 from corpora.words import words
 from pairscale.errors import ConfigError
-from pairscale.files import only_process, sha256_json, write_array, write_json
+from pairscale.files import sha256_json, write_array, write_json
 from pairscale.progress import with_progress
 from pairscale.schema import Count, Digest, Positive
 from pairscale.seeds import permutation
@@ -102,10 +102,9 @@ def matched_control(
         )
     key = sha256_json([matches, (layer or text).digest, seed, len(candidates), CONTROL_VERSION])[:16]
     folder = text.folder.parent / f"control-{key}"
-    if not (folder / "manifest.json").exists():
-        with only_process(folder.parent / f".{folder.name}.lock", folder, wait=None):
-            if not (folder / "manifest.json").exists():
-                _write(folder, text, layer, matches, sentences, candidates, seed)
+    with written_once(folder) as missing:
+        if missing:
+            _write(folder, text, layer, matches, sentences, candidates, seed)
     manifest = dict(read_manifest(folder, CONTROL_VERSION, ControlManifest))
     check_recorded(folder, manifest, {"matches": matches, "digest": _digest(folder)})
     of, controls = (np.load(folder / f"{name}.npy").astype(np.int64) for name in ARRAYS)

@@ -15,9 +15,9 @@ import numpy.typing as npt
 import regex
 
 from corpora.ablation.config import RegexFilter
-from corpora.text import TextStore, check_recorded, file_digest, read_manifest
+from corpora.text import TextStore, check_recorded, file_digest, read_manifest, written_once
 from pairscale.errors import ConfigError
-from pairscale.files import only_process, sha256_json, write_array, write_json
+from pairscale.files import sha256_json, write_array, write_json
 from pairscale.progress import with_progress
 from pairscale.schema import Digest
 
@@ -58,10 +58,9 @@ def regex_matches(text: TextStore, config: RegexFilter) -> RegexMatches:
     Raises ConfigError if the search takes over LINE_SECONDS for a sentence, StoreError for damaged text or matches.
     """
     folder = regex_folder(text.folder.parent, config.regex)
-    if not (folder / "manifest.json").exists():
-        with only_process(folder.parent / f".{folder.name}.lock", folder, wait=None):
-            if not (folder / "manifest.json").exists():
-                _write(folder, text, config)
+    with written_once(folder) as missing:
+        if missing:
+            _write(folder, text, config)
     return RegexMatches(folder, text, config.regex)
 
 

@@ -10,9 +10,7 @@ import pytest
 import zstandard
 
 from corpora.prepare import prepare
-from corpora.sources.gulordava import published_vocabulary
-from corpora.sources.read import describe_source, documents
-from corpora.sources.sentences import split_sentences
+from corpora.sources.read import describe_source, documents, published_vocabulary, split_sentences
 from corpora.text import Document
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError
