@@ -17,7 +17,6 @@ from pairscale.sizes import parse_size
 
 REFERENCES = ("treebank", "characters", "jieba", "whitespace")
 Reference = Literal["treebank", "characters", "jieba", "whitespace"]
-WITHIN_SENTENCE, WITHIN_SAMPLE = "sentence", "sample"
 NOT_IN_TEXT = {"text": False}  # a field of a corpus that changes samples, but not the prepared text
 
 

@@ -71,10 +71,8 @@ def fitted_manifest(folder: Path) -> Fitted:
 
 def check_fitted(folder: Path, text: TextStore) -> None:
     """Raise StoreError unless the tokenizer in `folder` was fitted on `text`."""
-    fitted = fitted_manifest(folder)
-    for name, digest in (("text", text.digest), ("tokenizer", tokenizer_digest(folder / "tokenizer"))):
-        if fitted[name] != digest:  # type: ignore[literal-required]
-            raise StoreError(f"{folder}: its {name} is not the one in {FITTED}; remove it to fit it again")
+    actual = {"text": text.digest, "tokenizer": tokenizer_digest(folder / "tokenizer")}
+    check_recorded(folder, fitted_manifest(folder), actual)
 
 
 class _Digests(TypedDict):

@@ -2,14 +2,11 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from corpora.ablation.config import AblateConfig, RegexFilter
 from corpora.ablation.intervention import intervene
@@ -23,26 +20,6 @@ from corpora.text import TextStore
 from corpora.tokenizers import EOS, Tokenizer
 from corpora.words import words
 from pairscale.errors import ConfigError, StoreError
-
-
-@dataclass(frozen=True)
-class Counts:
-    """Frequencies of words in a sample or its beginning."""
-
-    of: Counter[str]
-    words: int  # counted, with repeats
-    sentences: int  # counted
-    of_sentences: int  # sentences of the sample
-
-    def per_million(self, word: str) -> float:
-        """Return occurrences per million words, plus half an occurrence so that absent words have a logarithm."""
-        return (self.of[word] + 0.5) / self.words * 1e6
-
-    @property
-    def ranks(self) -> dict[str, int]:
-        """Rank of each word that occurs, 1 for the most frequent; ties share their mean rank, rounded up."""
-        table = pd.Series(self.of, dtype="int64").rank(ascending=False, method="average")
-        return {str(word): int(np.ceil(rank)) for word, rank in table.items()}
 
 
 def sample_again(
@@ -70,19 +47,15 @@ def sample_again(
 
 
 def sample_counts(
-    config: Mapping[str, Any], manifest: Mapping[str, Any] | None, store: Path, reference: str, most: int | None = None
-) -> Counts:
-    """Count the reference words of a run's sample, or of its first `most` sentences. `store` is paths.store.
+    config: Mapping[str, Any], manifest: Mapping[str, Any] | None, store: Path, reference: str
+) -> Counter[str]:
+    """Count the reference words of a run's sample. `store` is paths.store.
 
     config, manifest: plain data, the latter None if not trained. Raises StoreError if the text is missing or another.
     """
     text, sample = sample_again(config, manifest, store)
     sentences = sample_sentences(text, sample, SampleConfig(**config["sample"]), int(config["seed"]))
-    counts: Counter[str] = Counter()
-    for sentence in islice(sentences, most):
-        counts.update(words(sentence, reference))
-    counted = sample.sentences if most is None else min(most, sample.sentences)
-    return Counts(counts, counts.total(), counted, sample.sentences)
+    return Counter(word for sentence in sentences for word in words(sentence, reference))
 
 
 def token_counts(

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from corpora.config import WITHIN_SAMPLE, SampleConfig
+from corpora.config import SampleConfig
 from corpora.samples import Sample, read_sentences
 from corpora.text import TextStore
 from corpora.words import words
@@ -30,7 +30,7 @@ def sample_sentences(text: TextStore, sample: Sample, config: SampleConfig, seed
         return
     reference = text.manifest["reference"]
     own = derived_seed(config.seed, seed, "shuffle")
-    yield from shuffled(sentences, reference, together=config.shuffle == WITHIN_SAMPLE, seed=own)
+    yield from shuffled(sentences, reference, together=config.shuffle == "sample", seed=own)
 
 
 def shuffled(sentences: Iterable[str], reference: str, *, together: bool, seed: int) -> Iterator[str]:

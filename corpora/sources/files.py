@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corpora.config import BabylmCorpusConfig, ConlluCorpusConfig, CorpusConfig, FilesCorpusConfig
-from corpora.sources.lines import COMPRESSIONS, check_present
+from corpora.sources.lines import COMPRESSIONS
 from pairscale.errors import ConfigError, InputError
 
 FORMATS = (".txt", ".jsonl", ".parquet")
@@ -79,13 +79,6 @@ def _endings(config: FilesCorpusConfig) -> tuple[str, ...]:
 
 def _is_babylm(config: FilesCorpusConfig) -> bool:
     return isinstance(config, BabylmCorpusConfig)
-
-
-def check_files(config: FilesCorpusConfig) -> None:
-    """Raise InputError for a file or folder that does not exist, ConfigError for a domain that none of them has."""
-    files = source_files(config)
-    check_present(file.path for file in files)
-    check_domains(config, dict.fromkeys(file.domain for file in files))
 
 
 def check_domains(config: CorpusConfig, available: Iterable[str]) -> None:

@@ -19,7 +19,7 @@ from corpora.config import (
     LocalCorpusConfig,
     ToyCorpusConfig,
 )
-from corpora.sources.files import SourceFile, check_files, source_files, unpublished_splits
+from corpora.sources.files import SourceFile, check_domains, source_files, unpublished_splits
 from corpora.sources.lines import (
     COMPRESSIONS,
     MAX_LINE,
@@ -126,7 +126,9 @@ def check_source(config: CorpusConfig) -> None:
     if isinstance(config, FilesCorpusConfig):
         if not config.path:
             raise ConfigError("corpus.path: not set; give a text file, a folder, a glob, or a list of them")
-        check_files(config)
+        files = source_files(config)
+        check_present(file.path for file in files)
+        check_domains(config, {file.domain for file in files})
     elif (path := getattr(config, "path", None)) is not None and not Path(str(path)).expanduser().is_dir():
         raise InputError(f"corpus.path: no folder {path}")
 

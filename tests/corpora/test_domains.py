@@ -17,7 +17,7 @@ from corpora.text import Document, TextStore, write_text_store
 from corpora.word_counts import sample_counts
 from corpora.words import count_characters, count_words
 from pairscale.command.compose import compose
-from pairscale.errors import ConfigError, StoreError
+from pairscale.errors import ConfigError
 from train.runs.identity import run_id
 from train.runs.labels import name_curves
 
@@ -131,20 +131,6 @@ def test_strata_are_exact(text, size, count, unit, domains, seed, every):
         assert {name: words for name, words in drawn.domains.items() if words} == dict(parts)
 
 
-def test_strata_take_the_first_of_each_domain_in_the_order_of_all(text):
-    everything = sample(text, text.manifest["splits"]["train"]["words"], nested=True)
-    order = everything.indices.tolist()
-    drawn = sample(text, 1500, nested=True, strata="domain")
-    places = [order.index(index) for index in drawn.indices]
-    assert places == sorted(places)
-    codes = text.domains_of(np.asarray(order))
-    for code in range(3):
-        of_domain = [place for place in range(len(order)) if codes[place] == code]
-        own = [place for place in places if codes[place] == code]
-        assert own == of_domain[: len(own)]
-    assert set(sample(text, 700, nested=True, strata="domain").indices) <= set(drawn.indices)
-
-
 def test_samples_of_chosen_domains_skip_the_others_in_the_same_order(text):
     whole = sample(text, text.manifest["splits"]["train"]["words"], nested=True)
     chosen = ["gutenberg", "switchboard"]
@@ -200,7 +186,7 @@ def test_the_words_of_each_domain_are_in_the_manifest_and_counted_again(corpus):
     plain["sample"] = {"size": "600", "count": "words", "unit": "sentence", "nested": False, "strata": "domain"}
     manifest = {"corpus": {"sample": entry}}
     counts = sample_counts(plain, manifest, prepare(config).text.folder.parent.parent, "treebank")
-    assert counts.of["childes"] == sum(
+    assert counts["childes"] == sum(
         one.startswith("childes") for one in drawn_texts(prepare(config).text, prepare(config).drawn)
     )
     sizes = known_sizes(compose("train", [*corpus, "corpus.domains=[childes]"]))
@@ -223,24 +209,6 @@ def test_the_command_prints_the_words_of_each_domain(corpus, capsys):
         sampled = "yes" if domain["name"] == "childes" else "no"
         words = [f"{domain[split]['words']:,}" for split in ("train", "valid", "test")]
         assert [domain["name"], sampled, *words, share] in rows
-
-
-def test_a_folder_with_other_files_is_another_text(corpus, tmp_path):
-    prepare(compose("train", corpus))
-    (tmp_path / "texts" / "letters.txt").write_text("Dear Sir.\n")
-    (tmp_path / "texts" / "gutenberg.txt").write_text("A book.\n")
-    with pytest.raises(
-        StoreError, match=r"prepared from other files: gutenberg\.txt, letters\.txt; give the other text"
-    ):
-        prepare(compose("train", corpus))
-
-
-def test_damaged_domains_are_an_error(corpus):
-    prepared = prepare(compose("train", corpus))
-    path = prepared.text.folder / "domains.npy"
-    path.write_bytes(path.read_bytes()[:-1] + b"\x00")
-    with pytest.raises(StoreError, match="its domains_digest is not the one in its manifest"):
-        _ = prepare(compose("train", [*corpus, "sample.strata=domain"])).drawn
 
 
 def test_domains_and_strata_are_axes_of_a_study(corpus):

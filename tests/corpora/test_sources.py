@@ -46,13 +46,6 @@ def test_text_is_read_from_every_compression(tmp_path, ending, text):
     assert read(path) == [Document("a", document) for document in EXPECTED]
 
 
-def test_archives_of_several_frames_are_read_to_the_end(tmp_path):
-    halves = [part.encode() for part in TEXT.partition("\n\n")]
-    for ending, compress in COMPRESS.items():
-        path = write(tmp_path, f"a.txt{ending}", b"".join(compress(half) for half in halves))
-        assert sentences(path) == EXPECTED
-
-
 @pytest.mark.parametrize("ending", COMPRESS)
 def test_json_lines_are_read_from_every_compression(tmp_path, ending):
     rows = "".join(json.dumps({"id": 1, "body": "\n".join(document)}) + "\n\n" for document in DOCUMENTS)

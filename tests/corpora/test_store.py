@@ -11,7 +11,6 @@ import pytest
 import corpora.prepare
 from corpora.config import CorporaConfig, SplitConfig
 from corpora.prepare import Corpus, known_sizes, prepare
-from corpora.store import ranges, write_fitted, write_token_store
 from corpora.text import Document, TextStore, split_of, write_text_store
 from corpora.tokenizers import EOS, UNK
 from corpora.words import count_characters, count_words
@@ -73,7 +72,7 @@ def test_a_tokenizer_fitted_on_another_text_is_rejected(path, monkeypatch):
     _ = prepare(config(path)).tokenizer
     shutil.rmtree(folder / "text")
     path.write_text(path.read_text(encoding="utf-8").replace("dog", "god"), encoding="utf-8")
-    with pytest.raises(StoreError, match=r"its text is not the one in fitted\.json; remove it"):
+    with pytest.raises(StoreError, match="its text is not the one in its manifest"):
         _ = prepare(config(path)).tokenizer
 
 
@@ -118,11 +117,6 @@ def test_the_token_store_holds_the_output_of_the_tokenizer(path, tokenizer):
     assert store.gather(order[:0]).tolist() == []
     assert store.tokens.dtype == (np.uint8 if len(corpus.tokenizer) <= 256 else np.uint16)
     assert store.manifest["unknown"] == int((store.tokens == UNK).sum())
-
-
-def test_ranges():
-    assert ranges(np.array([3, 0, 7]), np.array([5, 0, 8])).tolist() == [3, 4, 7]
-    assert ranges(np.array([], np.int64), np.array([], np.int64)).tolist() == []
 
 
 def test_the_tokenizer_is_fitted_on_the_train_split_or_the_sample(path):
@@ -217,16 +211,6 @@ def test_a_corpus_without_training_text_raises_an_error(tmp_path):
         TextStore(tmp_path)
 
 
-def test_a_manifest_without_a_key_raises_a_one_line_error(path):
-    corpus = prepare(config(path))
-    manifest = corpus.text.folder / "manifest.json"
-    content = json.loads(manifest.read_text())
-    del content["text_digest"]
-    manifest.write_text(json.dumps(content))
-    with pytest.raises(StoreError, match=r"manifest\.json: \$: without text_digest; remove .*text to prepare it again"):
-        prepare(config(path))
-
-
 def test_a_sample_larger_than_a_prepared_text_is_rejected_before_it_is_drawn(path):
     assert known_sizes(config(path, "sample.size=1M")) is None
     available = prepare(config(path)).text.manifest["splits"]["train"]["words"]
@@ -277,13 +261,3 @@ def test_the_command_prepares_and_reports(path, tmp_path):
     assert (failed.returncode, failed.stdout) == (2, "")
     assert failed.stderr.count("\n") == 1
     assert "text.txt:1: not UTF-8" in failed.stderr
-
-
-def test_a_text_without_words_raises_a_one_line_error(path):
-    corpus = prepare(config(path))
-    tokenizer = corpus.tokenizer
-    corpus.text.words = np.zeros_like(corpus.text.words)
-    with pytest.raises(StoreError, match="text: has no words to encode"):
-        write_token_store(path.parent / "none", corpus.text, tokenizer, {})
-    with pytest.raises(StoreError, match="text: has no words"):
-        write_fitted(path.parent / "none", corpus.text, tokenizer)

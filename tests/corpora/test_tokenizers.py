@@ -2,16 +2,13 @@
 
 import json
 from collections import Counter
-from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import pairwise, product
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpora import tokenizers
 from corpora.config import TokenizerConfig
 from corpora.tokenizers import EOS, UNK, Tokenizer, fit_tokenizer, load_tokenizer, tokenizer_digest
 from corpora.words import words
@@ -135,14 +132,6 @@ def test_a_vocabulary_has_the_most_frequent_words_with_ties_by_spelling():
     assert fit("word", sentences, vocab_size=1).encode("a b x") == [2, UNK, UNK]
 
 
-def test_counting_chunks_equals_counting_words():
-    counts = Counter(word for sentence in TEXT for word in words(sentence, "treebank"))
-    tokenizer = fit("word", vocab_size=20)
-    assert {tokenizer.token(index) for index in range(2, 22)} == set(
-        sorted(counts, key=lambda word: (-counts[word], word))[:20]
-    )
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_fitting_is_deterministic_and_a_saved_tokenizer_loads_unchanged(kind, tmp_path):
     sentences = [*TEXT, "odd\x85tokens\rhere \u2028 \x0b\x1c"]
@@ -208,25 +197,3 @@ def test_damaged_tokenizers_raise_one_line_errors(tmp_path):
         load_tokenizer(tmp_path)
     with pytest.raises(StoreError, match=r"tokenizer\.json: missing"):
         load_tokenizer(tmp_path / "nowhere")
-
-
-def test_an_empty_batch_has_no_ids_of_type_uint32():
-    flat, lengths = fit("bpe").encode_batch([])
-    assert len(flat) == len(lengths) == 0
-    assert flat.dtype == np.uint32
-
-
-def test_a_fit_is_shown_after_it_has_read_its_sentences(monkeypatch):
-    def sentences():
-        yield from ["a cat", "a dog", "the cat"] * 20
-        events.append("read")
-
-    @contextmanager
-    def shown(what):
-        events.append(what)
-        yield
-
-    events = []
-    monkeypatch.setattr(tokenizers, "working", shown)
-    fit_tokenizer(config("unigram", vocab_size=268), sentences(), 60)
-    assert events == ["read", "fitting unigram: 268 pieces to 60 sentences"]

@@ -1,6 +1,7 @@
 """The toy language: lexicon, text, and pairs that are correct, new, balanced and of fair difficulty."""
 
 import collections
+import hashlib
 import json
 import math
 import random
@@ -19,37 +20,11 @@ from corpora.grammar.lexicon import read_table
 from corpora.grammar.symbols import Symbol, parse_symbol
 from corpora.toy import FOLDER, VERSION, documents, is_reserved, toy_grammar
 from corpora.words import count_words
-from eval.benchmarks.paradigm import Paradigm
 from eval.benchmarks.toy import pairs, toy_paradigms
-from pairscale.errors import InputError
+from pairscale.command.compose import compose
+from pairscale.errors import ConfigError, InputError
+from train.runs.identity import run_id
 
-LOCAL = [
-    "regular_plural_subject_verb_agreement_1",
-    "irregular_plural_subject_verb_agreement_1",
-    "determiner_noun_agreement_1",
-    "determiner_noun_agreement_2",
-    "determiner_noun_agreement_irregular_1",
-    "determiner_noun_agreement_irregular_2",
-    "transitive",
-    "passive_1",
-    "irregular_past_participle_adjectives",
-    "left_branch_island_simple_question",
-    "coordinate_structure_constraint_object_extraction",
-    "sentential_negation_npi_licensor_present",
-    "existential_there_quantifiers_1",
-]
-LONG = [
-    "distractor_agreement_relational_noun",
-    "distractor_agreement_relative_clause",
-    "determiner_noun_agreement_with_adjective_1",
-    "determiner_noun_agreement_with_adj_2",
-    "anaphor_gender_agreement",
-    "anaphor_number_agreement_distractor",
-    "principle_A_c_command",
-    "principle_A_domain_2",
-    "principle_A_domain_3",
-    "wh_vs_that long distance",
-]
 # The good word of one is the bad word of the other, so a cue that helps in one hurts in the other.
 MIRRORED = {
     "wh_vs_that_no_gap": "wh_vs_that",
@@ -222,13 +197,6 @@ def test_a_larger_benchmark_contains_the_smaller_one() -> None:
     assert few.items() <= many.items()
 
 
-def test_there_are_at_least_eight_phenomena() -> None:
-    paradigms = collections.Counter(paradigm.phenomenon for paradigm in toy_paradigms())
-    assert len(paradigms) >= 8
-    assert paradigms["subject_verb_agreement"] >= 6
-    assert paradigms["determiner_noun_agreement"] == 8
-
-
 def test_paradigms_are_named_as_in_blimp(real_data: Path) -> None:
     keys = ("linguistics_term", "simple_LM_method", "one_prefix_method", "two_prefix_method")
     toy_pairs = {pair["UID"]: pair for pair in benchmark()}
@@ -267,53 +235,6 @@ def test_word_frequency_does_not_tell_good_from_bad() -> None:
 
     differences = means((name, good - bad) for name, good, bad in scored(score))
     assert max(map(abs, differences.values())) < 0.75, differences
-
-
-class KneserNey:
-    """Interpolated Kneser-Ney 5-grams, after Chen & Goodman 1999, section 2.7."""
-
-    ORDER = 5
-    DISCOUNT = 0.75
-
-    def __init__(self, sentences: Iterable[list[str]]):
-        self.counts = [collections.Counter[tuple[str, ...]]() for _ in range(self.ORDER + 1)]
-        for words in sentences:
-            self.counts[self.ORDER].update(self.grams(words))
-        for order in range(self.ORDER - 1, 0, -1):
-            self.counts[order].update(gram[1:] for gram in self.counts[order + 1])
-        self.total = collections.Counter[tuple[str, ...]]()
-        self.followers = collections.Counter[tuple[str, ...]]()
-        for counts in self.counts:
-            for gram, count in counts.items():
-                self.total[gram[:-1]] += count
-                self.followers[gram[:-1]] += 1
-
-    def grams(self, words: list[str]) -> list[tuple[str, ...]]:
-        padded = ["<s>"] * (self.ORDER - 1) + words + ["</s>"]
-        return list(zip(*(padded[start:] for start in range(self.ORDER)), strict=False))
-
-    def probability(self, gram: tuple[str, ...]) -> float:
-        if not gram:
-            return 1 / len(self.counts[1])
-        lower = self.probability(gram[1:])
-        if not (total := self.total[gram[:-1]]):
-            return lower
-        left = max(self.counts[len(gram)][gram] - self.DISCOUNT, 0)
-        return (left + self.DISCOUNT * self.followers[gram[:-1]] * lower) / total
-
-    def score(self, words: list[str]) -> float:
-        return sum(math.log(self.probability(gram)) for gram in self.grams(words))
-
-
-def test_five_grams_pass_local_paradigms_and_fail_distant_ones() -> None:
-    model = KneserNey(map(words_of, text()))
-    history = ("<s>", "<s>", "<s>", "These")
-    assert sum(model.probability((*history, word[0])) for word in model.counts[1]) == pytest.approx(1)
-    accuracy = means((name, float(good > bad)) for name, good, bad in scored(model.score))
-    assert {name: accuracy[name] for name in LOCAL if accuracy[name] < 0.75} == {}
-    assert sum(accuracy[name] for name in LOCAL) / len(LOCAL) > 0.9
-    assert {name: accuracy[name] for name in LONG if accuracy[name] > 0.65} == {}
-    assert sum(accuracy[name] for name in LONG) / len(LONG) < 0.55
 
 
 # Errors in a grammar, a template or a table
@@ -368,32 +289,29 @@ def test_a_bad_grammar_raises_a_one_line_error(phrases: dict[str, dict[str, floa
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"prefix": "three"}, "must have phenomenon, field, prefix, skeleton, with prefix one|two|none"),
-        ({"author": "me"}, "must have phenomenon"),
-        ({"skeleton": "the {noun.n} ."}, "'{noun.n}' must be {good / bad}"),
-        ({"skeleton": "the {noun.n / noun.-n} *sleep ."}, "'*' marks the critical word"),
-        ({"skeleton": "the {noun.n[gender=neuter] / noun.-n[gender=neuter]} ."}, "no row of the table 'noun' fits"),
-    ],
-)
-def test_a_bad_template_raises_an_error(change: dict[str, str], message: str) -> None:
-    description = {"phenomenon": "p", "field": "f", "prefix": "one", "skeleton": "the {noun.n / noun.-n} ."}
-    with pytest.raises(InputError) as raised:
-        Paradigm("mine", {**description, **change}, small_grammar({}))
-    assert str(raised.value).startswith("paradigms.yaml: mine: ")
-    assert message in str(raised.value)
-
-
-def test_an_exhausted_template_raises_an_error() -> None:
-    description = {"phenomenon": "p", "field": "f", "prefix": "one", "skeleton": "the {noun.n / noun.-n} slept ."}
-    paradigm = Paradigm("mine", description, small_grammar({}))
-    with pytest.raises(InputError, match=r"paradigms.yaml: mine: no more than \d+ pairs can be drawn"):
-        list(paradigm.pairs(random.Random(0), 100))
-
-
 def test_a_bad_table_raises_an_error(tmp_path: Path) -> None:
     (table := tmp_path / "noun.tsv").write_text("singular\tplural\nboy\tboys\ngirl\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"noun.tsv:3: must have 2 cells \(singular, plural\), got \['girl'\]"):
         read_table(table)
+
+
+def test_only_the_present_version_is_written_and_its_runs_have_their_own_ids() -> None:
+    overrides = ["corpus=toy", "model=lstm_tiny", "sample.size=2k"]
+    present, earlier = (compose("train", [*overrides, *more]) for more in ([], ["corpus.version=1"]))
+    assert present.corpus.version == VERSION
+    assert run_id(present) != run_id(earlier)
+    message = rf"corpus.version=1: the toy language is written in version {VERSION} only"
+    with pytest.raises(ConfigError, match=message):
+        next(documents(earlier.corpus))
+
+
+def test_a_language_that_changes_has_a_new_version() -> None:
+    """With other digests, VERSION and conf/corpus/toy.yaml must say one more, so that runs do not mix."""
+    config = compose("corpora", ["corpus=toy", "corpus.words=50000"]).corpus
+    sentences = [sentence for document in documents(config) for sentence in document.sentences]
+    written = json.dumps(sentences), json.dumps(list(pairs(5, 50)))
+    assert (VERSION, *(hashlib.sha256(text.encode()).hexdigest()[:16] for text in written)) == (
+        2,
+        "93045ea582f54432",
+        "9c5e16c3bf3a64b1",
+    )

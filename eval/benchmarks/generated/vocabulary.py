@@ -143,7 +143,7 @@ def _vocabulary_file(samples: Sequence[Mapping[str, Any]], min_count: int, store
         identity.append([_sample_of(config), text_manifest(folder)["digest"]])
     file = store / "vocabularies" / f"{sha256_json(identity)[:12]}.tsv"
     if not file.exists():  # two processes may write it at once, and write the same
-        counts = [sample_counts(config, None, store, reference).of for config in samples]
+        counts = [sample_counts(config, None, store, reference) for config in samples]
         shared = [word for word in counts[0] if min(of[word] for of in counts) >= min_count]
         if not shared:
             raise ConfigError(f"benchmark.min_count={min_count}: no word occurs so often in each sample")
