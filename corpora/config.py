@@ -74,7 +74,7 @@ class FilesCorpusConfig(CorpusConfig):
     document_sentences: Number | None = None  # cut documents into parts of at most this many sentences
     # true: files of train, dev (or valid) and test are the splits of the text; false: all files are one text.
     published_splits: bool = True
-    # Only this share of the documents is read, drawn by a hash seeded with split.seed; a larger share holds a smaller.
+    # Only this share of the documents is read, drawn by a hash seeded with split.seed; larger shares contain smaller ones
     share: Annotated[float, Meta(gt=0, le=1)] | None = None
 
     def __post_init__(self) -> None:
@@ -87,7 +87,7 @@ class FilesCorpusConfig(CorpusConfig):
 class LocalCorpusConfig(FilesCorpusConfig):
     """The user's own text files."""
 
-    text_field: str  # the field or column of .jsonl and .parquet that holds the text
+    text_field: str  # the field or column of .jsonl and .parquet with the text
     split_sentences: bool  # true: running text; false: one sentence per line, empty lines between documents
 
 
@@ -108,7 +108,7 @@ class HubCorpusConfig(CorpusConfig):
     dataset: str  # OWNER/NAME on the hub
     subset: str | None = None  # of the data set; null: its default
     revision: str | None = None  # a branch, tag or commit; null: the main branch
-    text_field: str  # the column that holds the text
+    text_field: str  # the column with the text
     # The content of a row; wikitext: a paragraph, or the heading "= Title =" of an article.
     rows: Literal["document", "line", "wikitext"]
     split_sentences: bool  # true: running text; false: one sentence per line

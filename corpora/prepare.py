@@ -159,9 +159,8 @@ class Corpus:
 
     def _encode(self, text: TextStore, indices: npt.NDArray[np.int64]) -> Tokens:
         """Return the ids of sentences of a text: `read`, or the original."""
-        if self.store is not None:
-            rewritten = np.intersect1d(indices, text.rewritten) if isinstance(text, RewrittenText) else indices[:0]
-            return self.store.gather(indices, rewritten, list(text.sentences(rewritten)))
+        if self.store is not None and not isinstance(text, RewrittenText):
+            return self.store.gather(indices)
         ids = self.tokenizer.encode_batch(list(text.sentences(indices)))[0]
         # The type that a token store has; it exists only for tokenizers that are fitted on the train split.
         return ids if self.config.tokenizer.fit_on == "sample" else ids.astype(dtype_of(self.tokenizer))

@@ -1,6 +1,6 @@
 """Shuffled samples: the words of a run's sample in random order, whose models know words and no grammar.
 
-`sample.shuffle=sentence` orders the words of each sentence anew, `sample.shuffle=sample` those of all sentences
+`sample.shuffle=sentence` shuffles the words of each sentence, `sample.shuffle=sample` those of all sentences
 together; each sentence keeps its length. As in Sinha et al. 2021 (sections 3.1 and 3.2: text shuffled within sentences,
 and words drawn by their frequency alone), before tokens are cut. Words are those of the reference tokenizer, parted by
 spaces unless the language writes none. A mark that ends its sentence stays where it is, so that a full stop is no less

@@ -147,6 +147,6 @@ def _check_splits(files: list[SourceFile], config: FilesCorpusConfig) -> None:
         )
     if "train" not in splits:
         raise ConfigError(
-            f"corpus.path={config.path}: no file of train beside {next(iter(splits.values()))}; "
+            f"corpus.path={config.path}: no file of train next to {next(iter(splits.values()))}; "
             "corpus.published_splits=false divides those that there are"
         )

@@ -220,11 +220,11 @@ def _no_field(where: str, text_field: str, available: Iterable[str]) -> InputErr
 
 def _checked_text(value: Any, where: str, text_field: str) -> str:
     if not isinstance(value, str):
-        raise InputError(f"{where}: field '{text_field}' holds {type(value).__name__}, not text (corpus.text_field)")
+        raise InputError(f"{where}: field '{text_field}' is {type(value).__name__}, not text (corpus.text_field)")
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
-        raise InputError(f"{where}: field '{text_field}' holds half a surrogate pair") from None
+        raise InputError(f"{where}: field '{text_field}' has half a surrogate pair") from None
     return value
 
 
@@ -237,7 +237,7 @@ def _jsonl(file: Path, text_field: str, report: Report) -> Iterator[str]:
         except ValueError as error:
             raise InputError(f"{file}:{number}: not JSON ({error})") from None
         if not isinstance(row, dict):
-            raise InputError(f"{file}:{number}: holds {type(row).__name__}, not an object with a field '{text_field}'")
+            raise InputError(f"{file}:{number}: is {type(row).__name__}, not an object with a field '{text_field}'")
         if text_field not in row:
             raise _no_field(f"{file}:{number}", text_field, row)
         yield _checked_text(row[text_field], f"{file}:{number}", text_field)

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from corpora.config import SampleConfig, SplitConfig
 from corpora.prepare import known_sizes, prepare
-from corpora.run import prepare_corpus
 from corpora.samples import Sample, draw_sample
 from corpora.text import Document, TextStore, write_text_store
 from corpora.word_counts import sample_counts
@@ -85,20 +84,6 @@ def test_domains_leave_the_digest_of_a_text_as_it_was(tmp_path):
 
 
 EARLIER_DIGEST = "f9a51719eb8fe1abdf639132b427e9111aac9fe8b6d3f105f241ca03dd3a0894"
-
-
-def test_random_samples_hold_domains_in_proportion(text):
-    """Over 40 seeds, within four standard errors of the shares of the train split."""
-    size = 1000
-    whole = train_sizes(text)
-    counted = [sample(text, size, seed) for seed in range(40)]
-    for drawn in counted[:5]:
-        assert {name: words for name, words in drawn.domains.items() if words} == dict(sizes_by_domain(text, drawn))
-    for name, words in whole.items():
-        parts = [drawn.domains[name] for drawn in counted]
-        expected = size * words / sum(whole.values())
-        assert abs(np.mean(parts) - expected) < 4 * np.std(parts) / np.sqrt(len(parts))
-        assert np.std(parts) > 0
 
 
 @given(
@@ -194,21 +179,6 @@ def test_the_words_of_each_domain_are_in_the_manifest_and_counted_again(corpus):
     assert sizes.words_per_unit["sentences"] == childes["words"] / childes["sentences"]
     with pytest.raises(ConfigError, match="more words than the train split of local has in switchboard"):
         known_sizes(compose("train", [*corpus, "corpus.domains=[switchboard]"]))
-
-
-def test_the_command_prints_the_words_of_each_domain(corpus, capsys):
-    config = compose(
-        "corpora", [word for word in [*corpus, "corpus.domains=[childes]"] if not word.startswith("model")]
-    )
-    prepare_corpus(config)
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-    text = prepare(config).text
-    for domain in text.manifest["domains"]:
-        train = domain["train"]["words"]
-        share = f"{100 * train / text.manifest['splits']['train']['words']:.1f}%"
-        sampled = "yes" if domain["name"] == "childes" else "no"
-        words = [f"{domain[split]['words']:,}" for split in ("train", "valid", "test")]
-        assert [domain["name"], sampled, *words, share] in rows
 
 
 def test_domains_and_strata_are_axes_of_a_study(corpus):

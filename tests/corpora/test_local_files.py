@@ -123,7 +123,7 @@ def test_unclear_and_missing_files_are_refused_in_one_line(tmp_path):
             r"a\.train is of a split and .*b\.txt of none; .* corpus\.published_splits=false",
             "local",
         ),
-        ("dev", ConfigError, r"no file of train beside .*a\.dev", "local"),
+        ("dev", ConfigError, r"no file of train next to .*a\.dev", "local"),
         ("plain", ConfigError, r"no \*\.train files, as of BabyLM's text data; see corpus=local", "babylm"),
         ("empty", InputError, r"no file that ends in \.txt, .*\.test in .*empty$", "local"),
         ("empty", InputError, r"in .*empty; a copy of its data set of the hub is corpus=babylm_hub", "babylm"),

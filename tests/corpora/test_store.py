@@ -16,7 +16,7 @@ from corpora.tokenizers import EOS, UNK
 from corpora.words import count_characters, count_words
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError, StoreError
-from tests.support.commands import Command, run_command
+from tests.support.commands import run_command
 
 NOUNS = ["dog", "cat", "café", "fox", "owner", "狗", "farmer", "singer"]
 DOCUMENTS = [
@@ -227,24 +227,6 @@ def test_sizes_are_known_once_the_store_is_written(path):
     assert sizes is not None
     assert sizes.vocabulary == len(corpus.tokenizer)
     assert sizes.tokens_per_word == (len(store.tokens) - len(SENTENCES)) / corpus.text.words.sum() == 1
-
-
-@pytest.mark.slow
-def test_processes_that_start_together_prepare_a_corpus_once(path, tmp_path):
-    program = tmp_path / "program.py"
-    program.write_text(
-        "import sys; from pairscale.command.compose import compose; import corpora.prepare as p\n"
-        "write = p.write_text_store\n"
-        "p.write_text_store = lambda *a: (print('wrote'), write(*a))\n"
-        "c = p.prepare(compose('corpora', sys.argv[1:])); print(c.sample().digest)"
-    )
-    options = ["corpus=local", f"corpus.path={path}", f"paths.store={tmp_path}/store", "sample.size=200"]
-    processes = [Command(program, *options) for _ in range(4)]
-    ended = [process.wait() for process in processes]
-    assert [done.returncode for done in ended] == [0] * 4
-    printed = [done.stdout.split() for done in ended]
-    assert sum(lines.count("wrote") for lines in printed) == 1
-    assert len({lines[-1] for lines in printed}) == 1
 
 
 def test_the_command_prepares_and_reports(path, tmp_path):

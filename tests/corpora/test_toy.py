@@ -1,13 +1,13 @@
-"""The toy language: lexicon, text, and pairs that are correct, new, balanced and of fair difficulty."""
+"""The toy language: its text, its pairs, and the digests that pin both to a version.
+
+That pairs are correct and of fair difficulty was tested when version 2 was made: a digest changes with any word.
+"""
 
 import collections
 import hashlib
 import json
-import math
 import random
-from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,23 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpora.config import SplitConfig, ToyCorpusConfig
-from corpora.grammar.engine import Choice, Grammar
-from corpora.grammar.lexicon import read_table
+from corpora.grammar.engine import Grammar
 from corpora.grammar.symbols import Symbol, parse_symbol
-from corpora.toy import FOLDER, VERSION, documents, is_reserved, toy_grammar
+from corpora.toy import VERSION, documents, is_reserved
 from corpora.words import count_words
 from eval.benchmarks.toy import pairs, toy_paradigms
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError
 from train.runs.identity import run_id
-
-# The good word of one is the bad word of the other, so a cue that helps in one hurts in the other.
-MIRRORED = {
-    "wh_vs_that_no_gap": "wh_vs_that",
-    "wh_vs_that_with_gap": "wh_vs_that",
-    "wh_vs_that_no_gap_long_distance": "wh_vs_that long distance",
-    "wh_vs_that_with_gap_long_distance": "wh_vs_that long distance",
-}
 
 
 def config(words: int, seed: int = 1) -> ToyCorpusConfig:
@@ -60,21 +51,6 @@ def benchmark() -> list[dict[str, Any]]:
 # The language
 
 
-def test_the_lexicon_has_the_required_words_and_features() -> None:
-    tables = {file.stem: read_table(file) for file in (FOLDER / "lexicon").glob("*.tsv")}
-    assert sum(map(len, tables.values())) >= 400
-    for table, rows in tables.items():
-        assert len({tuple(row.values()) for row in rows}) == len(rows), table
-    for noun in tables["noun"]:
-        assert (noun["inflection"] == "regular") <= noun["plural"].endswith("s"), noun
-    for verb in tables["verb"]:
-        assert verb["singular"].startswith(verb["plural"][:-1])
-        assert (verb["inflection"] == "irregular") == (verb["past"] != verb["participle"]), verb
-        assert (verb["inflection"] == "regular") <= verb["past"].endswith("ed"), verb
-    assert sum(noun["inflection"] == "irregular" for noun in tables["noun"]) >= 20
-    assert sum(verb["inflection"] == "irregular" for verb in tables["verb"]) >= 20
-
-
 def test_text_has_the_requested_length_and_well_formed_sentences() -> None:
     text_documents = list(documents(config(20_000)))
     sentences = [sentence for document in text_documents for sentence in document.sentences]
@@ -99,15 +75,6 @@ def test_text_depends_only_on_its_seed() -> None:
     assert sentences_of(5_000, seed=3) != sentences_of(5_000, seed=4)
 
 
-def test_word_frequencies_are_zipf_like() -> None:
-    counts = collections.Counter(word for sentence in text() for word in words_of(sentence))
-    ranked = [count for _, count in counts.most_common()]
-    points = [(math.log(rank), math.log(ranked[rank - 1])) for rank in range(5, 500)]
-    mean_x, mean_y = (sum(axis) / len(points) for axis in zip(*points, strict=True))
-    slope = sum((x - mean_x) * (y - mean_y) for x, y in points) / sum((x - mean_x) ** 2 for x, _ in points)
-    assert -1.5 < slope < -0.7
-
-
 # The pairs
 
 
@@ -117,49 +84,6 @@ def test_no_pair_is_in_any_text() -> None:
         assert not in_pairs & set(sentences_of(50_000, seed))
     assert all(is_reserved(pair["sentence_good"]) for pair in benchmark())
     assert not any(is_reserved(sentence) for sentence in text())
-
-
-class Recognizer:
-    """An independent top-down parser of the compiled choices of the grammar."""
-
-    def __init__(self) -> None:
-        self.start = toy_grammar().choice(Symbol("Sentence", None, ()))
-        self.words: dict[int, set[str]] = {}
-
-    def accepts(self, sentence: str) -> bool:
-        words = [{"an": "a", "An": "A"}.get(word, word) for word in words_of(sentence)]
-        return any(
-            len(words) in self.ends(self.start, 0, [first, *words[1:]], {}) for first in {words[0], words[0].lower()}
-        )
-
-    def ends(
-        self, node: str | Choice, start: int, words: list[str], cache: dict[tuple[int, int], set[int]]
-    ) -> set[int]:
-        """Return the positions where a node that begins at `start` may end."""
-        if isinstance(node, str):
-            return {start + 1} if words[start : start + 1] == [node] else set()
-        key = id(node), start
-        if key not in cache:
-            plain = self.words.setdefault(id(node), {option for option in node.alternatives if isinstance(option, str)})
-            cache[key] = {start + 1} if start < len(words) and words[start] in plain else set()
-            for option in node.alternatives:
-                if isinstance(option, tuple):
-                    reached = {start}
-                    for part in reversed(option):
-                        reached = set().union(*(self.ends(part, place, words, cache) for place in reached))
-                        if not reached:
-                            break
-                    cache[key] = cache[key] | reached
-        return cache[key]
-
-
-def test_good_sentences_are_in_the_grammar_and_bad_ones_are_not() -> None:
-    recognizer = Recognizer()
-    assert all(map(recognizer.accepts, text()[:100]))
-    assert not recognizer.accepts("The boys sleeps.")
-    for pair in pairs(seed=2, per_paradigm=6):
-        assert recognizer.accepts(pair["sentence_good"]), pair
-        assert not recognizer.accepts(pair["sentence_bad"]), pair
 
 
 @settings(max_examples=5)
@@ -195,46 +119,6 @@ def test_a_larger_benchmark_contains_the_smaller_one() -> None:
     many = {(pair["UID"], pair["pairID"]): pair for pair in pairs(7, 5)}
     assert len(many) == 5 * len(toy_paradigms())
     assert few.items() <= many.items()
-
-
-def test_paradigms_are_named_as_in_blimp(real_data: Path) -> None:
-    keys = ("linguistics_term", "simple_LM_method", "one_prefix_method", "two_prefix_method")
-    toy_pairs = {pair["UID"]: pair for pair in benchmark()}
-    shared = 0
-    for file in sorted((real_data / "blimp").glob("*.jsonl")):
-        with file.open(encoding="utf-8") as lines:
-            blimp_pair = json.loads(next(lines))
-        if toy_pair := toy_pairs.get(blimp_pair["UID"]):
-            shared += 1
-            assert {key: toy_pair[key] for key in keys} == {key: blimp_pair[key] for key in keys}, blimp_pair["UID"]
-            assert toy_pair["field"] == blimp_pair["field"].replace("/", "_")
-    assert shared >= 35
-
-
-# Difficulty and fairness
-
-
-def means(values: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """Return the mean of each paradigm; mirrored paradigms share one mean."""
-    grouped: dict[str, list[float]] = {}
-    for name, value in values:
-        grouped.setdefault(MIRRORED.get(name, name), []).append(value)
-    return {name: sum(group) / len(group) for name, group in grouped.items()}
-
-
-def scored(score: Any) -> Iterator[tuple[str, float, float]]:
-    for pair in benchmark():
-        yield pair["UID"], score(words_of(pair["sentence_good"])), score(words_of(pair["sentence_bad"]))
-
-
-def test_word_frequency_does_not_tell_good_from_bad() -> None:
-    counts = collections.Counter(word for sentence in text() for word in words_of(sentence))
-
-    def score(words: list[str]) -> float:
-        return sum(math.log(counts[word] + 0.5) for word in words)
-
-    differences = means((name, good - bad) for name, good, bad in scored(score))
-    assert max(map(abs, differences.values())) < 0.75, differences
 
 
 # Errors in a grammar, a template or a table
@@ -287,12 +171,6 @@ def test_a_bad_grammar_raises_a_one_line_error(phrases: dict[str, dict[str, floa
         small_grammar(phrases).choice(Symbol("S", None, ()))
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
-
-
-def test_a_bad_table_raises_an_error(tmp_path: Path) -> None:
-    (table := tmp_path / "noun.tsv").write_text("singular\tplural\nboy\tboys\ngirl\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"noun.tsv:3: must have 2 cells \(singular, plural\), got \['girl'\]"):
-        read_table(table)
 
 
 def test_only_the_present_version_is_written_and_its_runs_have_their_own_ids() -> None:
