@@ -74,7 +74,7 @@ class FilesCorpusConfig(CorpusConfig):
     document_sentences: Number | None = None  # cut documents into parts of at most this many sentences
     # true: files of train, dev (or valid) and test are the splits of the text; false: all files are one text.
     published_splits: bool = True
-    # Only this share of the documents is read, drawn by a hash seeded with split.seed; larger shares contain smaller ones
+    # Only this share of the documents is read, drawn by a hash seeded with split.seed; larger shares contain smaller.
     share: Annotated[float, Meta(gt=0, le=1)] | None = None
 
     def __post_init__(self) -> None:
