@@ -229,7 +229,10 @@ class CorporaConfig(TextConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.ablate.acts and self.filter is None:
-            raise ConfigError(f"ablate.action={self.ablate.action}: of which construction? give filter=NAME")
+            raise ConfigError(
+                f"ablate.action={self.ablate.action}: of which construction? give filter=NAME, or filter.name=NAME and "
+                "filter.regex=EXPRESSION"
+            )
         if isinstance(self.filter, RegexFilter) and self.ablate.action == REPLACE:
             raise ConfigError(
                 f"ablate.action=replace with filter.regex={self.filter.regex}: only a filter of trees has rules that "
