@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from msgspec import Meta
 
-from corpora.ablation.config import REPLACE, AblateConfig
+from corpora.ablation.config import REPLACE, AblateConfig, RegexFilter
 from corpora.annotate.config import ParserConfig
 from corpora.constructions.config import FilterConfig
 from pairscale.command.schemas import NOT_IN_DIGEST, Number, Seed, Share, Size, Texts, register_types
@@ -16,7 +16,6 @@ from pairscale.sizes import parse_size
 
 REFERENCES = ("treebank", "characters", "jieba", "whitespace")
 Reference = Literal["treebank", "characters", "jieba", "whitespace"]
-WITHIN_SENTENCE, WITHIN_SAMPLE = "sentence", "sample"
 NOT_IN_TEXT = {"text": False}  # a field of a corpus that changes samples, but not the prepared text
 
 
@@ -40,8 +39,7 @@ class CorpusConfig:
     name: str  # folder of the prepared text in the store
     reference: Reference  # the tokenizer that defines a word, whatever the model uses
     split: SplitConfig  # shares of validation and test
-    # A regular expression: samples leave out sentences of the train split that match it (corpora/filters.py).
-    filter: str | None = field(default=None, metadata=NOT_IN_TEXT)
+    filter: None = field(default=None, init=False, repr=False, metadata=NOT_IN_TEXT)  # is no key; keeps the ids of runs
     domains: Texts = field(default=None, metadata=NOT_IN_TEXT)  # of samples: a list of names; null: all
 
     def __post_init__(self) -> None:
@@ -50,13 +48,6 @@ class CorpusConfig:
             if not names:
                 raise ConfigError("corpus.domains=[]: must be a list of names, such as [childes,switchboard], or null")
             self.domains = sorted(set(names))  # in any order, they are the same run
-        if self.filter is not None:
-            import regex  # slow to import, and most runs have no filter
-
-            try:
-                regex.compile(self.filter)
-            except regex.error as error:
-                raise ConfigError(f"corpus.filter={self.filter}: not a regular expression ({error})") from None
         check_name("corpus.name", self.name)
 
 
@@ -82,7 +73,7 @@ class FilesCorpusConfig(CorpusConfig):
     document_sentences: Number | None = None  # cut documents into parts of at most this many sentences
     # true: files of train, dev (or valid) and test are the splits of the text; false: all files are one text.
     published_splits: bool = True
-    # Only this share of the documents is read, drawn by a hash seeded with split.seed; a larger share holds a smaller.
+    # Only this share of the documents is read, drawn by a hash seeded with split.seed; larger shares contain smaller.
     share: Annotated[float, Meta(gt=0, le=1)] | None = None
 
     def __post_init__(self) -> None:
@@ -95,7 +86,7 @@ class FilesCorpusConfig(CorpusConfig):
 class LocalCorpusConfig(FilesCorpusConfig):
     """The user's own text files."""
 
-    text_field: str  # the field or column of .jsonl and .parquet that holds the text
+    text_field: str  # the field or column of .jsonl and .parquet with the text
     split_sentences: bool  # true: running text; false: one sentence per line, empty lines between documents
 
 
@@ -116,7 +107,7 @@ class HubCorpusConfig(CorpusConfig):
     dataset: str  # OWNER/NAME on the hub
     subset: str | None = None  # of the data set; null: its default
     revision: str | None = None  # a branch, tag or commit; null: the main branch
-    text_field: str  # the column that holds the text
+    text_field: str  # the column with the text
     # The content of a row; wikitext: a paragraph, or the heading "= Title =" of an article.
     rows: Literal["document", "line", "wikitext"]
     split_sentences: bool  # true: running text; false: one sentence per line
@@ -241,14 +232,27 @@ class CorporaConfig(TextConfig):
 
     sample: SampleConfig
     tokenizer: TokenizerConfig
-    filter: FilterConfig | None = None  # of sentences, by a construction
+    filter: FilterConfig | RegexFilter | None = None  # of sentences: a construction, by trees or a regular expression
     ablate: AblateConfig = field(default_factory=AblateConfig)  # what samples do about them
     dry_run: bool = field(metadata=NOT_IN_DIGEST)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.ablate.acts and self.filter is None:
-            raise ConfigError(f"ablate.action={self.ablate.action}: of which construction? give filter=NAME")
+            raise ConfigError(
+                f"ablate.action={self.ablate.action}: of which construction? give filter=NAME, or filter.name=NAME and "
+                "filter.regex=EXPRESSION"
+            )
+        if isinstance(self.filter, RegexFilter) and self.ablate.action == REPLACE:
+            raise ConfigError(
+                f"ablate.action=replace with filter.regex={self.filter.regex}: only a filter of trees has rules that "
+                "rewrite a sentence; give ablate.action=remove, control or keep_only"
+            )
+        if isinstance(self.filter, RegexFilter) and self.ablate.layer is not None:
+            raise ConfigError(
+                f"ablate.layer={self.ablate.layer} with filter.regex={self.filter.regex}: a regular expression "
+                "searches the text itself, not an annotation; leave ablate.layer out"
+            )
         if self.corpus.reference == "whitespace" and self.tokenizer.kind == "word":
             raise ConfigError(
                 f"tokenizer=word: would split the words of the pretokenised corpus={self.corpus.name} again, <unk> "
@@ -264,10 +268,10 @@ class CorporaConfig(TextConfig):
         if self.ablate.action == REPLACE:
             return self
         run = copy.copy(self)
-        if self.filter is not None and self.ablate.acts:
-            run.filter = dataclasses.replace(self.filter, rewrite=None)
-        else:
+        if self.filter is None or not self.ablate.acts:
             run.filter, run.ablate = None, AblateConfig()
+        elif isinstance(self.filter, FilterConfig):
+            run.filter = dataclasses.replace(self.filter, rewrite=None)
         return run
 
 

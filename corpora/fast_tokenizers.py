@@ -5,7 +5,7 @@ tokenizer.json cannot contain.
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tokenizers import AddedToken, Regex, decoders, normalizers, pre_tokenizers
 from tokenizers import Tokenizer as Backend
@@ -15,9 +15,6 @@ from tokenizers.processors import TemplateProcessing
 from corpora.tokenizers import EOS, EOS_TEXT, UNK, UNK_TEXT, PieceTokenizer, Tokenizer
 from pairscale.errors import ConfigError
 from pairscale.files import write_json, write_text
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerFast
 
 MASK_TEXT, PAD_TEXT = "<mask>", "<pad>"
 SPACE = "▁"  # as SentencePiece writes it
@@ -81,18 +78,6 @@ def backend_of(tokenizer: Tokenizer, masked: bool = False) -> tuple[Backend, dic
     special = [AddedToken(text, special=True, normalized=False) for text in [*first, EOS_TEXT, UNK_TEXT]]
     backend.add_special_tokens(special)
     return backend, names
-
-
-def fast_tokenizer(tokenizer: Tokenizer, masked: bool = False) -> "PreTrainedTokenizerFast":
-    """Return `backend_of` as transformers has it; the spelling of a special token is text to it. Raises ConfigError."""
-    from transformers import PreTrainedTokenizerFast
-
-    from corpora.tokenization_pairscale import PairscaleTokenizer
-
-    backend, names = backend_of(tokenizer, masked)
-    kind: Any = PreTrainedTokenizerFast if is_serialisable(tokenizer) else PairscaleTokenizer  # without types
-    fast: PreTrainedTokenizerFast = kind(tokenizer_object=backend, split_special_tokens=True, **names)
-    return fast
 
 
 def check_masked(tokenizer: Tokenizer) -> None:

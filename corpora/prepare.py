@@ -1,8 +1,6 @@
 """Corpora as a configuration describes them: text, tokenizer and ids, prepared once and then opened from the store."""
 
 import dataclasses
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,11 +13,9 @@ from corpora.ablation.intervention import Intervention, intervene
 from corpora.ablation.rewriting import RewrittenText
 from corpora.ablation.shuffling import sample_sentences, shuffled_digest
 from corpora.config import CorporaConfig, TextConfig, check_chosen
-from corpora.filters import Filter, filter_folder, filter_manifest, write_filter
 from corpora.samples import Sample, check_available, draw_sample, encode_beginning, read_sentences
 from corpora.sources.files import check_domains
-from corpora.sources.gulordava import published_vocabulary
-from corpora.sources.read import describe_source, documents, source_bytes
+from corpora.sources.read import describe_source, documents, published_vocabulary, source_bytes
 from corpora.store import (
     FITTED,
     TokenStore,
@@ -30,24 +26,22 @@ from corpora.store import (
     write_fitted,
     write_token_store,
 )
-from corpora.text import TextStore, text_manifest, write_text_store
+from corpora.text import MANIFEST, TextStore, text_manifest, write_text_store, written_once
 from corpora.tokenizers import (
     EOS,
     UNK,
     ListTokenizer,
     Tokenizer,
     fit_tokenizer,
-    fitting_sentences,
     load_tokenizer,
     tokenizer_digest,
 )
 from pairscale.errors import InputError, StoreError
-from pairscale.files import only_process, sha256_json
+from pairscale.files import sha256_json
 from pairscale.progress import Share, with_progress
 from pairscale.seeds import permutation
 
 Tokens = npt.NDArray[Any]
-MANIFEST = "manifest.json"  # of a store, written last
 TOKEN_BYTES = 2.6  # of a token store per word: ids and offsets
 SMALL_SHARE = 0.05  # of the train split: a smaller sample is encoded alone if there is no token store
 
@@ -84,38 +78,23 @@ class Corpus:
     @cached_property
     def drawn(self) -> Sample:
         """The run's sample, as sentences of `read`."""
-        left_out = self.filter.matches if self.filter is not None else None
-        parts = ["the sentences that match corpus.filter"] if left_out is not None else []
-        if self.intervention is not None:
-            left_out = self.intervention.left_out(left_out)
-            parts.append(f"those that ablate.action={self.config.ablate.action} leaves out")
-        domains = self.config.corpus.domains
-        return draw_sample(self.read, self.config.sample, self.config.seed, left_out, domains, " and ".join(parts))
+        intervention, domains = self.intervention, self.config.corpus.domains
+        if intervention is None:
+            return draw_sample(self.read, self.config.sample, self.config.seed, None, domains)
+        without = f"what ablate.action={self.config.ablate.action} leaves out"
+        return draw_sample(self.read, self.config.sample, self.config.seed, intervention.left_out, domains, without)
 
     @cached_property
     def intervention(self) -> Intervention | None:
         """What samples do about a construction; None if the configuration has no ablation."""
         if self.config.filter is None or not self.config.ablate.acts:
             return None
-        left_out = self.filter.matches if self.filter is not None else None
-        return intervene(self.text, self.config.filter, self.config.ablate, self.config.seed, left_out)
+        return intervene(self.text, self.config.filter, self.config.ablate, self.config.seed)
 
     @property
     def read(self) -> TextStore:
         """The text as samples read it: with the sentences in place that an ablation rewrites."""
         return self.text if self.intervention is None else self.intervention.text
-
-    @cached_property
-    def filter(self) -> Filter | None:
-        """The filter, prepared if it is missing; None if the configuration has none."""
-        pattern = self.config.corpus.filter
-        if pattern is None:
-            return None
-        folder = filter_folder(corpus_folder(self.config), pattern)
-        with _prepared_once(folder) as missing:
-            if missing:
-                write_filter(folder, self.text, pattern)
-        return Filter(folder, self.text, pattern)
 
     @cached_property
     def store(self) -> TokenStore | None:
@@ -126,15 +105,15 @@ class Corpus:
         if self.config.tokenizer.fit_on == "sample":
             return None
         folder = tokenizer_folder(self.config)
-        if not _is_there(folder) and self.drawn.share < SMALL_SHARE:
+        if not (folder / MANIFEST).exists() and self.drawn.share < SMALL_SHARE:
             return None
         return self.prepare_store()
 
     def prepare_store(self) -> TokenStore:
         """Return the token store of a tokenizer that is fitted on the train split, prepared if it is missing."""
         folder = tokenizer_folder(self.config)
-        tokenizer = None if _is_there(folder) else self._fitted_on_train(folder)
-        with _prepared_once(folder) as missing:
+        tokenizer = None if (folder / MANIFEST).exists() else self._fitted_on_train(folder)
+        with written_once(folder) as missing:
             if missing:
                 assert tokenizer is not None
                 write_token_store(folder, self.text, tokenizer, {"corpus": self.config.corpus.name})
@@ -144,19 +123,19 @@ class Corpus:
     def tokenizer(self) -> Tokenizer:
         """The tokenizer, fitted on the train split or on the sample."""
         if self.config.tokenizer.fit_on == "train":  # no sample is drawn, which need not exist
-            if _is_there(tokenizer_folder(self.config)):
+            if (tokenizer_folder(self.config) / MANIFEST).exists():
                 return self.prepare_store().tokenizer
             self.text.verify()  # a token store would check its own digests
             return self._fitted_on_train(tokenizer_folder(self.config))
         folder = tokenizer_folder(self.config, self.drawn.digest) / "tokenizer"
-        with only_process(_lock(folder.parent), folder, wait=None):
-            if not (folder / "tokenizer.json").exists():
+        with written_once(folder, "tokenizer.json") as missing:
+            if missing:
                 self._fit(self.read, self.drawn.indices, folder.parent.name, self.drawn.cuts).save(folder)
         return load_tokenizer(folder)
 
     def _fitted_on_train(self, folder: Path) -> Tokenizer:
         """Return a store's tokenizer, fitted if it is missing. Raises StoreError if fitted on another text."""
-        with _prepared_once(folder, FITTED) as missing:
+        with written_once(folder, FITTED) as missing:
             if missing:
                 tokenizer = self._fit(self.text, self.text.split_sentences("train"), folder.name)
                 tokenizer.save(folder / "tokenizer")
@@ -174,18 +153,14 @@ class Corpus:
                 return ListTokenizer(self.config.tokenizer, published)
 
         count = len(indices) + len(cuts)
-        if not cuts and (chosen := fitting_sentences(self.config.tokenizer, count)) is not None:
-            indices, count = indices[chosen], len(chosen)  # quicker than to read all and leave out most
-
         counted = ((1, sentence) for sentence in read_sentences(text, indices, cuts))
         sentences = with_progress(counted, f"fitting {name}", count, "sentences")
         return fit_tokenizer(self.config.tokenizer, sentences, count)
 
     def _encode(self, text: TextStore, indices: npt.NDArray[np.int64]) -> Tokens:
         """Return the ids of sentences of a text: `read`, or the original."""
-        if self.store is not None:
-            rewritten = np.intersect1d(indices, text.rewritten) if isinstance(text, RewrittenText) else indices[:0]
-            return self.store.gather(indices, rewritten, list(text.sentences(rewritten)))
+        if self.store is not None and not isinstance(text, RewrittenText):
+            return self.store.gather(indices)
         ids = self.tokenizer.encode_batch(list(text.sentences(indices)))[0]
         # The type that a token store has; it exists only for tokenizers that are fitted on the train split.
         return ids if self.config.tokenizer.fit_on == "sample" else ids.astype(dtype_of(self.tokenizer))
@@ -244,9 +219,6 @@ class Corpus:
         }
         if self.config.sample.shuffle is not None:
             entry["sample"]["shuffle"] = self.config.sample.shuffle
-        if self.filter is not None:
-            skipped = {"sentences": self.drawn.skipped_sentences, "words": self.drawn.skipped_words}
-            entry["filter"] = self.filter.describe() | {"sample": skipped}
         if self.intervention is not None:
             entry["ablation"] = self.intervention.describe(self.drawn)
         return entry
@@ -264,9 +236,9 @@ def prepare_text(config: TextConfig) -> TextStore:
     """
     check_chosen(config.corpus)
     folder = corpus_folder(config) / "text"
-    known = text_manifest(folder).get("corpus.path", {}) if _is_there(folder) else {}
+    known = text_manifest(folder).get("corpus.path", {}) if (folder / MANIFEST).exists() else {}
     description = describe_source(config.corpus, known)
-    with _prepared_once(folder) as missing:
+    with written_once(folder) as missing:
         if missing:
             share = Share()
             counted = ((len(document.sentences), document) for document in documents(config.corpus, share))
@@ -298,27 +270,9 @@ def tokenizer_folder(config: CorporaConfig, sample: str | None = None) -> Path:
     return corpus_folder(config) / f"{config.tokenizer.name}-{sha256_json(description)[:8]}"
 
 
-@contextmanager
-def _prepared_once(folder: Path, last: str = MANIFEST) -> Iterator[bool]:
-    """Yield true if a store must be written, and hold its lock: one process writes it. last: the file written last."""
-    if _is_there(folder, last):
-        yield False
-        return
-    with only_process(_lock(folder), folder, wait=None):
-        yield not _is_there(folder, last)
-
-
-def _lock(folder: Path) -> Path:
-    return folder.parent / f".{folder.name}.lock"
-
-
-def _is_there(folder: Path, last: str = MANIFEST) -> bool:
-    return (folder / last).exists()
-
-
 def is_prepared(config: TextConfig) -> bool:
     """Return true if the text of a configuration's corpus is in the store."""
-    return _is_there(corpus_folder(config) / "text")
+    return (corpus_folder(config) / "text" / MANIFEST).exists()
 
 
 def store_bytes(config: CorporaConfig) -> tuple[int, int]:
@@ -328,18 +282,9 @@ def store_bytes(config: CorporaConfig) -> tuple[int, int]:
         return existing, round(source_bytes(config.corpus))
     splits = text_manifest(corpus_folder(config) / "text")["splits"]
     small = config.sample.number / splits["train"][config.sample.count] < SMALL_SHARE
-    if _is_there(tokenizer_folder(config)) or small or config.tokenizer.fit_on == "sample":
+    if (tokenizer_folder(config) / MANIFEST).exists() or small or config.tokenizer.fit_on == "sample":
         return existing, 0
     return existing, round(TOKEN_BYTES * sum(split["words"] for split in splits.values()))
-
-
-def known_filter(config: CorporaConfig) -> dict[str, Any] | None:
-    """Return the manifest of a configuration's filter (FilterManifest); None if it has none or it is not prepared."""
-    try:
-        pattern = config.corpus.filter
-        return filter_manifest(filter_folder(corpus_folder(config), pattern)) if pattern else None
-    except StoreError:
-        return None
 
 
 @dataclass(frozen=True)
@@ -368,7 +313,7 @@ def known_sizes(config: CorporaConfig) -> KnownSizes | None:
     check_available(config.sample, config.corpus.name, train[config.sample.count], domains)
     folder = tokenizer_folder(config)
     try:
-        tokens = store_manifest(folder) if _is_there(folder) else fitted_manifest(folder)
+        tokens = store_manifest(folder) if (folder / MANIFEST).exists() else fitted_manifest(folder)
     except StoreError:
         return None
     per_unit = {unit: train["words"] / train[unit] for unit in ("words", "characters", "sentences")}

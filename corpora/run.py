@@ -7,13 +7,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from corpora.ablation.intervention import Intervention
-from corpora.ablation.listing import write_listing
+from corpora.ablation.config import RegexFilter
+from corpora.ablation.intervention import Intervention, write_listing
+from corpora.ablation.regex import regex_folder
 from corpora.annotate.layer import layer_folder, layer_names
 from corpora.config import CorporaConfig
-from corpora.filters import filter_folder
-from corpora.prepare import MANIFEST, Corpus, corpus_folder, prepare, tokenizer_folder
-from corpora.text import SPLITS
+from corpora.prepare import Corpus, corpus_folder, prepare, tokenizer_folder
+from corpora.text import MANIFEST, SPLITS
 from pairscale.console import print_text
 from pairscale.errors import ConfigError
 from pairscale.machine import peak_memory
@@ -43,20 +43,13 @@ def prepare_corpus(config: CorporaConfig) -> None:
     if config.tokenizer.fit_on == "train":
         corpus.prepare_store()
     vocabulary = len(corpus.tokenizer)
-    filtered, intervention = corpus.filter, corpus.intervention
+    intervention = corpus.intervention
     seconds = time.monotonic() - started
     print_table(console, _table(corpus), ("characters", "documents"))
     if len(corpus.text.domains) > 1:
         print_table(console, _domains(corpus), SPLITS[1:])
     for line in _tokenizer(corpus, vocabulary):
         print_text(console, line)
-    if filtered is not None:
-        sizes = filtered.manifest
-        console.print(
-            f"corpus.filter={sizes['pattern']} removes {sizes['sentences']:,} of {sizes['of_sentences']:,} sentences "
-            f"and {sizes['words']:,} of {sizes['of_words']:,} words from the train split",
-            soft_wrap=True,
-        )
     if intervention is not None:
         for line in _ablation(intervention, config.ablate.listing):
             print_text(console, line)
@@ -67,22 +60,27 @@ def prepare_corpus(config: CorporaConfig) -> None:
 
 
 def _print_state(console: Console, config: CorporaConfig) -> None:
-    corpus, pattern = corpus_folder(config), config.corpus.filter
-    filters = [] if pattern is None else [filter_folder(corpus, pattern)]
-    layers = [] if config.filter is None else [layer_folder(corpus, name) for name in layer_names(corpus)]
-    for folder in (corpus / "text", tokenizer_folder(config), *filters, *layers):
+    corpus, construction = corpus_folder(config), config.filter
+    folders = [corpus / "text", tokenizer_folder(config)]
+    if isinstance(construction, RegexFilter):
+        folders.append(regex_folder(corpus, construction.regex))
+    elif construction is not None:
+        layers = layer_names(corpus)
+        folders += [layer_folder(corpus, name) for name in layers]
+        if not layers:
+            console.print(f"to be prepared: an annotation of {config.corpus.name} (python -m corpora.annotate)")
+    for folder in folders:
         state = "prepared" if (folder / MANIFEST).exists() else "to be prepared"
         console.print(f"{state}: {folder}", soft_wrap=True)
-    if config.filter is not None and not layers:
-        console.print(f"to be prepared: an annotation of {config.corpus.name} (python -m corpora.annotate)")
 
 
 def _ablation(intervention: Intervention, listing: str | None) -> list[str]:
     """Say what an ablation does to the train split, and write the list of its sentences to the file `listing`."""
     sizes, balance = intervention.sizes, intervention.balance
     of = f"of {sizes['of_sentences']:,} sentences and {sizes['of_words']:,} words of the train split"
+    where = f" in layer {sizes['layer']}" if sizes["layer"] else ""
     lines = [
-        f"filter={sizes['filter']}: {sizes['matching']['sentences']:,} {of} have it in layer {sizes['layer']}, in "
+        f"filter={sizes['filter']}: {sizes['matching']['sentences']:,} {of} have it{where}, in "
         f"{sizes['matching']['words']:,} words",
         f"ablate.action={sizes['action']}, ablate.dose={sizes['dose']}: leaves out {len(intervention.skipped):,} "
         f"sentences and rewrites {sizes['rewritten']:,}, {sizes['words']:,} words in all",
@@ -93,7 +91,7 @@ def _ablation(intervention: Intervention, listing: str | None) -> list[str]:
         )
         lines.append(
             f"matched control: {balance['same_class']:.1%} of the sentences have one of their source, length and tenth "
-            f"of frequency; mean words, and mean log frequency of lemmas: {means}"
+            f"of frequency; mean words, and mean log frequency of words: {means}"
         )
     if listing is not None:
         lines.append(f"{write_listing(Path(listing), intervention):,} sentences listed in {listing}")

@@ -1,9 +1,9 @@
 """Samples: random parts of the train split, cut to exactly the requested size.
 
-A sample depends on the text's digest, unit, count, size, seed, nesting, strata, domains and filter alone. It is a
-seeded permutation of the units, without replacement and in permuted order, with its last unit cut. A filter only skips
-the sentences that match it, within documents too, and a choice of domains those of the others: with and without them,
-samples of one seed share the rest of their text in the same order.
+A sample depends on the text's digest, unit, count, size, seed, nesting, strata, domains and ablation alone. It is a
+seeded permutation of the units, without replacement and in permuted order, with its last unit cut. An ablation only
+skips sentences, within documents too, and a choice of domains those of the others: with and without them, samples of
+one seed share the rest of their text in the same order.
 
 With strata, the first units of each domain in the permutation are taken, up to its share of the train split, and each
 domain's last unit is cut; the order is that of the permutation over all domains, with the shortened units at the end.
@@ -92,7 +92,7 @@ def draw_sample(
     seed: int,
     left_out: npt.NDArray[np.bool_] | None = None,
     domains: Sequence[str] | None = None,
-    without: str = "the sentences that match corpus.filter",
+    without: str = "",
 ) -> Sample:
     """Draw a run's sample, without sentences true in `left_out` (sentences,), of `domains` (None: all).
 
@@ -105,7 +105,7 @@ def draw_sample(
     strata = np.zeros(len(order), np.uint8) if config.strata is None else text.domains_of(order)
     sizes = np.where(skipped, 0, np.asarray(text.units(config.count))[order]).astype(np.int64)
     available = int(sizes.sum())
-    check_available(config, text.folder.parent.name, available, domains, without if left_out is not None else "")
+    check_available(config, text.folder.parent.name, available, domains, without)
     taken, cuts, ends = [], [], np.zeros(int(strata.max(initial=0)) + 1, np.int64)
     for stratum, quota in enumerate(_quotas(np.bincount(strata, weights=sizes).astype(np.int64), config.number)):
         if not quota:

@@ -10,7 +10,7 @@ store/<corpus>/<tokenizer>/
 If all samples so far are small parts of the text, only tokenizer/ and fitted.json exist: each sample is encoded alone.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
@@ -29,7 +29,6 @@ BATCH = 20_000  # sentences to encode at a time
 GATHERED = 100_000  # sentences to gather at a time
 FITTED = "fitted.json"
 FITTED_VERSION = 1
-NONE = np.empty(0, np.int64)  # sentences
 COUNTED = 2_000  # sentences from which tokens per word are estimated before the whole text is encoded
 
 
@@ -71,10 +70,8 @@ def fitted_manifest(folder: Path) -> Fitted:
 
 def check_fitted(folder: Path, text: TextStore) -> None:
     """Raise StoreError unless the tokenizer in `folder` was fitted on `text`."""
-    fitted = fitted_manifest(folder)
-    for name, digest in (("text", text.digest), ("tokenizer", tokenizer_digest(folder / "tokenizer"))):
-        if fitted[name] != digest:  # type: ignore[literal-required]
-            raise StoreError(f"{folder}: its {name} is not the one in {FITTED}; remove it to fit it again")
+    actual = {"text": text.digest, "tokenizer": tokenizer_digest(folder / "tokenizer")}
+    check_recorded(folder, fitted_manifest(folder), actual)
 
 
 class _Digests(TypedDict):
@@ -111,28 +108,8 @@ class TokenStore:
         self.tokens: npt.NDArray[Any] = np.memmap(folder / "tokens.bin", self.manifest["dtype"], "r")
         self.offsets: npt.NDArray[Any] = np.load(folder / "offsets.npy", mmap_mode="r")
 
-    def gather(
-        self, indices: npt.NDArray[np.int64], rewritten: npt.NDArray[np.int64] = NONE, sentences: Sequence[str] = ()
-    ) -> npt.NDArray[Any]:
-        """Return the ids of sentences end to end, each followed by `<eos>`, in the order of `indices`.
-
-        rewritten: ascending indices of sentences that are encoded anew, as those of `sentences` (rewritten,).
-        """
-        if not len(rewritten):
-            return self._gather(indices)
-        anew = np.isin(indices, rewritten)
-        ids, new = self.tokenizer.encode_batch(
-            [sentences[n] for n in np.searchsorted(rewritten, indices[anew]).tolist()]
-        )
-        lengths = (self.offsets[indices + 1].astype(np.int64)) - self.offsets[indices].astype(np.int64)
-        lengths[anew] = new
-        ends = np.cumsum(lengths)
-        result = np.empty(int(ends[-1]), self.tokens.dtype)
-        result[ranges((ends - lengths)[anew], ends[anew])] = ids
-        result[ranges((ends - lengths)[~anew], ends[~anew])] = self._gather(indices[~anew])
-        return result
-
-    def _gather(self, indices: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    def gather(self, indices: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        """Return the ids of sentences end to end, each followed by `<eos>`, in the order of `indices`."""
         starts, ends = self.offsets[indices].astype(np.int64), self.offsets[indices + 1].astype(np.int64)
         result = np.empty(int((ends - starts).sum()), self.tokens.dtype)
         position = 0

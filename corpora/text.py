@@ -17,6 +17,7 @@ import hashlib
 import mmap
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,10 +29,11 @@ import numpy.typing as npt
 from corpora.config import SplitConfig
 from corpora.words import count_characters, count_words
 from pairscale.errors import InputError, StoreError
-from pairscale.files import atomic_path, sha256_file, write_array, write_json
+from pairscale.files import atomic_path, only_process, sha256_file, write_array, write_json
 from pairscale.schema import Count, Digest, Positive, read_json
 
 SPLITS = ("train", "valid", "test")
+MANIFEST = "manifest.json"  # of a store, written last
 TEXT_VERSION = 1
 OFFSETS_AT_A_TIME = 100_000  # copied out of their memory map: one by one takes longer than reading the text
 ENOUGH_DOCUMENTS = 500  # a share of .02 of them is almost certainly not empty
@@ -253,7 +255,7 @@ def write_text_store(
         "text_digest": text_digest.hexdigest(),
         "digest": digest.hexdigest(),
     }
-    write_json(folder / "manifest.json", manifest)
+    write_json(folder / MANIFEST, manifest)
 
 
 def _no_sizes() -> dict[str, dict[str, int]]:
@@ -274,7 +276,20 @@ def text_manifest(folder: Path) -> dict[str, Any]:
 def read_manifest(folder: Path, version: int, schema: type[Any]) -> dict[str, Any]:
     """Read manifest.json of a store, checked against a TypedDict. Raises StoreError."""
     remedy = f"remove {folder} to prepare it again"
-    return dict(read_json(folder / "manifest.json", schema, StoreError, remedy, version))
+    return dict(read_json(folder / MANIFEST, schema, StoreError, remedy, version))
+
+
+@contextmanager
+def written_once(folder: Path, last: str = MANIFEST) -> Iterator[bool]:
+    """Yield True if the files of a folder must be written, and hold its lock: one process writes them.
+
+    last: the file that is written last.
+    """
+    if (folder / last).exists():
+        yield False
+        return
+    with only_process(folder.parent / f".{folder.name}.lock", folder, wait=None):
+        yield not (folder / last).exists()
 
 
 def check_recorded(folder: Path, recorded: Mapping[str, Any], actual: Mapping[str, Any]) -> None:

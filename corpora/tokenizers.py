@@ -13,7 +13,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from itertools import islice
+from itertools import chain, compress
 from pathlib import Path
 from typing import Literal
 
@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpora.config import TokenizerConfig
-from corpora.words import chunk_words, spans_of, treebank_chunks, words
+from corpora.words import spans_of, words
 from pairscale.errors import ConfigError, StoreError
 from pairscale.files import sha256_file, write_bytes, write_json, write_text
 from pairscale.progress import working
@@ -104,8 +104,6 @@ class ListTokenizer(Tokenizer):
         self.ids = {token: index for index, token in enumerate(self.tokens)}
         for special in (EOS_TEXT, UNK_TEXT):  # their spelling in a text is an unknown word
             self.ids[special] = UNK
-        self._chunks: dict[str, tuple[int, ...]] = {}
-        self._final_chunks: dict[str, tuple[int, ...]] = {}
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -125,38 +123,15 @@ class ListTokenizer(Tokenizer):
         return [self.ids.get(piece, UNK) for piece in pieces], spans_of(text, pieces)
 
     def encode_batch(self, texts: Sequence[str]) -> tuple[Ids, npt.NDArray[np.int64]]:
+        known, pieces = self.ids.get, split(self.config.kind)
         ids, lengths = array("I"), np.empty(len(texts), np.int64)
-        encode = self._treebank_ids if self.config.kind == "word" else self._ids
         before = 0
         for index, text in enumerate(texts):
-            ids.extend(encode(text))
+            ids.extend([known(piece, UNK) for piece in pieces(text)])
             ids.append(EOS)
             lengths[index] = len(ids) - before
             before = len(ids)
         return np.frombuffer(ids, np.uint32), lengths
-
-    def _ids(self, text: str) -> list[int]:
-        ids = self.ids
-        return [ids.get(piece, UNK) for piece in split(self.config.kind)(text)]
-
-    def _treebank_ids(self, text: str) -> list[int]:
-        """Return the same as `_ids`, remembering the ids of each whitespace-separated chunk."""
-        chunks, last = treebank_chunks(text)
-        known = self._chunks
-        result: list[int] = []
-        for chunk in chunks:
-            ids = known.get(chunk)
-            if ids is None:
-                ids = known[chunk] = self._chunk_ids(chunk, False)
-            result.extend(ids)
-        final_ids = self._final_chunks.get(last)
-        if final_ids is None:
-            final_ids = self._final_chunks[last] = self._chunk_ids(last, True)
-        result.extend(final_ids)
-        return result
-
-    def _chunk_ids(self, chunk: str, final: bool) -> tuple[int, ...]:
-        return tuple([self.ids.get(word, UNK) for word in chunk_words(chunk, final)]) if chunk else ()
 
     def _save_vocabulary(self, folder: Path) -> Path:
         write_text(folder / "vocab.txt", "\n".join(self.tokens) + "\n")
@@ -212,35 +187,12 @@ def fit_tokenizer(config: TokenizerConfig, sentences: Iterable[str], count: int)
     """Fit a tokenizer on `count` sentences. Raises ConfigError if they have too few distinct pieces for its size."""
     if config.kind in PIECE_KINDS:
         return _fit_pieces(config, sentences, count)
-    counts = _count_treebank(sentences) if config.kind == "word" else _count(sentences, split(config.kind))
+    counts = Counter(chain.from_iterable(map(split(config.kind), sentences)))
     for special in (EOS_TEXT, UNK_TEXT, "\n"):
         counts.pop(special, None)
     # By falling frequency, then by spelling, so that the order of the text does not matter.
     ranked = sorted(counts, key=lambda token: (-counts[token], token))
     return ListTokenizer(config, ranked[: config.vocab_size])
-
-
-def _count(sentences: Iterable[str], pieces: Callable[[str], list[str]]) -> Counter[str]:
-    counts: Counter[str] = Counter()
-    for sentence in sentences:
-        counts.update(pieces(sentence))
-    return counts
-
-
-def _count_treebank(sentences: Iterable[str]) -> Counter[str]:
-    """Count words by counting chunks first, so that each distinct chunk is cut only once."""
-    chunks: Counter[str] = Counter()
-    final: Counter[str] = Counter()
-    for sentence in sentences:
-        inner, last = treebank_chunks(sentence)
-        chunks.update(inner)
-        final[last] += 1
-    counts: Counter[str] = Counter()
-    for chunk_counts, is_final in ((chunks, False), (final, True)):
-        for chunk, times in chunk_counts.items():
-            for word in chunk_words(chunk, is_final) if chunk else ():
-                counts[word] += times
-    return counts
 
 
 def _fit_pieces(config: TokenizerConfig, sentences: Iterable[str], count: int) -> Tokenizer:
@@ -249,10 +201,13 @@ def _fit_pieces(config: TokenizerConfig, sentences: Iterable[str], count: int) -
     if config.vocab_size is None:
         raise ConfigError("tokenizer.vocab_size=null: unigram and bpe need a number, such as 8000")
     model = io.BytesIO()
-    chosen = fitting_sentences(config, count)
-    fitted = count if chosen is None else len(chosen)
+    if count > config.fit_sentences:
+        chosen = np.zeros(count, np.bool_)
+        chosen[np.random.default_rng(FIT_SEED).choice(count, config.fit_sentences, replace=False)] = True
+        sentences = compress(sentences, chosen)
+    fitted = min(count, config.fit_sentences)
     message = f"fitting {config.kind}: {config.vocab_size:,} pieces to {fitted:,} sentences"
-    texts = (part for sentence in _chosen(sentences, chosen) for part in _parts(sentence))
+    texts = (part for sentence in sentences for part in _parts(sentence))
     try:
         with ExitStack() as stack:
             sentencepiece.SentencePieceTrainer.train(
@@ -303,24 +258,6 @@ def _then(values: Iterable[str], begin: Callable[[], object]) -> Iterator[str]:
     """Yield all values, then call `begin`: their consumer begins its own work."""
     yield from values
     begin()
-
-
-def fitting_sentences(config: TokenizerConfig, count: int) -> npt.NDArray[np.int64] | None:
-    """Return the indices, increasing, of the sentences that a tokenizer is fitted on; None: all `count`."""
-    if config.kind not in PIECE_KINDS or count <= config.fit_sentences:
-        return None
-    return np.sort(np.random.default_rng(FIT_SEED).choice(count, config.fit_sentences, replace=False))
-
-
-def _chosen(sentences: Iterable[str], chosen: npt.NDArray[np.int64] | None) -> Iterator[str]:
-    """Yield the sentences of the increasing indices `chosen`; None: all."""
-    if chosen is None:
-        yield from sentences
-        return
-    position, stream = 0, iter(sentences)
-    for index in chosen.tolist():
-        yield from islice(stream, index - position, index - position + 1)
-        position = index + 1
 
 
 class _Description(msgspec.Struct):

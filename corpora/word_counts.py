@@ -2,48 +2,24 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
-from corpora.ablation.config import AblateConfig
-from corpora.ablation.intervention import Intervention, intervene
+from corpora.ablation.config import AblateConfig, RegexFilter
+from corpora.ablation.intervention import intervene
 from corpora.ablation.rewriting import RewrittenText
 from corpora.ablation.shuffling import sample_sentences
 from corpora.config import SampleConfig
 from corpora.constructions.config import FilterConfig
-from corpora.filters import Filter, filter_folder
 from corpora.samples import Sample, draw_sample, encode_beginning
 from corpora.store import BATCH, TokenStore, store_manifest
 from corpora.text import TextStore
 from corpora.tokenizers import EOS, Tokenizer
 from corpora.words import words
 from pairscale.errors import ConfigError, StoreError
-
-
-@dataclass(frozen=True)
-class Counts:
-    """Frequencies of words in a sample or its beginning."""
-
-    of: Counter[str]
-    words: int  # counted, with repeats
-    sentences: int  # counted
-    of_sentences: int  # sentences of the sample
-
-    def per_million(self, word: str) -> float:
-        """Return occurrences per million words, plus half an occurrence so that absent words have a logarithm."""
-        return (self.of[word] + 0.5) / self.words * 1e6
-
-    @property
-    def ranks(self) -> dict[str, int]:
-        """Rank of each word that occurs, 1 for the most frequent; ties share their mean rank, rounded up."""
-        table = pd.Series(self.of, dtype="int64").rank(ascending=False, method="average")
-        return {str(word): int(np.ceil(rank)) for word, rank in table.items()}
 
 
 def sample_again(
@@ -56,47 +32,30 @@ def sample_again(
     """
     corpus = store / str(config["corpus"]["name"])
     text = TextStore(corpus / "text")
-    pattern = config["corpus"].get("filter")
-    filtered = Filter(filter_folder(corpus, pattern), text, pattern).matches if pattern is not None else None
-    domains = config["corpus"].get("domains")
-    if (ablated := _ablated(config, text, filtered)) is not None:
-        text, filtered = ablated.text, ablated.left_out(filtered)
-    sample = draw_sample(text, SampleConfig(**config["sample"]), int(config["seed"]), filtered, domains)
+    domains, left_out = config["corpus"].get("domains"), None
+    if (construction := config.get("filter")) is not None and (ablate := AblateConfig(**config["ablate"])).acts:
+        kind = RegexFilter if "regex" in construction else FilterConfig
+        try:
+            ablated = intervene(text, kind(**construction), ablate, int(config["seed"]))
+        except ConfigError as error:  # of a text that is there: its annotation is missing
+            raise StoreError(str(error)) from None
+        text, left_out = ablated.text, ablated.left_out
+    sample = draw_sample(text, SampleConfig(**config["sample"]), int(config["seed"]), left_out, domains)
     if manifest is not None and sample.digest != manifest["corpus"]["sample"]["digest"]:
         raise StoreError(f"{corpus}: not the text that the run was trained on (its sample has another digest)")
     return text, sample
 
 
-def _ablated(config: Mapping[str, Any], text: TextStore, filtered: npt.NDArray[np.bool_] | None) -> Intervention | None:
-    """Return the intervention of a run; None if it has none. Raises StoreError."""
-    construction = config.get("filter")
-    if construction is None:
-        return None
-    try:
-        ablate = AblateConfig(**config["ablate"])
-        return (
-            intervene(text, FilterConfig(**construction), ablate, int(config["seed"]), filtered)
-            if ablate.acts
-            else None
-        )
-    except ConfigError as error:  # of a text that is there: its annotation is missing
-        raise StoreError(str(error)) from None
-
-
 def sample_counts(
-    config: Mapping[str, Any], manifest: Mapping[str, Any] | None, store: Path, reference: str, most: int | None = None
-) -> Counts:
-    """Count the reference words of a run's sample, or of its first `most` sentences. `store` is paths.store.
+    config: Mapping[str, Any], manifest: Mapping[str, Any] | None, store: Path, reference: str
+) -> Counter[str]:
+    """Count the reference words of a run's sample. `store` is paths.store.
 
     config, manifest: plain data, the latter None if not trained. Raises StoreError if the text is missing or another.
     """
     text, sample = sample_again(config, manifest, store)
     sentences = sample_sentences(text, sample, SampleConfig(**config["sample"]), int(config["seed"]))
-    counts: Counter[str] = Counter()
-    for sentence in islice(sentences, most):
-        counts.update(words(sentence, reference))
-    counted = sample.sentences if most is None else min(most, sample.sentences)
-    return Counts(counts, counts.total(), counted, sample.sentences)
+    return Counter(word for sentence in sentences for word in words(sentence, reference))
 
 
 def token_counts(

@@ -82,29 +82,16 @@ def _last_words(chunk: str) -> tuple[str, ...]:
     return _slices(chunk, _nltk().tokenize(f"a {chunk}")[1:])
 
 
-def chunk_words(chunk: str, final: bool) -> tuple[str, ...]:
-    """Return the Treebank words of a chunk of `treebank_chunks`; final: the chunk ends its sentence."""
-    return _last_words(chunk) if final else _inner_words(chunk)
-
-
-def treebank_chunks(text: str) -> tuple[list[str], str]:
-    """Return the chunks of a sentence whose words are independent of each other, and the final one ("" if empty)."""
-    chunks = text.split()
-    if not chunks:
-        return chunks, ""
-    last = chunks.pop()
-    while chunks and not last.strip(_CLOSING + " "):
-        last = f"{chunks.pop()} {last}"
-    return chunks, last
-
-
 def _treebank(text: str) -> list[str]:
     # NLTK's rules look no further than the nearest white space, except for the full stop at the sentence's end. So a
     # sentence can be cut into chunks at white space, and the words of each chunk remembered.
-    chunks, last = treebank_chunks(text)
-    words = list(chain.from_iterable(map(_inner_words, chunks)))
-    words += _last_words(last) if last else ()
-    return words
+    chunks = text.split()
+    if not chunks:
+        return chunks
+    last = chunks.pop()
+    while chunks and not last.strip(_CLOSING + " "):
+        last = f"{chunks.pop()} {last}"
+    return [*chain.from_iterable(map(_inner_words, chunks)), *_last_words(last)]
 
 
 def words(text: str, reference: str) -> list[str]:
@@ -142,9 +129,6 @@ def word_spans(text: str, reference: str) -> list[tuple[int, int]]:
 
 def count_words(text: str, reference: str) -> int:
     """Return the number of a sentence's reference words. Raises ConfigError as `words` does."""
-    if reference == "treebank":  # without a list of the words: quicker, for whole corpora
-        chunks, last = treebank_chunks(text)
-        return sum(map(len, map(_inner_words, chunks))) + len(_last_words(last) if last else ())
     return len(words(text, reference))
 
 

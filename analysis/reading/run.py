@@ -134,7 +134,7 @@ def _frequencies(config: ReadingCommand, study: Studies, words: pd.DataFrame, mo
     for _, runs in study.runs[study.runs["run"].isin(models)].groupby("sample"):
         folder, reference = study.details.loc[runs.index[0], "folder"], str(runs["reference"].iloc[0])
         counts = sample_counts(folder.read_config(), folder.read_manifest(), Path(config.paths.store), reference)
-        frequencies |= dict.fromkeys(runs["run"], log_frequencies(words["word"], pd.Series(counts.of), reference))
+        frequencies |= dict.fromkeys(runs["run"], log_frequencies(words["word"], pd.Series(counts), reference))
     return frequencies
 
 

@@ -1,4 +1,4 @@
-"""Schema of the section `ablate`: what samples do about the sentences that a filter matches."""
+"""Schema of the section `ablate`: what samples do about the sentences that a filter matches; filters by expression."""
 
 import re
 from dataclasses import dataclass, field
@@ -19,13 +19,32 @@ MOST_PARTS = 10**6  # of a dose
 
 
 @dataclass(kw_only=True)
+class RegexFilter:
+    """A construction as a regular expression; a sentence has it if the expression matches somewhere in it."""
+
+    name: str = field(metadata=NOT_IN_DIGEST)  # of the construction, in the names of runs and curves
+    regex: str  # in the syntax of the package `regex`, a superset of Python's `re`
+    # Paradigms of each benchmark that test the construction: evidence for them is direct, for all others indirect.
+    paradigms: dict[str, list[str]] = field(default_factory=dict, metadata=NOT_IN_DIGEST)
+
+    def __post_init__(self) -> None:
+        import regex  # slow to import, and most runs have no filter
+
+        check_name("filter.name", self.name)
+        try:
+            regex.compile(self.regex)
+        except regex.error as error:
+            raise ConfigError(f"filter.regex={self.regex}: not a regular expression ({error})") from None
+
+
+@dataclass(kw_only=True)
 class AblateConfig:
     """What samples do about the sentences that the filter matches; a dose of 1 leaves all of them, as none does."""
 
     action: Literal["none", "remove", "keep_only", "replace", "control"] = "none"
     # Share of these sentences that stay as they are.
     dose: Annotated[Any, Meta(description="a share from 0 to 1, such as 1/8 or 0.125")] = "0"
-    layer: str | None = None  # the annotation of the text that the filter searches; null: its only one
+    layer: str | None = None  # the annotation of the text that a filter of trees searches; null: its only one
     seed: Seed | None = None  # of doses, controls and lemmas; null: derived from the run's seed
     # A CSV file for the list of all sentences that are removed or rewritten (python -m corpora).
     listing: str | None = field(default=None, metadata=NOT_IN_DIGEST)

@@ -6,10 +6,12 @@
         manifest.json       written last: how alike they are
 
 Controls lack the construction, and are drawn without replacement by coarsened exact matching (Iacus, King and Porro
-2012): at random among the sentences of the same source, length in words and tenth of the mean log frequency of lemmas;
-if none is left, of coarser classes, the last of which are all sentences (LEVELS).
+2012): at random among the sentences of the same source, length in words and tenth of the mean log frequency of words;
+if none is left, of coarser classes, the last of which are all sentences (LEVELS). Words are lemmas if the text is
+annotated, else reference words.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
@@ -17,18 +19,22 @@ from typing import Any, TypedDict
 import numpy as np
 import numpy.typing as npt
 
-from corpora.ablation.frequencies import mean_log_frequencies
 from corpora.annotate.layer import Layer
-from corpora.text import TextStore, check_recorded, file_digest, read_manifest
+from corpora.text import TextStore, check_recorded, file_digest, read_manifest, written_once
+from corpora.words import words
 from pairscale.errors import ConfigError
-from pairscale.files import only_process, sha256_json, write_array, write_json
+from pairscale.files import sha256_json, write_array, write_json
+from pairscale.progress import with_progress
 from pairscale.schema import Count, Digest, Positive
 from pairscale.seeds import permutation
 
 Numbers = npt.NDArray[np.int64]
+Part = tuple[Numbers, npt.NDArray[Any], list[str]]  # where sentences begin (sentences + 1,), codes (words,), texts
 
 CONTROL_VERSION = 1
 ARRAYS = ("sentences", "controls")
+BATCH = 4_000  # sentences whose words are counted at a time
+NO_LEMMAS = {"", "_"}
 FREQUENCY_CLASSES = 10  # quantiles of the train split
 # From the finest to the coarsest classes: what sentences of one class have in common. about: to 10% of their length.
 LEVELS = (
@@ -77,23 +83,28 @@ class Control:
 
 
 def matched_control(
-    text: TextStore, layer: Layer, matches: str, sentences: Numbers, candidates: Numbers, seed: int
+    text: TextStore, layer: Layer | None, matches: str, sentences: Numbers, candidates: Numbers, seed: int
 ) -> Control:
     """Return the controls of `sentences` (ascending) among `candidates`, drawn if they are missing.
 
-    matches: digest of the matches that both follow from. Raises ConfigError if there are fewer candidates.
+    Args:
+        text: The text of all sentences.
+        layer: Its annotation, whose lemmas are the words of a sentence; None: the reference words are.
+        matches: Digest of the matches that sentences and candidates follow from.
+        seed: Seed of the draw.
+
+    Raises ConfigError if there are fewer candidates than sentences, or no lemmas in the layer.
     """
     if len(candidates) < len(sentences):
         raise ConfigError(
             f"ablate.action=control: {len(sentences):,} sentences have the construction, only {len(candidates):,} do "
             "not; there is no control of so frequent a construction"
         )
-    key = sha256_json([matches, layer.digest, seed, len(candidates), CONTROL_VERSION])[:16]
+    key = sha256_json([matches, (layer or text).digest, seed, len(candidates), CONTROL_VERSION])[:16]
     folder = text.folder.parent / f"control-{key}"
-    if not (folder / "manifest.json").exists():
-        with only_process(folder.parent / f".{folder.name}.lock", folder, wait=None):
-            if not (folder / "manifest.json").exists():
-                _write(folder, text, layer, matches, sentences, candidates, seed)
+    with written_once(folder) as missing:
+        if missing:
+            _write(folder, text, layer, matches, sentences, candidates, seed)
     manifest = dict(read_manifest(folder, CONTROL_VERSION, ControlManifest))
     check_recorded(folder, manifest, {"matches": matches, "digest": _digest(folder)})
     of, controls = (np.load(folder / f"{name}.npy").astype(np.int64) for name in ARRAYS)
@@ -101,11 +112,11 @@ def matched_control(
 
 
 def _write(
-    folder: Path, text: TextStore, layer: Layer, matches: str, sentences: Numbers, candidates: Numbers, seed: int
+    folder: Path, text: TextStore, layer: Layer | None, matches: str, sentences: Numbers, candidates: Numbers, seed: int
 ) -> None:
     counted = np.zeros(len(text), np.bool_)
     counted[text.split_sentences("train")] = True
-    frequencies = mean_log_frequencies(layer, counted)
+    frequencies = mean_log_frequencies(text_parts(text) if layer is None else lemma_parts(layer), counted)
     classes = _classes(text, frequencies, counted)
     controls, levels = draw_controls(classes, sentences, candidates, seed)
     write_array(folder / "sentences.npy", sentences)
@@ -116,6 +127,56 @@ def _write(
     }
     manifest = {"version": CONTROL_VERSION, "matches": matches, "digest": _digest(folder), "sentences": len(sentences)}
     write_json(folder / "manifest.json", manifest | {"levels": levels, **means})
+
+
+def lemma_parts(layer: Layer) -> Iterator[Part]:
+    """Yield the lemmas of each part of a layer. Raises ConfigError if it has none."""
+    any_lemma = False
+    for begins, codes, lemmas in layer.lemmas():
+        any_lemma = any_lemma or not NO_LEMMAS.issuperset(lemmas)
+        yield begins, codes, lemmas
+    if not any_lemma:
+        raise ConfigError(
+            f"{layer.folder}: has no lemmas, by whose frequencies a control is matched; annotate the text with a "
+            "parser that gives lemmas"
+        )
+
+
+def text_parts(text: TextStore) -> Iterator[Part]:
+    """Yield the reference words of a text, BATCH sentences at a time."""
+    batches = ((min(BATCH, len(text) - start), start) for start in range(0, len(text), BATCH))
+    for start in with_progress(batches, "counting words", len(text), "sentences"):
+        known: dict[str, int] = {}
+        codes, begins = [], [0]
+        for sentence in text.sentences(range(start, min(start + BATCH, len(text)))):
+            codes += [known.setdefault(word, len(known)) for word in words(sentence, text.manifest["reference"])]
+            begins.append(len(codes))
+        yield np.array(begins, np.int64), np.array(codes, np.uint32), list(known)
+
+
+def mean_log_frequencies(parts: Iterable[Part], counted: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+    """Return (sentences,) the mean natural logarithm of the frequencies of each sentence's words, 0 of one without.
+
+    A word's frequency is its number of occurrences in the sentences true in `counted` (sentences,), at least 1; upper
+    and lower case are one word.
+    """
+    known: dict[str, int] = {}
+    kept = []
+    for begins, codes, texts in parts:
+        of_part = np.array([known.setdefault(text.lower(), len(known)) for text in texts], np.uint32)
+        kept.append((begins, of_part[codes]))
+    counts = np.zeros(len(known), np.int64)
+    first = 0
+    for begins, codes in kept:
+        of_words = np.repeat(counted[first : first + len(begins) - 1], np.diff(begins))
+        np.add.at(counts, codes[of_words], 1)
+        first += len(begins) - 1
+    logs = np.log(np.maximum(counts, 1))
+    means = []
+    for begins, codes in kept:
+        sums = np.concatenate([[0.0], np.cumsum(logs[codes])])
+        means.append(np.diff(sums[begins]) / np.maximum(1, np.diff(begins)))
+    return np.concatenate(means)
 
 
 def _classes(text: TextStore, frequencies: npt.NDArray[np.float64], counted: npt.NDArray[np.bool_]) -> list[Numbers]:

@@ -1,23 +1,30 @@
-"""Interventions: from the matches of a filter to the sentences that samples skip or read in another form."""
+"""Interventions: from the matches of a filter to the sentences that samples skip or read in another form.
+
+A filter is a regular expression, searched in the text itself, or patterns over the trees of an annotated text.
+"""
 
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from corpora.ablation.config import CONTROL, KEEP_ONLY, REPLACE, AblateConfig
+from corpora.ablation.config import CONTROL, KEEP_ONLY, REPLACE, AblateConfig, RegexFilter
 from corpora.ablation.control import Control, matched_control
+from corpora.ablation.regex import RegexMatches, regex_matches
 from corpora.ablation.rewriting import RewrittenText, rewritten_text
-from corpora.annotate.layer import open_layer
+from corpora.annotate.layer import Layer, open_layer
 from corpora.constructions.config import FilterConfig
-from corpora.constructions.matches import find_matches
+from corpora.constructions.matches import Matches, find_matches
 from corpora.samples import Sample
 from corpora.text import TextStore
 from pairscale.errors import ConfigError
 from pairscale.files import sha256_json
 from pairscale.seeds import derived_seed, permutation
+from pairscale.tables import write_csv
 
 Numbers = npt.NDArray[np.int64]
 
@@ -30,14 +37,14 @@ class Intervention:
     construction. changed: those among them that it acts upon, all but the dose. skipped: those that samples leave out.
     """
 
-    filter: FilterConfig
+    filter: FilterConfig | RegexFilter
     config: AblateConfig
     original: TextStore
     text: TextStore
     matching: Numbers
     changed: Numbers
     skipped: Numbers
-    layer: str
+    layer: str | None  # the annotation that was searched; None: the text itself was
     digest: str  # SHA-256 of what it follows from: matches, skipped sentences and rewritten ones
     control: Control | None = None
 
@@ -51,9 +58,10 @@ class Intervention:
         """The sentences that samples read in another form."""
         return self.text.rewritten if isinstance(self.text, RewrittenText) else np.empty(0, np.int64)
 
-    def left_out(self, others: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_]:
-        """Return (sentences of the text,) true for those that samples leave out, for this or as true in `others`."""
-        left_out = np.zeros(len(self.original), np.bool_) if others is None else others.copy()
+    @property
+    def left_out(self) -> npt.NDArray[np.bool_]:
+        """True for each sentence of the text that samples leave out (sentences of the text,)."""
+        left_out = np.zeros(len(self.original), np.bool_)
         left_out[self.skipped] = True
         return left_out
 
@@ -96,36 +104,70 @@ class Intervention:
 
 
 def intervene(
-    text: TextStore, construction: FilterConfig, config: AblateConfig, seed: int, left_out: npt.NDArray[np.bool_] | None
+    text: TextStore, construction: FilterConfig | RegexFilter, config: AblateConfig, seed: int
 ) -> Intervention:
     """Return what the samples of a run's seed do about a construction; config.acts.
 
-    left_out: sentences (sentences of the text,) that samples lack anyway, which are neither acted upon nor controls.
-    Raises ConfigError for a text without annotation, a construction that it lacks and a control that cannot be drawn.
+    Raises ConfigError for trees of a text without annotation, a construction that the text lacks, and a control that
+    cannot be drawn.
     """
     seed = derived_seed(config.seed, seed, "ablation")
-    layer = open_layer(text.folder.parent, config.layer, text)
-    matches = find_matches(text.folder.parent, text, layer, construction)
+    layer: Layer | None = None
+    matches: Matches | RegexMatches
+    if isinstance(construction, RegexFilter):
+        matches = regex_matches(text, construction)
+    else:
+        layer = open_layer(text.folder.parent, config.layer, text)
+        matches = find_matches(text.folder.parent, text, layer, construction)
     train = text.split_sentences("train")
-    if left_out is not None:
-        train = train[~left_out[train]]
     matching = np.intersect1d(train, matches.sentences, assume_unique=True)
     others = np.setdiff1d(train, matching, assume_unique=True)
     if not len(matching):
+        quote = "; quote the expression as in 'filter.regex=\"\\bever\\b\"'" if layer is None else ""
         raise ConfigError(
-            f"filter={construction.name}: matches no sentence of the train split of {text.folder.parent.name}"
+            f"filter={construction.name}: matches no sentence of the train split of {text.folder.parent.name}{quote}"
         )
     kept = round(Fraction(config.dose) * len(matching))
     changed = np.sort(matching[permutation(len(matching), seed)[kept:]])
     skipped, control, read = changed, None, text
-    match config.action:
-        case value if value == KEEP_ONLY:
-            skipped = others
-        case value if value == CONTROL:
-            control = matched_control(text, layer, matches.digest, matching, others, seed)
-            skipped = np.sort(control.of(changed))
-        case value if value == REPLACE:
-            read = rewritten_text(text, layer, matches, construction, changed, seed)
-            skipped = np.setdiff1d(changed, read.rewritten, assume_unique=True)
+    if config.action == KEEP_ONLY:
+        skipped = others
+    elif config.action == CONTROL:
+        control = matched_control(text, layer, matches.digest, matching, others, seed)
+        skipped = np.sort(control.of(changed))
+    elif config.action == REPLACE:
+        assert layer is not None  # CorporaConfig allows rules of trees only
+        assert not isinstance(construction, RegexFilter)
+        assert isinstance(matches, Matches)
+        read = rewritten_text(text, layer, matches, construction, changed, seed)
+        skipped = np.setdiff1d(changed, read.rewritten, assume_unique=True)
     digest = sha256_json([matches.digest, skipped.tolist(), read.digest])
-    return Intervention(construction, config, text, read, matching, changed, skipped, layer.name, digest, control)
+    name = layer.name if layer is not None else None
+    return Intervention(construction, config, text, read, matching, changed, skipped, name, digest, control)
+
+
+def write_listing(path: Path, intervention: Intervention) -> int:
+    """Write the sentences that an intervention leaves out or rewrites to a CSV file; return their number.
+
+    Columns: line of the sentence in the text (text.txt), from 1; action, "left out" or "rewritten"; words, of the
+    sentence as it was; sentence; rewritten, its new form; control_of, the line of the sentence in whose place it is
+    removed.
+    """
+    rewritten = intervention.rewritten
+    chosen = np.union1d(intervention.skipped, rewritten)
+    new = dict(zip(rewritten.tolist(), intervention.text.sentences(rewritten), strict=True))
+    stands_for: dict[int, int] = {}
+    if (control := intervention.control) is not None:
+        stands_for = dict(zip(control.controls.tolist(), (control.sentences + 1).tolist(), strict=True))
+    table = pd.DataFrame(
+        {
+            "line": chosen + 1,
+            "action": np.where(np.isin(chosen, rewritten), "rewritten", "left out"),
+            "words": intervention.original.words[chosen],
+            "sentence": list(intervention.original.sentences(chosen)),
+            "rewritten": [new.get(index, "") for index in chosen.tolist()],
+            "control_of": [str(stands_for.get(index, "")) for index in chosen.tolist()],
+        }
+    )
+    write_csv(path, table)
+    return len(table)

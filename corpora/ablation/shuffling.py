@@ -1,6 +1,6 @@
 """Shuffled samples: the words of a run's sample in random order, whose models know words and no grammar.
 
-`sample.shuffle=sentence` orders the words of each sentence anew, `sample.shuffle=sample` those of all sentences
+`sample.shuffle=sentence` shuffles the words of each sentence, `sample.shuffle=sample` those of all sentences
 together; each sentence keeps its length. As in Sinha et al. 2021 (sections 3.1 and 3.2: text shuffled within sentences,
 and words drawn by their frequency alone), before tokens are cut. Words are those of the reference tokenizer, parted by
 spaces unless the language writes none. A mark that ends its sentence stays where it is, so that a full stop is no less
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from corpora.config import WITHIN_SAMPLE, SampleConfig
+from corpora.config import SampleConfig
 from corpora.samples import Sample, read_sentences
 from corpora.text import TextStore
 from corpora.words import words
@@ -30,7 +30,7 @@ def sample_sentences(text: TextStore, sample: Sample, config: SampleConfig, seed
         return
     reference = text.manifest["reference"]
     own = derived_seed(config.seed, seed, "shuffle")
-    yield from shuffled(sentences, reference, together=config.shuffle == WITHIN_SAMPLE, seed=own)
+    yield from shuffled(sentences, reference, together=config.shuffle == "sample", seed=own)
 
 
 def shuffled(sentences: Iterable[str], reference: str, *, together: bool, seed: int) -> Iterator[str]:

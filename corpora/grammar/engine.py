@@ -25,7 +25,7 @@ import itertools
 import random
 from bisect import bisect
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,8 +33,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from corpora.grammar.lexicon import MISSING_FORM, Lexicon, NothingFits, Row, read_table, with_aliases
-from corpora.grammar.spelling import spelling_of
-from corpora.grammar.symbols import Binding, Symbol, parse_symbol, parse_symbols
+from corpora.grammar.symbols import MARKS, Binding, Symbol, parse_symbol, parse_symbols
 from pairscale.errors import InputError
 
 _REQUIRED = ("variables", "phrases", "zipf")
@@ -43,6 +42,50 @@ _KEYS = (
 )  # fmt: skip
 
 Rows = tuple[list[Row], list[float]]  # matching rows, and their cumulative weights
+
+
+class English:
+    """Spaces between words, none before a mark; "an" before a vowel; a capital at the start.
+
+    vowel, consonant: words whose first letter misleads about their first sound ("hour"; "university").
+    """
+
+    def __init__(self, vowel: Collection[str] = (), consonant: Collection[str] = ()):
+        self._sounds = dict.fromkeys(vowel, True) | dict.fromkeys(consonant, False)
+
+    def spell(self, words: Sequence[str]) -> list[str]:
+        """Return the first words of a sentence as they are written."""
+        spelt = list(words)
+        for index, word in enumerate(words[:-1]):
+            if (word == "a" or word.endswith(" a")) and self._begins_with_vowel(words[index + 1]):
+                spelt[index] = f"{word}n"
+        spelt[0] = spelt[0][0].upper() + spelt[0][1:]
+        return spelt
+
+    def _begins_with_vowel(self, word: str) -> bool:
+        first = word.split(" ", 1)[0].lower()
+        return self._sounds.get(first, first[0] in "aeiou")
+
+    def text(self, spelt: Sequence[str]) -> str:
+        """Return the text of a sentence, or of its beginning, from spelt words."""
+        return "".join(word if word in MARKS else f" {word}" for word in spelt)[1:]
+
+    def length(self, spelt: Sequence[str]) -> int:
+        """Return the length that must be equal in both sentences of a pair, besides their number of entries."""
+        return len(spelt)
+
+
+class Mandarin:
+    """Words without spaces; its methods are those of `English`."""
+
+    def spell(self, words: Sequence[str]) -> list[str]:
+        return list(words)
+
+    def text(self, spelt: Sequence[str]) -> str:
+        return "".join(spelt)
+
+    def length(self, spelt: Sequence[str]) -> int:
+        return sum(map(len, spelt))  # characters, as in CLiMP
 
 
 @dataclass(slots=True, eq=False)
@@ -126,7 +169,10 @@ class Grammar:
         self.length = _range(description.get("length"))
         self.document = _range(description.get("document"))
         sounds = [description.get(key) or () for key in ("vowel_sound", "consonant_sound")]
-        self.spelling = spelling_of(description.get("spelling", "english"), *sounds)
+        spellings: dict[str, English | Mandarin] = {"english": English(*sounds), "mandarin": Mandarin()}
+        if (spelling := description.get("spelling", "english")) not in spellings:
+            raise InputError(f"grammar.yaml: spelling: {spelling}: must be one of {', '.join(spellings)}")
+        self.spelling = spellings[spelling]
         self.macros: dict[str, list[str]] = description.get("macros") or {}
         tables = {**tables}
         for table, names in (description.get("aliases") or {}).items():

@@ -1,6 +1,5 @@
 """Sources of text: local files, data sets of the Hugging Face Hub, and the Wikipedia of Gulordava et al. 2018.
 
 Start at `documents` in read.py. files.py finds local files, their domains and splits; lines.py reads plain and
-compressed files, sentences.py splits paragraphs into sentences, and gulordava.py reads the published parts and
-vocabulary.
+compressed files, and conllu.py reads CoNLL-U.
 """

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corpora.config import BabylmCorpusConfig, ConlluCorpusConfig, CorpusConfig, FilesCorpusConfig
-from corpora.sources.lines import COMPRESSIONS, check_present
+from corpora.sources.lines import COMPRESSIONS
+from pairscale.command.schemas import listed
 from pairscale.errors import ConfigError, InputError
 
 FORMATS = (".txt", ".jsonl", ".parquet")
@@ -33,9 +34,8 @@ def source_files(config: FilesCorpusConfig) -> list[SourceFile]:
     Raises InputError for a missing folder, a folder or glob without text, ConfigError for unknown endings, two files of
     a name, and splits that are unclear.
     """
-    entries = config.path if isinstance(config.path, (list, tuple)) else [config.path]
     files = []
-    for entry in map(str, entries):
+    for entry in listed(config.path):
         paths = list(_expanded(entry, _endings(config)))
         if not paths:
             copy = "; a copy of its data set of the hub is corpus=babylm_hub" if _is_babylm(config) else ""
@@ -51,7 +51,7 @@ def source_files(config: FilesCorpusConfig) -> list[SourceFile]:
 def source_file(path: Path, config: FilesCorpusConfig) -> SourceFile:
     """Return a file as its name describes it. Raises ConfigError for an ending that has no format.
 
-    Names such as "childes.train" hold a split, in BabyLM's text data "childes.train.txt" too.
+    Names such as "childes.train" name a split; so does "childes.train.txt" in BabyLM's text data.
     """
     bare = path.with_suffix("") if path.suffix in COMPRESSIONS else path
     if bare.suffix not in _endings(config) or (bare.suffix == ".parquet" and bare != path):
@@ -63,13 +63,10 @@ def source_file(path: Path, config: FilesCorpusConfig) -> SourceFile:
         part = _TREEBANK.fullmatch(bare.stem) if config.published_splits else None
         split = SPLIT_ENDINGS[f".{part[2]}"] if part else None
         return SourceFile(path, bare.stem, part[1] + (part[3] or "") if part else bare.stem, CONLLU, split)
-    if bare.suffix in SPLIT_ENDINGS:
-        split = SPLIT_ENDINGS[bare.suffix] if config.published_splits else None
-        return SourceFile(path, bare.name, bare.stem, ".txt", split)
-    named = Path(bare.stem)
-    if _is_babylm(config) and named.suffix in SPLIT_ENDINGS and bare.suffix == ".txt":
+    named = Path(bare.stem) if _is_babylm(config) and bare.suffix == ".txt" else bare
+    if named.suffix in SPLIT_ENDINGS:
         split = SPLIT_ENDINGS[named.suffix] if config.published_splits else None
-        return SourceFile(path, bare.stem, named.stem, ".txt", split)
+        return SourceFile(path, named.name, named.stem, ".txt", split)
     return SourceFile(path, bare.stem, bare.stem, bare.suffix, None)
 
 
@@ -79,13 +76,6 @@ def _endings(config: FilesCorpusConfig) -> tuple[str, ...]:
 
 def _is_babylm(config: FilesCorpusConfig) -> bool:
     return isinstance(config, BabylmCorpusConfig)
-
-
-def check_files(config: FilesCorpusConfig) -> None:
-    """Raise InputError for a file or folder that does not exist, ConfigError for a domain that none of them has."""
-    files = source_files(config)
-    check_present(file.path for file in files)
-    check_domains(config, dict.fromkeys(file.domain for file in files))
 
 
 def check_domains(config: CorpusConfig, available: Iterable[str]) -> None:
@@ -154,6 +144,6 @@ def _check_splits(files: list[SourceFile], config: FilesCorpusConfig) -> None:
         )
     if "train" not in splits:
         raise ConfigError(
-            f"corpus.path={config.path}: no file of train beside {next(iter(splits.values()))}; "
+            f"corpus.path={config.path}: no file of train next to {next(iter(splits.values()))}; "
             "corpus.published_splits=false divides those that there are"
         )

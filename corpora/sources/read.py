@@ -3,8 +3,10 @@
 import dataclasses
 import json
 import re
+import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +19,20 @@ from corpora.config import (
     LocalCorpusConfig,
     ToyCorpusConfig,
 )
-from corpora.sources.files import SourceFile, check_files, source_files, unpublished_splits
-from corpora.sources.lines import COMPRESSIONS, SPLITS, Report, check_present, ignore, lines, report_part
-from corpora.sources.sentences import split_sentences
+from corpora.sources.files import SourceFile, check_domains, source_files, unpublished_splits
+from corpora.sources.lines import (
+    COMPRESSIONS,
+    MAX_LINE,
+    SPLITS,
+    Report,
+    check_present,
+    decode_line,
+    ignore,
+    lines,
+    report_part,
+)
 from corpora.text import Document, in_share, split_of
+from corpora.tokenizers import EOS_TEXT, UNK_TEXT
 from pairscale.console import say
 from pairscale.errors import ConfigError, InputError
 from pairscale.files import sha256_file, sha256_json
@@ -30,6 +42,22 @@ EXPANSION = 4  # typical size of a text in sizes of its compressed file
 TEXT_BYTES = 6  # per English word
 HEADING = re.compile(r"= (?!=).+(?<!=) =")  # of an article in WikiText; those of sections have more signs
 BABYLM_HEADING = re.compile(r"= = = .+ = = =")  # of an article or book
+PARTS, VOCABULARY = ("train.txt", "valid.txt", "test.txt"), "vocab.txt"  # of Gulordava et al. 2018
+# Abbreviations that often stand before a name, a number or a capital; single letters (initials) count as well.
+_ABBREVIATIONS = """
+    mr mrs ms dr prof rev hon st sr jr gen col maj capt lt sgt adm gov sen rep pres messrs mme mlle
+    vs no nos vol vols pp fig figs ch sec art ed eds al cf ca approx dept univ inc ltd co corp bros mt ft
+    jan feb mar apr jun jul aug sept sep oct nov dec e.g i.e u.s u.k
+"""
+ABBREVIATIONS = frozenset(_ABBREVIATIONS.split())
+# A sentence ends after . ! ? (with closing quotes and brackets) if white space and a capital, digit or opening mark
+# follow, but not after an abbreviation or an initial; and after 。！？ with their closing marks, whatever follows.
+_END = re.compile(
+    r"""(?P<western>[.!?…]+["'”’»)\]]*)\s+(?=["'“‘«(\[]*[^\W_a-z])   # before a capital, a digit or another script
+      | (?P<chinese>[。！？]+["'”’」』）】]*)\s*""",
+    re.VERBOSE,
+)
+_LAST_WORD = re.compile(r"[\w.]*$")
 
 
 def documents(config: CorpusConfig, report: Report = ignore) -> Iterator[Document]:
@@ -50,9 +78,7 @@ def documents(config: CorpusConfig, report: Report = ignore) -> Iterator[Documen
         case HubCorpusConfig():
             yield from _divided(_hub(config, report), config.document_sentences)
         case GulordavaCorpusConfig():
-            from corpora.sources.gulordava import gulordava
-
-            yield from _divided(gulordava(config, report), config.document_sentences)
+            yield from _gulordava(config, report)
         case _:
             raise TypeError(type(config).__name__)
 
@@ -100,7 +126,9 @@ def check_source(config: CorpusConfig) -> None:
     if isinstance(config, FilesCorpusConfig):
         if not config.path:
             raise ConfigError("corpus.path: not set; give a text file, a folder, a glob, or a list of them")
-        check_files(config)
+        files = source_files(config)
+        check_present(file.path for file in files)
+        check_domains(config, {file.domain for file in files})
     elif (path := getattr(config, "path", None)) is not None and not Path(str(path)).expanduser().is_dir():
         raise InputError(f"corpus.path: no folder {path}")
 
@@ -192,11 +220,11 @@ def _no_field(where: str, text_field: str, available: Iterable[str]) -> InputErr
 
 def _checked_text(value: Any, where: str, text_field: str) -> str:
     if not isinstance(value, str):
-        raise InputError(f"{where}: field '{text_field}' holds {type(value).__name__}, not text (corpus.text_field)")
+        raise InputError(f"{where}: field '{text_field}' is {type(value).__name__}, not text (corpus.text_field)")
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
-        raise InputError(f"{where}: field '{text_field}' holds half a surrogate pair") from None
+        raise InputError(f"{where}: field '{text_field}' has half a surrogate pair") from None
     return value
 
 
@@ -209,7 +237,7 @@ def _jsonl(file: Path, text_field: str, report: Report) -> Iterator[str]:
         except ValueError as error:
             raise InputError(f"{file}:{number}: not JSON ({error})") from None
         if not isinstance(row, dict):
-            raise InputError(f"{file}:{number}: holds {type(row).__name__}, not an object with a field '{text_field}'")
+            raise InputError(f"{file}:{number}: is {type(row).__name__}, not an object with a field '{text_field}'")
         if text_field not in row:
             raise _no_field(f"{file}:{number}", text_field, row)
         yield _checked_text(row[text_field], f"{file}:{number}", text_field)
@@ -316,3 +344,83 @@ def _load_dataset(config: HubCorpusConfig) -> dict[str, Any]:
                 f"datasets.load_dataset(...).save_to_disk(FOLDER), then here corpus.path=FOLDER"
             ) from None
     return dict(loaded) if isinstance(loaded, dict) else {"train": loaded}
+
+
+# Gulordava et al. 2018
+
+
+def _gulordava(config: GulordavaCorpusConfig, report: Report) -> Iterator[Document]:
+    """Yield the documents in their published splits. Raises InputError for missing files and failed downloads."""
+    if config.path:
+        check_present(Path(config.path).expanduser() / name for name in PARTS)
+    for index, name in enumerate(PARTS):
+        # Published lines end in <eos>, which encoding adds to every sentence.
+        texts = _published_lines(config, name, report_part(report, index, len(PARTS)))
+        sentences = filter(None, (text.strip().removesuffix("<eos>").rstrip() for text in texts))
+        while part := list(islice(sentences, config.document_sentences)):
+            yield Document(config.name, part, SPLITS[Path(name).stem])
+
+
+def published_vocabulary(config: CorpusConfig) -> list[str] | None:
+    """Return the words of a corpus's published vocabulary, by rank; None if it has none. Raises as `gulordava`."""
+    if not isinstance(config, GulordavaCorpusConfig):
+        return None
+    known = dict.fromkeys(text.strip() for text in _published_lines(config, VOCABULARY))
+    return [word for word in known if word and word not in (EOS_TEXT, UNK_TEXT)]
+
+
+def _published_lines(config: GulordavaCorpusConfig, name: str, report: Report = ignore) -> Iterator[str]:
+    """Yield the lines of a published file, from the folder if one is configured, else from the web."""
+    if config.path:
+        file = Path(config.path).expanduser() / name
+        check_present([file])
+        yield from (text for _, text in lines(file, report))
+    else:
+        yield from _download(f"{config.url}/{name}", config.name, report)
+
+
+def _download(url: str, corpus: str, report: Report) -> Iterator[str]:
+    """Yield the lines of a text on the web as they arrive. Raises InputError if the download fails or ends early."""
+    read = 0
+    try:
+        with urllib.request.urlopen(url, timeout=30) as stream:
+            size = int(stream.headers.get("Content-Length") or 0)
+            for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE), b""), start=1):
+                read += len(line)
+                if number % 1024 == 0 and size:
+                    report(read / size)
+                yield decode_line(line, f"{url}:{number}")
+    except OSError as error:
+        files = ", ".join([*PARTS, VOCABULARY])
+        raise InputError(
+            f"corpus {corpus} needs {url} ({error}); without a network, give a folder with {files}: corpus.path=FOLDER"
+        ) from None
+    if read < size:
+        raise InputError(f"{url}: only {read:,} of {size:,} bytes were received; try again")
+
+
+# Sentences
+
+
+def split_sentences(text: str) -> list[str]:
+    """Return the sentences of a paragraph, without the white space between them.
+
+    >>> split_sentences("Dr. Smith left. He was late.")
+    ['Dr. Smith left.', 'He was late.']
+    """
+    sentences = []
+    start = 0
+    for match in _END.finditer(text):
+        if match["western"] == "." and _abbreviated(text[start : match.start()]):
+            continue
+        sentences.append(text[start : match.end()].strip())
+        start = match.end()
+    sentences.append(text[start:].strip())
+    return [sentence for sentence in sentences if sentence]
+
+
+def _abbreviated(before: str) -> bool:
+    match = _LAST_WORD.search(before)
+    assert match
+    word = match[0].lower()
+    return word in ABBREVIATIONS or (len(word) == 1 and word.isalpha() and word != "i")

@@ -107,14 +107,15 @@ def converted(kind: Any, value: Any, key: str) -> Any:
     options = get_args(bare) if get_origin(bare) in (Union, types.UnionType) else (bare,)
     if value is None and type(None) in options:
         return None
-    owner = next((one for one in options if dataclasses.is_dataclass(_bare(one)[0])), None)
-    if owner is not None and isinstance(value, Mapping):
-        return build(_bare(owner)[0], value, f"{key}.")
+    owners = [owner for one in options if dataclasses.is_dataclass(owner := _bare(one)[0])]
+    if owners and isinstance(value, Mapping):  # of several, the one with the most of these keys
+        owner = max(reversed(owners), key=lambda one: len(set(value).intersection(_hints(cast(type, one)))))
+        return build(cast(type, owner), value, f"{key}.")
     if "size" in marks or any("size" in _bare(one)[1] for one in options):
         if isinstance(value, bool) or not isinstance(value, (str, int, float)):
             raise ConfigError(f"{key}={shown(value)}: must be a size, such as 125k, 1/8M or 300000")
         return format_size(parse_size(str(value), key))
-    if owner is not None:
+    if owners:
         raise ConfigError(f"{key}={shown(value)}: must be {in_words(kind)}")
     try:
         return msgspec.convert(value, kind)

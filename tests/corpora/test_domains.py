@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 
 from corpora.config import SampleConfig, SplitConfig
 from corpora.prepare import known_sizes, prepare
-from corpora.run import prepare_corpus
 from corpora.samples import Sample, draw_sample
 from corpora.text import Document, TextStore, write_text_store
 from corpora.word_counts import sample_counts
 from corpora.words import count_characters, count_words
 from pairscale.command.compose import compose
-from pairscale.errors import ConfigError, StoreError
+from pairscale.errors import ConfigError
 from train.runs.identity import run_id
 from train.runs.labels import name_curves
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from corpora.config import TokenizerConfig
-from corpora.fast_tokenizers import fast_tokenizer, is_serialisable
+from corpora.fast_tokenizers import backend_of, is_serialisable
+from corpora.tokenization_pairscale import PairscaleTokenizer
 from corpora.tokenizers import MASK, PAD, SPECIAL_TOKENS, PieceTokenizer, Tokenizer, fit_tokenizer
 from eval.scorers.tokens import OurTokens
 from pairscale.errors import ConfigError
@@ -39,6 +40,13 @@ def fit(kind: str, sentences=TEXT, size: int | None = None) -> Tokenizer:
     fixed = {"fit_on": "train", "fit_sentences": 1000, "character_coverage": 1.0}
     config = TokenizerConfig(name=kind, kind=kind, vocab_size=size, **fixed)
     return fit_tokenizer(config, sentences, len(sentences))
+
+
+def fast_tokenizer(tokenizer: Tokenizer, masked: bool = False) -> PreTrainedTokenizerFast:
+    """Return a tokenizer as transformers has it; the spelling of a special token is text to it."""
+    backend, names = backend_of(tokenizer, masked)
+    kind = PreTrainedTokenizerFast if is_serialisable(tokenizer) else PairscaleTokenizer
+    return kind(tokenizer_object=backend, split_special_tokens=True, **names)
 
 
 @pytest.fixture(scope="module", params=KINDS)

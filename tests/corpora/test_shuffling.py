@@ -74,7 +74,7 @@ def test_counts_of_a_shuffled_sample_are_those_of_its_text(tmp_path):
     manifest = {"corpus": corpus.manifest}
     counted = token_counts(config, manifest, tmp_path, corpus.tokenizer)
     assert np.array_equal(counted, np.bincount(corpus.sample().tokens, minlength=len(corpus.tokenizer)))
-    assert sample_counts(config, manifest, tmp_path, "whitespace").words > 1500
+    assert sample_counts(config, manifest, tmp_path, "whitespace").total() > 1500
 
 
 def test_shuffling_names_a_run_and_null_does_not(tmp_path):

@@ -11,9 +11,7 @@ import pytest
 import zstandard
 
 from corpora.prepare import prepare
-from corpora.sources.gulordava import published_vocabulary
-from corpora.sources.read import describe_source, documents
-from corpora.sources.sentences import split_sentences
+from corpora.sources.read import describe_source, documents, published_vocabulary, split_sentences
 from corpora.text import Document
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError
@@ -68,10 +66,12 @@ def test_cut_and_damaged_archives_raise_one_line_errors(tmp_path, ending):
 def test_parquet_and_several_files_are_read_in_order(tmp_path):
     write(tmp_path, "b.parquet", parquet_of(["\n".join(document) for document in DOCUMENTS]))
     write(tmp_path, "a.txt", TEXT.encode())
-    paths = f"corpus.path=[{tmp_path}/a.txt,{tmp_path}/b.parquet]"
-    rows = read(paths, "corpus.text_field=body")
-    assert [document.sentences for document in rows] == EXPECTED * 2
-    assert [document.source for document in rows] == ["a", "a", "b", "b"]
+    rows = "".join(json.dumps({"id": 1, "body": "\n".join(document)}) + "\n\n" for document in DOCUMENTS)
+    write(tmp_path, "c.jsonl.gz", gzip.compress(rows.encode()))
+    paths = f"corpus.path=[{tmp_path}/a.txt,{tmp_path}/b.parquet,{tmp_path}/c.jsonl.gz]"
+    read_documents = read(paths, "corpus.text_field=body")
+    assert [document.sentences for document in read_documents] == EXPECTED * 3
+    assert [document.source for document in read_documents] == ["a", "a", "b", "b", "c", "c"]
 
 
 def test_running_text_is_split_into_sentences_and_documents_of_a_given_length(tmp_path):
@@ -111,9 +111,9 @@ BAD_FILES = {
     "latin-1": ("a.txt", LATIN1, r"a\.txt:2: not UTF-8 \(byte 0xe9 at position 4 of the line\)"),
     "latin-1 in an archive": ("a.txt.gz", gzip.compress(LATIN1), r"a\.txt\.gz:2: not UTF-8"),
     "not json": ("a.jsonl", b'{"text": "a"}\n{"text": \n', r"a\.jsonl:2: not JSON"),
-    "not an object": ("a.jsonl", b"[1]\n", r"a\.jsonl:1: holds list, not an object"),
+    "not an object": ("a.jsonl", b"[1]\n", r"a\.jsonl:1: is list, not an object"),
     "no field": ("a.jsonl", b'{"body": "a", "id": 1}\n', r"a\.jsonl:1: no field 'text'.*available: body, id"),
-    "not text": ("a.jsonl", b'{"text": 3}\n', r"a\.jsonl:1: field 'text' holds int"),
+    "not text": ("a.jsonl", b'{"text": 3}\n', r"a\.jsonl:1: field 'text' is int"),
     "half a character": ("a.jsonl", b'{"text": "\\ud800"}\n', r"a\.jsonl:1: .*half a surrogate pair"),
     "not parquet": ("a.parquet", b"PAR1 or not", r"a\.parquet: not a readable parquet file"),
     "no column": ("a.parquet", parquet_of(["a"]), r"no field 'text'.*available: body"),

@@ -64,7 +64,7 @@ def test_a_tokenizer_fitted_on_another_text_is_rejected(path, monkeypatch):
     _ = prepare(config(path)).tokenizer
     shutil.rmtree(folder / "text")
     path.write_text(path.read_text(encoding="utf-8").replace("dog", "god"), encoding="utf-8")
-    with pytest.raises(StoreError, match=r"its text is not the one in fitted\.json; remove it"):
+    with pytest.raises(StoreError, match="its text is not the one in its manifest"):
         _ = prepare(config(path)).tokenizer
 
 

@@ -4,7 +4,6 @@ from collections import Counter
 from dataclasses import asdict
 from itertools import pairwise, product
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

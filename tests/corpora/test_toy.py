@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import pytest

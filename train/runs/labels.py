@@ -59,7 +59,7 @@ class Intervention:
             return cls()
         settings = {f"ablate.{key}": written(ablate.get(key)) for key in ("layer", "seed")}
         settings["filter.rewrite"] = sha256_json(of.get("rewrite"))[:8] if action == REPLACE else "null"
-        definition = sha256_json([of.get("patterns") or None, of.get("without") or None])[:8]
+        definition = sha256_json([of.get("patterns") or of.get("regex"), of.get("without") or None])[:8]
         return cls(str(of.get("name")), action, dose, definition, tuple(settings.items()))
 
     def name(self, construction: str) -> str:

@@ -120,7 +120,8 @@ def _sample_of(config: Mapping[str, Any]) -> list[Any]:
     """Return what a sample depends on beside its text."""
     corpus = config["corpus"]
     sample = {**config["sample"], "size": parse_size(config["sample"]["size"])}
-    return [corpus["name"], corpus["reference"], corpus.get("filter"), sorted(sample.items()), config["seed"]]
+    ablation = config.get("filter") and [config["filter"], config["ablate"]]
+    return [corpus["name"], corpus["reference"], ablation, sorted(sample.items()), config["seed"]]
 
 
 def _vocabulary_file(samples: Sequence[Mapping[str, Any]], min_count: int, store: Path) -> Path:
@@ -142,7 +143,7 @@ def _vocabulary_file(samples: Sequence[Mapping[str, Any]], min_count: int, store
         identity.append([_sample_of(config), text_manifest(folder)["digest"]])
     file = store / "vocabularies" / f"{sha256_json(identity)[:12]}.tsv"
     if not file.exists():  # two processes may write it at once, and write the same
-        counts = [sample_counts(config, None, store, reference).of for config in samples]
+        counts = [sample_counts(config, None, store, reference) for config in samples]
         shared = [word for word in counts[0] if min(of[word] for of in counts) >= min_count]
         if not shared:
             raise ConfigError(f"benchmark.min_count={min_count}: no word occurs so often in each sample")

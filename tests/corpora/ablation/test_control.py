@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpora.ablation.control import draw_controls, matched_control
-from corpora.ablation.frequencies import mean_log_frequencies
+from corpora.ablation.control import draw_controls, lemma_parts, matched_control, mean_log_frequencies, text_parts
+from corpora.words import words
 from pairscale.errors import ConfigError, StoreError
 from tests.support.annotated import CONLLU, annotated
 
@@ -40,11 +40,20 @@ def test_which_control_is_drawn_depends_on_the_seed():
 
 def test_frequencies_are_those_of_the_counted_lemmas(tmp_path):
     _text, layer = annotated(tmp_path)
-    means = mean_log_frequencies(layer, np.array([True, True, True, True, False]))
+    means = mean_log_frequencies(lemma_parts(layer), np.array([True, True, True, True, False]))
     # Dogs don't sleep. in the first four: dog 2, do 2, not 1, sleep 3, full stop 3.
     assert means[2] == pytest.approx(np.log([2, 2, 1, 3, 3]).mean())
     # They sleep. : they 2, sleep 3, full stop 3; not counted, but like the fourth.
     assert means[4] == pytest.approx(np.log([2, 3, 3]).mean()) == pytest.approx(means[3])
+
+
+def test_without_an_annotation_frequencies_are_those_of_words(tmp_path):
+    text, _ = annotated(tmp_path)
+    counted = np.arange(len(text)) != 0
+    sentences = [words(sentence.lower(), "treebank") for sentence in text.sentences(range(len(text)))]
+    counts = Counter(word for sentence in sentences[1:] for word in sentence)
+    expected = [np.log([max(1, counts[word]) for word in sentence]).mean() for sentence in sentences]
+    assert mean_log_frequencies(text_parts(text), counted) == pytest.approx(expected)
 
 
 def test_a_text_without_lemmas_has_no_frequencies(tmp_path):
@@ -52,7 +61,7 @@ def test_a_text_without_lemmas_has_no_frequencies(tmp_path):
     without = "\n".join("\t".join([*row[:2], "_", *row[3:]]) if len(row) == 10 else row[0] for row in lines) + "\n\n"
     _, layer = annotated(tmp_path, without)
     with pytest.raises(ConfigError, match="has no lemmas, by whose frequencies a control is matched"):
-        mean_log_frequencies(layer, np.ones(5, np.bool_))
+        mean_log_frequencies(lemma_parts(layer), np.ones(5, np.bool_))
 
 
 def test_a_control_is_drawn_once_and_checked_when_it_is_read(tmp_path):

@@ -4,8 +4,7 @@ from collections import Counter
 
 import pytest
 
-from corpora.ablation.lexicon import Lexicon, kind_of
-from corpora.ablation.rewriting import rewrite
+from corpora.ablation.rewriting import Lexicon, kind_of, rewrite
 from corpora.annotate.parsers.conllu import tree_of
 from corpora.annotate.tree import Tree
 from corpora.constructions.config import FilterConfig

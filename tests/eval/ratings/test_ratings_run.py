@@ -101,7 +101,10 @@ def test_a_masked_model_has_the_unigrams_of_its_tokens(configure):
         assert row.unigram_lp == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("overrides", [[], ["corpus.filter=barks"], ["sample.unit=document"], ["sample.size=50"]])
+BARKS = ["filter.name=barks", "filter.regex=barks", "ablate.action=remove"]
+
+
+@pytest.mark.parametrize("overrides", [[], BARKS, ["sample.unit=document"], ["sample.size=50"]])
 def test_counts_are_those_of_the_tokens_that_a_model_reads(configure, overrides):
     """With a token store, and of a sample that is so small that it is encoded alone."""
     config = configure("tokenizer=word", *overrides)
