@@ -5,9 +5,8 @@ from collections import Counter
 
 import pytest
 
-from corpora.grammar.engine import Grammar
+from corpora.grammar.engine import English, Grammar, Mandarin
 from corpora.grammar.lexicon import NothingFits, read_table
-from corpora.grammar.spelling import English, Mandarin
 from corpora.grammar.symbols import Symbol, parse_symbol
 from eval.benchmarks.paradigm import Exhausted, Paradigm
 from pairscale.errors import InputError

@@ -101,7 +101,7 @@ def test_folders_globs_and_lists_of_plain_files_are_one_text(tmp_path):
     ("path", "group", "error", "message"),
     [
         ("mixed", "local", ConfigError, r"a\.train is of a split and .*b\.txt of none.*published_splits=false"),
-        ("dev", "local", ConfigError, r"no file of train beside .*a\.dev"),
+        ("dev", "local", ConfigError, r"no file of train .*a\.dev"),
         ("plain", "babylm", ConfigError, r"no \*\.train files.*corpus=local"),
         ("empty", "local", InputError, r"no file that ends in \.txt, .*empty$"),
         ("empty", "babylm", InputError, r"empty; .*corpus=babylm_hub"),
