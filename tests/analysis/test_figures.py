@@ -93,7 +93,9 @@ def test_dots_have_intervals_only_where_they_are_known():
     assert len(rows_of(chart, "point")[0]) == 2
 
 
-@pytest.mark.parametrize("size", [{"width": "174mm", "font_size": "9pt"}, {"width": "6in", "height": "2in"}])
+@pytest.mark.parametrize(
+    "size", [{"width": "3.3in"}, {"width": "174mm", "font_size": "9pt"}, {"width": "6in", "height": "2in"}]
+)
 def test_figures_are_as_wide_as_asked_for(tmp_path, size):
     config = FigureConfig(**size)
     write_figure(tmp_path, "f", [DRAW()] * 3, config, 3)
