@@ -39,7 +39,6 @@ class CorpusConfig:
     name: str  # folder of the prepared text in the store
     reference: Reference  # the tokenizer that defines a word, whatever the model uses
     split: SplitConfig  # shares of validation and test
-    filter: None = field(default=None, init=False, repr=False, metadata=NOT_IN_TEXT)  # is no key; keeps the ids of runs
     domains: Texts = field(default=None, metadata=NOT_IN_TEXT)  # of samples: a list of names; null: all
 
     def __post_init__(self) -> None:
