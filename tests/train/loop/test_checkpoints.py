@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import pairscale.files
+import train.loop.training
 from eval.run import score_run
 from pairscale.command.compose import compose
 from pairscale.errors import RunError, WriteError
@@ -44,8 +45,16 @@ def stop_at(step: int) -> RunFolder:
     return RunFolder.of(config)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def few_log_points():
+    """Let checkpoints fall between two log points, so that the loss since the last one has to be resumed."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(train.loop.training, "LOG_POINTS", 7)
+        yield
+
+
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory):
+def folders(tmp_path_factory, few_log_points):
     """Return two folders with the same store: one with the finished run, one with the run stopped at step 60."""
     done, stopped_run = (tmp_path_factory.mktemp("checkpoints") / name for name in ("done", "stopped"))
     done.mkdir()
