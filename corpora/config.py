@@ -201,7 +201,7 @@ class AnnotateConfig(TextConfig):
     """What `python -m corpora.annotate` reads."""
 
     parser: ParserConfig
-    processes: Annotated[int, Meta(ge=1, le=4096)] | None = None  # that parse at once; null: one a core
+    processes: Annotated[int, Meta(ge=1, le=4096)] | None = None  # that parse at once; null: one per core
     dry_run: bool
 
 
@@ -220,7 +220,7 @@ class FindConfig:
 class FindCommand(TextConfig):
     """What `python -m corpora.find` reads."""
 
-    filter: FilterConfig | None = None  # a construction
+    filter: FilterConfig | RegexFilter | None = None  # a construction, by trees
     ablate: AblateConfig = field(default_factory=AblateConfig)  # of which it reads the layer
     find: FindConfig = field(default_factory=FindConfig)  # what it shows of matches
 
@@ -257,6 +257,13 @@ class CorporaConfig(TextConfig):
                 f"tokenizer=word: would split the words of the pretokenised corpus={self.corpus.name} again, <unk> "
                 "among them; give tokenizer=whitespace"
             )
+
+    @property
+    def unused_filter(self) -> str | None:
+        """Return a sentence on a filter that samples don't follow; None if there is none."""
+        if self.filter is None or self.ablate.acts:
+            return None
+        return f"filter={self.filter.name} isn't used, as ablate.action=none: samples are of the full text"
 
     def of_run(self) -> Self:
         """Return the configuration without what its ablation does not use, so that equal runs have equal ones.

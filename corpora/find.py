@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from corpora.ablation.config import RegexFilter
 from corpora.annotate.layer import open_layer
 from corpora.annotate.tree import Tree
 from corpora.config import FindCommand
@@ -48,6 +49,11 @@ def run(config: FindCommand) -> None:
     if config.filter is None:
         available = ", ".join(group_files("filter"))
         raise ConfigError(f"filter=null: which construction? give filter=NAME; available: {available}")
+    if isinstance(config.filter, RegexFilter):
+        raise ConfigError(
+            f"filter.regex={config.filter.regex}: python -m corpora.find searches trees; python -m corpora with "
+            "ablate.action=remove and ablate.listing=FILE lists the sentences that an expression matches"
+        )
     text, find = prepare_text(config), config.find
     layer = open_layer(corpus_folder(config), config.ablate.layer, text)
     matches = find_matches(corpus_folder(config), text, layer, config.filter)

@@ -17,6 +17,7 @@ from corpora.samples import Sample, check_available, draw_sample, encode_beginni
 from corpora.sources.files import check_domains
 from corpora.sources.read import describe_source, documents, published_vocabulary, source_bytes
 from corpora.store import (
+    BATCH,
     FITTED,
     TokenStore,
     check_fitted,
@@ -161,7 +162,9 @@ class Corpus:
         """Return the ids of sentences of a text: `read`, or the original."""
         if self.store is not None and not isinstance(text, RewrittenText):
             return self.store.gather(indices)
-        ids = self.tokenizer.encode_batch(list(text.sentences(indices)))[0]
+        starts = range(0, max(1, len(indices)), BATCH)
+        parts = [list(text.sentences(indices[start : start + BATCH])) for start in starts]
+        ids = np.concatenate([self.tokenizer.encode_batch(part)[0] for part in parts])
         # The type that a token store has; it exists only for tokenizers that are fitted on the train split.
         return ids if self.config.tokenizer.fit_on == "sample" else ids.astype(dtype_of(self.tokenizer))
 

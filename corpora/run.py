@@ -31,9 +31,10 @@ def prepare_corpus(config: CorporaConfig) -> None:
     """
     console = Console(highlight=False, markup=False)
     if config.ablate.listing is not None and not config.ablate.acts:
+        wanted = "" if config.filter else "filter=NAME and "
         raise ConfigError(
             f"ablate.listing={config.ablate.listing}: lists what an ablation leaves out or rewrites, and nothing is "
-            "ablated here; give filter=NAME and ablate.action=remove, replace, keep_only or control"
+            f"ablated here; give {wanted}ablate.action=remove, control or keep_only"
         )
     if config.dry_run:
         _print_state(console, config)
@@ -50,6 +51,8 @@ def prepare_corpus(config: CorporaConfig) -> None:
         print_table(console, _domains(corpus), SPLITS[1:])
     for line in _tokenizer(corpus, vocabulary):
         print_text(console, line)
+    if note := config.unused_filter:
+        print_text(console, note)
     if intervention is not None:
         for line in _ablation(intervention, config.ablate.listing):
             print_text(console, line)

@@ -124,7 +124,7 @@ class TextStore:
         with path.open("rb") as file:
             self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
-    def __reduce__(self) -> tuple[type["TextStore"], tuple[Path]]:
+    def __reduce__(self) -> tuple[Any, ...]:
         """Return what another process opens the store with."""
         return TextStore, (self.folder,)
 

@@ -118,7 +118,7 @@ class Plan:
             f"{_count(sum(run.words_seen for run in self.runs))} words seen, {time}",
             f"{disk}, and up to {checkpoints / MIB:,.0f} MiB more for each run that trains; {memory}",
         ]
-        lines += [_text(run.config) for run in self.runs]
+        lines += [line for run in self.runs for line in _text(run.config)]
         lines += [
             f"at {run.words_per_s:,.0f} words/s ({run.rate_is}): {label}"
             for label, _, runs in self.cells()
@@ -147,15 +147,21 @@ def _at_once(todo: list[Estimate]) -> int:
     return fit_memory(min(available_cores(), len(todo)), max(run.memory_bytes for run in todo))
 
 
-def _text(config: RunConfig) -> str:
-    """Return the corpus of a run with the bytes that it takes on the disk, or would take."""
+def _text(config: RunConfig) -> list[str]:
+    """Return the corpus of a run with the bytes that it takes on the disk, or would take, and what its filter does."""
     from corpora.prepare import corpus_folder, store_bytes
 
     folder = corpus_folder(config)
     prepared, text = store_bytes(config)
     store = f"{prepared / MIB:,.0f} MiB in {folder}" if prepared else f"not prepared in {folder}"
     more = f", about {text / MIB:,.0f} MiB more to be prepared" if text else ""
-    return f"corpus {config.corpus.name}: {store}{more}"
+    lines = [f"corpus {config.corpus.name}: {store}{more}"]
+    if config.filter is not None and config.ablate.acts:
+        lines.append(
+            f"filter={config.filter.name}, ablate.action={config.ablate.action}: python -m corpora says how much it "
+            "leaves out; sizes and times here are those of the full text"
+        )
+    return [*lines, *filter(None, [config.unused_filter])]
 
 
 def _count(number: float) -> str:

@@ -27,6 +27,8 @@ def train_run(config: RunConfig, check: Callable[[], object] | None = None) -> R
     and whatever stops training, after recording the reason in the manifest. Bad input that stops a run before any work
     leaves no trace of it, unless a sweep requested the run.
     """
+    if note := config.unused_filter:
+        say(note)
     config = config.of_run()
     folder = RunFolder.of(config)
     if folder.done:

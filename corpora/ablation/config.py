@@ -24,6 +24,8 @@ class RegexFilter:
 
     name: str = field(metadata=NOT_IN_DIGEST)  # of the construction, in the names of runs and curves
     regex: str  # in the syntax of the package `regex`, a superset of Python's `re`
+    description: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # what it finds, in a line
+    source: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # the paper that defines it
     # Paradigms of each benchmark that test the construction: evidence for them is direct, for all others indirect.
     paradigms: dict[str, list[str]] = field(default_factory=dict, metadata=NOT_IN_DIGEST)
 

@@ -7,8 +7,8 @@
 
 Controls lack the construction, and are drawn without replacement by coarsened exact matching (Iacus, King and Porro
 2012): at random among the sentences of the same source, length in words and tenth of the mean log frequency of words;
-if none is left, of coarser classes, the last of which are all sentences (LEVELS). Words are lemmas if the text is
-annotated, else reference words.
+if none is left, of coarser classes, the last of which are all sentences (LEVELS). Words are lemmas for a filter of
+trees, and reference words for a regular expression.
 """
 
 from collections.abc import Iterable, Iterator

@@ -108,8 +108,8 @@ def intervene(
 ) -> Intervention:
     """Return what the samples of a run's seed do about a construction; config.acts.
 
-    Raises ConfigError for trees of a text without annotation, a construction that the text lacks, and a control that
-    cannot be drawn.
+    Raises ConfigError for trees of a text without annotation, a construction that no sentence or every one has, and a
+    control that cannot be drawn.
     """
     seed = derived_seed(config.seed, seed, "ablation")
     layer: Layer | None = None
@@ -122,11 +122,10 @@ def intervene(
     train = text.split_sentences("train")
     matching = np.intersect1d(train, matches.sentences, assume_unique=True)
     others = np.setdiff1d(train, matching, assume_unique=True)
+    read_as = f" (filter.regex={construction.regex})" if isinstance(construction, RegexFilter) else ""
+    where = f"of the train split of {text.folder.parent.name}"
     if not len(matching):
-        quote = "; quote the expression as in 'filter.regex=\"\\bever\\b\"'" if layer is None else ""
-        raise ConfigError(
-            f"filter={construction.name}: matches no sentence of the train split of {text.folder.parent.name}{quote}"
-        )
+        raise ConfigError(f"filter={construction.name}{read_as}: matches no sentence {where}")
     kept = round(Fraction(config.dose) * len(matching))
     changed = np.sort(matching[permutation(len(matching), seed)[kept:]])
     skipped, control, read = changed, None, text
@@ -141,6 +140,10 @@ def intervene(
         assert isinstance(matches, Matches)
         read = rewritten_text(text, layer, matches, construction, changed, seed)
         skipped = np.setdiff1d(changed, read.rewritten, assume_unique=True)
+    if len(skipped) == len(train):
+        raise ConfigError(
+            f"filter={construction.name}{read_as}, ablate.action={config.action}: leaves out every sentence {where}"
+        )
     digest = sha256_json([matches.digest, skipped.tolist(), read.digest])
     name = layer.name if layer is not None else None
     return Intervention(construction, config, text, read, matching, changed, skipped, name, digest, control)

@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +47,10 @@ class RewrittenText(TextStore):
         self.words[self.rewritten] = counted
         self.characters = self.characters.astype(np.int64)
         self.characters[self.rewritten] = [count_characters(self._sentences[i]) for i in self.rewritten.tolist()]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what another process makes the text with."""
+        return RewrittenText, (TextStore(self.folder), self._sentences)
 
     @cached_property
     def digest(self) -> str:

@@ -20,8 +20,8 @@ from corpora.annotate.layer import Layer
 from corpora.annotate.processes import in_processes
 from corpora.constructions.config import FilterConfig
 from corpora.constructions.matcher import Matcher, Occurrence
-from corpora.text import TextStore, check_recorded, file_digest, read_manifest
-from pairscale.files import only_process, sha256_json, write_array, write_json
+from corpora.text import TextStore, check_recorded, file_digest, read_manifest, written_once
+from pairscale.files import sha256_json, write_array, write_json
 from pairscale.machine import available_cores
 from pairscale.progress import with_progress
 from pairscale.schema import Digest
@@ -78,10 +78,9 @@ def find_matches(corpus: Path, text: TextStore, layer: Layer, config: FilterConf
     Raises ConfigError for a regular expression that takes too long, StoreError for damaged matches or a damaged layer.
     """
     folder = corpus / f"matches-{sha256_json([config.patterns, config.without, layer.digest])[:16]}"
-    if not (folder / "manifest.json").exists():
-        with only_process(corpus / f".{folder.name}.lock", folder, wait=None):
-            if not (folder / "manifest.json").exists():
-                _write_matches(folder, text, layer, config)
+    with written_once(folder) as missing:
+        if missing:
+            _write_matches(folder, text, layer, config)
     return Matches(folder, text, layer)
 
 

@@ -85,6 +85,11 @@ def _is_missing(value: Any) -> bool:
     return isinstance(value, str) and value == MISSING
 
 
+def _required(schema: type) -> set[str]:
+    """Return the names of the fields of a dataclass that have no default."""
+    return {part.name for part in dataclasses.fields(cast(Any, schema)) if _needed(part, {})}
+
+
 def _needed(part: dataclasses.Field[Any], given: Mapping[str, Any]) -> bool:
     return part.name in given or (part.default is dataclasses.MISSING and part.default_factory is dataclasses.MISSING)
 
@@ -108,8 +113,8 @@ def converted(kind: Any, value: Any, key: str) -> Any:
     if value is None and type(None) in options:
         return None
     owners = [owner for one in options if dataclasses.is_dataclass(owner := _bare(one)[0])]
-    if owners and isinstance(value, Mapping):  # of several, the one with the most of these keys
-        owner = max(reversed(owners), key=lambda one: len(set(value).intersection(_hints(cast(type, one)))))
+    if owners and isinstance(value, Mapping):  # of several, the first that has all that it needs, or else most of it
+        owner = min(owners, key=lambda one: len(_required(cast(type, one)) - set(value)))
         return build(cast(type, owner), value, f"{key}.")
     if "size" in marks or any("size" in _bare(one)[1] for one in options):
         if isinstance(value, bool) or not isinstance(value, (str, int, float)):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from corpora.text import text_manifest
-from corpora.word_counts import sample_counts
+from corpora.word_counts import sample_again, sample_counts
 from corpora.words import words
 from eval.benchmarks.config import SAMPLES, BenchmarkConfig
 from pairscale.errors import ConfigError, InputError, StoreError
@@ -117,11 +117,11 @@ def smallest_samples(runs: str | Path, study: str | None) -> list[Mapping[str, A
 
 
 def _sample_of(config: Mapping[str, Any]) -> list[Any]:
-    """Return what a sample depends on beside its text."""
-    corpus = config["corpus"]
+    """Return what a sample depends on beside its text and an annotation of it."""
+    corpus, ablation = config["corpus"], [config.get("filter"), config.get("ablate")] if config.get("filter") else None
     sample = {**config["sample"], "size": parse_size(config["sample"]["size"])}
-    ablation = config.get("filter") and [config["filter"], config["ablate"]]
-    return [corpus["name"], corpus["reference"], ablation, sorted(sample.items()), config["seed"]]
+    text = [corpus["name"], corpus["reference"], corpus.get("domains")]
+    return [*text, ablation, sorted(sample.items()), config["seed"]]
 
 
 def _vocabulary_file(samples: Sequence[Mapping[str, Any]], min_count: int, store: Path) -> Path:
@@ -132,7 +132,7 @@ def _vocabulary_file(samples: Sequence[Mapping[str, Any]], min_count: int, store
     reference, *others = {config["corpus"]["reference"] for config in samples}
     if others:
         raise ConfigError("benchmark.vocabulary: the words of the samples are cut in several ways; give a file")
-    identity: list[Any] = [min_count]
+    identity: list[Any] = [min_count, reference]
     for config in samples:
         corpus = config["corpus"]["name"]
         if not (folder := store / corpus / "text").exists():
@@ -140,7 +140,8 @@ def _vocabulary_file(samples: Sequence[Mapping[str, Any]], min_count: int, store
                 f"benchmark.vocabulary: the text of corpus={corpus} is not in {store}; prepare it (python -m corpora "
                 f"corpus={corpus}), or give vocabulary=FILE, or null"
             )
-        identity.append([_sample_of(config), text_manifest(folder)["digest"]])
+        # Of the words themselves, as a text, and an annotation that an ablation searches, can be made again.
+        identity.append([text_manifest(folder)["digest"], sample_again(config, None, store)[1].digest])
     file = store / "vocabularies" / f"{sha256_json(identity)[:12]}.tsv"
     if not file.exists():  # two processes may write it at once, and write the same
         counts = [sample_counts(config, None, store, reference) for config in samples]
