@@ -63,8 +63,12 @@ class Side:
 
     def surface(self, pair: int) -> list[str]:
         """Return the tokens of one text as they stand in it."""
-        text = str(self.pairs[self.name].iat[pair])
+        text = self._texts[pair]
         return [text[start:end] for start, end in self.scores[pair].spans.tolist()]
+
+    @cached_property
+    def _texts(self) -> list[str]:
+        return list(map(str, self.pairs[self.name]))
 
 
 def any_known(score: TokenScores) -> bool:

@@ -64,11 +64,3 @@ def classes(token: Token) -> set[str]:
     """Return the classes of a token: those of a noun, or `person` for a name."""
     classes = {value for _, row in token.rows("noun") for value in row["class"].split("|")}
     return classes | ({"person"} if token.rows("name") else set())
-
-
-def phrase(tokens: list[Token]) -> set[str]:
-    """Return the classes of the head of a noun phrase: the last noun or name, before any "of"."""
-    texts = [token.text for token in tokens]
-    heads = tokens[: texts.index("of")] if "of" in texts else tokens
-    named = [token for token in heads if classes(token)]
-    return classes(named[-1]) if named else set()
