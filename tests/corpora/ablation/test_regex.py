@@ -16,10 +16,12 @@ from hypothesis import strategies as st
 
 import corpora.ablation.regex
 from corpora.ablation.config import AblateConfig, RegexFilter
+from corpora.find import run as find
 from corpora.prepare import Corpus, prepare
 from corpora.word_counts import sample_again
 from corpora.words import count_words, words
 from pairscale.command.compose import compose
+from pairscale.command.line import Line
 from pairscale.errors import ConfigError, StoreError
 from pairscale.schema import load_yaml
 from tests.support.commands import run_command
@@ -149,7 +151,8 @@ def test_a_size_above_what_is_left_is_an_error(file):
     ("overrides", "words_of_message"),
     [
         (["filter.regex='(a'", "filter.name=a"], ["filter.regex=(a", "not a regular expression"]),
-        (["filter.regex=zebra", "filter.name=a"], ["filter=a", "matches no sentence"]),
+        (["filter.regex=zebra", "filter.name=a"], ["filter.regex=zebra", "matches no sentence"]),
+        (["filter.regex=''", "filter.name=a"], ["filter=a", "leaves out every sentence"]),
         (["filter.regex=ever"], ["filter.name"]),
         (["filter.name=a"], ["filter.regex"]),
         (["filter.regex=ever", "filter.name=a", "ablate.action=replace"], ["ablate.action=replace"]),
@@ -162,6 +165,28 @@ def test_what_cannot_be_done_is_an_error(file, overrides, words_of_message):
     with pytest.raises(ConfigError) as error:
         prepare(compose("corpora", [*options(file), "ablate.action=remove", "sample.size=10", *overrides])).sample()
     assert all(part in str(error.value) for part in words_of_message)
+
+
+def test_a_filter_without_an_action_is_said(file, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    done = run_command("corpora", *options(file), "filter.name=mine", "filter.regex=fox")
+    assert "filter=mine isn't used" in done.stdout
+    assert ablated(file, EVER).unused_filter is None
+
+
+def test_a_filter_in_a_file_may_have_a_description_and_a_source(file, tmp_path):
+    (tmp_path / "filter").mkdir()
+    about = "name: mine\ndescription: of foxes\nsource: a paper\nregex: fox\nparadigms: {toy: [transitive]}\n"
+    (tmp_path / "filter" / "mine.yaml").write_text(about)
+    line = Line.of([*options(file), "filter=mine", "--config-dir", str(tmp_path)], "corpora")
+    assert compose("corpora", line).filter == RegexFilter(
+        name="mine", regex="fox", description="of foxes", source="a paper", paradigms={"toy": ["transitive"]}
+    )
+
+
+def test_find_refuses_an_expression(file):
+    with pytest.raises(ConfigError, match=r"filter\.regex=fox: .* searches trees"):
+        find(compose("find", [*options(file), "filter.name=mine", "filter.regex=fox"]))
 
 
 def test_an_expression_that_takes_too_long_is_an_error(tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 import dataclasses
 import random
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -81,6 +82,25 @@ def test_the_vocabulary_of_a_run_has_the_words_of_its_sample(configs, tmp_path):
     paths = {name: with_words(config, tmp_path, vocabulary="run").vocabulary for name, config in configs.items()}
     assert len(set(paths.values())) == 3
     assert paths["other"] == paths["100 1"]  # another model, the same sample
+
+
+def test_runs_on_different_domains_have_vocabularies_of_their_own(tmp_path):
+    """Their samples are of one corpus, size and seed."""
+    (tmp_path / "text").mkdir()
+    for name, word in ("a", "cat"), ("b", "dog"):
+        paragraphs = "\n\n".join("\n".join([f"the {word} sleeps {n} ."] * 5) for n in range(200))
+        (tmp_path / "text" / f"{name}.txt").write_text(paragraphs + "\n")
+    overrides = [
+        "study=s", "corpus=local", "corpus.name=two", f"corpus.path={tmp_path}/text", "tokenizer=word", "model=ngram",
+        "sample.size=100", f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/runs",
+    ]  # fmt: skip
+    runs = {name: compose("eval", [*overrides, f"corpus.domains=[{name}]"]) for name in ("a", "b")}
+    prepare(runs["a"])
+    words_of = {name: read_vocabulary(Path(with_words(run, tmp_path, vocabulary="run").vocabulary), "en").counts
+                for name, run in runs.items()}  # fmt: skip
+    assert {name: {"cat", "dog"} & set(found) for name, found in words_of.items()} == {"a": {"cat"}, "b": {"dog"}}
+    write_grid(tmp_path / "runs" / "s", runs, "generated", "a command")
+    assert len(smallest_samples(tmp_path / "runs", "s")) == 2
 
 
 def test_a_questionnaire_can_use_the_vocabulary_of_a_study(configs, tmp_path):
