@@ -168,13 +168,14 @@ def _read_pairs(found: Iterable[Table], config: BenchmarkConfig) -> pd.DataFrame
 def _read_table(table: Table, config: BenchmarkConfig) -> pd.DataFrame:
     """Return the pairs of one table, a row per pair, indexed by where they stand."""
     rows = list(table.rows)
-    cells = pd.DataFrame([row.cells for row in rows], [row.where for row in rows], dtype=object)
+    places = [row.where for row in rows]
+    cells = pd.DataFrame([row.cells for row in rows], places, dtype=object)
     cells = cells.where(cells.notna(), None)
     columns = _columns([*cells], config.columns, table.source)
     read = pd.DataFrame(index=cells.index)
     for name in [name for name in columns if name != "paradigm"]:
-        read[name] = pd.Series(_read(cells[columns[name][0]], _READERS[name]), read.index, dtype=object)
-    names = [_read(cells[column], name_of) for column in columns.get("paradigm", ())]
+        read[name] = pd.Series(_read(cells[columns[name][0]], places, _READERS[name]), read.index, dtype=object)
+    names = [_read(cells[column], places, name_of) for column in columns.get("paradigm", ())]
     read["paradigm"] = ["/".join(parts) for parts in zip(*names, strict=True)] if names else table.name
     if "phenomenon" not in read:
         read["phenomenon"] = read["paradigm"]
@@ -214,8 +215,9 @@ def _columns(there: Sequence[str], columns: ColumnsConfig, source: str) -> dict[
     return {name: names for name, names in found.items() if names}
 
 
-def _read(cells: "pd.Series[Any]", read: Any) -> list[Any]:
-    return [read(cell, where, cells.name) for where, cell in cells.items()]
+def _read(cells: "pd.Series[Any]", places: Sequence[str], read: Any) -> list[Any]:
+    column = cells.name  # like the index, slow to ask for each cell
+    return [read(cell, where, column) for where, cell in zip(places, cells.tolist(), strict=True)]
 
 
 def _own_text(cell: Any) -> str | None:
