@@ -27,10 +27,9 @@ from pairscale.command.schemas import build
 from pairscale.errors import ConfigError, PairscaleError, RunError
 from pairscale.files import sha256_json, write_json
 from pairscale.schema import FolderName, read_json
-from train.config import RunConfig, described
+from train.config import RunConfig, described, run_id
 from train.loop.device import takes_gpu
 from train.runs.folder import GRID, NO_STUDY, RunFolder
-from train.runs.identity import run_id
 from train.runs.schemas import StoredConfig, check_stored
 
 GRID_VERSION = 1

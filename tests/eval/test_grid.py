@@ -15,8 +15,8 @@ from pairscale.command.line import Line
 from pairscale.command.main import main
 from pairscale.errors import ConfigError, RunError
 from tests.support.expected_runs import expected_runs
+from train.config import run_id
 from train.runs.folder import RunFolder
-from train.runs.identity import run_id
 from train.sweeps import names_a_run, points, requested_runs, run_grid, study_commands, write_grid
 
 RUN = ["study=mine", "model=lstm_tiny", "corpus=toy", "recipe.lr=0.5"]  # no experiment
