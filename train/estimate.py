@@ -1,20 +1,20 @@
 """Estimates of what a run takes: words, steps, parameters, memory, disk, and time measured on this machine.
 
-Words, steps, parameters and disk follow from the configuration and the prepared corpus. Time is that of five training
+Words, steps, parameters and disk follow from the configuration and the prepared corpus. Time is that of a few training
 steps on random tokens; memory is that of the weights, their gradients, the optimiser, and what a step keeps for its
 backward pass. Runs that differ in size and seed share one measurement.
 """
 
 import dataclasses
 import os
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
+from torch.utils.benchmark import Timer
 
 from corpora.prepare import KnownSizes, SampleTokens, is_prepared, known_sizes
 from corpora.sources.read import check_source
@@ -42,7 +42,7 @@ PROCESS_BYTES = 400 * 2**20  # resident with torch and Lightning before there is
 START_SECONDS = 3.0  # reading the corpus, checkpoints, export
 BACKWARD = 1.5  # peak memory of a backward pass over that of the tensors saved for it: measured on a CPU
 READING = 3  # speed of reading over that of training, if only the latter is known
-MEASURED_STEPS, MEASURED_SECONDS = 5, 4.0  # after one step that warms up; fewer steps if they are slow
+MEASURED_SECONDS = 0.5  # of steps, and at least a few of them
 # Of n-gram models of English words, measured on two cores.
 NGRAM_TOKENS_PER_SECOND = {"estimating": 250_000, "scoring": 300_000}
 NGRAM_BYTES, ARPA_BYTES = 11, 42  # for each n-gram: of model.kenlm, and of the files beside it during estimation
@@ -271,6 +271,7 @@ def _speeds(config: RunConfig, model: LanguageModel) -> tuple[float, float]:
     state = model.initial_state(len(tokens))
 
     def train_step() -> None:
+        """Train on the tokens, with the state of the step before."""
         nonlocal state
         with autocast:
             hidden, state = model(tokens, state)
@@ -281,23 +282,15 @@ def _speeds(config: RunConfig, model: LanguageModel) -> tuple[float, float]:
         optimizer.zero_grad()
 
     def read_step() -> None:
+        """Read the tokens as scoring does."""
         with autocast, torch.no_grad():
             hidden, _ = model(tokens, model.initial_state(len(tokens)))
             model.logprobs(hidden.flatten(0, 1), tokens.flatten())
 
-    return tokens.numel() / _step_seconds(train_step, device), tokens.numel() / _step_seconds(read_step, device)
-
-
-def _step_seconds(step: Callable[[], None], device: torch.device) -> float:
-    """Return the mean seconds of a few steps, after one that warms up."""
-    on_gpu = device.type == "cuda"
-    step()
-    if on_gpu:
-        torch.cuda.synchronize()
-    steps, started = 0, time.monotonic()
-    while not steps or (steps < MEASURED_STEPS and time.monotonic() - started < MEASURED_SECONDS):
-        step()
-        steps += 1
-    if on_gpu:
-        torch.cuda.synchronize()
-    return (time.monotonic() - started) / steps
+    timers = (
+        Timer("step()", globals={"step": step}, num_threads=torch.get_num_threads()) for step in (train_step, read_step)
+    )
+    training, reading = (
+        tokens.numel() / timer.blocked_autorange(min_run_time=MEASURED_SECONDS).mean for timer in timers
+    )
+    return training, reading

@@ -29,6 +29,7 @@ from pairscale.files import sha256_json, write_json
 from pairscale.schema import FolderName, read_json
 from train.config import RunConfig, described, run_id
 from train.loop.device import takes_gpu
+from train.models.config import PretrainedConfig
 from train.runs.folder import GRID, NO_STUDY, RunFolder
 from train.runs.schemas import StoredConfig, check_stored
 
@@ -150,7 +151,9 @@ def memory_of(jobs: Sequence[Job]) -> int:
     """Return the bytes that the largest of `jobs` takes; 0 if unknown, as for models that are not downloaded yet."""
     configs = [job.config for job in jobs if job.config]
     trained = [config for config in configs if config.recipe.trains]
-    largest = max((config.model.weight_bytes for config in configs), default=0)  # loading takes no less
+    folders = [Path(config.model.path) for config in configs if isinstance(config.model, PretrainedConfig)]
+    weights = (sum(path.stat().st_size for path in folder.glob("*.safetensors")) for folder in folders)
+    largest = max(weights, default=0)  # loading takes no less
     if trained:  # in a process of its own: torch's hundreds of MiB would stay here as long as the sweep takes
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:
             largest = max(largest, pool.submit(_peak_memory, trained).result())
@@ -195,7 +198,7 @@ def record_points(points: Iterable[Point], command: str, typed: str) -> None:
     grids: dict[tuple[Path, str | None], dict[str, RunConfig]] = {}
     for point in points:
         config = point.config
-        if not config.study or config.model.several_models or not point.is_run:
+        if not config.study or getattr(config.model, "revisions", None) or not point.is_run:
             continue
         for benchmark in (None,) if command == "train" else config.benchmarks or (config.benchmark.name,):
             grids.setdefault((RunFolder.of(config).path.parent, benchmark), {})[point.written] = config

@@ -42,16 +42,6 @@ class ModelConfig:
         """True if a training step may leave some weights without a gradient."""
         return False
 
-    @property
-    def several_models(self) -> bool:
-        """True if it names several models, each a run of its own."""
-        return False
-
-    @property
-    def weight_bytes(self) -> int:
-        """Bytes of local files with weights that come trained."""
-        return 0
-
     def __post_init__(self) -> None:
         check_name("model.name", self.name)
 
@@ -247,16 +237,8 @@ class PretrainedConfig(ModelConfig):
         return int(match[1]) if match and match[1].isdecimal() else None
 
     @property
-    def several_models(self) -> bool:
-        return self.revisions is not None
-
-    @property
     def masked(self) -> bool:
         return self.kind == "masked"
-
-    @property
-    def weight_bytes(self) -> int:
-        return sum(path.stat().st_size for path in Path(self.path).glob("*.safetensors"))
 
     @property
     def tokens(self) -> int | None:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 # (masked next-token prediction). hybrid: mntp in most blocks, causal in the others, by the same weights (GPT-BERT,
 # Charpentier and Samuel 2024, section 2).
 CAUSAL_SHARE = 1 / 16  # of the blocks: 1 to 15, as GPT-BERT was submitted to BabyLM
+# Architectures that read some texts of a batch causally and the others as without a mask: tests compare them with the
+# library's decoders. DeBERTa takes no mask of pairs of tokens, and ModernBERT would lose its windows.
+HYBRID = ("bert", "electra", "roberta", "roformer")
 # Fields that follow from the study's tokenizer and from how models are trained here.
 SET_HERE = (
     "vocab_size", "bos_token_id", "eos_token_id", "pad_token_id", "mask_token_id", "sep_token_id", "cls_token_id",
@@ -72,7 +75,6 @@ class HuggingFaceConfig(ModelConfig):
 
     @property
     def masked(self) -> bool:
-        """True if the model predicts hidden tokens from both sides."""
         return self.objective != "causal"
 
     @property
@@ -103,6 +105,11 @@ class HuggingFaceConfig(ModelConfig):
             raise ConfigError(
                 f"model.architecture={self.architecture}: transformers has no plain language model of it for "
                 f"model.objective={self.objective}; give another architecture or objective"
+            )
+        if self.objective == "hybrid" and self.architecture not in HYBRID:
+            raise ConfigError(
+                f"model.architecture={self.architecture} with model.objective=hybrid: reads no texts of a batch "
+                f"causally by an attention mask; give {first_few(HYBRID, len(HYBRID))}, or model.objective=mntp"
             )
 
     def described(self, vocabulary: int) -> PretrainedConfig:
