@@ -12,13 +12,15 @@ from msgspec import Meta
 from pairscale.command.schemas import NOT_IN_DIGEST, AboveZero, Number, Seed, Share, Size, register_types
 from pairscale.errors import ConfigError, check_between
 from pairscale.sizes import parse_size
-from train.models.config import Width
 
 if TYPE_CHECKING:
     from torch.nn import Parameter
     from torch.optim import Optimizer
 
 COLUMNS = "columns"
+# Far beyond any model; above them sizes overflow, or a run would take years to begin.
+MAX_WIDTH = 100_000
+Width = Annotated[int, Meta(ge=1, le=MAX_WIDTH)]
 
 
 @dataclass(kw_only=True)

@@ -21,7 +21,7 @@ from corpora.prepare import SampleTokens
 from corpora.tokenizers import EOS, MASK, PAD, SPECIAL_TOKENS, Tokenizer
 from pairscale.errors import ConfigError
 from pairscale.seeds import derived_seed, permutation
-from train.models.huggingface_config import MaskingConfig
+from train.models.config import MaskingConfig
 from train.recipes import RecipeConfig
 
 Ids = npt.NDArray[np.int64]

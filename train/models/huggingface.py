@@ -15,7 +15,7 @@ from corpora.tokenizers import PAD
 from pairscale.errors import ConfigError
 from pairscale.hub import import_transformers
 from train.models.base import LanguageModel, State
-from train.models.huggingface_config import HuggingFaceConfig
+from train.models.config import HuggingFaceConfig
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

@@ -13,8 +13,8 @@ from pairscale.errors import ConfigError
 from tests.support.random_models import random_model, saved
 from train.loop.batches import NO_TARGET, Batch, Masked
 from train.models.build import build_model, parameter_count
+from train.models.config import HYBRID, HuggingFaceConfig, MaskingConfig
 from train.models.huggingface import has_plain_head, inputs_of_head, logits_at, reads_places, softmax_of
-from train.models.huggingface_config import HYBRID, HuggingFaceConfig, MaskingConfig
 from train.runs.folder import ModelFolder
 from train.runs.model_folder import load_model
 
