@@ -134,8 +134,8 @@ def plan(configs: Sequence[EvalConfig]) -> None:
         replace(
             run,
             scoring_seconds=sum(one.tokens for one in scoring) / run.tokens_read_per_s,
-            scoring_memory=max(one.memory_bytes for one in scoring),
-            score_bytes=sum(one.file_bytes for one in scoring),
+            memory_bytes=max(run.memory_bytes, *(one.memory_bytes for one in scoring)),
+            disk_bytes=run.disk_bytes + sum(one.file_bytes for one in scoring),
         )
     )
 
