@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
 
 from corpora.config import CorporaConfig, check_chosen
-from pairscale.command.schemas import NOT_IN_DIGEST, AboveZero, Number, Probability, Seed, Share, register_types
+from pairscale.command.schemas import (
+    NOT_IN_DIGEST,
+    AboveZero,
+    Number,
+    Probability,
+    Seed,
+    Share,
+    nearest,
+    register_types,
+)
 from pairscale.errors import ConfigError, check_name, first_few
 from pairscale.hub import import_transformers
 from pairscale.plugins import load_plugins
@@ -247,7 +256,7 @@ class HuggingFaceConfig(ModelConfig):
         if self.architecture not in configuration_auto.CONFIG_MAPPING:
             raise ConfigError(
                 f"model.architecture={self.architecture}: no model_type of transformers {library.__version__}"
-                + _near(self.architecture, configuration_auto.CONFIG_MAPPING)
+                f"; {shorten(nearest(self.architecture, configuration_auto.CONFIG_MAPPING), 200)}"
             )
         described = library.AutoConfig.for_model(self.architecture)
         known = {*described.to_dict(), *described.attribute_map}.difference(SET_HERE)
@@ -255,7 +264,7 @@ class HuggingFaceConfig(ModelConfig):
             if name not in known:
                 raise ConfigError(
                     f"model.config.{name}: no field of {type(described).__name__}, or set by pairscale"
-                    + _near(name, known)
+                    f"; {nearest(name, known)}"
                 )
         causal, masked = (getattr(modeling_auto, f"MODEL_FOR_{kind}_LM_MAPPING_NAMES") for kind in ("CAUSAL", "MASKED"))
         if self.architecture not in (masked if self.masked else causal) or described.is_encoder_decoder:
@@ -412,11 +421,6 @@ def check_recipe(config: ModelConfig, recipe: RecipeConfig) -> None:
             f"recipe={recipe.name} with model={config.name}: reads columns of text with carried state, which this "
             "architecture does not have; give recipe=adamw or another recipe of another packing"
         )
-
-
-def _near(name: str, known: Collection[str]) -> str:
-    near = difflib.get_close_matches(name, list(known), n=3)
-    return f"; did you mean {first_few(near)}?" if near else ""
 
 
 register_architecture("lstm", LstmConfig, "train.models.recurrent:LstmLanguageModel")
