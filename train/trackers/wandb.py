@@ -97,14 +97,13 @@ class WandbTracker(Tracker):
         import pandas as pd
         import wandb
 
-        def plain(value: Any) -> Any:
-            if not isinstance(value, pd.DataFrame):
-                return value
-            cells = value.astype(object).where(value.notna(), None)
-            rows: list[Any] = cells.to_numpy().tolist()
-            return wandb.Table(columns=[str(column) for column in value], data=rows)
-
-        _answer(partial(self.run.summary.update, {name: plain(value) for name, value in values.items()}))
+        plain = {
+            name: wandb.Table(dataframe=value.astype(object).where(value.notna(), None))
+            if isinstance(value, pd.DataFrame)
+            else value
+            for name, value in values.items()
+        }
+        _answer(partial(self.run.summary.update, plain))
 
     def image(self, name: str, path: Path) -> None:
         import wandb
