@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, BinaryIO
 
 import torch
 from torch import Tensor
@@ -62,8 +62,6 @@ class Record:
 
 
 class _Unpickler(pickle._Unpickler):  # in Python, as that in C allots memory for any size which a pickle claims
-    """What torch.load takes as the Unpickler of a module `pickle`."""
-
     def find_class(self, module: str, name: str) -> Any:
         """Return an inert class of its own for each name, as a pickle can set attributes of classes."""
         full = f"{module}.{name}"
@@ -76,9 +74,33 @@ class _Unpickler(pickle._Unpickler):  # in Python, as that in C allots memory fo
         return type(name, (Record,), {"name": full})
 
 
-_INERT = SimpleNamespace(
-    __name__="inert", Unpickler=_Unpickler, load=lambda file, **options: _Unpickler(file, **options).load()
-)
+def _inert() -> SimpleNamespace:
+    """Return what torch.load takes for the module pickle, for one file.
+
+    The older form lists its arrays after the pickle that names them; torch leaves one that is not in the list as the
+    memory happens to be.
+    """
+    named: set[str] = set()
+
+    class Unpickler(_Unpickler):
+        def load(self) -> Any:
+            persistent_load = getattr(self, "persistent_load", None)
+
+            def noted(saved: tuple[Any, ...]) -> Any:
+                if saved[0] == "storage":
+                    named.add(saved[2])
+                return persistent_load(saved)  # type: ignore[misc]
+
+            self.persistent_load = noted  # type: ignore[method-assign, assignment]
+            return super().load()
+
+    def load(file: BinaryIO, **options: Any) -> Any:
+        loaded = Unpickler(file, **options).load()
+        if named and isinstance(loaded, list) and (lacking := named.difference(loaded)):
+            raise ValueError(f"the numbers of {len(lacking)} arrays are not in it")
+        return loaded
+
+    return SimpleNamespace(__name__="inert", Unpickler=Unpickler, load=load)
 
 
 @contextmanager
@@ -101,7 +123,7 @@ def read_torch_file(path: Path) -> Any:
         warnings.simplefilter("ignore")  # of classes whose source is not known
         _check_form(path)
         try:
-            return torch.load(file, "cpu", pickle_module=_INERT, weights_only=False)
+            return torch.load(file, "cpu", pickle_module=_inert(), weights_only=False)
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
 

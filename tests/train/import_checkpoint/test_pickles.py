@@ -3,6 +3,7 @@
 import io
 import os
 import pickle
+import pickletools
 import random
 import struct
 import subprocess
@@ -263,3 +264,18 @@ def test_files_of_other_kinds_are_refused_in_one_line(tmp_path):
             read_torch_file(path)
     with pytest.raises(InputError, match="no such file"):
         read_torch_file(tmp_path / "none.pt")
+
+
+def test_an_array_whose_numbers_are_not_in_the_file_is_refused(tmp_path):
+    """torch leaves it as the memory happens to be."""
+    file = io.BytesIO()
+    torch.save({"one": torch.ones(3), "two": torch.ones(2)}, file, _use_new_zipfile_serialization=False)
+    file.seek(0)
+    for _ in range(4):  # magic number, version, machine, tensors
+        for _ in pickletools.genops(file):
+            pass
+    before, keys, after = file.tell(), pickle.load(file), file.read()
+    place = tmp_path / "cut.pt"
+    place.write_bytes(file.getvalue()[:before] + pickle.dumps(keys[:1], 2) + after[: 8 + 3 * 4])
+    with pytest.raises(InputError, match=r"cut\.pt: damaged, .* numbers of 1 arrays"):
+        read_checkpoint(place)
