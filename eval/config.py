@@ -7,14 +7,10 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from corpora.config import CorporaConfig, RootConfig
-from eval.benchmarks.config import BenchmarkConfig
-from eval.diagnostics.config import DiagnosticConfig
-from eval.diagnostics.diagnostic import is_diagnostic
+from eval.benchmarks.config import BenchmarkConfig, DiagnosticConfig, RatingsConfig, SyntaxGymConfig, benchmark_type
 from eval.methods.method import typed
 from eval.questionnaire.config import QuestionnaireConfig
-from eval.ratings.config import RatingsConfig, is_ratings
 from eval.surprisal.config import SurprisalConfig
-from eval.syntaxgym.config import SyntaxGymConfig, is_syntaxgym
 from pairscale.command.schemas import NOT_IN_DIGEST, AboveZero, Seed, Texts, register_types
 from pairscale.errors import ConfigError
 from pairscale.files import sha256_json
@@ -65,7 +61,7 @@ def score_label(benchmark: BenchmarkConfig, policy: PolicyConfig) -> str:
 
 def is_of_pairs(label: str) -> bool:
     """Return True if a folder of scores named `label` is of minimal pairs; False: of items or single sentences."""
-    return not (is_diagnostic(label) or is_syntaxgym(label) or is_ratings(label))
+    return benchmark_type(label) == "pairs"
 
 
 def recorded_policy(policy: PolicyConfig, score_eos: bool | None, pll_shift: int | None) -> dict[str, Any]:

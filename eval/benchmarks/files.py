@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from corpora.sources.lines import COMPRESSIONS, lines
 from eval.benchmarks.form import Row, Table
@@ -16,8 +16,11 @@ from pairscale.errors import ConfigError, InputError
 from pairscale.hub import import_datasets
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from eval.benchmarks.config import BenchmarkConfig
 
+T = TypeVar("T")
 TOK = ".tok"  # of the words of Natural Stories, as they are downloaded
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t", TOK: "\t"}
 FORMATS = (".csv", ".jsonl", ".parquet", ".tsv", ".txt")  # the last only if a pattern asks for it: README.txt
@@ -95,6 +98,29 @@ def local_files(config: BenchmarkConfig) -> list[Path]:
     if not files:
         raise InputError(f"benchmark.path={path}: no such file, or folder with {wanted}{otherwise}")
     return files
+
+
+def table_of(rows: Iterable[Row]) -> pd.DataFrame:
+    """Return the cells of rows, indexed by where they stand; None where a row has nothing."""
+    import pandas as pd  # here, so that commands start without it
+
+    rows = list(rows)
+    cells = pd.DataFrame([row.cells for row in rows], [row.where for row in rows], dtype=object)
+    return cells.where(cells.notna(), None)
+
+
+def read_column(
+    cells: pd.DataFrame, column: str, read: Callable[[Any, str, str], T], key: str = "benchmark.columns"
+) -> list[T]:
+    """Return the cells of a column as `read` (a function of eval/benchmarks/cells.py) reads them.
+
+    Raises InputError if the column, which `key` of the configuration names, is missing, and as `read`.
+    """
+    if column not in cells:
+        where = str(cells.index[0]).rpartition(": ")[0]
+        raise InputError(f"{where}: no column '{column}' ({key}); there are: {', '.join(map(str, cells))}")
+    pairs = zip(cells[column].tolist(), cells.index.tolist(), strict=True)
+    return [read(cell, where, column) for cell, where in pairs]
 
 
 def given_path(name: str, path: str | None, contents: str, otherwise: str) -> Path:

@@ -1,4 +1,4 @@
-"""The registry of forms of benchmarks. A form yields tables, whose rows become pairs by their columns (load.py).
+"""What readers of benchmarks return, and the registry of forms, by which files become tables of pairs (load.py).
 
     @form("mine", fields=("path",))
     def read(config: BenchmarkConfig) -> Iterable[Table]: ...
@@ -8,10 +8,33 @@ their own: the form `pairs` reads them by the columns that a YAML names.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pairscale.plugins import load_plugins
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Items:
+    """Items that are no pairs: questions of a diagnostic, SyntaxGym's suites, rated sentences.
+
+    Attributes:
+        rows: what models are asked; their answers add columns.
+        texts: the different texts that a model reads.
+        digest: SHA-256 over all that can change a score.
+        contents: how many there are: "8 contexts of 3 items".
+        notes: sentences on what is odd about them.
+    """
+
+    rows: "pd.DataFrame"
+    texts: list[str]
+    digest: str
+    contents: str
+    notes: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 class Row(NamedTuple):
@@ -36,6 +59,9 @@ class Generated(NamedTuple):
     unavailable: Mapping[str, str]  # paradigm -> why it has too few pairs
     origin: Mapping[str, Any]  # what score files record of their making
 
+
+# Fields of BenchmarkConfig by which files and data sets of the hub are found and read.
+OF_FILES = ("path", "dataset", "revision", "subset", "split", "files", "delimiter", "header", "quotes")
 
 Read = Callable[[Any], Iterable[Table] | Generated]  # of a BenchmarkConfig
 

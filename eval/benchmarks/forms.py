@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from eval.benchmarks.files import file_rows, local_files, tables
-from eval.benchmarks.form import Generated, Row, Table, form
+from eval.benchmarks.form import OF_FILES, Generated, Row, Table, form
 from pairscale.errors import ConfigError
 
 if TYPE_CHECKING:
     from eval.benchmarks.config import BenchmarkConfig
 
-_OF_FILES = ("path", "dataset", "revision", "subset", "split", "files", "delimiter", "header", "quotes")
-form("pairs", (*_OF_FILES, "columns", "labels", "rename"))(tables)
+form("pairs", (*OF_FILES, "columns", "labels", "rename"))(tables)
 
 
 @form("climp", ("path", "files", "columns"))

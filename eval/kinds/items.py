@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 import pandas as pd
@@ -15,24 +15,22 @@ from rich.table import Table
 from rich.text import Text
 
 from corpora.words import count_characters, count_words
-from eval.benchmarks.config import BenchmarkConfig
+from eval.benchmarks.config import SYNTAXGYM, BenchmarkConfig, DiagnosticConfig, RatingsConfig, SyntaxGymConfig
+from eval.benchmarks.form import Items
 from eval.config import EvalConfig
 from eval.diagnostics import measures as diagnostics
-from eval.diagnostics.config import DiagnosticConfig
-from eval.diagnostics.questions import Questions, answer_rows, load_questions
+from eval.diagnostics.questions import answer_rows, candidates, load_questions
 from eval.kinds.pairs import PairsWork
 from eval.kinds.work import Work
 from eval.methods.unigrams import UnigramSource
 from eval.published import COLUMNS, read_published
 from eval.ratings import measures as ratings
-from eval.ratings.config import RatingsConfig
-from eval.ratings.sentences import Ratings, load_ratings
+from eval.ratings.sentences import load_ratings
 from eval.scores.files import read_answer_file, write_answers
 from eval.scores.table import WIDTH, measures_table
 from eval.syntaxgym import measures as suites
-from eval.syntaxgym.config import NAME, SyntaxGymConfig
-from eval.syntaxgym.regions import answer_rows as region_rows
 from eval.syntaxgym.suites import Suites, load_suites
+from eval.syntaxgym.suites import answer_rows as region_rows
 from pairscale.errors import InputError, RunError
 from pairscale.sizes import plural
 from pairscale.tables import filled_table
@@ -51,27 +49,19 @@ class ItemsWork(Work):
     """
 
     files: ClassVar[tuple[str, ...]]
-
-    @staticmethod
-    @abstractmethod
-    def load(benchmark: Any) -> Any:
-        """Return the items that the benchmark's configuration names; they have `texts` and `contents`."""
+    items: Items
 
     @staticmethod
     @abstractmethod
     def measures(benchmark: str, rows: pd.DataFrame) -> pd.DataFrame:
         """Return the measures (level, name, accuracy, ...) of a benchmark from the rows of the last file."""
 
-    @classmethod
-    def read(cls, config: EvalConfig, described: Mapping[str, Any]) -> Any:
-        return cls.load(config.benchmark)
-
     def requested(self) -> Iterator[tuple[str, dict[str, Any]]]:
         yield from ((name, {}) for name in self.files)
 
     @property
     def contents(self) -> str:
-        return str(self.items.contents)
+        return self.items.contents
 
     def score(self) -> None:
         texts = self.items.texts
@@ -102,14 +92,11 @@ class ClozeWork(ItemsWork):
     """Questions of a diagnostic."""
 
     files = ("topk", "cloze")
+    measures = staticmethod(diagnostics.measures)
 
-    @staticmethod
-    def load(benchmark: DiagnosticConfig) -> Questions:
-        return load_questions(benchmark)
-
-    @staticmethod
-    def measures(benchmark: str, rows: pd.DataFrame) -> pd.DataFrame:
-        return diagnostics.measures(benchmark, rows)
+    @classmethod
+    def read(cls, config: EvalConfig, described: Mapping[str, Any]) -> Items:
+        return load_questions(cast(DiagnosticConfig, config.benchmark))
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -123,11 +110,13 @@ class ClozeWork(ItemsWork):
 
     def ask(self, texts: list[str]) -> Sequence[NextWords]:
         """Return the probabilities of each context's candidates, and the most probable words after it."""
-        candidates = [self.items.candidates[text] for text in texts]
-        return self.scorer.next_words(texts, candidates, self.benchmark.top_words, self.config.policy)
+        asked = candidates(self.items.rows)
+        return self.scorer.next_words(
+            texts, [asked[text] for text in texts], self.benchmark.top_words, self.config.policy
+        )
 
     def rows(self, answers: Mapping[str, NextWords]) -> dict[str, pd.DataFrame]:
-        return answer_rows(self.items, answers)
+        return answer_rows(self.items.rows, answers)
 
     def tables(self, width: int) -> Iterator[Table | Text]:
         """Yield the measures beside published ones, and the words that the model cannot express."""
@@ -155,19 +144,22 @@ class SuitesWork(ItemsWork):
 
     files = ("regions", "success")
 
-    @staticmethod
-    def load(benchmark: SyntaxGymConfig) -> Suites:
-        return load_suites(benchmark.path, benchmark.suites)
+    items: Suites
 
     @staticmethod
     def measures(benchmark: str, rows: pd.DataFrame) -> pd.DataFrame:
         return suites.measures(rows)
 
+    @classmethod
+    def read(cls, config: EvalConfig, described: Mapping[str, Any]) -> Suites:
+        benchmark = cast(SyntaxGymConfig, config.benchmark)
+        return load_suites(benchmark.path, benchmark.suites)
+
     def requested(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Raises InputError for a masked model."""
         if self.scorer.masked:
             raise InputError(
-                f"benchmark={NAME}: {self.scorer.name} is a masked model, which has no surprisal given the text "
+                f"benchmark={SYNTAXGYM}: {self.scorer.name} is a masked model, which has no surprisal given the text "
                 "before; score one that reads from left to right"
             )
         yield from super().requested()
@@ -183,7 +175,7 @@ class SuitesWork(ItemsWork):
             beside = {"GRNN": "GRNN", "JRNN": "JRNN", "Transformer-XL": "TXL", "GPT-2": "GPT-2"}
             caption += f"\n{', '.join(beside.values())}: Hu et al. 2020"
         bold = (suites.OVERALL, suites.CIRCUIT)
-        measures, published = measures[measures["level"].isin([*bold, suites.SUITE])], read_published(NAME)
+        measures, published = measures[measures["level"].isin([*bold, suites.SUITE])], read_published(SYNTAXGYM)
         title, names = self.title + self.scored_already, {"name": "suites"}
         yield measures_table(title, caption, measures, published, names, beside, bold)
 
@@ -197,13 +189,13 @@ class RatingsWork(ItemsWork):
     def measures(benchmark: str, rows: pd.DataFrame) -> pd.DataFrame:
         return ratings.measures(rows)
 
-    @staticmethod
-    def load(benchmark: RatingsConfig) -> Ratings:
+    @classmethod
+    def read(cls, config: EvalConfig, described: Mapping[str, Any]) -> Items:
         """Return the table. Raises as `load_ratings`, and InputError if nothing can agree with it."""
-        items = load_ratings(benchmark)
+        items = load_ratings(cast(RatingsConfig, config.benchmark))
         if len(items.rows) < 3 or items.rows[["rating", "label"]].nunique().max() < 2:
             raise InputError(
-                f"benchmark={benchmark.name}: agreement needs three or more sentences whose ratings or labels "
+                f"benchmark={config.benchmark.name}: agreement needs three or more sentences whose ratings or labels "
                 f"differ; there are {len(items.rows)}, with the ratings {items.rows['rating'].unique()[:3]}"
             )
         return items

@@ -5,9 +5,9 @@ import csv
 import pandas as pd
 import pytest
 
+from eval.benchmarks.config import RatingColumnsConfig, RatingsConfig
 from eval.benchmarks.files import file_rows
 from eval.benchmarks.load import load_benchmark
-from eval.ratings.config import RatingColumnsConfig, RatingsConfig
 from eval.ratings.sentences import load_ratings
 from eval.surprisal.config import SurprisalConfig
 from eval.surprisal.texts import read_texts

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from eval.ratings.config import RatingsConfig
+from eval.benchmarks.config import RatingsConfig
 from eval.ratings.measures import measures
 from eval.ratings.sentences import load_ratings
 from pairscale.command.compose import compose
