@@ -43,6 +43,6 @@ def toy(config: BenchmarkConfig) -> Iterator[Table]:
 @form("generated", ("seed", "vocabulary", "min_count"))
 def generated(config: BenchmarkConfig) -> Generated:
     """Return the pairs of a language's paradigms, of the words of a vocabulary if there is one."""
-    from eval.benchmarks.generated.making import generate
+    from eval.benchmarks.generated import generate
 
     return generate(config)
