@@ -7,16 +7,16 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from corpora.config import CorporaConfig, RootConfig
-from eval.benchmarks.config import BenchmarkConfig, DiagnosticConfig, RatingsConfig, SyntaxGymConfig, benchmark_type
+from eval.benchmarks.config import BenchmarkConfig, benchmark_type
 from eval.methods.method import typed
-from eval.questionnaire.config import QuestionnaireConfig
-from eval.surprisal.config import SurprisalConfig
-from pairscale.command.schemas import NOT_IN_DIGEST, AboveZero, Seed, Texts, register_types
+from pairscale.command.schemas import NOT_IN_DIGEST, AboveZero, Seed, Share, Texts
 from pairscale.errors import ConfigError
 from pairscale.files import sha256_json
 from train.config import Precision, RunConfig, TrainerConfig
 from train.models.config import ModelConfig
 
+Few = Annotated[int, Meta(ge=0, le=10**6)]
+Some = Annotated[int, Meta(ge=1, le=10**6)]
 Ties = Literal["wrong", "half", "right"]  # what a pair with two equal scores counts as
 
 
@@ -130,6 +130,23 @@ class GenerateConfig(CorporaConfig):
 
 
 @dataclass(kw_only=True)
+class QuestionnaireConfig:
+    """Questions for people, and which answers count (values and meanings: conf/questionnaire/default.yaml)."""
+
+    folder: str
+    per_paradigm: Some
+    pairs: Some
+    raters: Some
+    seed: Seed
+    checks: Few
+    language: str | None = None
+    texts: str | None = None
+    max_failed_checks: Few
+    native_only: bool
+    threshold: Share
+
+
+@dataclass(kw_only=True)
 class QuestionnaireCommand(CorporaConfig):
     """What `python -m eval.questionnaire` reads."""
 
@@ -150,6 +167,25 @@ class ExportConfig(RootConfig):
 
 
 @dataclass(kw_only=True)
+class SurprisalConfig:
+    """The columns of a table, and what a model sees before a word."""
+
+    text_column: str = "text"  # a sentence or a longer text a row
+    word_column: str = "word"  # if a table has it: a word, or region, a row
+    id_column: str = "text_id"  # of the text: consecutive rows of one id, of which texts of words are made
+    document_column: str = "document"  # of context=document: consecutive rows of one document
+    context: Literal["text", "document"] = "text"  # text: each text is read alone; document: after those before it
+    # tokens that are read at a time; null: 1,024, or as many as the model reads
+    window: Annotated[int, Meta(ge=2, le=10**6)] | None = None
+    step: Annotated[int, Meta(ge=1, le=10**6)] | None = None  # tokens that each further window adds; null: half of it
+
+    def __post_init__(self) -> None:
+        columns = [self.text_column, self.word_column, self.id_column, self.document_column]
+        if len(set(columns)) < len(columns) or "" in columns:
+            raise ConfigError(f"surprisal: columns {', '.join(columns)}: must be four different names")
+
+
+@dataclass(kw_only=True)
 class SurprisalCommand(RootConfig):
     """What `python -m eval.surprisal` reads."""
 
@@ -160,12 +196,3 @@ class SurprisalCommand(RootConfig):
     run: str | None = None  # of the study; null: each
     text: str | None = None  # a file: texts, or a table of texts or words
     surprisal: SurprisalConfig = field(default_factory=SurprisalConfig)
-
-
-register_types(
-    BenchmarkConfig,
-    pairs=BenchmarkConfig,
-    diagnostic=DiagnosticConfig,
-    ratings=RatingsConfig,
-    syntaxgym=SyntaxGymConfig,
-)

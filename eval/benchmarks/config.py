@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from eval.benchmarks.form import OF_FILES, forms
 from eval.diagnostics.diagnostic import diagnostics
-from pairscale.command.schemas import Seed, Texts
+from pairscale.command.schemas import Seed, Texts, register_types
 from pairscale.errors import ConfigError, check_choice, check_name
 from pairscale.files import sha256_json
 
@@ -51,7 +51,7 @@ class BenchmarkConfig:
 
     has_pairs: ClassVar[bool] = True  # which methods judge; False: items
     name: str  # of the folder of scores, and in the report
-    form: str | None = None  # one of eval/benchmarks/forms.py; null: that of its name, or else pairs
+    form: str | None = None  # one of eval/benchmarks/form.py; null: that of its name, or else pairs
     path: str | None = None  # a local folder, or a file
     dataset: str | None = None  # or a data set of the Hugging Face hub
     revision: str | None = None  # of the data set: a branch, tag or commit; null: its main branch
@@ -250,3 +250,12 @@ def benchmark_type(label: str) -> str:
     if name == RATINGS or name.startswith(f"{RATINGS}_"):
         return RATINGS
     return "diagnostic" if name in diagnostics() else "pairs"
+
+
+register_types(
+    BenchmarkConfig,
+    pairs=BenchmarkConfig,
+    diagnostic=DiagnosticConfig,
+    ratings=RatingsConfig,
+    syntaxgym=SyntaxGymConfig,
+)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from corpora.sources.lines import COMPRESSIONS, lines
-from eval.benchmarks.form import Row, Table
 from pairscale.console import say
 from pairscale.errors import ConfigError, InputError
 from pairscale.hub import import_datasets
@@ -24,6 +23,21 @@ T = TypeVar("T")
 TOK = ".tok"  # of the words of Natural Stories, as they are downloaded
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t", TOK: "\t"}
 FORMATS = (".csv", ".jsonl", ".parquet", ".tsv", ".txt")  # the last only if a pattern asks for it: README.txt
+
+
+class Row(NamedTuple):
+    """The cells of one row by column, and where it stands: file and line, or data set, subset and row."""
+
+    where: str
+    cells: Mapping[str, Any]
+
+
+class Table(NamedTuple):
+    """The rows of one file, or of one subset of a data set."""
+
+    name: str  # the file's without its endings, or the subset's
+    source: str  # for errors
+    rows: Iterator[Row]
 
 
 def tables(config: BenchmarkConfig) -> Iterator[Table]:

@@ -3,19 +3,26 @@
     @form("mine", fields=("path",))
     def read(config: BenchmarkConfig) -> Iterable[Table]: ...
 
-It is registered under the name that `benchmark.form` takes, in forms.py or in a plug-in. Files of pairs need no form of
-their own: the form `pairs` reads them by the columns that a YAML names.
+It is registered under the name that `benchmark.form` takes, here or in a plug-in. Files of pairs need no form of their
+own: the form `pairs` reads them by the columns that a YAML names.
 """
+
+from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from eval.benchmarks.files import Row, Table, file_rows, local_files, tables
+from pairscale.errors import ConfigError
 from pairscale.plugins import load_plugins
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from eval.benchmarks.config import BenchmarkConfig
+
+__all__ = ["OF_FILES", "Form", "Generated", "Items", "Row", "Table", "form", "forms"]
 
 
 @dataclass(frozen=True)
@@ -30,26 +37,11 @@ class Items:
         notes: sentences on what is odd about them.
     """
 
-    rows: "pd.DataFrame"
+    rows: pd.DataFrame
     texts: list[str]
     digest: str
     contents: str
     notes: tuple[str, ...] = field(default=(), kw_only=True)
-
-
-class Row(NamedTuple):
-    """The cells of one row by column, and where it stands: file and line, or data set, subset and row."""
-
-    where: str
-    cells: Mapping[str, Any]
-
-
-class Table(NamedTuple):
-    """The rows of one file, or of one subset of a data set."""
-
-    name: str  # the file's without its endings, or the subset's
-    source: str  # for errors
-    rows: Iterator[Row]
 
 
 class Generated(NamedTuple):
@@ -89,7 +81,42 @@ def form(name: str, fields: tuple[str, ...]) -> Callable[[Read], Read]:
 
 
 def forms() -> Mapping[str, Form]:
-    """Return all forms by name: those of forms.py, and those that plug-ins registered."""
-    import_module("eval.benchmarks.forms")
+    """Return all forms by name: those below, and those that plug-ins registered."""
     load_plugins()
     return _FORMS
+
+
+form("pairs", (*OF_FILES, "columns", "labels", "rename"))(tables)
+
+
+@form("climp", ("path", "files", "columns"))
+def climp(config: BenchmarkConfig) -> Iterator[Table]:
+    """Yield CLiMP's files, of which that of ba_construction has nothing but sentences, good and bad by turns."""
+    for file in local_files(config):
+        rows = file_rows(file, header=not (bare := file.name.startswith("ba_construction")))
+        if bare:
+            named = {"0": "ba", "1": "ba_construction"}
+            sentences = ((where, cells["0"]) for where, cells in rows)
+            rows = (Row(at, named | {"2": text, "3": "10"[n % 2]}) for n, (at, text) in enumerate(sentences))
+        yield Table(file.stem, str(file), rows)
+
+
+# The modules of grammars are imported where they are needed, as a command starts sooner without them.
+
+
+@form("toy", ("seed", "per_paradigm", "rename"))
+def toy(config: BenchmarkConfig) -> Iterator[Table]:
+    """Yield `per_paradigm` pairs of each paradigm of the built-in language, drawn from `seed`."""
+    from eval.benchmarks.toy import pairs
+
+    if config.seed is None or config.per_paradigm is None:
+        raise ConfigError("benchmark=toy: benchmark.seed and benchmark.per_paradigm must be numbers")
+    yield Table("toy", "toy", (Row("toy", pair) for pair in pairs(config.seed, config.per_paradigm)))
+
+
+@form("generated", ("seed", "vocabulary", "min_count"))
+def generated(config: BenchmarkConfig) -> Generated:
+    """Return the pairs of a language's paradigms, of the words of a vocabulary if there is one."""
+    from eval.benchmarks.generated import generate
+
+    return generate(config)

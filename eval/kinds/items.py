@@ -1,13 +1,11 @@
 """Items that are no pairs: questions of diagnostics, SyntaxGym's suites, and rated sentences."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pandas as pd
@@ -26,6 +24,7 @@ from eval.methods.unigrams import UnigramSource
 from eval.published import COLUMNS, read_published
 from eval.ratings import measures as ratings
 from eval.ratings.sentences import load_ratings
+from eval.scorers.base import NextWords, TokenScores
 from eval.scores.files import read_answer_file, write_answers
 from eval.scores.table import WIDTH, measures_table
 from eval.syntaxgym import measures as suites
@@ -34,9 +33,6 @@ from eval.syntaxgym.suites import answer_rows as region_rows
 from pairscale.errors import InputError, RunError
 from pairscale.sizes import plural
 from pairscale.tables import filled_table
-
-if TYPE_CHECKING:
-    from eval.scorers.base import NextWords, TokenScores
 
 _INTERVALS = "95% intervals: for new items"
 

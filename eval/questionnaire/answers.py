@@ -27,7 +27,7 @@ from rich.table import Table
 from rich.text import Text
 from scipy.special import ndtri, stdtrit
 
-from eval.questionnaire.config import QuestionnaireConfig
+from eval.config import QuestionnaireConfig
 from eval.scores.table import percent
 from pairscale.console import say
 from pairscale.errors import NAME, InputError

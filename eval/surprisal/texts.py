@@ -8,10 +8,9 @@ import pandas as pd
 
 from corpora.sources.lines import lines
 from eval.benchmarks.cells import name_of, sentence_of
-from eval.benchmarks.files import file_rows, format_of, read_column, table_of
-from eval.benchmarks.form import Row
+from eval.benchmarks.files import Row, file_rows, format_of, read_column, table_of
+from eval.config import SurprisalConfig
 from eval.scores.schemas import WORDS
-from eval.surprisal.config import SurprisalConfig
 from pairscale.errors import InputError
 
 

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from eval.surprisal.config import SurprisalConfig
+from eval.config import SurprisalConfig
 from eval.surprisal.texts import read_texts
 from pairscale.errors import ConfigError, InputError
 
