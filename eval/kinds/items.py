@@ -47,11 +47,6 @@ class ItemsWork(Work):
     files: ClassVar[tuple[str, ...]]
     items: Items
 
-    @staticmethod
-    @abstractmethod
-    def measures(benchmark: str, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the measures (level, name, accuracy, ...) of a benchmark from the rows of the last file."""
-
     def requested(self) -> Iterator[tuple[str, dict[str, Any]]]:
         yield from ((name, {}) for name in self.files)
 
@@ -73,10 +68,9 @@ class ItemsWork(Work):
         """Return the rows of each of `files`, from the answers by text."""
 
     @classmethod
+    @abstractmethod
     def measured(cls, folder: Path) -> pd.DataFrame:
         """Return the measures from a folder of score files. Raises RunError for a damaged one."""
-        rows, metadata = read_answer_file(folder, cls.files[-1])
-        return cls.measures(metadata["benchmark"]["name"], rows)
 
     def headline(self) -> dict[str, float | str]:
         """Return the first of the measures."""
@@ -88,11 +82,15 @@ class ClozeWork(ItemsWork):
     """Questions of a diagnostic."""
 
     files = ("topk", "cloze")
-    measures = staticmethod(diagnostics.measures)
 
     @classmethod
     def read(cls, config: EvalConfig, described: Mapping[str, Any]) -> Items:
         return load_questions(cast(DiagnosticConfig, config.benchmark))
+
+    @classmethod
+    def measured(cls, folder: Path) -> pd.DataFrame:
+        rows, metadata = read_answer_file(folder, "cloze")
+        return diagnostics.measures(metadata["benchmark"]["name"], rows)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -142,9 +140,9 @@ class SuitesWork(ItemsWork):
 
     items: Suites
 
-    @staticmethod
-    def measures(benchmark: str, rows: pd.DataFrame) -> pd.DataFrame:
-        return suites.measures(rows)
+    @classmethod
+    def measured(cls, folder: Path) -> pd.DataFrame:
+        return suites.measures(read_answer_file(folder, "success")[0])
 
     @classmethod
     def read(cls, config: EvalConfig, described: Mapping[str, Any]) -> Suites:
@@ -181,9 +179,9 @@ class RatingsWork(ItemsWork):
 
     files = ("sentences",)
 
-    @staticmethod
-    def measures(benchmark: str, rows: pd.DataFrame) -> pd.DataFrame:
-        return ratings.measures(rows)
+    @classmethod
+    def measured(cls, folder: Path) -> pd.DataFrame:
+        return ratings.measures(read_answer_file(folder, "sentences")[0])
 
     @classmethod
     def read(cls, config: EvalConfig, described: Mapping[str, Any]) -> Items:

@@ -113,7 +113,9 @@ class PairsWork(Work):
         notes = []
         if few := self.items.unavailable:
             notes.append(f"too few pairs of known words in {plural(len(few), 'paradigm')}: {', '.join(few)}")
-        left_out = [name for name in self.config.method if name not in self.uses] if _names_methods() else []
+        left_out = [name for name in self.config.method if name not in self.uses]
+        if current()["method"] is None:  # the default list is for models of both kinds
+            left_out = []
         reason = self.unigrams.missing if self.unigrams else None
         without = [name for name in left_out if reason and methods()[name].reads == UNIGRAMS]
         if others := [name for name in left_out if name not in without]:
@@ -210,11 +212,6 @@ def _token_rows(pairs: pd.DataFrame, sample: npt.NDArray[np.int64], sides: dict[
             for position, ((start, end), logprob, unk) in enumerate(tokens):
                 rows.append((*name, side, position, start, end, logprob, unk))
     return pd.DataFrame(rows, columns=list(TOKENS.names))
-
-
-def _names_methods() -> bool:
-    """Return True if the command line names methods: the default list is for models of both kinds."""
-    return current()["method"] is not None
 
 
 def _check_flagged(method: str, benchmark: Benchmark, named: list[str]) -> None:
