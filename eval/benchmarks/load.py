@@ -57,7 +57,7 @@ class Benchmark:
 
     pairs: the columns of eval.scores.schemas.ITEMS and the user's own, by paradigm, then in the source's order;
     (paradigm, pair_id) is unique. digest: SHA-256 over paradigm, pair_id, phenomenon and the two sentences of all
-    pairs. origin: of generated pairs (eval/benchmarks/generated/making.py). unavailable: paradigm -> why it has no
+    pairs. origin: of generated pairs (`origin_of` in eval/benchmarks/generated). unavailable: paradigm -> why it has no
     pairs. notes: sentences on what is odd about the pairs.
     """
 

@@ -12,7 +12,7 @@ import pandas as pd
 from eval.benchmarks.config import DiagnosticConfig
 from eval.benchmarks.files import file_rows, given_path
 from eval.benchmarks.form import Items
-from eval.benchmarks.known_items import unpublished_questions_note
+from eval.benchmarks.known_items import STRAIGHT, unpublished_questions_note
 from eval.diagnostics.diagnostic import diagnostics
 from eval.scores.schemas import CLOZE, TOPK
 from pairscale.errors import InputError
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 QUESTIONS = CLOZE.names[: CLOZE.names.index("prob")]  # what is asked; the other columns of CLOZE are answers
 Filled = Annotated[str, msgspec.Meta(pattern=r"[^\s|]")]  # a cell that is not empty; | separates words in one
-
-_STRAIGHT = str.maketrans("“”‘’", "\"\"''")
 
 
 class Item(msgspec.Struct):
@@ -68,7 +66,7 @@ def read_rows(config: DiagnosticConfig, name: str, schema: type[T]) -> list[T]:
     rows: dict[str, T] = {}
     for where, cells in file_rows(file, "\t", quotes=False):
         if config.quote_marks == "straight":
-            cells = {column: cell.translate(_STRAIGHT) for column, cell in cells.items()}
+            cells = {column: cell.translate(STRAIGHT) for column, cell in cells.items()}
         try:
             row = msgspec.convert(cells, schema, strict=False)
         except msgspec.ValidationError as reason:

@@ -20,6 +20,7 @@ from eval.diagnostics import measures as diagnostics
 from eval.diagnostics.questions import answer_rows, candidates, load_questions
 from eval.kinds.pairs import PairsWork
 from eval.kinds.work import Work
+from eval.methods.sides import Side
 from eval.methods.unigrams import UnigramSource
 from eval.published import COLUMNS, read_published
 from eval.ratings import measures as ratings
@@ -209,28 +210,27 @@ class RatingsWork(ItemsWork):
         return (*([missing] if self.unigrams.missing else []), *super().notes)
 
     def rows(self, answers: Mapping[str, TokenScores]) -> dict[str, pd.DataFrame]:
-        scores, skip = list(answers.values()), self.config.policy.unk == "skip"
-        counted = [~score.unk | (not skip) for score in scores]
+        unigrams = None if self.unigrams.missing else self.unigrams.count(self.scorer)
+        skip_unk, texts = self.config.policy.unk == "skip", list(answers)
+        side = Side("sentence", pd.DataFrame({"sentence": texts}), list(answers.values()), skip_unk, unigrams)
+        if not np.isfinite(side.lp).all():
+            raise RunError(f"{self.scorer.name}: its score of a sentence is no number; its weights are damaged")
         reference = self.described["corpus"]["reference"]
         table = pd.DataFrame(
             {
-                "lp": [score.logprobs[of].sum() for score, of in zip(scores, counted, strict=True)],
-                "tokens": [int(of.sum()) for of in counted],
-                "words": [count_words(text, reference) for text in answers],
-                "chars": [count_characters(text) for text in answers],
-                "unk": [int(score.unk.sum()) for score in scores],
+                "lp": side.lp,
+                "tokens": side.tokens,
+                "words": [count_words(text, reference) for text in texts],
+                "chars": [count_characters(text) for text in texts],
+                "unk": side.unk,
                 "unigram_lp": np.nan,
                 "unseen": None,
             },
-            index=pd.Index(answers, name="sentence"),
+            index=pd.Index(texts, name="sentence"),
         )
-        if not np.isfinite(table["lp"]).all():
-            raise RunError(f"{self.scorer.name}: its score of a sentence is no number; its weights are damaged")
-        if self.unigrams.missing is None:
-            table["unigram_lp"], table["unseen"] = self.unigrams.count(self.scorer).sums(scores, skip)
-        if skip:  # nothing is left of a sentence of nothing but <unk>, or but its end
-            text = [(np.diff(score.spans)[:, 0] > 0) & of for score, of in zip(scores, counted, strict=True)]
-            table.loc[[not tokens.any() for tokens in text], ["lp", "unigram_lp"]] = np.nan
+        if unigrams is not None:
+            table["unigram_lp"], table["unseen"] = unigrams.sums(side.scores, skip_unk)
+        table.loc[~side.judged, ["lp", "unigram_lp"]] = np.nan
         return {"sentences": self.items.rows.join(table, on="sentence")}
 
     def tables(self, width: int) -> Iterator[Table]:

@@ -107,7 +107,6 @@ def test_others_are_refused(tmp_path, place, value, message):
         ("benchmark.pairs=3", r"benchmark\.pairs=3: form=syntaxgym has no use for it"),
         ("benchmark.suites=[]", r"benchmark\.suites=\[\]: must name at least one"),
         ("benchmark.name=mine", r"benchmark\.name=mine: must be one of syntaxgym"),
-        ("scoring.snapshots=true", r"scoring\.snapshots=true with benchmark=syntaxgym"),
     ],
 )
 def test_values_for_benchmarks_of_pairs_are_refused(override, message):
