@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from corpora.config import CorporaConfig, RootConfig
-from eval.benchmarks.config import BenchmarkConfig, benchmark_type
+from eval.benchmarks.config import SYNTAXGYM, BenchmarkConfig, is_ratings
+from eval.diagnostics.diagnostic import diagnostics
 from eval.methods.method import typed
 from pairscale.command.schemas import NOT_IN_DIGEST, AboveZero, Seed, Share, Texts
 from pairscale.errors import ConfigError
@@ -57,6 +58,16 @@ class PolicyConfig:
 def score_label(benchmark: BenchmarkConfig, policy: PolicyConfig) -> str:
     """Return the name of the folder of score files: "blimp", or "blimp+pairs-10+unk-skip" of part of the pairs."""
     return "+".join([benchmark.label, *policy.label])
+
+
+def benchmark_type(label: str) -> str:
+    """Return the type of the benchmark that a folder of scores named `label` is of: pairs, diagnostic, ..."""
+    name = label.partition("+")[0]
+    if name == SYNTAXGYM:
+        return SYNTAXGYM
+    if is_ratings(name):
+        return "ratings"
+    return "diagnostic" if name in diagnostics() else "pairs"
 
 
 def is_of_pairs(label: str) -> bool:

@@ -13,8 +13,7 @@ from analysis.report.labels import display_names, renamed
 from analysis.report.write import Part
 from analysis.sections import ALL
 from analysis.study.long_table import check_alike
-from eval.benchmarks.config import benchmark_type
-from eval.config import is_of_pairs
+from eval.config import benchmark_type, is_of_pairs
 from eval.scores.files import answers_metadata, read_answer_file
 from pairscale.errors import RunError, first_few
 from pairscale.sizes import written

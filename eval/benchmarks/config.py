@@ -5,24 +5,60 @@ Imports no pandas, so that commands start at once.
 
 import difflib
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from msgspec import Meta
 
-from eval.benchmarks.form import OF_FILES, forms
-from eval.diagnostics.diagnostic import diagnostics
 from pairscale.command.schemas import Seed, Texts, register_types
 from pairscale.errors import ConfigError, check_choice, check_name
 from pairscale.files import sha256_json
+from pairscale.plugins import load_plugins
 
 Pairs = Annotated[int, Meta(ge=1, le=10**6)]  # of a paradigm: a hundred times the largest that is published
 SAMPLES = ("run", "study")  # vocabularies that are words of samples
 SYNTAXGYM, RATINGS = "syntaxgym", "ratings"
 PUBLISHED_SHUFFLES = 100  # Ettinger 2020, table 4
 _NO_FOLDER = re.compile(r"[^\w.-]")  # what no part of a folder's name has
+
+
+# Fields of BenchmarkConfig by which files and data sets of the hub are found and read.
+OF_FILES = ("path", "dataset", "revision", "subset", "split", "files", "delimiter", "header", "quotes")
+
+Read = Callable[[Any], Any]  # of a BenchmarkConfig, to tables or generated pairs (eval/benchmarks/form.py)
+R = TypeVar("R", bound=Read)
+
+
+class Form(NamedTuple):
+    """A reader of tables, and the fields of BenchmarkConfig that it reads; others must keep their defaults."""
+
+    read: Read
+    fields: tuple[str, ...]
+
+
+_FORMS: dict[str, Form] = {}
+
+
+def form(name: str, fields: tuple[str, ...]) -> Callable[[R], R]:
+    """Register a function as the form `name`; `fields` as in Form. Raises ValueError for a name in use."""
+
+    def register(read: R) -> R:
+        if name in _FORMS:
+            raise ValueError(f"form {name}: registered by {_FORMS[name].read.__module__} already")
+        _FORMS[name] = Form(read, fields)
+        return read
+
+    return register
+
+
+def forms() -> Mapping[str, Form]:
+    """Return all forms by name: those of form.py, and those that plug-ins registered."""
+    import_module("eval.benchmarks.form")
+    load_plugins()
+    return _FORMS
 
 
 @dataclass(kw_only=True)
@@ -162,7 +198,6 @@ class DiagnosticConfig(BenchmarkConfig):
             raise ConfigError(f"benchmark.seed=null: must be a number, to draw benchmark.shuffles={self.shuffles} from")
 
     def _fields_read(self) -> tuple[str, ...]:
-        check_choice("benchmark.name", self.name, diagnostics())
         self.form = self.name
         return ("path", "seed")
 
@@ -227,7 +262,7 @@ class RatingsConfig(BenchmarkConfig):
     )
 
     def _fields_read(self) -> tuple[str, ...]:
-        if benchmark_type(self.name) != RATINGS:
+        if not is_ratings(self.name):
             raise ConfigError(
                 f"benchmark.name={self.name}: must be {RATINGS}, or begin with {RATINGS}_, as {RATINGS}_lau"
             )
@@ -239,17 +274,9 @@ class RatingsConfig(BenchmarkConfig):
         return self.name
 
 
-def benchmark_type(label: str) -> str:
-    """Return the type of the benchmark whose scores a folder named `label` contains.
-
-    It is pairs, diagnostic, syntaxgym or ratings.
-    """
-    name = label.partition("+")[0]
-    if name == SYNTAXGYM:
-        return SYNTAXGYM
-    if name == RATINGS or name.startswith(f"{RATINGS}_"):
-        return RATINGS
-    return "diagnostic" if name in diagnostics() else "pairs"
+def is_ratings(name: str) -> bool:
+    """Return True for the name of a table of ratings."""
+    return name == RATINGS or name.startswith(f"{RATINGS}_")
 
 
 register_types(

@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from corpora.sources.lines import COMPRESSIONS, lines
+from eval.benchmarks.config import BenchmarkConfig
 from pairscale.console import say
 from pairscale.errors import ConfigError, InputError
 from pairscale.hub import import_datasets
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from eval.benchmarks.config import BenchmarkConfig
 
 T = TypeVar("T")
 TOK = ".tok"  # of the words of Natural Stories, as they are downloaded
@@ -38,6 +38,33 @@ class Table(NamedTuple):
     name: str  # the file's without its endings, or the subset's
     source: str  # for errors
     rows: Iterator[Row]
+
+
+@dataclass(frozen=True)
+class Items:
+    """Items that are no pairs: questions of a diagnostic, SyntaxGym's suites, rated sentences.
+
+    Attributes:
+        rows: what models are asked; their answers add columns.
+        texts: the different texts that a model reads.
+        digest: SHA-256 over all that can change a score.
+        contents: how many there are: "8 contexts of 3 items".
+        notes: sentences on what is odd about them.
+    """
+
+    rows: pd.DataFrame
+    texts: list[str]
+    digest: str
+    contents: str
+    notes: tuple[str, ...] = field(default=(), kw_only=True)
+
+
+class Generated(NamedTuple):
+    """Pairs that a form draws, already of the paradigms and the number that the configuration requests."""
+
+    pairs: Mapping[str, list[dict[str, Any]]]  # BLiMP's JSON objects by paradigm
+    unavailable: Mapping[str, str]  # paradigm -> why it has too few pairs
+    origin: Mapping[str, Any]  # what score files record of their making
 
 
 def tables(config: BenchmarkConfig) -> Iterator[Table]:

@@ -15,9 +15,8 @@ import pyarrow as pa
 from corpora.config import PathsConfig
 from corpora.words import count_words
 from eval.benchmarks.cells import blanks_note, flag_of, label_of, name_of, part_of, sentence_of
-from eval.benchmarks.config import BenchmarkConfig, ColumnsConfig
-from eval.benchmarks.files import Row, Table, read_column, table_of
-from eval.benchmarks.form import Generated, forms
+from eval.benchmarks.config import BenchmarkConfig, ColumnsConfig, forms
+from eval.benchmarks.files import Generated, Row, Table, read_column, table_of
 from eval.benchmarks.generated.vocabulary import resolved
 from eval.benchmarks.known_items import faulty_note, faulty_pairs, unpublished_note
 from eval.scores.schemas import ITEMS, SIDES

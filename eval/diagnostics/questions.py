@@ -10,12 +10,11 @@ import numpy as np
 import pandas as pd
 
 from eval.benchmarks.config import DiagnosticConfig
-from eval.benchmarks.files import file_rows, given_path
-from eval.benchmarks.form import Items
+from eval.benchmarks.files import Items, file_rows, given_path
 from eval.benchmarks.known_items import STRAIGHT, unpublished_questions_note
 from eval.diagnostics.diagnostic import diagnostics
 from eval.scores.schemas import CLOZE, TOPK
-from pairscale.errors import InputError
+from pairscale.errors import InputError, check_choice
 from pairscale.files import sha256_json
 from pairscale.sizes import plural
 
@@ -38,8 +37,9 @@ T = TypeVar("T", bound=Item)
 def load_questions(config: DiagnosticConfig) -> Items:
     """Read the files of the diagnostic that `config` names: a question per row, columns QUESTIONS.
 
-    Raises InputError for missing files and, with the line, for wrong rows.
+    Raises InputError for missing files and, with the line, for wrong rows, ConfigError for an unknown diagnostic.
     """
+    check_choice("benchmark.name", config.name, diagnostics())
     cells = [[question.get(name) for name in QUESTIONS] for question in diagnostics()[config.name].questions(config)]
     frame = pd.DataFrame(cells, columns=QUESTIONS)
     note = unpublished_questions_note(config.name, frame)

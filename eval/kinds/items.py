@@ -14,7 +14,7 @@ from rich.text import Text
 
 from corpora.words import count_characters, count_words
 from eval.benchmarks.config import SYNTAXGYM, BenchmarkConfig, DiagnosticConfig, RatingsConfig, SyntaxGymConfig
-from eval.benchmarks.form import Items
+from eval.benchmarks.files import Items
 from eval.config import EvalConfig
 from eval.diagnostics import measures as diagnostics
 from eval.diagnostics.questions import answer_rows, candidates, load_questions

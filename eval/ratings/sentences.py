@@ -8,8 +8,7 @@ import pandas as pd
 
 from eval.benchmarks.cells import blanks_note, label_of, name_of, sentence_of, shown
 from eval.benchmarks.config import RatingsConfig
-from eval.benchmarks.files import read_column, table_of, tables
-from eval.benchmarks.form import Items
+from eval.benchmarks.files import Items, read_column, table_of, tables
 from pairscale.errors import InputError
 from pairscale.files import sha256_json
 from pairscale.sizes import plural

@@ -17,8 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 from msgspec import Meta
 
-from eval.benchmarks.files import given_path
-from eval.benchmarks.form import Items
+from eval.benchmarks.files import Items, given_path
 from eval.scores.schemas import REGIONS, SUCCESS
 from eval.syntaxgym.formulas import Formula
 from pairscale.errors import ConfigError, InputError, first_few

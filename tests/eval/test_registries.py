@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-import eval.benchmarks.form as form_registry
+import eval.benchmarks.config as form_registry
 import eval.methods.method as method_registry
 from eval.benchmarks.config import BenchmarkConfig
 from eval.benchmarks.form import Row, Table

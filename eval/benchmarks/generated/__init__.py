@@ -15,7 +15,7 @@ from typing import Any
 from corpora.grammar.engine import Grammar, read_grammar
 from corpora.grammar.lexicon import NothingFits
 from eval.benchmarks.config import BenchmarkConfig
-from eval.benchmarks.form import Generated
+from eval.benchmarks.files import Generated
 from eval.benchmarks.generated.vocabulary import Vocabulary, read_vocabulary
 from eval.benchmarks.paradigm import Exhausted, Paradigm
 from pairscale.errors import InputError
