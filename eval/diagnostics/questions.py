@@ -82,9 +82,9 @@ def answer_rows(questions: pd.DataFrame, answers: Mapping[str, NextWords]) -> di
 
     The most probable words (TOPK) are of conditions that are not drawn at random.
     """
-    judged, words, asked = [], [], candidates(questions)
+    judged, words, choices = [], [], candidates(questions)
     for context, answer in answers.items():
-        of_words = zip(asked[context], answer.logprobs, answer.ranks, answer.tokens, strict=True)
+        of_words = zip(choices[context], answer.logprobs, answer.ranks, answer.tokens, strict=True)
         judged += [(context, *cells) for cells in of_words]
         top = zip(answer.words, np.exp(answer.word_logprobs), strict=True)
         words += [(context, place, *cells) for place, cells in enumerate(top, start=1)]

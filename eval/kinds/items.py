@@ -105,9 +105,9 @@ class ClozeWork(ItemsWork):
 
     def ask(self, texts: list[str]) -> Sequence[NextWords]:
         """Return the probabilities of each context's candidates, and the most probable words after it."""
-        asked = candidates(self.items.rows)
+        words = candidates(self.items.rows)
         return self.scorer.next_words(
-            texts, [asked[text] for text in texts], self.benchmark.top_words, self.config.policy
+            texts, [words[text] for text in texts], self.benchmark.top_words, self.config.policy
         )
 
     def rows(self, answers: Mapping[str, NextWords]) -> dict[str, pd.DataFrame]:

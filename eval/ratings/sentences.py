@@ -20,7 +20,7 @@ def load_ratings(config: RatingsConfig) -> Items:
     The rows of the result have the columns sentence, rating (NaN where the table has none), label (True: good; None
     where it has none) and pair (of the good and the bad sentence of a pair; None where it has none).
     """
-    columns, found = config.columns, []
+    columns, of_tables = config.columns, []
     label = partial(_label, labels=config.labels)
     for table in tables(config):
         cells = table_of(table.rows)
@@ -40,8 +40,8 @@ def load_ratings(config: RatingsConfig) -> Items:
             for sentence, rating, is_good in sides
         ]
         parts = [pd.DataFrame(side, range(len(cells)), dtype=object) for side in read]
-        found.append(pd.concat(parts).sort_index(kind="stable"))
-    rows = pd.concat(found, ignore_index=True).infer_objects()
+        of_tables.append(pd.concat(parts).sort_index(kind="stable"))
+    rows = pd.concat(of_tables, ignore_index=True).infer_objects()
     for name, labels in rows.groupby("pair", sort=False)["label"]:
         if sorted(labels) != [False, True]:
             raise InputError(f"benchmark={config.name}: pair {name}: must be one good and one bad sentence")

@@ -94,12 +94,12 @@ def load_suites(path: str | None, names: Sequence[str] | None = None) -> Suites:
     """
     folder = given_path("syntaxgym", path, " with suites (*.json)", " with suites (*.json)")
     files = sorted(folder.glob("*.json"))
-    found = {name: (rows, formulas) for name, rows, formulas in map(read_suite, files)}
-    if not files or len(found) < len(files):
+    by_name = {name: (rows, formulas) for name, rows, formulas in map(read_suite, files)}
+    if not files or len(by_name) < len(files):
         raise InputError(f"benchmark.path: {folder} must have suites (*.json), each with a name of its own")
-    if unknown := [name for name in names or () if name not in found]:
-        raise ConfigError(f"benchmark.suites: no suite '{unknown[0]}' in {folder}; it has {first_few(sorted(found))}")
-    chosen = {name: found[name] for name in sorted(found) if names is None or name in names}
+    if unknown := [name for name in names or () if name not in by_name]:
+        raise ConfigError(f"benchmark.suites: no suite '{unknown[0]}' in {folder}; it has {first_few(sorted(by_name))}")
+    chosen = {name: by_name[name] for name in sorted(by_name) if names is None or name in names}
     rows = pd.concat([rows for rows, _ in chosen.values()], ignore_index=True)
     formulas = {name: of_suite for name, (_, of_suite) in chosen.items()}
     digest = sha256_json([rows.to_numpy().tolist(), [[one.text for one in of] for of in formulas.values()]])
