@@ -38,7 +38,8 @@ from pairscale.sizes import plural
 from pairscale.tables import filled_table
 
 if TYPE_CHECKING:
-    from eval.scorers.base import NextWords, TokenScores
+    from eval.scorers.base import TokenScores
+    from eval.scorers.next_words import NextWords
 
 _INTERVALS = "95% intervals: for new items"
 

@@ -14,10 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from eval.scorers.base import Execution
-from eval.scorers.causal_models import TreeModel
+from eval.scorers.causal_models import CausalModel
 from eval.scorers.trees import Forest, Ids, forests
 from pairscale.errors import ConfigError, InputError, PairscaleError, RunError, error_line
-from train.loop.device import without_gradients
 from train.models.base import State, ancestors
 from train.models.huggingface import (
     has_plain_head,
@@ -62,7 +61,6 @@ class Network:
             self.batch_tokens = min(self.batch_tokens, CPU_TOKENS)
         if self.head is None:  # then all logits of a batch are held
             self.batch_tokens = min(self.batch_tokens, max(1, LOGIT_BYTES // (4 * self.vocabulary)))
-        self.repeatable = 0  # tokens of the longest text on which two passes were compared
 
     @property
     def tolerance(self) -> float:
@@ -87,22 +85,6 @@ class Network:
         """Return the input (B, T, D) of a plain head, in its type: some models turn logits into float32 themselves."""
         assert self.head is not None
         return inputs_of_head(self.model, **self._arguments(tokens, order)).to(self.head[0].dtype)
-
-    def check_repeatable(self, tokens: int) -> None:
-        """Raise ConfigError if two passes over a text of so many tokens differ."""
-        if tokens <= self.repeatable:
-            return
-        text = torch.from_numpy(np.resize(np.random.default_rng(0).permutation(self.vocabulary), (1, tokens)))
-        at = torch.tensor([0]), torch.tensor([tokens - 1])
-        with without_gradients(self.device, False):
-            one, other = (self.logprobs_at(text.to(self.device), *at) for _ in range(2))
-        if not torch.allclose(one, other, rtol=0, atol=self.tolerance, equal_nan=True):
-            far = float((one - other).nan_to_num().abs().max())
-            raise ConfigError(
-                f"{self.name}: two passes over one text of {tokens} tokens differ by up to {far:.2g} nats, so its "
-                "scores would be random (a Reformer's hashing is, unless its config.json sets hash_seed)"
-            )
-        self.repeatable = tokens
 
     def _arguments(self, tokens: Tensor, order: dict[str, Tensor]) -> dict[str, Any]:
         """Return the arguments of a pass over texts (B, T) of equal length, all of whose tokens are seen.
@@ -134,7 +116,7 @@ class Network:
             return False
 
 
-class CausalNetwork(Network, TreeModel):
+class CausalNetwork(Network, CausalModel):
     """A causal model of transformers, which reads what stands before a text with it."""
 
     def __init__(self, *arguments: Any, begin: int, **options: Any):
@@ -153,9 +135,6 @@ class CausalNetwork(Network, TreeModel):
 
     def start(self, before: list[int]) -> tuple[list[int], State]:
         return before, ()
-
-    def check(self, tokens: int) -> None:
-        self.check_repeatable(tokens)
 
     def tree_tokens(self, longest: int) -> int | None:
         # A mask of ancestors takes the place of a model's own, which may be a window narrower than a long text.

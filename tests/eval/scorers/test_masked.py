@@ -14,8 +14,6 @@ from transformers import (
     MobileBertForMaskedLM,
     NystromformerConfig,
     NystromformerForMaskedLM,
-    ReformerConfig,
-    ReformerForMaskedLM,
 )
 
 from pairscale.errors import ConfigError, InputError
@@ -172,17 +170,3 @@ def test_a_text_on_which_the_model_fails_raises_a_one_line_error():
     fixed = masked_scorer(with_random_weights(nystromformer(8), tokenizer), tokenizer, 5_000)
     with pytest.raises(InputError, match=r"m: its code fails on a text of \d+ tokens \(RuntimeError: "):
         fixed.score(["The cats sleep ."], policy())
-
-
-def test_a_model_with_random_hashing_raises_an_error():
-    def reformer(vocabulary, **values):
-        return ReformerForMaskedLM(ReformerConfig(
-            vocab_size=vocabulary, hidden_size=16, attention_head_size=8, num_attention_heads=2, feed_forward_size=24,
-            attn_layers=["local", "lsh"], is_decoder=False, axial_pos_embds=False, max_position_embeddings=80,
-            lsh_attn_chunk_length=8, local_attn_chunk_length=8, num_buckets=4, **values))  # fmt: skip
-
-    tokenizer = word_pieces()
-    scorer = masked_scorer(with_random_weights(reformer, tokenizer), tokenizer, 5_000)
-    assert len(scorer.score(["the cat ."], policy())[0].logprobs)  # no hashing within one chunk
-    with pytest.raises(ConfigError, match=r"m: two passes over one text of \d+ tokens differ .* hash_seed"):
-        scorer.score(["the cat sees the dog near the cat that sees the dog that sleeps near a cat ."], policy())
