@@ -56,9 +56,7 @@ def judge(
         if use.voters:
             if missing := [voter for voter in use.voters if voter not in rows]:
                 raise ConfigError(f"method={name}: counts the votes of {', '.join(missing)}: request them too")
-            words = dict.fromkeys(("good_words", "bad_words"), 0)  # which votes take over from their voters
-            votes, _ = use.vote({voter: rows[voter].assign(**words) for voter in use.voters})
-            rows[name] = votes.drop(columns=list(words))
+            rows[name], _ = use.vote({voter: rows[voter] for voter in use.voters})
     judged = pd.concat([rows[name].assign(method=name) for name in uses], ignore_index=True)
     judged["outcome"] = outcome(judged["good"], judged["bad"])
     judged = judged.rename(columns={"good": "good_score", "bad": "bad_score"})

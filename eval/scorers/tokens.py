@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -258,12 +259,8 @@ def score_settings(model: PreTrainedModel, tokens: HubTokens, masked: bool) -> d
     return settings | ({"split_special_tokens": True} if tokenizer.split_special_tokens else {})
 
 
-def _config_digest(values: Any) -> str:
-    def plain(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {str(key): plain(part) for key, part in value.items() if key not in _NO_SCORE}
-        if isinstance(value, list | tuple):
-            return [plain(part) for part in value]
-        return value if isinstance(value, str | int | float | bool | None) else str(value)
+def _config_digest(values: dict[str, Any]) -> str:
+    def score_relevant(part: dict[str, Any]) -> dict[str, Any]:
+        return {key: value for key, value in part.items() if key not in _NO_SCORE}
 
-    return sha256_json(plain(values))
+    return sha256_json(json.loads(json.dumps(values, default=str), object_hook=score_relevant))
