@@ -265,11 +265,18 @@ def _local(path: str) -> str | None:
 
 def _kinds(described: Any) -> dict[str, str]:
     """Return the kinds that a config.json names, in `architectures` or `auto_map`, and the class of each."""
+    from transformers.models.auto import modeling_auto
+
+    of_library = {
+        "masked": set(modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES.values()),
+        "causal": set(modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values()),
+    }
     endings = {"masked": ("ForMaskedLM", "ForPreTraining"), "causal": ("ForCausalLM", "LMHeadModel")}
     architectures = getattr(described, "architectures", None)
     kinds: dict[str, str] = {}
     for name in map(str, architectures if isinstance(architectures, list) else ()):
-        for kind in [kind for kind in endings if any(ending in name for ending in endings[kind])]:
+        exact = [kind for kind, known in of_library.items() if name in known]  # of XLM's one class both
+        for kind in exact or [kind for kind in endings if any(ending in name for ending in endings[kind])]:
             kinds.setdefault(kind, name)
     auto_map = getattr(described, "auto_map", None) or {}
     for kind, auto in AUTO_CLASSES.items():
