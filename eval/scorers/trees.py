@@ -87,15 +87,31 @@ def forests(texts: Sequence[Ids], first: Ids, capacity: int, batch_tokens: int) 
     text is a tree of its own, in a batch with those of its length, so that no model reads padding. A batch has up to
     `batch_tokens`, padding included, or one tree that has more.
     """
+    if not capacity:
+        yield from _alone(texts, first, batch_tokens)
+        return
     batch: list[Tree] = []
-    for tree in _trees(texts, first, capacity) if capacity else _alone(texts, first):
-        full = (len(batch) + 1) * max(len(tokens) for tokens, *_ in [tree, *batch]) > batch_tokens
-        if batch and (full or (not capacity and len(tree[0]) < len(batch[0][0]))):
-            yield _side_by_side(batch, alone=not capacity)
+    for tree in _trees(texts, first, capacity):
+        if batch and (len(batch) + 1) * max(len(tokens) for tokens, *_ in [tree, *batch]) > batch_tokens:
+            yield _side_by_side(batch)
             batch = []
         batch.append(tree)
     if batch:
-        yield _side_by_side(batch, alone=not capacity)
+        yield _side_by_side(batch)
+
+
+def _alone(texts: Sequence[Ids], first: Ids, batch_tokens: int) -> Iterator[Forest]:
+    """Yield batches of trees of one text each, last those of which no token is read."""
+    lengths = [len(text) - 1 for text in texts]
+    unread = [index for index, length in enumerate(lengths) if not length]
+    for batch in [*length_batches(lengths, batch_tokens), *([unread] if unread else [])]:
+        tokens = np.stack([texts[index] for index in batch])  # (B, T + 1)
+        place = np.tile(np.arange(tokens.shape[1] - 1), (len(batch), 1))
+        scored = place + 1 >= first[batch][:, None]
+        rows = np.flatnonzero(scored)
+        targets, counts = tokens[:, 1:][scored], scored.sum(axis=1)
+        numbers = np.asarray(batch), np.arange(len(rows)), counts
+        yield Forest(tokens[:, :-1], place - 1, place, rows, targets, *numbers, alone=True)
 
 
 # One row of a forest: tokens, parents, depths, rows in the order of texts, targets, texts, counts.
@@ -118,12 +134,6 @@ def _trees(texts: Sequence[Ids], first: Ids, capacity: int) -> Iterator[Tree]:
         size += new
     if order:
         yield _tree(texts, first, order[start:], common)
-
-
-def _alone(texts: Sequence[Ids], first: Ids) -> Iterator[Tree]:
-    """Yield a tree per text, by falling length."""
-    for index in np.argsort([-len(text) for text in texts], kind="stable").tolist():
-        yield _tree(texts, first, [index], [0])
 
 
 def _shared(texts: Sequence[Ids]) -> Iterator[int]:
@@ -152,7 +162,7 @@ def _tree(texts: Sequence[Ids], first: Ids, chosen: list[int], common: list[int]
     return tokens[new], parents, depths, rows, tokens[scored], np.asarray(chosen), scored.sum(axis=1)
 
 
-def _side_by_side(trees: list[Tree], alone: bool) -> Forest:
+def _side_by_side(trees: list[Tree]) -> Forest:
     tokens, parents, depths, rows, targets, texts, counts = zip(*trees, strict=True)
     read = padded(tokens)
     places = np.concatenate([of_tree + row * read.shape[1] for row, of_tree in enumerate(rows)])
@@ -160,7 +170,9 @@ def _side_by_side(trees: list[Tree], alone: bool) -> Forest:
     by_text = np.empty_like(order)
     by_text[order] = np.arange(len(order))
     scored, numbers, lengths = np.concatenate(targets)[order], np.concatenate(texts), np.concatenate(counts)
-    return Forest(read, padded(parents, -1), padded(depths), places[order], scored, numbers, by_text, lengths, alone)
+    return Forest(
+        read, padded(parents, -1), padded(depths), places[order], scored, numbers, by_text, lengths, alone=False
+    )
 
 
 def padded(texts: Sequence[Ids], pad: int = 0) -> Ids:
