@@ -73,21 +73,10 @@ def score_run(
 ) -> None:
     """Compute a run's missing scores on the benchmark of each configuration; print the tables of all that they request.
 
-    The run's model is loaded once for all of them, and so is each of its snapshots.
-
-    Args:
-        run: the run.
-        configs: one configuration, or one per benchmark.
-        scorer: the model, if it is loaded.
-        tables: print them.
-
-    Raises:
-        RunError: if the run is not trained, is in use, or has a damaged model or score file.
-        InputError: for the benchmark's files.
-        ConfigError: for values that do not fit.
-
+    The run's model is loaded once for all of them, unless it is given as `scorer`, and so is each of its snapshots.
     An error in one of several benchmarks is printed, the others are scored and shown, and RunError is raised at the
-    end.
+    end. Raises RunError for a run that is not trained or in use, a damaged model or score file; InputError for the
+    benchmark's files; ConfigError for values that do not fit.
     """
     configs = [configs] if isinstance(configs, EvalConfig) else configs
     run.check_done()
