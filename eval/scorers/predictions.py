@@ -59,8 +59,9 @@ def window_size(size: int | None, step: int | None, most: int | None) -> tuple[i
     A step is half of a window if None. Raises ConfigError for a size that the model does not read and for a step that
     is longer than the window.
     """
-    size = size or min(USUAL, most or USUAL)
-    check_between("surprisal.window", size, 2, most or 10**6)
+    most = 10**6 if most is None else most
+    size = size or min(USUAL, most)
+    check_between("surprisal.window", size, 2, most)
     check_between("surprisal.step", step, 1, size)
     return size, step or max(1, size // 2)
 
