@@ -16,10 +16,8 @@ from pairscale.command.main import main
 from pairscale.errors import ConfigError, RunError
 from tests.support.expected_runs import expected_runs
 from train.config import run_id
-from train.grid import write_grid
-from train.grids import run_grid
 from train.runs.folder import RunFolder
-from train.sweeps import names_a_run, points, requested_runs, study_commands
+from train.sweeps import names_a_run, points, requested_runs, run_grid, study_commands, write_grid
 
 RUN = ["study=mine", "model=lstm_tiny", "corpus=toy", "recipe.lr=0.5"]  # no experiment
 
@@ -36,7 +34,7 @@ def sweep(tmp_path, monkeypatch):
             configs.extend(job.config for job in jobs)
             return [0] * len(jobs)
 
-        monkeypatch.setattr("train.grids.run_jobs", run_jobs)
+        monkeypatch.setattr("train.sweeps.run_jobs", run_jobs)
         monkeypatch.setattr("pairscale.command.line._current", Line())  # restored after the test
         with pytest.raises(SystemExit) as end:
             main(command, configs.append, sweep=run_grid)

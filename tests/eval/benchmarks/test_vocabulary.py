@@ -21,7 +21,7 @@ from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError, RunError, StoreError
 from pairscale.sizes import parse_size
 from tests.support.simulated_study import SimulatedStudy
-from train.grid import write_grid
+from train.sweeps import write_grid
 
 NAME = "determiner_noun_agreement_1"
 SENTENCES = ["the cat sleeps .", "a dog sees the cat .", "the dog sleeps near a cat .", "the gnu runs ."]
