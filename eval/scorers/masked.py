@@ -95,6 +95,7 @@ class MaskedScorer(Scorer):
         return int(gain.mean() > max(0.5, 4 * gain.std(ddof=1) / np.sqrt(len(gain)))) if len(gain) > 1 else 0
 
     def _scores(self, texts: list[_Hidden], policy: PolicyConfig) -> list[TokenScores]:
+        self.network.check_repeatable(max(len(text.ids) for text in texts))
         counts = [len(text.scored) for text in texts]
         owner = np.repeat(np.arange(len(texts)), counts)  # of each scored token
         place = np.concatenate([np.arange(count) for count in counts])
@@ -128,7 +129,6 @@ class MaskedScorer(Scorer):
     def _copies(self, texts: Sequence[Ids], positions: Sequence[int]) -> Tensor:
         """Return ln p (B, V) of every token at one position of each text; texts have one length."""
         tokens = torch.from_numpy(np.stack(texts)).to(self.device)
-        self.network.check_repeatable(tokens.shape[1])
         return self.network.logprobs_at(tokens, torch.arange(len(texts)), torch.tensor(positions))
 
     def _check(self, text: str, ids: Sequence[int]) -> None:
