@@ -8,7 +8,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from pairscale.command.board import run_names
-from pairscale.command.line import Line, set_current
+from pairscale.command.line import Line
 from pairscale.command.main import Session
 from pairscale.command.pool import Job, check_codes, run_jobs
 from pairscale.errors import PairscaleError
@@ -27,8 +27,7 @@ def run_grid(command: str, line: Line, session: Session) -> None:
         return
     if found[0].config.dry_run:
         for point in found:
-            set_current(point.line)
-            session.attempt(lambda point=point: point.config, once=True)  # type: ignore[misc]
+            session.attempt(point.line, lambda point=point: point.config)  # type: ignore[misc]
         return
     record_points(found, command, f"python -m {command} -m {line.written}")
     jobs, config = jobs_of(found), found[0].config

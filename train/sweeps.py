@@ -1,7 +1,6 @@
 """The runs of command lines: the points of a sweep, and the runs that a study should have (train/grid.py)."""
 
 import dataclasses
-import itertools
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -9,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pairscale.command.compose import FOLDER, axes_of, composed, group_files, schema_of
+from pairscale.command.compose import FOLDER, axes_of, composed, group_files, points_of, schema_of
 from pairscale.command.line import Line, key_of
 from pairscale.command.schemas import build
 from pairscale.errors import ConfigError, PairscaleError, RunError
@@ -43,11 +42,7 @@ def points(command: str, line: Line, refused: list[Exception] | None = None) -> 
     error is raised, but the path of a corpus may be missing, as it is no part of a run's identity.
     """
     schema = schema_of(command)
-    axes = axes_of(command, line)
-    keys = sorted(axes.swept, key=lambda key: _LAST.index(key) if key in _LAST else -1)
-    for values in itertools.product(*(axes.swept[key] for key in keys)):
-        varied = tuple(f"{key}={value}" for key, value in zip(keys, values, strict=True))
-        whole = Line((*axes.fixed.overrides, *varied), line.folders, command=command)
+    for varied, whole in points_of(command, line):
         try:
             config: Any = build(schema, composed(command, whole, ["corpus.path"] if refused is None else []))
             if command == "train":
@@ -152,7 +147,7 @@ def record_points(points: Iterable[Point], command: str, typed: str) -> None:
     """Write the runs that the command line `typed` requests to the grids of their studies, for `requested_runs`.
 
     Points that name no run (a sweep over benchmarks that scores a study), or several (model.revisions), are left out.
-    Raises NoCorpus for runs to be trained without a corpus.
+    Raises ConfigError for runs to be trained without a corpus.
     """
     grids: dict[tuple[Path, str | None], dict[str, RunConfig]] = {}
     for point in points:

@@ -5,8 +5,9 @@ commands, of which each reads its own; what is typed for a command has to be one
 """
 
 import copy
+import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from importlib import import_module
@@ -21,7 +22,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from pairscale import COMMANDS, ROOT
-from pairscale.command.line import Line, key_of, parsed, spelled
+from pairscale.command.line import Line, key_of, parsed
 from pairscale.command.schemas import build, nearest, nearest_key, shown, text_keys
 from pairscale.errors import ConfigError
 from pairscale.plugins import load_plugins
@@ -29,6 +30,7 @@ from pairscale.sizes import written
 
 FOLDER = ROOT / "conf"
 SWEEP = "sweep"  # key of an experiment: its axes
+_LAST = ("sample.size", "seed")  # axes that vary fastest
 _NO_OPTION = re.compile(r"Could not (?:load|find) '(?P<group>.+)/(?P<option>[^/']+)'")
 _NO_RECIPE = (
     "recipe: the file of this model names none; let it begin with defaults: [/recipe@_global_.recipe: NAME, _self_]"
@@ -56,8 +58,7 @@ def composed(command: str, line: Line | Sequence[str], without: Sequence[str] = 
     Raises ConfigError.
     """
     line = line if isinstance(line, Line) else Line.of(line)
-    schema = schema_of(command)
-    own = {part.name for part in fields(schema)}
+    own = _keys(command)
     choices, values = _divided(command, own, line)
     node = copy.deepcopy(_chosen(command, choices, line.folders, _versions(line.folders)))
     try:
@@ -69,33 +70,26 @@ def composed(command: str, line: Line | Sequence[str], without: Sequence[str] = 
             above, _, name = key.rpartition(".")
             if (part := OmegaConf.select(node, above)) is not None and OmegaConf.is_missing(part, name):
                 OmegaConf.update(node, key, "")
-        plain = OmegaConf.to_container(node, resolve=True)
+        plain: Any = OmegaConf.to_container(node, resolve=True)
     except OmegaConfBaseException as error:
         raise ConfigError(_explained(error, values)) from error
-    assert isinstance(plain, dict)
-    _check_files(command, own, plain)
+    _check_files(own, plain)
     if "recipe" in own and "recipe" not in plain and "model" in plain and "~recipe" not in choices:
         raise ConfigError(_NO_RECIPE)
-    if "benchmarks" in own and isinstance(plain["benchmarks"], list):
-        _check_benchmarks(plain["benchmarks"], group_files("benchmark", line.folders))
+    available = group_files("benchmark", line.folders)
+    for name in plain.get("benchmarks") or () if "benchmarks" in own else ():  # before the first of them is scored
+        if name not in available:
+            raise ConfigError(f"benchmark={shown(name)}: no such benchmark; {nearest(shown(name), available)}")
     return {str(key): value for key, value in plain.items() if key in own}
 
 
-def _check_files(command: str, own: set[str], node: dict[Any, Any]) -> None:
+def _check_files(own: set[str], node: dict[Any, Any]) -> None:
     """Raise ConfigError for a key that a file has at its top, but no command."""
-    known = own.union([SWEEP, "help"], *(_keys(one) for one, about in COMMANDS.items() if about.schema))
     for key in map(str, node):
         if key == "experiment":
             raise ConfigError("experiment: its file must begin with the line '# @package _global_'")
-        if key not in known:
+        if key not in own and key not in (SWEEP, "help") and not _commands_with(key):
             raise ConfigError(f"{key}: no such key, in a file of the configuration; {nearest(key, own | {SWEEP})}")
-
-
-def _check_benchmarks(chosen: Sequence[Any], available: Sequence[str]) -> None:
-    """Raise ConfigError for an unknown one of several benchmarks, before the first of them is scored."""
-    for name in chosen:
-        if name not in available:
-            raise ConfigError(f"benchmark={shown(name)}: no such benchmark; {nearest(shown(name), available)}")
 
 
 @dataclass(frozen=True)
@@ -111,32 +105,37 @@ def axes_of(command: str, line: Line) -> Axes:
 
     An experiment's axes over the keys of another command are left out.
     """
-    schema = schema_of(command)
-    own, texts = {part.name for part in fields(schema)}, text_keys(schema)
+    own, texts = _keys(command), text_keys(schema_of(command))
     typed = {key_of(one): parsed(one, texts) for one in line.overrides}
     experiments = [one for one in line.overrides if key_of(one) == "experiment"]
-    if len(experiments) > 1:
+    if len(experiments) > 1 or (experiments and typed["experiment"].is_sweep_override()):
         raise ConfigError(f"{' '.join(experiments)}: one experiment at a time, each with the sweep that it declares")
     plain = {key: one for key, one in typed.items() if not one.is_sweep_override()}
-    fixed = Line(tuple(spelled(one) for one in plain.values()), line.folders)
-    choices, _ = _divided(command, own, fixed)
+    choices, _ = _divided(command, own, Line(tuple(str(one.input_line) for one in plain.values()), line.folders))
     node = _chosen(command, choices, line.folders, _versions(line.folders))
     swept = _declared(OmegaConf.to_container(node[SWEEP]) if SWEEP in node else {}, own)
     for key, one in typed.items():
-        if one.is_sweep_override() and key == "experiment":
-            raise ConfigError(f"{spelled(one)}: one experiment at a time, each with the sweep that it declares")
-        if one.is_sweep_override() and key.startswith("pool."):
-            raise ConfigError(f"{spelled(one)}: one value holds for the whole sweep; give one")
         if one.is_sweep_override():
             swept[key] = _values(key, one, line.folders)
         elif key in swept:
             swept[key] = [str(one.get_value_element_as_str())]
-    rest = tuple(spelled(one) for key, one in plain.items() if key not in swept)
+    rest = tuple(str(one.input_line) for key, one in plain.items() if key not in swept)
     return Axes(swept, Line(rest, line.folders))
+
+
+def points_of(command: str, line: Line) -> Iterator[tuple[tuple[str, ...], Line]]:
+    """Yield the points of a sweep: the overrides that tell each from the others, and its whole command line."""
+    axes = axes_of(command, line)
+    keys = sorted(axes.swept, key=lambda key: _LAST.index(key) if key in _LAST else -1)
+    for values in itertools.product(*(axes.swept[key] for key in keys)):
+        varied = tuple(f"{key}={value}" for key, value in zip(keys, values, strict=True))
+        yield varied, Line((*axes.fixed.overrides, *varied), line.folders, command=command)
 
 
 def _values(key: str, swept: Override, folders: Sequence[Path]) -> list[str]:
     """Return the values of a sweep over a key; of a glob, the files of the group that it matches."""
+    if key.startswith("pool."):
+        raise ConfigError(f"{swept.input_line}: one value holds for the whole sweep; give one")
     glob = swept.value()
     if not isinstance(glob, Glob):
         try:
@@ -153,13 +152,15 @@ def _declared(axes: Any, own: set[str]) -> dict[str, list[str]]:
     """Return the axes in an experiment's file whose keys a command has. Raises ConfigError."""
     if not isinstance(axes, dict):
         raise ConfigError(f"{SWEEP}={shown(axes)}: must be keys, each with a list of values")
+    mine = {}
     for key, values in axes.items():
         if not isinstance(values, list) or not values:
             raise ConfigError(f"{SWEEP}.{key}={shown(values)}: must be a list of at least one value")
-        if _root(str(key)) not in own and not _commands_with(_root(str(key))):
-            raise ConfigError(f"{SWEEP}.{key}: no command has this key; {nearest(_root(str(key)), own)}")
-    mine = {str(key): values for key, values in axes.items() if _root(str(key)) in own}
-    return {key: [written(value) for value in values] for key, values in mine.items()}
+        if (root := _root(str(key))) in own:
+            mine[str(key)] = [written(value) for value in values]
+        elif not _commands_with(root):
+            raise ConfigError(f"{SWEEP}.{key}: no command has this key; {nearest(root, own)}")
+    return mine
 
 
 def _root(key: str) -> str:
@@ -174,35 +175,32 @@ def _divided(command: str, own: set[str], line: Line) -> tuple[tuple[str, ...], 
     for typed in line.overrides:
         one = parsed(typed, texts)
         key = one.key_or_group
-        root = _root(key)
-        if root not in own and root != "experiment":
-            raise ConfigError(_of_no_use(command, typed, root, own))
+        if _root(key) not in own and _root(key) != "experiment":
+            raise ConfigError(_of_no_use(command, typed, _root(key), own))
         if one.is_sweep_override():
             raise ConfigError(
                 f"{typed}: commas separate the values of a sweep. Add -m to run it. If this is one value, put it in "
                 f"""quotes, within those of the shell: "{key}='{typed.partition("=")[2]}'\""""
             )
         value = None if one.type == OverrideType.DEL else one.value()
+        several = key == "benchmark" and "benchmarks" in own
         if not is_group(key, line.folders):
             if one.type == OverrideType.DEL:
                 raise ConfigError(f"{typed}: only a group can be left out; give {key}=null")
             values.append((key, value))
-        elif key == "benchmark" and "benchmarks" in own and isinstance(value, list) and value:
+        elif several and isinstance(value, list) and value:
             choices.append(f"benchmark={value[0]}")
             values.append(("benchmarks", value))
-        elif value is None and one.type != OverrideType.DEL:
+        elif value is None:
             choices += [] if key == "experiment" else [f"~{key}"]
-        elif not isinstance(value, str | None) or value == "" or (key == "experiment" and _has_one(choices)):
+        elif (
+            not isinstance(value, str) or value == "" or (key == "experiment" and "experiment" in map(key_of, choices))
+        ):
             raise ConfigError(f"{typed}: give one {key}, by the name of its file in {key}/")
         else:
             choices.append(str(one.input_line))
-            values += [("benchmarks", None)] if key == "benchmark" and "benchmarks" in own else []
+            values += [("benchmarks", None)] if several else []
     return tuple(choices), values
-
-
-def _has_one(choices: Sequence[str]) -> bool:
-    """Return True if an experiment has been chosen already."""
-    return any(key_of(choice) == "experiment" for choice in choices)
 
 
 def _of_no_use(command: str, typed: str, key: str, own: set[str]) -> str:
@@ -261,20 +259,24 @@ def _chosen(command: str, choices: tuple[str, ...], folders: tuple[Path, ...], f
         try:
             node = hydra.compose(command, [*([f"hydra.searchpath=[{quoted}]"] if folders else []), *choices])
         except (HydraException, OmegaConfBaseException) as error:
-            if missing := _NO_OPTION.search(str(error)):
-                group, option = missing["group"], missing["option"]
-                name = group.rpartition("/")[2]
-                near = nearest(option, group_files(group, folders))
-                if group == "sample":
-                    near = "set its values one by one, such as sample.size=125k"
-                if group == "experiment" and not folders:
-                    near += " (yours are found with --config-dir FOLDER)"
-                raise ConfigError(f"{group}={option}: no such {name}; {near}") from error
-            if "Could not override 'recipe'" in str(error):
-                raise ConfigError(_NO_RECIPE) from error
-            raise ConfigError(_explained(error, [])) from error
+            raise ConfigError(_refused(error, folders)) from error
     OmegaConf.set_struct(node, False)
     return node
+
+
+def _refused(error: Exception, folders: Sequence[Path]) -> str:
+    """Return the line for an error of Hydra's: an unknown file above all."""
+    if "Could not override 'recipe'" in str(error):
+        return _NO_RECIPE
+    if not (missing := _NO_OPTION.search(str(error))):
+        return _explained(error, [])
+    group, option = missing["group"], missing["option"]
+    near = nearest(option, group_files(group, folders))
+    if group == "sample":
+        near = "set its values one by one, such as sample.size=125k"
+    elif group == "experiment" and not folders:
+        near += " (yours are found with --config-dir FOLDER)"
+    return f"{group}={option}: no such {group.rpartition('/')[2]}; {near}"
 
 
 def _explained(error: Exception, values: Sequence[tuple[str, Any]]) -> str:
