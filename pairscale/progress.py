@@ -43,9 +43,13 @@ class State:
 
     def parts(self) -> list[str]:
         """Return what is known, in words: "45%", "12,300 words/s", "1 min 05 s left"."""
-        share = f"{self.share:.0%}" if self.share is not None else ""
         count = f"{self.completed:,.0f} {self.unit}" if self.completed and self.share is None else ""
-        return [part for part in (share, count, self.speed, self.left and f"{clock(self.left)} left") if part]
+        return [part for part in (self.percent, count, self.speed, self.left and f"{clock(self.left)} left") if part]
+
+    @property
+    def percent(self) -> str:
+        """The share, "" if unknown."""
+        return f"{self.share:.0%}" if self.share is not None else ""
 
     @property
     def speed(self) -> str:
