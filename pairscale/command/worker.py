@@ -2,7 +2,7 @@
 
 A line of JSON on standard input asks for a run: its words and its log. Lines on standard output answer: {"state": ...}
 while it works, and {"code": ..., "result": ...} at its end. Each run finds the process as the first one did: settings,
-signals, seeds and variables of the environment are put back, memory is freed. After a run that fails it is asked for none.
+signals, seeds and variables of the environment are put back, memory is freed. No run follows one that failed.
 """
 
 from __future__ import annotations
