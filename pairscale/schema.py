@@ -11,6 +11,7 @@ Undeclared keys are no error, since a later version may add some; a TypedDict ke
 import json
 import pickle
 import re
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Protocol, TypeVar, cast, is_typeddict
@@ -44,8 +45,7 @@ _IN_WORDS = {
     f"float <= {_LARGEST}": "a finite number",
 }
 MAX_DEPTH = 50  # of nested YAML: the deepest of ours has five levels
-_PLACE = re.compile(r"(?P<text>.*) - at (?P<place>.*)")
-_STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+)\]")
+_STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")  # a key or an index of a place
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF = "half a character, \\ud800 to \\udfff without its other half"
 _SET = "tag:yaml.org,2002:set"
@@ -155,29 +155,19 @@ def _bytes(path: Path, error: ErrorType, remedy: str) -> bytes:
 
 def _explained(text: str, data: Any) -> str:
     """Return msgspec's message with the place before it and the value, if a number or a text, after it."""
-    match = _PLACE.fullmatch(text)
-    text, place = (match["text"], match["place"]) if match else (text, "$")
-    text, place = text.replace("`", ""), place.replace("`", "")
+    text, _, place = text.replace("`", "").partition(" - at ")
+    place = place or "$"
     text = text[0].lower() + text[1:]
-    if place.startswith("key in "):
-        text, place = f"a key: {text}", place.removeprefix("key in ")
     for written, words in _IN_WORDS.items():
         text = text.replace(written, words)
-    if ", got " not in text and not text.startswith("a key: ") and (value := _value(data, place)) is not None:
-        text += f", got {value}"
+    if place.startswith("key in "):
+        return f"{place.removeprefix('key in ')}: a key: {text}"
+    with suppress(LookupError, TypeError, ValueError):  # the place is unknown, as that of one of many: [...]
+        for key, index in _STEP.findall(place):
+            data = data[int(index)] if index else data[key]
+        if ", got " not in text and isinstance(data, (str, float, int)):
+            text += f", got {data!r:.60}"
     return f"{place}: {text}"
-
-
-def _value(data: Any, place: str) -> str | None:
-    """Return the number or text at a place such as "$.a.b[0]", cut short; None for others and if unknown."""
-    if "[...]" in place:
-        return None
-    for step in _STEP.finditer(place):
-        try:
-            data = data[step["key"]] if step["index"] is None else data[int(step["index"])]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return f"{data!r:.60}" if isinstance(data, (str, float)) or (type(data) is int and abs(data) < 10**60) else None
 
 
 def _line(reason: BaseException) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 import hydra
 from hydra.core.global_hydra import GlobalHydra
-from hydra.core.override_parser.types import Glob, Override, OverrideType, Quote, QuotedString
+from hydra.core.override_parser.types import Override, OverrideType, Quote, QuotedString
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -40,8 +40,8 @@ _NOISE = ("full_key", "object_type", "reference_type", "To append", "See https:/
 
 def schema_of(command: str) -> type:
     """Return the dataclass of a command's configuration; plug-ins are loaded, so that their types are known."""
-    module, _, name = COMMANDS[command].schema.partition(":")
-    found: type = getattr(import_module(module), name)
+    about = COMMANDS[command]
+    found: type = getattr(import_module(f"{about.module.partition('.')[0]}.config"), about.schema)
     load_plugins()
     return found
 
@@ -116,7 +116,7 @@ def axes_of(command: str, line: Line) -> Axes:
     swept = _declared(OmegaConf.to_container(node[SWEEP]) if SWEEP in node else {}, own)
     for key, one in typed.items():
         if one.is_sweep_override():
-            swept[key] = _values(key, one, line.folders)
+            swept[key] = _values(key, one)
         elif key in swept:
             swept[key] = [str(one.get_value_element_as_str())]
     rest = tuple(str(one.input_line) for key, one in plain.items() if key not in swept)
@@ -132,20 +132,13 @@ def points_of(command: str, line: Line) -> Iterator[tuple[tuple[str, ...], Line]
         yield varied, Line((*axes.fixed.overrides, *varied), line.folders, command=command)
 
 
-def _values(key: str, swept: Override, folders: Sequence[Path]) -> list[str]:
-    """Return the values of a sweep over a key; of a glob, the files of the group that it matches."""
+def _values(key: str, swept: Override) -> list[str]:
     if key.startswith("pool."):
         raise ConfigError(f"{swept.input_line}: one value holds for the whole sweep; give one")
-    glob = swept.value()
-    if not isinstance(glob, Glob):
-        try:
-            return [str(value) for value in swept.sweep_string_iterator()]
-        except (HydraException, ValueError) as error:  # interval(0,1), range(1,3,0)
-            raise ConfigError(f"{swept.input_line}: must be a list of values, as in {key}=A,B ({error})") from error
-    files = group_files(key, folders)
-    if not (chosen := glob.filter(files)):
-        raise ConfigError(f"{swept.input_line}: matches no file; available: {', '.join(files) or 'none'}")
-    return list(chosen)
+    try:
+        return [str(value) for value in swept.sweep_string_iterator()]
+    except (HydraException, ValueError, AssertionError) as error:  # interval(0,1), range(1,3,0), glob(*)
+        raise ConfigError(f"{swept.input_line}: must be a list of values, as in {key}=A,B ({error})") from error
 
 
 def _declared(axes: Any, own: set[str]) -> dict[str, list[str]]:

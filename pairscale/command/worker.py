@@ -51,16 +51,12 @@ class Surroundings:
 
     def __init__(self) -> None:
         self.environment = dict(os.environ)
-        self.folder = os.getcwd()
-        self.path = list(sys.path)
         self.handlers = {number: signal.getsignal(number) for number in SIGNALS}
 
     def restore(self) -> None:
         """Put all back, and free the memory of the run that has ended."""
         os.environ.clear()
         os.environ.update(self.environment)
-        os.chdir(self.folder)
-        sys.path[:] = self.path
         for number, handler in self.handlers.items():
             signal.signal(number, handler)
         gc.unfreeze()  # what main.py has frozen, as for the end of a process
