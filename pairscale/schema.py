@@ -11,10 +11,11 @@ Undeclared keys are no error, since a later version may add some; a TypedDict ke
 import json
 import pickle
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Protocol, TypeVar, cast, is_typeddict
+from typing import Annotated, Any, TypeVar, cast, is_typeddict
 
 import msgspec
 import yaml
@@ -23,6 +24,7 @@ from msgspec import Meta
 from pairscale.errors import PairscaleError
 
 T = TypeVar("T")
+ErrorType = Callable[[str], PairscaleError]  # a class of these errors, or a function from a message to one
 
 _LARGEST = 1.7976931348623157e308
 _DIGEST = r"\A[0-9a-f]{64}\Z"
@@ -53,12 +55,6 @@ _CLOSING = (yaml.MappingEndEvent, yaml.SequenceEndEvent)
 _OPENING = (yaml.MappingStartEvent, yaml.SequenceStartEvent)
 # libyaml's is ten times as fast.
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-class ErrorType(Protocol):
-    """A class of PairscaleError, or a function from a message to one."""
-
-    def __call__(self, message: str, /) -> PairscaleError: ...
 
 
 def read_json(path: Path, schema: type[T], error: ErrorType, remedy: str, version: int | None = None) -> T:

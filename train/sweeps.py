@@ -66,7 +66,7 @@ def check_whole_sweep(command: str, line: Line, config: RunConfig) -> None:
     typed = {key_of(one) for one in line.overrides}
     if "experiment" not in typed or not config.recipe.trains:
         return
-    swept = axes_of(command, line).swept
+    swept = axes_of(command, line)
     loose = [key for key in swept if key != "seed" and key not in typed]
     if loose:
         raise ConfigError(

@@ -8,7 +8,7 @@ import copy
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -92,16 +92,8 @@ def _check_files(own: set[str], node: dict[Any, Any]) -> None:
             raise ConfigError(f"{key}: no such key, in a file of the configuration; {nearest(key, own | {SWEEP})}")
 
 
-@dataclass(frozen=True)
-class Axes:
-    """What a sweep varies, and the line of everything else. swept: values by key, those of the experiment first."""
-
-    swept: dict[str, list[str]]
-    fixed: Line
-
-
-def axes_of(command: str, line: Line) -> Axes:
-    """Return the axes of a sweep: those of its experiment, and those that were typed, which replace or join them.
+def axes_of(command: str, line: Line) -> dict[str, list[str]]:
+    """Return the axes of a sweep, values by key: those of its experiment, and typed ones, which replace or join them.
 
     An experiment's axes over the keys of another command are left out.
     """
@@ -110,8 +102,8 @@ def axes_of(command: str, line: Line) -> Axes:
     experiments = [one for one in line.overrides if key_of(one) == "experiment"]
     if len(experiments) > 1 or (experiments and typed["experiment"].is_sweep_override()):
         raise ConfigError(f"{' '.join(experiments)}: one experiment at a time, each with the sweep that it declares")
-    plain = {key: one for key, one in typed.items() if not one.is_sweep_override()}
-    choices, _ = _divided(command, own, Line(tuple(str(one.input_line) for one in plain.values()), line.folders))
+    fixed = tuple(one for one in line.overrides if not typed[key_of(one)].is_sweep_override())
+    choices, _ = _divided(command, own, Line(fixed, line.folders))
     node = _chosen(command, choices, line.folders, _versions(line.folders))
     swept = _declared(OmegaConf.to_container(node[SWEEP]) if SWEEP in node else {}, own)
     for key, one in typed.items():
@@ -119,17 +111,17 @@ def axes_of(command: str, line: Line) -> Axes:
             swept[key] = _values(key, one)
         elif key in swept:
             swept[key] = [str(one.get_value_element_as_str())]
-    rest = tuple(str(one.input_line) for key, one in plain.items() if key not in swept)
-    return Axes(swept, Line(rest, line.folders))
+    return swept
 
 
 def points_of(command: str, line: Line) -> Iterator[tuple[tuple[str, ...], Line]]:
     """Yield the points of a sweep: the overrides that tell each from the others, and its whole command line."""
-    axes = axes_of(command, line)
-    keys = sorted(axes.swept, key=lambda key: _LAST.index(key) if key in _LAST else -1)
-    for values in itertools.product(*(axes.swept[key] for key in keys)):
+    swept = axes_of(command, line)
+    fixed = [one for one in line.overrides if key_of(one) not in swept]
+    keys = sorted(swept, key=lambda key: _LAST.index(key) if key in _LAST else -1)
+    for values in itertools.product(*(swept[key] for key in keys)):
         varied = tuple(f"{key}={value}" for key, value in zip(keys, values, strict=True))
-        yield varied, Line((*axes.fixed.overrides, *varied), line.folders, command=command)
+        yield varied, Line((*fixed, *varied), line.folders, command=command)
 
 
 def _values(key: str, swept: Override) -> list[str]:

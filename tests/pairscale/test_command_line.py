@@ -159,7 +159,7 @@ def test_a_recorded_command_is_the_sweep_that_was_typed(words, swept):
     line = Line.of(["corpus=toy", *words])
     again = Line.of(shlex.split(line.written))
     assert axes_of("eval", again) == axes_of("eval", line)
-    assert len(axes_of("eval", again).swept) == swept
+    assert len(axes_of("eval", again)) == swept
 
 
 def test_flags_may_come_after_overrides():
