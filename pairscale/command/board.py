@@ -54,6 +54,7 @@ class Board:
         self._words = list(words) if any(words) else [1.0] * len(self.names)
         self._states: dict[int, State] = {}  # of the runs that are at work
         self._first: dict[int, float] = {}  # share of a run when it was first seen to train: more than 0 if it resumes
+        self._is_shown = False
         self._live: Live | None = None  # in a terminal
         self._began = self._line = time.monotonic()
         self._trains: float | None = None  # since when runs train: before, a corpus was prepared, once for all
@@ -67,9 +68,10 @@ class Board:
             width = console.width
             # Drawn by `refresh` alone: while lines are printed, a thread's view that grows could erase some.
             self._live = Live(get_renderable=lambda: self._drawing(width), auto_refresh=False, **in_place(console))
+        self._is_shown = True
         with self._live or nullcontext():
             yield
-        self._live = None
+        self._is_shown, self._live = False, None
         self.print_table()
 
     def observe(self, run: int, state: State) -> None:
@@ -94,7 +96,7 @@ class Board:
         """Draw the runs anew; where there is no terminal, print a line if a minute has passed."""
         if self._live:
             self._live.refresh()
-        elif time.monotonic() - self._line >= LINE_SECONDS:
+        elif self._is_shown and time.monotonic() - self._line >= LINE_SECONDS:
             self._line = time.monotonic()
             say("; ".join([*(in_a_line(self.names[run], state) for run, state in self._at_work()), self._summary()]))
 
