@@ -62,7 +62,7 @@ def read_json(path: Path, schema: type[T], error: ErrorType, remedy: str, versio
 
     Raises `error`, in one line that ends with `remedy`, if it is missing, damaged, of another "version" or schema.
     """
-    return parse_json(_bytes(path, error, remedy), schema, path, error, remedy, version)
+    return parse_json(_read_bytes(path, error, remedy), schema, path, error, remedy, version)
 
 
 def parse_json(
@@ -76,16 +76,16 @@ def parse_json(
         if _SURROGATE.search(text):
             json.dumps(data, ensure_ascii=False).encode()  # raises UnicodeEncodeError for half a character
     except (ValueError, RecursionError) as reason:
-        raise error(f"{where}: not readable as JSON ({_line(reason)}); {remedy}") from None
+        raise error(f"{where}: not readable as JSON ({_reason(reason)}); {remedy}") from None
     return checked(data, schema, where, error, remedy, version)
 
 
 def read_yaml(path: Path, schema: type[T], error: ErrorType, remedy: str) -> T:
     """Return the contents of a YAML file as `schema` declares them; tags run no code. Errors as in `read_json`."""
     try:
-        data = load_yaml(_bytes(path, error, remedy).decode())
+        data = load_yaml(_read_bytes(path, error, remedy).decode())
     except (yaml.YAMLError, ValueError, RecursionError) as reason:
-        raise error(f"{path}: not readable as YAML ({_line(reason)}); {remedy}") from None
+        raise error(f"{path}: not readable as YAML ({_reason(reason)}); {remedy}") from None
     return checked(data, schema, path, error, remedy)
 
 
@@ -95,11 +95,11 @@ def load_yaml(text: str) -> Any:
     Raises yaml.YAMLError or ValueError for invalid YAML, deep nesting, half a character, sets, and aliases: a few lines
     of them can stand for more than any memory holds.
     """
-    return pickle.loads(_loaded(text))  # a copy of its own for each caller
+    return pickle.loads(_load(text))  # a copy of its own for each caller
 
 
 @lru_cache(maxsize=256)
-def _loaded(text: str) -> bytes:
+def _load(text: str) -> bytes:
     """Return the pickled data of a YAML text: a study's run folders are read several times by one command."""
     depth = 0
     for event in yaml.parse(text, _SafeLoader):
@@ -131,7 +131,7 @@ def checked(
     try:
         converted = msgspec.convert(data, schema)
     except msgspec.ValidationError as reason:
-        raise error(f"{where}: {root}{_explained(str(reason), data)[1:]}; {remedy}") from None
+        raise error(f"{where}: {root}{_explain(str(reason), data)[1:]}; {remedy}") from None
     except RecursionError:
         raise error(f"{where}: nested too deeply; {remedy}") from None
     except PairscaleError as reason:  # of a dataclass that checks its values
@@ -140,7 +140,7 @@ def checked(
     return cast(T, data) if is_typeddict(schema) else converted
 
 
-def _bytes(path: Path, error: ErrorType, remedy: str) -> bytes:
+def _read_bytes(path: Path, error: ErrorType, remedy: str) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -149,7 +149,7 @@ def _bytes(path: Path, error: ErrorType, remedy: str) -> bytes:
         raise error(f"{path}: cannot be read ({reason.strerror}); {remedy}") from None
 
 
-def _explained(text: str, data: Any) -> str:
+def _explain(text: str, data: Any) -> str:
     """Return msgspec's message with the place before it and the value, if a number or a text, after it."""
     text, _, place = text.replace("`", "").partition(" - at ")
     place = place or "$"
@@ -166,7 +166,7 @@ def _explained(text: str, data: Any) -> str:
     return f"{place}: {text}"
 
 
-def _line(reason: BaseException) -> str:
+def _reason(reason: BaseException) -> str:
     if isinstance(reason, RecursionError):
         return "nested too deeply"
     if isinstance(reason, UnicodeEncodeError):

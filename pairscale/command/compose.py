@@ -59,11 +59,11 @@ def composed(command: str, line: Line | Sequence[str], without: Sequence[str] = 
     """
     line = line if isinstance(line, Line) else Line.of(line)
     own = _keys(command)
-    choices, values = _divided(command, own, line)
-    node = copy.deepcopy(_chosen(command, choices, line.folders, _versions(line.folders)))
+    choices, values = _divide(command, own, line)
+    node = copy.deepcopy(_choose(command, choices, line.folders, _file_times(line.folders)))
     try:
         if "method" in own:
-            values = _with_methods(node, values)
+            values = _set_methods(node, values)
         for key, value in values:
             OmegaConf.update(node, key, value, merge=True, force_add=True)
         for key in without:
@@ -72,7 +72,7 @@ def composed(command: str, line: Line | Sequence[str], without: Sequence[str] = 
                 OmegaConf.update(node, key, "")
         plain: Any = OmegaConf.to_container(node, resolve=True)
     except OmegaConfBaseException as error:
-        raise ConfigError(_explained(error, values)) from error
+        raise ConfigError(_explain(error, values)) from error
     _check_files(own, plain)
     if "recipe" in own and "recipe" not in plain and "model" in plain and "~recipe" not in choices:
         raise ConfigError(_NO_RECIPE)
@@ -103,12 +103,12 @@ def axes_of(command: str, line: Line) -> dict[str, list[str]]:
     if len(experiments) > 1 or (experiments and typed["experiment"].is_sweep_override()):
         raise ConfigError(f"{' '.join(experiments)}: one experiment at a time, each with the sweep that it declares")
     fixed = tuple(one for one in line.overrides if not typed[key_of(one)].is_sweep_override())
-    choices, _ = _divided(command, own, Line(fixed, line.folders))
-    node = _chosen(command, choices, line.folders, _versions(line.folders))
-    swept = _declared(OmegaConf.to_container(node[SWEEP]) if SWEEP in node else {}, own)
+    choices, _ = _divide(command, own, Line(fixed, line.folders))
+    node = _choose(command, choices, line.folders, _file_times(line.folders))
+    swept = _read_axes(OmegaConf.to_container(node[SWEEP]) if SWEEP in node else {}, own)
     for key, one in typed.items():
         if one.is_sweep_override():
-            swept[key] = _values(key, one)
+            swept[key] = _axis_values(key, one)
         elif key in swept:
             swept[key] = [str(one.get_value_element_as_str())]
     return swept
@@ -124,7 +124,7 @@ def points_of(command: str, line: Line) -> Iterator[tuple[tuple[str, ...], Line]
         yield varied, Line((*fixed, *varied), line.folders, command=command)
 
 
-def _values(key: str, swept: Override) -> list[str]:
+def _axis_values(key: str, swept: Override) -> list[str]:
     if key.startswith("pool."):
         raise ConfigError(f"{swept.input_line}: one value holds for the whole sweep; give one")
     try:
@@ -133,7 +133,7 @@ def _values(key: str, swept: Override) -> list[str]:
         raise ConfigError(f"{swept.input_line}: must be a list of values, as in {key}=A,B ({error})") from error
 
 
-def _declared(axes: Any, own: set[str]) -> dict[str, list[str]]:
+def _read_axes(axes: Any, own: set[str]) -> dict[str, list[str]]:
     """Return the axes in an experiment's file whose keys a command has. Raises ConfigError."""
     if not isinstance(axes, dict):
         raise ConfigError(f"{SWEEP}={shown(axes)}: must be keys, each with a list of values")
@@ -141,18 +141,18 @@ def _declared(axes: Any, own: set[str]) -> dict[str, list[str]]:
     for key, values in axes.items():
         if not isinstance(values, list) or not values:
             raise ConfigError(f"{SWEEP}.{key}={shown(values)}: must be a list of at least one value")
-        if (root := _root(str(key))) in own:
+        if (root := _first_part(str(key))) in own:
             mine[str(key)] = [written(value) for value in values]
         elif not _commands_with(root):
             raise ConfigError(f"{SWEEP}.{key}: no command has this key; {nearest(root, own)}")
     return mine
 
 
-def _root(key: str) -> str:
+def _first_part(key: str) -> str:
     return re.split(r"[.@/]", key)[0]
 
 
-def _divided(command: str, own: set[str], line: Line) -> tuple[tuple[str, ...], list[tuple[str, Any]]]:
+def _divide(command: str, own: set[str], line: Line) -> tuple[tuple[str, ...], list[tuple[str, Any]]]:
     """Return the choices of files, and keys with their values. Raises ConfigError for a key that is of no use."""
     texts = text_keys(schema_of(command))
     choices: list[str] = []
@@ -160,8 +160,8 @@ def _divided(command: str, own: set[str], line: Line) -> tuple[tuple[str, ...], 
     for typed in line.overrides:
         one = parsed(typed, texts)
         key = one.key_or_group
-        if _root(key) not in own and _root(key) != "experiment":
-            raise ConfigError(_of_no_use(command, typed, _root(key), own))
+        if _first_part(key) not in own and _first_part(key) != "experiment":
+            raise ConfigError(_explain_key(command, typed, _first_part(key), own))
         if one.is_sweep_override():
             raise ConfigError(
                 f"{typed}: commas separate the values of a sweep. Add -m to run it. If this is one value, put it in "
@@ -188,7 +188,7 @@ def _divided(command: str, own: set[str], line: Line) -> tuple[tuple[str, ...], 
     return tuple(choices), values
 
 
-def _of_no_use(command: str, typed: str, key: str, own: set[str]) -> str:
+def _explain_key(command: str, typed: str, key: str, own: set[str]) -> str:
     """Return the sentence for a key that is another command's, or that no command has."""
     using = _commands_with(key)
     if not using:
@@ -205,7 +205,7 @@ def _keys(command: str) -> set[str]:
     return {part.name for part in fields(schema_of(command))}
 
 
-def _with_methods(node: DictConfig, values: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+def _set_methods(node: DictConfig, values: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
     """Set the chosen methods, by name with their parameters; return the values that are left."""
     chosen = [value for key, value in values if key == "method"]
     names = chosen[-1] if chosen else OmegaConf.to_container(node.method)
@@ -229,14 +229,14 @@ def group_files(group: str, folders: Sequence[Path] = ()) -> list[str]:
     return sorted({path.stem for folder in (*folders, FOLDER) for path in (folder / group).glob("*.yaml")})
 
 
-def _versions(folders: Sequence[Path]) -> tuple[tuple[str, int], ...]:
+def _file_times(folders: Sequence[Path]) -> tuple[tuple[str, int], ...]:
     """Return names and times of the files in groups (none lies deeper: a folder of a user may hold anything else)."""
     files = (path for folder in (*folders, FOLDER) for depth in ("*", "*/*") for path in folder.glob(f"{depth}.yaml"))
     return tuple(sorted((str(path), path.stat().st_mtime_ns) for path in files if path.is_file()))
 
 
 @lru_cache(maxsize=256)
-def _chosen(command: str, choices: tuple[str, ...], folders: tuple[Path, ...], files: Any) -> DictConfig:
+def _choose(command: str, choices: tuple[str, ...], folders: tuple[Path, ...], files: Any) -> DictConfig:
     """Compose `choices`; `files`, their names and times, are part of the key: what is edited is read again."""
     quoted = ",".join(QuotedString(f"file://{folder}", Quote.double).with_quotes() for folder in folders)
     GlobalHydra.instance().clear()  # of another library
@@ -244,17 +244,17 @@ def _chosen(command: str, choices: tuple[str, ...], folders: tuple[Path, ...], f
         try:
             node = hydra.compose(command, [*([f"hydra.searchpath=[{quoted}]"] if folders else []), *choices])
         except (HydraException, OmegaConfBaseException) as error:
-            raise ConfigError(_refused(error, folders)) from error
+            raise ConfigError(_explain_refusal(error, folders)) from error
     OmegaConf.set_struct(node, False)
     return node
 
 
-def _refused(error: Exception, folders: Sequence[Path]) -> str:
+def _explain_refusal(error: Exception, folders: Sequence[Path]) -> str:
     """Return the line for an error of Hydra's: an unknown file above all."""
     if "Could not override 'recipe'" in str(error):
         return _NO_RECIPE
     if not (missing := _NO_OPTION.search(str(error))):
-        return _explained(error, [])
+        return _explain(error, [])
     group, option = missing["group"], missing["option"]
     near = nearest(option, group_files(group, folders))
     if group == "sample":
@@ -264,7 +264,7 @@ def _refused(error: Exception, folders: Sequence[Path]) -> str:
     return f"{group}={option}: no such {group.rpartition('/')[2]}; {near}"
 
 
-def _explained(error: Exception, values: Sequence[tuple[str, Any]]) -> str:
+def _explain(error: Exception, values: Sequence[tuple[str, Any]]) -> str:
     """Return the message of Hydra or OmegaConf in one line."""
     text = f"{error.__cause__ or ''}\n{error}".partition("Config search path:")[0]
     lines = [line.strip() for line in text.splitlines()]

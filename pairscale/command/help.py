@@ -56,11 +56,11 @@ def laid_out(text: str, width: int) -> str:
     for block in text.split("\n\n"):
         lines = block.splitlines()
         is_paragraph = not any(line.startswith(" ") for line in lines)
-        printed += ["", *(_wrap(" ".join(lines), width) if is_paragraph else (_fitted(line, width) for line in lines))]
+        printed += ["", *(_wrap(" ".join(lines), width) if is_paragraph else (_fit(line, width) for line in lines))]
     return "\n".join(printed[1:])
 
 
-def _fitted(line: str, width: int) -> str:
+def _fit(line: str, width: int) -> str:
     match = _ROW.fullmatch(line)
     if len(line) <= width or match is None:
         return line

@@ -96,7 +96,7 @@ def parsed(override: str, texts: Iterable[str] = ()) -> Override:
     Raises ConfigError if there is no value, or one with a comma that Hydra cannot read.
     """
     key, equals, value = override.partition("=")
-    attempts = [with_texts(override, texts), with_texts(override, [key.lstrip("+")])]
+    attempts = [_quote_texts(override, texts), _quote_texts(override, [key.lstrip("+")])]
     attempts += [] if "," in value else [f"{key}={_in_quotes(value)}"]
     for attempt in attempts if equals or override.startswith("~") else ():
         try:
@@ -111,21 +111,21 @@ def parsed(override: str, texts: Iterable[str] = ()) -> Override:
     raise ConfigError(f"{override}: must be key=value{hint} (see --help)")
 
 
-def with_texts(override: str, texts: Iterable[str]) -> str:
+def _quote_texts(override: str, texts: Iterable[str]) -> str:
     """Return an override of a key in `texts` with each value in quotes that Hydra would change or, for a =, refuse.
 
     >>> keys = {"study", "remove"}
-    >>> with_texts("study=1.10,b", keys), with_texts("remove=seed=2", keys), with_texts("seed=1_000", keys)
+    >>> _quote_texts("study=1.10,b", keys), _quote_texts("remove=seed=2", keys), _quote_texts("seed=1_000", keys)
     ("study='1.10',b", "remove='seed=2'", 'seed=1_000')
     """
     key, equals, value = override.partition("=")
     parts = _PART.findall(value)
     if not equals or key.lstrip("+") not in texts or "\\" in value or "".join(parts) != value:
         return override
-    return f"{key}={''.join(map(_kept, parts))}"
+    return f"{key}={''.join(map(_quote, parts))}"
 
 
-def _kept(part: str) -> str:
+def _quote(part: str) -> str:
     """Return a part of a value in quotes if Hydra would not take it for the text that it is."""
     text = part.strip()
     if not text or text in "[](),":

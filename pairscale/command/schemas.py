@@ -69,7 +69,7 @@ def build(schema: type[T], values: Mapping[str, Any], key: str = "") -> T:
     Raises ConfigError for a key that the class does not have (with the nearest one), a missing value, one of another
     type or beyond its limits, and whatever the class raises.
     """
-    kind = _chosen(schema, values, key)
+    kind = _choose(schema, values, key)
     hints, required = _hints(kind), _required(kind)
     parts = [part.name for part in dataclasses.fields(cast(Any, kind)) if part.init]
     given = {name: value for name, value in values.items() if name != "type" or "type" in parts}
@@ -88,7 +88,7 @@ def _required(schema: type) -> set[str]:
     return {part.name for part in parts if part.default is none and part.default_factory is none}
 
 
-def _chosen(schema: type, values: Mapping[str, Any], key: str) -> type:
+def _choose(schema: type, values: Mapping[str, Any], key: str) -> type:
     kinds = types_of(schema)
     if not kinds:
         return schema
@@ -103,10 +103,10 @@ def _chosen(schema: type, values: Mapping[str, Any], key: str) -> type:
 def converted(kind: Any, value: Any, key: str) -> Any:
     """Return a value as the annotation `kind` declares it. Raises ConfigError as `build`."""
     options = _options(kind)
-    types_ = [one for one, _ in options]
-    if value is None and type(None) in types_:
+    kinds = [one for one, _ in options]
+    if value is None and type(None) in kinds:
         return None
-    owners = [cast(type, one) for one in types_ if dataclasses.is_dataclass(one)]
+    owners = [cast(type, one) for one in kinds if dataclasses.is_dataclass(one)]
     if owners and isinstance(value, Mapping):  # of several, the first that has all that it needs, or else most of it
         return build(min(owners, key=lambda one: len(_required(one) - set(value))), value, f"{key}.")
     if any(SIZED in marks for _, marks in options):
@@ -118,8 +118,8 @@ def converted(kind: Any, value: Any, key: str) -> Any:
         try:
             return msgspec.convert(value, kind)
         except (msgspec.ValidationError, OverflowError):
-            is_read = str in types_ and isinstance(value, (bool, int, float))
-            if is_read or (dict[str, str] in types_ and isinstance(value, Mapping)):
+            is_read = str in kinds and isinstance(value, (bool, int, float))
+            if is_read or (dict[str, str] in kinds and isinstance(value, Mapping)):
                 hint = "; in a YAML file, put text that looks like a number or a truth value in quotes"
     raise ConfigError(f"{key}={shown(value)}: must be {in_words(kind)}{hint}")
 
