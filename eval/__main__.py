@@ -21,10 +21,10 @@ from pairscale.command.line import Line, current, key_of
 from pairscale.command.main import main
 from pairscale.errors import InputError, RunError, StoreError
 from pairscale.progress import shown
+from train.config import run_id
 from train.grids import run_grid
 from train.models.config import ImportedConfig, PretrainedConfig
 from train.plan import Plan
-from train.runs.identity import run_id
 from train.sweeps import check_whole_sweep, names_a_run
 
 
@@ -103,10 +103,10 @@ def score_trained(configs: Sequence[EvalConfig]) -> None:
             check()
             score_run(import_run(config), configs)
     else:
-        from train.run import run_title, say_summary, train_run
+        from train.run import corpus_of, run_title, say_summary, train_run
 
         with shown(run_title(config), config.trainer.progress):
-            folder = train_run(config, check=check)
+            folder = train_run(config, corpus_of(config), check)
             say_summary(folder)
             score_run(folder, configs)
 

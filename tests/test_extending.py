@@ -52,7 +52,7 @@ from pairscale.command.compose import compose
 from tests.bench.stages import contents, difference
 from train.loop.training import LanguageModelling
 from train.models.base import LanguageModel
-from train.run import train_run
+from train.run import corpus_of, train_run
 from train.runs.model_folder import load_model
 
 here = Path.cwd()
@@ -61,7 +61,8 @@ def train(name):
     (here / name).mkdir(exist_ok=True)
     os.chdir(here / name)
     own = ["--config-dir", f"{here}/my_conf", f"paths.store={here}/store"]
-    return train_run(compose("train", [*own, *sys.argv[1:]]))
+    config = compose("train", [*own, *sys.argv[1:]])
+    return train_run(config, corpus_of(config))
 
 class Stopped(Exception):
     pass

@@ -1,6 +1,6 @@
 """Learning rates of the `tiny` and `small` recipes, tried on samples of real text: analysis/results/recipes.csv.
 
-    PAIRSCALE_DATA=FOLDER python tests/bench/recipes.py [--models NAME ...] [--rates RATE ...] [--jobs N]
+    PAIRSCALE_DATA=FOLDER python tests/bench/recipes.py --models NAME ... [--rates RATE ...] [--jobs N]
 
 Each model trains with three rates (or `--rates`) and two seeds on samples of 31,250 and 250,000 words of English, in
 bf16. The budget is the recipe's own, but at most `--words`, so that a run takes minutes on one core. Run it again to
@@ -20,8 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from pairscale.command.compose import compose
 from pairscale.files import write_text
 from pairscale.sizes import parse_size
-from train.runs.folder import RunFolder, study_runs
-from train.runs.metrics import MetricsFile, numbers
+from train.runs.folder import MetricsFile, RunFolder, numbers, study_runs
 
 TABLE = Path(__file__).parents[2] / "analysis" / "results" / "recipes.csv"
 KEY = ["model", "sample_words", "lr", "seed"]

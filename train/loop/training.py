@@ -26,14 +26,14 @@ from lightning.pytorch.strategies import DDPStrategy
 from torch import Tensor
 
 from corpora.fast_tokenizers import check_masked
-from corpora.prepare import Corpus, HeldOut, SampleTokens, prepare
+from corpora.prepare import Corpus, HeldOut, SampleTokens
 from pairscale.console import say
 from pairscale.errors import RunError
 from pairscale.files import write_json
 from pairscale.progress import Activity
 from pairscale.seeds import derived_seed
 from pairscale.sizes import parse_size
-from train.config import RunConfig
+from train.config import RunConfig, config_digest
 from train.loop.batches import Batch, Batches, Blocks, Columns, Masked
 from train.loop.device import Ranks, device_of, enough_memory, set_up_cpu, set_up_gpu
 from train.loop.perplexity import Perplexity, evaluate, evaluate_masked, evaluate_windows
@@ -45,9 +45,7 @@ from train.models.build import build_model, check_context, parameter_count
 from train.models.config import architectures
 from train.models.huggingface_config import HuggingFaceConfig
 from train.recipes import COLUMNS, RecipeConfig
-from train.runs.folder import DONE, RunFolder
-from train.runs.identity import config_digest
-from train.runs.metrics import MetricsFile
+from train.runs.folder import DONE, MetricsFile, RunFolder
 from train.runs.model_folder import read_description, save_model
 from train.runs.provenance import cost, machine
 from train.trackers.tracker import Tracker
@@ -58,26 +56,36 @@ FILE_SECONDS = 5  # between versions of progress.json
 
 
 def train(
-    config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks: Ranks, checkpoint: Path | None = None
+    config: RunConfig,
+    corpus: Corpus,
+    folder: RunFolder,
+    tracker: Tracker | None,
+    ranks: Ranks,
+    checkpoint: Path | None = None,
 ) -> None:
     """Train a run as one of its `ranks`, from a checkpoint if it has one; the first exports it and says "done".
 
     Raises RunError if it diverges or cannot be resumed, WriteError, and InputError or ConfigError for text and values.
     """
     with quiet_lightning():
-        module = set_up(config, folder, tracker, ranks, checkpoint)
+        module = set_up(config, corpus, folder, tracker, ranks, checkpoint)
         fit(module)
         if ranks.first:
             module.finish()
 
 
 def set_up(
-    config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks: Ranks, checkpoint: Path | None = None
+    config: RunConfig,
+    corpus: Corpus,
+    folder: RunFolder,
+    tracker: Tracker | None,
+    ranks: Ranks,
+    checkpoint: Path | None = None,
 ) -> LanguageModelling:
     """Return a run's text and model, ready to go on from a checkpoint, and record both in the manifest."""
     earlier = folder.read_manifest()  # of the attempts before this one
     device = device_of(config.trainer, ranks.size)
-    data = TrainingData.prepare(config, ranks)
+    data = TrainingData.prepare(config, corpus, ranks)
     check_context(config.model, config.recipe, data.vocabulary)
     parameters = parameter_count(config.model, data.vocabulary)
     recorded = earlier.get("machine", {}).get("threads") if checkpoint is not None else None
@@ -173,10 +181,9 @@ class TrainingData:
     masked: Masked | None  # the objective; None: the next token
 
     @classmethod
-    def prepare(cls, config: RunConfig, ranks: Ranks) -> TrainingData:
+    def prepare(cls, config: RunConfig, corpus: Corpus, ranks: Ranks) -> TrainingData:
         """Prepare the corpus if needed, draw its sample; InputError for bad text, ConfigError if it is too small."""
         model, recipe, share = config.model, config.recipe, (ranks.rank, ranks.size)
-        corpus = prepare(config)
         sample = corpus.sample()
         masked, words = None, recipe.validation_words
         if isinstance(model, HuggingFaceConfig) and model.masking is not None:

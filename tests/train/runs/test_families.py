@@ -10,11 +10,11 @@ from safetensors.torch import load_file
 from eval import judge, load_scorer
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError
-from tests.support.small_runs import overrides
+from tests.support.small_runs import overrides, trained
 from train.estimate import estimate
 from train.loop.device import Ranks
 from train.loop.training import TrainingData
-from train.run import train_run
+from train.run import corpus_of
 from train.runs.model_folder import load_model
 
 pytestmark = pytest.mark.usefixtures("small_text")
@@ -23,10 +23,10 @@ pytestmark = pytest.mark.usefixtures("small_text")
 @pytest.mark.parametrize(("model", "field"), [("gpt2", "n_positions=20"), ("roberta", "max_position_embeddings=21")])
 def test_blocks_may_be_as_long_as_the_network_reads(tmp_path, model, field):
     more = [f"model.config.{field}", "recipe.budget.epochs=1", "recipe.validation_words=100"]
-    assert train_run(compose("train", overrides(tmp_path, model, "runs", *more))).done
+    assert trained(compose("train", overrides(tmp_path, model, "runs", *more))).done
     message = rf"^recipe\.context=21: model={model}_tiny reads 20 tokens at most; give recipe\.context=20"
     longer = compose("train", overrides(tmp_path, model, "runs", *more, "recipe.context=21"))
-    for work in (train_run, estimate):
+    for work in (trained, estimate):
         with pytest.raises(ConfigError, match=message):
             work(longer)
 
@@ -40,7 +40,7 @@ def test_a_compiled_run_has_the_weights_of_one_that_is_not(tmp_path, model, monk
     for compiled in ("false", "true"):
         more = ["recipe.batch=8", "recipe.validation_words=100", "sample.size=2k"]
         arguments = overrides(tmp_path, model, compiled, *more, f"trainer.compile={compiled}")
-        weights.append(load_file(train_run(compose("train", arguments)).model.weights))
+        weights.append(load_file(trained(compose("train", arguments)).model.weights))
     assert weights[0].keys() == weights[1].keys()
     assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
 
@@ -49,8 +49,8 @@ def test_a_compiled_run_has_the_weights_of_one_that_is_not(tmp_path, model, monk
 def test_parts_of_a_step_give_the_weights_of_the_whole(tmp_path):
     more = ["recipe.batch=8", "recipe.lr=1e-3", "model.config.resid_pdrop=0", "model.config.embd_pdrop=0",
             "model.config.attn_pdrop=0"]  # fmt: skip
-    whole = train_run(compose("train", overrides(tmp_path, "gpt2", "whole", *more)))
-    parts = train_run(compose("train", overrides(tmp_path, "gpt2", "parts", *more, "recipe.accumulate=3")))
+    whole = trained(compose("train", overrides(tmp_path, "gpt2", "whole", *more)))
+    parts = trained(compose("train", overrides(tmp_path, "gpt2", "parts", *more, "recipe.accumulate=3")))
     left, right = load_file(whole.model.weights), load_file(parts.model.weights)
     for name in left:
         torch.testing.assert_close(left[name], right[name], rtol=1e-3, atol=1e-4)
@@ -58,7 +58,7 @@ def test_parts_of_a_step_give_the_weights_of_the_whole(tmp_path):
 
 @pytest.mark.slow
 def test_a_decoder_learns_and_its_scores_are_those_of_the_library(tmp_path):
-    folder = train_run(compose("train", overrides(tmp_path, "gpt2", "runs", "recipe.batch=8")))
+    folder = trained(compose("train", overrides(tmp_path, "gpt2", "runs", "recipe.batch=8")))
     first, *_, last = pd.read_csv(folder.metrics).valid_ppl.dropna()
     assert last < first < 400
     manifest = folder.read_manifest()
@@ -81,7 +81,7 @@ def test_a_text_with_the_symbol_of_masked_models_is_refused_before_training(tmp_
     text.write_text(text.read_text() + "\n\n" + "w1 <mask> w3 .\n" * 500)
     config = compose("train", overrides(tmp_path, "bert", "runs", "recipe.packing=sentences", "tokenizer=whitespace"))
     with pytest.raises(ConfigError, match="<mask> is a token of the text already"):
-        TrainingData.prepare(config, Ranks())
+        TrainingData.prepare(config, corpus_of(config), Ranks())
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_text_with_the_symbol_of_masked_models_is_refused_before_training(tmp_
 )
 def test_a_masked_model_trains_and_is_scored_by_pseudo_log_likelihood(tmp_path, objective):
     more = ["recipe.batch=8", "recipe.packing=sentences", "recipe.validation_words=100", f"model.objective={objective}"]
-    folder = train_run(compose("train", overrides(tmp_path, "bert", "runs", *more)))
+    folder = trained(compose("train", overrides(tmp_path, "bert", "runs", *more)))
     metrics = pd.read_csv(folder.metrics)
     assert metrics.valid_ppl.isna().all()
     assert metrics.valid_pseudo_ppl.notna().any()
