@@ -16,7 +16,7 @@ from typing import Any
 
 import hydra
 from hydra.core.global_hydra import GlobalHydra
-from hydra.core.override_parser.types import Override, OverrideType, Quote, QuotedString
+from hydra.core.override_parser.types import Glob, Override, OverrideType, Quote, QuotedString
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -108,7 +108,7 @@ def axes_of(command: str, line: Line) -> dict[str, list[str]]:
     swept = _read_axes(OmegaConf.to_container(node[SWEEP]) if SWEEP in node else {}, own)
     for key, one in typed.items():
         if one.is_sweep_override():
-            swept[key] = _axis_values(key, one)
+            swept[key] = _axis_values(key, one, line.folders)
         elif key in swept:
             swept[key] = [str(one.get_value_element_as_str())]
     return swept
@@ -124,12 +124,18 @@ def points_of(command: str, line: Line) -> Iterator[tuple[tuple[str, ...], Line]
         yield varied, Line((*fixed, *varied), line.folders, command=command)
 
 
-def _axis_values(key: str, swept: Override) -> list[str]:
+def _axis_values(key: str, swept: Override, folders: Sequence[Path]) -> list[str]:
+    """Return the values of a sweep over a key; of a glob, the files of the group that it matches."""
     if key.startswith("pool."):
         raise ConfigError(f"{swept.input_line}: one value holds for the whole sweep; give one")
+    if isinstance(glob := swept.value(), Glob):
+        files = group_files(key, folders)
+        if not (chosen := glob.filter(files)):
+            raise ConfigError(f"{swept.input_line}: matches no file; available: {', '.join(files) or 'none'}")
+        return list(chosen)
     try:
         return [str(value) for value in swept.sweep_string_iterator()]
-    except (HydraException, ValueError, AssertionError) as error:  # interval(0,1), range(1,3,0), glob(*)
+    except (HydraException, ValueError) as error:  # interval(0,1), range(1,3,0)
         raise ConfigError(f"{swept.input_line}: must be a list of values, as in {key}=A,B ({error})") from error
 
 

@@ -4,7 +4,6 @@ import argparse
 import re
 import shlex
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,7 +95,7 @@ def parsed(override: str, texts: Iterable[str] = ()) -> Override:
     Raises ConfigError if there is no value, or one with a comma that Hydra cannot read.
     """
     key, equals, value = override.partition("=")
-    attempts = [_quote_texts(override, texts), _quote_texts(override, [key.lstrip("+")])]
+    attempts = [_quote_texts(override, texts), _quote_texts(override, [key.lstrip("+")], all_of_it=True)]
     attempts += [] if "," in value else [f"{key}={_in_quotes(value)}"]
     for attempt in attempts if equals or override.startswith("~") else ():
         try:
@@ -111,8 +110,10 @@ def parsed(override: str, texts: Iterable[str] = ()) -> Override:
     raise ConfigError(f"{override}: must be key=value{hint} (see --help)")
 
 
-def _quote_texts(override: str, texts: Iterable[str]) -> str:
+def _quote_texts(override: str, texts: Iterable[str], all_of_it: bool = False) -> str:
     """Return an override of a key in `texts` with each value in quotes that Hydra would change or, for a =, refuse.
+
+    all_of_it: also what it would refuse for other characters.
 
     >>> keys = {"study", "remove"}
     >>> _quote_texts("study=1.10,b", keys), _quote_texts("remove=seed=2", keys), _quote_texts("seed=1_000", keys)
@@ -122,20 +123,21 @@ def _quote_texts(override: str, texts: Iterable[str]) -> str:
     parts = _PART.findall(value)
     if not equals or key.lstrip("+") not in texts or "\\" in value or "".join(parts) != value:
         return override
-    return f"{key}={''.join(map(_quote, parts))}"
+    return f"{key}={''.join(_quote(part, all_of_it) for part in parts)}"
 
 
-def _quote(part: str) -> str:
+def _quote(part: str, all_of_it: bool) -> str:
     """Return a part of a value in quotes if Hydra would not take it for the text that it is."""
     text = part.strip()
     if not text or text in "[](),":
         return part
-    with suppress(HydraException, ValueError):
+    try:
         value = OverridesParser.create().parse_rule(text, "primitive")
-        is_text = value is None or isinstance(value, (str, QuotedString))
-        if is_text and ("=" not in text or "${" in text or text[0] in "'\""):
-            return part
-    return part.replace(text, _in_quotes(text))
+    except (HydraException, ValueError):
+        return part.replace(text, _in_quotes(text)) if all_of_it else part
+    is_text = value is None or isinstance(value, (str, QuotedString))
+    is_kept = is_text and ("=" not in text or "${" in text or text[0] in "'\"")
+    return part if is_kept else part.replace(text, _in_quotes(text))
 
 
 def _in_quotes(text: str) -> str:
