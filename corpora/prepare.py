@@ -225,7 +225,7 @@ def prepare(config: CorporaConfig) -> Corpus:
 def prepare_text(config: TextConfig) -> TextStore:
     """Return the text of a corpus, prepared if missing; many processes may call it at once.
 
-    Raises NoCorpus if none is chosen, InputError for unusable text, StoreError if damaged or of another source.
+    Raises ConfigError if none is chosen, InputError for unusable text, StoreError if damaged or of another source.
     """
     check_chosen(config.corpus)
     folder = corpus_folder(config) / "text"
