@@ -76,22 +76,13 @@ class Result:
         return ", ".join([*parts, *filter(None, [self.note])])
 
 
-class Share:
-    """Share of an input read so far, 0 to 1, if its size is known only in bytes; its reader calls it."""
-
-    value = 0.0
-
-    def __call__(self, value: float) -> None:
-        self.value = value
-
-
 class Activity:
     """Long work, shown as long as its block lasts. `completed` of `total` units are done, and may be set at any time.
 
-    total: in units, or the share of the input read so far, from which it is estimated; None: unknown.
+    total: in units; None if it is unknown.
     """
 
-    def __init__(self, what: str, total: float | Share | None = None, unit: str = "", completed: float = 0.0):
+    def __init__(self, what: str, total: float | None = None, unit: str = "", completed: float = 0.0):
         self.what, self.total, self.unit, self.completed = what, total, unit, completed
         self.detail = ""
         self._first = completed
@@ -109,8 +100,6 @@ class Activity:
         done, seconds = self.completed - self._first, self.seconds
         rate = done / seconds if done > 0 and seconds > 0 else None
         total = self.total
-        if isinstance(total, Share):
-            total = self.completed / total.value if total.value else None
         share = min(1.0, self.completed / total) if total else None
         measured = seconds >= MEASURED_SECONDS
         left = max(0.0, total - self.completed) / rate if measured and total and rate else None
@@ -256,11 +245,8 @@ def every(seconds: float, action: Callable[[], None]) -> Iterator[None]:
         thread.join()
 
 
-def with_progress(steps: Iterable[tuple[int, T]], what: str, total: int | Share, unit: str) -> Iterator[T]:
-    """Yield the values of (advance, value) pairs, showing how far they are, the rate, and the time left.
-
-    total: in `unit`s, or the share of the input read so far, from which it is estimated.
-    """
+def with_progress(steps: Iterable[tuple[int, T]], what: str, total: int, unit: str) -> Iterator[T]:
+    """Yield the values of (advance, value) pairs, showing how far they are of `total`, the rate, and the time left."""
     with Activity(what, total, unit) as activity:
         for advance, value in steps:
             yield value

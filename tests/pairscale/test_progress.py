@@ -10,7 +10,7 @@ from rich.text import Text
 import pairscale.progress
 from pairscale.command.board import Board, Ended, run_names
 from pairscale.command.help import help_text, laid_out
-from pairscale.progress import Activity, Result, Share, State, drawing, shown, with_progress
+from pairscale.progress import Activity, Result, State, drawing, shown, with_progress
 from pairscale.tables import plain_table, print_table
 
 
@@ -43,16 +43,6 @@ def test_there_is_no_time_left_before_the_rate_is_measured(now):
     now[0] += 9
     activity.completed = 190
     assert activity.state.left == pytest.approx(810 / 19)
-
-
-def test_a_total_that_is_unknown_follows_from_the_share_of_the_input_read(now):
-    share = Share()
-    activity = Activity("reading", share, "sentences")
-    activity.completed = 50
-    now[0] += 5
-    assert activity.state.parts() == ["50 sentences", "10 sentences/s"]
-    share(0.25)
-    assert activity.state.parts() == ["25%", "10 sentences/s", "15 s left"]
 
 
 def test_steps_are_counted_once_they_are_done():
