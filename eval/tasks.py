@@ -17,6 +17,7 @@ from pairscale.command.compose import compose
 from pairscale.command.errors import one_line_errors
 from pairscale.command.line import Line
 from pairscale.errors import InputError, PairscaleError
+from pairscale.version import version_text
 from train.sweeps import Point, record_points
 
 
@@ -40,4 +41,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog=program, description=as_typed(__doc__ or ""), formatter_class=shape)
     parser.add_argument("file", metavar="FILE", type=Path, help="tasks as slurm/run.sbatch takes them, one a line")
     with one_line_errors("pairscale tasks"):
+        parser.add_argument("--version", action="version", version=version_text())
         record_tasks(parser.parse_args().file)

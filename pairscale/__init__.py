@@ -1,9 +1,9 @@
-"""The ground floor, which knows no room above it, and the console script `pairscale COMMAND ...`.
+"""What all other packages build on, and the console script `pairscale COMMAND ...`. Imports none of them.
 
-errors.py has the exceptions and their exit codes, files.py atomic writes, locks and digests, schema.py files checked as
-they are read, machine.py cores and memory, plugins.py other packages' parts, hub.py the Hugging Face Hub; seeds.py,
-sizes.py and progress.py what their names say. command/ is the frame behind every command. Here: the commands by name,
-and how one command starts another.
+errors.py defines the exceptions and their exit codes. files.py writes files atomically, locks them and computes
+digests. schema.py checks files as it reads them, machine.py counts cores and memory, plugins.py loads plug-ins, and
+hub.py imports the Hugging Face libraries. command/ is the frame behind every command. This module lists the commands
+by name, and says how one command starts another.
 """
 
 import os
@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 class Command(NamedTuple):
-    """A command: the module that runs it, the class of its configuration in ROOM.config, if any, and what it does."""
+    """A command: the module that runs it, its configuration class (in PACKAGE.config; "" if none), and what it does."""
 
     module: str
     schema: str
@@ -25,35 +25,35 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "corpora": Command("corpora", "CorporaConfig", "prepare a corpus: its text, tokenizer and words"),
-    "annotate": Command("corpora.annotate", "AnnotateConfig", "parse a corpus: dependency trees beside its text"),
+    "annotate": Command("corpora.annotate", "AnnotateConfig", "add dependency trees to a corpus"),
     "find": Command("corpora.find", "FindCommand", "search an annotated corpus for a construction"),
-    "train": Command("train", "RunConfig", "train a model on a sample of a corpus, or with -m a grid of them"),
-    "eval": Command("eval", "EvalConfig", "train missing runs of a study and score models on minimal pairs and others"),
-    "analysis": Command("analysis", "AnalysisConfig", "fit learning curves, write tables and the report of a study"),
+    "train": Command("train", "RunConfig", "train a model on a sample of a corpus, or with -m a grid of models"),
+    "eval": Command("eval", "EvalConfig", "score models on minimal pairs and other benchmarks; train missing runs"),
+    "analysis": Command("analysis", "AnalysisConfig", "fit the learning curves of a study, write tables and a report"),
     "table": Command("analysis.table", "TableCommand", "write the accuracies, pairs or runs of a study as one table"),
     "figure": Command("analysis.figure", "FigureCommand", "draw one figure of a study's learning curves"),
-    "status": Command("analysis.status", "StatusConfig", "how far a study is; remove runs of it"),
-    "reading": Command("analysis.reading", "ReadingCommand", "what surprisal says about reading times"),
-    "plan": Command("analysis.plan", "PlanCommand", "how many sizes, seeds and pairs find an effect, and their cost"),
-    "generate": Command("eval.generate", "GenerateConfig", "make fresh minimal pairs from templates"),
+    "status": Command("analysis.status", "StatusConfig", "show how far a study is, or remove some of its runs"),
+    "reading": Command("analysis.reading", "ReadingCommand", "test how much surprisal says about reading times"),
+    "plan": Command("analysis.plan", "PlanCommand", "find out how many sizes, seeds and pairs an experiment needs"),
+    "generate": Command("eval.generate", "GenerateConfig", "generate minimal pairs from templates"),
     "surprisal": Command("eval.surprisal", "SurprisalCommand", "write the surprisal of each word of a text"),
     "questionnaire": Command(
-        "eval.questionnaire", "QuestionnaireCommand", "put pairs before people, read their answers"
+        "eval.questionnaire", "QuestionnaireCommand", "collect people's judgements of minimal pairs"
     ),
-    "export": Command("eval.export", "ExportConfig", "write runs as models of the transformers library"),
+    "export": Command("eval.export", "ExportConfig", "export runs as models for the transformers library"),
     "import_checkpoint": Command(
-        "train.import_checkpoint", "RunConfig", "make a published checkpoint a run of a study"
+        "train.import_checkpoint", "RunConfig", "turn a published checkpoint into a run of a study"
     ),
-    "lmplz": Command("train.lmplz", "", "build KenLM's programs, which n-gram models need"),
-    "tasks": Command("eval.tasks", "", "keep the grid of a file of SLURM tasks"),
+    "lmplz": Command("train.lmplz", "", "build the KenLM programs that n-gram models need"),
+    "tasks": Command("eval.tasks", "", "record the runs that a file of SLURM tasks requests"),
 }  # `pairscale status` is `python -m analysis.status`
 MODULES = {command.module: name for name, command in COMMANDS.items()}
-BY_SCRIPT = "PAIRSCALE_BY_SCRIPT"  # environment variable: the console script started this process, or a parent of it
+BY_SCRIPT = "PAIRSCALE_BY_SCRIPT"  # environment variable: set if the console script started this process or a parent
 _MODULE_COMMAND = re.compile(r"python -m ([\w.]+\w)")
 
 
 def as_typed(text: str) -> str:
-    """Return `text` with `python -m MODULE` as `pairscale COMMAND` for those who typed that."""
+    """Return `text` with `pairscale COMMAND` for each `python -m MODULE`, if the user typed `pairscale`."""
     if BY_SCRIPT not in os.environ:
         return text
     names = {module: f"pairscale {command}" for module, command in MODULES.items()}
@@ -61,11 +61,11 @@ def as_typed(text: str) -> str:
 
 
 def started_by(*words: str) -> list[str]:
-    """The command line that starts `python -m WORDS` from any folder: with `environment`, no file there is imported."""
+    """Return the command line of `python -m WORDS`. With `environment` it imports no file of the current folder."""
     return [sys.executable, "-P", "-m", *words]
 
 
 def environment() -> dict[str, str]:
-    """The environment of this process, with this checkout before all else that Python imports from."""
+    """Return this process's environment variables, with this checkout first on PYTHONPATH."""
     others = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path != str(ROOT)]
     return os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *others])}

@@ -1,8 +1,9 @@
-"""`pairscale COMMAND ...`, which is `python -m MODULE ...` from any folder, whatever files lie there."""
+"""`pairscale COMMAND ...`: the same as `python -m MODULE ...`, but in any folder, whatever files are there."""
 
 import os
 import runpy
 import sys
+from difflib import get_close_matches
 from pathlib import Path
 
 from pairscale import BY_SCRIPT, COMMANDS, MODULES, ROOT
@@ -13,27 +14,35 @@ USAGE = "\n".join(
         "",
         *(f"  {name:<18} {command.about}" for name, command in COMMANDS.items()),
         "",
-        "pairscale COMMAND --help shows what a command does, with examples. In the checkout, python -m MODULE:",
+        "pairscale COMMAND --help explains a command, with examples. pairscale --version prints the version.",
+        "In the checkout you can also use python -m MODULE. The modules are",
         ", ".join(module if command == module else f"{module} ({command})" for module, command in MODULES.items()),
     ]
 )
 
 
 def main() -> None:
-    """Run the command that the first word names; without one, list them. The exit code is the command's."""
+    """Run the command that the first word names, or list all commands. Exit with the command's exit code."""
     words = sys.argv[1:]
     if words[:1] in ([], ["--help"], ["-h"]):
         from pairscale.command.help import print_help
 
         print_help(USAGE)
         sys.exit(0 if words else 2)
+    if words[0] == "--version":
+        from pairscale.version import version_text
+
+        print(version_text())
+        sys.exit(0)
     if words[0] not in COMMANDS:
-        print(f"pairscale {words[0]}: no such command; available: {', '.join(COMMANDS)}", file=sys.stderr)
+        near = get_close_matches(words[0].lower(), COMMANDS, 1)
+        hint = f"Did you mean '{near[0]}'?" if near else f"Available: {', '.join(COMMANDS)}."
+        print(f"There is no command '{words[0]}'. {hint}", file=sys.stderr)
         sys.exit(2)
-    if Path(sys.argv[0]).name != "__main__.py":  # that of python -m pairscale
+    if Path(sys.argv[0]).name != "__main__.py":  # which is how python -m pairscale starts
         os.environ[BY_SCRIPT] = "1"
     if not sys.flags.safe_path:
-        del sys.path[0]  # the current folder, or that of the console script
+        del sys.path[0]  # the current folder, or the console script's
     sys.path.insert(0, str(ROOT))
     module = COMMANDS[words[0]].module
     sys.argv = [module, *words[1:]]

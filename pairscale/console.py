@@ -1,4 +1,4 @@
-"""Messages of commands on standard error, and results on standard output."""
+"""Print messages to standard error, with any text as it is."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import io
 import sys
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # rich is imported where something is printed, so that --help and silent commands start sooner
+if TYPE_CHECKING:  # functions import rich when they print, so that --help starts sooner
     from rich.console import Console
 
 
 def replace_unprintable() -> None:
-    """Print "?" for characters that the encoding of standard output or error lacks, where Python would raise."""
+    """Print "?" for characters that standard output or error cannot encode, instead of raising an error."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # others, such as a notebook's, have no encoding
             stream.reconfigure(errors="replace")
 
 
 def print_text(console: Console, text: str, label: str = "", style: str = "") -> None:
-    """Print `text` as it is, after a label in a style if one is given.
+    """Print `text` as it is, after an optional label in a style.
 
-    A terminal breaks it between words, never inside a number; words, such as paths, and lines in a file stay whole.
+    Long lines are broken between words in a terminal, and not at all in a file.
     """
     from rich.text import Text
 
@@ -29,11 +29,11 @@ def print_text(console: Console, text: str, label: str = "", style: str = "") ->
 
 
 def say(text: str, label: str = "", style: str = "") -> None:
-    """Print a message to standard error, `label` before it in `style`."""
+    """Print a message to standard error, after an optional label in a style."""
     from rich.console import Console
 
     console = Console(stderr=True, highlight=False)
     with console.capture() as line:
         print_text(console, text, label, style)
-    # Not printed by `console`: a view of progress replaces sys.stderr, so that lines stand above it.
+    # `console` does not print it: a progress display replaces sys.stderr to keep lines above itself.
     print(line.get(), end="", file=sys.stderr, flush=True)

@@ -1,23 +1,23 @@
-"""Errors that a user can mend: the command line prints one line and exits with the error's `exit_code`.
+"""Errors that a user can fix. Commands print their message in one line and exit with the error's `exit_code`.
 
     PairscaleError
-    ├── ConfigError   a configuration value that is out of range or does not fit another
-    ├── InputError    a text, benchmark or other file of the user that cannot be used
-    ├── StoreError    a prepared corpus that is damaged, changed or of another version
-    ├── RunError      a run folder, checkpoint or score file that is damaged, busy or missing
+    ├── ConfigError   a configuration value is out of range, or two values do not go together
+    ├── InputError    a text, benchmark or other file of the user cannot be used
+    ├── StoreError    a prepared corpus is damaged, has changed, or has another version
+    ├── RunError      a run folder, checkpoint or score file is damaged, in use or missing
     │   └── RunInUse  another process is working on the run (exit code 75: the same command may succeed later)
-    └── WriteError    a file that cannot be written: disk full, over quota, read-only, without locks
+    └── WriteError    a file cannot be written: disk full, over quota, read-only, no file locks
 
-Every message says what was received, what is allowed, and where (file, line or configuration key).
+Every message says what happened, with the value and its place (file, line or configuration key), and what to do.
 """
 
 import math
 import re
 from collections.abc import Collection, Sequence
 
-START_AGAIN = 75  # exit code: nothing is wrong, start the same command again (EX_TEMPFAIL of sysexits.h)
+START_AGAIN = 75  # exit code if nothing is wrong but the command must be run again (EX_TEMPFAIL of sysexits.h)
 MAX_SEED = 2**63 - 1
-MAX_NAME = 64  # bytes: a folder's name joins three names, a size, a seed and a digest
+MAX_NAME = 64  # bytes, because a run folder's name joins three names, a size, a seed and a digest
 NAME = re.compile(r"\w(?:[\w. -]*[\w.-])?")
 
 
@@ -28,7 +28,7 @@ class PairscaleError(Exception):
 
 
 class ConfigError(PairscaleError):
-    """A configuration value is out of range, or two values do not fit together."""
+    """A configuration value is out of range, or two values do not go together."""
 
 
 class InputError(PairscaleError):
@@ -36,7 +36,7 @@ class InputError(PairscaleError):
 
 
 class StoreError(PairscaleError):
-    """A prepared corpus is damaged, changed since it was prepared, or of another version."""
+    """A prepared corpus is damaged, has changed since it was prepared, or has another version."""
 
 
 class RunError(PairscaleError):
@@ -50,27 +50,27 @@ class RunInUse(RunError):
 
 
 class WriteError(PairscaleError):
-    """A file cannot be written: the disk is full, over quota, read-only or without locks."""
+    """A file cannot be written because the disk is full, over quota, read-only or has no file locks."""
 
 
 def first_few(names: Sequence[str], count: int = 3) -> str:
-    """Return the first `count` names for a message, and how many more there are."""
+    """Return the first `count` names and the number of the others, such as "a, b, c and 2 more"."""
     more = len(names) - count
     return ", ".join(names[:count]) + (f" and {more} more" if more > 0 else "")
 
 
 def check_between(key: str, value: float | None, low: float, high: float) -> None:
-    """Raise ConfigError unless `value` is a number from `low` to `high`, or null; `key` is the dotted key."""
+    """Raise ConfigError unless the value of a dotted key is None or a number from `low` to `high`."""
     if value is not None and not low <= value <= high:
         raise ConfigError(f"{key}={_short(value)}: must be from {_short(low)} to {_short(high)}.")
 
 
 def check_name(key: str, value: str) -> None:
-    """Raise ConfigError unless `value`, of dotted `key`, can name a folder and stand in labels (+) and run ids (-)."""
+    """Raise ConfigError unless the value of a dotted key can be part of folder names, labels and run ids."""
     if not NAME.fullmatch(value) or len(value.encode()) > MAX_NAME:
         raise ConfigError(
-            f"{key}={value[:80]}: names a folder; must consist of letters, digits, _ . - and spaces, begin with a "
-            f"letter or digit, and have at most {MAX_NAME} bytes."
+            f"{key}={value[:80]}: this is used as the name of a folder. Use letters, digits, spaces and . _ - (at most "
+            f"{MAX_NAME} bytes), and begin with a letter or digit."
         )
 
 
@@ -81,12 +81,17 @@ def _short(value: float) -> str:
 
 
 def check_choice(key: str, value: str, allowed: Collection[str]) -> None:
-    """Raise ConfigError unless `value` is one of `allowed`; `key` is the dotted configuration key."""
+    """Raise ConfigError unless the value of a dotted key is one of `allowed`."""
     if value not in allowed:
         raise ConfigError(f"{key}={value}: must be one of {', '.join(sorted(allowed))}.")
 
 
+def problem_and_remedy(problem: str, remedy: str) -> str:
+    """Return two sentences: what happened, and what to do."""
+    return f"{problem.removesuffix('.')}. {remedy[:1].upper()}{remedy[1:].removesuffix('.')}."
+
+
 def error_line(error: BaseException) -> str:
-    """Return the type and the first line of an error's message, at most 200 characters of it."""
+    """Return the type of an error and the first line of its message, cut after 200 characters."""
     line = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
     return f"{type(error).__name__}: {line[:200]}" if line else type(error).__name__

@@ -1,7 +1,7 @@
 """Atomic writes, file locks and digests.
 
-No reader sees half a file: `atomic_path` writes under a temporary name, forced to the disk, then moved. A killed
-process can leave its temporary file behind: `only_process` removes it.
+No reader sees half a file: `atomic_path` writes a temporary file, forces it to the disk, and then renames it. If a
+process is killed, its temporary file stays behind until `only_process` removes it.
 """
 
 from __future__ import annotations
@@ -25,47 +25,47 @@ from pairscale.errors import WriteError
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-_FULL = "make room and give the same command again: it goes on from what was there before, which is whole"
-_CLOSED = "give a folder that may be written (paths.store, paths.runs, paths.reports)"
-REFUSED = {
+_FULL = "Free some space, then run the same command again to continue. The files written so far are intact."
+_CLOSED = "Choose a folder that you may write to (paths.store, paths.runs, paths.reports)."
+REMEDIES = {
     errno.ENOSPC: _FULL,
     errno.EDQUOT: _FULL,
     errno.EROFS: _CLOSED,
     errno.ENOTDIR: _CLOSED,
     errno.EACCES: _CLOSED,
     errno.EPERM: _CLOSED,
-    errno.ENAMETOOLONG: "give shorter names, or another folder (paths.runs, paths.store)",
-}  # errors of the file system that a user can mend -> how
-POLL_SECONDS = 0.25  # between attempts to take a lock: a hundred processes may wait for one
-SAY_SECONDS = 10.0  # of waiting for a lock before a message says so
+    errno.ENAMETOOLONG: "Use shorter names, or another folder (paths.runs, paths.store).",
+}  # errors of the file system that a user can fix -> how
+POLL_SECONDS = 0.25  # between attempts to take a lock, for which a hundred processes may be waiting
+SAY_SECONDS = 10.0  # of waiting for a lock before a message is printed
 _NO_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
 _TEMPORARY = re.compile(r"\..+\.\d+\.tmp")
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn an OSError of a full, over-quota or read-only disk into a one-line WriteError that names `path`."""
+    """Turn an OSError that a user can fix, such as a full disk, into a one-line WriteError that names `path`."""
     try:
         yield
     except OSError as error:
-        if error.errno not in REFUSED:
+        if error.errno not in REMEDIES:
             raise
-        raise WriteError(f"{path}: cannot be written ({os.strerror(error.errno)}); {REFUSED[error.errno]}") from error
+        raise WriteError(f"{path}: cannot be written ({os.strerror(error.errno)}). {REMEDIES[error.errno]}") from error
 
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; move it to `path` if the block succeeds, remove it otherwise.
+    """Yield a temporary path in the same folder. Move it to `path` if the block succeeds; otherwise remove it.
 
-    Raises WriteError if the disk refuses. The block must raise OSError with its number: libraries that do not (torch,
-    safetensors, numpy's tofile) should write to memory first.
+    Raises WriteError if the disk is full, over quota or read-only. This needs the number of the OSError that the block
+    raises. Libraries that lose it (torch, safetensors, numpy's tofile) should write to memory first.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     with writing(path):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             yield temporary
-            _force(temporary)  # or a crash of the machine could leave the new name with nothing in it
+            _force(temporary)  # otherwise a crash of the machine could leave an empty file
             os.replace(temporary, path)
             _force(path.parent)
         finally:
@@ -103,7 +103,7 @@ def write_bytes(path: Path, data: bytes | memoryview) -> None:
 
 def write_array(path: Path, array: npt.NDArray[Any]) -> None:
     """Write an array in numpy's format atomically."""
-    import numpy as np  # here, so that commands that write no array start sooner
+    import numpy as np  # imported here, so that commands that write no array start sooner
 
     buffer = io.BytesIO()
     np.save(buffer, array, allow_pickle=False)
@@ -112,12 +112,18 @@ def write_array(path: Path, array: npt.NDArray[Any]) -> None:
 
 @contextmanager
 def only_process(lock: Path, folder: Path, wait: float | None = 0.0) -> Iterator[bool]:
-    """Hold `lock` for the block and yield True, or yield False if another process holds it.
+    """Take `lock` for the block and yield True, or yield False if another process has it.
 
-    Temporary files that killed processes left in `folder` are removed first. The lock is flock's and ends with its
-    process; over NFS that of a lost machine takes a minute or two. `wait`: seconds to wait for the other process; None
-    waits as long as it takes, and says so after a while. Raises WriteError if the file system has no locks (lock files
-    would outlive a killed process) or refuses the file.
+    First remove the temporary files that killed processes left in `folder`. The lock is flock's, so it ends with its
+    process (over NFS, the lock of a lost machine takes a minute or two to end).
+
+    Args:
+        lock: the lock file
+        folder: a folder, with its subfolders, that only this process may write to
+        wait: seconds to wait for the other process; None waits as long as it takes, and prints a message after a while
+
+    Raises:
+        WriteError: if the lock file cannot be written, or its file system has no locks
     """
     held = FileLock(lock, poll_interval=POLL_SECONDS, fallback_to_soft=False)
     with writing(lock):
@@ -126,20 +132,20 @@ def only_process(lock: Path, folder: Path, wait: float | None = 0.0) -> Iterator
             held.acquire(timeout=SAY_SECONDS if wait is None else wait)
         except Timeout:
             if wait is None:
-                say(f"waiting for {lock}, held by another process")
+                say(f"Waiting for another process that has locked {lock}.")
                 held.acquire(timeout=-1)
         except OSError as error:
             if error.errno not in _NO_LOCKS:
                 raise
             raise WriteError(
                 f"{lock}: its file system has no file locks ({os.strerror(error.errno)}), which keep two processes "
-                "from writing the same files; choose a folder on a file system with locks (Lustre: mount with flock)"
+                "from writing the same files. Choose a folder on another file system (Lustre: mount it with flock)."
             ) from error
     if not held.is_locked:
         yield False
         return
     try:
-        os.listdir(lock.parent)  # makes NFS look again: it caches missing files for half a minute
+        os.listdir(lock.parent)  # makes NFS look again, because it remembers missing files for half a minute
         remove_leftovers(folder)
         yield True
     finally:
@@ -147,7 +153,7 @@ def only_process(lock: Path, folder: Path, wait: float | None = 0.0) -> Iterator
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove temporary files of killed processes from a folder and its subfolders."""
+    """Remove the temporary files that killed processes left in a folder and its subfolders."""
     for path in folder.rglob(".*.tmp"):
         if _TEMPORARY.fullmatch(path.name):
             path.unlink(missing_ok=True)

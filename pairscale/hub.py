@@ -1,4 +1,4 @@
-"""The Hugging Face libraries: offline if the hub cannot be reached, and silent."""
+"""Import the Hugging Face libraries: silent, and offline if the hub cannot be reached."""
 
 import os
 import socket
@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 
 def import_datasets() -> Any:
-    """Import `datasets`, which reads from the hub: offline without a network."""
+    """Import `datasets`, offline if there is no network."""
     offline_without_network()
     import datasets
 
@@ -15,7 +15,7 @@ def import_datasets() -> Any:
 
 
 def import_transformers() -> Any:
-    """Import `transformers`, silent but for errors. What loads from the hub calls `offline_without_network`, too."""
+    """Import `transformers`, which prints only errors. Code that loads from the hub calls `offline_without_network`."""
     import transformers
     from transformers.utils import logging
 
@@ -25,16 +25,16 @@ def import_transformers() -> Any:
 
 
 def offline_without_network() -> None:
-    """Let the libraries fail at once where the hub does not answer within 3 seconds: they would retry for 23."""
+    """Make the libraries fail at once if the hub does not answer within 3 seconds. Otherwise they retry for 23."""
     if not _is_reachable():
         from huggingface_hub import constants
 
         os.environ["HF_HUB_OFFLINE"] = "1"  # for processes that this one starts
-        constants.HF_HUB_OFFLINE = True  # read from the environment before, where a library was imported
+        constants.HF_HUB_OFFLINE = True  # has read the environment already if a library was imported before
 
 
 def _is_reachable() -> bool:
-    """Return True if the hub answers, or a proxy may."""
+    """Return True if the hub answers, or if there is a proxy, which might reach it."""
     if os.environ.get("HF_HUB_OFFLINE", "0").upper() in ("1", "ON", "YES", "TRUE"):
         return False
     if any(os.environ.get(key) for key in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):

@@ -1,4 +1,4 @@
-"""Cores and memory that this process may use: affinity, control groups, and the load of other processes."""
+"""Count the cores and the memory that this process may use, given its affinity, control groups and other processes."""
 
 import math
 import os
@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-LOOK_SECONDS = 0.5  # of observation of idle cores
+LOOK_SECONDS = 0.5  # for which idle cores are counted
 CGROUP = Path("/sys/fs/cgroup")
 PROC_CGROUP = Path("/proc/self/cgroup")
 PROC_MEMINFO = Path("/proc/meminfo")
@@ -16,13 +16,13 @@ PROC_STAT = Path("/proc/stat")
 
 
 def available_cores() -> int:
-    """Return the number of cores of this process: its affinity, or fewer if its control group has a quota."""
+    """Return the number of cores in this process's affinity, or fewer if its control group has a quota."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1  # macOS
     return int(max(1, min(cores, math.ceil(min(cores, *map(_group_quota, _control_groups("cpu")))))))
 
 
 def _group_quota(group: Path) -> float:
-    """Return a control group's quota (version 2, else 1) in cores; infinity if there is none."""
+    """Return the quota of a control group (version 2, otherwise 1) in cores; infinity if it has none."""
     try:
         quota, period = (group / "cpu.max").read_text().split()
     except (OSError, ValueError):
@@ -34,11 +34,11 @@ def _group_quota(group: Path) -> float:
 
 
 def _control_groups(controller: str) -> list[Path]:
-    """Return the folders of this process's control group and its ancestors (cgroups(7)): all of their limits apply."""
+    """Return the folders of this process's control group and its ancestors, whose limits all apply (cgroups(7))."""
     roots = {"": CGROUP, controller: CGROUP / controller}
     groups = [*roots.values()]
     try:
-        lines = PROC_CGROUP.read_text(errors="surrogateescape").splitlines()  # which name folders
+        lines = PROC_CGROUP.read_text(errors="surrogateescape").splitlines()  # names of folders, in any encoding
     except OSError:
         lines = []
     for _, controllers, path in (line.split(":", 2) for line in lines if line.count(":") >= 2):
@@ -49,7 +49,7 @@ def _control_groups(controller: str) -> list[Path]:
 
 
 def available_memory() -> float:
-    """Return the free bytes of the machine and the control groups; infinity if neither is known."""
+    """Return the bytes that are free in the machine and the control groups; infinity if neither is known."""
     free = math.inf
     with suppress(OSError, ValueError, StopIteration):
         line = next(line for line in PROC_MEMINFO.read_text().splitlines() if line.startswith("MemAvailable:"))
@@ -58,9 +58,9 @@ def available_memory() -> float:
 
 
 def _group_memory(group: Path) -> float:
-    """Return the free bytes of a control group, its droppable file cache included."""
+    """Return the free bytes of a control group, including file cache that can be dropped; infinity if unknown."""
     for most, used in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
-        with suppress(OSError, ValueError):  # "max"
+        with suppress(OSError, ValueError):  # ValueError for "max"
             left = int((group / most).read_text()) - int((group / used).read_text())
             stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
             return left + int(stat.get("inactive_file", 0))
@@ -68,26 +68,26 @@ def _group_memory(group: Path) -> float:
 
 
 def fit_memory(count: int, each: float) -> int:
-    """Return how many of `count` processes of `each` bytes fit into the free memory, at least 1."""
+    """Return how many of `count` processes that take `each` bytes fit into the free memory, at least 1."""
     return int(max(1, min(count, available_memory() / max(1, each))))
 
 
 def peak_memory(children: bool = False) -> int:
-    """Return the most bytes that this process has had, or that the largest of its ended children had."""
+    """Return the peak memory of this process in bytes, or that of the largest child process that has ended."""
     unit = 1 if sys.platform == "darwin" else 1024
     return unit * resource.getrusage(resource.RUSAGE_CHILDREN if children else resource.RUSAGE_SELF).ru_maxrss
 
 
 def granted_threads() -> int | None:
-    """Return the first number of OMP_NUM_THREADS (a list is for nested regions), or None if it is not set."""
+    """Return the first number in OMP_NUM_THREADS (others are for nested regions), or None if there is none."""
     first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     return (int(first) or None) if first.isdecimal() else None
 
 
 def idle_cores() -> int:
-    """Return the number of available cores that were idle over LOOK_SECONDS, at least 1.
+    """Return the number of available cores that were idle for LOOK_SECONDS, at least 1.
 
-    All count as idle without usable counters: none (macOS), constant (gVisor) or of renumbered cores (LXC).
+    Return all cores if their counters are missing (macOS), constant (gVisor) or those of other cores (LXC).
     """
     cores = available_cores()
     try:
@@ -104,7 +104,7 @@ def idle_cores() -> int:
 
 
 def _ticks() -> dict[int, tuple[int, int]]:
-    """Return core -> (idle ticks, all ticks). Raises ValueError or IndexError for lines of another form."""
+    """Return core -> (idle ticks, all ticks). Raises ValueError or IndexError if /proc/stat has another format."""
     lines = [line.split() for line in PROC_STAT.read_text().splitlines() if line.startswith("cpu")]
     ticks = {int(name[3:]): [int(number) for number in rest[:8]] for name, *rest in lines if name != "cpu"}
-    return {core: (of[3] + of[4], sum(of)) for core, of in ticks.items()}
+    return {core: (numbers[3] + numbers[4], sum(numbers)) for core, numbers in ticks.items()}

@@ -1,4 +1,4 @@
-"""Members of registries: modules of this checkout, and plug-ins of other distributions, that register when imported."""
+"""Import modules that register something: those of this checkout, and the plug-ins of other distributions."""
 
 import traceback
 from functools import cache
@@ -13,7 +13,7 @@ PLUGINS = "pairscale.plugins"  # entry-point group of other distributions
 
 @cache
 def load_members(package: str) -> None:
-    """Import the modules of a package, then all plug-ins. Raises as `load_plugins`."""
+    """Import the modules of a package, then all plug-ins. Raises ConfigError as `load_plugins` does."""
     for module in iter_modules(import_module(package).__path__, f"{package}."):
         import_module(module.name)
     load_plugins()
@@ -21,26 +21,26 @@ def load_members(package: str) -> None:
 
 @cache
 def load_plugins() -> None:
-    """Import the modules of the entry-point group PLUGINS, which register themselves; ConfigError for any failure."""
+    """Import the modules of the entry-point group PLUGINS. Raises ConfigError if one cannot be imported."""
     for entry in entry_points(group=PLUGINS):
         try:
             entry.load()
         except Exception as error:
-            of = f" of {entry.dist.name}" if entry.dist else ""
+            source = f" of {entry.dist.name}" if entry.dist else ""
             reason = " ".join(f"{type(error).__name__}: {error}".split())
             raise ConfigError(
-                f"plugin {entry.name} = {entry.value}{of}: cannot be imported ({reason}); mend or uninstall it"
+                f"The plug-in {entry.name} = {entry.value}{source} cannot be imported ({reason}). Fix or uninstall it."
             ) from error
 
 
-def whose_fault(error: BaseException) -> str:
-    """Return whose code an unexpected error is a fault of: that of a plug-in if the error passed through it.
+def whose_bug(error: BaseException) -> str:
+    """Return words for the code that an unexpected error comes from: a plug-in if the error passed through it.
 
-    Where plug-ins are installed, and none was at work, theirs may have returned what our own cannot use.
+    If it did not, installed plug-ins are still named, because one may have returned a value that our code cannot use.
     """
     plugins = {entry.module.partition(".")[0]: entry.value for entry in entry_points(group=PLUGINS)}
     for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
         if frame.f_globals.get("__name__", "").partition(".")[0] in plugins:
-            return f"a fault of the plug-in: {frame.f_code.co_filename}, line {line}"
-    others = f", or of the plug-in {' or '.join(sorted(plugins.values()))}" if plugins else ""
-    return f"a fault of pairscale{others}"
+            return f"the plug-in, in {frame.f_code.co_filename}, line {line}"
+    others = f" or the plug-in {' or '.join(sorted(plugins.values()))}" if plugins else ""
+    return f"pairscale{others}"

@@ -1,6 +1,6 @@
-"""Progress of this process: what it does, how far it is, its rate and the time left; with_progress is all most need.
+"""Show what this process is doing, how far it is, its rate and the time left. Most code only needs `with_progress`.
 
-A terminal shows it in place, on standard error; elsewhere it is a line a minute.
+In a terminal, the display stays in place, on standard error. Elsewhere one line per minute is printed.
 """
 
 from __future__ import annotations
@@ -16,21 +16,24 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pairscale.console import say
 from pairscale.sizes import clock
 
-if TYPE_CHECKING:  # rich is imported where something is shown, so that --help and silent commands start sooner
+if TYPE_CHECKING:  # functions import rich when they display something, so that --help starts sooner
     from rich.console import Console, Group
 
 T = TypeVar("T")
 
-REPORTED_SECONDS = 10  # shorter work needs no line at its end
-MEASURED_SECONDS = 5.0  # of work, from which on its rate tells the time left: first steps are slower, or faster
-LINE_SECONDS = 60.0  # between lines where the output is no terminal
+REPORTED_SECONDS = 10  # work that takes longer is reported at its end
+MEASURED_SECONDS = 5.0  # of work before the time left is estimated, because the first steps can be slower or faster
+LINE_SECONDS = 60.0  # between two lines if the output is not a terminal
 BAR_WIDTH = 24
-CTRL_C = 2  # characters that a terminal echoes behind the last line, which must not break it
+CTRL_C = 2  # width of the "^C" that a terminal adds to the last line
 
 
 @dataclass(frozen=True)
 class State:
-    """What is done at a moment. share: 0 to 1; rate: units a second; left: seconds of this work; None: unknown."""
+    """What a process is doing at a moment; None for what is unknown.
+
+    `share` is from 0 to 1, `rate` in units per second, and `left` in seconds until this work is done.
+    """
 
     what: str
     share: float | None = None
@@ -41,26 +44,26 @@ class State:
     detail: str = ""
 
     def parts(self) -> list[str]:
-        """Return what is known, in words: "45%", "12,300 words/s", "1 min 05 s left"."""
+        """Return what is known as texts, such as "45%", "12,300 words/s" and "1 min 05 s left"."""
         count = f"{self.completed:,.0f} {self.unit}" if self.completed and self.share is None else ""
         return [part for part in (self.percent, count, self.speed, self.left and f"{clock(self.left)} left") if part]
 
     @property
     def percent(self) -> str:
-        """The share, "" if unknown."""
+        """The share in percent; "" if unknown."""
         return f"{self.share:.0%}" if self.share is not None else ""
 
     @property
     def speed(self) -> str:
-        """The rate with its unit, "" if unknown."""
+        """The rate with its unit; "" if unknown."""
         return f"{self.rate:,.{0 if self.rate >= 10 else 1}f} {self.unit}/s" if self.rate else ""
 
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a run. words: distinct ones that it trained on; accuracy: 0 to 1; perplexity: per word.
+    """The result of a run: distinct words of training text, accuracy (0 to 1), perplexity per word, and a note.
 
-    new: False if the run was done already.
+    `new` is False if the run was already done when the command started.
     """
 
     words: int | None = None
@@ -70,16 +73,16 @@ class Result:
     new: bool = False
 
     def text(self) -> str:
-        """Return it in words."""
+        """Return the result in words, such as "accuracy 81.2%, perplexity 45.3"."""
         parts = [f"accuracy {100 * self.accuracy:.1f}%"] if self.accuracy is not None else []
         parts += [f"perplexity {self.perplexity:,.1f}"] if self.perplexity is not None else []
         return ", ".join([*parts, *filter(None, [self.note])])
 
 
 class Activity:
-    """Long work, shown as long as its block lasts. `completed` of `total` units are done, and may be set at any time.
+    """Long work, displayed until its `with` block ends.
 
-    total: in units; None if it is unknown.
+    Set `completed` at any time: the units of `total` that are done. `total` is None if it is unknown.
     """
 
     def __init__(self, what: str, total: float | None = None, unit: str = "", completed: float = 0.0):
@@ -91,12 +94,12 @@ class Activity:
 
     @property
     def seconds(self) -> float:
-        """Seconds since it began."""
+        """Seconds since the work began."""
         return time.monotonic() - self._began
 
     @property
     def state(self) -> State:
-        """What is known of it now."""
+        """The current state of the work."""
         done, seconds = self.completed - self._first, self.seconds
         rate = done / seconds if done > 0 and seconds > 0 else None
         total = self.total
@@ -106,13 +109,13 @@ class Activity:
         return State(self.what, share, self.completed, self.unit, rate, left, self.detail)
 
     def begin(self) -> None:
-        """Show it from now on."""
+        """Start displaying the work."""
         self._began = time.monotonic()
         _process.activities.append(self)
         self._stack.enter_context(shown())
 
     def end(self) -> None:
-        """Show it no longer."""
+        """Stop displaying the work."""
         self._stack.close()
         _process.activities.remove(self)
         _process.idle = "preparing"
@@ -126,7 +129,7 @@ class Activity:
 
 
 class _Process:
-    """This process: what it is doing, innermost last, the result of the run that it is at, and what ends its view."""
+    """The activities of this process (innermost last), the result of its current run, and what closes its display."""
 
     def __init__(self) -> None:
         self.activities: list[Activity] = []
@@ -140,31 +143,31 @@ _process = _Process()
 
 def state_now() -> State:
     """Return what this process is doing."""
-    innermost = _process.activities[-1:]  # a copy: another thread looks
+    innermost = _process.activities[-1:]  # a copy, because another thread calls this
     return innermost[0].state if innermost else State(_process.idle)
 
 
 def report_result(**values: Any) -> None:
-    """Set fields of the result of the run that this process is at."""
+    """Set fields of the current run's result."""
     _process.result = replace(_process.result, **values)
 
 
 def result_so_far() -> Result:
-    """Return the result of the run that this process is at."""
+    """Return the current run's result."""
     return _process.result
 
 
 def take_result() -> Result:
-    """Return the result of the run that this process was at, and begin with an empty one."""
+    """Return the result of the run that has ended, and start an empty one for the next run."""
     result, _process.result, _process.idle = _process.result, Result(), "starting"
     return result
 
 
 @contextmanager
 def shown(title: str = "", show: bool = True) -> Iterator[None]:
-    """Show what this process does, under a title, until the block ends; do nothing within such a block.
+    """Display what this process does, under a title, until the block ends. An inner block changes nothing.
 
-    What is printed meanwhile stands above it.
+    Anything printed meanwhile appears above the display.
     """
     if _process.view is not None or not show:
         yield
@@ -183,13 +186,13 @@ def shown(title: str = "", show: bool = True) -> Iterator[None]:
 
 
 def close_views() -> None:
-    """End what is shown, also where a generator that an error has left still holds it open."""
+    """Close the display, even if a generator that an error interrupted still keeps it open."""
     if _process.view is not None:
         _process.view.close()
 
 
 def in_a_line(title: str, state: State) -> str:
-    """Return what is done in a line: `training, 45%, 12,300 words/s`, after a title if there is one."""
+    """Return a state in one line, such as `training, 45%, 12,300 words/s`, after an optional title."""
     name = f"{title}: " if title else ""
     return name + ", ".join([state.what, *state.parts(), *filter(None, [state.detail])])
 
@@ -197,7 +200,7 @@ def in_a_line(title: str, state: State) -> str:
 def drawing(title: str, width: int) -> Group:
     """Return what this process does as three lines for a terminal: title, bar, details.
 
-    There are always three: as rich draws in a thread of its own, a view that grows could erase lines that are printed.
+    There are always three, because rich draws in its own thread, and a growing display could erase printed lines.
     """
     from rich.console import Group
     from rich.progress_bar import ProgressBar
@@ -215,7 +218,7 @@ def drawing(title: str, width: int) -> Group:
 
 
 def terminal() -> Console | None:
-    """Return standard error as a terminal that can draw in place; None if it is another thing."""
+    """Return standard error as a console that can draw in place; None if it is not such a terminal."""
     from rich.console import Console
 
     console = Console(stderr=True, highlight=False, markup=False, emoji=False)
@@ -223,13 +226,13 @@ def terminal() -> Console | None:
 
 
 def in_place(console: Console) -> dict[str, Any]:
-    """Return the arguments of rich's Live and Progress with which they leave nothing, and spare output to files."""
+    """Return arguments for rich's Live and Progress, so that they clean up and leave redirected output alone."""
     return {"console": console, "transient": True, "redirect_stdout": sys.stdout.isatty()}
 
 
 @contextmanager
 def every(seconds: float, action: Callable[[], None]) -> Iterator[None]:
-    """Call `action` in a thread each time that `seconds` have passed, until the block ends."""
+    """Call `action` in a thread every `seconds` until the block ends."""
     ended = threading.Event()
 
     def repeat() -> None:
@@ -246,7 +249,7 @@ def every(seconds: float, action: Callable[[], None]) -> Iterator[None]:
 
 
 def with_progress(steps: Iterable[tuple[int, T]], what: str, total: int, unit: str) -> Iterator[T]:
-    """Yield the values of (advance, value) pairs, showing how far they are of `total`, the rate, and the time left."""
+    """Yield the values of (advance, value) pairs, displaying the share of `total`, the rate and the time left."""
     with Activity(what, total, unit) as activity:
         for advance, value in steps:
             yield value
@@ -255,7 +258,7 @@ def with_progress(steps: Iterable[tuple[int, T]], what: str, total: int, unit: s
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show work without countable steps, and print how long it took if that was long."""
+    """Display work without countable steps, and print how long it took if that was long."""
     with Activity(what) as activity:
         yield
     if activity.seconds > REPORTED_SECONDS:

@@ -1,11 +1,11 @@
-"""Reading JSON and YAML files, checked against a declared schema.
+"""Read JSON and YAML files and check them against a schema.
 
-A schema is a msgspec.Struct, a dataclass or a TypedDict; limits stand in its annotations (Annotated[int, Meta(ge=1)]).
+A schema is a msgspec.Struct, a dataclass or a TypedDict with limits in its annotations (Annotated[int, Meta(ge=1)]).
 An error is one line that names the file and the place in it:
 
-    runs/mine/lstm-.../manifest.json: $.corpus.words: expected int, got str; remove the run's folder to train it again
+    runs/mine/lstm-.../manifest.json: $.corpus.words: expected int, got str. Remove the run's folder to train it again.
 
-Undeclared keys are no error, since a later version may add some; a TypedDict keeps them.
+Undeclared keys are allowed, because a later version may add some. A TypedDict keeps them.
 """
 
 import json
@@ -21,10 +21,10 @@ import msgspec
 import yaml
 from msgspec import Meta
 
-from pairscale.errors import PairscaleError
+from pairscale.errors import PairscaleError, problem_and_remedy
 
 T = TypeVar("T")
-ErrorType = Callable[[str], PairscaleError]  # a class of these errors, or a function from a message to one
+ErrorType = Callable[[str], PairscaleError]  # an error class, or a function from a message to an error
 
 _LARGEST = 1.7976931348623157e308
 _DIGEST = r"\A[0-9a-f]{64}\Z"
@@ -36,7 +36,7 @@ Finite = Annotated[float, Meta(ge=-_LARGEST, le=_LARGEST)]
 NonNegative = Annotated[float, Meta(ge=0, le=_LARGEST)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Digest = Annotated[str, Meta(pattern=_DIGEST)]  # hexadecimal SHA-256
-# The name of a folder in a file that someone else may have written: it cannot lead out of the folder above.
+# The name of a folder in a file that someone else may have written. It cannot lead out of its parent folder.
 FolderName = Annotated[str, Meta(pattern=_FOLDER_NAME)]
 
 _IN_WORDS = {
@@ -46,21 +46,22 @@ _IN_WORDS = {
     f"float >= {-_LARGEST}": "a finite number",
     f"float <= {_LARGEST}": "a finite number",
 }
-MAX_DEPTH = 50  # of nested YAML: the deepest of ours has five levels
-_STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")  # a key or an index of a place
+MAX_DEPTH = 50  # of nested YAML; our own files have at most five levels
+_STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")  # a key or an index in a place such as $.a[0]
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF = "half a character, \\ud800 to \\udfff without its other half"
 _SET = "tag:yaml.org,2002:set"
 _CLOSING = (yaml.MappingEndEvent, yaml.SequenceEndEvent)
 _OPENING = (yaml.MappingStartEvent, yaml.SequenceStartEvent)
-# libyaml's is ten times as fast.
+# The loader of libyaml is ten times as fast.
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def read_json(path: Path, schema: type[T], error: ErrorType, remedy: str, version: int | None = None) -> T:
-    """Return a JSON file's contents as `schema` declares.
+    """Return the contents of a JSON file as the type `schema`.
 
-    Raises `error`, in one line that ends with `remedy`, if it is missing, damaged, of another "version" or schema.
+    Raises `error`, in one line that ends with `remedy`, if the file is missing or damaged, has another "version", or
+    does not fit the schema.
     """
     return parse_json(_read_bytes(path, error, remedy), schema, path, error, remedy, version)
 
@@ -68,39 +69,39 @@ def read_json(path: Path, schema: type[T], error: ErrorType, remedy: str, versio
 def parse_json(
     text: str | bytes, schema: type[T], where: Path | str, error: ErrorType, remedy: str, version: int | None = None
 ) -> T:
-    """Return the contents of JSON text from `where` as `schema` declares them; errors as in `read_json`."""
+    """Return the contents of JSON text from `where` as the type `schema`. Raises `error` as `read_json` does."""
     try:
         if isinstance(text, bytes):
             text = text.decode("utf-8-sig")
         data = json.loads(text)
         if _SURROGATE.search(text):
-            json.dumps(data, ensure_ascii=False).encode()  # raises UnicodeEncodeError for half a character
+            json.dumps(data, ensure_ascii=False).encode()  # UnicodeEncodeError for half a character
     except (ValueError, RecursionError) as reason:
-        raise error(f"{where}: not readable as JSON ({_reason(reason)}); {remedy}") from None
+        raise error(problem_and_remedy(f"{where}: not readable as JSON ({_reason(reason)})", remedy)) from None
     return checked(data, schema, where, error, remedy, version)
 
 
 def read_yaml(path: Path, schema: type[T], error: ErrorType, remedy: str) -> T:
-    """Return the contents of a YAML file as `schema` declares them; tags run no code. Errors as in `read_json`."""
+    """Return the contents of a YAML file as the type `schema`, running no code. Raises `error` as `read_json` does."""
     try:
         data = load_yaml(_read_bytes(path, error, remedy).decode())
     except (yaml.YAMLError, ValueError, RecursionError) as reason:
-        raise error(f"{path}: not readable as YAML ({_reason(reason)}); {remedy}") from None
+        raise error(problem_and_remedy(f"{path}: not readable as YAML ({_reason(reason)})", remedy)) from None
     return checked(data, schema, path, error, remedy)
 
 
 def load_yaml(text: str) -> Any:
     """Return the plain data of a YAML text.
 
-    Raises yaml.YAMLError or ValueError for invalid YAML, deep nesting, half a character, sets, and aliases: a few lines
-    of them can stand for more than any memory holds.
+    Raises yaml.YAMLError or ValueError for invalid YAML, deep nesting, half a character, sets, and aliases, because a
+    few lines with aliases can expand to more than fits into memory.
     """
-    return pickle.loads(_load(text))  # a copy of its own for each caller
+    return pickle.loads(_load(text))  # a separate copy for each caller
 
 
 @lru_cache(maxsize=256)
 def _load(text: str) -> bytes:
-    """Return the pickled data of a YAML text: a study's run folders are read several times by one command."""
+    """Return the pickled data of a YAML text. This is cached, because one command reads a run's files several times."""
     depth = 0
     for event in yaml.parse(text, _SafeLoader):
         depth += isinstance(event, _OPENING) - isinstance(event, _CLOSING)
@@ -110,9 +111,9 @@ def _load(text: str) -> bytes:
         if isinstance(event, yaml.ScalarEvent) and any("\ud800" <= character <= "\udfff" for character in event.value):
             raise ValueError(f"line {line}: {_HALF}")
         if isinstance(event, yaml.AliasEvent):
-            raise ValueError(f"line {line}: aliases (*{event.anchor}) are not read; write the value out")
+            raise ValueError(f"line {line}: aliases (*{event.anchor}) are not supported; write out the value")
         if isinstance(event, yaml.MappingStartEvent) and event.tag == _SET:
-            raise ValueError(f"line {line}: sets (!!set) are not read, as they have no order; write a list")
+            raise ValueError(f"line {line}: sets (!!set) are not supported, because they have no order; write a list")
     return pickle.dumps(yaml.load(text, _SafeLoader))
 
 
@@ -125,18 +126,19 @@ def checked(
     version: int | None = None,
     root: str = "$",
 ) -> T:
-    """Return plain data from `where`, at the place `root` in it, as `schema` declares; errors as in `read_json`."""
+    """Return plain data from `where`, at the place `root` in it, as the type `schema`. Raises as `read_json` does."""
     if version is not None and isinstance(data, dict) and data.get("version") != version:
-        raise error(f"{where}: version {data.get('version')!r:.40}, this code reads {version}; {remedy}")
+        problem = f"{where}: version {data.get('version')!r:.40}, but this pairscale reads version {version}"
+        raise error(problem_and_remedy(problem, remedy))
     try:
         converted = msgspec.convert(data, schema)
     except msgspec.ValidationError as reason:
-        raise error(f"{where}: {root}{_explain(str(reason), data)[1:]}; {remedy}") from None
+        raise error(problem_and_remedy(f"{where}: {root}{_explain(str(reason), data)[1:]}", remedy)) from None
     except RecursionError:
-        raise error(f"{where}: nested too deeply; {remedy}") from None
-    except PairscaleError as reason:  # of a dataclass that checks its values
-        raise error(f"{where}: {reason}; {remedy}") from None
-    # msgspec leaves out what a TypedDict does not declare.
+        raise error(problem_and_remedy(f"{where}: nested too deeply", remedy)) from None
+    except PairscaleError as reason:  # from a dataclass that checks its values
+        raise error(problem_and_remedy(f"{where}: {reason}", remedy)) from None
+    # msgspec drops keys that a TypedDict does not declare.
     return cast(T, data) if is_typeddict(schema) else converted
 
 
@@ -144,13 +146,13 @@ def _read_bytes(path: Path, error: ErrorType, remedy: str) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        raise error(f"{path}: missing; {remedy}") from None
+        raise error(problem_and_remedy(f"{path}: file not found", remedy)) from None
     except OSError as reason:
-        raise error(f"{path}: cannot be read ({reason.strerror}); {remedy}") from None
+        raise error(problem_and_remedy(f"{path}: cannot be read ({reason.strerror})", remedy)) from None
 
 
 def _explain(text: str, data: Any) -> str:
-    """Return msgspec's message with the place before it and the value, if a number or a text, after it."""
+    """Return msgspec's message after its place, followed by the value if that is a number or a text."""
     text, _, place = text.replace("`", "").partition(" - at ")
     place = place or "$"
     text = text[0].lower() + text[1:]
@@ -158,7 +160,7 @@ def _explain(text: str, data: Any) -> str:
         text = text.replace(written, words)
     if place.startswith("key in "):
         return f"{place.removeprefix('key in ')}: a key: {text}"
-    with suppress(LookupError, TypeError, ValueError):  # the place is unknown, as that of one of many: [...]
+    with suppress(LookupError, TypeError, ValueError):  # the exact place is unknown, as in [...]
         for key, index in _STEP.findall(place):
             data = data[int(index)] if index else data[key]
         if ", got " not in text and isinstance(data, (str, float, int)):

@@ -1,4 +1,4 @@
-"""Sizes and durations as people write them: 1M, 125k, 1/8M; 3 h 05 min."""
+"""Read and write sizes and durations as people do: 1M, 125k, 1/8M; 3 h 05 min."""
 
 import math
 import re
@@ -13,17 +13,20 @@ _SIZE_UNITS = {"": 1, "k": 1_000, "M": 1_000_000}
 
 
 def parse_size(text: str, key: str = "sample.size") -> int:
-    """Return the number of "125k", "1/8M", "1.5M" or "300000"; ConfigError for anything else, 0 and parts of a word."""
+    """Return the number in a size such as "125k", "1/8M" or "300000". Raises ConfigError for any other text."""
     match = _SIZE.fullmatch(str(text).replace("_", ""))
     if match:
         size = Fraction(match["number"]) * _SIZE_UNITS[match["unit"]]
         if size.denominator == 1 and size > 0:
             return int(size)
-    raise ConfigError(f"{key}={str(text)[:80]}: must be a whole number above 0, such as 125k, 1/8M, 0.5M or 300000")
+    raise ConfigError(
+        f"{key}={str(text)[:80]}: must be a whole number above 0, such as 300000, 125k, 0.5M or 1/8M. The units are k "
+        "(thousand) and M (million)."
+    )
 
 
 def format_size(number: int) -> str:
-    """Return the shortest form that `parse_size` reads back: 125000 -> "125k", 2000000 -> "2M"."""
+    """Return the shortest text that `parse_size` reads back: 125000 -> "125k", 2000000 -> "2M"."""
     for unit in ("M", "k"):
         if number % _SIZE_UNITS[unit] == 0:
             return f"{number // _SIZE_UNITS[unit]}{unit}"
@@ -31,14 +34,14 @@ def format_size(number: int) -> str:
 
 
 def readable_size(size: str) -> str:
-    """Return a size as people read it: "31250" -> "31,250", "1 words" -> "1 word"; "4k sentences" stays as it is."""
+    """Return a size as people read it: "31250" -> "31,250", "1 words" -> "1 word"; "4k sentences" is not changed."""
     number, space, unit = size.partition(" ")
     unit = unit.removesuffix("s") if number == "1" else unit
     return f"{int(number):,}{space}{unit}" if number.isdecimal() else size
 
 
 def written(value: Any) -> str:
-    """Return a value as it is written on the command line."""
+    """Return a value as a user would type it on the command line."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, dict):
@@ -59,6 +62,6 @@ def clock(seconds: float) -> str:
 
 
 def plural(number: int, noun: str) -> str:
-    """Format a number and a noun: 1 run, 2 runs."""
+    """Return a number with its noun: 1 run, 2 runs."""
     plurals = {"phenomenon": "phenomena", "person": "people"}
     return f"{number:,} {noun if number == 1 else plurals.get(noun, noun + 's')}"

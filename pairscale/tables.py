@@ -1,4 +1,4 @@
-"""Tables: plain ones for the terminal, which fit its width without cutting a number, and CSV files."""
+"""Write tables to CSV files, and print tables that fit the width of the terminal without cutting a number."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from rich.table import Column, Table
     from rich.text import Text
 
-LEAST_NAME = 8  # characters of a row's name
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a cell begins that a spreadsheet takes for a formula
+LEAST_NAME = 8  # characters of a row's name that are always printed
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet takes a cell that begins with one of these for a formula
 
 
 def write_csv(path: Path, table: pd.DataFrame) -> None:
-    """Write a table so that no spreadsheet takes a cell for a formula: text that starts with = + - @ gets a '."""
+    """Write a table to a CSV file. Text that starts with = + - @ gets a ' so that no spreadsheet runs it."""
     guarded = table.copy()
     for column in guarded.select_dtypes(exclude="number"):
         guarded[column] = guarded[column].map(_guard)
@@ -32,7 +32,7 @@ def _guard(cell: Any) -> Any:
 
 
 def plain_table(title: str, caption: Text | None = None) -> Table:
-    """Return a table without lines, its title and caption to the left."""
+    """Return a table without lines, with its title and caption on the left."""
     from rich.table import Table
     from rich.text import Text
 
@@ -43,7 +43,7 @@ def plain_table(title: str, caption: Text | None = None) -> Table:
 
 
 def filled_table(headings: Sequence[str], rows: Sequence[Sequence[str]], names: Sequence[str]) -> Table:
-    """Return a plain table without columns that all `rows` leave empty; those of `names` stand left, numbers right."""
+    """Return a plain table without empty columns. Columns in `names` are aligned left, others (numbers) right."""
     from rich.text import Text
 
     table = plain_table("")
@@ -56,10 +56,11 @@ def filled_table(headings: Sequence[str], rows: Sequence[Sequence[str]], names: 
 
 
 def print_table(console: Console, table: Table, expendable: Sequence[str] = ()) -> None:
-    """Print `table` without as many `expendable` columns (headings, first to go first) as the console lacks room for.
+    """Print a table so that it fits the width of the console.
 
-    A line below it names them. If that is not enough, the first column, of names, is shortened. Title and caption take
-    the width of the console, however narrow the table is.
+    If the table is too wide, leave out `expendable` columns (their headings, in this order) and name them in a line
+    below the table. If it is still too wide, shorten the first column, which contains names. The title and the caption
+    use the whole width of the console.
     """
     from rich.table import Table
     from rich.text import Text
@@ -82,14 +83,14 @@ def print_table(console: Console, table: Table, expendable: Sequence[str] = ()) 
         *columns, box=table.box, padding=table.padding, pad_edge=table.pad_edge, header_style=table.header_style
     )
     fitting.rows = table.rows
-    left_out = Text(f"not shown at {console.width} characters: {', '.join(removed)}") if removed else None
+    left_out = Text(f"Left out to fit {console.width} characters: {', '.join(removed)}") if removed else None
     for part in (table.title, fitting, table.caption, left_out):
         if part:
             console.print(part)
 
 
 def _width(column: Column) -> int:
-    """Return the characters that a column's heading and cells need."""
+    """Return the width of a column in characters."""
     from rich.console import Console
     from rich.measure import Measurement
 

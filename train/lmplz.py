@@ -139,8 +139,10 @@ def main() -> None:
 
 if __name__ == "__main__":
     from pairscale.command.errors import one_line_errors
+    from pairscale.version import version_text
 
     parser = argparse.ArgumentParser(as_typed("python -m train.lmplz"), description=as_typed(__doc__ or ""))
+    parser.add_argument("--version", action="version", version=version_text())
     with one_line_errors("pairscale lmplz"):
         parser.parse_args()
         main()

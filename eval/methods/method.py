@@ -71,7 +71,7 @@ def methods() -> Mapping[str, Method]:
 def typed(name: str, parameters: Any) -> Any:
     """Return the parameters of a method, from plain values of some of them. Raises ConfigError, as `build` does."""
     if name not in methods():
-        raise ConfigError(f"method={name}: no such method; {nearest(name, methods())}")
+        raise ConfigError(f"No method called '{name}'. {nearest(name, methods())}")
     default = methods()[name].parameters
     if isinstance(parameters, type(default)):
         return parameters

@@ -1,4 +1,4 @@
-"""The runs of a sweep in the terminal: what they do, a line for each that ends, and a table of all at the end."""
+"""Show the runs of a sweep: what they are doing, one line per run that ends, and a table at the end."""
 
 from __future__ import annotations
 
@@ -21,52 +21,59 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.table import Table
 
-MOST_ROWS = 40  # of the table at the end
-LEFT_WIDTH, RATE_WIDTH = 54, 70  # narrower terminals show no time left of the run, or no rate
-MEASURED_SECONDS = 20.0  # from which on the rate so far tells the time left, if no run has ended before
-DONE_ALREADY = "done already"
+MOST_ROWS = 40  # in the table at the end
+LEFT_WIDTH, RATE_WIDTH = 54, 70  # a narrower terminal does not show a run's time left, or its rate
+MEASURED_SECONDS = 20.0  # before the time left is estimated, unless a run ends earlier
+DONE_BEFORE = "already done"
 
 
 @dataclass(frozen=True)
 class Ended:
-    """A run that has ended. code: exit code; reason: why, and its log, if that is not 0."""
+    """A run that has ended: its number, exit code, seconds, result, and if it failed, the reason and the log file."""
 
     run: int
     code: int
     seconds: float
     result: Result = field(default_factory=Result)
     reason: str = ""
+    log: str = ""
 
     @property
     def state(self) -> str:
-        """What became of the run, in a word or two."""
+        """The state of the run: done, already done, FAILED or UNFINISHED."""
         if self.code:
             return "UNFINISHED" if self.code == START_AGAIN else "FAILED"
-        return "done" if self.result.new else DONE_ALREADY
+        return "done" if self.result.new else DONE_BEFORE
 
 
 class Board:
-    """The runs of a sweep. `words`: those that each trains on, with repeats; without any a run counts like another."""
+    """The runs of a sweep.
+
+    Args:
+        names: one per run
+        words: words that each run trains on, with repeats; if there are none, all runs count alike for the time left
+    """
 
     def __init__(self, names: Sequence[str], words: Sequence[float] = ()):
         self.names = list(names)
         self.ended: list[Ended] = []
         self._words = list(words) if any(words) else [1.0] * len(self.names)
-        self._states: dict[int, State] = {}  # of the runs that are at work
-        self._first: dict[int, float] = {}  # share of a run when it was first seen to train: more than 0 if it resumes
+        self._reasons: dict[str, int] = {}  # of failures -> the place of the first run that failed for it
+        self._states: dict[int, State] = {}  # of the runs at work
+        self._first: dict[int, float] = {}  # share done when a run starts training: above 0 if it resumes
         self._is_shown = False
         self._live: Live | None = None  # in a terminal
         self._began = self._line = time.monotonic()
-        self._trains: float | None = None  # since when runs train: before, a corpus was prepared, once for all
+        self._trains: float | None = None  # when training began; before, one run prepared the corpus for all
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Show the runs at work until the block ends, and then the table of all, if there are several."""
+        """Show the runs at work until the block ends. Then print the table, if there are several runs."""
         from rich.live import Live
 
         if console := terminal():
             width = console.width
-            # Drawn by `refresh` alone: while lines are printed, a thread's view that grows could erase some.
+            # Only `refresh` draws it. If a thread did, a growing display could erase lines being printed.
             self._live = Live(get_renderable=lambda: self._drawing(width), auto_refresh=False, **in_place(console))
         self._is_shown = True
         with self._live or nullcontext():
@@ -75,25 +82,27 @@ class Board:
         self.print_table()
 
     def observe(self, run: int, state: State) -> None:
-        """Take note of what a run does now."""
+        """Note what a run is doing now."""
         self._states[run] = state
         if state.what == "training" and state.share is not None:
             self._first.setdefault(run, state.share)
             self._trains = time.monotonic() if self._trains is None else self._trains
 
     def end(self, ended: Ended) -> None:
-        """Print the line of a run that has ended, and the reason if it failed."""
+        """Print a line for a run that has ended, and the reason if it failed, in full only the first time."""
         self._states.pop(ended.run, None)
         self.ended.append(ended)
         line = f"[{len(self.ended)}/{len(self.names)}] {ended.state} {self.names[ended.run]}"
-        line += f" in {clock(ended.seconds)}" if ended.state != DONE_ALREADY else ""
+        line += f" in {clock(ended.seconds)}" if ended.state != DONE_BEFORE else ""
         line += f": {text}" if (text := ended.result.text()) else ""
         say(line if self._live else "; ".join(filter(None, [line, self._left_in_words()])))
         if ended.reason:
-            say(f"    {ended.reason}")
+            first = self._reasons.setdefault(ended.reason, len(self.ended))
+            reason = ended.reason if first == len(self.ended) else f"the same error as [{first}/{len(self.names)}]"
+            say(f"    {reason} ({ended.log})")
 
     def refresh(self) -> None:
-        """Draw the runs anew; where there is no terminal, print a line if a minute has passed."""
+        """Draw the runs again. If this is not a terminal, print a line if a minute has passed."""
         if self._live:
             self._live.refresh()
         elif self._is_shown and time.monotonic() - self._line >= LINE_SECONDS:
@@ -101,7 +110,7 @@ class Board:
             say("; ".join([*(in_a_line(self.names[run], state) for run, state in self._at_work()), self._summary()]))
 
     def left(self) -> float | None:
-        """Return the seconds until all runs have ended, at the rate so far; None before that is known."""
+        """Return the seconds until all runs have ended, estimated from the rate so far; None if it is too early."""
         elapsed = time.monotonic() - (self._began if self._trains is None else self._trains)
         first, ended = self._first, {one.run: one.state for one in self.ended}
         shares = {run: state.share or first[run] for run, state in self._states.items() if run in first}
@@ -127,7 +136,7 @@ class Board:
         return " · ".join(filter(None, [done, failures, elapsed, self._left_in_words()]))
 
     def _drawing(self, width: int) -> Group:
-        """Return a summary, and a row for each run at work."""
+        """Return a summary and one row per run at work."""
         from rich.console import Group
         from rich.table import Table
         from rich.text import Text
@@ -143,7 +152,7 @@ class Board:
         return Group(Text(self._summary(), "bold", no_wrap=True, overflow="ellipsis"), rows)
 
     def print_table(self) -> None:
-        """Print the table of several runs, and the names of those that failed."""
+        """Print the table of the runs and the names of those that failed, if there are several runs."""
         from rich.console import Console
         from rich.text import Text
 
@@ -154,10 +163,10 @@ class Board:
             print_table(console, self.table(), ("words", "perplexity", "time"))
         for one in self.ended:
             if one.code:
-                console.print(Text(f"{one.state}: {self.names[one.run]}"))  # its reason stands above
+                console.print(Text(f"{one.state}: {self.names[one.run]}"))  # the reason was printed above
 
     def table(self) -> Table:
-        """Return the runs that are done: by accuracy, or else by perplexity; those without either come last."""
+        """Return a table of the runs that are done, best accuracy first, then best perplexity."""
         from rich.text import Text
 
         done = sorted((one for one in self.ended if not one.code), key=_by_result)
@@ -173,7 +182,7 @@ class Board:
             ])  # fmt: skip
         table = filled_table(("run", "words", "accuracy", "perplexity", "time"), rows, names=("run",))
         if len(done) > MOST_ROWS:
-            table.caption = Text(f"and {len(done) - MOST_ROWS:,} runs more; python -m analysis shows all")
+            table.caption = Text(f"and {len(done) - MOST_ROWS:,} more runs; python -m analysis shows all")
         return table
 
 
@@ -183,18 +192,20 @@ def _by_result(ended: Ended) -> tuple[float, float, int]:
     return inf if accuracy is None else -accuracy, inf if perplexity is None else perplexity, ended.run
 
 
-_OF_ONE = ("model", "corpus", "sample.size", "seed")  # keys that name the run of a sweep that has no other
+_SINGLE = ("model", "corpus", "sample.size", "seed")  # keys whose values name the only run of a sweep
 
 
 def run_names(points: Sequence[Sequence[str]], units: Sequence[str]) -> list[str]:
-    """Return the runs of a sweep in words, from their overrides: the values in which they differ.
+    """Return names for the runs of a sweep, from the overrides in which they differ.
 
-    units: what sample.size counts in each.
+    Args:
+        points: the overrides of each run
+        units: what sample.size counts in each run, such as "words"
     """
     alike = set.intersection(*map(set, points)) if len(points) > 1 else set()
     names = []
     for number, (point, unit) in enumerate(zip(points, units, strict=True)):
-        named = [one for one in point if one not in alike and (len(points) > 1 or key_of(one) in _OF_ONE)]
+        named = [one for one in point if one not in alike and (len(points) > 1 or key_of(one) in _SINGLE)]
         names.append(", ".join(_in_words(one, unit) for one in named) or f"run {number + 1}")
     return names
 

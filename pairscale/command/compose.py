@@ -1,7 +1,7 @@
-"""Composition of a configuration: Hydra puts the chosen files of conf/ together, then typed values are set.
+"""Compose a configuration: Hydra combines the chosen files of conf/, then the values that the user typed are set.
 
-What a command has is what its schema declares (pairscale.COMMANDS). An experiment's file has values for several
-commands, of which each reads its own; what is typed for a command has to be one of its own keys.
+A command's keys are those that its schema declares (pairscale.COMMANDS). An experiment's file can contain values for
+several commands, and each command reads its own. A key that the user types must be one of the command's own keys.
 """
 
 import copy
@@ -29,17 +29,17 @@ from pairscale.plugins import load_plugins
 from pairscale.sizes import written
 
 FOLDER = ROOT / "conf"
-SWEEP = "sweep"  # key of an experiment: its axes
+SWEEP = "sweep"  # key of an experiment's file that lists the axes of its sweep
 _LAST = ("sample.size", "seed")  # axes that vary fastest
 _NO_OPTION = re.compile(r"Could not (?:load|find) '(?P<group>.+)/(?P<option>[^/']+)'")
 _NO_RECIPE = (
-    "recipe: the file of this model names none; let it begin with defaults: [/recipe@_global_.recipe: NAME, _self_]"
+    "recipe: this model's file names none. Begin the file with defaults: [/recipe@_global_.recipe: NAME, _self_]"
 )
 _NOISE = ("full_key", "object_type", "reference_type", "To append", "See https://hydra.cc")
 
 
 def schema_of(command: str) -> type:
-    """Return the dataclass of a command's configuration; plug-ins are loaded, so that their types are known."""
+    """Return the dataclass of a command's configuration, after loading plug-ins, which may register types."""
     about = COMMANDS[command]
     found: type = getattr(import_module(f"{about.module.partition('.')[0]}.config"), about.schema)
     load_plugins()
@@ -47,15 +47,20 @@ def schema_of(command: str) -> type:
 
 
 def compose(command: str, line: Line | Sequence[str]) -> Any:
-    """Return the configuration of `python -m <command> <words>`. Raises ConfigError."""
+    """Return the configuration of a command line. Raises ConfigError for wrong keys and values."""
     return build(schema_of(command), composed(command, line))
 
 
 def composed(command: str, line: Line | Sequence[str], without: Sequence[str] = ()) -> dict[str, Any]:
     """Return the plain values of a command's configuration.
 
-    without: dotted keys that may be missing, as a path that is no part of a run's identity; they are "" then.
-    Raises ConfigError.
+    Args:
+        command: one of pairscale.COMMANDS
+        line: the command line
+        without: dotted keys that may be missing, such as a path that is not part of a run's identity; they become ""
+
+    Raises:
+        ConfigError: for wrong keys, missing files of conf/ and values that OmegaConf cannot set
     """
     line = line if isinstance(line, Line) else Line.of(line)
     own = _keys(command)
@@ -79,29 +84,29 @@ def composed(command: str, line: Line | Sequence[str], without: Sequence[str] = 
     available = group_files("benchmark", line.folders)
     for name in plain.get("benchmarks") or () if "benchmarks" in own else ():  # before the first of them is scored
         if name not in available:
-            raise ConfigError(f"benchmark={shown(name)}: no such benchmark; {nearest(shown(name), available)}")
+            raise ConfigError(f"No benchmark called '{shown(name)}'. {nearest(shown(name), available)}")
     return {str(key): value for key, value in plain.items() if key in own}
 
 
 def _check_files(own: set[str], node: dict[Any, Any]) -> None:
-    """Raise ConfigError for a key that a file has at its top, but no command."""
+    """Raise ConfigError for a top-level key of a file that no command has."""
     for key in map(str, node):
         if key == "experiment":
-            raise ConfigError("experiment: its file must begin with the line '# @package _global_'")
+            raise ConfigError("experiment: its file must begin with the line '# @package _global_'.")
         if key not in own and key not in (SWEEP, "help") and not _commands_with(key):
-            raise ConfigError(f"{key}: no such key, in a file of the configuration; {nearest(key, own | {SWEEP})}")
+            raise ConfigError(f"Unknown key '{key}' in a configuration file. {nearest(key, own | {SWEEP})}")
 
 
 def axes_of(command: str, line: Line) -> dict[str, list[str]]:
-    """Return the axes of a sweep, values by key: those of its experiment, and typed ones, which replace or join them.
+    """Return the axes of a sweep: key -> values. Typed axes replace or extend those of the experiment's file.
 
-    An experiment's axes over the keys of another command are left out.
+    Axes of the experiment over keys of other commands are left out. Raises ConfigError.
     """
     own, texts = _keys(command), text_keys(schema_of(command))
     typed = {key_of(one): parsed(one, texts) for one in line.overrides}
     experiments = [one for one in line.overrides if key_of(one) == "experiment"]
     if len(experiments) > 1 or (experiments and typed["experiment"].is_sweep_override()):
-        raise ConfigError(f"{' '.join(experiments)}: one experiment at a time, each with the sweep that it declares")
+        raise ConfigError(f"{' '.join(experiments)}: run one experiment at a time, because each has its own sweep.")
     fixed = tuple(one for one in line.overrides if not typed[key_of(one)].is_sweep_override())
     choices, _ = _divide(command, own, Line(fixed, line.folders))
     node = _choose(command, choices, line.folders, _file_times(line.folders))
@@ -115,7 +120,7 @@ def axes_of(command: str, line: Line) -> dict[str, list[str]]:
 
 
 def points_of(command: str, line: Line) -> Iterator[tuple[tuple[str, ...], Line]]:
-    """Yield the points of a sweep: the overrides that tell each from the others, and its whole command line."""
+    """Yield the points of a sweep: the overrides in which it differs from the others, and its whole command line."""
     swept = axes_of(command, line)
     fixed = [one for one in line.overrides if key_of(one) not in swept]
     keys = sorted(swept, key=lambda key: _LAST.index(key) if key in _LAST else -1)
@@ -125,32 +130,32 @@ def points_of(command: str, line: Line) -> Iterator[tuple[tuple[str, ...], Line]
 
 
 def _axis_values(key: str, swept: Override, folders: Sequence[Path]) -> list[str]:
-    """Return the values of a sweep over a key; of a glob, the files of the group that it matches."""
+    """Return the values of a sweep over a key. A glob gives the matching files of a group. Raises ConfigError."""
     if key.startswith("pool."):
-        raise ConfigError(f"{swept.input_line}: one value holds for the whole sweep; give one")
+        raise ConfigError(f"{swept.input_line}: must be a single value, because it applies to the whole sweep.")
     if isinstance(glob := swept.value(), Glob):
         files = group_files(key, folders)
         if not (chosen := glob.filter(files)):
-            raise ConfigError(f"{swept.input_line}: matches no file; available: {', '.join(files) or 'none'}")
+            raise ConfigError(f"{swept.input_line}: matches no file. Available: {', '.join(files) or 'none'}.")
         return list(chosen)
     try:
         return [str(value) for value in swept.sweep_string_iterator()]
     except (HydraException, ValueError) as error:  # interval(0,1), range(1,3,0)
-        raise ConfigError(f"{swept.input_line}: must be a list of values, as in {key}=A,B ({error})") from error
+        raise ConfigError(f"{swept.input_line}: must be a list of values, such as {key}=A,B ({error}).") from error
 
 
 def _read_axes(axes: Any, own: set[str]) -> dict[str, list[str]]:
-    """Return the axes in an experiment's file whose keys a command has. Raises ConfigError."""
+    """Return the axes in an experiment's file over keys that the command has. Raises ConfigError."""
     if not isinstance(axes, dict):
-        raise ConfigError(f"{SWEEP}={shown(axes)}: must be keys, each with a list of values")
+        raise ConfigError(f"{SWEEP}={shown(axes)}: must be keys, each with a list of values.")
     mine = {}
     for key, values in axes.items():
         if not isinstance(values, list) or not values:
-            raise ConfigError(f"{SWEEP}.{key}={shown(values)}: must be a list of at least one value")
+            raise ConfigError(f"{SWEEP}.{key}={shown(values)}: must be a list with at least one value.")
         if (root := _first_part(str(key))) in own:
             mine[str(key)] = [written(value) for value in values]
         elif not _commands_with(root):
-            raise ConfigError(f"{SWEEP}.{key}: no command has this key; {nearest(root, own)}")
+            raise ConfigError(f"{SWEEP}.{key}: no command has the key '{root}'. {nearest(root, own)}")
     return mine
 
 
@@ -159,7 +164,7 @@ def _first_part(key: str) -> str:
 
 
 def _divide(command: str, own: set[str], line: Line) -> tuple[tuple[str, ...], list[tuple[str, Any]]]:
-    """Return the choices of files, and keys with their values. Raises ConfigError for a key that is of no use."""
+    """Return the choices of files and the (key, value) pairs of a line. Raises ConfigError for unusable keys."""
     texts = text_keys(schema_of(command))
     choices: list[str] = []
     values: list[tuple[str, Any]] = []
@@ -171,13 +176,13 @@ def _divide(command: str, own: set[str], line: Line) -> tuple[tuple[str, ...], l
         if one.is_sweep_override():
             raise ConfigError(
                 f"{typed}: commas separate the values of a sweep. Add -m to run it. If this is one value, put it in "
-                f"""quotes, within those of the shell: "{key}='{typed.partition("=")[2]}'\""""
+                f"""quotes inside those of the shell: "{key}='{typed.partition("=")[2]}'\""""
             )
         value = None if one.type == OverrideType.DEL else one.value()
         several = key == "benchmark" and "benchmarks" in own
         if not is_group(key, line.folders):
             if one.type == OverrideType.DEL:
-                raise ConfigError(f"{typed}: only a group can be left out; give {key}=null")
+                raise ConfigError(f"{typed}: only groups can be left out with ~. Write {key}=null.")
             values.append((key, value))
         elif several and isinstance(value, list) and value:
             choices.append(f"benchmark={value[0]}")
@@ -187,7 +192,7 @@ def _divide(command: str, own: set[str], line: Line) -> tuple[tuple[str, ...], l
         elif (
             not isinstance(value, str) or value == "" or (key == "experiment" and "experiment" in map(key_of, choices))
         ):
-            raise ConfigError(f"{typed}: give one {key}, by the name of its file in {key}/")
+            raise ConfigError(f"{typed}: give one {key}, by the name of its file in conf/{key}/.")
         else:
             choices.append(str(one.input_line))
             values += [("benchmarks", None)] if several else []
@@ -195,12 +200,12 @@ def _divide(command: str, own: set[str], line: Line) -> tuple[tuple[str, ...], l
 
 
 def _explain_key(command: str, typed: str, key: str, own: set[str]) -> str:
-    """Return the sentence for a key that is another command's, or that no command has."""
+    """Return the message for a key of another command, or one that no command has."""
     using = _commands_with(key)
     if not using:
-        return f"{key}: no such key; {nearest_key(key, schema_of(command), {*own, 'experiment'})}"
+        return f"Unknown key '{key}'. {nearest_key(key, schema_of(command), {*own, 'experiment'})}"
     users = " and ".join(f"python -m {COMMANDS[one].module}" for one in using[:2])
-    return f"{typed}: python -m {COMMANDS[command].module} does not use {key}, so leave it out; it is a key of {users}"
+    return f"{typed}: python -m {COMMANDS[command].module} does not use {key}, which is a key of {users}. Leave it out."
 
 
 def _commands_with(key: str) -> list[str]:
@@ -212,7 +217,7 @@ def _keys(command: str) -> set[str]:
 
 
 def _set_methods(node: DictConfig, values: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """Set the chosen methods, by name with their parameters; return the values that are left."""
+    """Set the chosen methods and their parameters in `node`. Return the other values. Raises ConfigError."""
     chosen = [value for key, value in values if key == "method"]
     names = chosen[-1] if chosen else OmegaConf.to_container(node.method)
     if not isinstance(names, dict):
@@ -221,31 +226,32 @@ def _set_methods(node: DictConfig, values: list[tuple[str, Any]]) -> list[tuple[
     rest = [(key, value) for key, value in values if key != "method"]
     for key, _ in rest:
         if key.startswith("method.") and (name := key.split(".")[1]) not in node.method:
-            raise ConfigError(f"{key}: method={name} is not chosen; {nearest(name, map(str, node.method))}")
+            chosen_ones = ", ".join(map(str, node.method))
+            raise ConfigError(f"{key}: the method {name} is not chosen, only {chosen_ones}. Add method=[{name}].")
     return rest
 
 
 def is_group(key: str, folders: Sequence[Path] = ()) -> bool:
-    """Return True if a key chooses a file in a folder of conf/."""
+    """Return True if a key chooses a file in a folder of conf/ or of the user's own folders."""
     return any((folder / key.partition("@")[0]).is_dir() for folder in (*folders, FOLDER))
 
 
 def group_files(group: str, folders: Sequence[Path] = ()) -> list[str]:
-    """Return the names of the files in a group of conf/ and of one's own folders."""
+    """Return the names of a group's files in conf/ and in the user's own folders."""
     return sorted({path.stem for folder in (*folders, FOLDER) for path in (folder / group).glob("*.yaml")})
 
 
 def _file_times(folders: Sequence[Path]) -> tuple[tuple[str, int], ...]:
-    """Return names and times of the files in groups (none lies deeper: a folder of a user may hold anything else)."""
+    """Return the names and times of all files of groups. Deeper folders are ignored: a user may keep anything there."""
     files = (path for folder in (*folders, FOLDER) for depth in ("*", "*/*") for path in folder.glob(f"{depth}.yaml"))
     return tuple(sorted((str(path), path.stat().st_mtime_ns) for path in files if path.is_file()))
 
 
 @lru_cache(maxsize=256)
 def _choose(command: str, choices: tuple[str, ...], folders: tuple[Path, ...], files: Any) -> DictConfig:
-    """Compose `choices`; `files`, their names and times, are part of the key: what is edited is read again."""
+    """Compose `choices`. `files` (names and times) is part of the cache's key, so that edited files are read again."""
     quoted = ",".join(QuotedString(f"file://{folder}", Quote.double).with_quotes() for folder in folders)
-    GlobalHydra.instance().clear()  # of another library
+    GlobalHydra.instance().clear()  # in case another library has initialised it
     with hydra.initialize_config_dir(str(FOLDER), version_base="1.3"):
         try:
             node = hydra.compose(command, [*([f"hydra.searchpath=[{quoted}]"] if folders else []), *choices])
@@ -256,22 +262,22 @@ def _choose(command: str, choices: tuple[str, ...], folders: tuple[Path, ...], f
 
 
 def _explain_refusal(error: Exception, folders: Sequence[Path]) -> str:
-    """Return the line for an error of Hydra's: an unknown file above all."""
+    """Return one line for an error of Hydra, usually an unknown file."""
     if "Could not override 'recipe'" in str(error):
         return _NO_RECIPE
     if not (missing := _NO_OPTION.search(str(error))):
         return _explain(error, [])
     group, option = missing["group"], missing["option"]
-    near = nearest(option, group_files(group, folders))
     if group == "sample":
-        near = "set its values one by one, such as sample.size=125k"
-    elif group == "experiment" and not folders:
-        near += " (yours are found with --config-dir FOLDER)"
-    return f"{group}={option}: no such {group.rpartition('/')[2]}; {near}"
+        return f"sample={option}: set the values of the sample one by one, such as sample.size=125k."
+    near = nearest(option, group_files(group, folders))
+    if group == "experiment" and not folders:
+        near += " To use your own experiments, add --config-dir FOLDER."
+    return f"No {group.rpartition('/')[2]} called '{option}'. {near}"
 
 
 def _explain(error: Exception, values: Sequence[tuple[str, Any]]) -> str:
-    """Return the message of Hydra or OmegaConf in one line."""
+    """Return a message of Hydra or OmegaConf in one line."""
     text = f"{error.__cause__ or ''}\n{error}".partition("Config search path:")[0]
     lines = [line.strip() for line in text.splitlines()]
     said = "; ".join(dict.fromkeys(line for line in lines if line and not line.startswith(_NOISE)))
@@ -280,6 +286,6 @@ def _explain(error: Exception, values: Sequence[tuple[str, Any]]) -> str:
     if not with_dollar:
         return said
     return (
-        f"{with_dollar[0]}: {said}; ${{name}} in a value stands for the value of the key 'name'. For the text "
-        f"${{name}} itself write \\${{name}}, within single quotes of the shell: '{with_dollar[0]}=...\\${{name}}...'"
+        f"{with_dollar[0]}: {said}. In a value, ${{name}} means the value of the key 'name'. For the text ${{name}} "
+        f"itself, write \\${{name}} inside single quotes of the shell: '{with_dollar[0]}=...\\${{name}}...'"
     )

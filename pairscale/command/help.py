@@ -1,4 +1,4 @@
-"""`--help` of the commands: what stands under `help` in their YAML files, and the keys and groups that they have."""
+"""Print the help of a command: the `help` of its YAML file, then its groups and keys."""
 
 import re
 import shutil
@@ -12,14 +12,14 @@ import yaml
 from pairscale import COMMANDS, as_typed
 from pairscale.command.compose import FOLDER, group_files, is_group, schema_of
 
-MOST_WIDTH = 120  # characters; longer lines are hard to read
+MOST_WIDTH = 120  # characters, because longer lines are hard to read
 _ROW = re.compile(r"( *)(.*?)(?:  +(\S.*))?")  # indent, first column, second column
 _COMMAND = re.compile(r"python -m |pairscale |watch |PAIRSCALE")
 _wrap = partial(textwrap.wrap, break_long_words=False, break_on_hyphens=False)
 
 
 def help_text(command: str) -> str:
-    """Return what a command does, its examples, groups and keys, not yet wrapped."""
+    """Return the help of a command, not yet wrapped: what it does, examples, groups and keys."""
     about = yaml.safe_load((FOLDER / f"{command}.yaml").read_text(encoding="utf-8"))["help"]
     names = [part.name for part in fields(schema_of(command))]
     groups = [name for name in (*names, "experiment") if is_group(name)]
@@ -27,8 +27,9 @@ def help_text(command: str) -> str:
     rows = {
         **{f"{group}=": ", ".join(group_files(group)) for group in groups},
         "key=value": f"one of {', '.join(keys)}",
-        "--config-dir DIR": "your own folder beside conf/: DIR/model/mine.yaml is model=mine",
-        "--cfg job": f"prints all values: python -m {COMMANDS[command].module} --cfg job",
+        "--config-dir DIR": "a folder of your own files: DIR/model/mine.yaml is model=mine",
+        "--cfg job": f"print all values instead of running: python -m {COMMANDS[command].module} --cfg job",
+        "--version": "print the version and the commit",
     }
     values = [f"  {name:<18}{text}" for name, text in rows.items()]
     return "\n\n".join([about["header"].strip(), about["footer"].strip(), "\n".join(["Values", *values])])
@@ -40,8 +41,8 @@ def show_help(command: str) -> None:
 
 
 def print_help(text: str) -> None:
-    """Print a help text for this terminal."""
-    if hasattr(signal, "SIGPIPE"):  # a reader that stops early (`| head`) is no error
+    """Print a help text that fits this terminal."""
+    if hasattr(signal, "SIGPIPE"):  # a reader that stops early (`| head`) is not an error
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     print(laid_out(as_typed(text), min(MOST_WIDTH, shutil.get_terminal_size((80, 24)).columns)))
 
@@ -49,8 +50,9 @@ def print_help(text: str) -> None:
 def laid_out(text: str, width: int) -> str:
     """Return a help text with no line longer than `width`.
 
-    Paragraphs are filled. Of a longer line with two columns, which two spaces or more part, the second goes on below
-    itself, or below the first one if that takes more than half of the width; a command is broken as for a shell.
+    Paragraphs are filled. A line can have two columns with at least two spaces between them. The second column is
+    wrapped below itself, or below the first column if that is wider than half of `width`. A command is broken as in a
+    shell script.
     """
     printed: list[str] = []
     for block in text.split("\n\n"):

@@ -1,4 +1,4 @@
-"""The words of a command line: flags, folders of one's own configurations, and overrides (key=value)."""
+"""Read a command line: flags, folders of the user's own configurations, and overrides (key=value)."""
 
 import argparse
 import re
@@ -17,16 +17,19 @@ _FLAGS = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_err
 _FLAGS.add_argument("-m", "--multirun", action="store_true", dest="sweeps")
 _FLAGS.add_argument("-c", "--cfg", choices=["job"])
 _FLAGS.add_argument("-cd", "--config-dir", action="append", default=[], dest="folders")
-_PART = re.compile(r"""'[^']*'|"[^"]*"|[][(),]|[^][(),'"]+""")  # quoted text, what stands between values, and these
+_PART = re.compile(r"""'[^']*'|"[^"]*"|[][(),]|[^][(),'"]+""")  # quoted text, separators, and values
 
 
 @dataclass(frozen=True)
 class Line:
     """A command line.
 
-    overrides: as typed. folders: of one's own configurations; a file of an earlier one hides those of later ones.
-    sweeps: run each point of a grid. shows: print the configuration instead of running. command: of pairscale.COMMANDS;
-    "" in a library.
+    Attributes:
+        overrides: as typed
+        folders: the user's own configurations; a file in an earlier folder hides those in later ones
+        sweeps: whether to run each point of a grid (-m)
+        shows: whether to print the configuration instead of running (--cfg job)
+        command: one of pairscale.COMMANDS; "" when used as a library
     """
 
     overrides: tuple[str, ...] = ()
@@ -37,37 +40,37 @@ class Line:
 
     @classmethod
     def of(cls, words: Sequence[str], command: str = "") -> "Line":
-        """Read the words of a command line. Raises ConfigError for an unknown flag and a folder that is not there."""
+        """Read the words of a command line. Raises ConfigError for an unknown flag or a missing folder."""
         try:
             flags, overrides = _FLAGS.parse_known_args(words)
         except argparse.ArgumentError as error:
-            raise ConfigError(f"{error}; see --help") from None
+            raise ConfigError(f"{error}. See --help.") from None
         for word in overrides:
             if word.startswith("-"):
                 flag, _, value = word.partition("=")
                 following = next((one for one in overrides[overrides.index(word) + 1 :] if "=" not in one), "VALUE")
                 hint = f"{flag.lstrip('-').replace('-', '_')}={value or following}"
-                raise ConfigError(f"{flag}: no such option; write {hint} (--help lists the keys)")
+                raise ConfigError(f"There is no option {flag}. Write {hint} (--help lists the keys).")
         if missing := [folder for folder in flags.folders if not Path(folder).is_dir()]:
-            hint = "must be a folder like conf/, with model/NAME.yaml and so on"
-            raise ConfigError(f"--config-dir {missing[0]}: no such folder; {hint}")
+            hint = "Give a folder with the layout of conf/: model/NAME.yaml, experiment/NAME.yaml and so on."
+            raise ConfigError(f"--config-dir {missing[0]}: folder not found. {hint}")
         folders = tuple(Path(folder).resolve() for folder in flags.folders)
         return cls(tuple(overrides), folders, flags.sweeps, flags.cfg is not None, command)
 
     @property
     def words(self) -> list[str]:
-        """The words for another process: folders first, then overrides."""
+        """The words to start another process with: folders first, then overrides."""
         return [*(word for folder in self.folders for word in ("--config-dir", str(folder))), *self.overrides]
 
     @property
     def written(self) -> str:
-        """The words as a user would type them, with folders relative to this one where they can be."""
+        """The words as a user would type them, with folders inside the current one as relative paths."""
         here = Path.cwd()
         near = [folder.relative_to(here) if folder.is_relative_to(here) else folder for folder in self.folders]
         return shlex.join([*(word for folder in near for word in ("--config-dir", str(folder))), *self.overrides])
 
     def __getitem__(self, key: str) -> str | None:
-        """The last value that was typed for a key; None if there is none."""
+        """Return the last value that was typed for a key; None if there is none."""
         return next((one.partition("=")[2] for one in reversed(self.overrides) if key_of(one) == key), None)
 
 
@@ -75,7 +78,7 @@ _current = Line()
 
 
 def current() -> Line:
-    """Return the command line of this process; an empty one in a library."""
+    """Return the command line of this process; an empty one when used as a library."""
     return _current
 
 
@@ -85,14 +88,15 @@ def set_current(line: Line) -> None:
 
 
 def key_of(override: str) -> str:
-    """Return the key, or group, of an override: "model" of "+model@package=lstm"."""
+    """Return the key or group of an override: "model" for "+model@package=lstm"."""
     return re.split(r"[=@]", override.lstrip("+~"))[0]
 
 
 def parsed(override: str, texts: Iterable[str] = ()) -> Override:
-    """Parse an override, of whose keys `texts` take text. What Hydra cannot read, as a(b) or é, is text for any key.
+    """Parse an override. A value that Hydra cannot read, such as a(b) or é, is taken as text.
 
-    Raises ConfigError if there is no value, or one with a comma that Hydra cannot read.
+    `texts` are the keys that take text, so that their values are not read as numbers. Raises ConfigError if there is no
+    value, or if Hydra cannot read a value with a comma.
     """
     key, equals, value = override.partition("=")
     attempts = [_quote_texts(override, texts), _quote_texts(override, [key.lstrip("+")], all_of_it=True)]
@@ -100,20 +104,21 @@ def parsed(override: str, texts: Iterable[str] = ()) -> Override:
     for attempt in attempts if equals or override.startswith("~") else ():
         try:
             return OverridesParser.create().parse_override(attempt)
-        except ValueError:  # of Python: an integer of more than 4,300 digits
-            raise ConfigError(f"{key_of(override)}: its number has more than 4,300 digits; no key takes it") from None
+        except ValueError:  # from Python: an integer of more than 4,300 digits
+            raise ConfigError(f"{key_of(override)}: this number has more than 4,300 digits.") from None
         except HydraException:
             continue
-    hint = (
-        f"; quote a text with a comma, for the shell too: \"{key}='TEXT'\"" if "," in value else ", such as study=mine"
-    )
-    raise ConfigError(f"{override}: must be key=value{hint} (see --help)")
+    if "," in value:
+        hint = f"Put a text with a comma in quotes inside those of the shell: \"{key}='TEXT'\"."
+    else:
+        hint = "Write it without spaces, such as study=mine (--help lists the keys)."
+    raise ConfigError(f"{override}: must be key=value. {hint}")
 
 
 def _quote_texts(override: str, texts: Iterable[str], all_of_it: bool = False) -> str:
-    """Return an override of a key in `texts` with each value in quotes that Hydra would change or, for a =, refuse.
+    """Return an override with quotes around each value that Hydra would change, or not read because of a "=".
 
-    all_of_it: also what it would refuse for other characters.
+    Only keys in `texts` are changed. With `all_of_it`, quote also the values that Hydra cannot read for other reasons.
 
     >>> keys = {"study", "remove"}
     >>> _quote_texts("study=1.10,b", keys), _quote_texts("remove=seed=2", keys), _quote_texts("seed=1_000", keys)
@@ -127,7 +132,7 @@ def _quote_texts(override: str, texts: Iterable[str], all_of_it: bool = False) -
 
 
 def _quote(part: str, all_of_it: bool) -> str:
-    """Return a part of a value in quotes if Hydra would not take it for the text that it is."""
+    """Return a part of a value, in quotes if Hydra would otherwise not read it as this text."""
     text = part.strip()
     if not text or text in "[](),":
         return part

@@ -1,4 +1,4 @@
-"""The frame of all commands: compose the configuration, run, report errors in one line, exit."""
+"""The frame of all commands: compose the configuration, run, print errors in one line, and exit."""
 
 import gc
 import os
@@ -15,8 +15,9 @@ from pairscale.command.errors import one_line_errors, outcome
 from pairscale.command.help import show_help
 from pairscale.command.line import Line, set_current
 from pairscale.errors import PairscaleError
+from pairscale.version import version_text
 
-NEED_ARGUMENTS = ("corpora", "annotate", "find", "train", "eval", "analysis")  # without any they print their help
+NEED_ARGUMENTS = ("corpora", "annotate", "find", "train", "eval", "analysis")  # alone, they print their help
 
 
 def main(
@@ -27,23 +28,32 @@ def main(
 ) -> NoReturn:
     """Call `run` with the configuration of the command line, then `finish`, and exit.
 
-    sweep: runs the points of a sweep (-m); without it, `run` is called with one after the other.
+    A failing run does not stop a sweep, but the exit code reports it. Exit codes: 0; 2 for an error that the user can
+    fix (one line on stderr); 75 if another process is working on the run; 1 for a bug (one line that names the file of
+    its traceback); 130 for an interrupt. train/loop/preemption.py lists those of signals.
 
-    Exit codes: 0; 2 for an error of the input (one line on stderr); 75 if another process is at work on the run; 1 for
-    a fault of the program (one line, with the file that holds its traceback); 130 for an interrupt; those of signals
-    are in train/loop/preemption.py. A failing run does not stop a sweep; the exit code reports it.
+    Args:
+        command: one of pairscale.COMMANDS
+        run: does the work of one configuration
+        finish: called at the end
+        sweep: runs the points of a sweep (-m); without it, `run` is called for one point after the other
     """
     arguments = sys.argv[1:]
     session = Session(command, run)
     with one_line_errors(f"pairscale {command}", session.exit_codes):
         if {"--help", "-h"} & set(arguments) or (not arguments and command in NEED_ARGUMENTS):
             show_help(command)
-            sys.exit(0 if arguments else PairscaleError.exit_code)
-        # Importing torch and Lightning makes 400,000 objects that stay: looking for garbage among them again and again
+            if not arguments:
+                raise PairscaleError("This command needs arguments. Start from one of the examples above.")
+            sys.exit(0)
+        if "--version" in arguments:
+            print(version_text())
+            sys.exit(0)
+        # Importing torch and Lightning makes 400,000 objects that stay. Looking for garbage among them again and again
         # would take a fifth of the time to start.
         gc.set_threshold(50_000, 20, 20)
-        # Before torch is imported: a thread that waits for another leaves its core to it, or to whatever else the
-        # machine does (docs/benchmarks.md).
+        # This has to be set before torch is imported. A thread that waits then leaves its core to other work
+        # (docs/benchmarks.md).
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         line = Line.of(arguments, command)
         set_current(line)
@@ -62,7 +72,7 @@ def main(
 
 @dataclass
 class Session:
-    """One process of a command. exit_codes: of the runs that failed; reported: the errors that were printed."""
+    """One process of a command, with the exit codes of runs that failed and the errors that it has printed."""
 
     command: str
     run: Callable[[Any], None]
@@ -70,7 +80,7 @@ class Session:
     reported: set[str] = field(default_factory=set)
 
     def attempt(self, point: Line, config: Callable[[], Any]) -> None:
-        """Run one configuration of a sweep; print its error, unless another had the same."""
+        """Run one configuration of a sweep. If it fails, print the error unless another run had the same."""
         set_current(point)
         try:
             self.run(config())
@@ -78,11 +88,11 @@ class Session:
             self._report(*outcome(error))
 
     def report_refused(self, errors: Sequence[Exception], runs: int) -> None:
-        """Print why some of the runs of a sweep cannot begin, each reason once, with the number of its runs."""
+        """Print why some runs of a sweep cannot start: each reason once, with the number of its runs."""
         for (line, code), number in Counter(map(outcome, errors)).items():
             which = f"{'all' if number == runs else number} of the {runs} runs"
-            rest = "none of which was started" if len(errors) == runs else "the others go on"
-            self._report(line + (f" ({which}, {rest})" if runs > 1 else ""), code)
+            rest = "no run was started" if len(errors) == runs else "the others continue"
+            self._report(line + (f" ({which}; {rest})" if runs > 1 else ""), code)
 
     def _report(self, line: str, code: int) -> None:
         self.exit_codes.append(code)

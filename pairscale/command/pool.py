@@ -1,7 +1,7 @@
-"""The runs of a sweep on this machine: a pool of worker processes (worker.py), each of which takes one after another.
+"""Run a sweep on this machine in a pool of worker processes (worker.py), each of which does one run after another.
 
-A worker has its share of the cores, and a GPU or its part of one. If it dies (memory ran out, say) its run has failed,
-another takes its place, and the other runs go on. board.py shows them.
+A worker has a share of the cores, and a GPU or part of one. If it dies, for example because memory ran out, its run has
+failed, another worker replaces it, and the other runs continue. board.py shows the runs.
 """
 
 from __future__ import annotations
@@ -30,19 +30,24 @@ from pairscale.machine import available_cores, fit_memory, granted_threads
 from pairscale.progress import Result, State
 from pairscale.sizes import plural
 
-STOP_SECONDS = 120  # for an interrupted run to end: a step and its files
-CLOSE_SECONDS = 10  # for a worker to end that has nothing to do
+STOP_SECONDS = 120  # for an interrupted run to finish its step and write its files
+CLOSE_SECONDS = 10  # for an idle worker to end
 REDRAW_SECONDS = 0.25
-Jobs = Annotated[int, Meta(ge=1, le=4096)]  # runs or threads at a time
+Jobs = Annotated[int, Meta(ge=1, le=4096)]  # runs at a time, or threads
 
 
 @dataclass(frozen=True)
 class Job:
     """A run of a sweep.
 
-    words: its command line, without the command. folder: of its run, or of a study that is scored as a whole; jobs on
-    one folder run in turn. on_gpu: True if it uses a GPU where there is one. devices: GPUs, or processes, that it
-    takes. training_words: words that it trains on, with repeats. config: of the run, for its memory; None in tests.
+    Attributes:
+        words: its command line, without the command
+        name: what the terminal calls it
+        folder: the folder of the run, or of a study that is scored as a whole; jobs on the same folder run in turn
+        on_gpu: whether it uses a GPU if there is one
+        devices: GPUs that it needs, or processes on a machine without one
+        training_words: words that it trains on, with repeats
+        config: the run's configuration, from which its memory is estimated; None in tests
     """
 
     words: list[str]
@@ -56,26 +61,26 @@ class Job:
 
 @dataclass(kw_only=True)
 class PoolConfig:
-    """How a sweep (-m) divides this machine among its runs."""
+    """How a sweep (-m) divides this machine between its runs."""
 
-    jobs: Jobs | None = None  # runs at a time; null: as many as there are GPUs, or else cores, and memory for
+    jobs: Jobs | None = None  # runs at a time; null: one per GPU, or one per core, as far as memory allows
     per_gpu: Jobs = 1  # runs that share a GPU
     gpus: list[int | str] | None = None  # null: those of CUDA_VISIBLE_DEVICES, or all
-    threads: Jobs | None = None  # limit per run; null: an equal share of the cores
+    threads: Jobs | None = None  # at most, per run; null: an equal share of the cores
 
 
 @dataclass(frozen=True)
 class Slots:
-    """Shares of a machine: `count` runs at a time, each with `threads`, and one of `gpus` (CUDA_VISIBLE_DEVICES)."""
+    """The shares of a machine: `count` runs at a time, each with `threads` and one of `gpus` (CUDA_VISIBLE_DEVICES)."""
 
     count: int
     threads: int
     gpus: tuple[str, ...] = ()
 
     def environment(self, slot: int) -> dict[str, str]:
-        """Return the environment of the runs in slot 0, 1 ... count - 1."""
+        """Return the environment variables of the runs in a slot, from 0 to count - 1."""
         variables = environment() | {"OMP_NUM_THREADS": str(self.threads)}
-        variables["PYTHONIOENCODING"] = "utf-8"  # of their logs
+        variables["PYTHONIOENCODING"] = "utf-8"  # for their logs
         if self.gpus:
             variables["CUDA_VISIBLE_DEVICES"] = self.gpus[slot % len(self.gpus)]
         return variables
@@ -89,20 +94,30 @@ def run_jobs(
     memory: Callable[[], int],
     progress: bool = True,
 ) -> list[int]:
-    """Run `pairscale COMMAND` for each job, several at a time; return the exit codes, -N after signal N.
+    """Run `pairscale COMMAND` for each job, several at a time, and print a line for each job that ends.
 
-    folder: of the logs. memory: returns the bytes that the largest run takes, 0 if unknown.
+    Args:
+        command: one of pairscale.COMMANDS
+        jobs: the runs
+        config: how to divide the machine
+        folder: where to write the logs
+        memory: returns the bytes that the largest run takes; 0 if unknown
+        progress: whether to show the runs at work, and a table at the end
 
-    Print a line for each that ends, and with `progress` show those at work, and a table at the end. Raises ConfigError
-    for too few GPUs, and KeyboardInterrupt after a signal.
+    Returns:
+        The exit codes of the jobs, in their order; -N after signal N
+
+    Raises:
+        ConfigError: if there are too few GPUs
+        KeyboardInterrupt: after SIGINT or SIGTERM, when the runs at work have ended
     """
     slots = divide(jobs, config, memory)
-    # A folder for each sweep, so that two sweeps at once do not overwrite each other's files.
+    # One folder per sweep, so that two sweeps at once do not overwrite each other's files.
     logs = folder / f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
     logs.mkdir(parents=True)
     where = f" on GPUs {' '.join(slots.gpus)}" if slots.gpus else ""
     say(f"{plural(len(jobs), 'run')}, {slots.count} at a time{where}, at most {plural(slots.threads, 'thread')} each")
-    say(f"logs in {logs}")
+    say(f"Logs: {logs}")
     board = Board([job.name for job in jobs], [job.training_words for job in jobs])
     pool = _Pool(command, jobs, slots, logs.absolute(), board)
     with board.shown() if progress else nullcontext():
@@ -111,22 +126,23 @@ def run_jobs(
 
 
 def check_codes(codes: Sequence[int]) -> None:
-    """Raise RunError if runs of a sweep failed, else RunInUse (exit code 75) if some have to be started again.
+    """Raise RunError if runs of a sweep failed, or else RunInUse (exit code 75) if some have to be started again.
 
-    The latter are nobody's fault: most often another process is working on them.
+    A run usually has to be started again because another process is working on it, so nothing is wrong.
     """
     unfinished = codes.count(START_AGAIN)
     failed = len(codes) - codes.count(0) - unfinished
-    again = "(see above); the same command"
     if failed:
-        rest = f", and {unfinished} did not begin or end" if unfinished else ""
-        raise RunError(f"{failed} of {len(codes)} runs failed{rest} {again} tries them again")
+        rest = f", and {unfinished} did not start or finish" if unfinished else ""
+        again = "Run the same command again to retry them."
+        raise RunError(f"{failed} of {len(codes)} runs failed{rest} (see above). {again}")
     if unfinished:
-        raise RunInUse(f"{unfinished} of {len(codes)} runs did not begin or end {again} goes on with them")
+        again = "Run the same command again to continue them."
+        raise RunInUse(f"{unfinished} of {len(codes)} runs did not start or finish (see above). {again}")
 
 
 def divide(jobs: Sequence[Job], config: PoolConfig, memory: Callable[[], int]) -> Slots:
-    """Divide the machine among jobs, the largest of which takes `memory`. Raises ConfigError for too few GPUs."""
+    """Divide the machine between jobs that take at most `memory()` bytes. Raises ConfigError for too few GPUs."""
     cores, granted = available_cores(), granted_threads()
     devices = max((job.devices for job in jobs), default=1)
     gpus: tuple[str, ...] = ()
@@ -134,8 +150,8 @@ def divide(jobs: Sequence[Job], config: PoolConfig, memory: Callable[[], int]) -
     if here and any(job.on_gpu for job in jobs):
         if len(here) < devices:
             raise ConfigError(
-                f"trainer.devices={devices}: must be at most {len(here)}, the number of GPUs here "
-                f"({','.join(here)}; pool.gpus, CUDA_VISIBLE_DEVICES)"
+                f"trainer.devices={devices}: must be at most {len(here)}, the number of GPUs that can be used "
+                f"({','.join(here)}; see pool.gpus and CUDA_VISIBLE_DEVICES)."
             )
         starts = range(0, len(here) - devices + 1, devices)
         gpus = tuple(",".join(here[start : start + devices]) for start in starts)
@@ -144,14 +160,17 @@ def divide(jobs: Sequence[Job], config: PoolConfig, memory: Callable[[], int]) -
     if count > 1 and not (gpus or config.jobs):
         each = memory()
         if (fitting := fit_memory(count, each)) < count:
-            say(f"a run takes up to {each / 2**20:,.0f} MiB: {fitting} at a time, not {count} (pool.jobs)")
+            say(
+                f"A run takes up to {each / 2**20:,.0f} MiB of memory, so {fitting} of {count} possible runs at a time "
+                "are started. Set pool.jobs to start more."
+            )
             count = fitting
     shared = max(1, cores // count // (1 if gpus else devices))
     return Slots(count, config.threads or min(shared, granted or shared), gpus)
 
 
 def visible_gpus() -> list[str]:
-    """Return the names of the GPUs of this machine, without importing torch, which takes seconds."""
+    """Return the names of the GPUs of this machine. torch is not imported, because that takes seconds."""
     if "CUDA_VISIBLE_DEVICES" in os.environ:
         return [name for name in os.environ["CUDA_VISIBLE_DEVICES"].split(",") if name and name != "-1"]
     try:
@@ -164,16 +183,16 @@ def visible_gpus() -> list[str]:
 
 
 class _Worker:
-    """A worker process; its answers come to a queue as (worker, answer), and None once it has ended."""
+    """A worker process. It puts (worker, answer) into a queue, and (worker, None) when it has ended."""
 
     def __init__(self, environment: Mapping[str, str], log: Path, answers: queue.SimpleQueue[Any]):
-        self.run: int | None = None  # the number of the run that it is at
+        self.run: int | None = None  # the number of its current run
         self.began = 0.0
         self.is_leaving = False
-        with log.open("ab") as errors:  # of its start, which are those of its first run
+        with log.open("ab") as errors:  # errors of its start go to the log of its first run
             self.process = subprocess.Popen(
                 started_by("pairscale.command.worker"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
-                env=environment, start_new_session=True,  # Ctrl-C reaches it through us, once
+                env=environment, start_new_session=True,  # so that we pass on Ctrl-C, once
             )  # fmt: skip
         threading.Thread(target=self._read, args=(answers,), daemon=True).start()
 
@@ -181,13 +200,13 @@ class _Worker:
         assert self.process.stdout is not None
         with self.process.stdout as lines:
             for line in lines:
-                with suppress(ValueError):  # the beginning of a line of one that was killed
+                with suppress(ValueError):  # an unfinished line of a process that was killed
                     answers.put((self, json.loads(line)))
         self.process.wait()
         answers.put((self, None))
 
     def start(self, run: int, words: Sequence[str], log: Path) -> None:
-        """Start a run; if the process is dead, its end is the run's."""
+        """Start a run. If the process is dead, the run ends with it."""
         self.run, self.began = run, time.monotonic()
         assert self.process.stdin is not None
         with suppress(BrokenPipeError):
@@ -195,7 +214,7 @@ class _Worker:
             self.process.stdin.flush()
 
     def leave(self) -> None:
-        """Let the process end after the run that it is at."""
+        """Let the process end after its current run."""
         self.is_leaving = True
         assert self.process.stdin is not None
         with suppress(BrokenPipeError):
@@ -203,7 +222,7 @@ class _Worker:
 
 
 class _Pool:
-    """The state of a sweep at work. All is done in one thread, but for reading what workers say."""
+    """The state of a running sweep. Everything but reading the workers' answers happens in one thread."""
 
     def __init__(self, command: str, jobs: Sequence[Job], slots: Slots, logs: Path, board: Board):
         self.command, self.jobs, self.slots, self.logs, self.board = command, jobs, slots, logs, board
@@ -233,14 +252,14 @@ class _Pool:
             raise KeyboardInterrupt
 
     def _at_work(self) -> dict[int, _Worker]:
-        """Return the workers that are at a run, by the number of the run."""
+        """Return the busy workers, by the number of their run."""
         return {worker.run: worker for worker in self.workers.values() if worker.run is not None}
 
     def _log(self, run: int) -> Path:
         return self.logs / f"{run}.log"
 
     def _start(self) -> None:
-        """Start runs in the free slots; of those on one folder one at a time."""
+        """Start runs in the free slots, but only one at a time per folder."""
         for slot in range(self.slots.count):
             worker = self.workers.get(slot)
             busy = {self.jobs[run].folder for run in self._at_work()} - {None}
@@ -254,7 +273,7 @@ class _Pool:
             self.board.observe(run, State("starting"))
 
     def _take(self, worker: _Worker, answer: dict[str, Any] | None) -> None:
-        """Take an answer of a worker: what its run does, or how it has ended; None: the process has."""
+        """Handle an answer of a worker: the state of its run, or how it ended. None: the worker has ended."""
         run = worker.run
         if answer is None:
             self.workers = {slot: one for slot, one in self.workers.items() if one is not worker}
@@ -266,26 +285,27 @@ class _Pool:
         worker.run = None
         code = worker.process.returncode if answer is None else answer["code"]
         if code:
-            worker.leave()  # nobody knows what the run has left behind
+            worker.leave()  # the failed run may have left anything behind
         result = Result() if answer is None else Result(**answer["result"])
         reason = self._reason(run, code, died=answer is None) if code or answer is None else ""
-        self.board.end(Ended(run, code or int(answer is None), time.monotonic() - worker.began, result, reason))
+        seconds, log = time.monotonic() - worker.began, str(self._log(run))
+        self.board.end(Ended(run, code or int(answer is None), seconds, result, reason, log))
 
     def _reason(self, run: int, code: int, died: bool) -> str:
         log = self._log(run)
         lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]
         last = next((line for line in reversed(lines) if line), "no output")
         if not died:
-            return f"{last} ({log})"
+            return last
         how = f"ended with exit code {code}" if code >= 0 else f"was killed by {signal.Signals(-code).name}"
-        memory = ", as the system does where memory is short" if code == -signal.SIGKILL else ""
-        return f"its process {how}{memory}; last line: {last} ({log})"
+        memory = ", perhaps because memory ran out" if code == -signal.SIGKILL else ""
+        return f"Its process {how}{memory}. The last line of its log: {last}"
 
     def _end(self) -> None:
-        """End all workers; those still at a run are interrupted, and killed if they do not end in time."""
+        """End all workers. Interrupt those that are still at a run, and kill those that do not end in time."""
         at_work = self._at_work()
         if at_work:
-            say(f"stopping {plural(len(at_work), 'run')}")
+            say(f"Stopping {plural(len(at_work), 'run')}.")
         for worker in self.workers.values():
             worker.leave()
             if worker.run is not None:

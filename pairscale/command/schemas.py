@@ -1,13 +1,13 @@
-"""Configurations as dataclasses: limits stand in their annotations, and `build` makes an object of plain values.
+"""Build configurations: dataclasses with limits in their annotations, made from plain values by `build`.
 
     @dataclass(kw_only=True)
     class TrainerConfig:
         accelerator: Literal["auto", "cpu", "gpu"]
         threads: Annotated[int, Meta(ge=1, le=4096)] | None = None
 
-What one annotation cannot say, such as two values that do not fit together, is checked in `__post_init__`, which raises
-ConfigError. A group of conf/ whose files are of several types, as `model`, has them registered by
-`register_types`.
+What an annotation cannot say, such as two values that do not go together, is checked in `__post_init__`, which raises
+ConfigError. If the files of a group in conf/ have several types, such as those of `model`, `register_types` registers
+them.
 """
 
 import dataclasses
@@ -25,17 +25,17 @@ from pairscale.errors import MAX_SEED, ConfigError
 from pairscale.sizes import format_size, parse_size, written
 
 T = TypeVar("T")
-MISSING: Any = "???"  # of a value that a file of conf/ leaves to the user
-NOT_IN_DIGEST = {"digest": False}  # metadata of a field that cannot change a number: left out of the run's digest
+MISSING: Any = "???"  # the value of a key in conf/ that the user has to set
+NOT_IN_DIGEST = {"digest": False}  # metadata of a field that cannot change a number
 _LARGEST = 1.7976931348623157e308
-MOST_MEANT = 3  # keys of one name that a message suggests
+MOST_SUGGESTED = 3  # keys with the same name that a message suggests
 
 TEXTS, SIZED = "texts", "size"  # marks
 Texts = Annotated[str | list[str] | None, TEXTS]  # a text, a list of texts, or null
-Size = Annotated[str, SIZED]  # of pairscale.sizes.parse_size; 1e6 and 1_000 are read as numbers
+Size = Annotated[str, SIZED]  # text for pairscale.sizes.parse_size, such as 125k; 1e6 and 1_000 are read as numbers
 Seed = Annotated[int, Meta(ge=0, le=MAX_SEED)]
 Share = Annotated[float, Meta(ge=0, le=1)]
-Probability = Annotated[float, Meta(ge=0, lt=1)]  # as of dropout
+Probability = Annotated[float, Meta(ge=0, lt=1)]  # such as dropout
 AboveZero = Annotated[float, Meta(gt=0, le=_LARGEST)]
 Count = Annotated[int, Meta(ge=0, le=10**12)]
 Number = Annotated[int, Meta(ge=1, le=10**12)]
@@ -44,17 +44,17 @@ _TYPES: dict[type, dict[str, type]] = {}
 
 
 def register_types(base: type, **kinds: type) -> None:
-    """Give the types that values of class `base` may have, by the name that their key `type` has."""
+    """Register types for values of class `base`, under the name that their key `type` has in a file."""
     _TYPES.setdefault(base, {}).update(kinds)
 
 
 def types_of(base: type) -> Mapping[str, type]:
-    """Return the types of a class by name; {} if it is the only one."""
+    """Return the registered types of a class by name; {} if there are none."""
     return _TYPES.get(base, {})
 
 
 def listed(texts: str | list[str] | None) -> list[str]:
-    """Return the value of a field of the type Texts as a list."""
+    """Return the value of a field of type Texts as a list."""
     return [texts] if isinstance(texts, str) else list(texts or ())
 
 
@@ -64,10 +64,16 @@ def yaml_of(config: Any) -> str:
 
 
 def build(schema: type[T], values: Mapping[str, Any], key: str = "") -> T:
-    """Return an instance of a dataclass from plain values; `key` is the dotted key of what they are in, with its dot.
+    """Return an instance of a dataclass from plain values.
 
-    Raises ConfigError for a key that the class does not have (with the nearest one), a missing value, one of another
-    type or beyond its limits, and whatever the class raises.
+    Args:
+        schema: the dataclass, or a class whose types are registered
+        values: field -> plain value, as in a YAML file
+        key: the dotted key of `values` with a final dot, for messages
+
+    Raises:
+        ConfigError: for an unknown key, a missing value, a value with the wrong type or beyond its limits, and as the
+            class itself does
     """
     kind = _choose(schema, values, key)
     hints, required = _hints(kind), _required(kind)
@@ -75,9 +81,10 @@ def build(schema: type[T], values: Mapping[str, Any], key: str = "") -> T:
     given = {name: value for name, value in values.items() if name != "type" or "type" in parts}
     for name in given:
         if name not in parts:
-            raise ConfigError(f"{key}{name}: no such key; {nearest(name, parts)}")
+            raise ConfigError(f"Unknown key '{key}{name}'. {nearest(name, parts, key)}")
     if missing := [f"{key}{name}" for name in parts if given.get(name, name in required and MISSING) == MISSING]:
-        raise ConfigError(f"{', '.join(missing)}: not set and without a default; give {missing[0]}=VALUE")
+        example = " ".join(f"{name}={'PATH' if name.endswith('path') else 'VALUE'}" for name in missing)
+        raise ConfigError(f"{', '.join(missing)}: not set, and there is no default. Add {example}.")
     return cast(T, kind(**{name: converted(hints[name], value, f"{key}{name}") for name, value in given.items()}))
 
 
@@ -96,22 +103,22 @@ def _choose(schema: type, values: Mapping[str, Any], key: str) -> type:
     if name is None and schema in kinds.values():
         return schema
     if not isinstance(name, str) or name not in kinds:
-        raise ConfigError(f"{key}type={shown(name)}: no such type; {nearest(str(name), kinds)}")
+        raise ConfigError(f"{key}type={shown(name)}: unknown type. {nearest(str(name), kinds)}")
     return kinds[name]
 
 
 def converted(kind: Any, value: Any, key: str) -> Any:
-    """Return a value as the annotation `kind` declares it. Raises ConfigError as `build`."""
+    """Return a value as the type that the annotation `kind` declares. Raises ConfigError as `build` does."""
     options = _options(kind)
     kinds = [one for one, _ in options]
     if value is None and type(None) in kinds:
         return None
     owners = [cast(type, one) for one in kinds if dataclasses.is_dataclass(one)]
-    if owners and isinstance(value, Mapping):  # of several, the first that has all that it needs, or else most of it
+    if owners and isinstance(value, Mapping):  # if several fit, the first that lacks the fewest values
         return build(min(owners, key=lambda one: len(_required(one) - set(value))), value, f"{key}.")
     if any(SIZED in marks for _, marks in options):
         if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-            raise ConfigError(f"{key}={shown(value)}: must be a size, such as 125k, 1/8M or 300000")
+            raise ConfigError(f"{key}={shown(value)}: must be a size, such as 300000, 125k or 1/8M.")
         return format_size(parse_size(str(value), key))
     hint = ""
     if not owners:
@@ -120,18 +127,18 @@ def converted(kind: Any, value: Any, key: str) -> Any:
         except (msgspec.ValidationError, OverflowError):
             is_read = str in kinds and isinstance(value, (bool, int, float))
             if is_read or (dict[str, str] in kinds and isinstance(value, Mapping)):
-                hint = "; in a YAML file, put text that looks like a number or a truth value in quotes"
-    raise ConfigError(f"{key}={shown(value)}: must be {in_words(kind)}{hint}")
+                hint = " In a YAML file, put text that looks like a number or a truth value in quotes."
+    raise ConfigError(f"{key}={shown(value)}: must be {in_words(kind)}.{hint}")
 
 
 def shown(value: Any) -> str:
-    """Return a value as errors show it."""
+    """Return a value as an error shows it, cut after 80 characters."""
     text = "nan" if value != value else written(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def in_words(kind: Any) -> str:
-    """Say what an annotation allows: "a whole number from 1 to 4096, or null"."""
+    """Describe what an annotation allows, such as "a whole number from 1 to 4096, or null"."""
     options = _options(kind)
     parts = [_in_words(one, marks) for one, marks in options if one is not type(None)]
     return " or ".join(parts) + (", or null" if len(parts) < len(options) else "")
@@ -145,9 +152,9 @@ def _in_words(kind: Any, marks: tuple[Any, ...]) -> str:
     if origin is Literal:
         return ("one of " if len(arguments) > 1 else "") + ", ".join(map(str, arguments))
     if origin is list:
-        return "a list" if arguments[0] is Any else f"a list of which each is {in_words(arguments[0])}"
+        return "a list" if arguments[0] is Any else f"a list in which each item is {in_words(arguments[0])}"
     if origin is dict and arguments[1] is not Any:
-        return f"keys with values, each of which is {in_words(arguments[1])}"
+        return f"keys, each with a value that is {in_words(arguments[1])}"
     if origin is dict or kind is dict or dataclasses.is_dataclass(kind):
         return "keys with values"
     name = {int: "a whole number", float: "a number", bool: "true or false", str: "text", list: "a list"}
@@ -171,25 +178,25 @@ def _plain(limit: float | None) -> str:
     return f"{limit:,}" if isinstance(limit, int) else f"{limit:g}"
 
 
-def nearest(name: str, available: Iterable[str]) -> str:
-    """Return the one that may have been meant, whatever its capitals; what is available if none is close."""
+def nearest(name: str, available: Iterable[str], prefix: str = "") -> str:
+    """Return a sentence that suggests the most similar name (after `prefix`), or else lists what is available."""
     names = sorted(available)
     lower = {one.lower(): one for one in names}
     close = difflib.get_close_matches(name.lower(), lower, 1)
-    return f"did you mean {lower[close[0]]}?" if close else f"available: {', '.join(names) or 'none'}"
+    return f"Did you mean '{prefix}{lower[close[0]]}'?" if close else f"Available: {', '.join(names) or 'none'}."
 
 
 @cache
 def text_keys(schema: type) -> frozenset[str]:
-    """Return the dotted keys below a class that take a text or a list of texts, whatever their types."""
+    """Return the dotted keys below a class that take a text or a list of texts, in any of its registered types."""
     return frozenset(key for key, hint in _keys_below(schema, "") if _takes_text(hint))
 
 
 def nearest_key(name: str, schema: type, top: Collection[str]) -> str:
-    """Return the key that may have been meant, which may lie deeper, such as sample.size for `sizes`.
+    """Return a sentence that suggests a similar key, which may be deeper, such as sample.size for `sizes`.
 
-    A key at the `top` goes before deeper ones of its name, such as `seed` before model.seed, and before others that are
-    about as close, such as `model` before logger.mode for `modle`. If none is close, return the keys at the top.
+    A top-level key is preferred to deeper ones with its name (`seed` to model.seed), and to others that are about as
+    similar (for `modle`, `model` to logger.mode). If no key is similar, list the top-level keys.
     """
     deeper = {key: {key} for key in top}
     for key, _ in _keys_below(schema, ""):
@@ -197,13 +204,13 @@ def nearest_key(name: str, schema: type, top: Collection[str]) -> str:
         deeper.setdefault(last, set()).add(last if last in top else key)
     at_top = [] if name in deeper else difflib.get_close_matches(name.lower(), top, 1, cutoff=0.75)
     close = at_top or difflib.get_close_matches(name.lower(), deeper, 1)
-    if close and len(deeper[close[0]]) <= MOST_MEANT:
-        return f"did you mean {' or '.join(sorted(deeper[close[0]]))}?"
+    if close and len(deeper[close[0]]) <= MOST_SUGGESTED:
+        return "Did you mean {}?".format(" or ".join(f"'{key}'" for key in sorted(deeper[close[0]])))
     return nearest(name, top)
 
 
 def _keys_below(schema: type, key: str) -> Iterator[tuple[str, Any]]:
-    """Yield the dotted keys below a class with their annotations; several types may have one key."""
+    """Yield the dotted keys below a class with their annotations. Several types may have the same key."""
     for kind in dict.fromkeys([schema, *types_of(schema).values()]):
         for name, hint in _hints(kind).items():
             yield f"{key}{name}", hint
@@ -220,7 +227,7 @@ def _takes_text(hint: Any) -> bool:
 
 
 def _options(hint: Any, marks: tuple[Any, ...] = ()) -> list[tuple[Any, tuple[Any, ...]]]:
-    """Return the types that an annotation allows, each without Annotated, with its marks."""
+    """Return the types that an annotation allows, without Annotated, each with its marks."""
     if get_origin(hint) is Annotated:
         return _options(hint.__origin__, (*marks, *hint.__metadata__))
     if get_origin(hint) in (Union, types.UnionType):

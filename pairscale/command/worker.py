@@ -1,8 +1,8 @@
-"""A process of a sweep (pool.py), which runs one command after another, so that torch is imported once.
+"""A worker process of a sweep (pool.py). It does one run after another, so that torch is imported only once.
 
-A line of JSON on standard input asks for a run: its words and its log. Lines on standard output answer: {"state": ...}
-while it works, and {"code": ..., "result": ...} at its end. Each run finds the process as the first one did: settings,
-signals, seeds and variables of the environment are put back, memory is freed. No run follows one that failed.
+A line of JSON on standard input asks for a run, with its words and its log. Lines of JSON on standard output answer:
+{"state": ...} during the run, and {"code": ..., "result": ...} at its end. Between two runs, settings, signals, seeds
+and environment variables are restored and memory is freed. After a run that failed, the process ends.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from typing import TextIO
 from pairscale import COMMANDS
 from pairscale.progress import every, state_now, take_result
 
-STATE_SECONDS = 1.0  # between two reports
+STATE_SECONDS = 1.0  # between two reports of the state
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 
 
 def run_command(words: Sequence[str]) -> int:
-    """Run `pairscale WORDS` in this process; return its exit code."""
+    """Run `pairscale WORDS` in this process and return its exit code."""
     module = COMMANDS[words[0]].module
     sys.argv = [module, *words[1:]]
     try:
@@ -47,29 +47,29 @@ def run_command(words: Sequence[str]) -> int:
 
 
 class Surroundings:
-    """What a run may change in its process, as it was when this object was made."""
+    """A copy of what a run may change in its process: environment variables and handlers of signals."""
 
     def __init__(self) -> None:
         self.environment = dict(os.environ)
         self.handlers = {number: signal.getsignal(number) for number in SIGNALS}
 
     def restore(self) -> None:
-        """Put all back, and free the memory of the run that has ended."""
+        """Restore everything, and free the memory of the run that has ended."""
         os.environ.clear()
         os.environ.update(self.environment)
         for number, handler in self.handlers.items():
             signal.signal(number, handler)
-        gc.unfreeze()  # what main.py has frozen, as for the end of a process
+        gc.unfreeze()  # main.py has frozen these objects for the end of the process
         gc.collect()
-        gc.freeze()  # what is left stays, modules above all, and is not looked at again
+        gc.freeze()  # the rest, mostly modules, stays and need not be checked again
         if "torch" in sys.modules:
             import torch
 
-            torch.manual_seed(torch.Generator().initial_seed())  # that of a new process
+            torch.manual_seed(torch.Generator().initial_seed())  # the seed of a new process
             torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
             torch.backends.cudnn.allow_tf32 = True
             if "torch._dynamo" in sys.modules:
-                torch._dynamo.reset()  # which stops compiling a model's code after some versions of it
+                torch._dynamo.reset()  # otherwise it stops compiling after several models
             if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
                 torch.cuda.empty_cache()  # for the other runs on this GPU
 
@@ -84,11 +84,11 @@ def _print_to(log: str) -> None:
 
 
 def serve(requests: TextIO, answers: TextIO) -> None:
-    """Run what is asked for until nothing is left."""
+    """Do the requested runs, one line of JSON each, until `requests` ends."""
     guard = threading.Lock()  # lines of two threads must not mix
 
     def answer(**values: object) -> None:
-        with guard, suppress(BrokenPipeError):  # the sweep has been killed, and this run goes on to its end
+        with guard, suppress(BrokenPipeError):  # the sweep was killed; this run continues to its end
             print(json.dumps(values), file=answers, flush=True)
 
     before = Surroundings()
@@ -100,21 +100,21 @@ def serve(requests: TextIO, answers: TextIO) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         if not code:
-            before.restore()  # before the answer, so that its seconds are no other run's
+            before.restore()  # before the answer, so that no other run is charged for the time
         answer(code=code, result=asdict(take_result()))
 
 
 def main() -> None:
-    """Take standard input and output for requests and answers; runs get /dev/null and their logs."""
+    """Read requests from standard input and answer on standard output. Runs get /dev/null and their logs instead."""
     gc.set_threshold(50_000, 20, 20)  # as in pairscale/command/main.py
     requests, answers = os.fdopen(os.dup(0), encoding="utf-8"), os.fdopen(os.dup(1), "w", encoding="utf-8")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
     os.dup2(2, 1)
-    with suppress(KeyboardInterrupt):  # between two runs; the sweep ends
+    with suppress(KeyboardInterrupt):  # between two runs, when the sweep ends
         serve(requests, answers)
-    gc.freeze()  # Python looks for garbage at its end, too: among so many objects for a second
+    gc.freeze()  # otherwise Python spends a second at its end looking for garbage among so many objects
 
 
 if __name__ == "__main__":

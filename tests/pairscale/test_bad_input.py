@@ -34,18 +34,21 @@ VALUES = {
     "epochs=inf": (["recipe.budget.epochs=inf"], "recipe.budget.epochs=inf: must be"),
     "epochs=nan": (["recipe.budget.epochs=nan"], "recipe.budget.epochs=nan: must be"),
     "a seed of 40 digits": (["model.seed=" + "9" * 40], "model.seed="),
-    "a number of 5,000 digits": (["seed=" + "9" * 5000], "seed: its number has more than 4,300 digits"),
+    "a number of 5,000 digits": (["seed=" + "9" * 5000], "seed: this number has more than 4,300 digits"),
     "sample.size of 5,000 digits": (["sample.size=" + "9" * 5000 + "k"], "must be a whole number above 0"),
     "snapshots=10**9": (["trainer.snapshots=1000000000"], "trainer.snapshots="),
     "hidden=10**12": (["model.hidden=1000000000000"], "model.hidden="),
     "a tokenizer of 10**20 pieces": (["tokenizer.vocab_size=1" + "0" * 20], "vocab_size="),
     "pen_lp alpha NaN": (["method.pen_lp.alpha=nan"], "alpha=nan: must be"),
-    "model.name with ..": (["model.name=../../x"], "model.name=../../x: names a folder; must consist of letters"),
-    "corpus.name with ..": (["corpus.name=.."], "corpus.name=..: names a folder"),
-    "markup: a study [/x]": (["study='[/x]'"], "study=[/x]: names a folder"),
-    "a study with $( )": (["study='a$(b)'"], "study=a$(b): names a folder"),
-    "a study with a newline": (["study='a\nb'"], "study=a b: names a folder"),
-    "a study of 300 characters": (["study=" + "x" * 300], "xxx: names a folder"),
+    "model.name with ..": (
+        ["model.name=../../x"],
+        "this is used as the name of a folder. Use letters",
+    ),
+    "corpus.name with ..": (["corpus.name=.."], "corpus.name=..: this is used as the name of a folder"),
+    "markup: a study [/x]": (["study='[/x]'"], "study=[/x]: this is used as the name of a folder"),
+    "a study with $( )": (["study='a$(b)'"], "study=a$(b): this is used as the name of a folder"),
+    "a study with a newline": (["study='a\nb'"], "study=a b: this is used as the name of a folder"),
+    "a study of 300 characters": (["study=" + "x" * 300], "xxx: this is used as the name of a folder"),
 }
 
 
@@ -57,7 +60,7 @@ READERS = {
 }
 TEXTS = {
     "nested deeply": (DEEP, "YAML (line 1: nested more than 50 deep)"),
-    "anchors without end": ("a: &a [*a]", "line 1: aliases (*a) are not read; write the value out"),
+    "anchors without end": ("a: &a [*a]", "line 1: aliases (*a) are not supported; write out the value"),
     "half a character": ('templates: ["\\ud800 {sentence}"]', "YAML ("),
 }
 
@@ -84,7 +87,7 @@ def check(code: object, printed: str, expected: str) -> None:
     assert code == 2, printed
     assert printed.count("\n") == 1, printed
     assert expected in printed
-    assert "fault of pairscale" not in printed
+    assert "bug in pairscale" not in printed
 
 
 def test_the_undamaged_study_is_read(study):
@@ -115,7 +118,7 @@ def test_a_folder_that_cannot_be_created_is_a_message_of_one_line(monkeypatch):
     def write(config):
         RunFolder.of(config).update_manifest()
 
-    check(*command(monkeypatch, "study=mine", "paths.runs=/proc/x", work=write), "no folder can be created there")
+    check(*command(monkeypatch, "study=mine", "paths.runs=/proc/x", work=write), "this folder cannot be created")
 
 
 def test_a_model_too_large_for_any_memory_is_refused(tmp_path):

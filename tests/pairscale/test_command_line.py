@@ -5,9 +5,11 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
+import pairscale.version
 from pairscale import BY_SCRIPT, MODULES, ROOT, environment, started_by
 from pairscale.command.compose import axes_of, compose
 from pairscale.command.errors import outcome
@@ -15,6 +17,7 @@ from pairscale.command.help import show_help
 from pairscale.command.line import Line, current, parsed
 from pairscale.command.main import NEED_ARGUMENTS, main
 from pairscale.errors import ConfigError, RunError
+from pairscale.version import version_text
 from train.runs.folder import RunFolder
 from train.sweeps import check_whole_sweep, names_a_run, run_grid
 
@@ -116,12 +119,12 @@ def test_one_run_of_an_experiments_study_needs_no_m(ended):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--experiment", "demo"], "--experiment: no such option; write experiment=demo"),
-        (["--seed=3"], "--seed: no such option; write seed=3"),
-        (["-x"], "-x: no such option; write x=VALUE"),
+        (["--experiment", "demo"], "There is no option --experiment. Write experiment=demo"),
+        (["--seed=3"], "There is no option --seed. Write seed=3"),
+        (["-x"], "There is no option -x. Write x=VALUE"),
         (["demo"], "demo: must be key=value"),
-        (["--config-dir", "nowhere"], "--config-dir nowhere: no such folder"),
-        (["-m", "experiment=demo,blimp_small"], "experiment=demo,blimp_small: one experiment at a time"),
+        (["--config-dir", "nowhere"], "--config-dir nowhere: folder not found"),
+        (["-m", "experiment=demo,blimp_small"], "experiment=demo,blimp_small: run one experiment at a time"),
     ],
 )
 def test_an_unknown_flag_is_a_message_of_one_line(ended, words, message):
@@ -141,7 +144,7 @@ def test_a_text_that_hydra_cannot_read_is_taken_as_it_is(value):
 def test_texts_that_hydra_cannot_read_stand_in_lists_and_sweeps_too():
     assert parsed("path=[é,1]").value() == ["é", "1"]
     assert list(parsed("path=é,b").sweep_string_iterator()) == ["'é'", "b"]
-    with pytest.raises(ConfigError, match=r"path=\[1,2: must be key=value; quote a text with a comma"):
+    with pytest.raises(ConfigError, match=r"path=\[1,2: must be key=value\. Put a text with a comma in quotes"):
         parsed("path=[1,2")
 
 
@@ -186,7 +189,7 @@ def test_several_folders_of_a_users_configuration_are_searched(ended, tmp_path):
     assert (len(begun), code) == (10, 0), err
     begun, code, _, err = ended("train", *own, "experiment=own_swep")
     assert (begun, code) == ([], 2)
-    assert "did you mean own_sweep?" in err
+    assert "Did you mean 'own_sweep'?" in err
 
 
 @pytest.fixture
@@ -228,8 +231,20 @@ def test_suggested_commands_have_the_form_that_the_user_typed(script, monkeypatc
     assert line == f"{names}, not python -m pip"
 
 
+def test_every_command_prints_the_version_of_the_checkout(monkeypatch):
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    cited = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    assert cited[1] == version
+    monkeypatch.setattr(pairscale.version, "ROOT", ROOT / "docs")  # no checkout, as an installed package
+    assert re.fullmatch(r"pairscale [^() ]+", version_text())
+    for module in ("pairscale", "corpora", "analysis.status", "eval.tasks", "train.lmplz"):
+        done = subprocess.run([sys.executable, "-m", module, "--version"], cwd=ROOT, capture_output=True, text=True)
+        assert re.fullmatch(rf"pairscale {re.escape(version)}( \([0-9a-f]+\+?\))?\n", done.stdout), done.stderr
+        assert done.returncode == 0
+
+
 def test_the_console_script_names_its_commands():
-    for words, code, text in (([], 2, "\n  status  "), (["--help"], 0, "\n  lmplz  "), (["tain"], 2, "train,")):
+    for words, code, text in (([], 2, "\n  status  "), (["--help"], 0, "\n  lmplz  "), (["tain"], 2, "'train'?")):
         done = subprocess.run([sys.executable, "-m", "pairscale", *words], cwd=ROOT, capture_output=True, text=True)
         assert done.returncode == code
         assert text in done.stdout + done.stderr

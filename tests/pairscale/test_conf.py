@@ -133,19 +133,19 @@ def test_every_option_of_a_group_converts_and_keeps_its_name(together):
 @pytest.mark.parametrize(
     ("words", "key", "allowed"),
     [
-        ("model.hiden=3", "model.hiden", "did you mean hidden?"),
+        ("model.hiden=3", "model.hiden", "Did you mean 'model.hidden'?"),
         ("recipe.budget.q=1", "recipe.budget.q", "epochs, min_words, words"),
-        ("modell=lstm", "modell", "did you mean model?"),
-        ("modle=lstm", "modle", "did you mean model?"),
-        ("size=4k", "size", "did you mean sample.size?"),
+        ("modell=lstm", "modell", "Did you mean 'model'?"),
+        ("modle=lstm", "modle", "Did you mean 'model'?"),
+        ("size=4k", "size", "Did you mean 'sample.size'?"),
         ("sample=4k", "sample=4k", "such as sample.size=125k"),
         ("corpus.path=a,b.txt", "corpus.path=a,b.txt", "\"corpus.path='a,b.txt'\""),
-        ("+foo=3", "foo", "available"),
+        ("+foo=3", "foo", "Available: "),
         ("method.lp.x=1", "method.lp.x=1", "python -m eval"),
-        ("experiment=demos", "experiment=demos", "did you mean demo?"),
+        ("experiment=demos", "demos", "Did you mean 'demo'?"),
         ("experiment=demo,baseline", "experiment=demo,baseline", "-m"),
         ("experiment=demo experiment=baseline", "experiment=baseline", "give one experiment"),
-        ("model=gpt5", "model=gpt5", "did you mean gpt2?"),
+        ("model=gpt5", "gpt5", "Did you mean 'gpt2'?"),
         ("model=[lstm,gpt2]", "model=[lstm,gpt2]", "give one model"),
         ("model=", "model=", "give one model"),
         ("model.layers=two", "model.layers=two", "a whole number from 1 to 1,000"),
@@ -177,13 +177,17 @@ def test_every_option_of_a_group_converts_and_keeps_its_name(together):
         ("seed=1,2", "seed=1,2", "-m"),
         ("seed=[1,2", "seed=[1,2", "key=value"),
         ("study=../x", "study=../x", "letters"),
-        ("benchmark=toy method=[lpp]", "method=lpp", "did you mean lp?"),
+        ("benchmark=toy method=[lpp]", "lpp", "Did you mean 'lp'?"),
         ("benchmark=toy method=[]", "method=[]", "at least one"),
-        ("benchmark=[toy,blimpp]", "benchmark=blimpp", "did you mean blimp?"),
+        ("benchmark=[toy,blimpp]", "blimpp", "Did you mean 'blimp'?"),
         ("benchmark=toy method.morcela.beta=1", "method.morcela.beta", "not chosen"),
         ("benchmark=toy method=[morcela]", "method.morcela.beta", "not set"),
         ("benchmark=toy method=[pen_lp] method.pen_lp.alpha=20", "method.pen_lp.alpha=20", "from 0 to 10"),
-        ("benchmark=toy method=[pen_lp] method.pen_lp.alfa=2", "method.pen_lp.alfa", "did you mean alpha?"),
+        (
+            "benchmark=toy method=[pen_lp] method.pen_lp.alfa=2",
+            "method.pen_lp.alfa",
+            "Did you mean 'method.pen_lp.alpha'?",
+        ),
         ("benchmark=toy policy.context=text", "policy.context=text", "policy.context_text"),
         ("benchmark=toy scoring.token_pairs=some", "scoring.token_pairs=some", "a number of pairs, or all"),
     ],
@@ -193,7 +197,7 @@ def test_a_wrong_value_is_a_message_of_one_line(words, key, allowed):
     with pytest.raises(ConfigError) as raised:
         check_benchmark(compose(command, ["corpus=toy", *words.split()]))
     line = describe(raised.value)
-    assert line.startswith(key)
+    assert key in line
     assert allowed in line
     assert "\n" not in line
 
@@ -202,7 +206,7 @@ def test_a_wrong_value_is_a_message_of_one_line(words, key, allowed):
 def test_a_model_without_a_recipe_is_told_how_to_name_one(tmp_path, more):
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "mine.yaml").write_text("type: lstm\nname: mine\n")
-    with pytest.raises(ConfigError, match=r"names none; .*recipe: NAME"):
+    with pytest.raises(ConfigError, match=r"names none\. .*recipe: NAME"):
         compose("train", ["--config-dir", str(tmp_path), "corpus=toy", "model=mine", *more])
 
 

@@ -33,8 +33,10 @@ def test_a_fault_is_one_line_that_names_the_file_of_its_traceback(end, tmp_path,
     code, printed = end(KeyError("a\nb"), finish=finish)
     assert code == 1
     assert printed.count("\n") == 1
-    assert printed.startswith("pairscale train: unexpected KeyError: 'a\\nb' (a fault of pairscale; the traceback is")
-    saved = Path(re.search(r"the traceback is in (\S+);", printed)[1]).read_text(encoding="utf-8")
+    assert printed.startswith(
+        "pairscale train: unexpected KeyError: 'a\\nb'. This is a bug in pairscale. Please report"
+    )
+    saved = Path(re.search(r"traceback, which is in (\S+)$", printed)[1]).read_text(encoding="utf-8")
     assert saved.splitlines()[0].startswith("train corpus=toy paths.runs=")
     assert "Traceback (most recent call last)" in saved
     assert saved.endswith("KeyError: 'a\\nb'\n")

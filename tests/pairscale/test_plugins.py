@@ -51,7 +51,7 @@ def test_an_architecture_of_another_distribution_is_registered_and_built(tmp_pat
 
 def test_a_plugin_that_cannot_be_imported_is_a_message_of_one_line(tmp_path, monkeypatch):
     install(tmp_path, monkeypatch, "import no_such_module")
-    with pytest.raises(ConfigError, match=r"plugin wide = pairscale_wide of wide: cannot be imported \(ModuleNotFound"):
+    with pytest.raises(ConfigError, match=r"plug-in wide = pairscale_wide of wide cannot be imported \(ModuleNotFound"):
         compose("train", [])
 
 
@@ -105,11 +105,11 @@ def test_a_fault_in_the_code_of_a_plugin_is_said_to_be_its_own(tmp_path, monkeyp
             work()
         line, code = outcome(raised.value)
         assert code == 1
-        assert f"a fault of the plug-in: {module.__file__}, line {3 if work is module.fail else 6};" in line
-        assert "fault of pairscale" not in line
+        assert f"a bug in the plug-in, in {module.__file__}, line {3 if work is module.fail else 6}." in line
+        assert "bug in pairscale" not in line
 
 
 def test_any_other_fault_may_be_that_of_an_installed_plugin(tmp_path, monkeypatch):
     install(tmp_path, monkeypatch, "")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    assert "or of the plug-in pairscale_wide; " in outcome(IndexError("too few"))[0]
+    assert "bug in pairscale or the plug-in pairscale_wide. " in outcome(IndexError("too few"))[0]

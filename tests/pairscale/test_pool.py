@@ -61,9 +61,9 @@ def test_a_sweep_resumes_after_an_interrupt_and_continues_past_a_failed_run(tmp_
 
 def test_runs_in_use_by_another_process_are_not_failures():
     check_codes([0, 0, 0, 0])
-    with pytest.raises(RunInUse, match="2 of 4 runs did not begin or end"):
+    with pytest.raises(RunInUse, match="2 of 4 runs did not start or finish"):
         check_codes([0, 75, 0, 75])
-    with pytest.raises(RunError, match="1 of 4 runs failed, and 2 did not begin or end") as caught:
+    with pytest.raises(RunError, match="1 of 4 runs failed, and 2 did not start or finish") as caught:
         check_codes([-9, 75, 0, 75])
     assert caught.value.exit_code == 2
 
@@ -137,7 +137,7 @@ def test_a_sweep_of_which_every_run_is_refused_starts_none(sweep, tmp_path):
     for wrong in ("model.dropout=7", "model.dropout=7,8", "pool.jobs=0", "pool.jbos=1"):
         code, lines = sweep("exit 0", "train", *TOY, wrong, "seed=1,2")
         assert (code, len(lines)) == (2, len(wrong.split(","))), lines
-        assert all(wrong.partition("=")[0] in line and "fault of pairscale" not in line for line in lines)
+        assert all(wrong.partition("=")[0] in line and "bug in pairscale" not in line for line in lines)
         assert not (tmp_path / "runs").exists()
 
 
@@ -156,8 +156,8 @@ def test_a_run_whose_process_dies_has_failed_and_another_process_takes_its_place
     assert code == 2
     states = [line.split()[1:4] for line in lines if line.startswith("[")]
     assert states == [["done", "seed", "1"], ["FAILED", "seed", "2"], ["done", "seed", "3"]]
-    (reason,) = [line for line in lines if "its process was killed by SIGKILL" in line]
-    assert "where memory is short; last line: the last words (" in reason
+    (reason,) = [line for line in lines if "Its process was killed by SIGKILL" in line]
+    assert "memory ran out. The last line of its log: the last words (" in reason
 
 
 def test_a_process_that_cannot_start_is_a_failure_with_its_own_words(tmp_path, monkeypatch, capsys):
@@ -167,7 +167,7 @@ def test_a_process_that_cannot_start_is_a_failure_with_its_own_words(tmp_path, m
     assert run_jobs("train", a_run, PoolConfig(), tmp_path, lambda: 0, progress=False) == [1]
     lines = capsys.readouterr().err.splitlines()
     assert lines[2].startswith("[1/1] FAILED a run in ")
-    assert "its process ended with exit code 1; last line: no module named encodings" in lines[3]
+    assert "Its process ended with exit code 1. The last line of its log: no module named encodings" in lines[3]
 
 
 def test_a_sweep_does_not_overwrite_the_logs_of_an_earlier_one(sweep, tmp_path):
@@ -215,7 +215,7 @@ def test_a_run_on_several_devices_is_assigned_as_many_gpus(devices, per_gpu, gpu
     runs = jobs(f"trainer.devices={devices}", "recipe.batch=6", count=9)
     slots = shared(runs, gpus=gpus.split(), per_gpu=per_gpu)
     assert (slots.gpus, slots.count) == (expected, len(expected) * per_gpu)
-    with pytest.raises(ConfigError, match=r"trainer\.devices=3: must be at most 2, the number of GPUs here"):
+    with pytest.raises(ConfigError, match=r"trainer\.devices=3: must be at most 2, the number of GPUs that"):
         shared(jobs("trainer.devices=3", "recipe.batch=6", count=2), gpus=["0", "1"])
 
 

@@ -85,11 +85,22 @@ def test_a_run_at_work_fits_the_terminal(monkeypatch):
     assert "50%" in lines[1]
 
 
+def test_an_error_of_several_runs_is_printed_once(capsys):
+    sweep = Board(["a", "b", "c"])
+    for run, reason in enumerate(("no document", "too few words", "no document")):
+        sweep.end(Ended(run, 2, 1.0, reason=reason, log=f"runs/s/{run}.log"))
+    assert [line.strip() for line in capsys.readouterr().err.splitlines()[1::2]] == [
+        "no document (runs/s/0.log)",
+        "too few words (runs/s/1.log)",
+        "the same error as [1/3] (runs/s/2.log)",
+    ]
+
+
 def test_the_table_at_the_end_is_in_order_of_the_results(capsys):
     sweep = Board(["a", "b", "c", "d"])
     with sweep.shown():
         sweep.end(Ended(0, 0, 60.0, Result(1000, 0.5, 99.95, new=True)))
-        sweep.end(Ended(1, 2, 1.0, reason="no such model (runs/s/1.log)"))
+        sweep.end(Ended(1, 2, 1.0, reason="no such model", log="runs/s/1.log"))
         sweep.end(Ended(2, 0, 61.0, Result(2000, 0.75, 1234.56, new=True)))
         sweep.end(Ended(3, 0, 2.0, Result(3000, None, 12.0)))
     printed = capsys.readouterr()
@@ -97,7 +108,7 @@ def test_the_table_at_the_end_is_in_order_of_the_results(capsys):
     assert lines[0].startswith("[1/4] done a in 1 min 00 s: accuracy 50.0%, perplexity 100.0")
     assert lines[1].startswith("[2/4] FAILED b in 1 s")
     assert lines[2].strip() == "no such model (runs/s/1.log)"
-    assert lines[4] == "[4/4] done already d: perplexity 12.0"
+    assert lines[4] == "[4/4] already done d: perplexity 12.0"
     assert [line.split()[:4] for line in printed.out.splitlines()[1:]] == [
         ["c", "2,000", "75.0%", "1,234.6"],
         ["a", "1,000", "50.0%", "100.0"],
@@ -183,7 +194,7 @@ def test_tables_keep_numbers_whole_and_name_what_they_leave_out(width, shown):
     print_table(console, table, ("pairs", "absent", "no\n<unk>"))
     text = console.file.getvalue()
     assert all(len(line) <= width for line in text.splitlines())
-    left_out = " ".join(text.split()).partition(f"not shown at {width} characters: ")[2]
+    left_out = " ".join(text.split()).partition(f"Left out to fit {width} characters: ")[2]
     assert [heading for heading in ("pairs", "no <unk>") if heading not in left_out] == shown
     numbers = ["15"] * ("pairs" in shown) + ["53.3", "30.4–75.0"] + ["1,234.5"] * ("no <unk>" in shown)
     assert any(line.split()[-len(numbers) :] == numbers for line in text.splitlines()), text

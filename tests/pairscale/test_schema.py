@@ -43,7 +43,7 @@ WRONG = {
     "": "not readable as JSON",
     "[]": "$: expected object, got array",
     "[" * 100_000: "not readable as JSON (nested too deeply)",
-    '{"version": 2, "part": 1}': "version 2, this code reads 1",
+    '{"version": 2, "part": 1}': "version 2, but this pairscale reads version 1",
     '{"version": 1}': "$: without part",
     '{"version": 1, "part": {"words": "3"}}': "$.part.words: expected int, got str",
     '{"version": 1, "part": {"words": true}}': "$.part.words: expected int, got bool",
@@ -66,7 +66,7 @@ def test_invalid_json_is_a_message_of_one_line(text):
     with pytest.raises(RunError) as caught:
         parse(text)
     assert str(caught.value).startswith(f"FILE: {WRONG[text]}")
-    assert str(caught.value).endswith("; remove it")
+    assert str(caught.value).endswith(". Remove it.")
     assert "\n" not in str(caught.value)
 
 
@@ -87,7 +87,7 @@ def test_yaml_that_is_invalid_runs_code_or_never_ends_is_refused(text, tmp_path)
     with pytest.raises((yaml.YAMLError, ValueError)):
         load_yaml(text)
     (tmp_path / "config.yaml").write_text(text, encoding="utf-8")
-    with pytest.raises(RunError, match=r"config.yaml: not readable as YAML \(.*\); remove it$"):
+    with pytest.raises(RunError, match=r"config.yaml: not readable as YAML \(.*\)\. Remove it\.$"):
         read_yaml(tmp_path / "config.yaml", Whole, RunError, "remove it")
 
 
@@ -98,9 +98,9 @@ def test_plain_yaml_is_read_as_by_safe_load():
 
 
 def test_files_that_cannot_be_read_are_messages_of_one_line(tmp_path):
-    with pytest.raises(RunError, match=r"x.json: missing; remove it"):
+    with pytest.raises(RunError, match=r"x.json: file not found\. Remove it\."):
         read_json(tmp_path / "x.json", Whole, RunError, "remove it")
-    with pytest.raises(RunError, match=r"cannot be read \(Is a directory\); remove it"):
+    with pytest.raises(RunError, match=r"cannot be read \(Is a directory\)\. Remove it\."):
         read_json(tmp_path, Whole, RunError, "remove it")
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
     with pytest.raises(RunError, match=r"binary: not readable as JSON \('utf-8' codec"):
