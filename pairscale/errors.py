@@ -87,8 +87,10 @@ def check_choice(key: str, value: str, allowed: Collection[str]) -> None:
 
 
 def problem_and_remedy(problem: str, remedy: str) -> str:
-    """Return two sentences: what happened, and what to do."""
-    return f"{problem.removesuffix('.')}. {remedy[:1].upper()}{remedy[1:].removesuffix('.')}."
+    """Return two sentences: what happened, and what to do. A remedy that begins with a key or a path stays as it is."""
+    first = remedy.partition(" ")[0]
+    sentence = remedy.replace(first, first.capitalize(), 1) if first.isalpha() else remedy
+    return f"{problem.removesuffix('.')}. {sentence.removesuffix('.')}."
 
 
 def error_line(error: BaseException) -> str:

@@ -226,8 +226,7 @@ def _set_methods(node: DictConfig, values: list[tuple[str, Any]]) -> list[tuple[
     rest = [(key, value) for key, value in values if key != "method"]
     for key, _ in rest:
         if key.startswith("method.") and (name := key.split(".")[1]) not in node.method:
-            chosen_ones = ", ".join(map(str, node.method))
-            raise ConfigError(f"{key}: the method {name} is not chosen, only {chosen_ones}. Add method=[{name}].")
+            raise ConfigError(f"{key}: method={name} is not chosen. {nearest(name, map(str, node.method))}")
     return rest
 
 

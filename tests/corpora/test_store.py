@@ -148,7 +148,7 @@ def test_a_text_of_too_few_documents_raises_an_error_and_is_not_stored(tmp_path)
     split = SplitConfig(seed=0, valid=0.1, test=0.1)
     with pytest.raises(InputError, match=r"part for training.* lower corpus\.split\.valid and test"):
         write_text_store(tmp_path / "text", held_out, "treebank", split, {})
-    with pytest.raises(StoreError, match=r"manifest\.json: missing; remove"):
+    with pytest.raises(StoreError, match=r"manifest\.json: file not found\. Remove"):
         TextStore(tmp_path / "text")
     parted = prepare(config(file, "corpus.document_sentences=5", "corpus.split.valid=0.1"))
     assert parted.held_out("valid", 100).words > 0
@@ -189,8 +189,11 @@ def test_a_damaged_token_store_raises_a_one_line_error(path, name, damage):
         (lambda text: flip(text / "text.txt"), r"text\.txt: its digest is not the one in its manifest"),
         (lambda text: (text / "text.txt").write_bytes(b"short"), r"text\.txt: not of the size"),
         (lambda text: (text / "manifest.json").write_text("{"), r"manifest\.json: not readable as JSON"),
-        (lambda text: edit_manifest(text, version=99), "version 99, this code reads"),
-        (lambda text: edit_manifest(text, text_digest=None), r"without text_digest; remove .*text to prepare it again"),
+        (lambda text: edit_manifest(text, version=99), "version 99, but this pairscale reads"),
+        (
+            lambda text: edit_manifest(text, text_digest=None),
+            r"without text_digest\. Remove .*text to prepare",
+        ),
     ],
 )
 def test_a_damaged_text_is_not_encoded(path, damage, message):

@@ -118,9 +118,9 @@ def test_methods_have_the_names_of_papers_too(folder):
 @pytest.mark.parametrize(
     ("methods", "overrides", "message"),
     [
-        (["lpp"], [], r"^method=lpp: .*did you mean lp\?"),
-        (["SLOR", "MeanPL"], [], r"^method=MeanPL: .*did you mean mean_lp\?"),
-        (["pen_lp"], ["method.pen_lp.alpa=1"], r"^method\.pen_lp\.alpa: no such key; did you mean alpha\?"),
+        (["lpp"], [], r"'lpp'\. Did you mean 'lp'\?"),
+        (["SLOR", "MeanPL"], [], r"'MeanPL'\. Did you mean 'mean_lp'\?"),
+        (["pen_lp"], ["method.pen_lp.alpa=1"], r"'method\.pen_lp\.alpa'\. Did you mean 'method\.pen_lp\.alpha'\?"),
         (["pll!", "Xq"], [], r"^method=Xq: "),
         ([], [], r"^methods: name at least one"),
         ("", [], r"^methods: name at least one"),

@@ -36,7 +36,7 @@ def test_a_method_can_be_registered_by_a_plug_in():
     assert list(fitting(config.method, masked=False)) == ["lp", "shortest"]
     with pytest.raises(ConfigError) as caught:
         compose("eval", ["method=[shortest]", "method.shortest.last=3"])
-    assert describe(caught.value) == "method.shortest.last: no such key; did you mean least?"
+    assert describe(caught.value) == "Unknown key 'method.shortest.last'. Did you mean 'method.shortest.least'?"
 
 
 def test_a_form_can_be_registered_by_a_plug_in_but_not_under_the_name_of_another():

@@ -118,7 +118,7 @@ def test_submitting_again_starts_only_runs_that_are_neither_done_nor_queued(walk
 @pytest.mark.parametrize("name", TASKS)
 def test_a_disturbed_run_is_started_again_and_resumes(walk, name):
     log = walk.logs[name]
-    assert "a fault of pairscale" not in log
+    assert "bug in pairscale" not in log
     assert "Traceback" not in log
     if name not in REQUEUED:
         assert walk.after[name] == ("CANCELLED", "0"), log

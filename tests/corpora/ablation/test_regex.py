@@ -158,7 +158,7 @@ def test_a_size_above_what_is_left_is_an_error(file):
         (["filter.regex=ever", "filter.name=a", "ablate.action=replace"], ["ablate.action=replace"]),
         (["filter.regex=ever", "filter.name=a", "ablate.layer=spacy"], ["ablate.layer=spacy"]),
         (["filter.regex=ever", "filter.name=a/b"], ["filter.name"]),
-        (["corpus.filter=ever"], ["corpus.filter: no such key"]),
+        (["corpus.filter=ever"], ["Unknown key 'corpus.filter'"]),
     ],
 )
 def test_what_cannot_be_done_is_an_error(file, overrides, words_of_message):

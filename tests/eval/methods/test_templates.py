@@ -201,7 +201,7 @@ def test_there_are_five_templates_of_each_kind_and_language(kind, language):
         ([{"name": "x", "user": "{sentence}"}], r"\$\.templates\[0\]: without text"),
         ([], r"must be at least one template"),
         (3, r"must be a list of templates"),
-        ("nowhere.yaml", r"nowhere\.yaml: missing; method\.m\.templates=nowhere\.yaml"),
+        ("nowhere.yaml", r"nowhere\.yaml: file not found\. method\.m\.templates=nowhere\.yaml"),
         ("prompts: []", r"must be a list of templates"),
         ("answers: [Yes, No]\ntemplates: ['{sentence}']", r"answers\[0\]: expected str, got bool; put in quotes"),
         ("- [", r"not readable as YAML"),

@@ -77,7 +77,7 @@ def with_change(place, value, **of):
         ("[" * 100_000, "nested too deeply"),
         ("[]", "$: expected object, got array; must be a file that a form's page saved"),
         ({"schema": "other", "version": 2}, "$.schema: invalid enum value"),
-        (content(version=1), "version 1, this code reads 2"),
+        (content(version=1), "version 1, but this pairscale reads version 2"),
         (content(rater=EVIL), "$.rater: expected str matching"),
         (content(benchmark=EVIL), "$.benchmark: expected str matching"),
         (" " * (MAX_BYTES + 1), "larger than any file of answers"),

@@ -250,7 +250,9 @@ def test_a_run_can_be_resumed_after_the_disk_was_full_at_any_of_its_files(config
     config = configure()
     with monkeypatch.context() as patched:
         patched.setattr(pairscale.files, "_force", full)
-        with pytest.raises(WriteError, match=rf"{name}.*: cannot be written \(No space left on device\); make room"):
+        with pytest.raises(
+            WriteError, match=rf"{name}.*: cannot be written \(No space left on device\)\. Free some space"
+        ):
             trained(config)
     run = RunFolder.of(config)
     assert not list(run.path.rglob(".*.tmp"))

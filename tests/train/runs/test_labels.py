@@ -181,7 +181,7 @@ def test_a_command_line_names_a_run_or_a_study():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("# @package _global_\nmodle: {hidden: 3}\n", r"modle: .*did you mean model\?"),
+        ("# @package _global_\nmodle: {hidden: 3}\n", r"'modle' .*Did you mean 'model'\?"),
         ("study: mine\n", "experiment: .*@package _global_"),
     ],
 )
