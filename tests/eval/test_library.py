@@ -121,7 +121,7 @@ def test_methods_have_the_names_of_papers_too(folder):
         (["lpp"], [], r"'lpp'\. Did you mean 'lp'\?"),
         (["SLOR", "MeanPL"], [], r"'MeanPL'\. Did you mean 'mean_lp'\?"),
         (["pen_lp"], ["method.pen_lp.alpa=1"], r"'method\.pen_lp\.alpa'\. Did you mean 'method\.pen_lp\.alpha'\?"),
-        (["pll!", "Xq"], [], r"^method=Xq: "),
+        (["pll!", "Xq"], [], r"called 'Xq'"),
         ([], [], r"^methods: name at least one"),
         ("", [], r"^methods: name at least one"),
     ],
