@@ -75,7 +75,7 @@ def with_change(place, value, **of):
     [
         ("", "not readable as JSON"),
         ("[" * 100_000, "nested too deeply"),
-        ("[]", "$: expected object, got array; must be a file that a form's page saved"),
+        ("[]", "$: expected object, got array. Must be a file that a form's page saved"),
         ({"schema": "other", "version": 2}, "$.schema: invalid enum value"),
         (content(version=1), "version 1, but this pairscale reads version 2"),
         (content(rater=EVIL), "$.rater: expected str matching"),
