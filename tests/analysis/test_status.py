@@ -20,8 +20,8 @@ from pairscale.errors import ConfigError
 from pairscale.files import write_json
 from tests.support import ROOT
 from tests.support.simulated_study import SimulatedStudy
-from train.grid import read_grid
 from train.runs.labels import in_order
+from train.sweeps import read_grid
 
 
 @pytest.fixture

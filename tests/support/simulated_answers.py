@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from eval.diagnostics.config import DiagnosticConfig
+from eval.benchmarks.config import DiagnosticConfig
 from eval.diagnostics.questions import load_questions
 from eval.scores.files import write_answers
 from eval.scores.schemas import CLOZE, TOPK
