@@ -13,7 +13,7 @@ from PIL import Image
 from analysis.config import FigureConfig
 from analysis.figures.charts import LABEL_GAP, LABEL_HEIGHT, Axis, curve_chart, dot_chart, line_chart, spread_apart
 from analysis.figures.files import figure, write_figure
-from analysis.figures.style import looks_of
+from analysis.figures.style import DASHES, HUES, looks_of
 from pairscale.errors import ConfigError
 
 LEVELS = pd.DataFrame({"name": ["humans"], "accuracy": [0.95]})
@@ -73,6 +73,13 @@ def test_the_axis_has_whole_tenths_around_all_accuracies_and_a_tick_at_chance(lo
     y = next(layer["encoding"]["y"] for layer in chart["layer"] if layer["mark"]["type"] == "point")
     assert y["scale"]["domain"] == pytest.approx(domain)
     assert 0.5 in y["axis"]["values"]
+
+
+def test_many_names_differ_in_their_looks():
+    looks = looks_of([str(number) for number in range(len(HUES) * len(DASHES))])
+    assert len(set(looks["colour"] + looks["dash"].map(str))) == len(looks)
+    assert len(set(looks["colour"] + looks["shape"])) == len(looks)
+    assert list(looks_of(["one", "two"], {"two": "black"})["colour"]) == [HUES[0], "black"]
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))

@@ -6,14 +6,16 @@ import re
 import pandas as pd
 import pytest
 
-from tests.support.commands import run_command
+from analysis import figure as figure_command
+from analysis.__main__ import run as analyse_here
+from tests.support.commands import exit_code, run_command
 from tests.support.simulated_study import SimulatedStudy
 from tests.support.studies import EVIL
 
 
 def analyse(folder, *words):
     paths = [f"paths.runs={folder}/runs", f"paths.reports={folder}/reports"]
-    return run_command("analysis", *([] if "study=null" in words else ["study=simulated"]), *paths, *words)
+    return run_command("analysis", "study=simulated", *paths, *words)
 
 
 def figure(folder, *words):
@@ -78,7 +80,6 @@ def test_several_benchmarks_have_folders_of_their_own(tmp_path):
     assert all((report / name / "tables" / "slopes.csv").exists() for name in ("blimp", "toy"))
     (report / "figures").mkdir()
     (report / "figures" / "mine.png").touch()
-    assert analyse(tmp_path, "benchmark=toy", "analysis.order=[txl_tiny]").returncode == 2  # there is no such curve
     assert analyse(tmp_path, "benchmark=toy").returncode == 0
     assert (report / "tables" / "slopes.csv").exists()
     assert not list(report.glob("*/tables/*"))  # those of the earlier report are gone
@@ -95,28 +96,32 @@ def test_one_figure_has_the_chosen_phenomena_curves_and_size(tmp_path):
     assert svg.index(">NPI licensing<") < svg.index(">Island effects<")
     assert "Transformer-XL" not in svg
     for ending in ("pdf", "png"):
-        assert figure(tmp_path, f"output={tmp_path}/all.{ending}").returncode == 0
+        words = ["study=simulated", f"paths.runs={tmp_path}/runs", f"output={tmp_path}/all.{ending}"]
+        assert exit_code("figure", figure_command.run, *words) == 0
     assert (tmp_path / "all.pdf").read_bytes().startswith(b"%PDF")
 
 
 @pytest.mark.parametrize(
     ("command", "words", "message"),
     [
-        (analyse, ["study=null"], "study=NAME"),
-        (analyse, ["analysis.sections=[slops]"], "slopes"),
-        (analyse, ["analysis.colours.lstm_tiny=blakc"], "analysis.colours.lstm_tiny=blakc"),
-        (analyse, ["analysis.labels={lstm_tny:A}"], "lstm_tiny"),
-        (analyse, ["analysis.confidence=2"], "analysis.confidence"),
-        (figure, [], "output=FILE"),
-        (figure, ["output=a.jpg"], ".svg, .pdf or .png"),
-        (figure, ["output=a.svg", "phenomena=[island_effect]"], "island_effects"),
-        (figure, ["output=a.svg", "curves=[lstm]"], "lstm_tiny"),
+        ("analysis", ["study=null"], "study=NAME"),
+        ("analysis", ["analysis.sections=[slops]"], "slopes"),
+        ("analysis", ["analysis.colours.lstm_tiny=blakc"], "analysis.colours.lstm_tiny=blakc"),
+        ("analysis", ["analysis.labels={lstm_tny:A}"], "lstm_tiny"),
+        ("analysis", ["analysis.confidence=2"], "analysis.confidence"),
+        ("analysis", ["analysis.order=[txl_tiny]"], "txl_tiny"),
+        ("figure", [], "output=FILE"),
+        ("figure", ["output=a.jpg"], ".svg, .pdf or .png"),
+        ("figure", ["output=a.svg", "phenomena=[island_effect]"], "island_effects"),
+        ("figure", ["output=a.svg", "curves=[lstm]"], "lstm_tiny"),
     ],
 )
-def test_a_mistake_gives_one_line_and_code_2(tmp_path, command, words, message):
+def test_a_mistake_gives_one_line_and_code_2(tmp_path, command, words, message, capsys):
     SimulatedStudy(pairs=10, sizes=("125k", "250k"), models=("lstm_tiny", "lstm_small")).write(tmp_path / "runs")
-    done = command(tmp_path, *words)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
+    paths = [f"paths.runs={tmp_path}/runs", f"paths.reports={tmp_path}/reports"]
+    work = figure_command.run if command == "figure" else analyse_here
+    assert exit_code(command, work, "study=simulated", *paths, *words) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.strip().splitlines()) == 1
     assert not (tmp_path / "reports").exists()

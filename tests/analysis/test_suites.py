@@ -6,7 +6,6 @@ import pytest
 from analysis.items import results as items
 from analysis.items import suites
 from analysis.items.parts import read_answers
-from analysis.published import published_file
 from analysis.study.long_table import runs
 from eval.published import read_published
 from eval.scores.files import write_answers
@@ -51,17 +50,10 @@ def test_scores_are_means_over_runs_and_chance_is_that_of_random_surprisals(stud
     assert chance["suite", "cleft_mini"] == pytest.approx(1 / 2, abs=0.02)
     assert chance["prediction", "cleft_mini 2"] < 0.01  # equal surprisals
     assert chance["overall", "all items"] == pytest.approx((3 / 4 + 2 / 2) / 5, abs=0.02)
-
-
-def test_the_part_of_a_report(study):
-    table, folder = study
-    found = read_answers(table, "syntaxgym", folder)
     part = items.part_of(found, suites.describe(found), 0.95, everything=True)
-    by_name = {exhibit.name: exhibit for exhibit in part.exhibits}
-    assert list(by_name) == ["measures", "sizes", "measures-by-size"]
-    assert list(by_name["measures"].table)[3:] == ["lstm_tiny", "chance"]  # no total of the paper is over these suites
+    assert [exhibit.name for exhibit in part.exhibits] == ["measures", "sizes", "measures-by-size"]
+    assert list(part.exhibits[0].table)[3:] == ["lstm_tiny", "chance"]  # no total of the paper is over these suites
     assert any("express" in note for note in part.notes)
-    assert all(all(exhibit.panels.values()) for exhibit in part.exhibits)
 
 
 @pytest.mark.parametrize(
@@ -80,17 +72,3 @@ def test_published_totals_are_shown_for_their_own_suites_only(chosen, totals):
         assert not {"all suites", "all items"} & set(shown["name"])
     if not totals:
         assert set(shown["level"]) == {"suite"}
-
-
-def test_published_scores_are_those_of_the_paper():
-    """Shares of all items are those that the per-item files of Hu et al. 2020 give, to three digits by hand."""
-    scores = read_published("syntaxgym").set_index(["level", "name", "model"])["accuracy"]
-    for model, share in {"GRNN": 0.538, "JRNN": 0.603, "Transformer-XL": 0.558, "GPT-2": 0.799}.items():
-        assert round(scores["overall", "all items", model], 3) == share
-        of_suites = scores["suite"].xs(model, level="model")
-        assert len(of_suites) == 34
-        assert scores["overall", "all suites", model] == pytest.approx(of_suites.mean(), abs=1e-4)
-        counted = of_suites[~of_suites.index.isin(["fgd-embed3", "fgd-embed4", "nn-nv-rpl"])]
-        assert scores["overall", "SG score", model] == pytest.approx(counted.mean(), abs=1e-4)
-    means = published_file("sg_scores").groupby(["architecture", "corpus"])["SG score"].mean()
-    assert means["RNNG", "LG"] == pytest.approx(scores["overall", "SG score", "RNNG, BLLIP-LG"], abs=1e-4)
