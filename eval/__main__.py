@@ -21,10 +21,10 @@ from pairscale.command.line import Line, current, key_of
 from pairscale.command.main import main
 from pairscale.errors import InputError, RunError, StoreError
 from pairscale.progress import shown
+from train.config import run_id
 from train.grids import run_grid
 from train.models.config import ImportedConfig, PretrainedConfig
 from train.plan import Plan
-from train.runs.identity import run_id
 from train.sweeps import check_whole_sweep, names_a_run
 
 

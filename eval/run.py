@@ -28,10 +28,10 @@ from pairscale.files import write_text
 from pairscale.progress import report_result, result_so_far, shown, take_result
 from pairscale.sizes import plural
 from pairscale.tables import print_table
+from train.config import config_digest
 from train.grid import is_requested
 from train.models.config import PretrainedConfig
 from train.runs.folder import DONE, RunFolder, study_runs
-from train.runs.identity import config_digest
 from train.runs.provenance import versions
 
 if TYPE_CHECKING:

@@ -1,5 +1,9 @@
-"""The types of the configuration of a run and of its group `trainer` (values: conf/)."""
+"""The types of the configuration of a run and of its group `trainer` (values: conf/), and the identity of a run.
 
+Its identity is the part of the configuration that can change its numbers, as a digest and in its name.
+"""
+
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
@@ -10,6 +14,7 @@ from corpora.config import CorporaConfig
 from pairscale.command.pool import PoolConfig
 from pairscale.command.schemas import NOT_IN_DIGEST
 from pairscale.errors import ConfigError, check_name
+from pairscale.files import sha256_json
 from pairscale.sizes import parse_size
 from train.models.config import ModelConfig
 from train.models.huggingface_config import check_recipe
@@ -87,3 +92,25 @@ class RunConfig(CorporaConfig):
 def described(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the part of a run's resolved configuration that says what the run is."""
     return {key: config[key] for key in DESCRIBED if key in config}
+
+
+def config_digest(config: RunConfig) -> str:
+    """Return the hexadecimal SHA-256 of the part of a configuration that can change the numbers of the run."""
+    return sha256_json(_numbers(config.model.identity(config)[1]))
+
+
+def run_id(config: RunConfig) -> str:
+    """Return the readable name of a run, with 8 hex digits of its configuration's digest."""
+    return "-".join([*config.model.identity(config)[0], config_digest(config)[:8]])
+
+
+def _numbers(value: Any) -> Any:
+    """Return a configuration as plain data, without the fields that cannot change a number."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = (field for field in dataclasses.fields(value) if field.metadata.get("digest", True))
+        return {field.name: _numbers(getattr(value, field.name)) for field in fields}
+    if isinstance(value, dict):
+        return {key: _numbers(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_numbers(item) for item in value]
+    return value

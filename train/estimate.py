@@ -20,7 +20,7 @@ from corpora.prepare import KnownSizes, SampleTokens, is_prepared, known_sizes
 from corpora.sources.read import check_source
 from pairscale.errors import PairscaleError
 from pairscale.progress import working
-from train.config import RunConfig
+from train.config import RunConfig, run_id
 from train.loop.batches import Batches, Blocks, Columns
 from train.loop.device import set_up_cpu, set_up_gpu
 from train.loop.snapshots import moments
@@ -30,7 +30,6 @@ from train.models.config import NgramConfig
 from train.models.loss import GRADIENT_CHUNK_BYTES
 from train.recipes import COLUMNS
 from train.runs.folder import RunFolder
-from train.runs.identity import run_id
 
 # Guesses for a corpus that is not prepared, by reference tokenizer: tokens per word of each kind of tokenizer, size of
 # a vocabulary of characters, words per character and per sentence. Measured on the local English and Chinese texts.

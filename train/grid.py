@@ -15,9 +15,8 @@ from typing import Any, TypedDict, cast
 from pairscale.errors import RunError
 from pairscale.files import sha256_json, write_json
 from pairscale.schema import FolderName, read_json
-from train.config import RunConfig, described
+from train.config import RunConfig, described, run_id
 from train.runs.folder import GRID, RunFolder
-from train.runs.identity import run_id
 from train.runs.schemas import StoredConfig, check_stored
 
 GRID_VERSION = 1

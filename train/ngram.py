@@ -32,13 +32,11 @@ from corpora.prepare import HeldOut, SampleTokens, prepare
 from corpora.tokenizers import EOS, UNK, Tokenizer, tokenizer_digest
 from pairscale.errors import ConfigError, RunError
 from pairscale.files import atomic_path, sha256_file, writing
-from train.config import RunConfig
+from train.config import RunConfig, config_digest
 from train.lmplz import Programs, find_programs, run_program
 from train.loop.perplexity import Perplexity
 from train.models.config import NgramConfig
-from train.runs.folder import DONE, ModelFolder, RunFolder
-from train.runs.identity import config_digest
-from train.runs.metrics import MetricsFile
+from train.runs.folder import DONE, MetricsFile, ModelFolder, RunFolder
 from train.runs.model_folder import (
     NGRAM,
     check_weights,

@@ -13,10 +13,9 @@ from pairscale.command.compose import FOLDER, axes_of, composed, group_files, sc
 from pairscale.command.line import Line, key_of
 from pairscale.command.schemas import build
 from pairscale.errors import ConfigError, PairscaleError, RunError
-from train.config import RunConfig
+from train.config import RunConfig, run_id
 from train.grid import RequestedRun, read_grid, write_grid
 from train.runs.folder import RunFolder
-from train.runs.identity import run_id
 
 _LAST = ("sample.size", "seed")  # keys that are named last, and of every run
 

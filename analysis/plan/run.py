@@ -17,7 +17,7 @@ from eval.published import number_of_paradigms
 from pairscale.command.line import current, key_of
 from pairscale.errors import ConfigError
 from pairscale.files import write_text
-from train.runs.identity import run_id
+from train.config import run_id
 from train.sweeps import expected_points
 
 

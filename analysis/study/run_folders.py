@@ -18,9 +18,8 @@ from eval.config import is_of_pairs
 from eval.scores.files import ITEMS_FILE, TOKENS_FILE, read_metadata
 from pairscale.errors import ConfigError, RunError, first_few
 from pairscale.sizes import format_size, parse_size
-from train.runs.folder import DONE, RunFolder, study_runs
+from train.runs.folder import DONE, RunFolder, exported_validation, study_runs
 from train.runs.labels import Intervention, constructions, in_order, name_curves
-from train.runs.metrics import exported_validation
 
 # The columns that every table of a study begins with, and those that only `analysis.runs` has.
 RUN_COLUMNS = (

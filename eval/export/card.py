@@ -9,8 +9,7 @@ from eval.scores.accuracy import accuracies
 from eval.scores.files import pair_scores
 from eval.scores.names import benchmark_name
 from train.models.huggingface import HuggingFaceModel
-from train.runs.folder import RunFolder
-from train.runs.metrics import exported_validation
+from train.runs.folder import RunFolder, exported_validation
 from train.runs.model_folder import LoadedModel
 from train.sweeps import commands_of, requested_runs
 

@@ -20,8 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from pairscale.command.compose import compose
 from pairscale.files import write_text
 from pairscale.sizes import parse_size
-from train.runs.folder import RunFolder, study_runs
-from train.runs.metrics import MetricsFile, numbers
+from train.runs.folder import MetricsFile, RunFolder, numbers, study_runs
 
 TABLE = Path(__file__).parents[2] / "analysis" / "results" / "recipes.csv"
 KEY = ["model", "sample_words", "lr", "seed"]

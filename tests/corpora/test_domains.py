@@ -17,7 +17,7 @@ from corpora.word_counts import sample_counts
 from corpora.words import count_characters, count_words
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError
-from train.runs.identity import run_id
+from train.config import run_id
 from train.runs.labels import name_curves
 
 SHARES = {"childes": 900, "gutenberg": 260, "switchboard": 40}  # sentences

@@ -15,7 +15,7 @@ from corpora.word_counts import sample_counts, token_counts
 from corpora.words import words
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError
-from train.runs.identity import run_id
+from train.config import run_id
 
 TEXT = ["The cat (old) can't sleep.", "Is it a fox?", "No", "A dog, a cat, a cow"]
 CORPUS = ["corpus=toy", "corpus.words=20000", "sample.size=2k", "tokenizer=word", "seed=3"]

@@ -22,7 +22,7 @@ from corpora.words import count_words
 from eval.benchmarks.toy import pairs, toy_paradigms
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError
-from train.runs.identity import run_id
+from train.config import run_id
 
 
 def config(words: int, seed: int = 1) -> ToyCorpusConfig:

@@ -15,10 +15,10 @@ from pairscale.command.line import Line
 from pairscale.command.main import main
 from pairscale.errors import ConfigError, RunError
 from tests.support.expected_runs import expected_runs
+from train.config import run_id
 from train.grid import write_grid
 from train.grids import run_grid
 from train.runs.folder import RunFolder
-from train.runs.identity import run_id
 from train.sweeps import names_a_run, points, requested_runs, study_commands
 
 RUN = ["study=mine", "model=lstm_tiny", "corpus=toy", "recipe.lr=0.5"]  # no experiment

@@ -19,7 +19,7 @@ from pairscale.command.line import Line
 from pairscale.errors import ConfigError
 from pairscale.sizes import format_size, parse_size
 from tests.support import ROOT
-from train.runs.identity import run_id
+from train.config import run_id
 
 EXPERIMENTS = sorted(path.stem for path in (FOLDER / "experiment").glob("*.yaml"))
 

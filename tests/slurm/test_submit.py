@@ -21,8 +21,8 @@ from pairscale.errors import ConfigError
 from tests.support import ROOT
 from tests.support.expected_runs import expected_runs
 from tests.support.simulated_study import SimulatedStudy
+from train.config import run_id
 from train.runs.folder import RunFolder
-from train.runs.identity import run_id
 
 GRID = ["model=lstm_tiny", "sample.size=4k,8k", "seed=1"]
 SBATCH = """#!/bin/sh

@@ -9,7 +9,7 @@ from pairscale.command.compose import axes_of, compose
 from pairscale.command.line import Line
 from tests.support import ROOT
 from tests.support.expected_runs import expected_runs
-from train.runs.identity import run_id
+from train.config import run_id
 
 SWEEP = yaml.safe_load((ROOT / "slurm" / "wandb_sweep.yaml").read_text())
 EXPERIMENT = "blimp_learning_curves"

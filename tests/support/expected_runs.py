@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from train.runs.identity import run_id
+from train.config import run_id
 from train.sweeps import expected_points
 
 

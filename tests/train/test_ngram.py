@@ -20,12 +20,12 @@ from pairscale.command.errors import one_line_errors
 from pairscale.errors import ConfigError, RunError
 from tests.support.kneser_ney import KneserNey
 from tests.support.small_pretrained import policy
+from train.config import run_id
 from train.estimate import PROCESS_BYTES, estimate
 from train.ngram import kenlm_words, load_ngram
 from train.plan import Plan
 from train.run import train_run
 from train.runs.folder import RunFolder
-from train.runs.identity import run_id
 
 WORDS = ["the", "a", "cat", "dog", "bird", "sees", "hears", "near", "that", "sleeps", "barks", "old", "small", "of"]
 

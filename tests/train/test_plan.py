@@ -11,12 +11,12 @@ from pairscale.command.errors import describe
 from pairscale.command.line import Line
 from pairscale.errors import InputError
 from tests.support.commands import run_command
+from train.config import run_id
 from train.estimate import PROCESS_BYTES, estimate, saved_of_row
 from train.loop.batches import Columns
 from train.models.build import build_model
 from train.plan import Plan
 from train.runs.folder import RunFolder
-from train.runs.identity import run_id
 from train.sweeps import points
 
 SPEEDS = "dry_run_words_per_s={lstm_tiny:10000,lstm_demo:10000,txl_demo:5000}"

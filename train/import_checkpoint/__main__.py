@@ -1,8 +1,7 @@
 """`python -m train.import_checkpoint`: turn a published checkpoint into a run folder, without running its pickle."""
 
 from pairscale.command.main import main
-from train.config import RunConfig
-from train.runs.identity import run_id
+from train.config import RunConfig, run_id
 
 
 def run(config: RunConfig) -> None:

@@ -6,14 +6,13 @@ from pairscale.command.schemas import yaml_of
 from pairscale.console import say
 from pairscale.errors import ConfigError, InputError, RunError
 from pairscale.files import sha256_file, write_text
-from train.config import RunConfig
+from train.config import RunConfig, config_digest
 from train.import_checkpoint.networks import lstm, transformer_xl
 from train.import_checkpoint.pickles import Checkpoint, one_line_errors, read_checkpoint
 from train.import_checkpoint.vocabulary import read_vocabulary
 from train.models.build import build_model, without_weights
 from train.models.config import ImportedConfig
 from train.runs.folder import DONE, RunFolder
-from train.runs.identity import config_digest
 from train.runs.model_folder import save_model
 from train.runs.provenance import git_state, versions
 

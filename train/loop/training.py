@@ -33,7 +33,7 @@ from pairscale.files import write_json
 from pairscale.progress import Activity
 from pairscale.seeds import derived_seed
 from pairscale.sizes import parse_size
-from train.config import RunConfig
+from train.config import RunConfig, config_digest
 from train.loop.batches import Batch, Batches, Blocks, Columns, Masked
 from train.loop.device import Ranks, device_of, enough_memory, set_up_cpu, set_up_gpu
 from train.loop.perplexity import Perplexity, evaluate, evaluate_masked, evaluate_windows
@@ -45,9 +45,7 @@ from train.models.build import build_model, check_context, parameter_count
 from train.models.config import architectures
 from train.models.huggingface_config import HuggingFaceConfig
 from train.recipes import COLUMNS, RecipeConfig
-from train.runs.folder import DONE, RunFolder
-from train.runs.identity import config_digest
-from train.runs.metrics import MetricsFile
+from train.runs.folder import DONE, MetricsFile, RunFolder
 from train.runs.model_folder import read_description, save_model
 from train.runs.provenance import cost, machine
 from train.trackers.tracker import Tracker

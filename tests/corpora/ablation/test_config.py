@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from corpora.ablation.config import AblateConfig
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError
-from train.runs.identity import run_id
+from train.config import run_id
 
 
 @given(st.fractions(0, 1, max_denominator=1_000))

@@ -25,8 +25,8 @@ from pairscale.command.line import Line
 from pairscale.errors import ConfigError, StoreError
 from pairscale.schema import load_yaml
 from tests.support.commands import run_command
+from train.config import run_id
 from train.run import train_run
-from train.runs.identity import run_id
 from train.runs.labels import name_curves
 
 SUBJECTS = ["The dog", "A cat", "No fox", "Every bear"]

@@ -190,7 +190,7 @@ def test_a_model_without_a_tokenizer_uses_that_of_the_parent_folder_or_raises_an
 
 
 def test_the_run_of_a_pretrained_model_is_named_by_the_model_alone(tmp_path):
-    from train.runs.identity import run_id
+    from train.config import run_id
 
     names = {
         run_id(compose("eval", ["model=hf_causal", "model.path=org/gpt", *more]))

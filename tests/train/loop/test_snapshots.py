@@ -12,13 +12,13 @@ from eval.scores.files import read_metadata, read_scores, score_path
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, RunError
 from tests.bench.stages import SMALL, TRAINED, contents, difference
+from train.config import run_id
 from train.loop.batches import Columns
 from train.loop.snapshots import Snapshots, load_snapshot, moments
 from train.loop.training import LanguageModelling
 from train.recipes import BudgetConfig, RecipeConfig
 from train.run import train_run
 from train.runs.folder import RunFolder
-from train.runs.identity import run_id
 from train.runs.model_folder import load_model
 
 WITHOUT = [option for option in TRAINED if not option.startswith("trainer.snapshots")]

@@ -1,6 +1,6 @@
 """metrics.csv: a run that resumes writes the same file."""
 
-from train.runs.metrics import MetricsFile
+from train.runs.folder import MetricsFile
 
 
 def test_rows_from_before_the_first_pseudo_perplexity_are_written_again_without_its_columns(tmp_path):

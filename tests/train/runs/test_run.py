@@ -14,10 +14,10 @@ from pairscale.command.compose import compose
 from pairscale.errors import InputError, RunError
 from tests.support.killed import train_and_kill
 from tests.support.small_runs import overrides
+from train.config import run_id
 from train.grid import write_grid
 from train.run import train_run
 from train.runs.folder import RunFolder
-from train.runs.identity import run_id
 from train.runs.provenance import cost
 
 pytestmark = pytest.mark.usefixtures("small_text", "same_threads")
