@@ -17,8 +17,8 @@ import yaml
 
 from corpora.grammar.lexicon import MISSING_FORM
 from eval.benchmarks.generated import grammar_of, paradigm_of, paradigms_of
-from tests.support import ROOT
 from tests.eval.benchmarks.english_reader import VERB_FORMS, read, table
+from tests.support import ROOT
 
 LISTS = yaml.safe_load((ROOT / "tests" / "eval" / "benchmarks" / "doubtful_english.yaml").read_text("utf-8"))
 WORDS = {name: set(words) for name, words in LISTS.items()}
