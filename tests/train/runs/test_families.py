@@ -84,9 +84,8 @@ def test_a_text_with_the_symbol_of_masked_models_is_refused_before_training(tmp_
         TrainingData.prepare(config, Ranks())
 
 
-@pytest.mark.parametrize(
-    "objective", ["mlm", *(pytest.param(name, marks=pytest.mark.slow) for name in ("mntp", "hybrid"))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("objective", ["mlm", "mntp", "hybrid"])
 def test_a_masked_model_trains_and_is_scored_by_pseudo_log_likelihood(tmp_path, objective):
     more = ["recipe.batch=8", "recipe.packing=sentences", "recipe.validation_words=100", f"model.objective={objective}"]
     folder = train_run(compose("train", overrides(tmp_path, "bert", "runs", *more)))

@@ -37,10 +37,6 @@ AXES = {
         ["corpus.seed=1", "corpus.seed=2"],
         ["lstm_tiny, corpus.seed=1", "lstm_tiny, corpus.seed=2"],
     ),
-    "two that go together": (
-        ["tokenizer.vocab_size=10 recipe.budget.epochs=1", "tokenizer.vocab_size=20"],
-        ["lstm_tiny, epochs=1.0, vocab_size=10", "lstm_tiny, epochs=5.0, vocab_size=20"],
-    ),
     "recipe": (
         ["recipe=lstm_tiny recipe.budget.epochs=5", "recipe=lstm_small recipe.budget.epochs=5"],
         ["lstm_tiny, recipe=lstm_tiny", "lstm_tiny, recipe=lstm_small"],
@@ -72,22 +68,6 @@ def test_groups_are_named_by_the_values_that_vary(axis):
     found, notes = labels(configs)
     assert {(point, found[point, size, seed]) for point, size, seed in configs} == set(zip(points, names, strict=True))
     assert notes == []
-
-
-LAYERS = {
-    "one": "corpus=toy model=lstm_tiny model.layers=1 model.dropout=0.4",
-    "two": "corpus=toy model=lstm_tiny model.layers=2 model.dropout=0.1",
-}
-
-
-@pytest.mark.parametrize("other", ["", "model=gpt2_tiny", "model=ngram"])
-def test_a_run_without_the_keys_that_differ_hides_nothing(other):
-    configs = {run: plain(point) for run, point in LAYERS.items()}
-    if other:
-        configs["other"] = plain(f"corpus=toy {other}")
-    names, _ = labels(configs)
-    assert names.pop("other", "") == other.partition("=")[2]
-    assert names == {"one": "lstm_tiny, dropout=0.4, layers=1", "two": "lstm_tiny, dropout=0.1, layers=2"}
 
 
 @pytest.mark.parametrize("other", ["", "model=ngram"])
