@@ -17,7 +17,7 @@ from eval.scores.files import write_answers
 from eval.scores.schemas import CLOZE, TOPK
 from pairscale.errors import RunError
 from tests.support.diagnostics import config, write_files
-from tests.support.simulated_study import SimulatedStudy
+from tests.support.simulated_study import SimulatedStudy, about
 
 NAMES = ["cprag", "role", "neg"]
 
@@ -32,15 +32,12 @@ def answer(scores, files, name, seed, shuffle_seed=1, context="none"):
     rank[~expressible] = pd.NA
     prob = np.where(expressible, rng.random(n) / 20, np.nan)
     rows = questions.rows.assign(prob=prob, rank=rank, n_tokens=1, expressible=expressible)[CLOZE.names]
-    about = {
-        "parameters": {"top_words": 5}, "policy": {"context": context, "context_tokens": 32, "precision": "fp32"},
-        "benchmark": {"name": name, "digest": questions.digest}, "model": {"name": "simulated", "digest": "0d" * 32},
-        "tokenizer_digest": "70" * 32, "step": None, "sample_words": None, "torch": "2.13.0",
-    }  # fmt: skip
+    policy = {"context": context, "context_tokens": 32, "precision": "fp32"}
+    made = about(name, questions.digest, parameters={"top_words": 5}, policy=policy)
     scores.mkdir(parents=True, exist_ok=True)
     fixed = rows[rows["trial"].isna()].drop_duplicates(["item", "condition", "context"])
     top = fixed[["item", "condition", "context"]].assign(place=1, word="the", prob=0.1)
-    write_answers(scores, {"topk": top[TOPK.names], "cloze": rows}, about)
+    write_answers(scores, {"topk": top[TOPK.names], "cloze": rows}, made)
     return rows
 
 

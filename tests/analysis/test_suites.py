@@ -11,13 +11,9 @@ from eval.published import read_published
 from eval.scores.files import write_answers
 from eval.syntaxgym.regions import answer_rows
 from eval.syntaxgym.suites import load_suites
-from tests.support.simulated_study import SimulatedStudy
+from tests.support.simulated_study import SimulatedStudy, about
 from tests.support.suites import simulated, write_suites
 
-METADATA = {
-    "parameters": {}, "policy": {"context": "none", "score_eos": True}, "model": {"name": "m", "digest": "0d" * 32},
-    "tokenizer_digest": "70" * 32, "step": None, "sample_words": None, "torch": "2.13.0",
-}  # fmt: skip
 PAPERS_SUITES = sorted(set(read_published("syntaxgym").query("level == 'suite'")["name"]))
 
 
@@ -28,8 +24,7 @@ def study(tmp_path):
     own = load_suites(str(write_suites(tmp_path / "syntaxgym")))
     for seed, run in enumerate(folders):
         rows = answer_rows(own, simulated(own, seed), skip_unk=False)
-        about = {"benchmark": {"name": "syntaxgym", "digest": own.digest}}
-        write_answers(run.scores("syntaxgym"), rows, METADATA | about)
+        write_answers(run.scores("syntaxgym"), rows, about("syntaxgym", own.digest))
     return runs("simulated", folder=tmp_path / "runs"), tmp_path / "runs"
 
 

@@ -18,7 +18,7 @@ from pairscale.command.compose import compose
 from pairscale.errors import ConfigError
 from tests.support import ROOT
 from tests.support.expected_runs import expected_runs
-from tests.support.simulated_study import SimulatedStudy
+from tests.support.simulated_study import LP, about
 from train.config import run_id
 from train.runs.folder import RunFolder
 
@@ -91,9 +91,8 @@ def write_run(tmp_path: Path, run: str, methods: tuple[str, ...] = ("lp", "mean_
     scores = folder.scores("toy+seed-1+per_paradigm-100")
     scores.mkdir(parents=True)
     for method in methods:
-        parameters = {"alpha": 0.8} if method == "pen_lp" else {}
-        metadata = SimulatedStudy().metadata("lstm_tiny") | {"method": method, "parameters": parameters}
-        write_scores(score_path(scores, method), pd.DataFrame(columns=SCORES.names), metadata)
+        made = about("blimp", **LP | {"method": method}, parameters={"alpha": 0.8} if method == "pen_lp" else {})
+        write_scores(score_path(scores, method), pd.DataFrame(columns=SCORES.names), made)
 
 
 def test_a_sweep_is_one_array_followed_by_the_analysis(submit, queue, arguments, run_ids, tmp_path, capsys):

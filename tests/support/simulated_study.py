@@ -22,6 +22,21 @@ from train.runs.folder import RunFolder
 PHENOMENA = {"anaphor_agreement": (2, 0.60, 0.06), "island_effects": (3, 0.50, 0.00), "npi_licensing": (1, 0.55, 0.02)}
 
 
+LP = {
+    "method": "lp",
+    "policy": {"context": "none", "context_tokens": 32, "context_text": None, "score_eos": False, "unk": "score"},
+    "reference": "treebank",
+}
+
+
+def about(benchmark: str, digest: str = "be" * 32, model: str = "m", **more: Any) -> dict[str, Any]:
+    """Return the metadata of a file of scores or answers; `more` replaces or adds values."""
+    return {
+        "benchmark": {"name": benchmark, "digest": digest}, "model": {"name": model, "digest": "0d" * 32},
+        "tokenizer_digest": "70" * 32, "parameters": {}, "policy": {}, "step": None, "sample_words": None, "torch": "2",
+    } | more  # fmt: skip
+
+
 @dataclass
 class SimulatedStudy:
     """A simulated study; every run that it writes is done and scored."""
@@ -106,21 +121,6 @@ class SimulatedStudy:
             columns[f"{side}_{count}"] = {"tokens": 6, "words": 4, "chars": 14}[count]
         return columns.assign(crit_unk=0).reindex(columns=SCORES.names)
 
-    def metadata(self, model: str) -> dict[str, Any]:
-        policy = {"context": "none", "context_tokens": 32, "context_text": None, "score_eos": False, "unk": "score"}
-        return {
-            "method": "lp",
-            "parameters": {},
-            "policy": policy,
-            "benchmark": {"name": self.benchmark, "digest": "be" * 32},
-            "model": {"name": model, "digest": "0d" * 32},
-            "tokenizer_digest": "70" * 32,
-            "reference": "treebank",
-            "step": None,
-            "sample_words": None,
-            "torch": "2.13.0",
-        }
-
     def write(self, runs: Path, seed: int = 0) -> list[RunFolder]:
         """Write the study under `runs`/<name>; `seed` is that of the simulated numbers."""
         rng = np.random.default_rng(seed)
@@ -137,7 +137,9 @@ class SimulatedStudy:
             scores = folder.scores(self.benchmark)
             scores.mkdir(parents=True)
             write_items(scores, items, self.benchmark, "be" * 32)
-            write_scores(score_path(scores, "lp"), self.scores(items, doublings, rng), self.metadata(model))
+            write_scores(
+                score_path(scores, "lp"), self.scores(items, doublings, rng), about(self.benchmark, model=model, **LP)
+            )
             folders.append(folder)
         return folders
 
