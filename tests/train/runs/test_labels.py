@@ -86,19 +86,6 @@ def test_differences_between_models_are_noted_also_beside_runs_that_lack_the_key
     assert "recipe.warmup is 0.1 (lstm_tiny), 0.2 (txl_tiny)" in note
 
 
-def test_a_difference_that_one_model_names_and_another_does_not_is_noted():
-    sizes = {"a": ("lstm_tiny", 10), "b": ("lstm_tiny", 20), "c": ("txl_tiny", 30)}
-    names, notes = labels(
-        {
-            run: plain(f"corpus=toy recipe=lstm_tiny model={model} tokenizer.vocab_size={size}")
-            for run, (model, size) in sizes.items()
-        }
-    )
-    assert names == {"a": "lstm_tiny, vocab_size=10", "b": "lstm_tiny, vocab_size=20", "c": "txl_tiny"}
-    (note,) = notes
-    assert "tokenizer.vocab_size is 10 (lstm_tiny, vocab_size=10), 20 (lstm_tiny, vocab_size=20), 30 (txl_tiny)" in note
-
-
 VARIED = {
     "model.layers": (1, 2),
     "model.dropout": (0.1, 0.4),
