@@ -102,8 +102,7 @@ def test_tasks_of_another_benchmark_are_no_paradigms(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("revision", "size"),
-    [("step-1000-b", 1000), ("step1.5k", 1500), ("chck_0.5M", 500_000), ("step2e3", 2000)],
+    ("revision", "size"), [("step-1000-b", 1000), ("step1.5k", 1500), ("chck_0.5M", 500_000), ("step2e3", 2000)]
 )
 def test_a_revision_says_its_size(tmp_path, revision, size):
     write_results(tmp_path / "step2_eval", revision, TASKS)  # the revision says more than a folder

@@ -185,12 +185,7 @@ def test_queued_and_finished_runs_are_not_submitted_again(submit, queue, argumen
 
 @pytest.mark.parametrize(
     ("more", "to_submit"),
-    [
-        ([], 1),
-        (["method=[lp,one_prefix]"], 2),
-        (["policy.context=eos"], 2),
-        (["recipe.lr=0.1"], 2),
-    ],
+    [([], 1), (["method=[lp,one_prefix]"], 2), (["policy.context=eos"], 2), (["recipe.lr=0.1"], 2)],
 )
 def test_a_run_without_the_requested_scores_is_submitted(submit, queue, arguments, run_ids, tmp_path, more, to_submit):
     write_run(tmp_path, run_ids[0])

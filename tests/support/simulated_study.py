@@ -67,40 +67,26 @@ class SimulatedStudy:
         }
 
     def manifest(self, size: str, seed: int) -> dict[str, Any]:
+        words, sample = parse_size(size), {"digest": f"{seed:02x}" * 32, "overlap": self.overlap}
         return {
-            "status": "done",
-            "sample_words": parse_size(size),
-            "words_seen": 3 * parse_size(size),
-            "parameters": 1_300_000,
-            "words_per_s": 21_000,
-            "wall_s": parse_size(size) / 7000,
-            "config_digest": "c0ffee" * 8,
+            "status": "done", "sample_words": words, "words_seen": 3 * words, "parameters": 1_300_000,
+            "words_per_s": 21_000, "wall_s": words / 7000, "config_digest": "c0ffee" * 8,
             "git": {"commit": "1234567890abcdef", "difference": "", "difference_cut": False},
             "versions": {"python": "3.11.2", "torch": "2.13.0"},
             "machine": {"device": "cpu", "threads": 1, "host": "nowhere"},
-            "started": "2026-01-01T10:00:00+00:00",
-            "ended": "2026-01-01T10:05:00+00:00",
-            "corpus": {
-                "text": "ab" * 32,
-                "tokenizer": "70" * 32,
-                "sample": {"digest": f"{seed:02x}" * 32, "overlap": self.overlap},
-            },
-        }
+            "started": "2026-01-01T10:00:00+00:00", "ended": "2026-01-01T10:05:00+00:00",
+            "corpus": {"text": "ab" * 32, "tokenizer": "70" * 32, "sample": sample},
+        }  # fmt: skip
 
     def items(self) -> pd.DataFrame:
         rows = [
-            {
-                "pair_id": str(pair),
-                "paradigm": f"{name}_{k}",
-                "phenomenon": name,
-                "good": "A cat sleeps .",
-                "bad": "A cat sleep .",
-            }
+            (str(pair), f"{name}_{k}", name, "A cat sleeps .", "A cat sleep .")
             for name, (paradigms, _, _) in self.phenomena.items()
             for k in range(1, paradigms + 1)
             for pair in range(self.pairs)
         ]
-        return pd.DataFrame(rows).reindex(columns=ITEMS.names)
+        columns = ["pair_id", "paradigm", "phenomenon", "good", "bad"]
+        return pd.DataFrame(rows, columns=columns).reindex(columns=ITEMS.names)
 
     def scores(self, items: pd.DataFrame, doublings: float, rng: np.random.Generator) -> pd.DataFrame:
         """Return scores whose accuracy lies on the phenomenon's line, `doublings` after 125k words."""
@@ -161,13 +147,7 @@ def rewrite_config(folder, **changes):
 def as_revisions(folders, tokens_per_step=1000, path="models/gpt"):
     """Turn simulated runs into checkpoints of one pretrained model; the last one's tokens are not known."""
     for step, folder in enumerate(folders, start=1):
-        model = {
-            "name": "hf_causal",
-            "kind": "causal",
-            "path": path,
-            "revision": f"step{step}",
-            "dtype": "fp32",
-        }
+        model = {"name": "hf_causal", "kind": "causal", "path": path, "revision": f"step{step}", "dtype": "fp32"}
         config = yaml.safe_load(folder.config.read_text()) | {"model": model}
         folder.config.write_text(yaml.safe_dump(config))
         folder.manifest.unlink()

@@ -95,9 +95,7 @@ VARIED = {
 
 
 @given(
-    st.lists(
-        st.tuples(st.sampled_from(["lstm_tiny", "gpt2_tiny"]), *map(st.sampled_from, VARIED.values())), min_size=1
-    ),
+    st.lists(st.tuples(st.sampled_from(["lstm_tiny", "gpt2_tiny"]), *map(st.sampled_from, VARIED.values())), min_size=1)
 )
 @settings(max_examples=60, deadline=None)
 def test_a_name_is_shared_by_runs_that_are_equal_and_by_no_others(runs):
