@@ -70,11 +70,21 @@ class HeldOut:
 
 
 class Corpus:
-    """A prepared corpus under one configuration."""
+    """A corpus under one configuration. What is missing of it, from its text on, is prepared when it is asked for."""
 
-    def __init__(self, config: CorporaConfig, text: TextStore):
+    def __init__(self, config: CorporaConfig):
         self.config = config
-        self.text = text
+
+    @cached_property
+    def text(self) -> TextStore:
+        """The text, prepared if it is missing. Raises as `prepare_text`."""
+        return prepare_text(self.config)
+
+    @property
+    def prepared_text(self) -> tuple[Path, str | None]:
+        """The folder of the text, and the text's digest; None if it is not prepared."""
+        folder = corpus_folder(self.config) / "text"
+        return folder, text_manifest(folder)["digest"] if folder.is_dir() else None
 
     @cached_property
     def drawn(self) -> Sample:
@@ -229,7 +239,9 @@ class Corpus:
 
 def prepare(config: CorporaConfig) -> Corpus:
     """Return the corpus, its text prepared if missing, its ids on first use. Raises as `prepare_text`."""
-    return Corpus(config, prepare_text(config))
+    corpus = Corpus(config)
+    corpus.text = prepare_text(config)
+    return corpus
 
 
 def prepare_text(config: TextConfig) -> TextStore:

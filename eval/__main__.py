@@ -103,10 +103,10 @@ def score_trained(configs: Sequence[EvalConfig]) -> None:
             check()
             score_run(import_run(config), configs)
     else:
-        from train.run import run_title, say_summary, train_run
+        from train.run import corpus_of, run_title, say_summary, train_run
 
         with shown(run_title(config), config.trainer.progress):
-            folder = train_run(config, check=check)
+            folder = train_run(config, corpus_of(config), check)
             say_summary(folder)
             score_run(folder, configs)
 

@@ -18,10 +18,10 @@ def run(config: RunConfig) -> None:
 
         planned.add(estimate(config))
     else:
-        from train.run import run_title, say_summary, train_run
+        from train.run import corpus_of, run_title, say_summary, train_run
 
         with shown(run_title(config), config.trainer.progress):
-            folder = train_run(config)
+            folder = train_run(config, corpus_of(config))
         say_summary(folder)
 
 

@@ -83,6 +83,7 @@ class RunConfig(CorporaConfig):
             reason = "comes trained" if self.model.comes_trained else "has to be trained"
             raise ConfigError(f"recipe={self.recipe.name} with model={self.model.name}: {reason}; leave the recipe out")
         check_recipe(self.model, self.recipe)
+        self.model.reads(self.tokenizer)
         counted = self.model.counted
         if counted != isinstance(self.recipe, CountedConfig):
             reason = "an n-gram model is counted, not trained" if counted else "is for n-gram models, which are counted"

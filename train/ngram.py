@@ -9,7 +9,6 @@ outside the vocabulary. Words of the vocabulary that are not in the sample share
 the probability of KenLM's own <unk>), so that the probabilities sum to 1, or a little less if the sample has them all.
 """
 
-import dataclasses
 import math
 import os
 import re
@@ -27,10 +26,9 @@ import kenlm
 import numpy as np
 import numpy.typing as npt
 
-from corpora.config import TokenizerConfig
-from corpora.prepare import HeldOut, SampleTokens, prepare
+from corpora.prepare import Corpus, HeldOut, SampleTokens
 from corpora.tokenizers import EOS, UNK, Tokenizer, tokenizer_digest
-from pairscale.errors import ConfigError, RunError
+from pairscale.errors import RunError
 from pairscale.files import atomic_path, sha256_file, writing
 from train.config import RunConfig, config_digest
 from train.lmplz import Programs, find_programs, run_program
@@ -96,11 +94,10 @@ class Ngram:
         return log10 * np.float32(LN10)
 
 
-def train_ngram(config: RunConfig, folder: RunFolder) -> None:
+def train_ngram(config: RunConfig, corpus: Corpus, folder: RunFolder) -> None:
     """Estimate a run's n-gram model and its perplexity; ConfigError without KenLM's programs, RunError if they fail."""
     assert isinstance(config.model, NgramConfig)
     programs = find_programs(config.model.lmplz)
-    corpus = prepare(dataclasses.replace(config, tokenizer=_tokenizer(config.model, config.tokenizer)))
     sample = corpus.sample()
     held_out = corpus.held_out("valid", config.recipe.validation_words)
     info: dict[str, Any] = {
@@ -144,17 +141,6 @@ def train_ngram(config: RunConfig, folder: RunFolder) -> None:
         last=perplexity.metrics(),
         best_nats_per_word=perplexity.nats / perplexity.words,
     )
-
-
-def _tokenizer(model: NgramConfig, tokenizer: TokenizerConfig) -> TokenizerConfig:
-    """Return the run's tokenizer, with vocabulary=open fitted to know every word of the sample."""
-    if model.vocabulary == "closed":
-        return tokenizer
-    if tokenizer.kind in ("unigram", "bpe"):
-        raise ConfigError(
-            f"model.vocabulary=open with tokenizer={tokenizer.name}: pieces leave no word unknown; leave it closed"
-        )
-    return dataclasses.replace(tokenizer, vocab_size=None, fit_on="sample")
 
 
 def kenlm_words(tokenizer: Tokenizer) -> list[str]:

@@ -24,9 +24,10 @@ def _main() -> None:
     code = 0
     try:
         from train.loop.training import train
+        from train.run import corpus_of
 
         ranks = Ranks(int(os.environ["LOCAL_RANK"]), config.trainer.devices)
-        train(config, RunFolder.of(config), None, ranks, checkpoint)
+        train(config, corpus_of(config), RunFolder.of(config), None, ranks, checkpoint)
     except PairscaleError as error:  # rank 0 raises it too, and reports it
         code = error.exit_code
     except Exception as error:

@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, TypedDict
 
-from corpora.prepare import corpus_folder
-from corpora.text import text_manifest
+from corpora.prepare import Corpus
 from pairscale.command.schemas import yaml_of
 from pairscale.console import say
 from pairscale.errors import ConfigError, InputError, RunError, WriteError
@@ -23,10 +22,16 @@ from train.runs.provenance import git_state, job_of, versions
 from train.trackers.tracker import Tracker, tracked
 
 
-def train_run(config: RunConfig, check: Callable[[], object] | None = None) -> RunFolder:
+def corpus_of(config: RunConfig) -> Corpus:
+    """Return the corpus that a run reads. Nothing of it is prepared yet."""
+    return Corpus(dataclasses.replace(config.of_run(), tokenizer=config.model.reads(config.tokenizer)))
+
+
+def train_run(config: RunConfig, corpus: Corpus, check: Callable[[], object] | None = None) -> RunFolder:
     """Train the run that `config` describes unless it is done; resume it if it was stopped. Return its folder.
 
-    `check` is called before the work, and raises what would stop a later step, such as scoring.
+    `corpus` is what it reads (`corpus_of`), prepared as training asks for it. `check` is called before the work, and
+    raises what would stop a later step, such as scoring.
 
     Raises RunError if another process is at work on the run or its training diverges, WriteError if a disk is full,
     and whatever stops training, after recording the reason in the manifest. Bad input that stops a run before any work
@@ -37,7 +42,7 @@ def train_run(config: RunConfig, check: Callable[[], object] | None = None) -> R
     config = config.of_run()
     folder = RunFolder.of(config)
     if folder.done:
-        _skip(config, folder)
+        _skip(config, folder, corpus)
         _report(config, folder)
         return folder
     with folder.locked():
@@ -51,7 +56,7 @@ def train_run(config: RunConfig, check: Callable[[], object] | None = None) -> R
                 check()
             with tracked(config.logger, job_of("train", folder, dataclasses.asdict(config), config.study)) as tracker:
                 track_points(tracker, folder)  # a killed process takes the latest ones with it
-                _train(config, folder, tracker)
+                _train(config, corpus, folder, tracker)
                 report_result(new=True)
                 _track_result(tracker, config, folder)
     _report(config, folder)
@@ -104,12 +109,12 @@ def _track_result(tracker: Tracker, config: RunConfig, folder: RunFolder) -> Non
         tracker.artifact(f"{folder.path.name}-model", "model", [folder.model.path])
 
 
-def _train(config: RunConfig, folder: RunFolder, tracker: Tracker) -> None:
+def _train(config: RunConfig, corpus: Corpus, folder: RunFolder, tracker: Tracker) -> None:
     # Imported here, so that a command that trains nothing starts at once.
     if config.model.counted:
         from train.ngram import train_ngram
 
-        train_ngram(config, folder)
+        train_ngram(config, corpus, folder)
         return
     from train.loop.device import bf16_warning, other_ranks
     from train.loop.state import newest_checkpoint
@@ -119,12 +124,12 @@ def _train(config: RunConfig, folder: RunFolder, tracker: Tracker) -> None:
         say(warning)
     checkpoint = newest_checkpoint(folder)
     with other_ranks(config, checkpoint) as ranks:
-        train(config, folder, tracker, ranks, checkpoint)
+        train(config, corpus, folder, tracker, ranks, checkpoint)
 
 
-def _skip(config: RunConfig, folder: RunFolder) -> None:
+def _skip(config: RunConfig, folder: RunFolder, corpus: Corpus) -> None:
     """Remove checkpoints that a kill at a run's end left. Raises as `_check_text`."""
-    _check_text(config, folder)
+    _check_text(folder, corpus)
     if folder.checkpoint_folder.exists():
         with folder.locked():
             folder.remove_checkpoints()
@@ -135,15 +140,13 @@ def _skip(config: RunConfig, folder: RunFolder) -> None:
         )
 
 
-def _check_text(config: RunConfig, folder: RunFolder) -> None:
+def _check_text(folder: RunFolder, corpus: Corpus) -> None:
     """Raise RunError if a run that is done was trained on another text than the prepared one."""
-    store = corpus_folder(config) / "text"
-    if not store.is_dir():
-        return
-    trained, prepared = folder.read_manifest()["corpus"]["text"], text_manifest(store)["digest"]
-    if trained != prepared:
+    text, digest = corpus.prepared_text
+    trained = folder.read_manifest()["corpus"]["text"]
+    if digest not in (None, trained):
         raise RunError(
-            f"{folder.path}: done, but trained on another text ({trained[:8]}) than {store} holds ({prepared[:8]}); "
+            f"{folder.path}: done, but trained on another text ({trained[:8]}) than {text} holds ({digest[:8]}); "
             "give another corpus.name or study, or remove the run's folder"
         )
 

@@ -140,7 +140,7 @@ def word_corpus(file) -> Corpus:
 def test_word_tokens_of_a_sample_are_its_words(word_corpus, size):
     config = word_corpus.config
     resized = replace(config, sample=replace(config.sample, size=str(size)))
-    drawn = Corpus(resized, word_corpus.text).sample()
+    drawn = Corpus(resized).sample()
     assert drawn.words == size
     assert len(drawn.tokens) == size + drawn.sentences
     assert (drawn.tokens == EOS).sum() == drawn.sentences

@@ -14,11 +14,10 @@ from pairscale.command.compose import compose
 from tests.bench.training import step
 from tests.support.random_models import LSTM, TXL, random_model
 from tests.support.small_pretrained import bert, byte_level, gpt2, policy, with_random_weights, word_pieces
-from tests.support.small_runs import overrides
+from tests.support.small_runs import overrides, trained
 from train.loop.device import set_up_gpu, without_gradients
 from train.loop.training import LanguageModelling
 from train.models.build import build_model
-from train.run import train_run
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")]
 SENTENCES = ["The cats sleep near a dog .", "Who saw the zebras ?", "The", "the cat sees the dog ."]
@@ -103,7 +102,7 @@ def test_resuming_a_stopped_run_gives_identical_weights(tmp_path, monkeypatch, m
         more = ["trainer.accelerator=gpu", f"precision={precision}", "model.dropout=0.2"]
         return compose("train", overrides(tmp_path, model, runs, *more))
 
-    uninterrupted = train_run(config("alone"))
+    uninterrupted = trained(config("alone"))
     step = LanguageModelling.training_step
 
     def stopped(self, batch, batch_idx):
@@ -113,9 +112,9 @@ def test_resuming_a_stopped_run_gives_identical_weights(tmp_path, monkeypatch, m
 
     monkeypatch.setattr(LanguageModelling, "training_step", stopped)
     with pytest.raises(SystemExit):
-        train_run(config("stopped"))
+        trained(config("stopped"))
     monkeypatch.undo()
-    weights = [load_file(run.model.weights) for run in (uninterrupted, train_run(config("stopped")))]
+    weights = [load_file(run.model.weights) for run in (uninterrupted, trained(config("stopped")))]
     assert all(weights[0][name].equal(weights[1][name]) for name in weights[0])
 
 

@@ -1,7 +1,12 @@
 """Overrides of runs that train in a second, and a text from which they can learn."""
 
 import random
+from collections.abc import Callable
 from pathlib import Path
+
+from train.config import RunConfig
+from train.run import corpus_of, train_run
+from train.runs.folder import RunFolder
 
 SMALL = ["corpus=local", "corpus.split.valid=0.1", "tokenizer=word", "sample.size=12k", "recipe.validation_words=500"]
 NARROW = ["model.config.hidden_size=24", "model.config.num_hidden_layers=2", "recipe.context=20"]
@@ -23,6 +28,11 @@ RUN = ["recipe.budget.epochs=3", "trainer.progress=false", "trainer.threads=1", 
 def overrides(tmp_path: Path, model: str, runs: str, *more: str) -> list[str]:
     paths = [f"corpus.path={tmp_path}/text.txt", f"paths.store={tmp_path}/store", f"paths.runs={tmp_path}/{runs}"]
     return [*SMALL, *MODELS[model], *RUN, *paths, *more]
+
+
+def trained(config: RunConfig, check: Callable[[], object] | None = None) -> RunFolder:
+    """Return the folder of a run, trained unless it is done."""
+    return train_run(config, corpus_of(config), check)
 
 
 def study_overrides(folder: Path) -> list[str]:

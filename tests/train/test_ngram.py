@@ -19,12 +19,12 @@ from pairscale.command.compose import compose
 from pairscale.command.errors import one_line_errors
 from pairscale.errors import ConfigError, RunError
 from tests.support.small_pretrained import policy
+from tests.support.small_runs import trained
 from tests.train.kneser_ney import KneserNey
 from train.config import run_id
 from train.estimate import PROCESS_BYTES, estimate
 from train.ngram import kenlm_words, load_ngram
 from train.plan import Plan
-from train.run import train_run
 from train.runs.folder import RunFolder
 
 WORDS = ["the", "a", "cat", "dog", "bird", "sees", "hears", "near", "that", "sleeps", "barks", "old", "small", "of"]
@@ -53,7 +53,7 @@ def configure(tmp_path):
 
 def train_model(config) -> tuple[RunFolder, CausalScorer, list[list[str]]]:
     """Return the run, its scorer, and the sample as lists of tokens with <unk> for unknown words."""
-    run = train_run(config)
+    run = trained(config)
     scorer = load_scorer(run)
     texts: list[list[str]] = [[]]
     for index in prepare(config).sample().tokens.tolist() if config.model.vocabulary == "closed" else []:
@@ -81,7 +81,7 @@ def test_log_probabilities_equal_kneser_ney_written_out(configure, lmplz, order)
     "overrides", [[], ["tokenizer.vocab_size=12"], ["tokenizer=unigram", "tokenizer.vocab_size=290"]]
 )
 def test_probabilities_of_a_vocabulary_sum_to_one(configure, lmplz, overrides):
-    run = train_run(configure("sample.size=200", "corpus.split.valid=0.3", *overrides))
+    run = trained(configure("sample.size=200", "corpus.split.valid=0.3", *overrides))
     ngram = load_ngram(run.model)
     for history in ([], [2], [3, 2, 4], [UNK]):
         total = sum(math.exp(ngram.logprobs([*history, index])[-1]) for index in range(len(ngram.tokenizer)))
@@ -135,7 +135,7 @@ def test_the_run_folder_has_the_usual_files(configure, lmplz):
     assert (manifest["status"], manifest["sample_words"], manifest["words_seen"]) == ("done", 1000, 1000)
     assert manifest["parameters"] == sum(manifest["ngrams"])
     assert len(manifest["ngrams"]) == 5
-    pruned = train_run(configure("recipe.validation_words=200", "model.prune=[0,0,1]")).read_manifest()["ngrams"]
+    pruned = trained(configure("recipe.validation_words=200", "model.prune=[0,0,1]")).read_manifest()["ngrams"]
     assert pruned[:2] == manifest["ngrams"][:2]
     assert 0 < pruned[2] < manifest["ngrams"][2]
     assert not list(run.path.glob("estimation*"))
@@ -149,9 +149,9 @@ def test_the_run_folder_has_the_usual_files(configure, lmplz):
     (row,) = pd.read_csv(run.metrics).to_dict("records")
     assert row["valid_ppl"] == pytest.approx(math.exp(nats / held_out.words), rel=1e-9)
     before = run.model.ngrams.stat().st_mtime_ns
-    train_run(config)
+    trained(config)
     assert run.model.ngrams.stat().st_mtime_ns == before
-    again = train_run(configure("recipe.validation_words=200", "study=other", "model.lmplz_memory=200M"))
+    again = trained(configure("recipe.validation_words=200", "study=other", "model.lmplz_memory=200M"))
     assert again.path.name == run.path.name
     assert load_scorer(again).digest == scorer.digest
 
@@ -171,7 +171,7 @@ def test_an_open_vocabulary_holds_every_word_of_the_sample(configure, lmplz):
     assert closed.score([sentence], policy())[0].unk.sum() > 1
     assert opened.score([sentence], policy())[0].unk.tolist() == [*[False] * 5, True, False]
     with pytest.raises(ConfigError, match=r"model\.vocabulary=open with tokenizer=unigram"):
-        train_run(configure("model.vocabulary=open", "tokenizer=unigram"))
+        trained(configure("model.vocabulary=open", "tokenizer=unigram"))
 
 
 def test_words_that_are_special_to_kenlm_are_renamed(configure):
@@ -191,12 +191,12 @@ def test_without_lmplz_the_message_says_how_to_get_it(configure, tmp_path, monke
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(train.lmplz, "build_folder", lambda: tmp_path / "nowhere")
     with pytest.raises(ConfigError, match=r"nowhere; `python -m train.lmplz` builds it"):
-        train_run(configure())
+        trained(configure())
     with pytest.raises(ConfigError, match="not at model"):
-        train_run(configure("model.lmplz=/no/lmplz"))
+        trained(configure("model.lmplz=/no/lmplz"))
     program(tmp_path / "lmplz", "exit 0")
     with pytest.raises(ConfigError, match="build_binary is neither"):
-        train_run(configure())
+        trained(configure())
     assert not RunFolder.of(configure()).path.exists()  # nothing was done
 
 
@@ -225,21 +225,21 @@ def test_the_reason_of_a_failed_lmplz_is_a_message_of_one_line(configure, tmp_pa
     program(tmp_path / "bin" / "build_binary", "exit 0")
     config = configure(f"model.lmplz={path}")
     with pytest.raises(RunError, match=rf"^lmplz failed: {message}[^\n]*$") as raised:
-        train_run(config)
+        trained(config)
     assert RunFolder.of(config).read_manifest()["reason"] == f"RunError: {raised.value}"
     assert not list(RunFolder.of(config).path.glob("estimation*"))
 
 
 def test_a_refusal_of_the_real_lmplz_is_a_message_of_one_line(configure, lmplz):
     with pytest.raises(RunError, match=r"^lmplz failed: [^\n]*discount[^\n]*$"):
-        train_run(configure("sample.size=20", "model.discount_fallback=null"))
+        trained(configure("sample.size=20", "model.discount_fallback=null"))
     with pytest.raises(RunError, match=r"^lmplz failed: [^\n]*(memory|block)[^\n]*$"):
-        train_run(configure("model.lmplz_memory=1K"))
-    assert 5 in train_run(configure("sample.size=20")).read_manifest()["fallback_discounts"]
+        trained(configure("model.lmplz_memory=1K"))
+    assert 5 in trained(configure("sample.size=20")).read_manifest()["fallback_discounts"]
 
 
 def test_a_damaged_model_is_a_message_of_one_line(configure, lmplz):
-    run = train_run(configure())
+    run = trained(configure())
     whole = run.model.ngrams.read_bytes()
     description = run.model.description.read_text(encoding="utf-8")
     shorter = description.replace(sha256(whole).hexdigest(), sha256(whole[:-1000]).hexdigest())

@@ -26,7 +26,7 @@ from lightning.pytorch.strategies import DDPStrategy
 from torch import Tensor
 
 from corpora.fast_tokenizers import check_masked
-from corpora.prepare import Corpus, HeldOut, SampleTokens, prepare
+from corpora.prepare import Corpus, HeldOut, SampleTokens
 from pairscale.console import say
 from pairscale.errors import RunError
 from pairscale.files import write_json
@@ -56,26 +56,36 @@ FILE_SECONDS = 5  # between versions of progress.json
 
 
 def train(
-    config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks: Ranks, checkpoint: Path | None = None
+    config: RunConfig,
+    corpus: Corpus,
+    folder: RunFolder,
+    tracker: Tracker | None,
+    ranks: Ranks,
+    checkpoint: Path | None = None,
 ) -> None:
     """Train a run as one of its `ranks`, from a checkpoint if it has one; the first exports it and says "done".
 
     Raises RunError if it diverges or cannot be resumed, WriteError, and InputError or ConfigError for text and values.
     """
     with quiet_lightning():
-        module = set_up(config, folder, tracker, ranks, checkpoint)
+        module = set_up(config, corpus, folder, tracker, ranks, checkpoint)
         fit(module)
         if ranks.first:
             module.finish()
 
 
 def set_up(
-    config: RunConfig, folder: RunFolder, tracker: Tracker | None, ranks: Ranks, checkpoint: Path | None = None
+    config: RunConfig,
+    corpus: Corpus,
+    folder: RunFolder,
+    tracker: Tracker | None,
+    ranks: Ranks,
+    checkpoint: Path | None = None,
 ) -> LanguageModelling:
     """Return a run's text and model, ready to go on from a checkpoint, and record both in the manifest."""
     earlier = folder.read_manifest()  # of the attempts before this one
     device = device_of(config.trainer, ranks.size)
-    data = TrainingData.prepare(config, ranks)
+    data = TrainingData.prepare(config, corpus, ranks)
     check_context(config.model, config.recipe, data.vocabulary)
     parameters = parameter_count(config.model, data.vocabulary)
     recorded = earlier.get("machine", {}).get("threads") if checkpoint is not None else None
@@ -171,10 +181,9 @@ class TrainingData:
     masked: Masked | None  # the objective; None: the next token
 
     @classmethod
-    def prepare(cls, config: RunConfig, ranks: Ranks) -> TrainingData:
+    def prepare(cls, config: RunConfig, corpus: Corpus, ranks: Ranks) -> TrainingData:
         """Prepare the corpus if needed, draw its sample; InputError for bad text, ConfigError if it is too small."""
         model, recipe, share = config.model, config.recipe, (ranks.rank, ranks.size)
-        corpus = prepare(config)
         sample = corpus.sample()
         masked, words = None, recipe.validation_words
         if isinstance(model, HuggingFaceConfig) and model.masking is not None:

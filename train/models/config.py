@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
 
-from corpora.config import CorporaConfig, check_chosen
+from corpora.config import CorporaConfig, TokenizerConfig, check_chosen
 from pairscale.command.schemas import NOT_IN_DIGEST, AboveZero, Probability, Seed, register_types
 from pairscale.errors import ConfigError, check_name
 from pairscale.plugins import load_plugins
@@ -54,6 +55,10 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         check_name("model.name", self.name)
+
+    def reads(self, tokenizer: TokenizerConfig) -> TokenizerConfig:
+        """Return the tokenizer that a run with this one has. Raises ConfigError if they cannot go together."""
+        return tokenizer
 
     def check_vocabulary(self, size: int) -> None:
         """Raise ConfigError if a model of this kind can't have a vocabulary of this size."""
@@ -182,6 +187,16 @@ class NgramConfig(ModelConfig):
             )
         if not re.fullmatch(r"[1-9]\d*[KMGT%]", self.lmplz_memory):
             raise ConfigError(f"model.lmplz_memory={self.lmplz_memory}: must be a number with K, M, G, T or %")
+
+    def reads(self, tokenizer: TokenizerConfig) -> TokenizerConfig:
+        """Return the run's tokenizer, with vocabulary=open fitted to know every word of the sample."""
+        if self.vocabulary == "closed":
+            return tokenizer
+        if tokenizer.kind in ("unigram", "bpe"):
+            raise ConfigError(
+                f"model.vocabulary=open with tokenizer={tokenizer.name}: pieces leave no word unknown; leave it closed"
+            )
+        return dataclasses.replace(tokenizer, vocab_size=None, fit_on="sample")
 
 
 @dataclass(kw_only=True)

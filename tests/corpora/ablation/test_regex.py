@@ -25,8 +25,8 @@ from pairscale.command.line import Line
 from pairscale.errors import ConfigError, StoreError
 from pairscale.schema import load_yaml
 from tests.support.commands import run_command
+from tests.support.small_runs import trained
 from train.config import run_id
-from train.run import train_run
 from train.runs.labels import name_curves
 
 SUBJECTS = ["The dog", "A cat", "No fox", "Every bear"]
@@ -247,7 +247,7 @@ def test_a_run_without_the_construction_trains(file):
         "filter.name=bears",
         "filter.regex=bear",
     ]
-    folder = train_run(compose("train", words_typed))
+    folder = trained(compose("train", words_typed))
     manifest = folder.read_manifest()
     assert manifest["sample_words"] == 600
     assert manifest["corpus"]["ablation"]["sentences"] > manifest["corpus"]["ablation"]["sample"]["sentences"] > 0

@@ -14,8 +14,8 @@ from pairscale.command.compose import compose
 from pairscale.errors import RunError, WriteError
 from pairscale.files import sha256_file, write_bytes
 from tests.bench.stages import LSTM, SMALL, contents, difference
+from tests.support.small_runs import trained
 from train.loop.training import LanguageModelling
-from train.run import train_run
 from train.runs.folder import RunFolder
 
 
@@ -41,7 +41,7 @@ def stop_at(step: int) -> RunFolder:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(LanguageModelling, "on_train_batch_end", end)
         with pytest.raises(Stopped):
-            train_run(config)
+            trained(config)
     return RunFolder.of(config)
 
 
@@ -61,7 +61,7 @@ def folders(tmp_path_factory, few_log_points):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(torch, "set_num_threads", lambda _: None)
         patched.chdir(done)
-        train_run(configuration())
+        trained(configuration())
         shutil.copytree(done / "store", stopped_run / "store")
         patched.chdir(stopped_run)
         stop_at(60)
@@ -131,7 +131,7 @@ def test_a_damaged_checkpoint_is_reported_and_the_older_one_is_used(
     assert newest.name in output
     assert ("starting again from the beginning" if both else f"going on from {older.name}") in output
     assert ("resuming" in output) is not both
-    train_run(configure())
+    trained(configure())
     known = stopped_run.read_manifest()["damaged_checkpoints"]
     assert [line.partition(":")[0] for line in known] == [newest.name, older.name][: 1 + both]
     assert difference(expected_files, contents(stopped_run.path)) is None
@@ -144,7 +144,7 @@ def test_an_undamaged_checkpoint_of_other_code_is_not_deleted(stopped_run, confi
     data = Path("other").read_bytes()
     write_bytes(stopped_run.checkpoint(10**6, sha256(data).hexdigest()), data)
     with pytest.raises(RunError, match=r"1000000-\w+\.ckpt: whole, but this code cannot resume from it"):
-        train_run(configure())
+        trained(configure())
     assert len(stopped_run.checkpoints) == 3
     assert stopped_run.read_manifest()["status"] == "failed"
 
@@ -154,7 +154,7 @@ def test_a_moved_run_can_be_resumed_and_scored(stopped_run, configure, expected_
     moved = RunFolder.of(config)
     moved.path.parent.mkdir(parents=True)
     stopped_run.path.rename(moved.path)
-    train_run(config)
+    trained(config)
     files = contents(moved.path)
     # config.yaml names the folder of the run.
     assert difference({**expected_files, "config.yaml": files["config.yaml"]}, files) is None
@@ -165,18 +165,18 @@ def test_a_moved_run_can_be_resumed_and_scored(stopped_run, configure, expected_
 
 def test_checkpoints_left_by_a_kill_at_the_end_of_a_run_are_removed(stopped_run, configure, expected_files):
     checkpoints = {path.name: path.read_bytes() for path in stopped_run.checkpoints}
-    train_run(configure())
+    trained(configure())
     stopped_run.checkpoint_folder.mkdir()
     for name, data in checkpoints.items():
         (stopped_run.checkpoint_folder / name).write_bytes(data)
     (stopped_run.path / ".metrics.csv.4711.tmp").touch()
-    train_run(configure())
+    trained(configure())
     assert difference(expected_files, contents(stopped_run.path)) is None
 
 
 def test_a_run_in_use_is_not_scored(configure):
     config = configure("benchmark.per_paradigm=2")
-    run = train_run(config)
+    run = trained(config)
     with run.locked(), pytest.raises(RunError, match="another process is at work on this run"):
         score_run(run, config)
 
@@ -187,7 +187,7 @@ def test_a_file_system_without_locks_is_an_error(configure, monkeypatch):
 
     monkeypatch.setattr("fcntl.flock", flock)
     with pytest.raises(WriteError, match=r"\.lock: its file system has no file locks \(Operation not supported\)"):
-        train_run(configure())
+        trained(configure())
 
 
 @pytest.mark.parametrize("what", ["loss", "gradient", "weight"])
@@ -218,7 +218,7 @@ def test_a_run_that_diverges_fails_at_its_step(configure, monkeypatch, what, cap
     kept = []
     for _ in range(2):  # from the beginning, then from the last checkpoint
         with pytest.raises(RunError, match=r"diverged at step 40 of \d+ .*; lower recipe\.lr"):
-            train_run(config)
+            trained(config)
         manifest = run.read_manifest()
         assert manifest["status"] == "failed"
         assert "diverged at step 40" in manifest["reason"]
@@ -251,10 +251,10 @@ def test_a_run_can_be_resumed_after_the_disk_was_full_at_any_of_its_files(config
     with monkeypatch.context() as patched:
         patched.setattr(pairscale.files, "_force", full)
         with pytest.raises(WriteError, match=rf"{name}.*: cannot be written \(No space left on device\); make room"):
-            train_run(config)
+            trained(config)
     run = RunFolder.of(config)
     assert not list(run.path.rglob(".*.tmp"))
     assert all(path.name.partition("-")[2] == f"{sha256_file(path)[:16]}.ckpt" for path in run.checkpoints)
     assert len(run.checkpoints) == (1 if name == ".ckpt" else len(run.checkpoints))
-    train_run(config)
+    trained(config)
     assert difference(expected_files, contents(run.path)) is None

@@ -13,10 +13,9 @@ from pairscale.errors import START_AGAIN, RunInUse
 from tests.support import ROOT
 from tests.support.commands import Command, run_command
 from tests.support.slurm_cluster import TOY, paths, wait_until
-from tests.support.small_runs import for_training
+from tests.support.small_runs import for_training, trained
 from train.loop.preemption import SIGNALS
 from train.loop.training import LanguageModelling
-from train.run import train_run
 from train.runs.folder import RunFolder
 from train.runs.provenance import git_state
 
@@ -31,7 +30,7 @@ def store(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def alone(store):
-    return train_run(compose("train", [*RUN, *paths(store), f"paths.runs={store}/alone"]))
+    return trained(compose("train", [*RUN, *paths(store), f"paths.runs={store}/alone"]))
 
 
 def start(store: Path, runs: Path, **environment: str) -> tuple[Command, RunFolder]:
@@ -51,7 +50,7 @@ def start(store: Path, runs: Path, **environment: str) -> tuple[Command, RunFold
 def assert_goes_on_to_the_same_end(store: Path, runs: Path, folder: RunFolder, alone: RunFolder) -> None:
     assert folder.read_manifest()["status"] == "unfinished"
     before = folder.read_manifest()
-    train_run(compose("train", [*RUN, *paths(store), f"paths.runs={runs}"]))
+    trained(compose("train", [*RUN, *paths(store), f"paths.runs={runs}"]))
     manifest = folder.read_manifest()
     assert manifest["attempts"] == 2
     assert manifest["wall_s"] > before["wall_s"] > 0
@@ -87,7 +86,7 @@ def test_sigterm_in_a_slurm_job_saves_the_run_and_training_continues(store, tmp_
 
 @pytest.mark.parametrize("last", [False, True])
 def test_an_earlier_signal_handler_is_called_after_saving(store, tmp_path, monkeypatch, last):
-    """The handler of a program that calls train_run; at the last step, when the run is done. All are restored."""
+    """The handler of a program that calls trained; at the last step, when the run is done. All are restored."""
     config = compose("train", [*RUN, *paths(store), f"paths.runs={tmp_path}", "recipe.budget.epochs=1"])
     folder = RunFolder.of(config)
     heard, end = [], LanguageModelling.on_train_batch_end
@@ -102,7 +101,7 @@ def test_an_earlier_signal_handler_is_called_after_saving(store, tmp_path, monke
     signal.signal(signal.SIGUSR2, lambda *_: heard.append((folder.done, bool(folder.checkpoints))))
     try:
         ours = signal.getsignal(signal.SIGUSR2)
-        assert train_run(config).done
+        assert trained(config).done
         assert heard == [(last, not last)]
         assert signal.getsignal(signal.SIGUSR2) is ours
         assert signal.getsignal(signal.SIGTERM) == before[signal.SIGTERM]

@@ -12,8 +12,7 @@ from pairscale.errors import ConfigError, RunError
 from tests.support.commands import run_command
 from tests.support.killed import children_of, train_and_kill
 from tests.support.slurm_cluster import wait_until
-from tests.support.small_runs import overrides
-from train.run import train_run
+from tests.support.small_runs import overrides, trained
 
 pytestmark = pytest.mark.usefixtures("small_text", "same_threads")
 
@@ -28,8 +27,8 @@ def on(tmp_path, devices, runs, model, *more):
     return overrides(tmp_path, model, runs, *STEPS, *bptt, f"trainer.devices={devices}", *more)
 
 
-def trained(arguments):
-    return train_run(compose("train", arguments))
+def run(arguments):
+    return trained(compose("train", arguments))
 
 
 @pytest.mark.slow

@@ -12,12 +12,12 @@ from eval.scores.files import read_metadata, read_scores, score_path
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, RunError
 from tests.bench.stages import SMALL, TRAINED, contents, difference
+from tests.support.small_runs import trained
 from train.config import run_id
 from train.loop.batches import Columns
 from train.loop.snapshots import Snapshots, load_snapshot, moments
 from train.loop.training import LanguageModelling
 from train.recipes import BudgetConfig, RecipeConfig
-from train.run import train_run
 from train.runs.folder import RunFolder
 from train.runs.model_folder import load_model
 
@@ -83,14 +83,14 @@ def finished_run(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(folder)
         patched.setattr(torch, "set_num_threads", lambda _: None)
-        run = train_run(compose("eval", [*RUN, "recipe.export=last", *SNAPSHOTS]))
+        run = trained(compose("eval", [*RUN, "recipe.export=last", *SNAPSHOTS]))
         return RunFolder(folder / run.path)
 
 
 def test_snapshots_change_nothing_and_the_last_is_the_final_model(configure, finished_run):
     plain = configure("recipe.export=last")
     assert run_id(plain) == run_id(configure("recipe.export=last", *SNAPSHOTS)) == finished_run.path.name
-    alone, files = contents(train_run(plain).path), contents(finished_run.path)
+    alone, files = contents(trained(plain).path), contents(finished_run.path)
     others = {name: digest for name, digest in files.items() if not name.startswith("snapshots")}
     assert len(files) - len(others) == 5  # the folder and four files
     assert difference(alone | {"config.yaml": files["config.yaml"]}, others) is None
@@ -123,7 +123,7 @@ def train_to_snapshot(number, config, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(Snapshots, "write", stopping)
         with pytest.raises(Stopped):
-            train_run(config)
+            trained(config)
     run = RunFolder.of(config)
     assert list(run.snapshots) == written
     return run
@@ -135,7 +135,7 @@ def test_a_run_killed_between_a_snapshot_and_a_checkpoint_resumes_exactly(config
     config = configure("recipe.export=last", *SNAPSHOTS)
     run = train_to_snapshot(number, config, monkeypatch)
     run.snapshot(max(finished_run.snapshots), "0" * 16).write_bytes(b"of a run on another machine")
-    train_run(config)
+    trained(config)
     assert difference(contents(finished_run.path), contents(run.path)) is None
 
 
@@ -146,12 +146,12 @@ def test_a_resumed_run_keeps_the_snapshot_of_its_untrained_model(configure, monk
     config = configure(*short, "recipe.budget.epochs=0.2")
     run = train_to_snapshot(number, config, monkeypatch)
     assert len(run.checkpoints) == (0 if number == 1 else 1)
-    train_run(config)
+    trained(config)
     assert "missing" not in capsys.readouterr().err
     assert list(run.snapshots)[:4] == [0, 1, 2, 4]
     loaded = load_snapshot(run, 0)
     assert (loaded.info["words_seen"], loaded.info["moment"]) == (0, "step 0")
-    untrained = train_run(configure(*short, "recipe.budget.epochs=0"))
+    untrained = trained(configure(*short, "recipe.budget.epochs=0"))
     initial = load_model(untrained.model).model.state_dict()
     assert all(torch.equal(weight, initial[name]) for name, weight in loaded.model.state_dict().items())
 
@@ -167,13 +167,13 @@ def test_a_run_that_began_without_snapshots_warns_of_missing_ones(configure, mon
     with monkeypatch.context() as patched:
         patched.setattr(LanguageModelling, "on_train_batch_end", ended)
         with pytest.raises(Stopped):
-            train_run(configure())
-    run = train_run(configure(*SNAPSHOTS))
+            trained(configure())
+    run = trained(configure(*SNAPSHOTS))
     assert "are missing (1/8, 1/4, 1/2)" in " ".join(capsys.readouterr().err.split())
     assert len(run.snapshots) == 1
     other = configure("seed=2", "scoring.snapshots=true")
-    run = train_run(other)
-    train_run(configure("seed=2", *SNAPSHOTS))
+    run = trained(other)
+    trained(configure("seed=2", *SNAPSHOTS))
     assert "has no snapshots, which are written while a run trains" in " ".join(capsys.readouterr().err.split())
     score_run(run, other)
     assert "has no snapshots to score" in capsys.readouterr().out
@@ -192,7 +192,7 @@ def test_a_damaged_or_missing_snapshot_is_an_error(finished_run, tmp_path):
 
 def test_each_snapshot_is_scored_once_with_its_own_weights(configure, capsys):
     config = configure("recipe.export=last", "scoring.snapshots=true", *SNAPSHOTS)
-    run = train_run(config)
+    run = trained(config)
     score_run(run, config)
     folder = next(run.scores("").iterdir())
     final, metadata = read_scores(score_path(folder, "lp"))

@@ -15,10 +15,9 @@ from pairscale.command.compose import compose
 from pairscale.errors import ConfigError
 from tests.support import ROOT
 from tests.support.random_models import TXL
-from tests.support.small_runs import overrides
+from tests.support.small_runs import overrides, trained
 from train.models.build import build_model, parameter_count
 from train.models.loss import AdaptiveVocabulary, all_logprobs, cross_entropy, token_logprobs
-from train.run import train_run
 from train.runs.model_folder import load_model
 
 
@@ -266,7 +265,7 @@ def test_values_out_of_range_are_refused():
 @pytest.mark.usefixtures("small_text")
 def test_an_adaptive_model_can_be_trained_and_scored(tmp_path):
     adaptive = ["model.cutoffs=[30,80]", "model.div_val=2", "model.tied_projections=true", "recipe.lr=5e-3"]
-    run = train_run(compose("train", overrides(tmp_path, "txl", "runs", *adaptive)))
+    run = trained(compose("train", overrides(tmp_path, "txl", "runs", *adaptive)))
     loaded = load_model(run.model)
     assert loaded.model.adaptive is not None
     assert loaded.config.cutoffs == [30, 80]

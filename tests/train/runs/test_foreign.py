@@ -24,7 +24,7 @@ from pairscale.errors import PairscaleError
 from pairscale.files import sha256_file, write_json
 from tests.bench.stages import LSTM, SMALL
 from tests.support.commands import run_command
-from train.run import train_run
+from tests.support.small_runs import trained
 from train.runs.folder import RunFolder
 
 
@@ -47,7 +47,7 @@ def trained_run(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(folder)
         patched.setattr(torch, "set_num_threads", lambda _: None)
-        train_run(config)
+        trained(config)
     return config, folder
 
 
@@ -98,7 +98,7 @@ def test_foreign_checkpoints_execute_nothing(foreign, write):
     write(path)
     path.rename(run.checkpoint(3, sha256(path.read_bytes()).hexdigest()))
     with pytest.raises(PairscaleError, match=r"ckpt: whole, but this code cannot resume"):
-        train_run(config)
+        trained(config)
 
 
 @pytest.mark.parametrize("write", [evil, evil_archive])
@@ -191,7 +191,7 @@ def test_foreign_metrics_execute_nothing(foreign):
     score_study(config)
     evil(run.metrics)
     run.update_manifest(status="unfinished")
-    for work in (lambda: train_run(config), lambda: runs("s")):
+    for work in (lambda: trained(config), lambda: runs("s")):
         with pytest.raises(PairscaleError, match=r"metrics\.csv: not readable"):
             work()
         run.update_manifest(status="done")

@@ -13,10 +13,9 @@ from eval.run import check_benchmark
 from pairscale.command.compose import compose
 from pairscale.errors import InputError, RunError
 from tests.support.killed import train_and_kill
-from tests.support.small_runs import overrides
+from tests.support.small_runs import overrides, trained
 from train.config import run_id
 from train.grid import write_grid
-from train.run import train_run
 from train.runs.folder import RunFolder
 from train.runs.provenance import cost
 
@@ -46,7 +45,7 @@ FAMILIES = {
 )
 def test_resuming_a_killed_run_gives_identical_weights(tmp_path, model, more):
     more = ["recipe.batch=8", "recipe.checkpoint_every=4k", *more]
-    alone = train_run(compose("train", overrides(tmp_path, model, "alone", *more)))
+    alone = trained(compose("train", overrides(tmp_path, model, "alone", *more)))
 
     arguments = overrides(tmp_path, model, "killed", *more)
     killed = train_and_kill(5, arguments)  # of 9: in the middle of the second epoch
@@ -54,7 +53,7 @@ def test_resuming_a_killed_run_gives_identical_weights(tmp_path, model, more):
     assert killed.checkpoints[0].name.startswith(f"{step}-")
     assert 0 < step < json.loads(killed.manifest.read_text())["steps"]
 
-    train_run(compose("train", arguments))
+    trained(compose("train", arguments))
     assert killed.read_manifest()["attempts"] == 2
     left, right = load_file(alone.model.weights), load_file(killed.model.weights)
     assert left.keys() == right.keys()
@@ -64,13 +63,13 @@ def test_resuming_a_killed_run_gives_identical_weights(tmp_path, model, more):
 
 def test_a_finished_run_is_skipped_and_a_changed_one_is_another_run(tmp_path):
     config = compose("train", overrides(tmp_path, "lstm", "runs"))
-    folder = train_run(config)
+    folder = trained(config)
     manifest = folder.read_manifest()
     assert manifest["status"] == "done"
     assert manifest["sample_words"] == 12_000
     assert manifest["words_seen"] == 36_000
     before = folder.model.weights.stat().st_mtime_ns
-    train_run(config)
+    trained(config)
     assert folder.model.weights.stat().st_mtime_ns == before
     assert run_id(compose("train", overrides(tmp_path, "lstm", "elsewhere"))) == folder.path.name
     assert run_id(compose("train", overrides(tmp_path, "lstm", "runs", "recipe.lr=0.1"))) != folder.path.name
@@ -83,7 +82,7 @@ def test_clipping_bounds_the_steps_of_sgd(tmp_path, precision):
     for clip in ("1e-6", "2e-6", "1"):
         more = ["recipe=sgd_plateau", "recipe.batch=8", "recipe.bptt=20", "recipe.lr=1", "recipe.budget.epochs=1"]
         more += [f"recipe.clip={clip}", f"precision={precision}", "recipe.export=last"]
-        folder = train_run(compose("train", overrides(tmp_path, "lstm", "runs", *more)))
+        folder = trained(compose("train", overrides(tmp_path, "lstm", "runs", *more)))
         ends[clip] = torch.cat([weight.flatten() for weight in load_file(folder.model.weights).values()])
     steps = int(pd.read_csv(folder.metrics)["step"].iloc[-1])
     assert 0 < (ends["2e-6"] - ends["1e-6"]).norm() <= steps * 3e-6
@@ -96,7 +95,7 @@ def test_clipping_bounds_the_steps_of_sgd(tmp_path, precision):
 def test_bf16_trains_and_is_another_run(tmp_path, model):
     more = ["recipe.budget.epochs=1", "recipe.validation_words=100"]
     runs = [
-        train_run(compose("train", overrides(tmp_path, model, "runs", *more, f"precision={precision}")))
+        trained(compose("train", overrides(tmp_path, model, "runs", *more, f"precision={precision}")))
         for precision in ("bf16", "fp32")
     ]
     assert all(tensor.dtype == torch.float32 for tensor in load_file(runs[0].model.weights).values())
@@ -108,24 +107,24 @@ def test_bf16_trains_and_is_another_run(tmp_path, model):
 def test_a_run_is_not_resumed_on_another_text(tmp_path):
     """A finished run or a checkpoint is refused if another text has replaced its own."""
     config = compose("train", overrides(tmp_path, "lstm", "runs", "recipe.budget.epochs=1"))
-    folder = train_run(config)
+    folder = trained(config)
     manifest = folder.read_manifest()
     folder.update_manifest(corpus=manifest["corpus"] | {"text": "ab" * 32})
     with pytest.raises(RunError, match=r"done, but trained on another text \(abababab\)"):
-        train_run(config)
+        trained(config)
     folder.update_manifest(status="unfinished", sample_digest="cd" * 32)
     folder.checkpoint_folder.mkdir()
     checkpoint = folder.checkpoint(3, sha256(b"").hexdigest())
     checkpoint.write_bytes(b"")
     with pytest.raises(RunError, match=rf"{checkpoint.name}: of a run on another sample of text"):
-        train_run(config)
+        trained(config)
 
 
 def train_without_text(tmp_path, *more):
-    """Return the folder of a run after `train_run` failed for its missing text."""
+    """Return the folder of a run after `trained` failed for its missing text."""
     config = compose("train", overrides(tmp_path, "lstm", "runs", f"corpus.path={tmp_path}/none.txt", *more))
     with pytest.raises(InputError, match=r"none\.txt"):
-        train_run(config)
+        trained(config)
     return RunFolder.of(config)
 
 
@@ -160,7 +159,7 @@ def test_the_benchmark_is_checked_before_training(tmp_path):
     """A mistyped path would otherwise be reported after days of training."""
     config = compose("eval", overrides(tmp_path, "lstm", "runs", f"benchmark.path={tmp_path}/no_blimp"))
     with pytest.raises(InputError, match="no_blimp"):
-        train_run(config, check=partial(check_benchmark, config))
+        trained(config, check=partial(check_benchmark, config))
     assert not RunFolder.of(config).path.exists()
 
 

@@ -20,8 +20,7 @@ from tests.support import ROOT
 from tests.support.commands import Command, run_command
 from tests.support.offline_wandb import hide_account
 from tests.support.slurm_cluster import wait_until
-from tests.support.small_runs import for_training
-from train.run import train_run
+from tests.support.small_runs import for_training, trained
 from train.runs.folder import RunFolder
 from train.trackers import tracker as trackers
 from train.trackers.tracker import Job, LoggerConfig, Tracker, tracked
@@ -189,7 +188,7 @@ def test_a_command_whose_w_and_b_process_hangs_ends_with_exit_code_0(tmp_path):
     done = run_command(script, *arguments, environment={"PYTHONPATH": str(ROOT)})
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("tracking has ended (TimeoutError: ") == 1
-    alone = train_run(compose("train", for_training(overrides(tmp_path / "alone", "csv"))))
+    alone = trained(compose("train", for_training(overrides(tmp_path / "alone", "csv"))))
     assert_same_run(RunFolder.of(compose("train", for_training(overrides(tmp_path / "tracked", "wandb")))), alone)
 
 
@@ -212,7 +211,7 @@ def test_w_and_b_that_cannot_start_its_process_stops_no_run(tmp_path, monkeypatc
     (tmp_path / "wandb-core").chmod(0o755)
     monkeypatch.setattr("wandb.sdk.lib.service.service_process.get_core_path", lambda: str(tmp_path / "wandb-core"))
     wandb.teardown()
-    assert train_run(compose("train", for_training(overrides(tmp_path / "tracked", "wandb")))).done
+    assert trained(compose("train", for_training(overrides(tmp_path / "tracked", "wandb")))).done
     assert capsys.readouterr().err.count("tracking has ended") == 1
 
 
@@ -229,7 +228,7 @@ def test_a_tensorboard_on_a_full_disk_stops_no_run(tmp_path, monkeypatch, capsys
         write(self, data)
 
     monkeypatch.setattr(RecordWriter, "write", full)
-    assert train_run(compose("train", for_training(overrides(tmp_path / "tracked", "tensorboard")))).done
+    assert trained(compose("train", for_training(overrides(tmp_path / "tracked", "tensorboard")))).done
     assert capsys.readouterr().err.count("tracking has ended (OSError: [Errno 28]") == 1
 
 
@@ -286,7 +285,7 @@ def test_a_stopped_command_that_has_lost_w_and_b_is_started_again(tmp_path):
     assert run.read_manifest()["status"] == "unfinished"
     arguments = for_training(overrides(tmp_path / "tracked", "wandb"))
     run_command("train", *arguments, "recipe.checkpoint_every=2k").check_returncode()
-    alone = train_run(
+    alone = trained(
         compose("train", [*for_training(overrides(tmp_path / "alone", "csv")), "recipe.checkpoint_every=2k"])
     )
     assert_same_run(run, alone)

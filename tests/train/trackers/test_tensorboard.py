@@ -10,8 +10,7 @@ from eval.tracking import track_scores
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError
 from tests.support.killed import train_and_kill
-from tests.support.small_runs import overrides
-from train.run import train_run
+from tests.support.small_runs import overrides, trained
 
 pytestmark = pytest.mark.usefixtures("small_text")
 MORE = ["recipe.batch=4", "recipe.checkpoint_every=2k", "study=s", "logger=tensorboard"]
@@ -23,7 +22,7 @@ def test_curves_of_a_resumed_run_equal_metrics_csv(tmp_path):
     folder = train_and_kill(4, arguments)
     (earlier,) = (folder.path / "tensorboard").iterdir()
     earlier.rename(earlier.with_name("events.out.tfevents.9999999999.host.1.0"))  # which sorts last
-    train_run(compose("train", arguments))
+    trained(compose("train", arguments))
     scores = folder.scores("toy")
     scores.mkdir(parents=True)
     (scores / "items.parquet").write_text("damaged")
@@ -42,6 +41,6 @@ def test_curves_of_a_resumed_run_equal_metrics_csv(tmp_path):
 def test_a_missing_tensorboard_stops_a_run_before_its_work(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorboard", None)
     with pytest.raises(ConfigError, match="logger=tensorboard: not installed"):
-        train_run(compose("train", overrides(tmp_path, "lstm", "runs", *MORE)))
+        trained(compose("train", overrides(tmp_path, "lstm", "runs", *MORE)))
     assert not (tmp_path / "store").exists()
     assert not list(tmp_path.glob("runs/s/*/manifest.json"))

@@ -22,9 +22,9 @@ from tests.support.commands import run_command
 from tests.support.diagnostics import write_files
 from tests.support.offline_wandb import hide_account, offline_runs, tracked_job
 from tests.support.random_models import LSTM, random_model, simulated_run
-from tests.support.small_runs import for_training, study_overrides
+from tests.support.small_runs import for_training, study_overrides, trained
 from tests.support.suites import write_suites
-from train.run import track_points, train_run
+from train.run import track_points
 from train.runs.folder import RunFolder
 from train.trackers.tracker import Job, tracked
 from train.trackers.wandb import _mode, has_key
@@ -55,7 +55,7 @@ def scored(tmp_path_factory):
         hide_account(patched, root)
         patched.chdir(root / "here")
         config = compose("eval", overrides(root, "logger.tags=[a,b]", "logger.artifacts=[model,checkpoint]"))
-        score_run(train_run(config), config)
+        score_run(trained(config), config)
     return root
 
 
