@@ -146,7 +146,7 @@ def test_a_pilot_gives_a_command_ready_to_paste(tmp_path, words, grids, capsys):
     SimulatedStudy(pairs=40, sizes=("125k", "250k", "500k"), seeds=(1, 2, 3)).write(tmp_path / "runs")
     write_ablations(tmp_path / "runs", sizes=("125k", "250k"), seeds=(1, 2))
     paths = [f"paths.{name}={tmp_path / name}" for name in ("runs", "reports", "store")]
-    assert exit_code("plan", run, *paths, *words) == 0
+    assert exit_code("plan", run, *paths, *words, "plan.simulations=500") == 0
     table = pd.read_csv(tmp_path / "reports" / words[0].partition("=")[2] / "plan.csv")
     assert len(table) == grids
     chosen = table[table["power"] >= 0.8].iloc[0]

@@ -101,9 +101,12 @@ def test_foreign_checkpoints_execute_nothing(foreign, write):
         trained(config)
 
 
-@pytest.mark.parametrize("write", [evil, evil_archive])
-@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer/vocab.txt", "tokenizer/model.spm", "pairscale.json"])
-def test_foreign_models_and_tokenizers_execute_nothing(foreign, write, name):
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [("model.safetensors", evil), ("model.safetensors", evil_archive), ("tokenizer/vocab.txt", evil),
+     ("tokenizer/model.spm", evil_archive), ("pairscale.json", evil)],
+)  # fmt: skip
+def test_foreign_models_and_tokenizers_execute_nothing(foreign, name, write):
     config, run = foreign
     write(run.model.path / name)
     if not name.endswith(".json"):
