@@ -77,6 +77,12 @@ class BenchmarkResults:
         self.baselines = _of_method(table[table["baseline"] != ""], options.method)
         self.runs = renamed(self.runs[self.runs["run"].isin(table["run"])], self.names, options.order)
         self.notes = [renamed_text(note, self.names) for note in self.notes]
+        for construction, tests in self.direct.items():
+            if unknown := sorted(tests.difference(table["paradigm"].dropna())):
+                self.notes.append(
+                    f"The filter {construction} lists paradigms that have no scores here: {', '.join(unknown)}. Check "
+                    "their names in filter.paradigms."
+                )
 
     def show_curves(self, curves: Sequence[str] | str | None) -> None:
         """Keep the accuracies of some curves, in order; None for all. Raises ConfigError for an unknown curve."""

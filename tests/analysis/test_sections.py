@@ -1,5 +1,7 @@
 """The numbers of the sections, against hand computations and other libraries."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -99,6 +101,11 @@ def test_a_study_with_ablations_states_their_effects_and_what_was_removed(tmp_pa
     write_ablations(tmp_path / "runs", sizes=("125k", "250k"), seeds=(1, 2))
     config = compose("analysis", ["study=ablations", f"paths.runs={tmp_path}/runs"])
     results = read_benchmarks(config, read_study(config))[0]
+    assert not any("no scores" in note for note in results.notes)
+    without = replace(results, accuracies=results.accuracies.query("paradigm != 'island_effects_2'"))
+    assert [
+        name for name in ("first", "second", "island_effects_1", "island_effects_2") if name in str(without.notes)
+    ] == ["second", "island_effects_2"]
     assert results.direct == {"first": {"anaphor_agreement_1"}, "second": {"island_effects_1", "island_effects_2"}}
     shown = {exhibit.name: exhibit.table for exhibit in exhibits(results, chosen(None))}
     assert {"ablations", "ablations-by-size", "removed-text"} <= set(shown)
