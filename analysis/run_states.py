@@ -10,10 +10,10 @@ from typing import Any, Literal, get_args
 
 from pairscale.errors import RunError
 from pairscale.sizes import parse_size
-from train.grid import RequestedRun
 from train.recipes import BudgetConfig
 from train.runs.folder import DONE, FAILED, RunFolder
 from train.runs.labels import name_curves
+from train.sweeps import RequestedRun
 
 State = Literal["scored", "trained", "scoring failed", "running", "stopped", "failed", "damaged", "missing"]
 MARKS: dict[State, str] = dict(zip(get_args(State), "#t!>~x?.", strict=True))

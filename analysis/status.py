@@ -22,10 +22,9 @@ from pairscale import as_typed
 from pairscale.command.main import main
 from pairscale.errors import ConfigError, RunError, RunInUse, first_few
 from pairscale.sizes import clock, format_size, parse_size, readable_size, written
-from train.grid import forget_runs, read_grid
 from train.runs.folder import GRID, RunFolder
 from train.runs.labels import flatten, in_order
-from train.sweeps import commands_of, requested_runs
+from train.sweeps import commands_of, forget_runs, read_grid, requested_runs
 
 LISTED = 20  # runs per list
 

@@ -22,10 +22,9 @@ from pairscale.command.main import main
 from pairscale.errors import InputError, RunError, StoreError
 from pairscale.progress import shown
 from train.config import run_id
-from train.grids import run_grid
 from train.models.config import ImportedConfig, PretrainedConfig
 from train.plan import Plan
-from train.sweeps import check_whole_sweep, names_a_run
+from train.sweeps import check_whole_sweep, names_a_run, run_grid
 
 
 def run(config: EvalConfig) -> None:
@@ -135,8 +134,8 @@ def plan(configs: Sequence[EvalConfig]) -> None:
         replace(
             run,
             scoring_seconds=sum(one.tokens for one in scoring) / run.tokens_read_per_s,
-            scoring_memory=max(one.memory_bytes for one in scoring),
-            score_bytes=sum(one.file_bytes for one in scoring),
+            memory_bytes=max(run.memory_bytes, *(one.memory_bytes for one in scoring)),
+            disk_bytes=run.disk_bytes + sum(one.file_bytes for one in scoring),
         )
     )
 

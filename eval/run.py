@@ -29,10 +29,10 @@ from pairscale.progress import report_result, result_so_far, shown, take_result
 from pairscale.sizes import plural
 from pairscale.tables import print_table
 from train.config import config_digest
-from train.grid import is_requested
 from train.models.config import PretrainedConfig
 from train.runs.folder import DONE, RunFolder, study_runs
 from train.runs.provenance import versions
+from train.sweeps import is_requested
 
 if TYPE_CHECKING:
     from eval.scorers.base import Scorer

@@ -4,9 +4,8 @@ from pairscale.command.line import current
 from pairscale.command.main import main
 from pairscale.progress import shown
 from train.config import RunConfig
-from train.grids import run_grid
 from train.plan import Plan
-from train.sweeps import check_whole_sweep
+from train.sweeps import check_whole_sweep, run_grid
 
 
 def run(config: RunConfig) -> None:

@@ -16,8 +16,7 @@ from pairscale.command.schemas import NOT_IN_DIGEST
 from pairscale.errors import ConfigError, check_name
 from pairscale.files import sha256_json
 from pairscale.sizes import parse_size
-from train.models.config import ModelConfig
-from train.models.huggingface_config import check_recipe
+from train.models.config import ModelConfig, check_recipe
 from train.recipes import CountedConfig, RecipeConfig
 from train.trackers.tracker import LoggerConfig
 

@@ -1,20 +1,20 @@
 """Estimates of what a run takes: words, steps, parameters, memory, disk, and time measured on this machine.
 
-Words, steps, parameters and disk follow from the configuration and the prepared corpus. Time is that of five training
+Words, steps, parameters and disk follow from the configuration and the prepared corpus. Time is that of a few training
 steps on random tokens; memory is that of the weights, their gradients, the optimiser, and what a step keeps for its
 backward pass. Runs that differ in size and seed share one measurement.
 """
 
 import dataclasses
 import os
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from torch.utils.benchmark import Timer
 
 from corpora.prepare import KnownSizes, SampleTokens, is_prepared, known_sizes
 from corpora.sources.read import check_source
@@ -42,7 +42,7 @@ PROCESS_BYTES = 400 * 2**20  # resident with torch and Lightning before there is
 START_SECONDS = 3.0  # reading the corpus, checkpoints, export
 BACKWARD = 1.5  # peak memory of a backward pass over that of the tensors saved for it: measured on a CPU
 READING = 3  # speed of reading over that of training, if only the latter is known
-MEASURED_STEPS, MEASURED_SECONDS = 5, 4.0  # after one step that warms up; fewer steps if they are slow
+MEASURED_SECONDS = 0.5  # of steps, and at least a few of them
 # Of n-gram models of English words, measured on two cores.
 NGRAM_TOKENS_PER_SECOND = {"estimating": 250_000, "scoring": 300_000}
 NGRAM_BYTES, ARPA_BYTES = 11, 42  # for each n-gram: of model.kenlm, and of the files beside it during estimation
@@ -50,7 +50,7 @@ NGRAM_BYTES, ARPA_BYTES = 11, 42  # for each n-gram: of model.kenlm, and of the 
 
 @dataclass(frozen=True)
 class Estimate:
-    """The cost of one run, its scores included if they are to be made too; memory is that of the process, in fp32."""
+    """The cost of one run, to which the command `eval` adds that of its scores."""
 
     config: RunConfig
     name: str
@@ -60,8 +60,8 @@ class Estimate:
     tokens: int
     steps: int
     parameters: int
-    training_memory: int
-    model_bytes: int  # on the disk after training, with its snapshots
+    memory_bytes: int  # of its process, at most, in fp32
+    disk_bytes: int  # that stay on the disk
     checkpoint_bytes: int  # on the disk during training, in addition
     snapshots: tuple[int, ...]  # their steps; of a run that is done, those on the disk
     training_seconds: float
@@ -71,22 +71,10 @@ class Estimate:
     tokens_read_per_s: float  # without gradients, as in scoring
     rate_is: str  # where the speed is from
     scoring_seconds: float = 0.0  # for scores that are missing
-    scoring_memory: int = 0
-    score_bytes: int = 0
-
-    @property
-    def memory_bytes(self) -> int:
-        """Peak memory of its process, in training or in scoring."""
-        return max(self.training_memory, self.scoring_memory)
-
-    @property
-    def disk_bytes(self) -> int:
-        """Bytes that stay on the disk."""
-        return self.model_bytes + self.score_bytes
 
     @property
     def snapshot_bytes(self) -> int:
-        """Part of `model_bytes`."""
+        """Part of `disk_bytes`."""
         return 4 * self.parameters * len(self.snapshots)
 
     @property
@@ -134,8 +122,8 @@ def estimate(config: RunConfig) -> Estimate:
         words_seen=words_seen,
         steps=len(batches),
         parameters=kind.parameters,
-        training_memory=kind.memory_bytes + 2 * tokens,
-        model_bytes=4 * kind.parameters * (1 + len(snapshots)),
+        memory_bytes=kind.memory_bytes + 2 * tokens,
+        disk_bytes=4 * kind.parameters * (1 + len(snapshots)),
         # Of weights and the optimiser's numbers: two checkpoints, and a third while it is written.
         checkpoint_bytes=3 * 4 * kind.parameters * (1 + config.recipe.moments),
         snapshots=snapshots,
@@ -180,8 +168,8 @@ def _ngram_estimate(model: NgramConfig, vocabulary: int, of_run: dict[str, Any])
         words_seen=of_run["words"],
         steps=1,
         parameters=ngrams,
-        training_memory=PROCESS_BYTES + _sorting_bytes(model.lmplz_memory),
-        model_bytes=ngrams * NGRAM_BYTES,
+        memory_bytes=PROCESS_BYTES + _sorting_bytes(model.lmplz_memory),
+        disk_bytes=ngrams * NGRAM_BYTES,
         checkpoint_bytes=ngrams * ARPA_BYTES,
         snapshots=(),
         training_seconds=START_SECONDS + seconds,
@@ -199,8 +187,7 @@ def _sorting_bytes(text: str) -> int:
     return number << {"K": 10, "M": 20, "G": 30, "T": 40}[unit]
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(NamedTuple):
     """What runs of one kind of model have in common, whatever their sizes and seeds."""
 
     parameters: int
@@ -214,24 +201,20 @@ _kinds: dict[str, Kind] = {}
 
 def kind_of_run(config: RunConfig, vocabulary: int, timed: bool) -> Kind:
     """Build the model of a run and measure it, once per process for each kind."""
-    key = repr((dataclasses.replace(config.model, seed=None), _step_shape(config), type(config.recipe), vocabulary,
-                config.precision, config.trainer, timed))  # fmt: skip
+    shape = -(-config.recipe.batch // config.recipe.accumulate), config.recipe.bptt  # texts at a time, tokens of each
+    model = dataclasses.replace(config.model, seed=None)
+    key = repr((model, shape, type(config.recipe), vocabulary, config.precision, config.trainer, timed))
     if key not in _kinds:
         with working(f"measuring {config.model.name} here"):
-            _kinds[key] = _measure(config, vocabulary, timed)
+            _kinds[key] = _measure(config, vocabulary, shape, timed)
     return _kinds[key]
 
 
-def _step_shape(config: RunConfig) -> tuple[int, int]:
-    """Return the texts that a run reads at a time in training, and the tokens of each."""
-    return -(-config.recipe.batch // config.recipe.accumulate), config.recipe.bptt
-
-
-def _measure(config: RunConfig, vocabulary: int, timed: bool) -> Kind:
-    parameters = parameter_count(config.model, vocabulary)
+def _measure(config: RunConfig, vocabulary: int, shape: tuple[int, int], timed: bool) -> Kind:
+    parameters, (rows, length) = parameter_count(config.model, vocabulary), shape
     set_up_cpu(config.trainer, parameters)
     set_up_gpu(config.precision == "bf16")
-    model, (rows, length) = build_model(config.model, vocabulary), _step_shape(config)
+    model = build_model(config.model, vocabulary)
     kept, width = saved_of_row(model, length)
     memory = round(
         PROCESS_BYTES
@@ -239,8 +222,7 @@ def _measure(config: RunConfig, vocabulary: int, timed: bool) -> Kind:
         + BACKWARD * (rows * (kept + 4 * length * width) + 4 * vocabulary * width)  # see train/models/loss.py
         + min((2 if config.precision == "bf16" else 4) * rows * length * vocabulary, GRADIENT_CHUNK_BYTES)
     )
-    speeds = _speeds(config, model) if timed else (0.0, 0.0)
-    return Kind(parameters, memory, *speeds)
+    return Kind(parameters, memory, *(_speeds(config, model, shape) if timed else (0.0, 0.0)))
 
 
 def saved_of_row(model: LanguageModel, length: int) -> tuple[int, int]:
@@ -259,18 +241,19 @@ def saved_of_row(model: LanguageModel, length: int) -> tuple[int, int]:
     return sum(one.untyped_storage().nbytes() for at, one in saved.items() if at not in weights), hidden.shape[-1]
 
 
-def _speeds(config: RunConfig, model: LanguageModel) -> tuple[float, float]:
+def _speeds(config: RunConfig, model: LanguageModel, shape: tuple[int, int]) -> list[float]:
     """Return tokens per second in training, and in reading without gradients."""
     # A login node has no GPU, even if the run will.
     device = torch.device("cuda" if config.trainer.accelerator != "cpu" and torch.cuda.is_available() else "cpu")
     model.to(device)
     optimizer = config.recipe.optimizer(model.parameters())
     # Word frequencies matter little for speed, but equal tokens would make the softmax too easy.
-    tokens = torch.randint(model.vocabulary, _step_shape(config), device=device)
+    tokens = torch.randint(model.vocabulary, shape, device=device)
     autocast = torch.autocast(device.type, dtype=torch.bfloat16, enabled=config.precision == "bf16")
     state = model.initial_state(len(tokens))
 
     def train_step() -> None:
+        """Train on the tokens, with the state of the step before."""
         nonlocal state
         with autocast:
             hidden, state = model(tokens, state)
@@ -281,23 +264,13 @@ def _speeds(config: RunConfig, model: LanguageModel) -> tuple[float, float]:
         optimizer.zero_grad()
 
     def read_step() -> None:
+        """Read the tokens as scoring does."""
         with autocast, torch.no_grad():
             hidden, _ = model(tokens, model.initial_state(len(tokens)))
             model.logprobs(hidden.flatten(0, 1), tokens.flatten())
 
-    return tokens.numel() / _step_seconds(train_step, device), tokens.numel() / _step_seconds(read_step, device)
-
-
-def _step_seconds(step: Callable[[], None], device: torch.device) -> float:
-    """Return the mean seconds of a few steps, after one that warms up."""
-    on_gpu = device.type == "cuda"
-    step()
-    if on_gpu:
-        torch.cuda.synchronize()
-    steps, started = 0, time.monotonic()
-    while not steps or (steps < MEASURED_STEPS and time.monotonic() - started < MEASURED_SECONDS):
-        step()
-        steps += 1
-    if on_gpu:
-        torch.cuda.synchronize()
-    return (time.monotonic() - started) / steps
+    speeds = []
+    for step in (train_step, read_step):
+        timer = Timer("step()", globals={"step": step}, num_threads=torch.get_num_threads())
+        speeds.append(tokens.numel() / timer.blocked_autorange(min_run_time=MEASURED_SECONDS).mean)
+    return speeds

@@ -88,19 +88,11 @@ def build() -> Path:
             archive.extraction_filter = getattr(tarfile, "data_filter", None)
             archive.extractall(place)
         say("building lmplz and build_binary: a minute or two")
-        configure = [
-            "cmake",
-            "-S",
-            f"kenlm-{VERSION}",
-            "-B",
-            "build",
-            "-DCMAKE_BUILD_TYPE=Release",
-            "-DKENLM_MAX_ORDER=7",
-        ]
-        make = ["cmake", "--build", "build", "--parallel", str(os.cpu_count() or 1), "--target", *PROGRAMS]
+        configure = f"cmake -S kenlm-{VERSION} -B build -DCMAKE_BUILD_TYPE=Release -DKENLM_MAX_ORDER=7"
+        make = f"cmake --build build --parallel {os.cpu_count() or 1} --target {' '.join(PROGRAMS)}"
         try:
             for command in (configure, make):
-                run_program(command, place)
+                run_program(command.split(), place)
         except RunError as error:
             raise RunError(f"{error}; the build needs, by Debian's names: apt-get install {DEBIAN}") from None
         folder.mkdir(parents=True, exist_ok=True)

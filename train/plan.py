@@ -8,17 +8,17 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from pairscale import as_typed
-from pairscale.sizes import clock, format_size, parse_size, readable_size
+from pairscale.sizes import clock, format_size, parse_size, plural, readable_size
 from train.config import RunConfig
 from train.runs.labels import CurveNames, in_order, name_curves
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from train.estimate import Estimate
 
 WIDTH = 160  # of a table that goes to a file or a pipe
 MIB = 2**20
+HEADINGS = ("", "runs", "done", "words seen\na run", "steps\na run", "parameters", "memory\nMiB", "disk\nMiB",
+            "hours\na run", "all")  # fmt: skip
 
 
 class Plan:
@@ -45,10 +45,11 @@ class Plan:
         from rich.console import Console  # here, so that a command that plans nothing starts sooner
 
         from pairscale.console import print_text
-        from pairscale.tables import print_table
+        from pairscale.tables import filled_table, print_table
 
         console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
-        print_table(console, self.table(), ("disk\nMiB", "done", "parameters", "memory\nMiB"))
+        table = filled_table(HEADINGS, self.rows(), HEADINGS[:1])
+        print_table(console, table, ("disk\nMiB", "done", "parameters", "memory\nMiB"))
         for line in [*self.totals(), *self.notes, *(self._curves().notes if len(self.runs) > 1 else [])]:
             print_text(console, line)
 
@@ -66,23 +67,15 @@ class Plan:
         order = sorted(cells, key=lambda key: (rank[key[0]], parse_size(key[1])))
         return [(label, size, cells[label, size]) for label, size in order]
 
-    def table(self) -> Table:
-        """Return a table with a row per label and size, and a line with the label above its rows."""
-        from rich.table import Table
-        from rich.text import Text
-
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-        table.add_column("", no_wrap=True)
-        for name in ("runs", "done", "words seen\na run", "steps\na run", "parameters", "memory\nMiB", "disk\nMiB",
-                     "hours\na run", "all"):  # fmt: skip
-            table.add_column(name, justify="right", no_wrap=True)
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return a row per label and size, and above its rows a row with the label alone."""
+        rows: list[tuple[str, ...]] = []
         above = None
         for label, size, runs in self.cells():
             if label != above:
-                table.add_row(Text(label, style="bold"))
-                above = label
+                rows.append((above := label, *[""] * (len(HEADINGS) - 1)))
             todo = [run.seconds for run in runs if run.seconds]
-            table.add_row(
+            row = (
                 f"  {readable_size(size)}",
                 f"{len(runs)}",
                 f"{sum(run.done for run in runs) or ''}",
@@ -92,9 +85,10 @@ class Plan:
                 f"{max(run.memory_bytes for run in runs) / MIB:,.0f}",
                 f"{sum(run.disk_bytes for run in runs) / MIB:,.0f}",
                 _hours(median(todo)) if todo else "",
-                _hours(sum(todo)),
+                _hours(sum(todo)) if todo else "",
             )
-        return table
+            rows.append(row)
+        return rows
 
     def totals(self) -> list[str]:
         """Return sums over all runs, and the assumptions behind them."""
@@ -112,26 +106,21 @@ class Plan:
         if snapshots := sum(run.snapshot_bytes for run in self.runs):
             disk += f" ({snapshots / MIB:,.0f} MiB of it snapshots)"
         checkpoints = max((run.checkpoint_bytes for run in self.runs if not run.done), default=0)
-        number = "1 run" if len(self.runs) == 1 else f"{len(self.runs):,} runs"
         lines = [
-            f"{number} ({sum(run.done for run in self.runs):,} done already), "
+            f"{plural(len(self.runs), 'run')} ({sum(run.done for run in self.runs):,} done already), "
             f"{_count(sum(run.words_seen for run in self.runs))} words seen, {time}",
             f"{disk}, and up to {checkpoints / MIB:,.0f} MiB more for each run that trains; {memory}",
         ]
         lines += [line for run in self.runs for line in _text(run.config)]
-        lines += [
-            f"at {run.words_per_s:,.0f} words/s ({run.rate_is}): {label}"
-            for label, _, runs in self.cells()
-            for run in runs
-        ]
+        cells = ((label, run) for label, _, runs in self.cells() for run in runs)
+        lines += [f"at {run.words_per_s:,.0f} words/s ({run.rate_is}): {label}" for label, run in cells]
         if any(run.config.model.counted for run in self.runs):
             lines.append("parameters, memory and disk of n-gram models are upper limits")
         if any(run.guessed for run in self.runs):
-            note = (
+            lines.append(
                 "A corpus is not prepared, so tokens per word and the vocabulary are guesses, and nothing checks that "
-                "its text is large enough. python -m corpora prepares it."
+                f"its text is large enough. {as_typed('python -m corpora')} prepares it."
             )
-            lines.append(as_typed(note))
         return list(dict.fromkeys(filter(None, [*lines, *(bf16_warning(run.config) for run in todo)])))
 
 
@@ -148,7 +137,7 @@ def _at_once(todo: list[Estimate]) -> int:
 
 
 def _text(config: RunConfig) -> list[str]:
-    """Return the corpus of a run with the bytes that it takes on the disk, or would take, and what its filter does."""
+    """Return the corpus of a run with the bytes that it takes or would take on the disk, and what its filter does."""
     from corpora.prepare import corpus_folder, store_bytes
 
     folder = corpus_folder(config)
@@ -173,7 +162,5 @@ def _count(number: float) -> str:
 
 
 def _hours(seconds: float) -> str:
-    if not seconds:
-        return ""
     hours = seconds / 3600
     return f"{hours:,.0f}" if hours >= 100 else f"{hours:.2g}" if hours >= 0.1 else f"{hours:.3f}"

@@ -12,13 +12,15 @@ from msgspec import Meta
 from pairscale.command.schemas import NOT_IN_DIGEST, AboveZero, Number, Seed, Share, Size, register_types
 from pairscale.errors import ConfigError, check_between
 from pairscale.sizes import parse_size
-from train.models.config import Width
 
 if TYPE_CHECKING:
     from torch.nn import Parameter
     from torch.optim import Optimizer
 
 COLUMNS = "columns"
+# Far beyond any model; above them sizes overflow, or a run would take years to begin.
+MAX_WIDTH = 100_000
+Width = Annotated[int, Meta(ge=1, le=MAX_WIDTH)]
 
 
 @dataclass(kw_only=True)
@@ -135,12 +137,7 @@ class AdamCosineConfig(RecipeConfig):
         return Adam(parameters, lr=self.lr, fused=True)  # one pass over the weights
 
     def scheduled_rate(self, step: int, total_steps: int) -> float | None:
-        """Return the rate of a linear warm-up, then of a cosine down to `min_lr` (released code of Dai et al.)."""
-        warmup = self.warmup * total_steps
-        if step < warmup:
-            return self.lr * (step + 1) / (warmup + 1)
-        progress = (step - warmup) / max(1.0, total_steps - warmup)
-        return self.min_lr + 0.5 * (self.lr - self.min_lr) * (1 + math.cos(math.pi * progress))
+        return warmed_cosine(self, step, total_steps)
 
 
 @dataclass(kw_only=True)
@@ -197,15 +194,20 @@ class AdamWConfig(RecipeConfig):
 
         WSD (warm-up, stable, decay: Hu et al. 2024, section 4) keeps `lr` until it falls in a line over the last steps.
         """
-        warmup = self.warmup * total_steps
-        if step < warmup:
-            return self.lr * (step + 1) / (warmup + 1)
-        if self.schedule == "cosine":
-            progress = (step - warmup) / max(1.0, total_steps - warmup)
-            return self.min_lr + 0.5 * (self.lr - self.min_lr) * (1 + math.cos(math.pi * progress))
+        if self.schedule == "cosine" or step < self.warmup * total_steps:
+            return warmed_cosine(self, step, total_steps)
         falling = self.decay * total_steps
         left = 1.0 if not falling else min(1.0, (total_steps - step) / falling)
         return self.min_lr + (self.lr - self.min_lr) * left
+
+
+def warmed_cosine(recipe: AdamCosineConfig | AdamWConfig, step: int, total_steps: int) -> float:
+    """Return the rate of a linear warm-up, then of a cosine down to `min_lr` (released code of Dai et al.)."""
+    warmup = recipe.warmup * total_steps
+    if step < warmup:
+        return recipe.lr * (step + 1) / (warmup + 1)
+    progress = (step - warmup) / max(1.0, total_steps - warmup)
+    return recipe.min_lr + 0.5 * (recipe.lr - recipe.min_lr) * (1 + math.cos(math.pi * progress))
 
 
 @dataclass(kw_only=True)

@@ -1,26 +1,44 @@
-"""The runs of command lines: the points of a sweep, and the runs that a study should have (train/grid.py)."""
+"""Sweeps (-m) of the commands `train` and `eval`: their points, how they run, and the runs that they request.
+
+A sweep records the runs that it requests with their study, so that those that never began count as missing. Then it
+runs them side by side (pairscale/command/pool.py). The record is a file per sweep, `runs/STUDY/grid/*.json`, with its
+command and its runs. A sweep of other values adds a file, the same one replaces its own, and removing a file takes it
+back. Without a record, the runs of a study are those of the experiment with its name. Imports no torch.
+"""
+
+from __future__ import annotations
 
 import dataclasses
 import itertools
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, cast
 
-from pairscale.command.compose import FOLDER, axes_of, composed, group_files, schema_of
-from pairscale.command.line import Line, key_of
+from pairscale.command.board import run_names
+from pairscale.command.compose import axes_of, composed, group_files, schema_of
+from pairscale.command.line import Line, key_of, set_current
+from pairscale.command.main import Session
+from pairscale.command.pool import Job, check_codes, run_jobs
 from pairscale.command.schemas import build
 from pairscale.errors import ConfigError, PairscaleError, RunError
-from train.config import RunConfig, run_id
-from train.grid import RequestedRun, read_grid, write_grid
-from train.runs.folder import RunFolder
+from pairscale.files import sha256_json, write_json
+from pairscale.schema import FolderName, read_json
+from train.config import RunConfig, described, run_id
+from train.loop.device import takes_gpu
+from train.models.config import PretrainedConfig
+from train.runs.folder import GRID, NO_STUDY, RunFolder
+from train.runs.schemas import StoredConfig, check_stored
 
+GRID_VERSION = 1
+_REMEDY = "remove it, and sweep again for the missing runs"
 _LAST = ("sample.size", "seed")  # keys that are named last, and of every run
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Point:
     """A run of a sweep. varied: the overrides that tell it from the others; line: all of its command line."""
 
@@ -33,6 +51,11 @@ class Point:
         """What tells it from the others, with its size and seed."""
         size, seed = f"sample.size={self.config.sample.size}", f"seed={self.config.seed}"
         return shlex.join([*(word for word in self.varied if key_of(word) not in _LAST), size, seed])
+
+    @property
+    def is_run(self) -> bool:
+        """True if it names a run; False if it scores the runs of a study."""
+        return self.line.command == "train" or names_a_run(self.line)
 
 
 def points(command: str, line: Line, refused: list[Exception] | None = None) -> Iterator[Point]:
@@ -79,9 +102,158 @@ def check_whole_sweep(command: str, line: Line, config: RunConfig) -> None:
         )
 
 
-def is_experiment(study: str) -> bool:
-    """Return True if conf/experiment/ has a file of this study's name."""
-    return (FOLDER / "experiment" / f"{study}.yaml").exists()
+def run_grid(command: str, line: Line, session: Session) -> None:
+    """Run the points of a sweep; with dry_run=true, plan each here. Raises RunError and RunInUse as `check_codes`."""
+    refused: list[Exception] = []
+    found = list(points(command, line, refused))
+    session.report_refused(refused, len(refused) + len(found))
+    if not found:
+        return
+    config = found[0].config
+    if config.dry_run:
+        for point in found:
+            set_current(point.line)
+            session.attempt(lambda point=point: point.config, once=True)  # type: ignore[misc]
+        return
+    record_points(found, command, f"python -m {command} -m {line.written}")
+    jobs = jobs_of(found)
+    logs = Path(config.paths.runs, config.study or NO_STUDY, "logs")
+    progress = config.trainer.progress and not config.verbose
+    check_codes(run_jobs(command, jobs, config.pool, logs, lambda: memory_of(jobs), progress))
+
+
+def jobs_of(points: Iterable[Point]) -> list[Job]:
+    """Return the jobs of a sweep; a run that it names more than once, on one benchmark, is one job."""
+    jobs: dict[tuple[Path, str], tuple[Point, Job]] = {}
+    for point in points:
+        config = point.config.of_run()
+        is_run = point.is_run or config.study is None
+        folder = RunFolder.of(config).path if is_run else Path(config.paths.runs) / config.study
+        devices, words = config.trainer.devices, _words_to_train_on(config)
+        job = Job(point.line.words, "", folder, takes_gpu(config), devices, words, config)
+        jobs.setdefault((folder, repr(config)), (point, job))
+    names = run_names(
+        [point.varied for point, _ in jobs.values()], [job.config.sample.count for _, job in jobs.values()]
+    )
+    return [dataclasses.replace(job, name=name) for (_, job), name in zip(jobs.values(), names, strict=True)]
+
+
+def _words_to_train_on(config: RunConfig) -> float:
+    """Return the words that a run trains on, with repeats; 0 if it is trained already."""
+    with suppress(PairscaleError):  # a study to be scored, or a damaged folder, which the run itself reports
+        if not RunFolder.of(config).done:
+            words, budget = config.sample.number, config.recipe.budget
+            return words if budget is None else budget.words_seen(words)
+    return 0.0
+
+
+def memory_of(jobs: Sequence[Job]) -> int:
+    """Return the bytes that the largest of `jobs` takes; 0 if unknown, as for models that are not downloaded yet."""
+    configs = [job.config for job in jobs if job.config]
+    trained = [config for config in configs if config.recipe.trains]
+    folders = [Path(config.model.path) for config in configs if isinstance(config.model, PretrainedConfig)]
+    weights = (sum(path.stat().st_size for path in folder.glob("*.safetensors")) for folder in folders)
+    largest = max(weights, default=0)  # loading takes no less
+    if trained:  # in a process of its own: torch's hundreds of MiB would stay here as long as the sweep takes
+        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+            largest = max(largest, pool.submit(_peak_memory, trained).result())
+    return largest
+
+
+def _peak_memory(configs: Sequence[RunConfig]) -> int:
+    from train.estimate import peak_memory
+
+    return peak_memory(configs)
+
+
+class _Point(TypedDict):
+    point: str
+    config: StoredConfig
+
+
+class _Grid(TypedDict):
+    """Schema of a file of the grid."""
+
+    command: str
+    benchmark: str | None
+    runs: dict[FolderName, _Point]
+
+
+@dataclasses.dataclass(frozen=True)
+class RequestedRun:
+    """A run that sweeps requested."""
+
+    point: str  # the overrides that tell it from the others of its sweep
+    config: Mapping[str, Any]  # the part of its configuration that says what it is (train.config.DESCRIBED)
+    benchmarks: frozenset[str] = frozenset()  # those that it is to be scored on
+    commands: tuple[str, ...] = ()  # the sweeps
+
+
+def record_points(points: Iterable[Point], command: str, typed: str) -> None:
+    """Write the runs that the command line `typed` requests to the grids of their studies, for `requested_runs`.
+
+    Points that name no run (a sweep over benchmarks that scores a study), or several (model.revisions), are left out.
+    Raises NoCorpus for runs to be trained without a corpus.
+    """
+    grids: dict[tuple[Path, str | None], dict[str, RunConfig]] = {}
+    for point in points:
+        config = point.config
+        if not config.study or getattr(config.model, "revisions", None) or not point.is_run:
+            continue
+        for benchmark in (None,) if command == "train" else config.benchmarks or (config.benchmark.name,):
+            grids.setdefault((RunFolder.of(config).path.parent, benchmark), {})[point.written] = config
+    for (study, benchmark), runs in grids.items():
+        write_grid(study, runs, benchmark, typed)
+
+
+def write_grid(study: Path, points: Mapping[str, RunConfig], benchmark: str | None, command: str) -> None:
+    """Write the runs that the sweep `command` requests (point -> configuration); raises WriteError if it cannot.
+
+    benchmark: None for runs that are only to be trained.
+    """
+    runs = {
+        run_id(config): {"point": point, "config": described(dataclasses.asdict(config))}
+        for point, config in points.items()
+    }
+    content = {"version": GRID_VERSION, "command": command, "benchmark": benchmark, "runs": runs}
+    write_json(study / GRID / f"{sha256_json([sorted(runs), benchmark])[:8]}.json", content)
+
+
+def _grids(study: Path) -> list[tuple[Path, _Grid]]:
+    paths = sorted((study / GRID).glob("*.json"))
+    return [(path, read_json(path, _Grid, RunError, _REMEDY, GRID_VERSION)) for path in paths]
+
+
+def read_grid(study: Path) -> dict[str, RequestedRun]:
+    """Return all runs that the sweeps of a study requested, by run id. Raises RunError for any other file there."""
+    requested: dict[str, RequestedRun] = {}
+    for path, grid in _grids(study):
+        for run, one in grid["runs"].items():
+            check_stored(one["config"], path, _REMEDY)
+            before = requested.get(run, RequestedRun(one["point"], cast(dict[str, Any], one["config"])))
+            benchmarks = before.benchmarks.union([grid["benchmark"]] if grid["benchmark"] else [])
+            commands = (*before.commands, grid["command"])
+            requested[run] = dataclasses.replace(before, benchmarks=benchmarks, commands=commands)
+    return requested
+
+
+def forget_runs(study: Path, runs: Collection[str]) -> None:
+    """Take runs out of the grid of a study; a sweep of nothing else is gone. Raises as `read_grid`."""
+    for path, grid in _grids(study):
+        rest = {run: one for run, one in grid["runs"].items() if run not in runs}
+        if not rest:
+            path.unlink()
+        elif len(rest) < len(grid["runs"]):
+            write_json(path, {**grid, "runs": rest})
+
+
+def is_requested(run: RunFolder, benchmark: str) -> bool:
+    """Return True if a sweep requested scores of a run on `benchmark`, or if the grid cannot be read."""
+    try:
+        requested = read_grid(run.path.parent).get(run.path.name)
+    except RunError:
+        return True
+    return requested is not None and benchmark in requested.benchmarks
 
 
 def expected_points(experiment: str, overrides: Sequence[str] = ()) -> Iterator[Point]:
@@ -94,16 +266,18 @@ def expected_points(experiment: str, overrides: Sequence[str] = ()) -> Iterator[
 
 
 def requested_runs(runs: str | Path, study: str) -> dict[str, RequestedRun]:
-    """Return the runs that a study should have, by run id: those that its sweeps requested (train/grid.py).
+    """Return the runs that a study should have, by run id: those that its sweeps requested.
 
     Without such a record they are those of the experiment with the study's name; {} if there is none.
     """
     recorded = read_grid(Path(runs) / study)
-    if recorded or not is_experiment(study):
+    if recorded or study not in group_files("experiment"):
         return recorded
     command = f"python -m eval -m experiment={study}"
     return {
-        run_id(one.config): RequestedRun.of(one.written, one.config, one.config.benchmark.name, command)
+        run_id(one.config): RequestedRun(
+            one.written, described(dataclasses.asdict(one.config)), frozenset([one.config.benchmark.name]), (command,)
+        )
         for one in expected_points(study)
     }
 
@@ -116,51 +290,26 @@ def commands_of(requested: Iterable[RequestedRun]) -> list[str]:
 def study_commands(runs: str | Path, study: str) -> list[str]:
     """Return the commands that make a study: those of its sweeps, or that of the experiment with its name.
 
-    Commands that scored runs of sweeps on further benchmarks follow. A comment stands for the runs of no sweep, with
-    the files that have their configurations.
+    Commands that scored runs of sweeps on further benchmarks follow, or a comment where none is recorded. A comment
+    stands for the runs of no sweep, with the files that have their configurations.
     """
     requested = requested_runs(runs, study)
-    folders = [RunFolder(path.parent) for path in sorted(Path(runs, study).glob("*/config.yaml"))]
-    others = [run.config for run in folders if run.path.name not in requested]
     commands = commands_of(requested.values())
-    for run in folders:
-        if run.path.name in requested:
-            commands += _scoring(run, requested[run.path.name])
+    others = []
+    for run in (RunFolder(path.parent) for path in sorted(Path(runs, study).glob("*/config.yaml"))):
+        if (request := requested.get(run.path.name)) is None:
+            others.append(run.config)
+            continue
+        manifest: Mapping[str, Any] = {}
+        with suppress(RunError):  # the analysis names the damaged file
+            manifest = run.read_manifest()
+        labels = {path.name for path in run.scores("").glob("*") if path.is_dir()}
+        for label in sorted(labels.difference(manifest.get("scoring_failed", {}))):
+            if label.partition("+")[0] not in request.benchmarks:
+                unknown = f"# scored on {label} by a command that is not recorded"
+                commands.append(manifest.get("scoring_commands", {}).get(label, unknown))
     if len(others) == 1:
         commands.append(f"# of no sweep; its values: {others[0]}")
     elif others:
         commands.append(f"# {len(others)} runs of no sweep; their values: {Path(runs, study, '*', others[0].name)}")
     return list(dict.fromkeys(commands))
-
-
-def _scoring(run: RunFolder, requested: RequestedRun) -> list[str]:
-    """Return the commands that scored a run on benchmarks for which no sweep did, or a comment for an unknown one."""
-    manifest: Mapping[str, Any] = {}
-    with suppress(RunError):  # the analysis names the damaged file
-        manifest = run.read_manifest()
-    commands = manifest.get("scoring_commands", {})
-    labels = sorted(path.name for path in run.scores("").glob("*") if path.is_dir())
-    return [
-        commands.get(label, f"# scored on {label} by a command that is not recorded")
-        for label in labels
-        if label.partition("+")[0] not in requested.benchmarks and label not in manifest.get("scoring_failed", {})
-    ]
-
-
-def record_points(points: Iterable[Point], command: str, typed: str) -> None:
-    """Write the runs that the command line `typed` requests to the grids of their studies, for `requested_runs`.
-
-    Points that name no run (a sweep over benchmarks that scores a study), or several (model.revisions), are left out.
-    Raises NoCorpus for runs to be trained without a corpus.
-    """
-    grids: dict[tuple[Path, str | None], dict[str, RunConfig]] = {}
-    for point in points:
-        config = point.config
-        if config.model.several_models or not (command == "train" or names_a_run(point.line)):
-            continue
-        benchmarks = (None,) if command == "train" else config.benchmarks or (config.benchmark.name,)
-        for benchmark in benchmarks if config.study else ():
-            key = RunFolder.of(config).path.parent, benchmark
-            grids.setdefault(key, {})[point.written] = config
-    for (study, benchmark), runs in grids.items():
-        write_grid(study, runs, benchmark, typed)

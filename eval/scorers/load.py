@@ -12,9 +12,8 @@ from eval.scorers.network import CausalNetwork, Network
 from eval.scorers.tokens import OurTokens
 from pairscale.errors import ConfigError, RunError
 from pairscale.schema import checked
-from train.models.config import PretrainedConfig, architectures
+from train.models.config import HuggingFaceConfig, PretrainedConfig, architectures
 from train.models.huggingface import HuggingFaceModel
-from train.models.huggingface_config import HuggingFaceConfig
 from train.runs.folder import AGAIN, ModelFolder, RunFolder
 from train.runs.model_folder import NGRAM, LoadedModel, load_model, read_description
 

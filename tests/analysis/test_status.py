@@ -20,7 +20,7 @@ from pairscale.files import write_json
 from tests.support import ROOT
 from tests.support.commands import exit_code
 from tests.support.simulated_study import SimulatedStudy
-from train.grid import read_grid
+from train.sweeps import read_grid
 
 
 @pytest.fixture

@@ -8,8 +8,7 @@ from analysis.items.parts import read_answers
 from analysis.study.long_table import runs
 from eval.published import read_published
 from eval.scores.files import write_answers
-from eval.syntaxgym.regions import answer_rows
-from eval.syntaxgym.suites import load_suites
+from eval.syntaxgym.suites import answer_rows, load_suites
 from tests.support.simulated_study import SimulatedStudy, about
 from tests.support.suites import simulated, write_suites
 

@@ -16,10 +16,8 @@ from pairscale.command.main import main
 from pairscale.errors import ConfigError, RunError
 from tests.support.expected_runs import expected_runs
 from train.config import run_id
-from train.grid import write_grid
-from train.grids import run_grid
 from train.runs.folder import RunFolder
-from train.sweeps import names_a_run, points, requested_runs, study_commands
+from train.sweeps import names_a_run, points, requested_runs, run_grid, study_commands, write_grid
 
 RUN = ["study=mine", "model=lstm_tiny", "corpus=toy", "recipe.lr=0.5"]  # no experiment
 
@@ -36,7 +34,7 @@ def sweep(tmp_path, monkeypatch):
             configs.extend(job.config for job in jobs)
             return [0] * len(jobs)
 
-        monkeypatch.setattr("train.grids.run_jobs", run_jobs)
+        monkeypatch.setattr("train.sweeps.run_jobs", run_jobs)
         monkeypatch.setattr("pairscale.command.line._current", Line())  # restored after the test
         with pytest.raises(SystemExit) as end:
             main(command, configs.append, sweep=run_grid)
@@ -76,14 +74,6 @@ def test_another_sweep_adds_to_the_grid_but_a_repeated_one_does_not(sweep, tmp_p
         request.config["seed"]: (sorted(request.benchmarks), len(request.commands)) for request in requested.values()
     }
     assert benchmarks == {1: ([], 1), 2: (["climp", "toy"], 3), 3: (["climp", "toy"], 2)}
-
-
-@pytest.mark.slow
-def test_a_rejected_value_does_not_stop_the_other_runs(sweep, tmp_path):
-    configs, code = sweep("train", *RUN, "sample.size=2k,none", "model.hidden=16,-1", "model.embedding=16", "seed=1")
-    assert code == 2
-    assert [(config.sample.size, config.model.hidden) for config in configs] == [("2k", 16)]
-    assert set(requested_runs(tmp_path, "mine")) == {run_id(configs[0])}
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,8 @@ from pairscale.command.help import show_help
 from pairscale.command.line import Line, current, parsed, readable
 from pairscale.command.main import NEED_ARGUMENTS, main
 from pairscale.errors import ConfigError, RunError
-from train.grids import run_grid
 from train.runs.folder import RunFolder
-from train.sweeps import check_whole_sweep, names_a_run
+from train.sweeps import check_whole_sweep, names_a_run, run_grid
 
 
 def run_command(command, run):

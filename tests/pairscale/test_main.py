@@ -9,8 +9,7 @@ import pytest
 from pairscale.command.line import Line
 from pairscale.command.main import main
 from pairscale.errors import ConfigError
-from train.grids import run_grid
-from train.sweeps import points
+from train.sweeps import points, run_grid
 
 
 @pytest.fixture
@@ -78,7 +77,7 @@ def sweep(tmp_path, monkeypatch, capsys):
         begun.extend(jobs)
         return [0] * len(jobs)
 
-    monkeypatch.setattr("train.grids.run_jobs", begin)
+    monkeypatch.setattr("train.sweeps.run_jobs", begin)
 
     def sweep(*overrides, command="train", words=SWEEP):
         begun.clear()

@@ -67,14 +67,12 @@ class Half(LanguageModel):
 @pytest.mark.parametrize(
     ("name", "code", "reason"),
     [
-        ("Half", MODELS, "Half in .*own_models.py lacks forward"),
-        ("None_", MODELS, "own_models.py has no class None_"),
+        ("Half", MODELS, "own_models:Half lacks forward"),
+        ("None_", MODELS, "own_models:None_ cannot be imported .*no attribute 'None_'"),
         ("Half", "import no_such_module", "own_models:Half cannot be imported .*no_such_module"),
     ],
 )
-def test_a_class_of_a_plugin_that_is_no_model_is_an_error_that_names_its_file(
-    tmp_path, monkeypatch, name, code, reason
-):
+def test_a_class_of_a_plugin_that_is_no_model_is_an_error_that_names_it(tmp_path, monkeypatch, name, code, reason):
     (tmp_path / "own_models.py").write_text(code)
     monkeypatch.delitem(sys.modules, "own_models", raising=False)
     install(tmp_path, monkeypatch, PLUGIN.replace("train.models.recurrent:LstmLanguageModel", f"own_models:{name}"))

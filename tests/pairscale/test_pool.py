@@ -19,9 +19,8 @@ from pairscale.files import sha256_file
 from tests.support.commands import Command, run_command
 from tests.support.slurm_cluster import wait_until
 from train.estimate import estimate
-from train.grids import jobs_of, memory_of, run_grid
 from train.runs.folder import RunFolder, study_runs
-from train.sweeps import points
+from train.sweeps import jobs_of, memory_of, points, run_grid
 
 RUN = [
     "study=s", "model=lstm_tiny", "model.embedding=16", "model.hidden=16", "corpus=toy", "corpus.words=30000",
@@ -88,7 +87,7 @@ def sweep(tmp_path, monkeypatch, capsys):
 
     def sweep(script, command, *words):
         monkeypatch.setattr(pairscale.command.pool, "started_by", lambda module: [sys.executable, "-c", WORKER, script])
-        monkeypatch.setattr("train.grids.memory_of", lambda jobs: 0)
+        monkeypatch.setattr("train.sweeps.memory_of", lambda jobs: 0)
         monkeypatch.setattr(sys, "argv", [command, "-m", *words, f"paths.runs={tmp_path}/runs"])
         with pytest.raises(SystemExit) as caught:
             main(command, lambda config: None, sweep=run_grid)

@@ -1,5 +1,5 @@
 """Checkpoints of the papers' own code as runs of ours: `python -m train.import_checkpoint`.
 
-pickles.py reads pickled checkpoints as data, without running them; networks.py maps their weights, vocabulary.py their
-words, and run.py writes the run folder.
+pickles.py reads pickled checkpoints as data, without running them; networks.py maps their weights and words,
+and run.py writes the run folder.
 """

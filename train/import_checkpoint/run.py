@@ -7,9 +7,8 @@ from pairscale.console import say
 from pairscale.errors import ConfigError, InputError, RunError
 from pairscale.files import sha256_file, write_text
 from train.config import RunConfig, config_digest
-from train.import_checkpoint.networks import lstm, transformer_xl
+from train.import_checkpoint.networks import lstm, read_vocabulary, transformer_xl
 from train.import_checkpoint.pickles import Checkpoint, one_line_errors, read_checkpoint
-from train.import_checkpoint.vocabulary import read_vocabulary
 from train.models.build import build_model, without_weights
 from train.models.config import ImportedConfig
 from train.runs.folder import DONE, RunFolder

@@ -21,7 +21,7 @@ from corpora.prepare import SampleTokens
 from corpora.tokenizers import EOS, MASK, PAD, SPECIAL_TOKENS, Tokenizer
 from pairscale.errors import ConfigError
 from pairscale.seeds import derived_seed, permutation
-from train.models.huggingface_config import MaskingConfig
+from train.models.config import MaskingConfig
 from train.recipes import RecipeConfig
 
 Ids = npt.NDArray[np.int64]
@@ -167,7 +167,11 @@ class Masked:
 
     @classmethod
     def of(cls, masking: MaskingConfig, shift: int, tokenizer: Tokenizer) -> Masked:
-        return cls(masking, shift, len(tokenizer), begins_word(tokenizer))
+        if tokenizer.word_level or tokenizer.config.kind == "char":
+            begins = np.ones(len(tokenizer), dtype=np.bool_)
+        else:
+            begins = np.array([tokenizer.token(index).startswith("▁") for index in range(len(tokenizer))])
+        return cls(masking, shift, len(tokenizer), begins)
 
     def causal(self, first: int, count: int) -> Bools | None:
         """Return which of `count` blocks, from number `first` of the run on, are causal (count,); None: never any.
@@ -192,7 +196,7 @@ class Masked:
         if causal is not None:
             real &= ~causal[:, None]
         if self.masking.whole_words:
-            first = real & (self.begins_word[np.where(padded, EOS, blocks)] | ~_shifted(real))
+            first = real & (self.begins_word[np.where(padded, EOS, blocks)] | ~np.pad(real[:, :-1], [(0, 0), (1, 0)]))
             word = np.cumsum(first)  # of each token, from 1
             drawn = real & (rng.random(word[-1] + 1) < self.masking.share)[word.reshape(real.shape)]
         else:
@@ -207,7 +211,7 @@ class Masked:
         others = rng.integers(SPECIAL_TOKENS, SPECIAL_TOKENS + self.vocabulary, size=real.shape)
         inputs = np.where(replaced, MASK, np.where(random, others, ids))
         if self.shift:  # the first token of a block is <eos>, which is not predicted
-            targets = np.concatenate([targets[:, 1:], np.full_like(targets[:, :1], NO_TARGET)], axis=1)
+            targets = np.pad(targets[:, 1:], [(0, 0), (0, 1)], constant_values=NO_TARGET)
         return inputs, targets
 
 
@@ -285,7 +289,7 @@ def cut(sample: SampleTokens, packing: str, length: int) -> npt.NDArray[np.int32
         body = np.resize(tokens, count * room).reshape(count, room)
     else:
         body = _packed(tokens, _ends(sample, packing), room)
-    return np.concatenate([np.full((len(body), 1), EOS, np.int32), body], axis=1)
+    return np.pad(body, [(0, 0), (1, 0)], constant_values=EOS)
 
 
 def _packed(tokens: npt.NDArray[np.int32], ends: Ids, room: int) -> npt.NDArray[np.int32]:
@@ -316,18 +320,6 @@ def _ends(sample: SampleTokens, packing: str) -> Ids:
     if sample.documents is None:
         raise ConfigError("recipe.packing=documents: needs whole documents; give sample.unit=document")
     return sentences[np.cumsum(sample.documents) - 1]
-
-
-def begins_word(tokenizer: Tokenizer) -> Bools:
-    """Return for each id of a tokenizer whether its token begins a word: for pieces, whether it begins with "▁"."""
-    if tokenizer.word_level or tokenizer.config.kind == "char":
-        return np.ones(len(tokenizer), dtype=np.bool_)
-    return np.array([tokenizer.token(index).startswith("▁") for index in range(len(tokenizer))])
-
-
-def _shifted(real: Bools) -> Bools:
-    """Return (B, T), True where a real token stands before the place."""
-    return np.concatenate([np.zeros_like(real[:, :1]), real[:, :-1]], axis=1)
 
 
 @lru_cache(maxsize=2)

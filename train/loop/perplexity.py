@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -37,8 +36,13 @@ class Perplexity:
     unk: int  # tokens outside the vocabulary
     columns: tuple[float, ...] = ()  # nats per token of each part of the text that has its own state
     vocabulary: int = 0  # 0: unknown
+    # True for the losses of a masked model: of each token given all others of its sentence (Salazar et al. 2020,
+    # section 2.3). They are no losses of a distribution over texts: comparable between masked models alone.
+    is_pseudo: bool = False
 
-    called: ClassVar[str] = "perplexity"
+    @property
+    def called(self) -> str:
+        return "pseudo-perplexity" if self.is_pseudo else "perplexity"
 
     @property
     def stuck(self) -> str | None:
@@ -79,30 +83,16 @@ class Perplexity:
         return _exp((self.nats - self.eos_nats - self.unk_nats) / known)
 
     def metrics(self) -> dict[str, float]:
-        """Columns of metrics.csv."""
+        """Columns of metrics.csv; valid_oov_rate is a share of the model's own tokens."""
+        nats, unk = self.nats / self.words, self.unk / self.tokens
+        if self.is_pseudo:
+            return {"valid_pseudo_nats_per_word": nats, "valid_pseudo_ppl": self.value, "valid_oov_rate": unk}
         return {
-            "valid_nats_per_word": self.nats / self.words,
+            "valid_nats_per_word": nats,
             "valid_ppl": self.value,
             "valid_ppl_without_eos": self.without_eos,
             "valid_ppl_without_unk": self.without_unk,
-            "valid_oov_rate": self.unk / self.tokens,  # share of the model's own tokens
-        }
-
-
-@dataclass(frozen=True)
-class PseudoPerplexity(Perplexity):
-    """The losses of a masked model: of each token given all others of its sentence (Salazar et al. 2020, section 2.3).
-
-    They are no losses of a distribution over texts: comparable between masked models alone.
-    """
-
-    called: ClassVar[str] = "pseudo-perplexity"
-
-    def metrics(self) -> dict[str, float]:
-        return {
-            "valid_pseudo_nats_per_word": self.nats / self.words,
-            "valid_pseudo_ppl": self.value,
-            "valid_oov_rate": self.unk / self.tokens,
+            "valid_oov_rate": unk,
         }
 
 
@@ -165,7 +155,7 @@ def evaluate_windows(model: LanguageModel, held_out: HeldOut, device: torch.devi
 
 def evaluate_masked(
     model: LanguageModel, held_out: HeldOut, device: torch.device, context: int, shift: int
-) -> PseudoPerplexity:
+) -> Perplexity:
     """Return the pseudo-perplexity of a masked model on held-out sentences, each alone between two `<eos>`.
 
     Each token is hidden alone, and predicted `shift` positions before its own. Of a sentence longer than `context`
@@ -187,8 +177,12 @@ def evaluate_masked(
                 at = hidden[rows.to(device), (places - shift).to(device)]
                 logprobs = model.logprobs(at, text[places].to(device)).double()
                 nats -= float(logprobs.sum()) * len(sentence) / len(read)
-    counts = (held_out.words, held_out.sentences, len(held_out.tokens) - held_out.sentences, held_out.unk)
-    return PseudoPerplexity(nats, 0.0, 0.0, *counts, (), model.vocabulary)
+    return Perplexity(nats, 0.0, 0.0, *_counts(held_out), (), model.vocabulary, is_pseudo=True)
+
+
+def _counts(held_out: HeldOut) -> tuple[int, int, int, int]:
+    """Return words, sentences, tokens and unknown tokens of a text."""
+    return held_out.words, held_out.sentences, len(held_out.tokens) - held_out.sentences, held_out.unk
 
 
 @contextmanager
@@ -210,5 +204,4 @@ def _summed(
         nats += losses.sum().item()
         eos_nats += losses[tokens == EOS].sum().item()
         unk_nats += losses[tokens == UNK].sum().item()
-    counts = (held_out.words, held_out.sentences, len(held_out.tokens) - held_out.sentences, held_out.unk)
-    return Perplexity(nats, eos_nats, unk_nats, *counts, tuple(columns.tolist()), model.vocabulary)
+    return Perplexity(nats, eos_nats, unk_nats, *_counts(held_out), tuple(columns.tolist()), model.vocabulary)

@@ -42,8 +42,7 @@ from train.loop.snapshots import Snapshots
 from train.loop.state import TrainState, write_checkpoint
 from train.models.base import LanguageModel
 from train.models.build import build_model, check_context, parameter_count
-from train.models.config import architectures
-from train.models.huggingface_config import HuggingFaceConfig
+from train.models.config import HuggingFaceConfig, architectures
 from train.recipes import COLUMNS, RecipeConfig
 from train.runs.folder import DONE, MetricsFile, RunFolder
 from train.runs.model_folder import read_description, save_model

@@ -1,10 +1,9 @@
 """Building the model that a configuration describes, with dropout (Srivastava et al. 2014) that is fast on a CPU."""
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -38,18 +37,15 @@ def build_model(config: ModelConfig, vocabulary: int) -> LanguageModel:
 def _class_of(config: ModelConfig) -> Callable[..., LanguageModel]:
     """Return the class of a configuration's architecture; ConfigError for one of a plug-in that cannot be a model."""
     place = architectures()[kind_of(config)].module
-    module, _, name = place.partition(":")
     try:
-        found: Callable[..., LanguageModel] | None = getattr(import_module(module), name, None)
-    except (ImportError, SyntaxError) as error:
+        found: Callable[..., LanguageModel] = resolve_name(place)
+    except (ImportError, SyntaxError, AttributeError) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise ConfigError(f"model={config.name}: {place} cannot be imported ({reason})") from error
-    if found is None:
-        raise ConfigError(f"model={config.name}: {sys.modules[module].__file__} has no class {name}")
     if missing := getattr(found, "__abstractmethods__", None):
         raise ConfigError(
-            f"model={config.name}: {name} in {sys.modules[module].__file__} lacks {' and '.join(sorted(missing))}; "
-            "every architecture defines initial_state and forward (docs/guides/extending.md)"
+            f"model={config.name}: {place} lacks {' and '.join(sorted(missing))}; every architecture defines "
+            "initial_state and forward (docs/guides/extending.md)"
         )
     return found
 
@@ -115,8 +111,8 @@ class Dropout(nn.Dropout):
 
     def forward(self, input: Tensor) -> Tensor:
         """Return zeros with probability p, else input / (1 - p); outside training the input. Any shape."""
-        plain = torch.compiler.is_compiling()  # compiled kernels draw their own masks
-        if plain or not self.training or self.p in (0.0, 1.0) or input.device.type != "cpu" or not input.numel():
+        on_cpu = input.device.type == "cpu" and not torch.compiler.is_compiling()  # compiled kernels draw their own
+        if not (on_cpu and self.training and 0 < self.p < 1 and input.numel()):
             return super().forward(input)
         integer, bits = INTEGERS[input.itemsize], 8 * input.itemsize
         dropped = min(round(self.p * 2**bits), 2**bits - 1)  # of 2^bits draws

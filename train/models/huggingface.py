@@ -11,16 +11,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from corpora.tokenizers import PAD, SPECIAL_TOKENS
+from corpora.tokenizers import PAD
 from pairscale.errors import ConfigError
 from pairscale.hub import import_transformers
 from train.models.base import LanguageModel, State
-from train.models.huggingface_config import HuggingFaceConfig
+from train.models.config import HuggingFaceConfig
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-PROBE = 160  # tokens; ModernBERT's windows are of 128
 LARGE = 10_000  # a logit beyond those of any model; float16 ends at 65,504
 
 
@@ -37,7 +36,7 @@ class HuggingFaceModel(LanguageModel):
     def __init__(self, config: HuggingFaceConfig, vocabulary: int):
         """Draw the weights; `vocabulary` is that of the study's tokenizer.
 
-        Raises ConfigError for values that the network refuses, and for an objective that does not fit how it reads.
+        Raises ConfigError for values that the network refuses, and for a causal one if it sees what it predicts.
         """
         nn.Module.__init__(self)  # without our tables: the network has its own
         self.vocabulary, self.adaptive = vocabulary, None
@@ -49,26 +48,15 @@ class HuggingFaceModel(LanguageModel):
         self.positions = most_positions(self.network)
         if not self._on_meta:
             self.eval()
-            self._check(config)
+            with config.refusals():
+                assert self.plain in (True, False)  # looked at before the first step, whose pass may be compiled
+                sees_ahead = not config.masked and self._sees_ahead()
+            if sees_ahead:
+                raise ConfigError(
+                    f"model.architecture={config.architecture} with model.objective=causal: sees the tokens that it "
+                    "predicts; give a causal architecture, such as gpt2"
+                )
             self.train()
-
-    @torch.no_grad()
-    def _check(self, config: HuggingFaceConfig) -> None:
-        """Raise ConfigError for a causal objective if it sees what it predicts, or a hybrid one if not both ways."""
-        with config.refusals():
-            assert self.plain in (True, False)  # looked at before the first step, whose pass may be compiled
-            sees_ahead = not config.masked and self._sees_ahead()
-        if sees_ahead:
-            raise ConfigError(
-                f"model.architecture={config.architecture} with model.objective=causal: sees the tokens that it "
-                "predicts; give a causal architecture, such as gpt2"
-            )
-        if config.objective == "hybrid" and not self._reads_both_ways():
-            raise ConfigError(
-                f"model.architecture={config.architecture} with model.objective=hybrid: an attention mask does not "
-                "make it read some texts of a batch causally and the others as without one; give bert, roberta, "
-                "electra or another architecture for which it does, or model.objective=mntp"
-            )
 
     @property
     def _on_meta(self) -> bool:
@@ -84,6 +72,7 @@ class HuggingFaceModel(LanguageModel):
     def _few_tokens(self) -> Tensor:
         return torch.arange(2, 6, device=next(self.parameters()).device)[None] % self.vocabulary
 
+    @torch.no_grad()
     def _sees_ahead(self) -> bool:
         """Return True if logits depend on tokens after their own."""
         tokens = self._few_tokens()
@@ -91,28 +80,6 @@ class HuggingFaceModel(LanguageModel):
         before, after = (self.network(input_ids=text).logits[:, :-1] for text in (tokens, others))
         # not to the last bit: kernels may sum in any order
         return not torch.allclose(before, after, rtol=1e-3, atol=1e-6)
-
-    def _reads_both_ways(self) -> bool:
-        """Return True if an attention mask keeps tokens of causal texts from those after them, and changes no others.
-
-        Both are seen in two texts that differ in their second half. They are longer than common windows of attention,
-        which a mask of all pairs of tokens would replace.
-        """
-        length = min(self.positions or PROBE, PROBE)
-        half, places = length // 2, torch.arange(length, device=next(self.parameters()).device)
-        one, other = (SPECIAL_TOKENS + (places + by) % self.vocabulary for by in (0, 1))
-        texts = torch.stack([one, torch.where(places < half, one, other)])
-        causal = torch.arange(4, device=texts.device) < 2
-        try:
-            own = self.network(input_ids=texts).logits
-            twice = texts.repeat(2, 1)
-            masked = self.network(input_ids=twice, attention_mask=self._attention(twice, causal)).logits
-        except (RuntimeError, ValueError, TypeError, IndexError, AssertionError):
-            return False
-        # Of the second half on the first, without and with the mask; and of the mask on the others.
-        influence, leak = ((pair[0] - pair[1]).abs().max() for pair in (own[:, :half], masked[:2, :half]))
-        change = (masked[2:] - own).abs().max()
-        return bool((influence > 0) & (leak <= 1e-3 * influence) & (change <= 1e-3 * influence))
 
     @property
     def softmax(self) -> tuple[Tensor, Tensor]:

@@ -205,58 +205,55 @@ class AdaptiveVocabulary(nn.Module):
 
     def loss(self, hidden: Tensor, targets: Tensor) -> Tensor:
         """Return the sum of -ln p(target), in nats, of hidden states (N, D) and targets (N,): a scalar."""
-        total = cross_entropy(self._projected(hidden, 0), *self._head(), self._head_targets(targets))
-        for cluster in range(1, len(self.tables)):
-            rows = self._rows(targets, cluster)
-            states = self._projected(hidden[rows], cluster)
-            total = total + cross_entropy(states, *self._tail(cluster), targets[rows] - self.starts[cluster])
-        return total
+        first, *others = (
+            cross_entropy(self._projected(hidden[rows], cluster), *self._softmax(cluster), entries)
+            for cluster, rows, entries in self._parts(targets)
+        )
+        return sum(others, first)
 
     @torch.no_grad()
     def logprobs(self, hidden: Tensor, targets: Tensor, rows: Tensor | None = None) -> Tensor:
         """Return ln p(target) in nats of targets (N,) after hidden states (M, D) as `token_logprobs`."""
-        result = token_logprobs(self._projected(hidden, 0), *self._head(), self._head_targets(targets), rows)
-        if rows is None:
-            rows = torch.arange(len(hidden), device=hidden.device)
-        for cluster in range(1, len(self.tables)):
-            chosen = self._rows(targets, cluster)
+        rows = torch.arange(len(hidden), device=hidden.device) if rows is None else rows
+        result = torch.zeros(len(targets), dtype=_exact(hidden), device=hidden.device)
+        for cluster, chosen, entries in self._parts(targets):
             followed, place = torch.unique_consecutive(rows[chosen], return_inverse=True)
             states = self._projected(hidden[followed], cluster)
-            within = targets[chosen] - self.starts[cluster]
-            result[chosen] += token_logprobs(states, *self._tail(cluster), within, place)
+            result[chosen] += token_logprobs(states, *self._softmax(cluster), entries, place)
         return result
 
     def log_softmax(self, hidden: Tensor) -> Tensor:
         """Return ln p in nats of every token after hidden states (..., D): (..., V), float32 or better."""
-        exact = torch.promote_types(hidden.dtype, torch.float32)
-        head = F.linear(self._projected(hidden, 0), *self._head()).log_softmax(-1, dtype=exact)
-        parts = [head[..., : self.starts[1]]]
-        for cluster in range(1, len(self.tables)):
-            logits = F.linear(self._projected(hidden, cluster), *self._tail(cluster))
-            within = logits.log_softmax(-1, dtype=exact)
-            parts.append(head[..., self.starts[1] + cluster - 1, None] + within)
-        return torch.cat(parts, dim=-1)
+        head, *others = (
+            F.linear(self._projected(hidden, cluster), *self._softmax(cluster)).log_softmax(-1, dtype=_exact(hidden))
+            for cluster in range(len(self.tables))
+        )
+        words = self.starts[1]
+        return torch.cat([head[..., :words], *(head[..., words + i, None] + part for i, part in enumerate(others))], -1)
 
     def _rows(self, ids: Tensor, cluster: int) -> Tensor:
         """Return the places in ids (N,) of those of a cluster."""
         inside: Tensor = (ids >= self.starts[cluster]) & (ids < self.starts[cluster + 1])
         return inside.nonzero().squeeze(1)
 
-    def _head_targets(self, targets: Tensor) -> Tensor:
-        """Return the head's entries of targets: words of the head, and the clusters of others."""
+    def _parts(self, targets: Tensor) -> Iterator[tuple[int, slice | Tensor, Tensor]]:
+        """Yield each cluster, the places of targets (N,) that its softmax has an entry for, and these entries.
+
+        The head has an entry for each target: a word, or the cluster of a rarer one.
+        """
         bounds = torch.tensor(self.starts[1:-1], device=targets.device, dtype=targets.dtype)
-        cluster = torch.bucketize(targets, bounds, right=True)
-        return torch.where(cluster == 0, targets, self.starts[1] + cluster - 1)
+        clusters = torch.bucketize(targets, bounds, right=True)
+        yield 0, slice(None), torch.where(clusters == 0, targets, self.starts[1] + clusters - 1)
+        for cluster in range(1, len(self.tables)):
+            rows = self._rows(targets, cluster)
+            yield cluster, rows, targets[rows] - self.starts[cluster]
 
-    def _head(self) -> tuple[Tensor, Tensor]:
-        """Return weights (n_0 + C - 1, w_0) and biases of the head's softmax."""
-        weight, bias = self._tail(0)
+    def _softmax(self, cluster: int) -> tuple[Tensor, Tensor]:
+        """Return weights (n, w) and biases (n,) of the words of a cluster; the head has a row for each other, too."""
+        weight, bias = (self.tables if self.untied is None else self.untied)[cluster], self.biases[cluster]
+        if cluster > 0:
+            return weight, bias
         return torch.cat([weight, self.cluster_weight]), torch.cat([bias, self.cluster_bias])
-
-    def _tail(self, cluster: int) -> tuple[Tensor, Tensor]:
-        """Return weights (n, w) and biases (n,) of the words of a cluster."""
-        tables = self.tables if self.untied is None else self.untied
-        return tables[cluster], self.biases[cluster]
 
     def _projected(self, hidden: Tensor, cluster: int) -> Tensor:
         """Return hidden states (N, D) in the width of a cluster: (N, w)."""

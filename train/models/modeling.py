@@ -35,10 +35,9 @@ class PairscaleForCausalLM(PreTrainedModel, GenerationMixin):
     config_class = PairscaleConfig
     base_model_prefix = "model"
 
-    def __init__(self, config: PairscaleConfig, model: Body | None = None):
-        """`model`: the model itself, if it is there already."""
+    def __init__(self, config: PairscaleConfig):
         super().__init__(config)
-        self.model = Body(config, config.vocab_size) if model is None else model
+        self.model = Body(config, config.vocab_size)
         self.post_init()
 
     def get_input_embeddings(self) -> nn.Module | None:

@@ -4,37 +4,21 @@ The files that travel are modeling.py, the file of the model's class, and what t
 folder, they import each other. Imports no transformers, so that a run of our own models needs none.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from corpora.tokenizers import EOS
 from pairscale.errors import ConfigError
 from pairscale.files import write_json, write_text
 from train.models.base import LanguageModel
 from train.models.config import ModelConfig
-from train.models.huggingface import HuggingFaceModel
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel
 
 _MODELING = Path(__file__).with_name("modeling.py")
 _SIBLING = re.compile(r"^from train\.models\.(\w+) import ", re.MULTILINE)
 _BODY = "from train.models.base import LanguageModel as Body  # in a model's folder: its own class"
 _NOT_OURS = {"name", "seed"}  # values that say nothing about a trained model
-
-
-def of_transformers(model: LanguageModel, config: ModelConfig) -> PreTrainedModel:
-    """Return a model as one of transformers; the weights are the same tensors."""
-    if isinstance(model, HuggingFaceModel):
-        return model.network
-    from train.models.modeling import PairscaleConfig, PairscaleForCausalLM
-
-    return PairscaleForCausalLM(PairscaleConfig(model.vocabulary, **_values(config)), model)
 
 
 def file_of(model: LanguageModel) -> Path:
@@ -49,6 +33,8 @@ def file_of(model: LanguageModel) -> Path:
 def write_description_and_code(folder: Path, model: LanguageModel, config: ModelConfig) -> None:
     """Write config.json, generation_config.json, and the files of the model's code, which config.json names."""
     _write_code(folder, model)
+    names = {field.name for field in dataclasses.fields(config)} | {"adaptive", "widths"}
+    values = {name: getattr(config, name) for name in sorted(names - _NOT_OURS) if hasattr(config, name)}
     classes = {"AutoConfig": "PairscaleConfig", "AutoModelForCausalLM": "PairscaleForCausalLM"}
     symbols = {"bos_token_id": EOS, "eos_token_id": EOS}
     described = {
@@ -59,13 +45,8 @@ def write_description_and_code(folder: Path, model: LanguageModel, config: Model
         "vocab_size": model.vocabulary,
         **symbols,
     }
-    write_json(folder / "config.json", described | _values(config))
+    write_json(folder / "config.json", described | values)
     write_json(folder / "generation_config.json", {"do_sample": True, "use_cache": False, **symbols})
-
-
-def _values(config: ModelConfig) -> dict[str, Any]:
-    names = {field.name for field in dataclasses.fields(config)} | {"adaptive", "widths"}
-    return {name: getattr(config, name) for name in sorted(names - _NOT_OURS) if hasattr(config, name)}
 
 
 def _write_code(folder: Path, model: LanguageModel) -> None:

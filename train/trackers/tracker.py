@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 from pairscale.console import say
 from pairscale.errors import PairscaleError, check_choice
@@ -111,12 +111,12 @@ def takes_results(name: str) -> bool:
     return trackers()[name].summarise is not Tracker.summarise
 
 
-class _Guarded(Tracker):
+class _Guarded:
     """A tracker whose first error is reported, and ends the tracking but not the job."""
 
     def __init__(self, logger: LoggerConfig, job: Job):
         """Begin or continue a job. Raises the tracker's PairscaleError."""
-        super().__init__(logger, job)
+        self.logger, self.job = logger, job
         self._lost = False
         self._inner = Tracker(logger, job)
         try:
@@ -126,17 +126,28 @@ class _Guarded(Tracker):
         except Exception as error:
             self._report(error)
 
-    def _call(self, method: str, *arguments: Any) -> None:
-        if self._lost and method != "finish":  # which frees what a lost tracker still holds
-            return
-        try:
-            getattr(self._inner, method)(*arguments)
-        except Exception as error:
-            if not self._lost:
+    def __getattr__(self, method: str) -> Callable[..., None]:
+        """Return a method of the tracker, which raises nothing; a lost one is only finished, to free what it holds."""
+
+        def call(*arguments: Any, **options: Any) -> None:
+            if method == "log":
+                (point,) = arguments
+                if point["words_seen"] <= self._inner.words_seen:
+                    return
+                self._inner.words_seen = point["words_seen"]
+            if self._lost and method != "finish":
+                return
+            try:
+                getattr(self._inner, method)(*arguments, **options)
+            except Exception as error:
                 self._report(error)
+
+        return call
 
     def _report(self, error: Exception) -> None:
         """Print one line, and write the traceback to the folder of the job, or print it too if that fails."""
+        if self._lost:
+            return
         self._lost = True
         path, lines = self.job.folder / LOST_LOG, "".join(traceback.format_exception(error))
         reason = " ".join(f"{type(error).__name__}: {error}".split())
@@ -149,23 +160,6 @@ class _Guarded(Tracker):
         except OSError as unwritten:
             say(f"{ended}; {path} cannot be written ({unwritten}), so here is the traceback:\n{lines}")
 
-    def log(self, point: dict[str, float]) -> None:
-        if point["words_seen"] > self._inner.words_seen:
-            self._call("log", point)
-            self._inner.words_seen = point["words_seen"]
-
-    def summarise(self, values: Mapping[str, Any]) -> None:
-        self._call("summarise", values)
-
-    def image(self, name: str, path: Path) -> None:
-        self._call("image", name, path)
-
-    def artifact(self, name: str, kind: str, paths: Iterable[Path]) -> None:
-        self._call("artifact", name, kind, paths)
-
-    def finish(self, failed: bool) -> None:
-        self._call("finish", failed)
-
 
 @contextmanager
 def tracked(logger: LoggerConfig, job: Job) -> Iterator[Tracker]:
@@ -173,7 +167,7 @@ def tracked(logger: LoggerConfig, job: Job) -> Iterator[Tracker]:
 
     Raises PairscaleError, before the block begins, if the tracker needs another configuration.
     """
-    guarded = _Guarded(logger, job)
+    guarded = cast(Tracker, _Guarded(logger, job))
     try:
         yield guarded
     except BaseException:  # Ctrl-C and signals included

@@ -20,11 +20,10 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 from pairscale.console import say
 from pairscale.errors import RunError
@@ -98,14 +97,13 @@ class WandbTracker(Tracker):
         import pandas as pd
         import wandb
 
-        def plain(value: Any) -> Any:
-            if not isinstance(value, pd.DataFrame):
-                return value
-            cells = value.astype(object).where(value.notna(), None)
-            rows: list[Any] = cells.to_numpy().tolist()
-            return wandb.Table(columns=[str(column) for column in value], data=rows)
-
-        _answer(partial(self.run.summary.update, {name: plain(value) for name, value in values.items()}))
+        plain = {
+            name: wandb.Table(dataframe=value.astype(object).where(value.notna(), None))
+            if isinstance(value, pd.DataFrame)
+            else value
+            for name, value in values.items()
+        }
+        _answer(partial(self.run.summary.update, plain))
 
     def image(self, name: str, path: Path) -> None:
         import wandb
@@ -187,9 +185,6 @@ def _leave_service() -> None:
         _answer(wandb.teardown)
 
 
-_answers: dict[str, bool] = {}  # base URL -> True if W&B answered this process
-
-
 def _mode(requested: str | None) -> Any:
     """Return logger.mode, else WANDB_MODE, else online if there is a key and W&B answers, else offline."""
     if mode := requested or os.environ.get("WANDB_MODE"):
@@ -198,42 +193,26 @@ def _mode(requested: str | None) -> Any:
 
     # wandb.setup() would start W&B's process, and never return if that dies.
     url = str(wandb_setup.singleton().settings.base_url)
-    if not has_key(url):
-        return "offline"
-    if url not in _answers:
-        _answers[url] = answers(url)
-        if not _answers[url]:
-            say(f"{url} does not answer: tracking offline")
-    return "online" if _answers[url] else "offline"
+    return "online" if has_key(url) and answers(url) else "offline"
 
 
 def has_key(url: str) -> bool:
     """Return True if there is a key for the W&B server at `url`, in the environment or where `wandb login` puts it."""
-    from netrc import NetrcParseError, netrc
+    from requests.utils import get_netrc_auth
 
-    if os.environ.get("WANDB_API_KEY") or os.environ.get("WANDB_IDENTITY_TOKEN_FILE"):
-        return True
-    for name in [os.environ["NETRC"]] if os.environ.get("NETRC") else ["~/.netrc", "~/_netrc"]:
-        with contextlib.suppress(OSError, NetrcParseError):  # the file belongs to other programs
-            logins = netrc(Path(name).expanduser())
-            if any(logins.authenticators(host) for host in (urlsplit(url).netloc, "api.wandb.ai")):
-                return True
-    return False
+    in_environment = os.environ.get("WANDB_API_KEY") or os.environ.get("WANDB_IDENTITY_TOKEN_FILE")
+    return bool(in_environment or get_netrc_auth(url) or get_netrc_auth("https://api.wandb.ai"))
 
 
+@cache
 def answers(url: str) -> bool:
-    """Return True if a server answers within NETWORK_SECONDS, whatever the answer."""
-    from http.client import HTTPException
-    from urllib.error import HTTPError
-    from urllib.request import urlopen
+    """Return True if a server answers within NETWORK_SECONDS, whatever the answer; report it, once, if it does not."""
+    import requests
 
-    def request() -> None:
-        with contextlib.suppress(HTTPError):  # an answer
-            urlopen(url, timeout=NETWORK_SECONDS).close()
-
-    try:
-        _within(NETWORK_SECONDS, request)  # in a thread, as looking up a name without a network has no time limit
-    except (OSError, HTTPException):  # also for too long a time
+    try:  # in a thread, as looking up a name without a network has no time limit
+        _within(NETWORK_SECONDS, partial(requests.head, url, timeout=NETWORK_SECONDS))
+    except OSError:  # of requests, too; and for too long a time
+        say(f"{url} does not answer: tracking offline")
         return False
     return True
 

@@ -23,8 +23,8 @@ from eval.benchmarks.config import SAMPLES, BenchmarkConfig
 from pairscale.errors import ConfigError, InputError, StoreError
 from pairscale.files import sha256_json, write_text
 from pairscale.sizes import parse_size
-from train.grid import read_grid
 from train.runs.folder import study_runs
+from train.sweeps import read_grid
 
 REFERENCES = {"en": "treebank", "zh": "jieba"}  # tokenizers of a file that names none
 

@@ -5,11 +5,11 @@ import csv
 import pandas as pd
 import pytest
 
+from eval.benchmarks.config import RatingColumnsConfig, RatingsConfig
 from eval.benchmarks.files import file_rows
 from eval.benchmarks.load import load_benchmark
-from eval.ratings.config import RatingColumnsConfig, RatingsConfig
+from eval.config import SurprisalConfig
 from eval.ratings.sentences import load_ratings
-from eval.surprisal.config import SurprisalConfig
 from eval.surprisal.texts import read_texts
 from pairscale.command.compose import compose
 from pairscale.errors import InputError

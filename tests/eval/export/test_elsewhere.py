@@ -13,8 +13,7 @@ from eval.config import PLAIN
 from eval.scorers.base import Execution
 from eval.scorers.load import trained_scorer
 from tests.support.random_models import LSTM, TXL, random_model, saved, saved_tokenizer
-from train.models.config import GruConfig, RnnConfig
-from train.models.huggingface_config import HuggingFaceConfig
+from train.models.config import GruConfig, HuggingFaceConfig, RnnConfig
 
 SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24,
          "max_position_embeddings": 66}  # fmt: skip

@@ -25,8 +25,7 @@ from pairscale.errors import ConfigError, InputError, RunError
 from tests.support.random_models import LSTM, TEXT, TXL, own_scorer, random_model, saved, saved_tokenizer
 from tests.support.simulated_study import SimulatedStudy
 from train.loop.snapshots import load_snapshot
-from train.models.config import GruConfig, RnnConfig
-from train.models.huggingface_config import HuggingFaceConfig
+from train.models.config import GruConfig, HuggingFaceConfig, RnnConfig
 from train.runs.folder import RunFolder
 from train.runs.model_folder import snapshot_bytes
 

@@ -8,7 +8,7 @@ import pytest
 
 import analysis
 from eval.methods.builtin.votes import Votes, draws, vote
-from eval.run import score_run
+from eval.run import check_benchmark, score_run
 from eval.scores.accuracy import accuracies, best_template, by_repeat, repeats_text
 from eval.scores.files import read_scores, score_path, write_scores
 from eval.scores.table import accuracy_table, methods_table
@@ -155,7 +155,7 @@ def test_votes_need_the_methods_that_vote(configure):
     config = configure("method=[vote_l]")
     run = simulated_run(config, random_model(LSTM))
     with pytest.raises(ConfigError, match=r"method=vote_l: counts .* request method=\[in_template_lp,vote_l\]"):
-        score_run(run, config)
+        check_benchmark(config)
     score_run(run, configure("method=[vote_l,in_template_lp]"))
     assert len(read_scores(path_of(run, "vote_l"))[0]) == 60
     config.method["vote_l"].voters = {"lp": 1}

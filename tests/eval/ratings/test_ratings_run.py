@@ -20,7 +20,7 @@ from pairscale.errors import ConfigError, InputError, StoreError
 from tests.support.random_models import LSTM, TXL, random_model, simulated_run
 from tests.support.small_pretrained import MASKED, MODELS, byte_level, with_random_weights
 from tests.support.small_runs import study_overrides
-from train.models.huggingface_config import HuggingFaceConfig
+from train.models.config import HuggingFaceConfig
 
 TEXT = ["The cat sleeps .", "The cats sleep near a dog .", "A dog that sees the cats barks .", "Who saw the dog ?"]
 TABLE = (

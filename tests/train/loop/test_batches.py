@@ -10,7 +10,7 @@ from corpora.prepare import SampleTokens
 from corpora.tokenizers import EOS, MASK, PAD, SPECIAL_TOKENS
 from pairscale.errors import ConfigError
 from train.loop.batches import NO_TARGET, Blocks, Columns, Masked, cut
-from train.models.huggingface_config import MaskingConfig
+from train.models.config import MaskingConfig
 from train.recipes import AdamWConfig, BudgetConfig, RecipeConfig
 
 VOCABULARY = 50

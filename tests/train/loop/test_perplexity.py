@@ -12,8 +12,7 @@ from corpora.tokenizers import EOS, UNK
 from tests.support.random_models import TXL
 from train.loop.perplexity import COLUMNS, STEP, Perplexity, evaluate, evaluate_masked, evaluate_windows
 from train.models.build import build_model
-from train.models.config import LstmConfig
-from train.models.huggingface_config import HuggingFaceConfig
+from train.models.config import HuggingFaceConfig, LstmConfig
 
 MODELS = {
     "lstm": LstmConfig(name="l", seed=None, embedding=6, hidden=6, layers=1, dropout=0.5, tied=False),

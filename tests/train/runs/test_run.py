@@ -15,9 +15,9 @@ from pairscale.errors import InputError, RunError
 from tests.support.killed import train_and_kill
 from tests.support.small_runs import overrides, trained
 from train.config import run_id
-from train.grid import write_grid
 from train.runs.folder import RunFolder
 from train.runs.provenance import cost
+from train.sweeps import write_grid
 
 pytestmark = pytest.mark.usefixtures("small_text", "same_threads")
 

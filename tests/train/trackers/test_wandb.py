@@ -27,7 +27,7 @@ from tests.support.suites import write_suites
 from train.run import track_points
 from train.runs.folder import RunFolder
 from train.trackers.tracker import Job, tracked
-from train.trackers.wandb import _mode, has_key
+from train.trackers.wandb import _mode, answers, has_key
 
 SMALL = [
     "corpus=toy", "corpus.words=60000", "tokenizer=word", "sample.size=8k", "model=lstm_tiny", "model.embedding=16",
@@ -189,22 +189,27 @@ def test_without_a_key_wandb_uses_no_network_and_prints_nothing(tmp_path):
 
 
 def test_the_mode_follows_the_configuration_the_environment_and_the_network(tmp_path, monkeypatch, capsys):
-    answered = []
-    monkeypatch.setattr("train.trackers.wandb.answers", lambda url: answered.append(url) or False)
-    monkeypatch.setattr("train.trackers.wandb._answers", {})
+    asked = []
+
+    def ask(url, **_):
+        asked.append(url)
+        raise ConnectionError
+
+    monkeypatch.setattr("requests.head", ask)
     assert _mode(None) == "offline"
-    assert not answered, "without a key no network is used"
+    assert not asked, "without a key no network is used"
     monkeypatch.setenv("WANDB_API_KEY", "k" * 40)
     assert [_mode(None), _mode(None)] == ["offline", "offline"]
-    assert len(answered) == 1, "once a process"
+    assert len(asked) == 1, "once a process"
     assert "does not answer: tracking offline" in capsys.readouterr().err
     assert _mode("online") == "online"
     monkeypatch.setenv("WANDB_MODE", "disabled")
     assert (_mode(None), _mode("offline")) == ("disabled", "offline")
     monkeypatch.delenv("WANDB_MODE")
-    monkeypatch.setattr("train.trackers.wandb._answers", {})
-    monkeypatch.setattr("train.trackers.wandb.answers", lambda url: True)
+    answers.cache_clear()
+    monkeypatch.setattr("requests.head", lambda url, **_: None)
     assert _mode(None) == "online"
+    answers.cache_clear()
     monkeypatch.delenv("WANDB_API_KEY")
     assert not has_key("https://api.wandb.ai")
     (tmp_path / "netrc").write_text(f"machine api.wandb.ai login user password {'k' * 40}\n")
