@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pairscale.console import say
@@ -43,9 +42,13 @@ class State:
 
     def parts(self) -> list[str]:
         """Return what is known, in words: "45%", "12,300 words/s", "1 min 05 s left"."""
-        share = f"{self.share:.0%}" if self.share is not None else ""
         count = f"{self.completed:,.0f} {self.unit}" if self.completed and self.share is None else ""
-        return [part for part in (share, count, self.speed, self.left and f"{clock(self.left)} left") if part]
+        return [part for part in (self.percent, count, self.speed, self.left and f"{clock(self.left)} left") if part]
+
+    @property
+    def percent(self) -> str:
+        """The share, "" if unknown."""
+        return f"{self.share:.0%}" if self.share is not None else ""
 
     @property
     def speed(self) -> str:
@@ -129,7 +132,7 @@ class Activity:
         self.begin()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         self.end()
 
 

@@ -40,11 +40,10 @@ from typing import Any
 import pandas as pd
 from omegaconf import OmegaConf
 
-from corpora.annotate.config import SpacyConfig
 from corpora.annotate.parsers.conllu import tree_of
 from corpora.annotate.parsers.spacy import SpacyParser
 from corpora.annotate.tree import Tree
-from corpora.constructions.config import FilterConfig
+from corpora.config import FilterConfig, SpacyConfig
 from corpora.constructions.matcher import Matcher
 from corpora.sources.conllu import conllu_sentences
 from pairscale.shares import wilson

@@ -6,7 +6,6 @@ import re
 import pandas as pd
 import pytest
 
-import eval.library
 from eval import judge, load_scorer
 from eval.config import PLAIN
 from eval.run import add_pretrained, score_run
@@ -29,12 +28,6 @@ def folder(tmp_path_factory):
     network.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
-
-
-def test_the_examples_run(folder):
-    results = doctest.testmod(eval.library, extraglobs={"folder": str(folder)})
-    assert results.attempted >= 8
-    assert results.failed == 0
 
 
 def test_the_examples_of_the_documentation_run(folder):

@@ -25,7 +25,7 @@ EXPERIMENTS = sorted(path.stem for path in (FOLDER / "experiment").glob("*.yaml"
 
 
 def grid(experiment: str) -> dict[str, list[str]]:
-    return axes_of("eval", Line((f"experiment={experiment}",))).swept
+    return axes_of("eval", Line((f"experiment={experiment}",)))
 
 
 def options(group: str) -> list[str]:
@@ -66,7 +66,7 @@ def axes_in(tmp_path):
     def axes(text, *words, command="eval"):
         (tmp_path / "experiment").mkdir(exist_ok=True)
         (tmp_path / "experiment" / "mine.yaml").write_text(f"# @package _global_\nstudy: mine\nsweep: {text}\n")
-        return axes_of(command, Line.of(["--config-dir", str(tmp_path), "experiment=mine", *words])).swept
+        return axes_of(command, Line.of(["--config-dir", str(tmp_path), "experiment=mine", *words]))
 
     return axes
 

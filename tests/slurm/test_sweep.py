@@ -29,7 +29,7 @@ def command(point):
 def test_the_sweep_spans_the_grid_of_the_experiment():
     assert SWEEP["method"] == "grid"
     values = {key: [str(value) for value in axis["values"]] for key, axis in SWEEP["parameters"].items()}
-    assert values == axes_of("eval", Line.of([f"experiment={EXPERIMENT}"])).swept
+    assert values == axes_of("eval", Line.of([f"experiment={EXPERIMENT}"]))
 
 
 @pytest.mark.parametrize("place", [0, -1])

@@ -150,9 +150,9 @@ def test_the_sample_of_a_run_is_drawn_again(words, action):
     corpus = corpus_of(words, action, "ablate.dose=1/5", construction="determiner_noun")
     config = dataclasses.asdict(corpus.config.of_run())
     store = corpus.text.folder.parents[1]
-    text, sample = sample_again(config, {"corpus": corpus.manifest}, store)
-    assert sample.digest == corpus.drawn.digest
-    assert list(text.sentences(sample.indices)) == read(corpus)
+    again = sample_again(config, {"corpus": corpus.manifest}, store)
+    assert again.drawn.digest == corpus.drawn.digest
+    assert list(again.read.sentences(again.drawn.indices)) == read(corpus)
     with pytest.raises(StoreError, match="its sample has another digest"):
         sample_again(config, {"corpus": {"sample": {"digest": "0" * 64}}}, store)
     if action != "none":

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-import eval.scorers.next_words
+import eval.scorers.base
 from corpora.tokenizers import EOS
 from eval.scorers.tokens import HubTokens, is_word
 from pairscale.errors import ConfigError, InputError
@@ -227,7 +227,7 @@ def test_equal_contexts_are_read_once_in_bounded_memory(monkeypatch):
     plain = scorer.next_words(CONTEXTS, CANDIDATES, 3, policy())
     tokenizer, model = scorer.tokens.tokenizer, scorer.model.model
     rows, all_logprobs = [], model.all_logprobs
-    monkeypatch.setattr(eval.scorers.next_words, "CHUNK_BYTES", 4 * len(tokenizer) * 3)
+    monkeypatch.setattr(eval.scorers.base, "CHUNK_BYTES", 4 * len(tokenizer) * 3)
     monkeypatch.setattr(model, "all_logprobs", lambda hidden: rows.append(len(hidden)) or all_logprobs(hidden))
     bounded = scorer.next_words(CONTEXTS * 50, CANDIDATES * 50, 3, policy())
     longest = max(len(tokenizer.encode(f" {word}")) for words in CANDIDATES for word in words)
