@@ -25,7 +25,7 @@ from eval.questionnaire.forms import read_texts
 from pairscale.command.compose import compose
 from pairscale.command.errors import one_line_errors
 from pairscale.command.main import main
-from tests.support.bad_files import DEEP, FILES, analyse, first, write_study
+from tests.pairscale.bad_files import DEEP, FILES, analyse, first, write_study
 from train.models.build import build_model
 from train.models.config import LstmConfig
 from train.runs.folder import RunFolder
