@@ -4,10 +4,8 @@ import re
 import shlex
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import pytest
-import torch
 
 from eval import load_scorer
 from eval.scores.files import read_metadata
@@ -42,12 +40,81 @@ def plugin(tmp_path):
     return tmp_path
 
 
+# Trains a convolution in two folders, in the second with a stop in the middle, and scores its run.
+CONVOLUTION = """
+import os
+import sys
+from pathlib import Path
+import torch
+from eval import load_scorer
+from eval.scores.files import read_metadata
+from pairscale.command.compose import compose
+from tests.bench.stages import contents, difference
+from train.loop.training import LanguageModelling
+from train.models.base import LanguageModel
+from train.run import corpus_of, train_run
+from train.runs.model_folder import load_model
+
+here = Path.cwd()
+
+def train(name):
+    (here / name).mkdir(exist_ok=True)
+    os.chdir(here / name)
+    own = ["--config-dir", f"{here}/my_conf", f"paths.store={here}/store"]
+    config = compose("train", [*own, *sys.argv[1:]])
+    return train_run(config, corpus_of(config))
+
+class Stopped(Exception):
+    pass
+
+step_end = LanguageModelling.on_train_batch_end
+
+def end(self, *arguments):
+    step_end(self, *arguments)
+    if self.state.step == 15:
+        raise Stopped
+
+whole = train("whole")
+expected = contents(whole.path)
+LanguageModelling.on_train_batch_end = end
+try:
+    train("stopped")
+except Stopped:
+    pass
+else:
+    raise AssertionError("the run was not stopped")
+LanguageModelling.on_train_batch_end = step_end
+resumed = train("stopped")
+found = difference(expected, contents(resumed.path))
+assert found is None, found
+
+loaded = load_model(resumed.model)
+model = loaded.model
+assert type(model).read_trees is LanguageModel.read_trees
+texts = ["The cats sleep .", "The cats sleep near a dog .", "Who slept ?", "The cats ."]
+scores = load_scorer(resumed.path).score(texts)
+for text, score in zip(texts, scores, strict=True):
+    ids = [0, *loaded.tokenizer.encode_raw(text)[0], 0]  # <eos> is 0
+    with torch.no_grad():
+        state, expected = model.initial_state(1), 0.0
+        for token, following in zip(ids, ids[1:]):
+            hidden, state = model(torch.tensor([[token]]), state)
+            logits = hidden[0, 0] @ model.output_weight.T + model.output_bias
+            expected += float(logits.double().log_softmax(-1)[following])
+    assert abs(expected - score.logprobs.sum()) < 1e-4, (text, expected, score)
+"""
+
+
 def variables(plugin):
     return environment() | {"PYTHONPATH": f"{environment()['PYTHONPATH']}:{plugin}"}
 
 
 def run(plugin, *words):
-    command = [sys.executable, "-P", "-m", "pairscale", *words]
+    run_python(plugin, "-m", "pairscale", *words)
+
+
+def run_python(plugin, *words):
+    command = [sys.executable, "-P", *words]
     done = subprocess.run(
         command, cwd=plugin, env=variables(plugin), capture_output=True, text=True, timeout=500, check=False
     )
@@ -85,16 +152,7 @@ def test_an_architecture_of_a_plugin_trains_on_two_devices_and_its_runs_name_it(
         load_scorer(folder)
 
 
-def test_the_convolution_of_the_page_reads_a_text_at_once_and_token_by_token_alike(plugin):
-    code: dict = {}
-    exec((plugin / "my_pairscale" / "convolution.py").read_text(), code)
-    torch.manual_seed(0)
-    model = code["Convolution"](SimpleNamespace(channels=8, width=3, layers=2, dropout=0.1), 20).eval()
-    tokens = torch.randint(20, (2, 9))
-    state, rows = model.initial_state(2), []
-    for column in tokens.split(1, dim=1):
-        hidden, state = model(column, state)
-        rows.append(hidden)
-    whole, after = model(tokens, model.initial_state(2))
-    torch.testing.assert_close(whole, torch.cat(rows, dim=1))
-    torch.testing.assert_close(after, state)
+@pytest.mark.slow
+def test_the_convolution_of_the_page_resumes_exactly_and_scores_as_reading_token_by_token_does(plugin):
+    run_python(plugin, "-c", CONVOLUTION, "corpus=toy", "model=convolution_tiny", "sample.size=4k", "study=conv",
+               "recipe.checkpoint_every=500", "recipe.bptt=20", *TINY)  # fmt: skip
