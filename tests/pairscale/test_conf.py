@@ -323,11 +323,12 @@ def test_help_with_a_closed_pipe_ends_without_a_traceback():
         assert process.wait(timeout=60) == -signal.SIGPIPE
 
 
-def test_values_of_a_benchmark_that_was_scored_are_refused(monkeypatch):
-    """The analysis took benchmark.pairs=10 in silence, and reported all pairs."""
+@pytest.mark.parametrize("value", ["benchmark.pairs=10", "benchmark.paradigms=[transitive]"])
+def test_values_of_a_benchmark_that_was_scored_are_refused(monkeypatch, value):
+    """The analysis took these values in silence, and reported all pairs."""
     words = ["study=mine", "benchmark=blimp", "benchmark.name=mine"]
     monkeypatch.setattr("pairscale.command.line._current", Line.of(words))
     compose("analysis", words)
-    monkeypatch.setattr("pairscale.command.line._current", Line.of([*words, "benchmark.pairs=10"]))
-    with pytest.raises(ConfigError, match=r"benchmark\.pairs=10: scores are read as they are"):
-        compose("analysis", [*words, "benchmark.pairs=10"])
+    monkeypatch.setattr("pairscale.command.line._current", Line.of([*words, value]))
+    with pytest.raises(ConfigError, match=rf"{re.escape(value)}: scores are read as they are"):
+        compose("analysis", [*words, value])
