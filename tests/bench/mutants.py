@@ -31,7 +31,7 @@ AREAS = {  # files and folders of code, and of the tests that guard them
     "batches": (["train/loop/batches.py"], ["tests/train/loop/test_batches.py", "tests/train/loop/test_perplexity.py"]),
     "resume": (["train/loop/state.py", "train/loop/snapshots.py"], ["tests/train/loop"]),
     "scorers": (["eval/scorers"], ["tests/eval/scorers", "tests/eval/surprisal", "tests/eval/diagnostics"]),
-    "methods": (["eval/methods"], ["tests/eval/methods"]),
+    "methods": (["eval/methods"], ["tests/eval/methods", "tests/eval/ratings/test_ratings_run.py"]),
     "curves": (
         ["analysis/curves"],
         [
