@@ -9,7 +9,8 @@ import torch
 
 import eval.scorers.next_words
 from corpora.tokenizers import EOS
-from eval.scorers.tokens import HubTokens, is_word
+from eval.scorers.next_words import hidden_words
+from eval.scorers.tokens import HubTokens, OurTokens, is_word
 from pairscale.errors import ConfigError, InputError
 from tests.support.random_models import LSTM, TXL, own_scorer, random_model
 from tests.support.small_pretrained import (
@@ -238,6 +239,12 @@ def test_the_first_token_of_a_candidate_goes_before_it_only_with_what_other_word
     (answer,) = own_scorer(loaded, 100).next_words(["Who saw a "], [[candidate]], 2, policy())
     assert np.exp(answer.logprobs) == pytest.approx([first * second])
     assert answer.ranks.tolist() == [rank]
+
+
+def test_a_masked_candidate_ends_before_the_full_stop_also_if_a_token_includes_the_space_before_it():
+    tokenizer, words = random_model(LSTM, "bpe", vocab_size=300).tokenizer, ["dog", "cats", "sleeps"]
+    readings = hidden_words([("Who saw a", word) for word in words], OurTokens(tokenizer, "", masked=True), "original")
+    assert readings.tokens.tolist() == [len(tokenizer.encode(word)) for word in words]
 
 
 def test_equal_contexts_are_read_once_in_bounded_memory(monkeypatch):
