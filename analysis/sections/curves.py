@@ -54,7 +54,7 @@ def overall(results: BenchmarkResults) -> Exhibit:
 
 @section(order=10)
 def phenomena(results: BenchmarkResults) -> Exhibit | None:
-    """Accuracy in each phenomenon, one panel each."""
+    """Show accuracy in each phenomenon, with a panel for each."""
     units = results.units[results.units["level"] != "paradigm"]
     names = sorted(units.loc[units["level"] == "phenomenon", "name"].unique())
     if not names:
@@ -85,13 +85,13 @@ def phenomena(results: BenchmarkResults) -> Exhibit | None:
 
 @section(order=20)
 def slopes(results: BenchmarkResults) -> Exhibit | None:
-    """Slopes with their confidence intervals."""
+    """Show slopes with their confidence intervals."""
     return _slopes(results, results.slopes["level"] != "paradigm", "slopes", "Slopes", "phenomenon")
 
 
 @section(order=25, default=False)
 def paradigms(results: BenchmarkResults) -> Exhibit | None:
-    """Slopes of single paradigms."""
+    """Show the slopes of single paradigms."""
     return _slopes(results, results.slopes["level"] == "paradigm", "paradigms", "Slopes by paradigm", "paradigm")
 
 
@@ -128,7 +128,7 @@ def _slopes(results: BenchmarkResults, chosen: pd.Series, name: str, heading: st
 
 @section(order=30)
 def differences(results: BenchmarkResults) -> Exhibit | None:
-    """Differences of slopes between curves."""
+    """Compare the slopes of curves."""
     rows = results.differences[results.differences["level"] != "paradigm"]
     if rows.empty:
         return None

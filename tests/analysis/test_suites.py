@@ -59,7 +59,7 @@ def test_the_part_of_a_report(study):
     by_name = {exhibit.name: exhibit for exhibit in part.exhibits}
     assert list(by_name) == ["measures", "sizes", "measures-by-size"]
     assert list(by_name["measures"].table)[3:] == ["lstm_tiny", "chance"]  # no total of the paper is over these suites
-    assert any("express" in note for note in part.notes)
+    assert any("vocabulary lacks" in note for note in part.notes)
     assert all(all(exhibit.panels.values()) for exhibit in part.exhibits)
 
 

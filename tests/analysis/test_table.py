@@ -41,7 +41,7 @@ def test_filters_ties_and_unfinished_runs(folder, tmp_path):
     run_folders(folder)[-1].update_manifest(status="failed", reason="x")
     code, _, stderr = table(*base, "analysis.method=mean_lp", "ties=half")
     assert code == 0, stderr
-    assert "Left out: 1 failed" in stderr
+    assert "left out (1 failed" in stderr
     read = pd.read_csv(output)
     assert (set(read["method"]), read["run"].nunique()) == ({"mean_lp"}, 1)
 
@@ -53,8 +53,8 @@ def test_filters_ties_and_unfinished_runs(folder, tmp_path):
         (["output=x.csv"], "study=NAME"),
         (["study=simulated"], "output=FILE"),
         (["study=simulated", "output=x.csv", "what=points"], "what=points"),
-        (["study=simulated", "output=x.csv", "what=runs", "ties=half"], "does not use ties"),
-        (["study=simulated", "output=x.csv", "path=y.csv"], "does not use path"),
+        (["study=simulated", "output=x.csv", "what=runs", "ties=half"], "doesn't use ties"),
+        (["study=simulated", "output=x.csv", "path=y.csv"], "doesn't use path"),
     ],
 )
 def test_bad_requests_are_told_in_one_line(folder, words, message):

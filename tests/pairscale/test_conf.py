@@ -329,5 +329,5 @@ def test_values_of_a_benchmark_that_was_scored_are_refused(monkeypatch):
     monkeypatch.setattr("pairscale.command.line._current", Line.of(words))
     compose("analysis", words)
     monkeypatch.setattr("pairscale.command.line._current", Line.of([*words, "benchmark.pairs=10"]))
-    with pytest.raises(ConfigError, match=r"benchmark\.pairs=10: scores are read as they are"):
+    with pytest.raises(ConfigError, match=r"benchmark\.pairs=10: this only has an effect when a model is scored"):
         compose("analysis", [*words, "benchmark.pairs=10"])
