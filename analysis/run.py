@@ -53,8 +53,8 @@ def analyse(config: AnalysisConfig) -> None:
         with quiet.status(f"{results.name}: making tables and figures"):
             part.exhibits = list(exhibits(results, sections))
         if results.people:
-            shown = people_exhibit(results.people, config.questionnaire.threshold, config.analysis.confidence)
-            part.exhibits.append(shown)
+            people_part = people_exhibit(results.people, config.questionnaire.threshold, config.analysis.confidence)
+            part.exhibits.append(people_part)
         parts.append(part)
     name, commands = config.study or str(benchmarks[0].runs["study"].iloc[0]), []
     folder = Path(config.paths.reports) / (name if studies else f"{name}+{config.source}")
@@ -129,8 +129,8 @@ def print_slopes(console: Console, slopes: pd.DataFrame, confidence: float) -> N
     }  # fmt: skip
     order = slopes.assign(is_part=slopes["level"] != "overall")
     rows = order.sort_values(["is_part", "slope"], ascending=[True, False], kind="stable", ignore_index=True)
-    shown, cells = rows[list(columns)].rename(columns=columns), {"lack of fit": p_text}
-    texts = Exhibit("slopes", "Slopes", "", shown, cells, confidence).texts
+    table, cells = rows[list(columns)].rename(columns=columns), {"lack of fit": p_text}
+    texts = Exhibit("slopes", "Slopes", "", table, cells, confidence).texts
     body: list[list[str]] = []
     for curve in slopes["curve"].unique():
         body.append([str(curve), *[""] * (len(texts.columns) - 1)])

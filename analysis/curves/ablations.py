@@ -77,7 +77,7 @@ def ablation_effects(
         runs[["study", "run", *INTERVENTION]], on=["study", "run"], validate="many_to_one"
     )
     known = known[~known["unit"].isin(TRAJECTORIES)].astype({"dose": str})
-    parts = [rows for curves in read_curves(known) for rows in _compared(curves, direct or {}, paired)]
+    parts = [rows for curves in read_curves(known) for rows in _compare_curves(curves, direct or {}, paired)]
     table = pd.concat(parts or [pd.DataFrame(columns=COLUMNS)], ignore_index=True)
     alone = table["level"].isin(["overall", SCOPE])
     family = table["name"].where(alone, table["curve"] + table["other"] + table["dose"])
@@ -98,7 +98,7 @@ def main_effects(effects: pd.DataFrame) -> pd.DataFrame:
     return rows[rows["kind"] == first].reset_index(drop=True)
 
 
-def _compared(curves: list[Curve], direct: Mapping[str, Collection[str]], paired: bool) -> Iterator[pd.DataFrame]:
+def _compare_curves(curves: list[Curve], direct: Mapping[str, Collection[str]], paired: bool) -> Iterator[pd.DataFrame]:
     """Yield the estimates of each comparison in one benchmark."""
     by_name = {curve.about["curve"]: curve for curve in curves}
     runs = pd.concat([curve.runs for curve in curves])

@@ -51,7 +51,7 @@ def fit_curves(accuracies: pd.DataFrame, confidence: float = 0.95, pairs: pd.Dat
             different units, or if the confidence isn't between 0 and 1.
     """
     columns = CURVE_COLUMNS if pairs is None else [*CURVE_COLUMNS, *NEW_ITEM_COLUMNS]
-    table = add_intervals(map_curves(accuracies, columns, lambda curve: _fitted(curve, pairs)), "slope", confidence)
+    table = add_intervals(map_curves(accuracies, columns, lambda curve: _fit_curve(curve, pairs)), "slope", confidence)
     if pairs is None:
         return table
     half = t_quantile(confidence, table["df_new_items"]) * table["se_new_items"]
@@ -74,7 +74,7 @@ def fit_values(runs: pd.DataFrame, values: pd.Series, confidence: float) -> pd.D
     return slopes.drop(columns=["benchmark", "method", "level", "name", "paradigms", "pairs"])
 
 
-def _fitted(curve: Curve, pairs: pd.DataFrame | None) -> pd.DataFrame:
+def _fit_curve(curve: Curve, pairs: pd.DataFrame | None) -> pd.DataFrame:
     line, y, size = curve.line, curve.accuracy, curve.size
     slope, error = line.slope @ y, np.sqrt(line.variances(y)[1])
     first, last = size == size[0], size == size[-1]

@@ -61,7 +61,7 @@ def fit_shapes(accuracies: pd.DataFrame) -> pd.DataFrame:
     Raises:
         InputError: As `fit_curves` does.
     """
-    return map_curves(accuracies, SHAPE_COLUMNS, _fitted)
+    return map_curves(accuracies, SHAPE_COLUMNS, _fit_shapes)
 
 
 # Each shape returns the accuracies at d doublings, and their derivatives with respect to its parameters.
@@ -141,7 +141,7 @@ def _starts(shape: str, doublings: Array, y: Array, low: Array, high: Array) -> 
     return np.asarray(np.clip(np.stack(starts, axis=1), low + 1e-9, high - 1e-9))
 
 
-def _fitted(curve: Curve) -> pd.DataFrame:
+def _fit_shapes(curve: Curve) -> pd.DataFrame:
     """Return the rows of `fit_shapes` for a curve."""
     x, y, size = curve.x, curve.accuracy, curve.size
     d, last, sizes = x - x.min(), size == size[-1], int(size.max()) + 1

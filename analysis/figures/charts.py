@@ -77,10 +77,10 @@ def curve_chart(
     fits = fits.loc[fits["accuracy"].between(*domain), ["curve", "sample_words", "accuracy"]]
     band = {"x": x, "y": number("low"), "y2": {"field": "high"}, **colour}
     opacity = _faded(0.45 / max(3, bands["curve"].nunique()))  # many opaque bands would hide each other
-    said = [text("curve"), number("accuracy", format=".3f"), text("size")]
-    of_run = [*said, number("seed"), text("run")]
+    tooltip = [text("curve"), number("accuracy", format=".3f"), text("size")]
+    of_run = [*tooltip, number("seed"), text("run")]
     rules = pd.concat([levels[["name", "accuracy"]], pd.DataFrame({"name": ["chance"], "accuracy": [CHANCE]})])
-    rule = {"y": number("accuracy"), "tooltip": [text("name"), said[1]]}
+    rule = {"y": number("accuracy"), "tooltip": [text("name"), tooltip[1]]}
     runs, size = points[["run", "curve", "size", "seed", "sample_words", "accuracy"]], 60 if labelled else 30
     layers = [
         layer(rules, "rule", rule, strokeDash=[3, 3], color=GREY),
@@ -88,7 +88,7 @@ def curve_chart(
         layer(fits, "line", place | colour | styled("curve", looks, "dash") | _faded(1), strokeWidth=2.4),
         layer(means, "line", place | colour | _faded(0.9), strokeWidth=0.9),
         layer(runs, "point", {**place, **shape, **_faded(0.5), "tooltip": of_run}, size=14, filled=True),
-        layer(means, "point", {**place, **shape, **_faded(1), "tooltip": said}, size=size, filled=True),
+        layer(means, "point", {**place, **shape, **_faded(1), "tooltip": tooltip}, size=size, filled=True),
     ]
     if labelled:
         last = means.sort_values("sample_words").drop_duplicates("curve", keep="last").rename(columns={"curve": "name"})
@@ -166,26 +166,26 @@ def dot_chart(
         by: The column that distinguishes the marks of a row: a curve, model or method.
         reference: The value at which to draw a vertical line, if any.
     """
-    shown = table.reindex(columns=["name", by, value, "low", "high"])
-    looks = looks[looks["name"].isin(shown[by])]
+    estimates = table.reindex(columns=["name", by, value, "low", "high"])
+    looks = looks[looks["name"].isin(estimates[by])]
     form = f"datum.value ? format(datum.value, '{axis.form.replace('f', '~f')}') : '0'"
     ticks = {"title": axis.title, "titleAnchor": "end", "tickCount": 6, "labelExpr": form}
     rows = {"title": None, "grid": True, "tickBand": "extent", "labelLimit": 220, "domain": False, "ticks": False}
     place = {
-        "y": text("name", sort=list(shown["name"].unique()), axis=rows, scale={"paddingInner": 0.25}),
+        "y": text("name", sort=list(estimates["name"].unique()), axis=rows, scale={"paddingInner": 0.25}),
         "yOffset": text(by, sort=list(looks["name"])),
     }
     x = number(value, axis=ticks, scale={"padding": 8, "zero": False})
-    limited = shown[np.isfinite(shown["low"].astype(float))]
-    said = [text("name"), text(by)]
-    said += [number(column, format=axis.form) for column in (value, *(("low", "high") if len(limited) else ()))]
+    limited = estimates[np.isfinite(estimates["low"].astype(float))]
+    tooltip = [text("name"), text(by)]
+    tooltip += [number(column, format=axis.form) for column in (value, *(("low", "high") if len(limited) else ()))]
     colour, shape = _styles(by, looks)
     layers = [
         layer(pd.DataFrame({"at": [reference]}).dropna(), "rule", {"x": number("at")}, color=GREY),
         layer(limited, "rule", {"x": number("low"), "x2": {"field": "high"}, **place, **colour}, strokeWidth=1.8),
-        layer(shown, "point", {"x": x, "tooltip": said, **place, **shape}, size=55, filled=True, opacity=1),
+        layer(estimates, "point", {"x": x, "tooltip": tooltip, **place, **shape}, size=55, filled=True, opacity=1),
     ]
-    return _layered(layers, shown["name"].nunique() * (10 + 12 * len(looks)))
+    return _layered(layers, estimates["name"].nunique() * (10 + 12 * len(looks)))
 
 
 def line_chart(
@@ -214,10 +214,10 @@ def line_chart(
     scale = {"type": "log", "base": 2, "nice": True} if axis.logarithmic else {"zero": False, "padding": 8}
     y = number(value, scale=scale, axis={"title": axis.title, "format": axis.form, "tickCount": 5})
     place = {"x": size_axis(rows["sample_words"], unit), "y": y}
-    said = [text(by), number(value, format=axis.form), number("sample_words", format=",")]
+    tooltip = [text(by), number(value, format=axis.form), number("sample_words", format=",")]
     colour, shape = _styles(by, names)
     layers = [
         layer(_means(rows, [by], value), "line", place | colour, strokeWidth=2),
-        layer(rows, "point", {**place, **shape, "tooltip": said}, filled=True, size=40, opacity=0.8),
+        layer(rows, "point", {**place, **shape, "tooltip": tooltip}, filled=True, size=40, opacity=0.8),
     ]
     return _layered(layers, LINE_HEIGHT, heading)

@@ -40,9 +40,9 @@ def run(config: PlanCommand) -> None:
     write_text(path, table.to_csv(index=False))
     better = table[table["power"] > table["power"].cummax().shift(fill_value=-1).fillna(-1)]
     formats = {"words": "{:,.0f}", "hours": "{:.1f}", "power": "{:.0%}", "power_high": "{:.0%}"}
-    shown = better.dropna(axis="columns", how="all")
+    filled = better.dropna(axis="columns", how="all")
     print(f"{about}\n\nGrids that have more power than all cheaper ones ({path} lists all grids):")
-    print(shown.to_string(index=False, formatters={column: of.format for column, of in formats.items()}))
+    print(filled.to_string(index=False, formatters={column: of.format for column, of in formats.items()}))
     enough = table[table["power"] >= power][:1].to_dict("records")
     print(f"\n{'The cheapest' if enough else 'No'} grid with a power of {power:.0%}{':' if enough else '.'}")
     for row in enough:

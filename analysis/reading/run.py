@@ -38,10 +38,8 @@ def run(config: ReadingCommand) -> None:
     helps.
     """
     if config.times is None or config.study is None:
-        raise ConfigError(
-            f"study={config.study}, times={config.times}: which study and times? Give study=NAME times=FILE (see "
-            "--help)."
-        )
+        given = ", ".join(f"{name}={getattr(config, name) or 'null'}" for name in ("study", "times"))
+        raise ConfigError(f"{given}: which study and reading times? Give study=NAME and times=FILE (see --help).")
     console, quiet = Console(highlight=False), Console(stderr=True, highlight=False)
     options, path, level = config.reading, Path(config.times).expanduser(), config.analysis.confidence
     name, folder = format_of(path, "times")[0], Path(config.paths.reports) / config.study / "reading"

@@ -57,7 +57,7 @@ def regression_rows(words: pd.DataFrame, models: Mapping[str, pd.DataFrame], con
         "no time between reading.lowest and reading.highest": words["time"].isna(),
         f"first or last word of a {config.edges}": is_edge & (config.edges != NONE),
         f"fewer than {config.spillover} words before it": words["number"] <= config.spillover,
-        "the word or one before it is unknown to a model or has no frequency": known == 0,
+        "unknown to a model or without a frequency (the word, or one before it)": known == 0,
         "": words["number"] > 0,
     }
     about = words.assign(position=words["number"].astype(float), length=words["word"].str.len().astype(float))

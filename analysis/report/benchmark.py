@@ -156,8 +156,8 @@ class BenchmarkResults:
     @property
     def published_models(self) -> pd.DataFrame:
         """The accuracies of the published models that are shown with the curves: level, name, accuracy, model."""
-        shown = {name: f"{text} (published)" for name, text in BESIDE.get(self.benchmark, {}).items() if name != HUMANS}
-        return self.published.assign(model=self.published["model"].map(shown)).dropna(subset=["model"])
+        names = {name: f"{text} (published)" for name, text in BESIDE.get(self.benchmark, {}).items() if name != HUMANS}
+        return self.published.assign(model=self.published["model"].map(names)).dropna(subset=["model"])
 
     @cached_property
     def humans(self) -> pd.DataFrame:

@@ -63,9 +63,9 @@ LONG = 40  # cells with more characters may break
 
 def for_readers(table: pd.DataFrame, columns: str) -> pd.DataFrame:
     """Return the named columns of a table in this order, under readable headings, without missing or empty ones."""
-    shown = table[[name for name in columns.split() if name in table]]
-    shown = shown.loc[:, [bool(shown[name].replace("", pd.NA).notna().any()) for name in shown]]
-    return shown.rename(columns={name: _HEADINGS.get(str(name), str(name).replace("_", " ")) for name in shown})
+    table = table[[name for name in columns.split() if name in table]]
+    table = table.loc[:, [bool(table[name].replace("", pd.NA).notna().any()) for name in table]]
+    return table.rename(columns={name: _HEADINGS.get(str(name), str(name).replace("_", " ")) for name in table})
 
 
 @dataclass

@@ -38,10 +38,12 @@ def curve_findings(slopes: pd.DataFrame, confidence: float, pairs: Mapping[Any, 
         pairs: The number of pairs by curve. A curve with a single size gets an interval of its accuracy from it.
     """
     whole = slopes[slopes["level"] == "overall"]
-    return [Finding(str(row.curve), _curve(row, confidence, (pairs or {}).get(row.curve))) for row in rows_of(whole)]
+    return [
+        Finding(str(row.curve), _curve_text(row, confidence, (pairs or {}).get(row.curve))) for row in rows_of(whole)
+    ]
 
 
-def _curve(row: Any, confidence: float, pairs: float | None) -> str:
+def _curve_text(row: Any, confidence: float, pairs: float | None) -> str:
     small, large = size_text(row.smallest_words), size_text(row.largest_words, row.unit)
     if pd.isna(row.slope):
         over = over_pairs(row.largest_accuracy, pairs, confidence)
@@ -80,7 +82,7 @@ def comparison_findings(differences: pd.DataFrame, slopes: pd.DataFrame, confide
     sloped = set(slopes.loc[(slopes["level"] == "overall") & slopes["slope"].notna(), "curve"])
     known = differences[["curve", "other"]].isin(sloped).all(axis=1)
     whole = differences[known & (differences["level"] == "overall")].sort_values("p_holm", kind="stable")
-    findings = [_compared(row, confidence, len(whole)) for row in rows_of(whole.head(MOST_COMPARISONS))]
+    findings = [_comparison_text(row, confidence, len(whole)) for row in rows_of(whole.head(MOST_COMPARISONS))]
     if len(whole) > MOST_COMPARISONS:
         alpha = round(1 - confidence, 6)
         sure = int((whole["p_holm"] < alpha).sum())
@@ -89,7 +91,7 @@ def comparison_findings(differences: pd.DataFrame, slopes: pd.DataFrame, confide
     return findings
 
 
-def _compared(row: Any, confidence: float, comparisons: int) -> Finding:
+def _comparison_text(row: Any, confidence: float, comparisons: int) -> Finding:
     """Describe one comparison. The curve with the higher slope comes first."""
     first, second = (row.other, row.curve) if row.difference < 0 else (row.curve, row.other)
     if pd.isna(row.difference):
@@ -114,7 +116,7 @@ def extreme_findings(slopes: pd.DataFrame) -> list[Finding]:
     by_curve = [(curve, rows) for curve, rows in phenomena.groupby("curve", sort=False) if len(rows) >= LEAST_PHENOMENA]
     sentences = []
     for curve, rows in by_curve[:MOST_COMPARISONS]:
-        worst, *_, best = map(_change, rows_of(rows.sort_values("slope", kind="stable")))
+        worst, *_, best = map(_phenomenon_text, rows_of(rows.sort_values("slope", kind="stable")))
         sentences.append(f"{curve} gains most in {best} and least in {worst}.")
     if not sentences:
         return []
@@ -122,7 +124,7 @@ def extreme_findings(slopes: pd.DataFrame) -> list[Finding]:
     return [Finding("Learned best and worst", " ".join(sentences) + others)]
 
 
-def _change(row: Any) -> str:
+def _phenomenon_text(row: Any) -> str:
     """Return a phenomenon and its change: "ellipsis (26% to 47%)"."""
     ends = f"{row.smallest_accuracy:.0%} to {row.largest_accuracy:.0%}"
     return f"{in_text(row.name)} ({ends}{', an unclear trend' if row.low <= 0 <= row.high else ''})"

@@ -43,12 +43,12 @@ def chosen(names: Sequence[str] | str | None) -> list[str]:
     load_members(__name__)
     wanted = [names] if isinstance(names, str) else list(names or ())
     check_names("analysis.sections", wanted, [*sorted(_SECTIONS), ALL], "section")
-    shown = [name for name, (_, default, _) in _SECTIONS.items() if default or ALL in wanted or name in wanted]
-    return sorted(shown, key=lambda name: _SECTIONS[name][0])
+    selected = [name for name, (_, default, _) in _SECTIONS.items() if default or ALL in wanted or name in wanted]
+    return sorted(selected, key=lambda name: _SECTIONS[name][0])
 
 
 def exhibits(results: BenchmarkResults, names: Sequence[str]) -> Iterator[Exhibit]:
     """Yield the exhibits of the named sections, in order. A section may have none."""
     for name in names:
-        shown = _SECTIONS[name][2](results)
-        yield from [shown] if isinstance(shown, Exhibit) else shown or []
+        made = _SECTIONS[name][2](results)
+        yield from [made] if isinstance(made, Exhibit) else made or []

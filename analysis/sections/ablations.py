@@ -36,15 +36,15 @@ def ablations(results: BenchmarkResults) -> list[Exhibit]:
     )
     show = partial(Exhibit, cells={"difference": signed_text}, confidence=results.options.confidence)
     charts = {"differences": partial(dot_chart, drawn, "difference", axis, looks, by="comparison")}
-    shown = [show("ablations", "Ablations", about, for_readers(rows, _COLUMNS), charts=charts)]
+    exhibits = [show("ablations", "Ablations", about, for_readers(rows, _COLUMNS), charts=charts)]
     about = "The same comparisons at each size, per doubling of the training text, and over doses."
-    shown.append(show("ablations-by-size", "Ablations by size", about, for_readers(sizes, f"over {_COLUMNS}")))
+    exhibits.append(show("ablations-by-size", "Ablations by size", about, for_readers(sizes, f"over {_COLUMNS}")))
     if results.studies and len(removed := results.studies.removed_text):
         about = (
             "How many sentences and words of the train split each intervention left out or rewrote (means over runs)."
         )
-        shown.append(show("removed-text", "What was removed", about, for_readers(removed, _REMOVED)))
-    return shown
+        exhibits.append(show("removed-text", "What was removed", about, for_readers(removed, _REMOVED)))
+    return exhibits
 
 
 def effects_of(results: BenchmarkResults) -> pd.DataFrame:

@@ -30,7 +30,7 @@ _BASELINES = {
 @section(order=70)
 def perplexity(results: BenchmarkResults) -> list[Exhibit]:
     """Show validation perplexity by amount of training text."""
-    shown = []
+    exhibits = []
     of_curves = results.runs[results.runs["curve"].isin(results.curves)]
     for column, (name, heading, about) in _PERPLEXITIES.items():
         runs = of_curves.dropna(subset=[column, "sample_words"])
@@ -47,8 +47,8 @@ def perplexity(results: BenchmarkResults) -> list[Exhibit]:
             perplexity_slopes(runs, column, results.options.confidence), "curve factor low high runs note"
         )
         charts = {"runs": partial(line_chart, runs, column, axis, results.looks, unit=results.unit)}
-        shown.append(Exhibit(name, heading, about, table, confidence=results.options.confidence, charts=charts))
-    return shown
+        exhibits.append(Exhibit(name, heading, about, table, confidence=results.options.confidence, charts=charts))
+    return exhibits
 
 
 def perplexity_slopes(runs: pd.DataFrame, column: str, confidence: float) -> pd.DataFrame:
@@ -110,8 +110,8 @@ def runs(results: BenchmarkResults) -> list[Exhibit]:
     table = for_readers(results.runs, columns)
     if "sample" in table:
         table["sample"] = table["sample"].str[:16]
-    shown = [Exhibit("runs", "Runs", "The runs that were scored on this benchmark, and what they cost.", table)]
+    exhibits = [Exhibit("runs", "Runs", "The runs that were scored on this benchmark, and what they cost.", table)]
     if len(results.problems):
         about = "Runs that aren't in this report, or lack some scores, and why."
-        shown.append(Exhibit("left-out", "Runs left out", about, results.problems.reset_index(drop=True)))
-    return shown
+        exhibits.append(Exhibit("left-out", "Runs left out", about, results.problems.reset_index(drop=True)))
+    return exhibits

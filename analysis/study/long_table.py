@@ -134,7 +134,7 @@ def pairs(
         for file, parts in _read_judgements(items, of_items):
             scores = pd.concat([items.join(part.to_pandas().rename(columns=names)) for part in parts])
             tables[file] = scores.assign(correct=scores["good_score"] > scores["bad_score"])
-    table = _joined(files[[*RUN_COLUMNS, "benchmark", "method"]], tables)
+    table = _join_tables(files[[*RUN_COLUMNS, "benchmark", "method"]], tables)
     own = [name for name in table if name not in {*PAIR_COLUMNS, "file"} and table[name].notna().any()]
     return table.reindex(columns=[*PAIR_COLUMNS, *own]).reset_index(drop=True)
 
@@ -171,7 +171,7 @@ def notes(
     """
     found = read_studies(studies, folder)
     files, sentences = _score_files(found, benchmark, method), [*found.notes, *_uneven_seeds(found.runs)]
-    if method is not None and (listed := _differing(files["method"], files["curve"])):
+    if method is not None and (listed := _list_differences(files["method"], files["curve"])):
         sentences.append(
             f"Curves were judged by different methods: {listed}. A masked model can't give the log-probability of a "
             "sentence (lp). Its pll adds up the log-probability of each token given all others, so compare the levels "
@@ -179,7 +179,7 @@ def notes(
         )
     for _, compared in files.groupby(["benchmark", "method"]):
         for name, values in _settings_of(compared).items():
-            if listed := _differing(values, files["curve"]):
+            if listed := _list_differences(values, files["curve"]):
                 sentences.append(
                     f"Curves were scored with different settings ({name}): {listed}. Compare their levels with care."
                 )
@@ -265,7 +265,7 @@ def check_alike(found: object, files: pd.DataFrame) -> None:
     for what, values in compared.items():
         same = [files["benchmark"], *([] if what == "versions" else [files["method"], tokenizers])]
         for (benchmark, *_), of_group in values.groupby(same):
-            if listed := _differing(of_group.drop_duplicates(), names):
+            if listed := _list_differences(of_group.drop_duplicates(), names):
                 problem = f"runs were scored on {benchmark} with different {what} ({listed})"
                 raise RunError(f"{found}: {problem}. Score one of these groups again.")
 
@@ -275,7 +275,7 @@ def _settings_of(files: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(files["settings"].tolist(), files.index).fillna("null").sort_index(axis=1)
 
 
-def _differing(values: pd.Series, names: pd.Series) -> str:
+def _list_differences(values: pd.Series, names: pd.Series) -> str:
     """Return which names have which value, "lp for a | b; pll for c", or "" if all have the same."""
     having = names.groupby(values).agg(lambda of: " | ".join(sorted(set(of))))
     return "; ".join(f"{value} for {of}" for value, of in having.items()) if len(having) > 1 else ""
@@ -327,7 +327,7 @@ def _read_judgements(items: pd.DataFrame, files: pd.DataFrame) -> Iterator[tuple
         yield label, [part.select(SCORE_COLUMNS) for part in parts]
 
 
-def _joined(files: pd.DataFrame, tables: Mapping[int, pd.DataFrame]) -> pd.DataFrame:
+def _join_tables(files: pd.DataFrame, tables: Mapping[int, pd.DataFrame]) -> pd.DataFrame:
     """Join the tables of all rows of `files`. `file` is the label of a row, and the row's columns follow."""
     ordered = {file: tables[file] for file in files.index} or {0: pd.DataFrame()}
     table: pd.DataFrame = pd.concat(ordered, names=["file"])
@@ -358,7 +358,7 @@ def _count_correct(files: pd.DataFrame, ties: str, faulty: str, unknown_words: s
         for file, parts in _read_judgements(items, of_items):
             counts = [[np.bincount(codes, kept * value) for value in _values(part, ties)] for part in parts]
             tables[file] = pd.DataFrame(np.mean(counts, axis=0).T, paradigms, COUNT_COLUMNS)
-    table, groups = _joined(files, tables).query("pairs > 0").reset_index(), ["benchmark", "method"]
+    table, groups = _join_tables(files, tables).query("pairs > 0").reset_index(), ["benchmark", "method"]
     having = table.groupby([*groups, "paradigm"])["file"].transform("nunique")
     is_shared = having == table.groupby(groups)["file"].transform("nunique")
     shared = table[is_shared | ~table["benchmark"].str.contains(_OWN_PAIRS, regex=False)]
