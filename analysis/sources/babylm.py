@@ -49,7 +49,7 @@ def babylm_rows(files: Sequence[Path], settings: ResultsConfig) -> pd.DataFrame:
         )
     parts = []
     for file in files:
-        with opened(file) as (stream, _):
+        with opened(file) as stream:
             data = parse_json(stream.read(), dict[str, Any], file, InputError, _REMEDY)
         entries = checked(data.get(str(settings.benchmark), data), dict[str, Any], file, InputError, _REMEDY)
         # With .name, a paradigm's name can't lead to another folder.
