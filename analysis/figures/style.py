@@ -10,8 +10,8 @@ import pandas as pd
 Chart = dict[str, Any]  # a specification of Vega-Lite (https://vega.github.io/vega-lite/docs/spec.html)
 
 # Six hues that differ clearly for any colour vision: CIEDE2000 is at least 18 for any two, and 10 for readers without
-# one kind of cones (Machado et al. 2009). Their contrast is 3 or more on a light and a dark page. A seventh name gets the
-# first hue again, with another dash and shape.
+# one kind of cones (Machado et al. 2009). Their contrast is 3 or more on a light and a dark page. A seventh name gets
+# the first hue again, with another dash and shape.
 HUES = ("#0050d4", "#d27d05", "#00a468", "#874972", "#ab2919", "#8f70c7")
 DASHES = ([1, 0], [6, 3], [2, 2], [9, 3, 2, 3])
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
