@@ -129,7 +129,11 @@ def _with_numbers(rows: pd.DataFrame, settings: ResultsConfig) -> pd.DataFrame:
     for name, allowed, must in (
         ("seed", seed.isna() | (seed.between(0, 2**53) & (seed % 1 == 0)), "a whole number"),
         ("n", n.isna() | (n.between(1, 2**53) & (n % 1 == 0)), "a whole number from 1"),
-        ("accuracy", accuracy.between(0, 1), "from 0 to 1, or per cent with results.percent=true"),
+        (
+            "accuracy",
+            accuracy.between(0, 1),
+            "from 0 to 1 (results.percent=true for per cent, results.metric=NAME for another metric)",
+        ),
         ("accuracy", accuracy.isin((0, 0.5, 1)) | (n != 1), "1 or 0, true or false, or .5 for a tie of a pair"),
         ("tests", tests.isna() | tests.isin((0, 1)), "true or false"),
     ):
