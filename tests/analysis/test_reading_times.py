@@ -143,7 +143,7 @@ def test_the_command_writes_a_point_per_run_and_the_slope_through_them(folder):
     fit = smf.ols("y ~ x", pd.DataFrame({"x": x, "y": models["delta"]})).fit(cov_type="HC3", use_t=True)
     [slope] = slopes.to_dict("records")
     assert [slope["slope"], slope["low"], slope["high"]] == pytest.approx([fit.params["x"], *fit.conf_int().loc["x"]])
-    assert f"{1000 * slope['slope']:+.2f}/1000 nats per word" in printed.replace("\N{MINUS SIGN}", "-")
+    assert f"{1000 * slope['slope']:+.2f} thousandths of a nat per word" in printed.replace("\N{MINUS SIGN}", "-")
     assert pd.read_parquet(page / "tables/rows.parquet")["excluded"].eq("").sum() == 6 * 180
 
 

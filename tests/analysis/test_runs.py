@@ -69,7 +69,7 @@ def test_checkpoints_of_one_training_are_one_curve_over_tokens(own):
     assert known["size"].tolist() == ["1k tokens", "2k tokens", "3k tokens"]
     assert (set(known["unit"]), set(known["curve"])) == ({"tokens"}, {"gpt"})
     assert table["curve"].iloc[3] != "gpt"
-    assert any("one training" in note for note in notes("simulated", folder=own))
+    assert any("a single training" in note for note in notes("simulated", folder=own))
 
 
 def test_equal_weights_under_two_names_count_once(own):

@@ -68,7 +68,7 @@ def test_results_of_version_4_are_accuracies_of_paradigms_and_samples_judgements
 def test_a_pattern_tells_models_sizes_and_seeds_apart(tmp_path):
     for seed in (1, 2):
         write_results(tmp_path / f"run-s{seed}", "step1000", TASKS, model=f"/scratch/run-s{seed}/final")
-    with pytest.raises(InputError, match=r"run-s2/.*second row of model final.*results\.pattern"):
+    with pytest.raises(InputError, match=r"run-s2/.*second row for model final.*results\.pattern"):
         read("lm_eval", tmp_path, unit="steps")
     found = read("lm_eval", tmp_path, unit="steps", pattern=r"run-s(?P<seed>\d)/final.*step(?P<size>\d+)")
     assert found.runs["seed"].tolist() == [1, 2]
@@ -193,7 +193,7 @@ def test_a_submission_is_one_file(tmp_path, pairs):
     ("data", "message"),
     [
         (predictions(wh_island=["x y"]), "wh_island: prediction is 'x y'"),
-        (predictions(wh_island=["x", "y"]), "wh_island: 2 predictions, but .* 1 pairs"),
+        (predictions(wh_island=["x", "y"]), "wh_island: there are 2 predictions, but .* 1 pairs"),
         (predictions(other=["x"]), r"results\.pairs="),
         ([], "expected object"),
     ],

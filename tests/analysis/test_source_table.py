@@ -154,7 +154,7 @@ def test_texts_without_a_construction_have_their_own_curves(tmp_path):
         ("a,1M,1,x,.7,1", "accuracy is '.7'.* pair"),
         (",1M,1,x,.5,10", "model is ''"),
         ("a,1M,1,Overall,.5,10", "phenomenon is 'Overall'"),
-        ("a,2M,1,x,.5,10\na,2M,1,x,.6,10", "second row of model a, size 2000000"),
+        ("a,2M,1,x,.5,10\na,2M,1,x,.6,10", "second row for model a, size 2000000"),
     ],
 )
 def test_a_wrong_cell_is_told_with_its_line(tmp_path, line, message):

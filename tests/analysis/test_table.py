@@ -34,7 +34,7 @@ def test_filters_ties_and_unfinished_runs(folder, capsys):
     run_folders(folder)[-1].update_manifest(status="failed", reason="x")
     words = ["study=simulated", f"output={folder}/table.csv", "benchmark=blimp", "analysis.method=mean_lp", "ties=half"]
     assert table(folder, *words) == 0
-    assert "Left out: 1 failed" in capsys.readouterr().err
+    assert "left out (1 failed" in capsys.readouterr().err
     read = pd.read_csv(folder / "table.csv")
     assert (set(read["method"]), read["run"].nunique()) == ({"mean_lp"}, 1)
 
@@ -45,8 +45,8 @@ def test_filters_ties_and_unfinished_runs(folder, capsys):
         (["output=x.csv"], "study=NAME"),
         (["study=simulated"], "output=FILE"),
         (["study=simulated", "output=x.csv", "what=points"], "what=points"),
-        (["study=simulated", "output=x.csv", "what=runs", "ties=half"], "does not use ties"),
-        (["study=simulated", "output=x.csv", "path=y.csv"], "does not use path"),
+        (["study=simulated", "output=x.csv", "what=runs", "ties=half"], "doesn't use ties"),
+        (["study=simulated", "output=x.csv", "path=y.csv"], "doesn't use path"),
     ],
 )
 def test_a_bad_request_is_one_line_and_code_2(tmp_path, words, message, capsys):
