@@ -100,7 +100,7 @@ def test_scoring_existing_and_pretrained_models_needs_no_corpus(ended, command, 
 def test_an_experiments_sweep_without_m_is_an_error(ended, tmp_path, command):
     begun, code, _, err = ended(command, "experiment=demo", "seed=3")
     assert (begun, code) == ([], 2)
-    assert "experiment=demo: sweeps model, sample.size, seed; -m runs all of it" in err
+    assert "experiment=demo: this experiment is a sweep over model, sample.size, seed. Add -m" in err
     assert not list(tmp_path.iterdir())
     begun, code, _, err = ended(command, "-m", "experiment=demo", "seed=3", "dry_run=true")
     assert (len(begun), code) == (10, 0), err
