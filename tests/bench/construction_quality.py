@@ -1,19 +1,18 @@
-"""Precision and recall of the patterns of conf/filter/, by hand labels of sentences.
+"""Measure precision and recall of the patterns in conf/filter/ on hand-labelled sentences.
 
     python -m tests.bench.construction_quality UD_English-EWT --parser parser/model-best
         [--before EARLIER/conf/filter]
 
-The first argument is the folder of UD English EWT 2.x, --parser a parser that spaCy trained on it
-(docs/guides/parsers.md). Labels are those of tests/support/construction_labels.py. A sentence is found if a pattern
-matches anywhere in it; where the label of a construction is doubtful, the sentence does not count for it. Sentences of
-the training split are left out where trees are parsed, as the parser knows them. --before: the patterns before some
-were mended (`git archive 91b3f47 conf/filter | tar -x -C EARLIER`), which get rows of their own. Writes
-analysis/results/construction_quality.csv:
+The first argument is the folder of UD English EWT 2.x, and --parser is a spaCy parser trained on it
+(docs/guides/parsers.md). Labels come from tests/support/construction_labels.py. A sentence counts as found if a pattern
+matches anywhere in it. Sentences with a doubtful label don't count for that construction. For parsed trees, sentences
+of the training split are left out, because the parser knows them. --before adds rows for the patterns before some were
+corrected (`git archive 91b3f47 conf/filter | tar -x -C EARLIER`). Writes analysis/results/construction_quality.csv:
 
-    labels      first: as made before the patterns were read; corrected: with construction_corrections.csv
+    labels      first: as made before anyone read the patterns; corrected: with construction_corrections.csv
     trees       gold: the treebank's; parsed: the parser's
-    set         random, fresh (of the development split), or all: with the sentences that words were searched for
-    patterns    now, or before: as they were when the labels were made
+    set         random; fresh: from the development split; all: includes sentences found by searching for words
+    patterns    now; before: as they were when the labels were made
     mended      True if the patterns were changed after the labels of random and all were seen
 """
 
@@ -42,7 +41,7 @@ from tests.support.treebank_sentences import treebank_sentences
 RESULTS = ROOT / "analysis" / "results" / "construction_quality.csv"
 FILTERS = ROOT / "conf" / "filter"
 
-Trees = Mapping[str, Tree]  # by the name of the sentence
+Trees = Mapping[str, Tree]  # by name of the sentence
 
 
 def gold_trees(treebank: Path, labels: Sequence[Labels]) -> dict[str, Tree]:
@@ -56,14 +55,14 @@ def gold_trees(treebank: Path, labels: Sequence[Labels]) -> dict[str, Tree]:
 
 
 def parsed_trees(model: Path, labels: Sequence[Labels], gold: Trees) -> dict[str, Tree]:
-    """Return a parser's trees of the labelled sentences that are not of its training split."""
+    """Return a parser's trees of the labelled sentences that are not in its training split."""
     names = [one.sentence for one in labels if one.split != "train"]
     parser = SpacyParser(SpacyConfig(name="spacy", model=str(model)))
     return dict(zip(names, parser.trees([gold[name].sentence for name in names], 0), strict=True))
 
 
 def read_filters(folder: Path) -> dict[str, FilterConfig]:
-    """Return the filters of a folder by name."""
+    """Return the filters in a folder, by name."""
     configs = {}
     for path in sorted(folder.glob("*.yaml")):
         values: dict[str, Any] = OmegaConf.to_container(OmegaConf.load(path))  # type: ignore[assignment]
@@ -76,7 +75,7 @@ def patterns_of(config: FilterConfig) -> tuple[list[Any], list[Any]]:
 
 
 def quality(name: str, found: Mapping[str, bool], labels: Sequence[Labels]) -> dict[str, int | float]:
-    """Return counts, precision and recall of a construction in the labelled sentences of which `found` knows."""
+    """Return counts, precision and recall of a construction for the labelled sentences in `found`."""
     certain = [one for one in labels if one.sentence in found and name not in one.doubtful]
     doubtful = sum(one.sentence in found and name in one.doubtful for one in labels)
     present = sum(name in one.present for one in certain)
@@ -94,7 +93,7 @@ def quality(name: str, found: Mapping[str, bool], labels: Sequence[Labels]) -> d
 def rows_of(
     filters: Mapping[str, FilterConfig], trees: Mapping[str, Trees], labels: Mapping[str, Sequence[Labels]]
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row for each construction, kind of trees, state of the labels and set of sentences."""
+    """Yield one row per construction, kind of trees, state of the labels and set of sentences."""
     for name, config in filters.items():
         matcher = Matcher(config)
         for kind, by_name in trees.items():
@@ -108,9 +107,9 @@ def rows_of(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("treebank", type=Path)
-    parser.add_argument("--parser", type=Path, required=True)
-    parser.add_argument("--before", type=Path, help="conf/filter of an earlier checkout")
+    parser.add_argument("treebank", type=Path, help="folder of UD English EWT")
+    parser.add_argument("--parser", type=Path, required=True, help="folder of a spaCy parser trained on it")
+    parser.add_argument("--before", type=Path, help="conf/filter of an earlier checkout, to compare with")
     options = parser.parse_args()
     first = read_labels()
     labels = {"first": first}

@@ -1,9 +1,9 @@
-"""The worst difference of a token's score from a plain loop over a model's own logits, for every kind of transformers.
+"""Compare our scores with a plain loop over a model's own logits, for every kind of model in transformers.
 
     python -m tests.bench.model_kinds TABLE.csv [KIND ...]
 
-Nats per token, over models of tests/support/model_kinds.py. tests/eval/scorers/test_model_kinds.py has the limit, and
-the kinds that are tried in every run of the tests.
+Writes the largest difference of a token's score, in nats, for the models of tests/support/model_kinds.py. The largest
+allowed difference, and the kinds that are always tested, are in tests/eval/scorers/test_model_kinds.py.
 """
 
 import sys
@@ -26,7 +26,7 @@ def row(task: str, kind: str) -> tuple[str, str, str, str, str]:
         name, worst = worst_difference(kind, task)
     except PairscaleError as error:
         return task, kind, NAMES[task][kind], "", f"refused: {error}"
-    except Exception as error:  # of the kind's own code, in the loop; the other kinds are measured all the same
+    except Exception as error:  # raised by the model's own code in the loop; the other kinds are still measured
         return task, kind, NAMES[task][kind], "", f"fails: {type(error).__name__}: {str(error).splitlines()[0]}"
     return task, kind, name, f"{worst:.2g}", HOW
 

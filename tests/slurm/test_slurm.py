@@ -176,7 +176,7 @@ def test_the_cluster_starts_once_and_stops_its_daemons(cluster, tmp_path):
     other = Cluster(tmp_path / "other")
     other.up(PORT="19917", NODES="1", CPUS="1")
     try:
-        assert "SLURM is up already" in other.run(LOCAL / "up.sh", other.folder)
+        assert "SLURM is already running" in other.run(LOCAL / "up.sh", other.folder)
         job = other.run("sbatch", "--parsable", "--output=/dev/null", "--wrap=srun sleep 600").strip()
         wait_until(lambda: len(other.processes(job)) > 1, "the job's processes")
     finally:
