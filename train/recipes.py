@@ -33,7 +33,7 @@ class BudgetConfig:
 
     def __post_init__(self) -> None:
         if (self.epochs is None) == (self.words is None):
-            remedy = "" if self.epochs is None else " To unset one, use null: recipe.budget.words=null."
+            remedy = "" if self.epochs is None else " To unset one: recipe.budget.epochs=null or recipe.budget.words=null."
             raise ConfigError(
                 f"recipe.budget.epochs={written(self.epochs)}, recipe.budget.words={written(self.words)}: set exactly "
                 f"one of the two.{remedy}"
@@ -167,8 +167,8 @@ class AdamWConfig(RecipeConfig):
     def __post_init__(self) -> None:
         if self.bptt not in (0, self.context):
             raise ConfigError(
-                f"recipe.bptt={self.bptt}: recipe={self.name} uses recipe.context instead (now {self.context}). Write "
-                f"recipe.context={self.bptt}."
+                f"recipe.bptt={self.bptt}: recipe={self.name} uses recipe.context (now {self.context}). Write "
+                f"recipe.context={self.bptt} instead."
             )
         self.bptt = self.context
         super().__post_init__()

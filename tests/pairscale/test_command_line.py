@@ -187,7 +187,7 @@ def test_several_folders_of_a_users_configuration_are_searched(ended, tmp_path):
     assert (config.model.name, config.model.hidden, config.corpus.name, code) == ("own", 128, "toy", 0), err
     _, code, _, err = ended("train", *chosen)
     assert code == 2
-    suggested = re.search(r"python -m train -m (.*)\), or give", err)
+    suggested = re.search(r"python -m train -m (.*)\), or choose", err)
     begun, code, _, err = ended("train", "-m", *shlex.split(suggested[1]), "dry_run=true")
     assert (len(begun), code) == (10, 0), err
     begun, code, _, err = ended("train", *own, "experiment=own_swep")

@@ -229,7 +229,7 @@ def test_a_run_that_diverges_fails_at_its_step(configure, monkeypatch, what, cap
         kept.append([path.name for path in run.checkpoints])
     assert len(kept[0]) == 2
     assert kept[0] == kept[1]
-    assert f"resuming {run.path.name}" in read_stderr(capsys)
+    assert f"Resuming {run.path.name}" in read_stderr(capsys)
 
 
 @pytest.mark.parametrize(

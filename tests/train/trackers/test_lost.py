@@ -187,7 +187,7 @@ def test_a_command_whose_w_and_b_process_hangs_ends_with_exit_code_0(tmp_path):
     arguments = for_training(overrides(tmp_path / "tracked", "wandb"))
     done = run_command(script, *arguments, environment={"PYTHONPATH": str(ROOT)})
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count("tracking has ended (TimeoutError: ") == 1
+    assert done.stderr.count("tracking failed (TimeoutError: ") == 1
     alone = trained(compose("train", for_training(overrides(tmp_path / "alone", "csv"))))
     assert_same_run(RunFolder.of(compose("train", for_training(overrides(tmp_path / "tracked", "wandb")))), alone)
 
@@ -229,7 +229,7 @@ def test_a_tensorboard_on_a_full_disk_stops_no_run(tmp_path, monkeypatch, capsys
 
     monkeypatch.setattr(RecordWriter, "write", full)
     assert trained(compose("train", for_training(overrides(tmp_path / "tracked", "tensorboard")))).done
-    assert capsys.readouterr().err.count("tracking has ended (OSError: [Errno 28]") == 1
+    assert capsys.readouterr().err.count("tracking failed (OSError: [Errno 28]") == 1
 
 
 def end_service(process: int, number: int) -> None:
