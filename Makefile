@@ -108,10 +108,10 @@ docs: venv  ## build the documentation as a site in reports/docs/ and check its 
 	$(BIN)/python -m analysis published=true paths.reports=$(SITE)/reports >$(SITE)/published.log
 	@echo "$(SITE)/index.html"
 
-# Chromium opens the report, LaTeX typesets its tables, poppler checks its printout, GNU time measures memory, SLURM and munge
-# are for slurm/local_cluster, and the rest builds lmplz (train/lmplz.py).
+# Chromium opens the report, LaTeX typesets its tables, poppler checks its printout, SLURM and munge are for
+# slurm/local_cluster, and the rest builds lmplz (train/lmplz.py).
 SLURM := slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge
-DEBIAN := chromium texlive-latex-recommended poppler-utils time $(SLURM) g++ make cmake \
+DEBIAN := chromium texlive-latex-recommended poppler-utils $(SLURM) g++ make cmake \
   libboost-program-options-dev libboost-system-dev libboost-thread-dev libboost-test-dev zlib1g-dev libbz2-dev liblzma-dev
 
 system:  ## install the Debian packages that some tests, and building lmplz, need

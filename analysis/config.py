@@ -12,8 +12,7 @@ from analysis.reading.config import ReadingConfig
 from analysis.sources.settings import OutcomeColumns, ResultsConfig
 from corpora.config import RootConfig
 from eval.benchmarks.config import BenchmarkConfig
-from eval.config import EvalConfig, Ties
-from eval.questionnaire.config import QuestionnaireConfig
+from eval.config import EvalConfig, QuestionnaireConfig, Ties
 from pairscale.command.line import current, key_of
 from pairscale.command.schemas import AboveZero, Texts
 from pairscale.errors import ConfigError

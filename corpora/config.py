@@ -1,21 +1,27 @@
-"""Configurations of texts: the groups `corpus`, `sample`, `tokenizer`, and what the commands of this room read."""
+"""Configurations of texts: corpus, sample, tokenizer, filter, ablation and parser, and what the commands here read."""
 
 import copy
 import dataclasses
+import re
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, Self
+from fractions import Fraction
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 from msgspec import Meta
 
-from corpora.ablation.config import REPLACE, AblateConfig, RegexFilter
-from corpora.annotate.config import ParserConfig
-from corpora.constructions.config import FilterConfig
+from corpora.constructions.patterns import Pattern, Rule, compile_patterns, compile_rules
 from pairscale.command.schemas import NOT_IN_DIGEST, Number, Seed, Share, Size, Texts, register_types
-from pairscale.errors import ConfigError, NoCorpus, check_name
+from pairscale.errors import ConfigError, check_name
 from pairscale.sizes import parse_size
 
 REFERENCES = ("treebank", "characters", "jieba", "whitespace")
 Reference = Literal["treebank", "characters", "jieba", "whitespace"]
+NONE: Final = "none"
+REMOVE: Final = "remove"
+KEEP_ONLY: Final = "keep_only"
+REPLACE: Final = "replace"
+CONTROL: Final = "control"
+MOST_PARTS = 10**6  # of a dose
 NOT_IN_TEXT = {"text": False}  # a field of a corpus that changes samples, but not the prepared text
 
 
@@ -160,10 +166,156 @@ class TokenizerConfig:
         check_name("tokenizer.name", self.name)
 
 
+@dataclass(kw_only=True)
+class Construction:
+    """A construction of some sentences; what it is called and where it comes from changes no sample."""
+
+    name: str = field(metadata=NOT_IN_DIGEST)  # of the construction, in the names of runs and curves
+    description: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # what it finds, in a line
+    source: str | None = field(default=None, metadata=NOT_IN_DIGEST)  # the paper that defines it
+    # Paradigms of each benchmark that test the construction: evidence for them is direct, for all others indirect.
+    paradigms: dict[str, list[str]] = field(default_factory=dict, metadata=NOT_IN_DIGEST)
+
+    def __post_init__(self) -> None:
+        check_name("filter.name", self.name)
+
+
+@dataclass(kw_only=True)
+class RegexFilter(Construction):
+    """A construction as a regular expression; a sentence has it if the expression matches somewhere in it."""
+
+    regex: str  # in the syntax of the package `regex`, a superset of Python's `re`
+
+    def __post_init__(self) -> None:
+        import regex  # slow to import, and most runs have no filter
+
+        super().__post_init__()
+        try:
+            regex.compile(self.regex)
+        except regex.error as error:
+            raise ConfigError(f"filter.regex={self.regex}: not a regular expression ({error})") from None
+
+
+@dataclass(kw_only=True)
+class FilterConfig(Construction):
+    """A construction as patterns over dependency trees; a sentence has it if one of them matches."""
+
+    description: str = field(metadata=NOT_IN_DIGEST)  # what it finds, in a line
+    # Lists of nodes in the language of spaCy's DependencyMatcher (corpora/constructions/patterns.py). The first node of
+    # each is the word that is counted.
+    patterns: list[Any]
+    # Such patterns: a match that one of them extends is none. Nodes of the same name are the same word; a pattern is
+    # compared with those of `without` whose first node is one of its own.
+    without: list[Any] = field(default_factory=list)
+    # Of ablate.action=replace: what stands in its place (corpora/constructions/patterns.py), by a rule for all patterns
+    # or a list of one for each.
+    rewrite: Annotated[Any, Meta(description="a rule, or a list of one for each pattern, or null")] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        patterns, without = self.compiled()
+        if not patterns:
+            raise ConfigError(f"filter={self.name}: patterns=[]: must have at least one pattern")
+        names = {node.name for pattern in patterns for node in pattern}
+        for number, pattern in enumerate(without):
+            if pattern[0].name not in names:
+                raise ConfigError(
+                    f"filter={self.name}: without[{number}], node 0 ({pattern[0].name}): no node of a pattern; must be "
+                    f"one of {', '.join(sorted(names))}"
+                )
+        self.rules()
+
+    def compiled(self) -> tuple[list[Pattern], list[Pattern]]:
+        """Return patterns and without, compiled. Raises ConfigError."""
+        return (
+            compile_patterns(self.patterns, f"filter={self.name}: patterns"),
+            compile_patterns(self.without, f"filter={self.name}: without"),
+        )
+
+    def rules(self) -> list[Rule | None]:
+        """Return the rewriting rule of each pattern, compiled, None where there is none. Raises ConfigError."""
+        patterns, _ = self.compiled()
+        if self.rewrite is None:
+            return [None] * len(patterns)
+        return compile_rules(self.rewrite, patterns, f"filter={self.name}: rewrite")
+
+
+@dataclass(kw_only=True)
+class AblateConfig:
+    """What samples do about the sentences that the filter matches; a dose of 1 leaves all of them, as none does."""
+
+    action: Literal["none", "remove", "keep_only", "replace", "control"] = "none"
+    # Share of these sentences that stay as they are.
+    dose: Annotated[Any, Meta(description="a share from 0 to 1, such as 1/8 or 0.125")] = "0"
+    layer: str | None = None  # the annotation of the text that a filter of trees searches; null: its only one
+    seed: Seed | None = None  # of doses, controls and lemmas; null: derived from the run's seed
+    # A CSV file for the list of all sentences that are removed or rewritten (python -m corpora).
+    listing: str | None = field(default=None, metadata=NOT_IN_DIGEST)
+
+    def __post_init__(self) -> None:
+        self.dose = _dose(self.dose)
+        if self.layer is not None:
+            check_name("ablate.layer", self.layer)
+        if self.action == KEEP_ONLY and self.dose != "0":
+            raise ConfigError(f"ablate.dose={self.dose} with ablate.action=keep_only: keeps them all; leave it out")
+        if self.dose == "1":
+            self.action = NONE
+
+    @property
+    def acts(self) -> bool:
+        """True unless samples are as without a filter."""
+        return self.action != NONE
+
+    @property
+    def words(self) -> list[str]:
+        """The parts of a run's name: the action, and a dose above 0 as a decimal number."""
+        return [self.action] + ([f"dose{float(Fraction(self.dose)):.4g}"] if self.dose != "0" else [])
+
+
+def _dose(value: Any) -> str:
+    """Return a dose as a fraction in lowest terms: "0", "1/8", "1". Raises ConfigError."""
+    text = str(value)
+    if re.fullmatch(r"\d{1,6}/0*[1-9]\d{0,5}|\d{0,2}\.?\d{1,12}|\d\.", text) and not isinstance(value, bool):
+        dose = Fraction(text).limit_denominator(MOST_PARTS)
+        if 0 <= Fraction(text) <= 1:
+            return str(dose)
+    raise ConfigError(f"ablate.dose={text[:80]}: must be a share from 0 to 1, such as 1/8 or 0.125")
+
+
+@dataclass(kw_only=True)
+class ParserConfig:
+    """A parser; `name` is that of its layer in the store: annotation-NAME."""
+
+    parser: ClassVar[str]  # "module:class" of the Parser, imported when it is used
+    name: str  # of the layer in the store
+
+    def __post_init__(self) -> None:
+        check_name("parser.name", self.name)
+
+
+@dataclass(kw_only=True)
+class SpacyConfig(ParserConfig):
+    """A pipeline of spaCy whose labels are those of Universal Dependencies."""
+
+    parser = "corpora.annotate.parsers.spacy:SpacyParser"
+    model: str  # a folder, or the name of an installed package
+
+
+@dataclass(kw_only=True)
+class ConlluConfig(ParserConfig):
+    """Trees that are there already: the sentences of CoNLL-U files, in order, are those of the text."""
+
+    parser = "corpora.annotate.parsers.conllu:ConlluParser"
+    path: Texts = None  # a file, a folder, a glob, or a list of them; null: corpus.path of corpus=conllu
+
+
 def check_chosen(corpus: CorpusConfig) -> None:
-    """Raise NoCorpus if no corpus is chosen."""
+    """Raise ConfigError if no corpus is chosen."""
     if isinstance(corpus, NoCorpusConfig):
-        raise NoCorpus("corpus: not set, and has no default; give corpus=NAME")
+        from pairscale.command.compose import group_files  # here, as it imports Hydra
+
+        names = ", ".join(name for name in group_files("corpus") if name != "none")
+        raise ConfigError(f"corpus: not set, and has no default; give corpus=NAME; available: {names}")
 
 
 @dataclass(kw_only=True)
@@ -291,3 +443,4 @@ register_types(
     hub=HubCorpusConfig,
     gulordava=GulordavaCorpusConfig,
 )
+register_types(ParserConfig, spacy=SpacyConfig, conllu=ConlluConfig)

@@ -5,9 +5,7 @@ as many matching as other sentences of the train split, in random order and with
 (has the construction) or 0 does not see what was matched.
 """
 
-import csv
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +15,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from corpora.ablation.config import RegexFilter
 from corpora.annotate.layer import open_layer
 from corpora.annotate.tree import Tree
-from corpora.config import FindCommand
-from corpora.constructions.config import FilterConfig
+from corpora.config import FilterConfig, FindCommand, RegexFilter
 from corpora.constructions.matcher import Matcher, Occurrence
 from corpora.constructions.matches import Matches, find_matches
 from corpora.prepare import corpus_folder, prepare_text
@@ -32,7 +28,7 @@ from pairscale.console import print_text
 from pairscale.errors import ConfigError, InputError
 from pairscale.seeds import permutation
 from pairscale.shares import wilson
-from pairscale.tables import plain_table, print_table, write_csv
+from pairscale.tables import filled_table, plain_table, print_table, write_csv
 
 MILLION = 10**6
 STYLE = "bold green"  # of words that match
@@ -56,7 +52,7 @@ def run(config: FindCommand) -> None:
         )
     text, find = prepare_text(config), config.find
     layer = open_layer(corpus_folder(config), config.ablate.layer, text)
-    matches = find_matches(corpus_folder(config), text, layer, config.filter)
+    matches = find_matches(text, config.filter, layer)
     console = Console(highlight=False)
     train = np.intersect1d(matches.sentences, text.split_sentences("train"))
     chosen = np.sort(train[permutation(len(train), find.seed)[: find.show]])
@@ -73,9 +69,9 @@ def run(config: FindCommand) -> None:
         return
     path = Path(find.sheet)
     if path.exists():
-        for name, share in zip(("precision", "recall"), read_sheet(path, text, matches, find.seed), strict=True):
-            interval = f"95% interval {share.low:.1%} to {share.high:.1%}, {share.judged:,} sentences"
-            print_text(console, f"{name:9} {share.value:.1%} ({interval})")
+        shares = zip(("precision", "recall"), read_sheet(path, text, matches, find.seed), strict=True)
+        for name, (value, low, high, judged) in shares:
+            print_text(console, f"{name:9} {value:.1%} (95% interval {low:.1%} to {high:.1%}, {judged:,} sentences)")
     else:
         rows = write_sheet(path, text, matches, find.sentences, find.seed)
         line = f"{rows:,} sentences to judge in {path}: 1 (has the construction) or 0; the same command then reads it"
@@ -111,36 +107,28 @@ def _tree_table(tree: Tree, occurrences: Sequence[Occurrence]) -> Table:
 
 def _counts(config: FilterConfig, text: TextStore, matches: Matches) -> Table:
     """Return the matches of each split and domain, and of all, per million reference words."""
-    table = plain_table(f"{config.name}: {config.description}")
-    for heading in ("", "matches", "per million words", "sentences", "share"):
-        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
-    every = np.arange(len(text))
+    rows, every = [], np.arange(len(text))
     parts: dict[str, npt.NDArray[np.int64]] = {split: text.split_sentences(split) for split in SPLITS}
     if len(text.domains) > 1:
         of = text.domains_of(every)
         parts |= {f"domain {name}": np.flatnonzero(of == number) for number, name in enumerate(text.domains)}
-    in_sentence = np.bincount(matches.anchored, minlength=len(text))
+    in_sentence = np.bincount(matches.places[:, 0], minlength=len(text))
     for name, sentences in (parts | {"all": every}).items():
         words, number = int(text.words[sentences].sum()), int(in_sentence[sentences].sum())
         matching = int((in_sentence[sentences] > 0).sum())
         rates = ("", "", "")  # of a split without text
         if words:
             rates = (f"{MILLION * number / words:,.1f}", f"{matching:,}", f"{matching / len(sentences):.2%}")
-        table.add_row(name, f"{number:,}", *rates)
+        rows.append((name, f"{number:,}", *rates))
+    table = filled_table(("", "matches", "per million words", "sentences", "share"), rows, [""])
+    table.title = Text(f"{config.name}: {config.description}")
     return table
 
 
 # The sheet
 
 
-@dataclass(frozen=True)
-class Share:
-    """A share with its 95% interval, of `judged` sentences."""
-
-    value: float
-    low: float
-    high: float
-    judged: int
+Share = tuple[float, float, float, int]  # with the 95% interval, and the number of sentences that were judged
 
 
 def write_sheet(path: Path, text: TextStore, matches: Matches, sentences: int, seed: int) -> int:
@@ -161,7 +149,7 @@ def read_sheet(path: Path, text: TextStore, matches: Matches, seed: int) -> tupl
     Mp / (Mp + Nq). Its interval has the shares drawn from their posteriors (Jeffreys' priors). Raises InputError with
     file and line for what is no sheet of this text. Rows without a judgement are left out: their order is random.
     """
-    judgements = dict(_judgements(path, text))
+    judgements = _judgements(path, text)
     strata = _strata(text, matches)
     counts = []  # sentences with the construction, and judged sentences, of each stratum
     for stratum in strata:
@@ -182,8 +170,7 @@ def read_sheet(path: Path, text: TextStore, matches: Matches, seed: int) -> tupl
     drawn = [generator.beta(k + 0.5, n - k + 0.5, DRAWS) if n else np.full(DRAWS, np.nan) for k, n in counts]
     low, high = np.quantile(recall(*drawn), (0.025, 0.975)).tolist()
     (value,) = recall(*(np.array([k / n if n else np.nan]) for k, n in counts)).tolist()
-    precision = Share(right / trials, *wilson(right / trials, trials), trials)
-    return precision, Share(value, low, high, trials + other_trials)
+    return (right / trials, *wilson(right / trials, trials), trials), (value, low, high, trials + other_trials)
 
 
 def _strata(text: TextStore, matches: Matches) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -193,38 +180,31 @@ def _strata(text: TextStore, matches: Matches) -> tuple[npt.NDArray[np.int64], n
     return train[match], train[~match]
 
 
-def _judgements(path: Path, text: TextStore) -> Iterator[tuple[int, bool]]:
-    """Yield lines of the text in a sheet, each with its judgement if it has one. Raises InputError."""
+def _judgements(path: Path, text: TextStore) -> dict[int, bool]:
+    """Return the judgements of a sheet by lines of the text, of those that have one. Raises InputError."""
     if path.stat().st_size > MAX_BYTES:
         raise InputError(f"{path}: more than {MAX_BYTES:,} bytes; no sheet is so long")
-    seen = set()
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        try:
-            rows = csv.DictReader(file)
-            if missing := [name for name in COLUMNS if name not in (rows.fieldnames or ())]:
-                raise InputError(f"{path}:1: no column {', '.join(missing)}; must have {', '.join(COLUMNS)}")
-            for row in rows:
-                where = f"{path}:{rows.line_num}"
-                line, judgement = _checked_line(row, where, text), (row["judgement"] or "").strip()
-                if judgement not in ("", "0", "1"):
-                    raise InputError(f"{where}: judgement={judgement:.40}: must be 1 (has the construction) or 0")
-                if line in seen:
-                    raise InputError(f"{where}: line={line}: twice")
-                seen.add(line)
-                if judgement:
-                    yield line, judgement == "1"
-        except (csv.Error, UnicodeDecodeError) as error:
-            raise InputError(f"{path}: not readable as CSV in UTF-8 ({error})") from None
-
-
-def _checked_line(row: dict[str, str], where: str, text: TextStore) -> int:
-    line, sentence = ((row[name] or "").strip() for name in ("line", "sentence"))
+    try:
+        table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+    except ValueError as error:  # of pandas' parser, or of the encoding
+        raise InputError(f"{path}: not readable as CSV in UTF-8 ({error})") from None
+    if missing := [name for name in COLUMNS if name not in table]:
+        raise InputError(f"{path}:1: no column {', '.join(missing)}; must have {', '.join(COLUMNS)}")
     lines = text.folder / "text.txt"
-    if not (line.isascii() and line.isdecimal() and 0 < int(line) <= len(text)):
-        raise InputError(f"{where}: line={line:.40}: must be a line of {lines}, 1 to {len(text)}")
-    if sentence.removeprefix("'") != text.sentence(int(line) - 1).strip().removeprefix("'"):  # as write_csv writes it
-        raise InputError(f"{where}: not the sentence of line {line} of {lines}; a sheet is of one text")
-    return int(line)
+    judged: dict[int, str] = {}
+    rows = zip(*(table[name].str.strip() for name in COLUMNS), strict=True)
+    for number, (line, sentence, judgement) in enumerate(rows, start=2):
+        where = f"{path}:{number}"
+        if not (line.isascii() and line.isdecimal() and 0 < int(line) <= len(text)):
+            raise InputError(f"{where}: line={line:.40}: must be a line of {lines}, 1 to {len(text)}")
+        if sentence.removeprefix("'") != text.sentence(int(line) - 1).strip().removeprefix("'"):  # see write_csv
+            raise InputError(f"{where}: not the sentence of line {line} of {lines}; a sheet is of one text")
+        if judgement not in ("", "0", "1"):
+            raise InputError(f"{where}: judgement={judgement:.40}: must be 1 (has the construction) or 0")
+        if int(line) in judged:
+            raise InputError(f"{where}: line={line}: twice")
+        judged[int(line)] = judgement
+    return {line: judgement == "1" for line, judgement in judged.items() if judgement}
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """Corpora as a configuration describes them: text, tokenizer and ids, prepared once and then opened from the store."""
 
 import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -11,35 +12,25 @@ import numpy.typing as npt
 
 from corpora.ablation.intervention import Intervention, intervene
 from corpora.ablation.rewriting import RewrittenText
-from corpora.ablation.shuffling import sample_sentences, shuffled_digest
 from corpora.config import CorporaConfig, TextConfig, check_chosen
-from corpora.samples import Sample, check_available, draw_sample, encode_beginning, read_sentences
+from corpora.kept import MANIFEST, written_once
+from corpora.samples import (
+    Sample,
+    check_available,
+    draw_sample,
+    encode_beginning,
+    read_sentences,
+    sample_sentences,
+    shuffled_digest,
+)
 from corpora.sources.files import check_domains
 from corpora.sources.read import describe_source, documents, published_vocabulary, source_bytes
-from corpora.store import (
-    BATCH,
-    FITTED,
-    TokenStore,
-    check_fitted,
-    dtype_of,
-    fitted_manifest,
-    store_manifest,
-    write_fitted,
-    write_token_store,
-)
-from corpora.text import MANIFEST, TextStore, text_manifest, write_text_store, written_once
-from corpora.tokenizers import (
-    EOS,
-    UNK,
-    ListTokenizer,
-    Tokenizer,
-    fit_tokenizer,
-    load_tokenizer,
-    tokenizer_digest,
-)
+from corpora.store import BATCH, TokenStore, dtype_of, estimated_tokens_per_word, store_manifest, write_token_store
+from corpora.text import TextStore, text_manifest, write_text_store
+from corpora.tokenizers import EOS, UNK, ListTokenizer, Tokenizer, fit_tokenizer, load_tokenizer, tokenizer_digest
 from pairscale.errors import InputError, StoreError
 from pairscale.files import sha256_json
-from pairscale.progress import Share, with_progress
+from pairscale.progress import with_progress
 from pairscale.seeds import permutation
 
 Tokens = npt.NDArray[Any]
@@ -87,15 +78,6 @@ class Corpus:
         return folder, text_manifest(folder)["digest"] if folder.is_dir() else None
 
     @cached_property
-    def drawn(self) -> Sample:
-        """The run's sample, as sentences of `read`."""
-        intervention, domains = self.intervention, self.config.corpus.domains
-        if intervention is None:
-            return draw_sample(self.read, self.config.sample, self.config.seed, None, domains)
-        without = f"what ablate.action={self.config.ablate.action} leaves out"
-        return draw_sample(self.read, self.config.sample, self.config.seed, intervention.left_out, domains, without)
-
-    @cached_property
     def intervention(self) -> Intervention | None:
         """What samples do about a construction; None if the configuration has no ablation."""
         if self.config.filter is None or not self.config.ablate.acts:
@@ -108,6 +90,47 @@ class Corpus:
         return self.text if self.intervention is None else self.intervention.text
 
     @cached_property
+    def drawn(self) -> Sample:
+        """The run's sample, as sentences of `read`."""
+        config, left_out, without = self.config, None, ""
+        if self.intervention is not None:
+            left_out, without = self.intervention.left_out, f"what ablate.action={config.ablate.action} leaves out"
+        return draw_sample(self.read, config.sample, config.seed, left_out, config.corpus.domains, without)
+
+    def sentences(self) -> Iterator[str]:
+        """Yield the sentences of the sample as its model reads them: shuffled, if they are."""
+        return sample_sentences(self.read, self.drawn, self.config.sample, self.config.seed)
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the tokenizer, and of its token store, in the store."""
+        return tokenizer_folder(self.config, self.drawn.digest if self.config.tokenizer.fit_on == "sample" else None)
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer, fitted on the train split, or on the sample, if it is missing."""
+        folder = self.folder / "tokenizer"
+        if not (self.folder / MANIFEST).exists():
+            self.text.verify()  # a token store checks its own digests
+        with written_once(folder, "tokenizer.json") as missing:
+            if missing:
+                self._fitted().save(folder, self.text.digest)
+        return load_tokenizer(folder, self.text.digest)
+
+    def _fitted(self) -> Tokenizer:
+        config = self.config.tokenizer
+        if config.fit_on == "sample":
+            sentences, count = read_sentences(self.read, self.drawn), self.drawn.sentences
+        else:
+            published = published_vocabulary(self.config.corpus) if config.kind == "whitespace" else None
+            if published is not None and len(published) <= (config.vocab_size or len(published)):
+                return ListTokenizer(config, published)
+            train = self.text.split_sentences("train")
+            sentences, count = self.text.sentences(train), len(train)
+        counted = ((1, sentence) for sentence in sentences)
+        return fit_tokenizer(config, with_progress(counted, f"fitting {config.name}", count, "sentences"), count)
+
+    @cached_property
     def store(self) -> TokenStore | None:
         """The token store, prepared if it is missing.
 
@@ -115,58 +138,17 @@ class Corpus:
         """
         if self.config.tokenizer.fit_on == "sample":
             return None
-        folder = tokenizer_folder(self.config)
-        if not (folder / MANIFEST).exists() and self.drawn.share < SMALL_SHARE:
+        if not (self.folder / MANIFEST).exists() and self.drawn.share < SMALL_SHARE:
             return None
         return self.prepare_store()
 
     def prepare_store(self) -> TokenStore:
         """Return the token store of a tokenizer that is fitted on the train split, prepared if it is missing."""
-        folder = tokenizer_folder(self.config)
-        tokenizer = None if (folder / MANIFEST).exists() else self._fitted_on_train(folder)
+        folder, tokenizer = self.folder, self.tokenizer
         with written_once(folder) as missing:
             if missing:
-                assert tokenizer is not None
                 write_token_store(folder, self.text, tokenizer, {"corpus": self.config.corpus.name})
         return TokenStore(folder, self.text)
-
-    @cached_property
-    def tokenizer(self) -> Tokenizer:
-        """The tokenizer, fitted on the train split or on the sample."""
-        if self.config.tokenizer.fit_on == "train":  # no sample is drawn, which need not exist
-            if (tokenizer_folder(self.config) / MANIFEST).exists():
-                return self.prepare_store().tokenizer
-            self.text.verify()  # a token store would check its own digests
-            return self._fitted_on_train(tokenizer_folder(self.config))
-        folder = tokenizer_folder(self.config, self.drawn.digest) / "tokenizer"
-        with written_once(folder, "tokenizer.json") as missing:
-            if missing:
-                self._fit(self.read, self.drawn.indices, folder.parent.name, self.drawn.cuts).save(folder)
-        return load_tokenizer(folder)
-
-    def _fitted_on_train(self, folder: Path) -> Tokenizer:
-        """Return a store's tokenizer, fitted if it is missing. Raises StoreError if fitted on another text."""
-        with written_once(folder, FITTED) as missing:
-            if missing:
-                tokenizer = self._fit(self.text, self.text.split_sentences("train"), folder.name)
-                tokenizer.save(folder / "tokenizer")
-                write_fitted(folder, self.text, tokenizer)
-        check_fitted(folder, self.text)
-        return load_tokenizer(folder / "tokenizer")
-
-    def _fit(
-        self, text: TextStore, indices: npt.NDArray[np.int64], name: str, cuts: tuple[tuple[int, int], ...] = ()
-    ) -> Tokenizer:
-        text.verify()
-        if self.config.tokenizer.kind == "whitespace" and self.config.tokenizer.fit_on == "train":
-            published = published_vocabulary(self.config.corpus)
-            if published is not None and len(published) <= (self.config.tokenizer.vocab_size or len(published)):
-                return ListTokenizer(self.config.tokenizer, published)
-
-        count = len(indices) + len(cuts)
-        counted = ((1, sentence) for sentence in read_sentences(text, indices, cuts))
-        sentences = with_progress(counted, f"fitting {name}", count, "sentences")
-        return fit_tokenizer(self.config.tokenizer, sentences, count)
 
     def _encode(self, text: TextStore, indices: npt.NDArray[np.int64]) -> Tokens:
         """Return the ids of sentences of a text: `read`, or the original."""
@@ -174,9 +156,8 @@ class Corpus:
             return self.store.gather(indices)
         starts = range(0, max(1, len(indices)), BATCH)
         parts = [list(text.sentences(indices[start : start + BATCH])) for start in starts]
-        ids = np.concatenate([self.tokenizer.encode_batch(part)[0] for part in parts])
-        # The type that a token store has; it exists only for tokenizers that are fitted on the train split.
-        return ids if self.config.tokenizer.fit_on == "sample" else ids.astype(dtype_of(self.tokenizer))
+        ids = [self.tokenizer.encode_batch(part)[0] for part in parts]
+        return np.concatenate(ids).astype(dtype_of(self.tokenizer))
 
     def sample(self) -> SampleTokens:
         """Return the ids of the sample."""
@@ -187,8 +168,7 @@ class Corpus:
                 ids = [*encode_beginning(self.tokenizer, self.read.sentence(last), end), EOS]
                 tokens = np.concatenate([tokens, np.array(ids, tokens.dtype)])
         else:
-            sentences = list(sample_sentences(self.read, drawn, config, self.config.seed))
-            tokens = self.tokenizer.encode_batch(sentences)[0].astype(dtype_of(self.tokenizer))
+            tokens = self.tokenizer.encode_batch(list(self.sentences()))[0].astype(dtype_of(self.tokenizer))
         documents = self._documents(drawn) if config.unit == "document" else None
         digest = shuffled_digest(drawn.digest, config.shuffle)
         return SampleTokens(tokens, drawn.words, drawn.characters, drawn.sentences, digest, documents)
@@ -218,15 +198,13 @@ class Corpus:
     def manifest(self) -> dict[str, Any]:
         """The corpus's entry in a run's manifest: digests, sizes, the sample and its expected overlap."""
         vocabulary = len(self.tokenizer)  # before the folder is read: fits the tokenizer if it is missing
-        sample_digest = self.drawn.digest if self.config.tokenizer.fit_on == "sample" else None
-        folder = tokenizer_folder(self.config, sample_digest)
         entry = {
             "name": self.config.corpus.name,
             "text": self.text.digest,
             "source": self.text.manifest["source"],
             "reference": self.text.manifest["reference"],
             "splits": self.text.manifest["splits"],
-            "tokenizer": tokenizer_digest(folder / "tokenizer"),
+            "tokenizer": tokenizer_digest(self.folder / "tokenizer"),
             "vocabulary": vocabulary,
             "sample": self.drawn.describe(),
         }
@@ -247,7 +225,7 @@ def prepare(config: CorporaConfig) -> Corpus:
 def prepare_text(config: TextConfig) -> TextStore:
     """Return the text of a corpus, prepared if missing; many processes may call it at once.
 
-    Raises NoCorpus if none is chosen, InputError for unusable text, StoreError if damaged or of another source.
+    Raises ConfigError if none is chosen, InputError for unusable text, StoreError if damaged or of another source.
     """
     check_chosen(config.corpus)
     folder = corpus_folder(config) / "text"
@@ -255,9 +233,10 @@ def prepare_text(config: TextConfig) -> TextStore:
     description = describe_source(config.corpus, known)
     with written_once(folder) as missing:
         if missing:
-            share = Share()
-            counted = ((len(document.sentences), document) for document in documents(config.corpus, share))
-            stream = with_progress(counted, f"reading {config.corpus.name}", share, "sentences")
+            counted = ((document.size, document) for document in documents(config.corpus))
+            stream = with_progress(
+                counted, f"reading {config.corpus.name}", round(source_bytes(config.corpus)), "bytes"
+            )
             write_text_store(folder, stream, config.corpus.reference, config.corpus.split, description)
     text = TextStore(folder)
     for key, value in description.items():
@@ -316,6 +295,7 @@ def known_sizes(config: CorporaConfig) -> KnownSizes | None:
 
     Raises ConfigError if the text is smaller or lacks a chosen domain.
     """
+    folder = tokenizer_folder(config)
     try:
         manifest = text_manifest(corpus_folder(config) / "text")
     except StoreError:
@@ -326,10 +306,18 @@ def known_sizes(config: CorporaConfig) -> KnownSizes | None:
         check_domains(config.corpus, sizes)
         train = {unit: sum(sizes[name][unit] for name in domains) for unit in train}
     check_available(config.sample, config.corpus.name, train[config.sample.count], domains)
-    folder = tokenizer_folder(config)
+    per_unit = {unit: train["words"] / train[unit] for unit in ("words", "characters", "sentences")}
     try:
-        tokens = store_manifest(folder) if (folder / MANIFEST).exists() else fitted_manifest(folder)
+        if (folder / MANIFEST).exists():
+            tokens = store_manifest(folder)
+            return KnownSizes(tokens["vocabulary"], tokens["tokens_per_word"], per_unit)
+        return KnownSizes(*_fitted_sizes(folder, corpus_folder(config) / "text"), per_unit)
     except StoreError:
         return None
-    per_unit = {unit: train["words"] / train[unit] for unit in ("words", "characters", "sentences")}
-    return KnownSizes(tokens["vocabulary"], tokens["tokens_per_word"], per_unit)
+
+
+@lru_cache
+def _fitted_sizes(folder: Path, text: Path) -> tuple[int, float]:
+    """Return the size of a tokenizer's vocabulary, and its tokens per word of a text. Raises StoreError."""
+    tokenizer = load_tokenizer(folder / "tokenizer")
+    return len(tokenizer), estimated_tokens_per_word(TextStore(text), tokenizer)

@@ -6,22 +6,21 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from corpora.ablation.config import RegexFilter
 from corpora.ablation.intervention import Intervention, write_listing
-from corpora.ablation.regex import regex_folder
 from corpora.annotate.layer import layer_folder, layer_names
-from corpora.config import CorporaConfig
+from corpora.config import CorporaConfig, RegexFilter
+from corpora.constructions.matches import matches_folder
+from corpora.kept import MANIFEST
 from corpora.prepare import Corpus, corpus_folder, prepare, tokenizer_folder
-from corpora.text import MANIFEST, SPLITS
+from corpora.text import SPLITS, UNITS
 from pairscale.console import print_text
 from pairscale.errors import ConfigError
 from pairscale.machine import peak_memory
-from pairscale.tables import plain_table, print_table
+from pairscale.tables import filled_table, print_table
 
 MOST_FILES = 4  # of a corpus whose table names them
-MEANS = ("removed", "control")  # of a matched control's balance
-SIZES = ("documents", "sentences", "words", "characters")  # of a split in the text's manifest
 
 
 def prepare_corpus(config: CorporaConfig) -> None:
@@ -66,7 +65,7 @@ def _print_state(console: Console, config: CorporaConfig) -> None:
     corpus, construction = corpus_folder(config), config.filter
     folders = [corpus / "text", tokenizer_folder(config)]
     if isinstance(construction, RegexFilter):
-        folders.append(regex_folder(corpus, construction.regex))
+        folders.append(matches_folder(corpus, construction, None))
     elif construction is not None:
         layers = layer_names(corpus)
         folders += [layer_folder(corpus, name) for name in layers]
@@ -90,7 +89,8 @@ def _ablation(intervention: Intervention, listing: str | None) -> list[str]:
     ]
     if balance:
         means = "; ".join(
-            f"{name} {balance[name]['words']:.2f}, {balance[name]['log_frequency']:.3f}" for name in MEANS
+            f"{name} {balance[name]['words']:.2f}, {balance[name]['log_frequency']:.3f}"
+            for name in ("removed", "control")
         )
         lines.append(
             f"matched control: {balance['same_class']:.1%} of the sentences have one of their source, length and tenth "
@@ -105,28 +105,22 @@ def _table(corpus: Corpus) -> Table:
     manifest = corpus.text.manifest
     files = len(manifest.get("corpus.path", ()))
     source = manifest["source"] if files <= MOST_FILES else f"{files:,} files"
-    table = plain_table(f"{corpus.config.corpus.name} ({source}); words: {manifest['reference']}")
-    table.add_column("split")
-    for name in SIZES:
-        table.add_column(name, justify="right", no_wrap=True)
-    for split in SPLITS:
-        sizes = manifest["splits"][split]
-        table.add_row(split, *(f"{sizes[name]:,}" for name in SIZES))
+    rows = [(split, *(f"{manifest['splits'][split][unit]:,}" for unit in UNITS)) for split in SPLITS]
+    table = filled_table(("split", *UNITS), rows, ["split"])
+    table.title = Text(f"{corpus.config.corpus.name} ({source}); words: {manifest['reference']}")
     return table
 
 
 def _domains(corpus: Corpus) -> Table:
     """Return the words of each domain by split, and its share of the train split; those of samples are marked."""
-    domains, chosen = corpus.text.manifest["domains"], corpus.config.corpus.domains
-    of = "corpus.domains" if chosen else "all domains"
-    table = plain_table(f"words by domain; samples are of {of}")
-    for name in ("domain", "samples", *SPLITS, "share of train"):
-        table.add_column(name, justify="left" if name == "domain" else "right", no_wrap=True)
+    chosen, rows = corpus.config.corpus.domains, []
     whole = corpus.text.manifest["splits"]["train"]["words"]
-    for domain in domains:
+    for domain in corpus.text.manifest["domains"]:
         words = [domain[split]["words"] for split in SPLITS]
         sampled = "yes" if chosen is None or domain["name"] in chosen else "no"
-        table.add_row(domain["name"], sampled, *(f"{number:,}" for number in words), f"{words[0] / whole:.1%}")
+        rows.append((domain["name"], sampled, *(f"{number:,}" for number in words), f"{words[0] / whole:.1%}"))
+    table = filled_table(("domain", "samples", *SPLITS, "share of train"), rows, ["domain"])
+    table.title = Text(f"words by domain; samples are of {'corpus.domains' if chosen else 'all domains'}")
     return table
 
 

@@ -7,6 +7,13 @@ one seed share the rest of their text in the same order.
 
 With strata, the first units of each domain in the permutation are taken, up to its share of the train split, and each
 domain's last unit is cut; the order is that of the permutation over all domains, with the shortened units at the end.
+
+A sample can be read with its words in random order, by models that then know words and no grammar:
+`sample.shuffle=sentence` shuffles the words of each sentence, `sample.shuffle=sample` those of all sentences together;
+each sentence keeps its length. As in Sinha et al. 2021 (sections 3.1 and 3.2: text shuffled within sentences, and words
+drawn by their frequency alone), before tokens are cut. Words are those of the reference tokenizer, parted by spaces
+unless the language writes none. A mark that ends its sentence stays where it is, so that a full stop is no less likely
+there than in the text.
 """
 
 import hashlib
@@ -21,11 +28,12 @@ from corpora.config import SampleConfig
 from corpora.store import ranges
 from corpora.text import TextStore
 from corpora.tokenizers import Tokenizer
-from corpora.words import count_characters, word_spans
+from corpora.words import count_characters, word_spans, words
 from pairscale.errors import ConfigError
 from pairscale.seeds import derived_seed, permutation
 
 MOST_DOMAINS = 100  # of a text whose samples count their words by domain
+_WITHOUT_SPACES = ("characters", "jieba")  # reference tokenizers of languages that write none between words
 
 
 @dataclass(frozen=True)
@@ -59,15 +67,6 @@ class Sample:
             "overlap": self.share,
             **({"domains": self.domains} if self.domains else {}),
         }
-
-
-def read_sentences(
-    text: TextStore, indices: npt.NDArray[np.int64], cuts: Iterable[tuple[int, int]] = ()
-) -> Iterator[str]:
-    """Yield the sentences of `indices`, and after them the shortened ones of `cuts`."""
-    yield from text.sentences(indices)
-    for index, end in cuts:
-        yield text.sentence(index)[:end]
 
 
 def check_available(
@@ -120,19 +119,19 @@ def draw_sample(
     indices = order[np.sort(np.concatenate(taken))]
     before = np.flatnonzero(skipped)
     before = order[before[before < ends[strata[before]]]]
-    words = {index: _words_before(text, index, end) for index, end in cuts}
+    words_of_cuts = {index: _words_before(text, index, end) for index, end in cuts}
     digest = hashlib.sha256(indices.astype("<i8").tobytes() + f"{_as_digested(cuts)} {text.digest}".encode())
     return Sample(
         indices,
         tuple(cuts),
-        int(text.words[indices].sum()) + sum(words.values()),
+        int(text.words[indices].sum()) + sum(words_of_cuts.values()),
         int(text.characters[indices].sum()) + sum(count_characters(text.sentence(index)[:end]) for index, end in cuts),
         digest.hexdigest(),
         available,
         config.number / available,
         skipped_sentences=len(before),
         skipped_words=int(text.words[before].sum()),
-        domains=_words_by_domain(text, indices, words),
+        domains=_words_by_domain(text, indices, words_of_cuts),
     )
 
 
@@ -143,7 +142,8 @@ def _permuted(text: TextStore, config: SampleConfig, seed: int) -> npt.NDArray[n
     seeds = [own] if config.nested else [own, config.number]
     if config.unit == "document":
         documents = text.split_documents("train")
-        return _sentences_of(text, documents[permutation(len(documents), *seeds)])
+        chosen, first = documents[permutation(len(documents), *seeds)], text.documents.astype(np.int64)
+        return ranges(first[chosen], first[chosen + 1])
     sentences = text.split_sentences("train")
     return sentences[permutation(len(sentences), *seeds)]
 
@@ -162,7 +162,8 @@ def _cut(text: TextStore, index: int, remainder: int, count: str) -> tuple[int, 
     sentence = text.sentence(index)
     if count == "words":
         return index, word_spans(sentence, text.manifest["reference"])[remainder - 1][1]
-    return index, _end_of_character(sentence, remainder)
+    visible = [place for place, character in enumerate(sentence) if not character.isspace()]
+    return index, visible[remainder - 1] + 1
 
 
 def _words_before(text: TextStore, index: int, end: int) -> int:
@@ -179,22 +180,10 @@ def _words_by_domain(text: TextStore, indices: npt.NDArray[np.int64], words_of_c
     """Return the words of a sample by domain; {} of a text with one domain, or over MOST_DOMAINS."""
     if not 1 < len(text.domains) <= MOST_DOMAINS:
         return {}
-    words = np.bincount(text.domains_of(indices), weights=text.words[indices], minlength=len(text.domains))
+    totals = np.bincount(text.domains_of(indices), weights=text.words[indices], minlength=len(text.domains))
     for index, more in words_of_cuts.items():
-        words[text.domains_of(np.array([index]))] += more
-    return {name: int(number) for name, number in zip(text.domains, words, strict=True)}
-
-
-def _sentences_of(text: TextStore, documents: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the sentences of documents, in the order of `documents` and of the text within each."""
-    first = np.asarray(text.documents)
-    return ranges(first[documents].astype(np.int64), first[documents + 1].astype(np.int64))
-
-
-def _end_of_character(sentence: str, number: int) -> int:
-    """Return the end of the `number`th character that is not white space."""
-    visible = [position for position, character in enumerate(sentence) if not character.isspace()]
-    return visible[number - 1] + 1
+        totals[text.domains_of(np.array([index]))] += more
+    return {name: int(number) for name, number in zip(text.domains, totals, strict=True)}
 
 
 def encode_beginning(tokenizer: Tokenizer, sentence: str, end: int) -> list[int]:
@@ -202,3 +191,54 @@ def encode_beginning(tokenizer: Tokenizer, sentence: str, end: int) -> list[int]
     ids, spans = tokenizer.encode_spans(sentence)
     ends = [stop for _, stop in spans]
     return ids[: ends.index(end) + 1] if end in ends else tokenizer.encode(sentence[:end])
+
+
+def read_sentences(text: TextStore, sample: Sample) -> Iterator[str]:
+    """Yield the sentences of a sample in its order, the shortened ones last."""
+    yield from text.sentences(sample.indices)
+    for index, end in sample.cuts:
+        yield text.sentence(index)[:end]
+
+
+def sample_sentences(text: TextStore, sample: Sample, config: SampleConfig, seed: int) -> Iterator[str]:
+    """Return the sentences of a run's sample as its model reads them, shuffled if `config` says so; seed: the run's."""
+    sentences = read_sentences(text, sample)
+    if config.shuffle is None:
+        return sentences
+    own = derived_seed(config.seed, seed, "shuffle")
+    return shuffled(sentences, text.manifest["reference"], together=config.shuffle == "sample", seed=own)
+
+
+def shuffled(sentences: Iterable[str], reference: str, *, together: bool, seed: int) -> Iterator[str]:
+    """Yield sentences with their words in random order; `together`: those of all of them, which are held in memory."""
+    bits = np.random.PCG64(np.random.SeedSequence(seed))  # whose raw output numpy promises to keep
+    space = "" if reference in _WITHOUT_SPACES else " "
+    cut = (_parted(sentence, reference) for sentence in sentences)
+    if not together:
+        for free, end in cut:
+            yield space.join(free[place] for place in _order(bits, len(free))) + end
+        return
+    parts = list(cut)
+    pool = [word for free, _ in parts for word in free]
+    order, first = _order(bits, len(pool)), 0
+    for free, end in parts:
+        yield space.join(pool[place] for place in order[first : first + len(free)]) + end
+        first += len(free)
+
+
+def shuffled_digest(digest: str, shuffle: str | None) -> str:
+    """Return the digest of a sample as it is read, of its own digest: the same if it is not shuffled."""
+    return digest if shuffle is None else hashlib.sha256(f"{digest} {shuffle}".encode()).hexdigest()
+
+
+def _order(bits: np.random.PCG64, size: int) -> npt.NDArray[np.int64]:
+    return np.argsort(bits.random_raw(size), kind="stable")
+
+
+def _parted(sentence: str, reference: str) -> tuple[list[str], str]:
+    """Return the words that change places, and the mark that ends the sentence with the space before it; else ""."""
+    free = words(sentence, reference)
+    if len(free) > 1 and not any(character.isalnum() for character in free[-1]):
+        mark = free.pop()
+        return free, (" " if sentence.rstrip()[: -len(mark)].endswith(" ") else "") + mark
+    return free, ""

@@ -4,10 +4,9 @@ store/<corpus>/<tokenizer>/
     tokens.bin       ids, each sentence followed by <eos>, in the smallest unsigned type that fits
     offsets.npy      index of each sentence's first id, and the end of the last
     tokenizer/       the fitted tokenizer
-    fitted.json      written after it: digest of the text that it was fitted on, tokens per word
     manifest.json    written last: sizes, digests of text, tokenizer and tokens
 
-If all samples so far are small parts of the text, only tokenizer/ and fitted.json exist: each sample is encoded alone.
+If all samples so far are small parts of the text, only tokenizer/ exists: each sample is encoded alone.
 """
 
 from collections.abc import Iterator
@@ -17,74 +16,24 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 import numpy.typing as npt
 
-from corpora.text import TextStore, check_recorded, file_digest, read_manifest
-from corpora.tokenizers import UNK, Tokenizer, load_tokenizer, tokenizer_digest
+from corpora.kept import check_recorded, file_digest, read_manifest
+from corpora.text import TextStore
+from corpora.tokenizers import UNK, Tokenizer, tokenizer_digest
 from pairscale.errors import StoreError
 from pairscale.files import atomic_path, write_array, write_json
 from pairscale.progress import with_progress
-from pairscale.schema import Digest, NonNegative, Positive, read_json
+from pairscale.schema import Digest, NonNegative, Positive
 
 STORE_VERSION = 1
 BATCH = 20_000  # sentences to encode at a time
 GATHERED = 100_000  # sentences to gather at a time
-FITTED = "fitted.json"
-FITTED_VERSION = 1
 COUNTED = 2_000  # sentences from which tokens per word are estimated before the whole text is encoded
-
-
-class Fitted(TypedDict):
-    """Schema of fitted.json."""
-
-    version: int
-    text: Digest
-    tokenizer: Digest
-    vocabulary: Positive
-    tokens_per_word: NonNegative
-
-
-def dtype_of(tokenizer: Tokenizer) -> np.dtype[Any]:
-    """Return the smallest unsigned type that holds a tokenizer's ids."""
-    return np.min_scalar_type(len(tokenizer) - 1)
-
-
-def write_fitted(folder: Path, text: TextStore, tokenizer: Tokenizer) -> None:
-    """Write fitted.json for the tokenizer in `folder`, fitted on the train split; StoreError if it has no words."""
-    _check_words(text)
-    train = text.split_sentences("train")
-    subset = train[:: max(1, len(train) // COUNTED)]
-    ids, _ = tokenizer.encode_batch(list(text.sentences(subset)))
-    fitted = Fitted(
-        version=FITTED_VERSION,
-        text=text.digest,
-        tokenizer=tokenizer_digest(folder / "tokenizer"),
-        vocabulary=len(tokenizer),
-        tokens_per_word=(len(ids) - len(subset)) / int(text.words[subset].sum()),
-    )
-    write_json(folder / FITTED, fitted)
-
-
-def fitted_manifest(folder: Path) -> Fitted:
-    """Read fitted.json of a folder. Raises StoreError."""
-    return read_json(folder / FITTED, Fitted, StoreError, f"remove {folder} to fit it again", FITTED_VERSION)
-
-
-def check_fitted(folder: Path, text: TextStore) -> None:
-    """Raise StoreError unless the tokenizer in `folder` was fitted on `text`."""
-    actual = {"text": text.digest, "tokenizer": tokenizer_digest(folder / "tokenizer")}
-    check_recorded(folder, fitted_manifest(folder), actual)
-
-
-class _Digests(TypedDict):
-    text: Digest
-    tokenizer: Digest
-    tokens: Digest
-    offsets: Digest
 
 
 class StoreManifest(TypedDict):
     """Schema of manifest.json, as far as it is read back."""
 
-    digests: _Digests
+    digests: dict[str, Digest]  # of text, tokenizer, tokens and offsets
     dtype: Literal["uint8", "uint16", "uint32"]
     tokens: Positive
     vocabulary: Positive
@@ -96,6 +45,19 @@ def store_manifest(folder: Path) -> dict[str, Any]:
     return read_manifest(folder, STORE_VERSION, StoreManifest)
 
 
+def dtype_of(tokenizer: Tokenizer) -> np.dtype[Any]:
+    """Return the smallest unsigned type that holds a tokenizer's ids."""
+    return np.min_scalar_type(len(tokenizer) - 1)
+
+
+def estimated_tokens_per_word(text: TextStore, tokenizer: Tokenizer) -> float:
+    """Return the tokens per word of some COUNTED sentences of the train split."""
+    train = text.split_sentences("train")
+    subset = train[:: max(1, len(train) // COUNTED)]
+    ids, _ = tokenizer.encode_batch(list(text.sentences(subset)))
+    return (len(ids) - len(subset)) / max(1, int(text.words[subset].sum()))
+
+
 class TokenStore:
     """The ids of all sentences of a corpus."""
 
@@ -103,7 +65,6 @@ class TokenStore:
         """Open a store. Raises StoreError if it is damaged or belongs to another text or tokenizer."""
         self.folder = folder
         self.manifest = store_manifest(folder)
-        self.tokenizer = load_tokenizer(folder / "tokenizer")
         check_recorded(folder, self.manifest["digests"], _digests(folder, text))
         self.tokens: npt.NDArray[Any] = np.memmap(folder / "tokens.bin", self.manifest["dtype"], "r")
         self.offsets: npt.NDArray[Any] = np.load(folder / "offsets.npy", mmap_mode="r")
@@ -136,14 +97,10 @@ def _digests(folder: Path, text: TextStore) -> dict[str, str | None]:
     }
 
 
-def _check_words(text: TextStore) -> None:
-    if not len(text) or not text.words.any():
-        raise StoreError(f"{text.folder}: has no words to encode; remove it to prepare it again")
-
-
 def write_token_store(folder: Path, text: TextStore, tokenizer: Tokenizer, description: dict[str, Any]) -> None:
     """Encode a text with the tokenizer in `folder`, `description` for the manifest; StoreError if it has no words."""
-    _check_words(text)
+    if not len(text) or not text.words.any():
+        raise StoreError(f"{text.folder}: has no words to encode; remove it to prepare it again")
     dtype = dtype_of(tokenizer)
     lengths, unknown = [], 0
     with atomic_path(folder / "tokens.bin") as temporary, temporary.open("wb") as file:

@@ -17,7 +17,6 @@ import hashlib
 import mmap
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,13 +26,15 @@ import numpy as np
 import numpy.typing as npt
 
 from corpora.config import SplitConfig
+from corpora.kept import MANIFEST, check_recorded, file_digest, read_manifest
 from corpora.words import count_characters, count_words
 from pairscale.errors import InputError, StoreError
-from pairscale.files import atomic_path, only_process, sha256_file, write_array, write_json
-from pairscale.schema import Count, Digest, Positive, read_json
+from pairscale.files import atomic_path, sha256_file, write_array, write_json
+from pairscale.schema import Count, Digest, Positive
 
 SPLITS = ("train", "valid", "test")
-MANIFEST = "manifest.json"  # of a store, written last
+UNITS = ("documents", "sentences", "words", "characters")  # of sizes
+ARRAYS = ("offsets", "words", "characters", "documents", "splits")
 TEXT_VERSION = 1
 OFFSETS_AT_A_TIME = 100_000  # copied out of their memory map: one by one takes longer than reading the text
 ENOUGH_DOCUMENTS = 500  # a share of .02 of them is almost certainly not empty
@@ -50,18 +51,16 @@ class Document:
     sentences: list[str]
     split: str | None = None
 
-
-class _Split(TypedDict):
-    documents: Count
-    sentences: Count
-    words: Count
-    characters: Count
+    @property
+    def size(self) -> int:
+        """Bytes of its lines in UTF-8."""
+        return len("\n".join(self.sentences).encode()) + 1
 
 
 class _Splits(TypedDict):
-    train: _Split
-    valid: _Split
-    test: _Split
+    train: dict[str, Count]
+    valid: dict[str, Count]
+    test: dict[str, Count]
 
 
 class _Domain(_Splits):
@@ -113,11 +112,9 @@ class TextStore:
         """Open a store. Raises StoreError if it is incomplete, damaged or of another version."""
         self.folder = folder
         self.manifest = text_manifest(folder)
-        arrays = {
-            name: _map(folder / f"{name}.npy") for name in ("offsets", "words", "characters", "documents", "splits")
-        }
-        self.offsets, self.words, self.characters = arrays["offsets"], arrays["words"], arrays["characters"]
-        self.documents, self.splits = arrays["documents"], arrays["splits"]
+        self.offsets, self.words, self.characters, self.documents, self.splits = (
+            _map(folder / f"{name}.npy") for name in ARRAYS
+        )
         path = folder / "text.txt"
         if not path.exists() or path.stat().st_size != int(self.offsets[-1]) or len(self) != self.manifest["sentences"]:
             raise StoreError(f"{path}: not of the size in its manifest; remove {folder} to prepare it again")
@@ -199,58 +196,39 @@ def write_text_store(
     offsets, words, characters = array("Q", [0]), array("L"), array("L")
     first, splits, domains = array("Q", [0]), array("B"), array("L")
     text_digest = hashlib.sha256()
-    totals = _no_sizes()
-    of_domains: dict[str, dict[str, dict[str, int]]] = {}
-    codes: dict[str, int] = {}
+    codes: dict[str, int] = {}  # of domains
     with atomic_path(folder / "text.txt") as temporary, temporary.open("wb") as file:
-        position = 0
         for document in documents:
             sentences = [sentence for sentence in document.sentences if sentence]
             if not sentences:
                 continue
-            own = split_of(document, split)
-            splits.append(SPLITS.index(own))
-            before = len(words)
             for sentence in sentences:
                 line = sentence.encode() + b"\n"
                 file.write(line)
                 text_digest.update(line)
-                position += len(line)
-                offsets.append(position)
+                offsets.append(offsets[-1] + len(line))
                 words.append(count_words(sentence, reference))
                 characters.append(count_characters(sentence))
             first.append(len(offsets) - 1)
-            domain = of_domains.setdefault(document.source, _no_sizes())
+            splits.append(SPLITS.index(split_of(document, split)))
             domains.append(codes.setdefault(document.source, len(codes)))
-            sizes = {"documents": 1, "sentences": len(sentences)}
-            sizes |= {"words": sum(words[before:]), "characters": sum(characters[before:])}
-            for total in (totals[own], domain[own]):
-                for unit, size in sizes.items():
-                    total[unit] += size
-    for name, use in (("train", "training"), ("valid", "validation")):
-        if not totals[name]["sentences"]:
-            shorter = max(1, (len(offsets) - 1) // ENOUGH_DOCUMENTS)
-            advice = "set corpus.split.valid=0.2" if name == "valid" else "lower corpus.split.valid and test"
-            if len(offsets) - 1 > len(splits):
-                advice = f"cut documents into shorter ones with corpus.document_sentences={shorter}, or {advice}"
-            raise InputError(
-                f"{description.get('source', folder)}: no document fell into the part for {use}; number of documents: "
-                f"{len(splits)}, corpus.split.valid={split.valid:g}, test={split.test:g}. To get one, {advice}."
-            )
+    for name in ("train", "valid"):
+        if SPLITS.index(name) not in splits:
+            raise _empty_split(name, str(description.get("source", folder)), split, len(splits), len(words))
     digest = text_digest.copy()
-    arrays = {"offsets": offsets, "words": words, "characters": characters, "documents": first, "splits": splits}
-    for name, values in arrays.items():
-        packed = _packed(values)
+    arrays = dict(zip(ARRAYS, map(_packed, (offsets, words, characters, first, splits)), strict=True))
+    for name, packed in arrays.items():
         digest.update(packed.astype("<u8").tobytes())
         write_array(folder / f"{name}.npy", packed)
     write_array(folder / "domains.npy", _packed(domains))  # not in the digest
+    sizes = _sizes(arrays, np.array(domains, np.int64), list(codes))
     manifest = {
         "version": TEXT_VERSION,
         **description,
         "reference": reference,
-        "sentences": len(offsets) - 1,
-        "splits": totals,
-        "domains": [{"name": name, **sizes} for name, sizes in of_domains.items()],
+        "sentences": len(words),
+        "splits": {name: {unit: sum(one[name][unit] for one in sizes) for unit in UNITS} for name in SPLITS},
+        "domains": sizes,
         "domains_digest": file_digest(folder / "domains.npy"),
         "text_digest": text_digest.hexdigest(),
         "digest": digest.hexdigest(),
@@ -258,8 +236,28 @@ def write_text_store(
     write_json(folder / MANIFEST, manifest)
 
 
-def _no_sizes() -> dict[str, dict[str, int]]:
-    return {name: {"documents": 0, "sentences": 0, "words": 0, "characters": 0} for name in SPLITS}
+def _sizes(arrays: Mapping[str, npt.NDArray[Any]], domains: npt.NDArray[Any], names: list[str]) -> list[dict[str, Any]]:
+    """Return the sizes of each split of each domain, by UNITS. domains: of each document, an index into `names`."""
+    first = arrays["documents"].astype(np.int64)
+    of_documents = [np.ones(len(domains)), np.diff(first)]
+    of_documents += [np.add.reduceat(arrays[unit].astype(np.int64), first[:-1]) for unit in UNITS[2:]]
+    parts = domains * len(SPLITS) + arrays["splits"]
+    totals = [np.bincount(parts, sizes, len(names) * len(SPLITS)).astype(int).tolist() for sizes in of_documents]
+    by_part = iter([dict(zip(UNITS, sizes, strict=True)) for sizes in zip(*totals, strict=True)])
+    return [{"name": name} | {split: next(by_part) for split in SPLITS} for name in names]
+
+
+def _empty_split(name: str, source: str, split: SplitConfig, documents: int, sentences: int) -> InputError:
+    """Return the error for a text without a document in the split `name`."""
+    use = {"train": "training", "valid": "validation"}[name]
+    advice = "set corpus.split.valid=0.2" if name == "valid" else "lower corpus.split.valid and test"
+    if sentences > documents:
+        shorter = max(1, sentences // ENOUGH_DOCUMENTS)
+        advice = f"cut documents into shorter ones with corpus.document_sentences={shorter}, or {advice}"
+    return InputError(
+        f"{source}: no document fell into the part for {use}; number of documents: {documents}, "
+        f"corpus.split.valid={split.valid:g}, test={split.test:g}. To get one, {advice}."
+    )
 
 
 def _packed(values: "array[int]") -> npt.NDArray[Any]:
@@ -271,37 +269,6 @@ def _packed(values: "array[int]") -> npt.NDArray[Any]:
 def text_manifest(folder: Path) -> dict[str, Any]:
     """Read manifest.json of a text store (TextManifest). Raises StoreError."""
     return read_manifest(folder, TEXT_VERSION, TextManifest)
-
-
-def read_manifest(folder: Path, version: int, schema: type[Any]) -> dict[str, Any]:
-    """Read manifest.json of a store, checked against a TypedDict. Raises StoreError."""
-    remedy = f"remove {folder} to prepare it again"
-    return dict(read_json(folder / MANIFEST, schema, StoreError, remedy, version))
-
-
-@contextmanager
-def written_once(folder: Path, last: str = MANIFEST) -> Iterator[bool]:
-    """Yield True if the files of a folder must be written, and hold its lock: one process writes them.
-
-    last: the file that is written last.
-    """
-    if (folder / last).exists():
-        yield False
-        return
-    with only_process(folder.parent / f".{folder.name}.lock", folder, wait=None):
-        yield not (folder / last).exists()
-
-
-def check_recorded(folder: Path, recorded: Mapping[str, Any], actual: Mapping[str, Any]) -> None:
-    """Raise StoreError if a value of a store is not the one that its manifest has recorded under the same name."""
-    for name, value in actual.items():
-        if value != recorded[name]:
-            raise StoreError(f"{folder}: its {name} is not the one in its manifest; remove it to prepare it again")
-
-
-def file_digest(path: Path) -> str | None:
-    """Return the SHA-256 of a file; None if it does not exist."""
-    return sha256_file(path) if path.exists() else None
 
 
 def _map(path: Path) -> npt.NDArray[Any]:

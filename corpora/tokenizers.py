@@ -12,7 +12,6 @@ from abc import ABC, abstractmethod
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from itertools import chain, compress
 from pathlib import Path
 from typing import Literal
@@ -22,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpora.config import TokenizerConfig
+from corpora.kept import check_recorded
 from corpora.words import spans_of, words
 from pairscale.errors import ConfigError, StoreError
 from pairscale.files import sha256_file, write_bytes, write_json, write_text
@@ -82,8 +82,11 @@ class Tokenizer(ABC):
         """Return the ids of a text, without `<eos>`."""
         return self.encode_spans(text)[0]
 
-    def save(self, folder: Path) -> None:
-        """Write the tokenizer to a folder; tokenizer.json, with the vocabulary's digest, is written last."""
+    def save(self, folder: Path, text: str | None = None) -> None:
+        """Write the tokenizer to a folder; tokenizer.json, with the vocabulary's digest, is written last.
+
+        text: digest of the text that it was fitted on, if `load_tokenizer` shall check it.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         vocabulary = self._save_vocabulary(folder)
         description = {
@@ -91,6 +94,7 @@ class Tokenizer(ABC):
             "config": dataclasses.asdict(self.config),
             "vocabulary": vocabulary.name,
             "digest": sha256_file(vocabulary),
+            "text": text,
         }
         write_json(folder / "tokenizer.json", description)
 
@@ -209,9 +213,9 @@ def _fit_pieces(config: TokenizerConfig, sentences: Iterable[str], count: int) -
     message = f"fitting {config.kind}: {config.vocab_size:,} pieces to {fitted:,} sentences"
     texts = (part for sentence in sentences for part in _parts(sentence))
     try:
-        with ExitStack() as stack:
+        with working(message):
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=_then(texts, lambda: stack.enter_context(working(message))),
+                sentence_iterator=texts,
                 model_writer=model,
                 model_type=config.kind,
                 vocab_size=config.vocab_size,
@@ -254,18 +258,13 @@ def _parts(text: str) -> Iterator[str]:
         yield part[start:]
 
 
-def _then(values: Iterable[str], begin: Callable[[], object]) -> Iterator[str]:
-    """Yield all values, then call `begin`: their consumer begins its own work."""
-    yield from values
-    begin()
-
-
 class _Description(msgspec.Struct):
     """Schema of tokenizer.json."""
 
     config: TokenizerConfig
     vocabulary: Literal["vocab.txt", "model.spm"]  # name of the file
     digest: Digest  # of that file
+    text: Digest | None = None  # that it was fitted on
 
 
 _REMOVE = "remove the folder to fit it again"
@@ -275,9 +274,14 @@ def _description(folder: Path) -> _Description:
     return read_json(folder / "tokenizer.json", _Description, StoreError, _REMOVE, TOKENIZER_VERSION)
 
 
-def load_tokenizer(folder: Path) -> Tokenizer:
-    """Read a saved tokenizer. Raises StoreError if it is missing, damaged or of another version."""
+def load_tokenizer(folder: Path, text: str | None = None) -> Tokenizer:
+    """Read a saved tokenizer; text: digest of the text that it must have been fitted on, None: of any.
+
+    Raises StoreError if it is missing, damaged, of another version or fitted on another text.
+    """
     description = _description(folder)
+    if text is not None:
+        check_recorded(folder.parent, {"text": description.text}, {"text": text})
     path, config = folder / description.vocabulary, description.config
     try:
         vocabulary = path.read_bytes()

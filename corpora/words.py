@@ -1,8 +1,8 @@
 """Reference words: the words of a corpus by its reference tokenizer, whatever tokenizer a model uses.
 
-treebank    NLTK's `word_tokenize` for one sentence (Penn Treebank rules: contractions and punctuation are split off,
-            the full stop only at the sentence's end), except that words are slices of the text: a double quote is not
-            rewritten as `` or ''.
+treebank    the words of NLTK's `word_tokenize` for one sentence (Penn Treebank rules: contractions and punctuation are
+            split off, the full stop only at the sentence's end) as slices of the text: a double quote is not rewritten
+            as `` or ''. Patterns cut them, the same in Python and in a tokenizer.json.
 characters  characters that are not white space.
 jieba       Chinese words by jieba's dictionary and hidden Markov model.
 whitespace  words between white space, for pretokenised text.
@@ -11,87 +11,109 @@ Jieba's algorithm comes from `rjieba`, its Rust port: seven times faster than `j
 under Python 3.12, and without a pickled dictionary in a folder that anyone can write to.
 """
 
-import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain
-from typing import Any
+
+from tokenizers import Regex, pre_tokenizers
 
 from corpora.config import REFERENCES
 from pairscale.errors import check_choice
 
 CACHED = 1 << 19  # chunks whose words are remembered; natural text repeats nearly all chunks
 
-# Marks after the full stop that ends a sentence: NLTK splits off the full stop in front of them.
-_CLOSING = "])}>\"'»”’"
-# The rules of NLTK that most chunks need, in one expression that is some fifty times faster: if its matches cover a
-# chunk, they are NLTK's words. All other chunks (n't, single quotes, --, ...) go to NLTK.
-_MARKS = r"""—–‒―"“”„‘’«»()\[\]{}<>;?!&%$#@*"""
-_TOKEN = re.compile(
-    rf"""\.{{2,}}
-    | (?: [\w/] | (?<!-)-(?!-) | (?<!\.)\.(?!\.) | [,:](?=\d) )+
-    | (?<=[\w./-]) '(?:[sSmMdD]|ll|LL|re|RE|ve|VE) (?= $ | [{_MARKS}] | [,:](?!\d) )
-    | [{_MARKS}] | [,:](?![,:])""",
-    re.VERBOSE,
+_CLOSING_MARKS = "])}>\"'»”’ "  # after the full stop that ends a sentence
+
+# The words of the Penn Treebank as patterns. NLTK rewrites a sentence in some thirty steps. Each puts spaces around
+# words, and sees the spaces of the steps before it. Here, three steps cut the text itself: the first one reads the
+# whole text, and the others read its pieces, whose ends stand for NLTK's spaces. In Oniguruma's patterns, \G is the end
+# of the match before, and ++ and *+ give nothing back.
+
+
+def _any_case(text: str) -> str:
+    """Return a pattern of a text in any case, as Python has it: with long s and the Turkish letters i."""
+    special = {"i": "[iIİı]", "s": "[sSſ]", "'": "'"}
+    return "".join(special.get(letter, f"[{letter}{letter.upper()}]") for letter in text)
+
+
+_SPACE = r"\s\x1c-\x1f"  # the white space of `str.split`
+_MARKS = r"""«»“”‘’„`"?!;@#$%&*‒-―(){}<>\[\]"""  # always cut off
+# Letters. NLTK's rules for quotes use the package `regex`, and those for contractions use `re`.
+_IN_WORD = r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d]"
+_IN_CONTRACTION = r"[\p{L}\p{N}_]"
+
+# The full stop that ends the text. A double quote after a space opens a quotation for NLTK: it closes no sentence.
+_STOP = rf"""\.(?=(?:[\])}}>"'»”’]|[{_SPACE}]++(?!"|''))*+\z)"""
+# A single quote before a word, except for those of contractions ('s, 'll).
+_ENDS = "|".join(map(_any_case, ("re", "ve", "ll", "m", "t", "s", "d", "n")))
+_OPENING = rf"(?<!{_IN_WORD})'(?!(?:{_ENDS})(?!{_IN_WORD}))(?={_IN_WORD})"
+# A single quote that NLTK cuts off before it looks for 's: "x's' y" is x 's ' y. _CLITIC cuts off the others.
+_CLOSING = rf"""'(?=[{_SPACE}]++(?!\z)|[«“‘„`;@#$%&‒-―?!]|[:,](?!\p{{Nd}})|\.\.|{_STOP})"""
+_INNER = rf"""(?:
+    [^{_SPACE}{_MARKS}.:,'\-]++ | [:,](?=\p{{Nd}}) | (?!\.\.|{_STOP})\. | -(?!-) | (?!''|{_OPENING}|{_CLOSING})'
+)"""
+# In a row of commas and colons, NLTK cuts off every other one. The rest of the row begins a word: "a,,b" is a , ,b.
+_WORD = rf"""(?x:
+    (?<=[:,])[:,]++{_INNER}*+ | {_INNER}++ | \.++ | '' | -- | `` | [:,](?:[:,][:,])*(?!\p{{Nd}}) | [^{_SPACE}]
+)"""
+
+_COMMAS = r"\A[:,](?=[:,]{2})|(?<=[:,])\G[:,]"  # a piece of three commas or more
+_CLITIC = r"(?:'(?:ll|LL|re|RE|ve|VE)|(?<=[^'])(?:n't|N'T))(?=(?:'[sSmMdD]?)?\z)|(?<!')'[sSmMdD]?\z"
+
+
+def _halves(
+    left: str, right: str, start: str = "", not_after: str = _IN_CONTRACTION, end: str = rf"(?!{_IN_CONTRACTION})"
+) -> str:
+    """Return a pattern of each half of a contraction; letters come first in it, which makes it twice as fast."""
+    left, right = _any_case(left), _any_case(right)
+    before = "|".join(text + left for text in not_after.split("|"))
+    return rf"{start}{left}(?={right}{end})(?<!{before})|\G{right}(?<={left}{right})"
+
+
+_IS, _WAS = _any_case("is"), _any_case("was")
+_CONTRACTION = "|".join(
+    [
+        *(_halves(*pair.split()) for pair in ("can not", "d 'ye", "gim me", "gon na", "got ta", "lem me", "more 'n")),
+        _halves("wan", "na", end=r"\z"),
+        # _OPENING has cut off the quote of 'tis and 'twas, except right after another contraction: cannot'tis.
+        _halves("'t", "is", start=r"\G", not_after=f"{_IS}|{_WAS}"),
+        _halves("'t", "was", start=r"\G", not_after=_WAS),
+    ]
 )
-_CONTRACTION = re.compile(r"\b(?:cannot|gimme|gonna|gotta|lemme|wanna)\b", re.IGNORECASE)
-_FINAL_STOP = re.compile(r"""(.*[^.])(\.)([\])}>"»”’]*)""")
 
 
-@lru_cache(maxsize=1)
-def _nltk() -> Any:
-    # Deferred: importing NLTK takes half a second, and most corpora are read from a store.
-    from nltk.tokenize.destructive import NLTKWordTokenizer
+@cache
+def treebank_splitter() -> pre_tokenizers.Sequence:
+    """Return the pre-tokenizer that cuts a text into Treebank words; tokenizer.json contains it, too.
 
-    return NLTKWordTokenizer()
-
-
-def _slices(chunk: str, tokens: list[str]) -> tuple[str, ...]:
-    """Return NLTK's tokens of a chunk as slices of it: only double quotes can differ."""
-    words = []
-    start = 0
-    for token in tokens:
-        word = next(form for form in (token, "''", '"') if chunk.startswith(form, start))
-        words.append(word)
-        start += len(word)
-        while chunk.startswith(" ", start):
-            start += 1
-    assert start == len(chunk), (chunk, tokens)
-    return tuple(words)
-
-
-def _by_expression(chunk: str) -> list[str] | None:
-    """Return the words of a chunk that does not end its sentence; None if it needs NLTK."""
-    words = _TOKEN.findall(chunk)
-    return words if sum(map(len, words)) == len(chunk) and not _CONTRACTION.search(chunk) else None
+    Where Python's, the package `regex`'s and Oniguruma's Unicode tables differ, the newest letters count next to a
+    single quote or a contraction as Oniguruma has them, and the newest digits after a comma or a colon.
+    """
+    return pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(_WORD), "removed", invert=True),
+            pre_tokenizers.Split(Regex(f"{_COMMAS}|{_CLITIC}"), "isolated"),
+            pre_tokenizers.Split(Regex(_CONTRACTION), "isolated"),
+        ]
+    )
 
 
 @lru_cache(maxsize=CACHED)
-def _inner_words(chunk: str) -> tuple[str, ...]:
-    """Return the words of a chunk without spaces that does not end its sentence."""
-    words = _by_expression(chunk)
-    return tuple(words) if words else _slices(chunk, _nltk().tokenize(f"a {chunk} a")[1:-1])
-
-
-@lru_cache(maxsize=CACHED // 4)
-def _last_words(chunk: str) -> tuple[str, ...]:
-    """Return the words of the chunk that ends a sentence."""
-    stop = _FINAL_STOP.fullmatch(chunk)
-    words = _by_expression(stop[1] if stop else chunk)
-    if words:
-        return (*words, *stop[2], *stop[3]) if stop else tuple(words)
-    return _slices(chunk, _nltk().tokenize(f"a {chunk}")[1:])
+def _chunk_words(chunk: str, ends_sentence: bool) -> tuple[str, ...]:
+    """Return the words of a part of a sentence between white space."""
+    pieces = treebank_splitter().pre_tokenize_str(f"a {chunk}" if ends_sentence else f"a {chunk} a")
+    return tuple(word for word, _ in (pieces[1:] if ends_sentence else pieces[1:-1]))
 
 
 def _treebank(text: str) -> list[str]:
-    # NLTK's rules look no further than the nearest white space, except for the full stop at the sentence's end. So a
-    # sentence can be cut into chunks at white space, and the words of each chunk remembered.
+    # The rules look no further than the nearest white space, except for the full stop at the sentence's end, which
+    # closing quotes and brackets may follow. So the words of each chunk can be remembered.
     chunks = text.split()
     if not chunks:
         return chunks
     last = chunks.pop()
-    while chunks and not last.strip(_CLOSING + " "):
+    while chunks and not last.strip(_CLOSING_MARKS):
         last = f"{chunks.pop()} {last}"
-    return [*chain.from_iterable(map(_inner_words, chunks)), *_last_words(last)]
+    return [*chain.from_iterable(_chunk_words(chunk, False) for chunk in chunks), *_chunk_words(last, True)]
 
 
 def words(text: str, reference: str) -> list[str]:

@@ -7,20 +7,17 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from corpora.config import CorporaConfig, RootConfig
-from eval.benchmarks.config import BenchmarkConfig
-from eval.diagnostics.config import DiagnosticConfig
-from eval.diagnostics.diagnostic import is_diagnostic
+from eval.benchmarks.config import SYNTAXGYM, BenchmarkConfig, is_ratings
+from eval.diagnostics.diagnostic import diagnostics
 from eval.methods.method import typed
-from eval.questionnaire.config import QuestionnaireConfig
-from eval.ratings.config import RatingsConfig, is_ratings
-from eval.surprisal.config import SurprisalConfig
-from eval.syntaxgym.config import SyntaxGymConfig, is_syntaxgym
-from pairscale.command.schemas import NOT_IN_DIGEST, AboveZero, Seed, Texts, register_types
+from pairscale.command.schemas import NOT_IN_DIGEST, AboveZero, Seed, Share, Texts
 from pairscale.errors import ConfigError
 from pairscale.files import sha256_json
 from train.config import Precision, RunConfig, TrainerConfig
 from train.models.config import ModelConfig
 
+Few = Annotated[int, Meta(ge=0, le=10**6)]
+Some = Annotated[int, Meta(ge=1, le=10**6)]
 Ties = Literal["wrong", "half", "right"]  # what a pair with two equal scores counts as
 
 
@@ -46,16 +43,11 @@ class PolicyConfig:
     @property
     def label(self) -> list[str]:
         """The values that differ from the usual policy, as parts of a folder's name: "context-eos-32", "unk-skip"."""
-        parts = [
-            (self.context == "eos", f"context-eos-{self.context_tokens}"),
-            (self.context == "text", f"context-text-{sha256_json(self.context_text)[:8]}"),
-            (self.score_eos is not None, f"score_eos-{str(self.score_eos).lower()}"),
-            (self.unk != "score", f"unk-{self.unk}"),
-            (self.precision != "fp32", f"precision-{self.precision}"),
-            (self.pll is not None, f"pll-{self.pll}"),
-            (self.pll_shift is not None, f"pll_shift-{self.pll_shift}"),
-        ]
-        return [part for differs, part in parts if differs]
+        parts = [f"context-eos-{self.context_tokens}"] if self.context == "eos" else []
+        parts += [f"context-text-{sha256_json(self.context_text)[:8]}"] if self.context == "text" else []
+        usual = {"score_eos": None, "unk": "score", "precision": "fp32", "pll": None, "pll_shift": None}
+        values = {name: getattr(self, name) for name in usual}
+        return parts + [f"{name}-{value}".lower() for name, value in values.items() if value != usual[name]]
 
 
 def score_label(benchmark: BenchmarkConfig, policy: PolicyConfig) -> str:
@@ -63,9 +55,19 @@ def score_label(benchmark: BenchmarkConfig, policy: PolicyConfig) -> str:
     return "+".join([benchmark.label, *policy.label])
 
 
+def benchmark_type(label: str) -> str:
+    """Return the type of the benchmark that a folder of scores named `label` is of: pairs, diagnostic, ..."""
+    name = label.partition("+")[0]
+    if name == SYNTAXGYM:
+        return SYNTAXGYM
+    if is_ratings(name):
+        return "ratings"
+    return "diagnostic" if name in diagnostics() else "pairs"
+
+
 def is_of_pairs(label: str) -> bool:
     """Return True if a folder of scores named `label` is of minimal pairs; False: of items or single sentences."""
-    return not (is_diagnostic(label) or is_syntaxgym(label) or is_ratings(label))
+    return benchmark_type(label) == "pairs"
 
 
 def recorded_policy(policy: PolicyConfig, score_eos: bool | None, pll_shift: int | None) -> dict[str, Any]:
@@ -134,6 +136,23 @@ class GenerateConfig(CorporaConfig):
 
 
 @dataclass(kw_only=True)
+class QuestionnaireConfig:
+    """Questions for people, and which answers count (values and meanings: conf/questionnaire/default.yaml)."""
+
+    folder: str
+    per_paradigm: Some
+    pairs: Some
+    raters: Some
+    seed: Seed
+    checks: Few
+    language: str | None = None
+    texts: str | None = None
+    max_failed_checks: Few
+    native_only: bool
+    threshold: Share
+
+
+@dataclass(kw_only=True)
 class QuestionnaireCommand(CorporaConfig):
     """What `python -m eval.questionnaire` reads."""
 
@@ -154,6 +173,25 @@ class ExportConfig(RootConfig):
 
 
 @dataclass(kw_only=True)
+class SurprisalConfig:
+    """The columns of a table, and what a model sees before a word."""
+
+    text_column: str = "text"  # a sentence or a longer text a row
+    word_column: str = "word"  # if a table has it: a word, or region, a row
+    id_column: str = "text_id"  # of the text: consecutive rows of one id, of which texts of words are made
+    document_column: str = "document"  # of context=document: consecutive rows of one document
+    context: Literal["text", "document"] = "text"  # text: each text is read alone; document: after those before it
+    # tokens that are read at a time; null: 1,024, or as many as the model reads
+    window: Annotated[int, Meta(ge=2, le=10**6)] | None = None
+    step: Annotated[int, Meta(ge=1, le=10**6)] | None = None  # tokens that each further window adds; null: half of it
+
+    def __post_init__(self) -> None:
+        columns = [self.text_column, self.word_column, self.id_column, self.document_column]
+        if len(set(columns)) < len(columns) or "" in columns:
+            raise ConfigError(f"surprisal: columns {', '.join(columns)}: must be four different names")
+
+
+@dataclass(kw_only=True)
 class SurprisalCommand(RootConfig):
     """What `python -m eval.surprisal` reads."""
 
@@ -164,12 +202,3 @@ class SurprisalCommand(RootConfig):
     run: str | None = None  # of the study; null: each
     text: str | None = None  # a file: texts, or a table of texts or words
     surprisal: SurprisalConfig = field(default_factory=SurprisalConfig)
-
-
-register_types(
-    BenchmarkConfig,
-    pairs=BenchmarkConfig,
-    diagnostic=DiagnosticConfig,
-    ratings=RatingsConfig,
-    syntaxgym=SyntaxGymConfig,
-)

@@ -11,11 +11,11 @@ from pathlib import Path
 from rich.console import Console
 
 from eval.benchmarks.config import BenchmarkConfig
-from eval.benchmarks.generated.making import LEAST_PAIRS, Source, generate
+from eval.benchmarks.generated import LEAST_PAIRS, generate
 from eval.benchmarks.generated.vocabulary import resolved
 from eval.config import GenerateConfig
 from pairscale.command.main import main
-from pairscale.errors import InputError, first_few
+from pairscale.errors import InputError
 from pairscale.files import sha256_file, write_json, write_text
 from pairscale.sizes import plural
 
@@ -61,25 +61,14 @@ def write(config: BenchmarkConfig, folder: Path) -> None:
 
 
 def show(config: BenchmarkConfig) -> None:
-    """Print pairs of each paradigm, bindings without a row, and what is wrong with a paradigm.
-
-    Raises InputError at the end if something is.
-    """
-    source = Source.of(config)
-    broken = []
-    for name in source.paradigms:
+    """Print pairs of each paradigm, and why there are none of another."""
+    generated = generate(config, least=1)
+    for name, pairs in generated.pairs.items():
         console.print(name, style="bold")
-        try:
-            paradigm = source.paradigm(name)
-            for text, reason in paradigm.left_out.items():
-                console.print(f"  left out: {text}: {reason}", style="yellow")
-            for pair in source.pairs(paradigm, config.pairs or 0):
-                console.print(f"  {pair['sentence_good']}\n* {pair['sentence_bad']}")
-        except InputError as error:
-            console.print(f"  {error}", style="red")
-            broken.append(name)
-    if broken:
-        raise InputError(f"benchmark={config.name}: {first_few(broken)} cannot be drawn (see above)")
+        for pair in pairs:
+            console.print(f"  {pair['sentence_good']}\n* {pair['sentence_bad']}")
+    for name, reason in generated.unavailable.items():
+        console.print(f"{name}: {reason}", style="red")
 
 
 if __name__ == "__main__":

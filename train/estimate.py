@@ -87,11 +87,10 @@ def estimate(config: RunConfig) -> Estimate:
     """Estimate what it takes to train a run. Each kind of model is measured once per process.
 
     Raises:
-        NoCorpus: if no corpus is chosen.
         InputError: if the text is neither prepared nor available.
-        ConfigError: if blocks are longer than the model can read.
+        ConfigError: if no corpus is chosen, or if blocks are longer than the model can read.
     """
-    folder = RunFolder.of(config)  # raises NoCorpus before anything is measured
+    folder = RunFolder.of(config)  # raises ConfigError before anything is measured
     if not is_prepared(config):
         check_source(config.corpus)
     known = known_sizes(config)

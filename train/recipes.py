@@ -33,7 +33,7 @@ class BudgetConfig:
 
     def __post_init__(self) -> None:
         if (self.epochs is None) == (self.words is None):
-            remedy = "" if self.epochs is None else " To unset one: recipe.budget.epochs=null or recipe.budget.words=null."
+            remedy = "" if self.epochs is None else " To unset one, write recipe.budget.epochs=null or .words=null."
             raise ConfigError(
                 f"recipe.budget.epochs={written(self.epochs)}, recipe.budget.words={written(self.words)}: set exactly "
                 f"one of the two.{remedy}"

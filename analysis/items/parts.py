@@ -13,10 +13,8 @@ from analysis.report.labels import display_names, renamed
 from analysis.report.write import Part
 from analysis.sections import ALL
 from analysis.study.long_table import check_alike
-from eval.config import is_of_pairs
-from eval.ratings.config import is_ratings
+from eval.config import benchmark_type, is_of_pairs
 from eval.scores.files import answers_metadata, read_answer_file
-from eval.syntaxgym.config import is_syntaxgym
 from pairscale.errors import RunError, first_few
 from pairscale.sizes import written
 from train.runs.folder import RunFolder
@@ -43,11 +41,8 @@ def item_parts(runs: pd.DataFrame, config: AnalysisConfig, benchmark: str | None
 
 def _kind_of(label: str) -> tuple[Any, tuple[str, ...]]:
     """Return the module that describes a benchmark, and its files of answers, the one with the outcomes last."""
-    if is_syntaxgym(label):
-        return suites, ("regions", "success")
-    if is_ratings(label):
-        return ratings, ("sentences",)
-    return cloze, ("topk", "cloze")
+    kinds = {"syntaxgym": (suites, ("regions", "success")), "ratings": (ratings, ("sentences",))}
+    return kinds.get(benchmark_type(label), (cloze, ("topk", "cloze")))
 
 
 def read_answers(runs: pd.DataFrame, label: str, folder: str | Path = "runs") -> Answers:

@@ -8,8 +8,8 @@ import pandas as pd
 
 from analysis.formats import count, decimal_text, plural
 from analysis.report.exhibit import Exhibit
+from eval.config import QuestionnaireConfig
 from eval.questionnaire.answers import agreement, counted, read_answers
-from eval.questionnaire.config import QuestionnaireConfig
 from eval.scores.files import read_items
 from pairscale.errors import InputError
 from train.runs.folder import RunFolder

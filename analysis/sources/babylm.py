@@ -46,7 +46,7 @@ def babylm_rows(files: Sequence[Path], settings: ResultsConfig) -> pd.DataFrame:
         raise ConfigError(f"results.pairs={settings.pairs}: give a folder such as evaluation_data/.../blimp_filtered.")
     parts = []
     for file in files:
-        with opened(file) as (stream, _):
+        with opened(file) as stream:
             data = parse_json(stream.read(), dict[str, Any], file, InputError, _REMEDY)
         entries = checked(data.get(str(settings.benchmark), data), dict[str, Any], file, InputError, _REMEDY)
         # By .name, a paradigm in a file leads to no other folder.

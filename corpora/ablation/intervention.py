@@ -12,13 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from corpora.ablation.config import CONTROL, KEEP_ONLY, REPLACE, AblateConfig, RegexFilter
 from corpora.ablation.control import Control, matched_control
-from corpora.ablation.regex import RegexMatches, regex_matches
 from corpora.ablation.rewriting import RewrittenText, rewritten_text
-from corpora.annotate.layer import Layer, open_layer
-from corpora.constructions.config import FilterConfig
-from corpora.constructions.matches import Matches, find_matches
+from corpora.annotate.layer import open_layer
+from corpora.config import CONTROL, KEEP_ONLY, REPLACE, AblateConfig, FilterConfig, RegexFilter
+from corpora.constructions.matches import find_matches
 from corpora.samples import Sample
 from corpora.text import TextStore
 from pairscale.errors import ConfigError
@@ -34,7 +32,7 @@ class Intervention:
     """What samples of the train split do about a construction. Arrays of sentences are ascending.
 
     text: what samples read, the original with rewritten sentences in their places. matching: sentences with the
-    construction. changed: those among them that it acts upon, all but the dose. skipped: those that samples leave out.
+    construction. skipped: those that samples leave out.
     """
 
     filter: FilterConfig | RegexFilter
@@ -42,7 +40,6 @@ class Intervention:
     original: TextStore
     text: TextStore
     matching: Numbers
-    changed: Numbers
     skipped: Numbers
     layer: str | None  # the annotation that was searched; None: the text itself was
     digest: str  # SHA-256 of what it follows from: matches, skipped sentences and rewritten ones
@@ -51,7 +48,7 @@ class Intervention:
     @property
     def balance(self) -> dict[str, Any]:
         """How alike a control and the sentences are that it stands for; {} without a control."""
-        return self.control.balance() if self.control is not None else {}
+        return self.control.balance if self.control is not None else {}
 
     @property
     def rewritten(self) -> Numbers:
@@ -112,13 +109,9 @@ def intervene(
     control that cannot be drawn.
     """
     seed = derived_seed(config.seed, seed, "ablation")
-    layer: Layer | None = None
-    matches: Matches | RegexMatches
-    if isinstance(construction, RegexFilter):
-        matches = regex_matches(text, construction)
-    else:
-        layer = open_layer(text.folder.parent, config.layer, text)
-        matches = find_matches(text.folder.parent, text, layer, construction)
+    by_trees = isinstance(construction, FilterConfig)
+    layer = open_layer(text.folder.parent, config.layer, text) if by_trees else None
+    matches = find_matches(text, construction, layer)
     train = text.split_sentences("train")
     matching = np.intersect1d(train, matches.sentences, assume_unique=True)
     others = np.setdiff1d(train, matching, assume_unique=True)
@@ -136,8 +129,7 @@ def intervene(
         skipped = np.sort(control.of(changed))
     elif config.action == REPLACE:
         assert layer is not None  # CorporaConfig allows rules of trees only
-        assert not isinstance(construction, RegexFilter)
-        assert isinstance(matches, Matches)
+        assert isinstance(construction, FilterConfig)
         read = rewritten_text(text, layer, matches, construction, changed, seed)
         skipped = np.setdiff1d(changed, read.rewritten, assume_unique=True)
     if len(skipped) == len(train):
@@ -146,7 +138,7 @@ def intervene(
         )
     digest = sha256_json([matches.digest, skipped.tolist(), read.digest])
     name = layer.name if layer is not None else None
-    return Intervention(construction, config, text, read, matching, changed, skipped, name, digest, control)
+    return Intervention(construction, config, text, read, matching, skipped, name, digest, control)
 
 
 def write_listing(path: Path, intervention: Intervention) -> int:

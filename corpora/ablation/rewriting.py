@@ -1,12 +1,12 @@
 """Rewriting: a construction in its alternate form, or with other words, by the rules of its filter.
 
-The rules are those of corpora/constructions/rules.py. A sentence is rewritten if a rule applies to each of its
+The rules are those of corpora/constructions/patterns.py. A sentence is rewritten if a rule applies to each of its
 occurrences, else samples leave it out: the construction is in neither. All else of the sentence stays as it is.
 """
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from corpora.annotate.layer import Layer
 from corpora.annotate.tree import Tree
-from corpora.constructions.config import FilterConfig
+from corpora.config import FilterConfig
 from corpora.constructions.matches import Matches
-from corpora.constructions.rules import OTHER, PHRASE, Rule, Slot
+from corpora.constructions.patterns import OTHER, PHRASE, Rule, Slot
 from corpora.text import TextStore
 from corpora.words import count_characters, count_words
 from pairscale.errors import ConfigError
@@ -83,23 +83,6 @@ class Lexicon:
             words = sorted((word for word in of if word not in excluded), key=lambda word: (of[word], word))
             self._ranked[kind] = words, np.log([of[word] for word in words])
         self._chosen: dict[tuple[Kind, str], str | None] = {}
-
-    @classmethod
-    def of(
-        cls, layer: Layer, sentences: npt.NDArray[np.int64], anchors: Iterable[tuple[int, int]], seed: int
-    ) -> "Lexicon":
-        """Count the words of sentences; anchors: sentence and word of each node that is to be replaced."""
-        replaced = defaultdict(list)
-        for sentence, word in anchors:
-            replaced[sentence].append(word)
-        counts: dict[Kind, Counter[str]] = defaultdict(Counter)
-        excluded: set[str] = set()
-        trees = ((1, pair) for pair in zip(sentences.tolist(), layer.trees(sentences), strict=True))
-        for sentence, tree in with_progress(trees, "counting words", len(sentences), "sentences"):
-            for word, text in enumerate(tree.words):
-                counts[kind_of(tree, word)][text.lower()] += 1
-            excluded.update(tree.words[word].lower() for word in replaced.get(sentence, ()))
-        return cls(counts, excluded, seed)
 
     def other(self, tree: Tree, word: int) -> str | None:
         """Return another word of the same kind and about the same frequency, the same one each time; None if none is.
@@ -168,8 +151,18 @@ def _lexicon(
     replaced = [{part.node for part in rule or () if isinstance(part, Slot) and part.form == OTHER} for rule in rules]
     if not any(replaced):
         return None
-    anchors = [(s, words[node]) for s, pattern, words in matches.occurrences() for node in replaced[pattern]]
-    return Lexicon.of(layer, text.split_sentences("train"), anchors, seed)
+    places: dict[int, list[int]] = defaultdict(list)  # words in the place of such a node, by sentence
+    for sentence, pattern, words in matches.occurrences():
+        places[sentence] += [words[node] for node in replaced[pattern]]
+    counts: dict[Kind, Counter[str]] = defaultdict(Counter)
+    excluded: set[str] = set()
+    train = text.split_sentences("train")
+    trees = ((1, pair) for pair in zip(train.tolist(), layer.trees(train), strict=True))
+    for sentence, tree in with_progress(trees, "counting words", len(train), "sentences"):
+        for word, form in enumerate(tree.words):
+            counts[kind_of(tree, word)][form.lower()] += 1
+        excluded.update(tree.words[word].lower() for word in places.get(sentence, ()))
+    return Lexicon(counts, excluded, seed)
 
 
 def rewrite(

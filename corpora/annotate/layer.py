@@ -1,55 +1,50 @@
-"""The layer of an annotated text: a dependency tree for each of its sentences, in the columns of Arrow files.
+"""The layer of an annotated text: a dependency tree for each of its sentences, in Parquet files.
 
     store/<corpus>/annotation-<name>/
-        part-00000.arrow    trees of the first sentences of the text, then part-00001.arrow, ...
+        made.json           written first: what the parts are made of (the text, the parser, its versions and its model)
+        part-00000.parquet  trees of the first sentences of the text, then part-00001.parquet, ...
         manifest.json       written last
 
-A part has PART_SENTENCES sentences of the text in its order, the last one fewer: a row per sentence, and in each column
-the list of its words' values. Texts are codes into a dictionary of the part. Parts are memory-mapped, and the same
-whatever the number of processes that wrote them, so a killed command continues at the first missing one.
+A part has PART_SENTENCES sentences of the text in its order, the last one fewer. It is a table with a row per word: the
+sentence's number in the part, and the word's values as in Tree. Parts are the same whatever the number of processes
+that wrote them, so a killed command continues at the first missing one.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from corpora.annotate.tree import Tree
-from corpora.text import TextStore, read_manifest
+from corpora.kept import MANIFEST, read_manifest
+from corpora.text import TextStore
 from pairscale.errors import ConfigError, StoreError
 from pairscale.files import sha256_file, sha256_json, write_bytes, write_json
-from pairscale.schema import Count, Digest, Positive
+from pairscale.schema import Count, Digest, Positive, read_json
 
 LAYER_VERSION = 1
 PART_SENTENCES = 4_000  # some ten seconds of a parser on one core: what a kill can lose, and the step of progress
 PREFIX = "annotation-"
-MANIFEST = "manifest.json"
-OPEN_PARTS = 64  # whose dictionaries are in memory
-NUMBERS = ("starts", "ends", "heads")
-TEXTS = {"lemmas": pa.int32(), "upos": pa.int16(), "xpos": pa.int16(), "feats": pa.int16(), "relations": pa.int16()}
-_FIELDS = [pa.field(name, pa.list_(pa.uint32())) for name in NUMBERS]
-_FIELDS += [pa.field(name, pa.list_(pa.dictionary(codes, pa.string()))) for name, codes in TEXTS.items()]
-_MADE = b"pairscale"  # key of what a part was made of, in its file
-
-
-class _PartEntry(TypedDict):
-    bytes: Positive
-    digest: Digest
+MADE = "made.json"
+OPEN_PARTS = 2  # whose words are in memory
+COLUMNS = ("starts", "ends", "lemmas", "upos", "xpos", "feats", "heads", "relations")  # as in Tree
+_NUMBERS = ("sentence", "starts", "ends", "heads")
+_SCHEMA = pa.schema([(name, pa.uint32() if name in _NUMBERS else pa.string()) for name in ("sentence", *COLUMNS)])
 
 
 class LayerManifest(TypedDict):
-    """Schema of manifest.json. made: the text's digest, and the parser with its versions and its model's digest."""
+    """Schema of manifest.json."""
 
-    made: dict[str, Any]
+    text: Digest
     sentences: Positive
     part_sentences: Positive
     words: Count
-    parts: list[_PartEntry]
     digest: Digest
 
 
@@ -60,14 +55,10 @@ class Layer:
         """Open a layer. Raises StoreError if it is incomplete, damaged, of another version or of another text."""
         self.folder = folder
         self.text = text
-        self.manifest = layer_manifest(folder)
-        if self.manifest["made"]["text"] != text.digest:
+        self.manifest = read_manifest(folder, LAYER_VERSION, LayerManifest)
+        if self.manifest["text"] != text.digest:
             raise StoreError(f"{folder}: made of another text than {text.folder} is now; remove it and annotate again")
-        for number, part in enumerate(self.manifest["parts"]):
-            path = part_path(folder, number)
-            if not path.exists() or path.stat().st_size != part["bytes"]:
-                raise StoreError(f"{path}: not of the size in its manifest; remove it and {MANIFEST} to make it again")
-        self._part = lru_cache(OPEN_PARTS)(lambda number: _Part(part_path(folder, number)))
+        self._part = lru_cache(OPEN_PARTS)(self._open)
 
     @property
     def name(self) -> str:
@@ -87,6 +78,10 @@ class Layer:
         """Return the number of sentences, all of the text."""
         return int(self.manifest["sentences"])
 
+    def _open(self, number: int) -> "_Part":
+        size = int(self.manifest["part_sentences"])
+        return _Part(part_path(self.folder, number), min(size, len(self) - number * size))
+
     def trees(self, indices: npt.ArrayLike) -> Iterator[Tree]:
         """Yield the trees of sentences of the text, in the order of `indices`; quickest in the order of the text."""
         chosen = np.asarray(indices, np.int64)
@@ -94,35 +89,28 @@ class Layer:
         for sentence, part, row in zip(self.text.sentences(chosen), parts.tolist(), rows.tolist(), strict=True):
             yield self._part(part).tree(sentence, row)
 
-    def lemmas(self) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[Any], list[str]]]:
-        """Yield the lemmas of each part: where its sentences begin (sentences + 1,), codes (words,), texts of codes."""
-        for number in range(len(self.manifest["parts"])):
+    def lemmas(self) -> Iterator[list[str]]:
+        """Yield the lemmas of each sentence of the text."""
+        for number in range(-(-len(self) // int(self.manifest["part_sentences"]))):
             part = self._part(number)
-            yield np.array(part.offsets, np.int64), part.codes["lemmas"], part.dictionaries["lemmas"]
+            yield from (part.columns["lemmas"][start:end] for start, end in pairwise(part.offsets))
 
 
 class _Part:
-    """The columns of a part: where the words of each row begin, the words' numbers, and codes of their texts."""
+    """The words of a part by column, and where those of each sentence begin."""
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, sentences: int):
         try:
-            batch = pa.ipc.open_file(pa.memory_map(str(path))).get_batch(0)
+            table = pq.read_table(path)
         except (pa.ArrowException, OSError) as error:
             reason = str(error).splitlines()[0]
-            raise StoreError(f"{path}: not a readable Arrow file ({reason}); remove it") from None
-        self.offsets = batch.column(0).offsets.to_numpy().tolist()
-        self.numbers = [batch.column(name).values.to_numpy() for name in NUMBERS]
-        texts = {name: batch.column(name).values for name in TEXTS}
-        self.codes = {name: column.indices.to_numpy() for name, column in texts.items()}
-        self.dictionaries = {name: column.dictionary.to_pylist() for name, column in texts.items()}
+            raise StoreError(f"{path}: not a readable Parquet file ({reason}); remove it") from None
+        self.columns: dict[str, list[Any]] = {name: table[name].to_numpy().tolist() for name in COLUMNS}
+        self.offsets = np.searchsorted(table["sentence"].to_numpy(), np.arange(sentences + 1)).tolist()
 
     def tree(self, sentence: str, row: int) -> Tree:
         words = slice(self.offsets[row], self.offsets[row + 1])
-        starts, ends, heads = (column[words].tolist() for column in self.numbers)
-        lemmas, upos, xpos, feats, relations = (
-            [self.dictionaries[name][code] for code in codes[words].tolist()] for name, codes in self.codes.items()
-        )
-        return Tree(sentence, starts, ends, lemmas, upos, xpos, feats, heads, relations)
+        return Tree(sentence, *(self.columns[name][words] for name in COLUMNS))
 
 
 def layer_folder(corpus: Path, name: str) -> Path:
@@ -133,11 +121,6 @@ def layer_folder(corpus: Path, name: str) -> Path:
 def layer_names(corpus: Path) -> list[str]:
     """Return the names of a corpus's finished layers."""
     return sorted(path.parent.name.removeprefix(PREFIX) for path in corpus.glob(f"{PREFIX}*/{MANIFEST}"))
-
-
-def layer_manifest(folder: Path) -> dict[str, Any]:
-    """Read manifest.json of a layer (LayerManifest). Raises StoreError."""
-    return read_manifest(folder, LAYER_VERSION, LayerManifest)
 
 
 def open_layer(corpus: Path, name: str | None, text: TextStore) -> Layer:
@@ -160,50 +143,43 @@ def open_layer(corpus: Path, name: str | None, text: TextStore) -> Layer:
 
 def part_path(folder: Path, number: int) -> Path:
     """Return the file of a part."""
-    return folder / f"part-{number:05}.arrow"
+    return folder / f"part-{number:05}.parquet"
 
 
-def part_made(path: Path) -> Mapping[str, Any]:
-    """Return what a part was made of, as given to `write_part`. Raises StoreError."""
-    with pa.memory_map(str(path)) as file:
-        try:
-            return dict(json.loads(pa.ipc.open_file(file).schema.metadata[_MADE]))
-        except (pa.ArrowException, KeyError, TypeError, ValueError):
-            raise StoreError(f"{path}: not a part of an annotation; remove it") from None
+def check_made(folder: Path, made: Mapping[str, Any]) -> None:
+    """Raise StoreError if parts of a layer are there that are made of something else."""
+    if not any(folder.glob("part-*")):
+        return
+    recorded = read_json(folder / MADE, dict[str, Any], StoreError, f"remove {folder} to annotate again")
+    for key, value in made.items():
+        if recorded.get(key) != value:
+            raise StoreError(
+                f"{folder}: made with {key}={recorded.get(key)!s:.60}, now {value!s:.60}; give the other layer its own "
+                "parser.name, or remove the folder"
+            )
 
 
-def write_part(path: Path, trees: Iterable[Tree], made: Mapping[str, Any]) -> None:
-    """Write the trees of a part, and what they were made of."""
-    offsets = [0]
-    columns: dict[str, list[Any]] = {name: [] for name in (*NUMBERS, *TEXTS)}
-    for tree in trees:
-        offsets.append(offsets[-1] + len(tree))
-        for name, values in columns.items():
-            values += getattr(tree, name)
-    rows = pa.array(offsets, pa.int32())
-    arrays = [pa.ListArray.from_arrays(rows, pa.array(columns[name], pa.uint32())) for name in NUMBERS]
-    for name, codes in TEXTS.items():
-        encoded = pa.array(columns[name], pa.string()).dictionary_encode()  # codes in the order of their first use
-        encoded = pa.DictionaryArray.from_arrays(encoded.indices.cast(codes), encoded.dictionary)
-        arrays.append(pa.ListArray.from_arrays(rows, encoded))
-    schema = pa.schema(_FIELDS, {_MADE: json.dumps(made, sort_keys=True, ensure_ascii=False)})
+def write_part(path: Path, trees: Iterable[Tree]) -> None:
+    """Write the trees of a part."""
+    columns: dict[str, list[Any]] = {name: [] for name in ("sentence", *COLUMNS)}
+    for number, tree in enumerate(trees):
+        columns["sentence"] += [number] * len(tree)
+        for name in COLUMNS:
+            columns[name] += getattr(tree, name)
     buffer = pa.BufferOutputStream()  # pyarrow's own errors of a full disk have no number (pairscale/files.py)
-    with pa.ipc.new_file(buffer, schema) as writer:
-        writer.write_batch(pa.record_batch(arrays, schema=schema))
+    pq.write_table(pa.table(columns, _SCHEMA), buffer, compression="zstd")
     write_bytes(path, memoryview(buffer.getvalue()))
 
 
-def write_layer(folder: Path, text: TextStore, made: Mapping[str, Any], part_sentences: int = PART_SENTENCES) -> None:
-    """Write the manifest of a layer whose parts are all there. made: as given to `write_part`."""
+def write_layer(folder: Path, text: TextStore, part_sentences: int) -> None:
+    """Write the manifest of a layer whose parts, of so many sentences, are all there."""
     paths = [part_path(folder, number) for number in range(-(-len(text) // part_sentences))]
-    parts = [_PartEntry(bytes=path.stat().st_size, digest=sha256_file(path)) for path in paths]
     manifest = {
         "version": LAYER_VERSION,
-        "made": dict(made),
+        "text": text.digest,
         "sentences": len(text),
         "part_sentences": part_sentences,
-        "words": sum(_Part(path).offsets[-1] for path in paths),
-        "parts": parts,
-        "digest": sha256_json([text.digest, *(part["digest"] for part in parts)]),
+        "words": sum(pq.read_metadata(path).num_rows for path in paths),
+        "digest": sha256_json([text.digest, *map(sha256_file, paths)]),
     }
     write_json(folder / MANIFEST, manifest)

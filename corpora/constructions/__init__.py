@@ -1,6 +1,5 @@
-"""Constructions: sentences of a corpus found by patterns over their dependency trees.
+"""Constructions: sentences of a corpus found by patterns over their dependency trees, or by a regular expression.
 
-config.py has the type of conf/filter/*.yaml, and patterns.py the language of the patterns, which is that of spaCy's
-DependencyMatcher. matcher.py matches them to a tree; matches.py searches a whole text once and keeps what it found.
-rules.py has the language of rewriting rules.
+patterns.py has the language of the patterns, which is that of spaCy's DependencyMatcher, and of rules that rewrite what
+they match. matcher.py matches patterns to a tree; matches.py searches a whole text once and keeps what it found.
 """

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from corpora.annotate.tree import Tree
-from corpora.constructions.config import FilterConfig
+from corpora.config import FilterConfig
 from corpora.constructions.patterns import Node, Pattern
 
 Candidates = list[list[int]]  # of each node of a pattern: words, ascending

@@ -1,90 +1,103 @@
-"""Matches: the sentences of a text that have a construction, searched once for each filter and layer.
+"""Matches: the sentences of a text that have a construction, searched once for each filter.
 
     store/<corpus>/matches-<digest>/
         sentences.npy       sentences of the text that match, ascending
-        occurrences.npy     (occurrences, 2): sentence and pattern
+        occurrences.npy     (occurrences, 2): sentence and pattern; of a filter of trees
         words.npy           (occurrences, nodes): the word of each node of the pattern, -1 beyond its last
-        manifest.json       written last: patterns, digests of text and layer
+        manifest.json       written last: patterns or expression, digests of text and layer
 
-The digest of the folder's name is of the patterns, `without`, and the layer.
+Patterns are searched in all trees of a layer. Regular expressions, those of the `regex` package, a superset of Python's
+`re` with a time limit, are searched in the sentences of the train split.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from corpora.annotate.layer import Layer
 from corpora.annotate.processes import in_processes
-from corpora.constructions.config import FilterConfig
+from corpora.config import FilterConfig, RegexFilter
 from corpora.constructions.matcher import Matcher, Occurrence
-from corpora.text import TextStore, check_recorded, file_digest, read_manifest, written_once
-from pairscale.files import sha256_json, write_array, write_json
+from corpora.kept import Arrays, kept_arrays
+from corpora.text import TextStore
+from pairscale.errors import ConfigError
+from pairscale.files import sha256_json
 from pairscale.machine import available_cores
 from pairscale.progress import with_progress
-from pairscale.schema import Digest
 
-MATCHES_VERSION = 1
-ARRAYS = ("sentences", "occurrences", "words")
 BATCH = 4_000  # sentences, those of a part of a layer
 ALONE = 200_000  # sentences that one process searches sooner than others start
+LINE_SECONDS = 1.0  # time limit of an expression for one sentence
 
 
-class MatchesManifest(TypedDict):
-    """Schema of manifest.json."""
-
-    patterns: list[Any]
-    without: list[Any]
-    text: Digest
-    layer: Digest
-    digest: Digest
-
-
+@dataclass(frozen=True)
 class Matches:
-    """The occurrences of a construction in a text. sentences: those of the text that have one, ascending."""
+    """The sentences that have a construction, ascending, a digest of them, and for trees its occurrences."""
 
-    def __init__(self, folder: Path, text: TextStore, layer: Layer):
-        """Open matches. Raises StoreError if they are damaged or of another text or layer."""
-        self.folder = folder
-        self.manifest: dict[str, Any] = read_manifest(folder, MATCHES_VERSION, MatchesManifest)
-        recorded = {"text": text.digest, "layer": layer.digest, "digest": _digest(folder)}
-        check_recorded(folder, self.manifest, recorded)
-        self.sentences: npt.NDArray[np.int64] = np.load(folder / "sentences.npy")
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the arrays."""
-        return str(self.manifest["digest"])
-
-    @property
-    def anchored(self) -> npt.NDArray[np.int64]:
-        """The sentence of each occurrence (occurrences,)."""
-        return np.asarray(np.load(self.folder / "occurrences.npy")[:, 0])
+    sentences: npt.NDArray[np.int64]
+    digest: str
+    places: npt.NDArray[np.int64]  # (occurrences, 2): sentence and pattern
+    words: npt.NDArray[np.int32]  # (occurrences, nodes)
+    nodes: list[list[str]]  # names of each pattern's
 
     def occurrences(self) -> Iterator[tuple[int, int, dict[str, int]]]:
         """Yield sentence, index of the pattern, and the words of its nodes by their names, in the order of the text."""
-        names = [[node["RIGHT_ID"] for node in pattern] for pattern in self.manifest["patterns"]]
-        places = np.load(self.folder / "occurrences.npy").tolist()
-        words = np.load(self.folder / "words.npy").tolist()
-        for (sentence, pattern), of_nodes in zip(places, words, strict=True):
-            yield sentence, pattern, dict(zip(names[pattern], of_nodes, strict=False))
+        for (sentence, pattern), words in zip(self.places.tolist(), self.words.tolist(), strict=True):
+            yield sentence, pattern, dict(zip(self.nodes[pattern], words, strict=False))
 
 
-def find_matches(corpus: Path, text: TextStore, layer: Layer, config: FilterConfig) -> Matches:
-    """Return the matches of a filter in a layer of the text in `corpus` (store/<corpus>), searched if they are missing.
+def find_matches(text: TextStore, config: FilterConfig | RegexFilter, layer: Layer | None) -> Matches:
+    """Return the matches of a filter in a text, searched if they are missing.
 
-    Raises ConfigError for a regular expression that takes too long, StoreError for damaged matches or a damaged layer.
+    layer: the annotation that a filter of trees searches, else None. Raises ConfigError for a regular expression that
+    takes too long, StoreError for a damaged text or layer, or damaged matches.
     """
-    folder = corpus / f"matches-{sha256_json([config.patterns, config.without, layer.digest])[:16]}"
-    with written_once(folder) as missing:
-        if missing:
-            _write_matches(folder, text, layer, config)
-    return Matches(folder, text, layer)
+    folder = matches_folder(text.folder.parent, config, layer)
+    made: dict[str, Any] = {"text": text.digest}
+    none = np.empty((0, 2), np.int64)
+    if isinstance(config, RegexFilter):
+        made["regex"] = config.regex
+        arrays, manifest = kept_arrays(folder, made, lambda: (_matching_sentences(text, config), {}))
+        return Matches(arrays["sentences"], manifest["digest"], none, none.astype(np.int32), [])
+    assert layer is not None, "the layer of a filter of trees"
+    made |= {"layer": layer.digest, "patterns": config.patterns, "without": config.without}
+    arrays, manifest = kept_arrays(folder, made, lambda: (_occurrences(text, layer, config), {}))
+    names = [[node["RIGHT_ID"] for node in pattern] for pattern in config.patterns]
+    return Matches(arrays["sentences"], manifest["digest"], arrays["occurrences"], arrays["words"], names)
 
 
-def _write_matches(folder: Path, text: TextStore, layer: Layer, config: FilterConfig) -> None:
+def matches_folder(corpus: Path, config: FilterConfig | RegexFilter, layer: Layer | None) -> Path:
+    """Return store/<corpus>/matches-<digest of filter and layer>; `corpus` is the folder store/<corpus>."""
+    what = [config.regex] if isinstance(config, RegexFilter) else [config.patterns, config.without]
+    return corpus / f"matches-{sha256_json([*what, layer and layer.digest])[:16]}"
+
+
+def _matching_sentences(text: TextStore, config: RegexFilter) -> Arrays:
+    import regex  # slow to import, and most corpora have no such filter
+
+    text.verify()
+    search = regex.compile(config.regex).search
+    train = text.split_sentences("train")
+    matches = []
+    counted = ((1, pair) for pair in zip(train.tolist(), text.sentences(train), strict=True))
+    for index, sentence in with_progress(counted, f"searching {config.name}", len(train), "sentences"):
+        try:
+            if search(sentence, timeout=LINE_SECONDS) is not None:
+                matches.append(index)
+        except TimeoutError:
+            raise ConfigError(
+                f"filter.regex={config.regex}: takes more than {LINE_SECONDS:.0f} s for one sentence of "
+                f"{len(sentence):,} characters ({text.folder / 'text.txt'}:{index + 1}); avoid nested "
+                "repetitions such as (a+)+"
+            ) from None
+    return {"sentences": np.array(matches, np.int64)}
+
+
+def _occurrences(text: TextStore, layer: Layer, config: FilterConfig) -> Arrays:
     places: list[tuple[int, int]] = []
     words: list[list[int]] = []
     width = max(map(len, config.patterns))
@@ -95,19 +108,11 @@ def _write_matches(folder: Path, text: TextStore, layer: Layer, config: FilterCo
         for sentence, occurrence in occurrences:
             places.append((sentence, occurrence.pattern))
             words.append([*occurrence.words.values(), *[-1] * (width - len(occurrence.words))])
-    sentences = np.unique(np.array([sentence for sentence, _ in places], np.int64))
-    write_array(folder / "sentences.npy", sentences)
-    write_array(folder / "occurrences.npy", np.array(places, np.int64).reshape(-1, 2))
-    write_array(folder / "words.npy", np.array(words, np.int32).reshape(-1, width))
-    manifest = {
-        "version": MATCHES_VERSION,
-        "patterns": config.patterns,
-        "without": config.without,
-        "text": text.digest,
-        "layer": layer.digest,
-        "digest": _digest(folder),
+    return {
+        "sentences": np.unique(np.array([sentence for sentence, _ in places], np.int64)),
+        "occurrences": np.array(places, np.int64).reshape(-1, 2),
+        "words": np.array(words, np.int32).reshape(-1, width),
     }
-    write_json(folder / "manifest.json", manifest)
 
 
 def _search(layer: Layer, config: FilterConfig) -> Callable[[range], list[tuple[int, Occurrence]]]:
@@ -119,7 +124,3 @@ def _search(layer: Layer, config: FilterConfig) -> Callable[[range], list[tuple[
         return [(sentence, occurrence) for sentence, occurrences in found for occurrence in occurrences]
 
     return search
-
-
-def _digest(folder: Path) -> str:
-    return sha256_json([file_digest(folder / f"{name}.npy") for name in ARRAYS])

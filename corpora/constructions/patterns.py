@@ -1,11 +1,17 @@
-"""The language of patterns: that of spaCy's DependencyMatcher, checked and compiled.
+"""The language of patterns, that of spaCy's DependencyMatcher, and of rules that rewrite what a pattern matches.
 
 A pattern is a list of nodes. The first is the anchor, {RIGHT_ID, RIGHT_ATTRS}; each other one is joined by an operator
 to one before it, {LEFT_ID, REL_OP, RIGHT_ID, RIGHT_ATTRS}. RIGHT_ATTRS tests the word: an attribute's value, or a
 dictionary of PREDICATES. https://spacy.io/usage/rule-based-matching#dependencymatcher describes the language and its
 operators; the attributes are those that a layer has.
+
+A rule is a text with nodes of the pattern in braces: {verb} is the word itself, {theme...} the word with all that
+depends on it (without the parts that other nodes of the rule name), {noun:other} another word of equal frequency with
+the same part of speech and features, and {-article} or {-clause...} what is left out. All else stands as it is written.
+The words of a rule's nodes must form one stretch of the sentence.
 """
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -206,3 +212,61 @@ def _found(search: Callable[..., Any], place: str, expression: str, value: str) 
 def _check_among(place: str, value: Any, allowed: Collection[str]) -> None:
     if not isinstance(value, str) or value not in allowed:
         raise ConfigError(f"{place}={value!s:.80}: must be one of {' '.join(allowed)}")
+
+
+# Rules
+
+WORD, PHRASE, OTHER = "word", "phrase", "other"
+_SLOT = re.compile(r"\{(?P<left_out>-)?(?P<node>[^{}.:-]+)(?P<form>\.\.\.|:other)?\}")
+_FORMS = {None: WORD, "...": PHRASE, ":other": OTHER}
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A node of a rule, the form in which it stands, WORD, PHRASE or OTHER, and whether that is left out."""
+
+    node: str
+    form: str
+    left_out: bool = False
+
+
+Rule = tuple[str | Slot, ...]  # texts as they are, and nodes
+
+
+def compile_rules(rules: Any, patterns: Sequence[Pattern], where: str) -> list[Rule | None]:
+    """Return the rule of each pattern of a filter, None where it has none; `where` names them in messages.
+
+    rules: one for all patterns, or a list with one for each, null for none. Raises ConfigError.
+    """
+    if isinstance(rules, str):
+        rules = [rules] * len(patterns)
+    if not isinstance(rules, list) or len(rules) != len(patterns):
+        raise ConfigError(f"{where}={rules!r:.80}: must be a rule, or a list of {len(patterns)}, one for each pattern")
+    compiled = zip(rules, patterns, strict=True)
+    return [_rule(rule, nodes, f"{where}[{number}]") for number, (rule, nodes) in enumerate(compiled)]
+
+
+def _rule(rule: Any, pattern: Pattern, where: str) -> Rule | None:
+    if rule is None:
+        return None
+    if not isinstance(rule, str):
+        raise ConfigError(f"{where}={rule!r:.80}: must be a text such as '{{verb}} {{theme...}} to {{recipient...}}'")
+    names = [node.name for node in pattern]
+    parts: list[str | Slot] = []
+    end = 0
+    for match in _SLOT.finditer(rule):
+        parts.append(rule[end : match.start()])
+        parts.append(Slot(match["node"], _FORMS[match["form"]], bool(match["left_out"])))
+        end = match.end()
+    parts.append(rule[end:])
+    slots = [part for part in parts if isinstance(part, Slot)]
+    if any(brace in part for part in parts if isinstance(part, str) for brace in "{}"):
+        raise ConfigError(
+            f"{where}={rule}: braces must hold a node: {{verb}}, {{theme...}}, {{noun:other}} or {{-article}}"
+        )
+    for slot in slots:
+        if slot.node not in names:
+            raise ConfigError(f"{where}={rule}: no node '{slot.node}' in its pattern; available: {', '.join(names)}")
+    if not slots or len({slot.node for slot in slots}) < len(slots):
+        raise ConfigError(f"{where}={rule}: must name at least one node, and each once")
+    return tuple(part for part in parts if part)

@@ -13,7 +13,7 @@ from conllu.exceptions import ParseException
 from conllu.models import Token
 from conllu.parser import DEFAULT_FIELD_PARSERS, DEFAULT_FIELDS, parse_comment_line, parse_line
 
-from corpora.sources.lines import Report, ignore, lines
+from corpora.sources.lines import lines
 from pairscale.errors import InputError
 
 _SPACES = re.compile(" {2,}")
@@ -35,25 +35,14 @@ class ConlluSentence:
     lines: list[int] = field(default_factory=list)  # of the words in the file
 
 
-def conllu_documents(file: Path, report: Report = ignore) -> Iterator[list[str]]:
-    """Yield the sentences of each document of a file. Raises InputError as `conllu_sentences` does."""
-    document: list[str] = []
-    for sentence in conllu_sentences(file, report):
-        if sentence.begins_document and document:
-            yield document
-            document = []
-        document.append(sentence.text)
-    yield document
-
-
-def conllu_sentences(file: Path, report: Report = ignore) -> Iterator[ConlluSentence]:
+def conllu_sentences(file: Path) -> Iterator[ConlluSentence]:
     """Yield the sentences of a file.
 
     Raises InputError, which names file and line, for what is not CoNLL-U, and a "# text" of other words.
     """
     block: list[tuple[int, str]] = []
     begins_document = False  # "# newdoc" may stand alone, before an empty line
-    for number, line in lines(file, report):
+    for number, line in lines(file):
         if line.strip():
             block.append((number, line))
         elif block:

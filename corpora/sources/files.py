@@ -38,7 +38,11 @@ def source_files(config: FilesCorpusConfig) -> list[SourceFile]:
     for entry in listed(config.path):
         paths = list(_expanded(entry, _endings(config)))
         if not paths:
-            copy = "; a copy of its data set of the hub is corpus=babylm_hub" if _is_babylm(config) else ""
+            copy = (
+                "; a copy of its data set of the hub is corpus=babylm_hub"
+                if isinstance(config, BabylmCorpusConfig)
+                else ""
+            )
             raise InputError(f"corpus.path: no file that ends in {', '.join(_endings(config))} in {entry}{copy}")
         files += [source_file(path, config) for path in paths]
     if not files:
@@ -63,7 +67,7 @@ def source_file(path: Path, config: FilesCorpusConfig) -> SourceFile:
         part = _TREEBANK.fullmatch(bare.stem) if config.published_splits else None
         split = SPLIT_ENDINGS[f".{part[2]}"] if part else None
         return SourceFile(path, bare.stem, part[1] + (part[3] or "") if part else bare.stem, CONLLU, split)
-    named = Path(bare.stem) if _is_babylm(config) and bare.suffix == ".txt" else bare
+    named = Path(bare.stem) if isinstance(config, BabylmCorpusConfig) and bare.suffix == ".txt" else bare
     if named.suffix in SPLIT_ENDINGS:
         split = SPLIT_ENDINGS[named.suffix] if config.published_splits else None
         return SourceFile(path, named.name, named.stem, ".txt", split)
@@ -74,10 +78,6 @@ def _endings(config: FilesCorpusConfig) -> tuple[str, ...]:
     return (CONLLU,) if isinstance(config, ConlluCorpusConfig) else (*FORMATS, *SPLIT_ENDINGS)
 
 
-def _is_babylm(config: FilesCorpusConfig) -> bool:
-    return isinstance(config, BabylmCorpusConfig)
-
-
 def check_domains(config: CorpusConfig, available: Iterable[str]) -> None:
     """Raise ConfigError if `corpus.domains` names a domain that is not available."""
     names = sorted(available)
@@ -85,12 +85,6 @@ def check_domains(config: CorpusConfig, available: Iterable[str]) -> None:
         raise ConfigError(
             f"corpus.domains: no domain {', '.join(unknown)} in {config.name}; available: {', '.join(names)}"
         )
-
-
-def unpublished_splits(files: Iterable[SourceFile]) -> list[str]:
-    """Return the splits that have no file, if others have: "valid", "test" or both."""
-    splits = {file.split for file in files}
-    return [] if splits == {None} else [split for split in ("valid", "test") if split not in splits]
 
 
 def _expanded(entry: str, endings: Collection[str]) -> Iterator[Path]:
@@ -132,7 +126,7 @@ def _check_names(files: Iterable[SourceFile]) -> None:
 def _check_splits(files: list[SourceFile], config: FilesCorpusConfig) -> None:
     """Raise ConfigError if only some files are of a split, or none is of the train split."""
     splits = {file.split: file.path for file in files}
-    if _is_babylm(config) and config.published_splits and set(splits) == {None}:
+    if isinstance(config, BabylmCorpusConfig) and config.published_splits and set(splits) == {None}:
         raise ConfigError(f"corpus.path={config.path}: no *.train files, as of BabyLM's text data; see corpus=local")
     if set(splits) == {None}:
         return

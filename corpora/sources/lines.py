@@ -12,19 +12,9 @@ from typing import IO, Any
 
 from pairscale.errors import InputError
 
-Report = Callable[[float], None]  # receives the share of the input read so far, 0 to 1
 COMPRESSIONS = (".gz", ".xz", ".zst", ".bz2")
 MAX_LINE = 1 << 26  # bytes; longer "lines" are not text
 SPLITS = {"train": "train", "validation": "valid", "valid": "valid", "dev": "valid", "test": "test"}
-
-
-def ignore(share: float) -> None:
-    """Ignore a progress report."""
-
-
-def report_part(report: Report, index: int, parts: int) -> Report:
-    """Return the report for input number `index` (from 0) of several that are read in turn."""
-    return lambda share: report((index + share) / parts)
 
 
 def check_present(files: Iterable[Path]) -> None:
@@ -38,13 +28,10 @@ def check_present(files: Iterable[Path]) -> None:
             raise InputError(f"corpus.path: no file {file}")
 
 
-def lines(file: Path, report: Report = ignore) -> Iterator[tuple[int, str]]:
+def lines(file: Path) -> Iterator[tuple[int, str]]:
     """Yield number (from 1) and text of each line, decompressed; InputError if damaged, not UTF-8 or over 64 MiB."""
-    with opened(file) as (stream, raw):
-        size = max(1, file.stat().st_size)
+    with opened(file) as stream:
         for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE), b""), start=1):
-            if number % 1024 == 0:
-                report(raw.tell() / size)
             yield number, decode_line(line, f"{file}:{number}")
 
 
@@ -76,11 +63,11 @@ _DECOMPRESSORS: dict[str, Callable[[IO[bytes]], Any]] = {
 
 
 @contextmanager
-def opened(file: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-    """Yield a stream of a file's decompressed bytes, and the file itself, whose position is the progress."""
+def opened(file: Path) -> Iterator[IO[bytes]]:
+    """Yield a stream of a file's decompressed bytes. Raises InputError if it is damaged."""
     try:
         with file.open("rb") as raw:
             stream: Any = _DECOMPRESSORS[file.suffix](raw) if file.suffix in _DECOMPRESSORS else raw
-            yield io.BufferedReader(stream, 1 << 20), raw
+            yield io.BufferedReader(stream, 1 << 20)
     except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
         raise InputError(f"{file}: cannot be read to its end ({error})") from error

@@ -4,9 +4,9 @@ import dataclasses
 import json
 import re
 import urllib.request
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import islice
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +19,8 @@ from corpora.config import (
     LocalCorpusConfig,
     ToyCorpusConfig,
 )
-from corpora.sources.files import SourceFile, check_domains, source_files, unpublished_splits
-from corpora.sources.lines import (
-    COMPRESSIONS,
-    MAX_LINE,
-    SPLITS,
-    Report,
-    check_present,
-    decode_line,
-    ignore,
-    lines,
-    report_part,
-)
+from corpora.sources.files import SourceFile, check_domains, source_files
+from corpora.sources.lines import COMPRESSIONS, MAX_LINE, SPLITS, check_present, decode_line, lines
 from corpora.text import Document, in_share, split_of
 from corpora.tokenizers import EOS_TEXT, UNK_TEXT
 from pairscale.console import say
@@ -57,11 +47,12 @@ _END = re.compile(
       | (?P<chinese>[。！？]+["'”’」』）】]*)\s*""",
     re.VERBOSE,
 )
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _LAST_WORD = re.compile(r"[\w.]*$")
 
 
-def documents(config: CorpusConfig, report: Report = ignore) -> Iterator[Document]:
-    """Yield the documents of a corpus in the order of its source, and report the share of the source read so far.
+def documents(config: CorpusConfig) -> Iterator[Document]:
+    """Yield the documents of a corpus in the order of its source.
 
     Raises InputError (file and line) for files or data sets that cannot be read, ConfigError for unknown formats.
     """
@@ -71,14 +62,14 @@ def documents(config: CorpusConfig, report: Report = ignore) -> Iterator[Documen
 
             yield from toy_documents(config)
         case FilesCorpusConfig():
-            stream = _divided(_local(config, report), config.document_sentences)
+            stream = _local(config)
             if (share := config.share) is not None:
                 stream = (document for document in stream if in_share(document, config.split, share))
             yield from _with_splits(config, stream)
         case HubCorpusConfig():
-            yield from _divided(_hub(config, report), config.document_sentences)
+            yield from _hub(config)
         case GulordavaCorpusConfig():
-            yield from _gulordava(config, report)
+            yield from _gulordava(config)
         case _:
             raise TypeError(type(config).__name__)
 
@@ -140,27 +131,42 @@ def source_bytes(config: CorpusConfig) -> float:
     if not isinstance(config, FilesCorpusConfig):
         return 0.0
     files = [file.path for file in source_files(config)]
-    read = sum(file.stat().st_size * (EXPANSION if file.suffix in COMPRESSIONS else 1) for file in files)
+    packed = (*COMPRESSIONS, ".parquet")
+    read = sum(file.stat().st_size * (EXPANSION if file.suffix in packed else 1) for file in files if file.is_file())
     return read * (config.share or 1)
 
 
-def _divided(stream: Iterable[Document], limit: int | None) -> Iterator[Document]:
-    """Yield documents cut into parts of at most `limit` sentences."""
-    for document in stream:
-        sentences = document.sentences
-        for start in range(0, len(sentences), limit or len(sentences) or 1):
-            yield Document(document.source, sentences[start : start + limit] if limit else sentences, document.split)
+def _documents(sentences: Iterable[str], limit: int | None) -> Iterator[list[str]]:
+    """Yield the sentences of each document, in parts of at most `limit`; "" in the place of a sentence ends one."""
+    document: list[str] = []
+    for sentence in sentences:
+        if document and (not sentence or len(document) == limit):
+            yield document
+            document = []
+        if sentence:
+            document.append(sentence)
+    if document:
+        yield document
+
+
+def _sentences(texts: Iterable[str], running_text: bool) -> Iterator[str]:
+    """Yield the sentences of lines: the lines themselves, or those of running text; "" for an empty line."""
+    for line in map(str.strip, texts):
+        if running_text and line:
+            yield from split_sentences(line)
+        else:
+            yield line
 
 
 # Files
 
 
-def _local(config: FilesCorpusConfig, report: Report) -> Iterator[Document]:
+def _local(config: FilesCorpusConfig) -> Iterator[Document]:
     files = source_files(config)
     check_present(file.path for file in files)
-    for index, file in enumerate(files):
+    for file in files:
         empty = True
-        for sentences in filter(None, _file_documents(file, config, report_part(report, index, len(files)))):
+        for sentences in _documents(_file_sentences(file, config), config.document_sentences):
             empty = False
             yield Document(file.domain, sentences, file.split)
         if empty:
@@ -169,7 +175,8 @@ def _local(config: FilesCorpusConfig, report: Report) -> Iterator[Document]:
 
 def _with_splits(config: FilesCorpusConfig, stream: Iterable[Document]) -> Iterator[Document]:
     """Yield documents; where files of a split are missing, shares of the train split's documents are of that split."""
-    missing = unpublished_splits(source_files(config))
+    splits = {file.split for file in source_files(config)}
+    missing = [] if splits == {None} else [split for split in ("valid", "test") if split not in splits]
     if missing:
         shares = " and ".join(f"{getattr(config.split, split):.1%} for {split}" for split in missing)
         say(f"corpus {config.name}: no files of {' and '.join(missing)}; documents of *.train are drawn, {shares}")
@@ -180,145 +187,104 @@ def _with_splits(config: FilesCorpusConfig, stream: Iterable[Document]) -> Itera
         yield document
 
 
-def _file_documents(file: SourceFile, config: FilesCorpusConfig, report: Report) -> Iterator[list[str]]:
+def _file_sentences(file: SourceFile, config: FilesCorpusConfig) -> Iterator[str]:
+    """Yield the sentences of a file, and "" between its documents."""
     if not isinstance(config, LocalCorpusConfig):
-        from corpora.sources.conllu import conllu_documents
+        from corpora.sources.conllu import conllu_sentences  # of an optional package
 
-        return conllu_documents(file.path, report)
-    match file.format:
-        case ".parquet":
-            return _document_rows(_parquet(file.path, config.text_field, report), config.split_sentences)
-        case ".jsonl":
-            return _document_rows(_jsonl(file.path, config.text_field, report), config.split_sentences)
-    texts = (text for _, text in lines(file.path, report))
+        for sentence in conllu_sentences(file.path):
+            yield from ([""] if sentence.begins_document else [])
+            yield sentence.text
+        return
+    if file.format in _ROWS:
+        texts = _document_rows(_texts(_ROWS[file.format](file.path, config.text_field), config.text_field))
+    else:
+        texts = (text for _, text in lines(file.path))
     if isinstance(config, BabylmCorpusConfig):  # a heading begins a document, as an empty line does
         texts = ("" if BABYLM_HEADING.fullmatch(text.strip()) else text for text in texts)
-    return _paragraphs(texts, config.split_sentences, config.document_sentences)
+    yield from _sentences(texts, config.split_sentences)
 
 
-def _paragraphs(stream: Iterable[str], running_text: bool, limit: int | None = None) -> Iterator[list[str]]:
-    """Yield the sentences of each paragraph, lines up to an empty one, in parts of at most `limit`."""
-    sentences: list[str] = []
-    for line in stream:
-        line = line.strip()
-        if not line:
-            yield sentences
-            sentences = []
-        elif running_text:
-            sentences += split_sentences(line)
-        else:
-            sentences.append(line)
-        while limit and len(sentences) > limit:
-            yield sentences[:limit]
-            sentences = sentences[limit:]
-    yield sentences
-
-
-def _no_field(where: str, text_field: str, available: Iterable[str]) -> InputError:
-    return InputError(f"{where}: no field '{text_field}' (corpus.text_field); available: {', '.join(available)}")
-
-
-def _checked_text(value: Any, where: str, text_field: str) -> str:
-    if not isinstance(value, str):
-        raise InputError(f"{where}: field '{text_field}' is {type(value).__name__}, not text (corpus.text_field)")
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        raise InputError(f"{where}: field '{text_field}' has half a surrogate pair") from None
-    return value
-
-
-def _jsonl(file: Path, text_field: str, report: Report) -> Iterator[str]:
-    for number, line in lines(file, report):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise InputError(f"{file}:{number}: not JSON ({error})") from None
+def _texts(rows: Iterable[tuple[str, Any]], text_field: str) -> Iterator[str]:
+    """Yield the texts of rows, each with where it stands. Raises InputError for a row without a text."""
+    for where, row in rows:
         if not isinstance(row, dict):
-            raise InputError(f"{file}:{number}: is {type(row).__name__}, not an object with a field '{text_field}'")
+            raise InputError(f"{where}: is {type(row).__name__}, not an object with a field '{text_field}'")
         if text_field not in row:
-            raise _no_field(f"{file}:{number}", text_field, row)
-        yield _checked_text(row[text_field], f"{file}:{number}", text_field)
+            raise InputError(f"{where}: no field '{text_field}' (corpus.text_field); available: {', '.join(row)}")
+        value = row[text_field]
+        if not isinstance(value, str):
+            raise InputError(f"{where}: field '{text_field}' is {type(value).__name__}, not text (corpus.text_field)")
+        if _SURROGATE.search(value):
+            raise InputError(f"{where}: field '{text_field}' has half a surrogate pair")
+        yield value
 
 
-def _parquet(file: Path, text_field: str, report: Report) -> Iterator[str]:
+def _jsonl(file: Path, text_field: str) -> Iterator[tuple[str, Any]]:
+    for number, line in lines(file):
+        if line.strip():
+            try:
+                yield f"{file}:{number}", json.loads(line)
+            except ValueError as error:
+                raise InputError(f"{file}:{number}: not JSON ({error})") from None
+
+
+def _parquet(file: Path, text_field: str) -> Iterator[tuple[str, Any]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         table = pq.ParquetFile(file)
-        if text_field not in table.schema_arrow.names:
-            raise _no_field(str(file), text_field, table.schema_arrow.names)
-        rows = 0
-        for batch in table.iter_batches(batch_size=1024, columns=[text_field]):
-            for value in batch.column(0).to_pylist():
-                rows += 1
-                yield _checked_text(value, f"{file}: row {rows}", text_field)
-            report(rows / max(1, table.metadata.num_rows))
+        columns = [text_field] if text_field in table.schema_arrow.names else None  # of the error: all
+        batches = table.iter_batches(batch_size=1024, columns=columns)
+        rows = chain.from_iterable(batch.to_pylist() for batch in batches)
+        yield from ((f"{file}: row {number}", row) for number, row in enumerate(rows, start=1))
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{file}: not a readable parquet file ({str(error).splitlines()[0]})") from None
+
+
+_ROWS = {".jsonl": _jsonl, ".parquet": _parquet}  # rows of a file, each with where it stands
 
 
 # Published data sets
 
 
-def _hub(config: HubCorpusConfig, report: Report) -> Iterator[Document]:
+def _hub(config: HubCorpusConfig) -> Iterator[Document]:
     parts = _load_dataset(config)
     if not config.published_splits:
         parts = {name: part for name, part in parts.items() if name == "train"} or parts
-    total = sum(part.num_rows for part in parts.values())
-    done = 0
     for name, part in parts.items():
-        if config.text_field not in part.column_names:
-            raise _no_field(config.dataset, config.text_field, part.column_names)
         split = SPLITS.get(name) if config.published_splits else None
         if config.published_splits and split is None:
             raise InputError(f"{config.dataset}: split '{name}': must be one of {', '.join(SPLITS)}")
-        texts = _row_texts(part, config, done, total, report)
-        for sentences in _ROWS[config.rows](texts, config.split_sentences):
-            if sentences:
-                yield Document(config.dataset, sentences, split)
-        done += part.num_rows
+        columns = [config.text_field] if config.text_field in part.column_names else part.column_names
+        rows = enumerate(part.select_columns(columns), start=1)
+        texts = _texts(((f"{config.dataset}: row {number}", row) for number, row in rows), config.text_field)
+        sentences = _sentences(_LINES[config.rows](texts), config.split_sentences)
+        for document in _documents(sentences, config.document_sentences):
+            yield Document(config.dataset, document, split)
 
 
-def _row_texts(part: Any, config: HubCorpusConfig, done: int, total: int, report: Report) -> Iterator[str]:
-    for index, row in enumerate(part.select_columns([config.text_field]), start=1):
-        if index % 1024 == 0:
-            report((done + index) / total)
-        yield _checked_text(row[config.text_field], f"{config.dataset}: row {index}", config.text_field)
-
-
-def _document_rows(texts: Iterable[str], running_text: bool) -> Iterator[list[str]]:
+def _document_rows(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the lines of texts that are documents, and "" after each."""
     for text in texts:
-        yield [sentence for part in _paragraphs(text.split("\n"), running_text) for sentence in part]
+        yield from filter(str.strip, text.split("\n"))
+        yield ""
 
 
-def _line_rows(texts: Iterable[str], running_text: bool) -> Iterator[list[str]]:
-    return _paragraphs(_lines_of(texts), running_text)
-
-
-def _wikitext_rows(texts: Iterable[str], running_text: bool) -> Iterator[list[str]]:
-    sentences: list[str] = []
-    for line in map(str.strip, _lines_of(texts)):
-        if HEADING.fullmatch(line):
-            yield sentences
-            sentences = []
-        elif line and not line.startswith("= "):
-            sentences += split_sentences(line) if running_text else [line]
-    yield sentences
-
-
-def _lines_of(texts: Iterable[str]) -> Iterator[str]:
+def _line_rows(texts: Iterable[str]) -> Iterator[str]:
     return (line for text in texts for line in text.strip("\n").split("\n"))
 
 
-_ROWS: dict[str, Callable[[Iterable[str], bool], Iterator[list[str]]]] = {
-    "document": _document_rows,
-    "line": _line_rows,
-    "wikitext": _wikitext_rows,
-}
+def _wikitext_rows(texts: Iterable[str]) -> Iterator[str]:
+    for line in map(str.strip, _line_rows(texts)):
+        if HEADING.fullmatch(line):
+            yield ""
+        elif line and not line.startswith("= "):
+            yield line
+
+
+_LINES = {"document": _document_rows, "line": _line_rows, "wikitext": _wikitext_rows}
 
 
 def _load_dataset(config: HubCorpusConfig) -> dict[str, Any]:
@@ -349,16 +315,16 @@ def _load_dataset(config: HubCorpusConfig) -> dict[str, Any]:
 # Gulordava et al. 2018
 
 
-def _gulordava(config: GulordavaCorpusConfig, report: Report) -> Iterator[Document]:
+def _gulordava(config: GulordavaCorpusConfig) -> Iterator[Document]:
     """Yield the documents in their published splits. Raises InputError for missing files and failed downloads."""
     if config.path:
         check_present(Path(config.path).expanduser() / name for name in PARTS)
-    for index, name in enumerate(PARTS):
+    for name in PARTS:
         # Published lines end in <eos>, which encoding adds to every sentence.
-        texts = _published_lines(config, name, report_part(report, index, len(PARTS)))
+        texts = _published_lines(config, name)
         sentences = filter(None, (text.strip().removesuffix("<eos>").rstrip() for text in texts))
-        while part := list(islice(sentences, config.document_sentences)):
-            yield Document(config.name, part, SPLITS[Path(name).stem])
+        for document in _documents(sentences, config.document_sentences):
+            yield Document(config.name, document, SPLITS[Path(name).stem])
 
 
 def published_vocabulary(config: CorpusConfig) -> list[str] | None:
@@ -369,17 +335,17 @@ def published_vocabulary(config: CorpusConfig) -> list[str] | None:
     return [word for word in known if word and word not in (EOS_TEXT, UNK_TEXT)]
 
 
-def _published_lines(config: GulordavaCorpusConfig, name: str, report: Report = ignore) -> Iterator[str]:
+def _published_lines(config: GulordavaCorpusConfig, name: str) -> Iterator[str]:
     """Yield the lines of a published file, from the folder if one is configured, else from the web."""
     if config.path:
         file = Path(config.path).expanduser() / name
         check_present([file])
-        yield from (text for _, text in lines(file, report))
+        yield from (text for _, text in lines(file))
     else:
-        yield from _download(f"{config.url}/{name}", config.name, report)
+        yield from _download(f"{config.url}/{name}", config.name)
 
 
-def _download(url: str, corpus: str, report: Report) -> Iterator[str]:
+def _download(url: str, corpus: str) -> Iterator[str]:
     """Yield the lines of a text on the web as they arrive. Raises InputError if the download fails or ends early."""
     read = 0
     try:
@@ -387,8 +353,6 @@ def _download(url: str, corpus: str, report: Report) -> Iterator[str]:
             size = int(stream.headers.get("Content-Length") or 0)
             for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE), b""), start=1):
                 read += len(line)
-                if number % 1024 == 0 and size:
-                    report(read / size)
                 yield decode_line(line, f"{url}:{number}")
     except OSError as error:
         files = ", ".join([*PARTS, VOCABULARY])

@@ -4,23 +4,67 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from corpora.sources.lines import COMPRESSIONS, lines
-from eval.benchmarks.form import Row, Table
+from eval.benchmarks.config import BenchmarkConfig
 from pairscale.console import say
 from pairscale.errors import ConfigError, InputError
 from pairscale.hub import import_datasets
 
 if TYPE_CHECKING:
-    from eval.benchmarks.config import BenchmarkConfig
+    import pandas as pd
 
+T = TypeVar("T")
 TOK = ".tok"  # of the words of Natural Stories, as they are downloaded
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t", TOK: "\t"}
 FORMATS = (".csv", ".jsonl", ".parquet", ".tsv", ".txt")  # the last only if a pattern asks for it: README.txt
+
+
+class Row(NamedTuple):
+    """The cells of one row by column, and where it stands: file and line, or data set, subset and row."""
+
+    where: str
+    cells: Mapping[str, Any]
+
+
+class Table(NamedTuple):
+    """The rows of one file, or of one subset of a data set."""
+
+    name: str  # the file's without its endings, or the subset's
+    source: str  # for errors
+    rows: Iterator[Row]
+
+
+@dataclass(frozen=True)
+class Items:
+    """Items that are no pairs: questions of a diagnostic, SyntaxGym's suites, rated sentences.
+
+    Attributes:
+        rows: what models are asked; their answers add columns.
+        texts: the different texts that a model reads.
+        digest: SHA-256 over all that can change a score.
+        contents: how many there are: "8 contexts of 3 items".
+        notes: sentences on what is odd about them.
+    """
+
+    rows: pd.DataFrame
+    texts: list[str]
+    digest: str
+    contents: str
+    notes: tuple[str, ...] = field(default=(), kw_only=True)
+
+
+class Generated(NamedTuple):
+    """Pairs that a form draws, already of the paradigms and the number that the configuration requests."""
+
+    pairs: Mapping[str, list[dict[str, Any]]]  # BLiMP's JSON objects by paradigm
+    unavailable: Mapping[str, str]  # paradigm -> why it has too few pairs
+    origin: Mapping[str, Any]  # what score files record of their making
 
 
 def tables(config: BenchmarkConfig) -> Iterator[Table]:
@@ -95,6 +139,29 @@ def local_files(config: BenchmarkConfig) -> list[Path]:
     if not files:
         raise InputError(f"benchmark.path={path}: no such file, or folder with {wanted}{otherwise}")
     return files
+
+
+def table_of(rows: Iterable[Row]) -> pd.DataFrame:
+    """Return the cells of rows, indexed by where they stand; None where a row has nothing."""
+    import pandas as pd  # here, so that commands start without it
+
+    rows = list(rows)
+    cells = pd.DataFrame([row.cells for row in rows], [row.where for row in rows], dtype=object)
+    return cells.where(cells.notna(), None)
+
+
+def read_column(
+    cells: pd.DataFrame, column: str, read: Callable[[Any, str, str], T], key: str = "benchmark.columns"
+) -> list[T]:
+    """Return the cells of a column as `read` (a function of eval/benchmarks/cells.py) reads them.
+
+    Raises InputError if the column, which `key` of the configuration names, is missing, and as `read`.
+    """
+    if column not in cells:
+        where = str(cells.index[0]).rpartition(": ")[0]
+        raise InputError(f"{where}: no column '{column}' ({key}); there are: {', '.join(map(str, cells))}")
+    pairs = zip(cells[column].tolist(), cells.index.tolist(), strict=True)
+    return [read(cell, where, column) for cell, where in pairs]
 
 
 def given_path(name: str, path: str | None, contents: str, otherwise: str) -> Path:

@@ -1,69 +1,51 @@
-"""The registry of forms of benchmarks. A form yields tables, whose rows become pairs by their columns (load.py).
+"""The forms of benchmarks, by which files become tables of pairs (load.py).
 
     @form("mine", fields=("path",))
     def read(config: BenchmarkConfig) -> Iterable[Table]: ...
 
-It is registered under the name that `benchmark.form` takes, in forms.py or in a plug-in. Files of pairs need no form of
+A form is registered under the name that `benchmark.form` takes, here or in a plug-in. Files of pairs need no form of
 their own: the form `pairs` reads them by the columns that a YAML names.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from importlib import import_module
-from typing import Any, NamedTuple
+from collections.abc import Iterator
 
-from pairscale.plugins import load_plugins
+from eval.benchmarks.config import OF_FILES, BenchmarkConfig, form
+from eval.benchmarks.files import Generated, Row, Table, file_rows, local_files, tables
+from pairscale.errors import ConfigError
 
+__all__ = ["Row", "Table", "form"]
 
-class Row(NamedTuple):
-    """The cells of one row by column, and where it stands: file and line, or data set, subset and row."""
-
-    where: str
-    cells: Mapping[str, Any]
+form("pairs", (*OF_FILES, "columns", "labels", "rename"))(tables)
 
 
-class Table(NamedTuple):
-    """The rows of one file, or of one subset of a data set."""
-
-    name: str  # the file's without its endings, or the subset's
-    source: str  # for errors
-    rows: Iterator[Row]
-
-
-class Generated(NamedTuple):
-    """Pairs that a form draws, already of the paradigms and the number that the configuration requests."""
-
-    pairs: Mapping[str, list[dict[str, Any]]]  # BLiMP's JSON objects by paradigm
-    unavailable: Mapping[str, str]  # paradigm -> why it has too few pairs
-    origin: Mapping[str, Any]  # what score files record of their making
+@form("climp", ("path", "files", "columns"))
+def climp(config: BenchmarkConfig) -> Iterator[Table]:
+    """Yield CLiMP's files, of which that of ba_construction has nothing but sentences, good and bad by turns."""
+    for file in local_files(config):
+        rows = file_rows(file, header=not (bare := file.name.startswith("ba_construction")))
+        if bare:
+            named = {"0": "ba", "1": "ba_construction"}
+            sentences = ((where, cells["0"]) for where, cells in rows)
+            rows = (Row(at, named | {"2": text, "3": "10"[n % 2]}) for n, (at, text) in enumerate(sentences))
+        yield Table(file.stem, str(file), rows)
 
 
-Read = Callable[[Any], Iterable[Table] | Generated]  # of a BenchmarkConfig
+# The modules of grammars are imported where they are needed, as a command starts sooner without them.
 
 
-class Form(NamedTuple):
-    """A reader of tables, and the fields of BenchmarkConfig that it reads; others must keep their defaults."""
+@form("toy", ("seed", "per_paradigm", "rename"))
+def toy(config: BenchmarkConfig) -> Iterator[Table]:
+    """Yield `per_paradigm` pairs of each paradigm of the built-in language, drawn from `seed`."""
+    from eval.benchmarks.toy import pairs
 
-    read: Read
-    fields: tuple[str, ...]
-
-
-_FORMS: dict[str, Form] = {}
-
-
-def form(name: str, fields: tuple[str, ...]) -> Callable[[Read], Read]:
-    """Register a function as the form `name`; `fields` as in Form. Raises ValueError for a name in use."""
-
-    def register(read: Read) -> Read:
-        if name in _FORMS:
-            raise ValueError(f"form {name}: registered by {_FORMS[name].read.__module__} already")
-        _FORMS[name] = Form(read, fields)
-        return read
-
-    return register
+    if config.seed is None or config.per_paradigm is None:
+        raise ConfigError("benchmark=toy: benchmark.seed and benchmark.per_paradigm must be numbers")
+    yield Table("toy", "toy", (Row("toy", pair) for pair in pairs(config.seed, config.per_paradigm)))
 
 
-def forms() -> Mapping[str, Form]:
-    """Return all forms by name: those of forms.py, and those that plug-ins registered."""
-    import_module("eval.benchmarks.forms")
-    load_plugins()
-    return _FORMS
+@form("generated", ("seed", "vocabulary", "min_count"))
+def generated(config: BenchmarkConfig) -> Generated:
+    """Return the pairs of a language's paradigms, of the words of a vocabulary if there is one."""
+    from eval.benchmarks.generated import generate
+
+    return generate(config)

@@ -27,7 +27,7 @@ REASONS = {
     "no_word": "'dishs' in the bad sentence, so that spelling decides and not grammar",
     "past_tense": "'shrunk' in the bad sentence, which dictionaries have as a past tense too (Merriam-Webster: shrink)",
 }
-_STRAIGHT = str.maketrans("“”‘’", "\"\"''")  # diagnostics are read with either kind of quotes
+STRAIGHT = str.maketrans("“”‘’", "\"\"''")  # the quotes of diagnostics, for models that never saw curly ones
 _KEY = ["paradigm", "pair_id"]
 
 
@@ -57,7 +57,7 @@ def unpublished_note(benchmark: str, pairs: pd.DataFrame) -> str | None:
 def unpublished_questions_note(benchmark: str, questions: pd.DataFrame) -> str | None:
     """Return the same of a diagnostic's questions (columns of eval.diagnostics.questions.QUESTIONS)."""
     rows = questions.loc[questions["trial"].isna(), ["item", "condition", "context", "candidate", "role"]]
-    straight = [[cell.translate(_STRAIGHT) for cell in row] for row in rows.to_numpy().tolist()]
+    straight = [[cell.translate(STRAIGHT) for cell in row] for row in rows.to_numpy().tolist()]
     return _unpublished(benchmark, {"its questions": straight})
 
 

@@ -15,8 +15,8 @@ import pyarrow as pa
 from corpora.config import PathsConfig
 from corpora.words import count_words
 from eval.benchmarks.cells import blanks_note, flag_of, label_of, name_of, part_of, sentence_of
-from eval.benchmarks.config import BenchmarkConfig, ColumnsConfig
-from eval.benchmarks.form import Generated, Row, Table, forms
+from eval.benchmarks.config import BenchmarkConfig, ColumnsConfig, forms
+from eval.benchmarks.files import Generated, Row, Table, read_column, table_of
 from eval.benchmarks.generated.vocabulary import resolved
 from eval.benchmarks.known_items import faulty_note, faulty_pairs, unpublished_note
 from eval.scores.schemas import ITEMS, SIDES
@@ -56,7 +56,7 @@ class Benchmark:
 
     pairs: the columns of eval.scores.schemas.ITEMS and the user's own, by paradigm, then in the source's order;
     (paradigm, pair_id) is unique. digest: SHA-256 over paradigm, pair_id, phenomenon and the two sentences of all
-    pairs. origin: of generated pairs (eval/benchmarks/generated/making.py). unavailable: paradigm -> why it has no
+    pairs. origin: of generated pairs (`origin_of` in eval/benchmarks/generated). unavailable: paradigm -> why it has no
     pairs. notes: sentences on what is odd about the pairs.
     """
 
@@ -167,15 +167,12 @@ def _read_pairs(found: Iterable[Table], config: BenchmarkConfig) -> pd.DataFrame
 
 def _read_table(table: Table, config: BenchmarkConfig) -> pd.DataFrame:
     """Return the pairs of one table, a row per pair, indexed by where they stand."""
-    rows = list(table.rows)
-    places = [row.where for row in rows]
-    cells = pd.DataFrame([row.cells for row in rows], places, dtype=object)
-    cells = cells.where(cells.notna(), None)
+    cells = table_of(table.rows)
     columns = _columns([*cells], config.columns, table.source)
     read = pd.DataFrame(index=cells.index)
     for name in [name for name in columns if name != "paradigm"]:
-        read[name] = pd.Series(_read(cells[columns[name][0]], places, _READERS[name]), read.index, dtype=object)
-    names = [_read(cells[column], places, name_of) for column in columns.get("paradigm", ())]
+        read[name] = pd.Series(read_column(cells, columns[name][0], _READERS[name]), read.index, dtype=object)
+    names = [read_column(cells, column, name_of) for column in columns.get("paradigm", ())]
     read["paradigm"] = ["/".join(parts) for parts in zip(*names, strict=True)] if names else table.name
     if "phenomenon" not in read:
         read["phenomenon"] = read["paradigm"]
@@ -213,11 +210,6 @@ def _columns(there: Sequence[str], columns: ColumnsConfig, source: str) -> dict[
             hint = "see also benchmark.delimiter and benchmark.header"
             raise InputError(f"{source}: {problem[0]}; there are: {', '.join(there)}; {hint}")
     return {name: names for name, names in found.items() if names}
-
-
-def _read(cells: "pd.Series[Any]", places: Sequence[str], read: Any) -> list[Any]:
-    column = cells.name  # like the index, slow to ask for each cell
-    return [read(cell, where, column) for where, cell in zip(places, cells.tolist(), strict=True)]
 
 
 def _own_text(cell: Any) -> str | None:

@@ -24,8 +24,6 @@ Question = dict[str, Any]  # columns of eval.diagnostics.questions.QUESTIONS; th
 class Diagnostic(ABC):
     """The questions of a diagnostic, and what its paper reports of the answers."""
 
-    fields: tuple[str, ...] = ("path", "seed")  # of DiagnosticConfig that it reads, beside those of all diagnostics
-
     @abstractmethod
     def questions(self, config: Any) -> Iterator[Question]:
         """Yield the questions in `config.path` (a DiagnosticConfig). Raises InputError, with file and line."""
@@ -55,8 +53,3 @@ def diagnostics() -> Mapping[str, Diagnostic]:
     import_module("eval.diagnostics.ettinger")
     load_plugins()
     return _DIAGNOSTICS
-
-
-def is_diagnostic(label: str) -> bool:
-    """Return True if a folder of scores named `label` is of a diagnostic."""
-    return label.partition("+")[0] in diagnostics()

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from msgspec import Meta
 
-from eval.diagnostics.config import DiagnosticConfig
+from eval.benchmarks.config import DiagnosticConfig
 from eval.diagnostics.diagnostic import Diagnostic, Question, diagnostic
 from eval.diagnostics.measures import accuracy_outcomes, by_role, sensitivity_outcomes
 from eval.diagnostics.questions import Filled, Item, read_rows

@@ -19,17 +19,17 @@ MEASURES = (
 OUTCOMES = ["level", "name", "trial", "item", "right", "tie", "known"]
 
 
-def measures(benchmark: str, cloze: pd.DataFrame) -> pd.DataFrame:
+def measures(benchmark: str, rows: pd.DataFrame) -> pd.DataFrame:
     """Return all that the paper reports of one diagnostic (cprag, role, neg), in the order of its tables.
 
-    `cloze` has the columns of eval.scores.schemas.CLOZE. Returns MEASURES: level (accuracy@1, ...), name (of the
+    `rows` have the columns of eval.scores.schemas.CLOZE. Returns MEASURES: level (accuracy@1, ...), name (of the
     condition or part), items, accuracy (0 to 1), low, high (Wilson's 95% interval over new items), ties (of
     sensitivity, counted as wrong: `>` in the paper; contexts that are one to a model, as <unk> can make them), trials
     and sd (of conditions drawn at random: accuracy is the mean over trials, sd that of the trials, as published the one
     that divides by their number), unknown (items with a word that the model cannot express), accuracy without them.
     """
     keys = ["level", "name"]
-    outcomes = diagnostics()[benchmark].outcomes(cloze)
+    outcomes = diagnostics()[benchmark].outcomes(rows)
     outcomes = outcomes.assign(unknown=outcomes["item"].mask(outcomes["known"]))
     table = outcomes.groupby(keys, sort=False).agg(
         items=("item", "nunique"), ties=("tie", "sum"), trials=("trial", "nunique"), unknown=("unknown", "nunique")

@@ -1,13 +1,11 @@
 """Items that are no pairs: questions of diagnostics, SyntaxGym's suites, and rated sentences."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pandas as pd
@@ -15,30 +13,28 @@ from rich.table import Table
 from rich.text import Text
 
 from corpora.words import count_characters, count_words
-from eval.benchmarks.config import BenchmarkConfig
+from eval.benchmarks.config import SYNTAXGYM, BenchmarkConfig, DiagnosticConfig, RatingsConfig, SyntaxGymConfig
+from eval.benchmarks.files import Items
 from eval.config import EvalConfig
 from eval.diagnostics import measures as diagnostics
-from eval.diagnostics.config import DiagnosticConfig
-from eval.diagnostics.questions import Questions, answer_rows, load_questions
+from eval.diagnostics.questions import answer_rows, candidates, load_questions
 from eval.kinds.pairs import PairsWork
 from eval.kinds.work import Work
+from eval.methods.sides import Side
 from eval.methods.unigrams import UnigramSource
 from eval.published import COLUMNS, read_published
 from eval.ratings import measures as ratings
-from eval.ratings.config import RatingsConfig
-from eval.ratings.sentences import Ratings, load_ratings
+from eval.ratings.sentences import load_ratings
+from eval.scorers.base import TokenScores
+from eval.scorers.next_words import NextWords
 from eval.scores.files import read_answer_file, write_answers
 from eval.scores.table import WIDTH, measures_table
 from eval.syntaxgym import measures as suites
-from eval.syntaxgym.config import NAME, SyntaxGymConfig
-from eval.syntaxgym.regions import answer_rows as region_rows
 from eval.syntaxgym.suites import Suites, load_suites
+from eval.syntaxgym.suites import answer_rows as region_rows
 from pairscale.errors import InputError, RunError
 from pairscale.sizes import plural
 from pairscale.tables import filled_table
-
-if TYPE_CHECKING:
-    from eval.scorers.base import NextWords, TokenScores
 
 _INTERVALS = "95% intervals: for new items"
 
@@ -51,27 +47,14 @@ class ItemsWork(Work):
     """
 
     files: ClassVar[tuple[str, ...]]
-
-    @staticmethod
-    @abstractmethod
-    def load(benchmark: Any) -> Any:
-        """Return the items that the benchmark's configuration names; they have `texts` and `contents`."""
-
-    @staticmethod
-    @abstractmethod
-    def measures(benchmark: str, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the measures (level, name, accuracy, ...) of a benchmark from the rows of the last file."""
-
-    @classmethod
-    def read(cls, config: EvalConfig, described: Mapping[str, Any]) -> Any:
-        return cls.load(config.benchmark)
+    items: Items
 
     def requested(self) -> Iterator[tuple[str, dict[str, Any]]]:
         yield from ((name, {}) for name in self.files)
 
     @property
     def contents(self) -> str:
-        return str(self.items.contents)
+        return self.items.contents
 
     def score(self) -> None:
         texts = self.items.texts
@@ -87,10 +70,9 @@ class ItemsWork(Work):
         """Return the rows of each of `files`, from the answers by text."""
 
     @classmethod
+    @abstractmethod
     def measured(cls, folder: Path) -> pd.DataFrame:
         """Return the measures from a folder of score files. Raises RunError for a damaged one."""
-        rows, metadata = read_answer_file(folder, cls.files[-1])
-        return cls.measures(metadata["benchmark"]["name"], rows)
 
     def headline(self) -> dict[str, float | str]:
         """Return the first of the measures."""
@@ -103,13 +85,14 @@ class ClozeWork(ItemsWork):
 
     files = ("topk", "cloze")
 
-    @staticmethod
-    def load(benchmark: DiagnosticConfig) -> Questions:
-        return load_questions(benchmark)
+    @classmethod
+    def read(cls, config: EvalConfig, described: Mapping[str, Any]) -> Items:
+        return load_questions(cast(DiagnosticConfig, config.benchmark))
 
-    @staticmethod
-    def measures(benchmark: str, rows: pd.DataFrame) -> pd.DataFrame:
-        return diagnostics.measures(benchmark, rows)
+    @classmethod
+    def measured(cls, folder: Path) -> pd.DataFrame:
+        rows, metadata = read_answer_file(folder, "cloze")
+        return diagnostics.measures(metadata["benchmark"]["name"], rows)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -123,11 +106,13 @@ class ClozeWork(ItemsWork):
 
     def ask(self, texts: list[str]) -> Sequence[NextWords]:
         """Return the probabilities of each context's candidates, and the most probable words after it."""
-        candidates = [self.items.candidates[text] for text in texts]
-        return self.scorer.next_words(texts, candidates, self.benchmark.top_words, self.config.policy)
+        words = candidates(self.items.rows)
+        return self.scorer.next_words(
+            texts, [words[text] for text in texts], self.benchmark.top_words, self.config.policy
+        )
 
     def rows(self, answers: Mapping[str, NextWords]) -> dict[str, pd.DataFrame]:
-        return answer_rows(self.items, answers)
+        return answer_rows(self.items.rows, answers)
 
     def tables(self, width: int) -> Iterator[Table | Text]:
         """Yield the measures beside published ones, and the words that the model cannot express."""
@@ -155,19 +140,22 @@ class SuitesWork(ItemsWork):
 
     files = ("regions", "success")
 
-    @staticmethod
-    def load(benchmark: SyntaxGymConfig) -> Suites:
-        return load_suites(benchmark.path, benchmark.suites)
+    items: Suites
 
-    @staticmethod
-    def measures(benchmark: str, rows: pd.DataFrame) -> pd.DataFrame:
-        return suites.measures(rows)
+    @classmethod
+    def measured(cls, folder: Path) -> pd.DataFrame:
+        return suites.measures(read_answer_file(folder, "success")[0])
+
+    @classmethod
+    def read(cls, config: EvalConfig, described: Mapping[str, Any]) -> Suites:
+        benchmark = cast(SyntaxGymConfig, config.benchmark)
+        return load_suites(benchmark.path, benchmark.suites)
 
     def requested(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Raises InputError for a masked model."""
         if self.scorer.masked:
             raise InputError(
-                f"benchmark={NAME}: {self.scorer.name} is a masked model, which has no surprisal given the text "
+                f"benchmark={SYNTAXGYM}: {self.scorer.name} is a masked model, which has no surprisal given the text "
                 "before; score one that reads from left to right"
             )
         yield from super().requested()
@@ -183,7 +171,7 @@ class SuitesWork(ItemsWork):
             beside = {"GRNN": "GRNN", "JRNN": "JRNN", "Transformer-XL": "TXL", "GPT-2": "GPT-2"}
             caption += f"\n{', '.join(beside.values())}: Hu et al. 2020"
         bold = (suites.OVERALL, suites.CIRCUIT)
-        measures, published = measures[measures["level"].isin([*bold, suites.SUITE])], read_published(NAME)
+        measures, published = measures[measures["level"].isin([*bold, suites.SUITE])], read_published(SYNTAXGYM)
         title, names = self.title + self.scored_already, {"name": "suites"}
         yield measures_table(title, caption, measures, published, names, beside, bold)
 
@@ -193,17 +181,17 @@ class RatingsWork(ItemsWork):
 
     files = ("sentences",)
 
-    @staticmethod
-    def measures(benchmark: str, rows: pd.DataFrame) -> pd.DataFrame:
-        return ratings.measures(rows)
+    @classmethod
+    def measured(cls, folder: Path) -> pd.DataFrame:
+        return ratings.measures(read_answer_file(folder, "sentences")[0])
 
-    @staticmethod
-    def load(benchmark: RatingsConfig) -> Ratings:
+    @classmethod
+    def read(cls, config: EvalConfig, described: Mapping[str, Any]) -> Items:
         """Return the table. Raises as `load_ratings`, and InputError if nothing can agree with it."""
-        items = load_ratings(benchmark)
+        items = load_ratings(cast(RatingsConfig, config.benchmark))
         if len(items.rows) < 3 or items.rows[["rating", "label"]].nunique().max() < 2:
             raise InputError(
-                f"benchmark={benchmark.name}: agreement needs three or more sentences whose ratings or labels "
+                f"benchmark={config.benchmark.name}: agreement needs three or more sentences whose ratings or labels "
                 f"differ; there are {len(items.rows)}, with the ratings {items.rows['rating'].unique()[:3]}"
             )
         return items
@@ -223,28 +211,27 @@ class RatingsWork(ItemsWork):
         return (*([missing] if self.unigrams.missing else []), *super().notes)
 
     def rows(self, answers: Mapping[str, TokenScores]) -> dict[str, pd.DataFrame]:
-        scores, skip = list(answers.values()), self.config.policy.unk == "skip"
-        counted = [~score.unk | (not skip) for score in scores]
+        unigrams = None if self.unigrams.missing else self.unigrams.count(self.scorer)
+        skip_unk, texts = self.config.policy.unk == "skip", list(answers)
+        side = Side("sentence", pd.DataFrame({"sentence": texts}), list(answers.values()), skip_unk, unigrams)
+        if not np.isfinite(side.lp).all():
+            raise RunError(f"{self.scorer.name}: its score of a sentence is no number; its weights are damaged")
         reference = self.described["corpus"]["reference"]
         table = pd.DataFrame(
             {
-                "lp": [score.logprobs[of].sum() for score, of in zip(scores, counted, strict=True)],
-                "tokens": [int(of.sum()) for of in counted],
-                "words": [count_words(text, reference) for text in answers],
-                "chars": [count_characters(text) for text in answers],
-                "unk": [int(score.unk.sum()) for score in scores],
+                "lp": side.lp,
+                "tokens": side.tokens,
+                "words": [count_words(text, reference) for text in texts],
+                "chars": [count_characters(text) for text in texts],
+                "unk": side.unk,
                 "unigram_lp": np.nan,
                 "unseen": None,
             },
-            index=pd.Index(answers, name="sentence"),
+            index=pd.Index(texts, name="sentence"),
         )
-        if not np.isfinite(table["lp"]).all():
-            raise RunError(f"{self.scorer.name}: its score of a sentence is no number; its weights are damaged")
-        if self.unigrams.missing is None:
-            table["unigram_lp"], table["unseen"] = self.unigrams.count(self.scorer).sums(scores, skip)
-        if skip:  # nothing is left of a sentence of nothing but <unk>, or but its end
-            text = [(np.diff(score.spans)[:, 0] > 0) & of for score, of in zip(scores, counted, strict=True)]
-            table.loc[[not tokens.any() for tokens in text], ["lp", "unigram_lp"]] = np.nan
+        if unigrams is not None:
+            table["unigram_lp"], table["unseen"] = unigrams.sums(side.scores, skip_unk)
+        table.loc[~side.judged, ["lp", "unigram_lp"]] = np.nan
         return {"sentences": self.items.rows.join(table, on="sentence")}
 
     def tables(self, width: int) -> Iterator[Table]:

@@ -1,18 +1,22 @@
 """Minimal pairs, which methods judge."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from rich.table import Table
 
+from eval.benchmarks.config import SAMPLES
 from eval.benchmarks.known_items import faulty_pairs
 from eval.benchmarks.load import Benchmark, benchmark_of, drawn_pairs
 from eval.config import EvalConfig
 from eval.kinds.work import Work, comparable
+from eval.methods.judging import MethodUse, check_templates, judge_pairs
+from eval.methods.method import UNIGRAMS, fitting, methods
+from eval.methods.sides import Side
+from eval.methods.unigrams import UnigramSource
 from eval.scores.accuracy import accuracies, outcome
 from eval.scores.files import (
     TOKENS_FILE,
@@ -33,13 +37,6 @@ from pairscale.errors import ConfigError, first_few
 from pairscale.files import sha256_json
 from pairscale.sizes import plural
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from eval.methods.judging import MethodUse
-    from eval.methods.sides import Side
-    from eval.methods.unigrams import UnigramSource
-
 
 class PairsWork(Work):
     """The judgements of pairs by methods, with a score file for each method.
@@ -56,12 +53,17 @@ class PairsWork(Work):
     @classmethod
     def check(cls, config: EvalConfig) -> None:
         """Check methods and their templates, and read the pairs unless they depend on the run. Raises ConfigError."""
-        from eval.methods.judging import check_templates
-
-        _check_named(config)
+        if not config.method:
+            raise ConfigError("method=[]: must name at least one")
         check_templates(config)
-        _check_voters(config)
-        if config.benchmark.vocabulary not in ("run", "study"):
+        for name, parameters in config.method.items():
+            voters = list(getattr(parameters, "voters", {}))
+            if lacking := [voter for voter in voters if voter not in config.method]:
+                raise ConfigError(
+                    f"method={name}: counts the votes of {', '.join(lacking)}, so request "
+                    f"method=[{','.join([*voters, name])}]"
+                )
+        if config.benchmark.vocabulary not in SAMPLES:
             cls.read(config, {})
 
     @classmethod
@@ -78,9 +80,8 @@ class PairsWork(Work):
 
         Raises InputError for other pairs than those in the folder, and ConfigError as `_choose`.
         """
-        from eval.methods.method import UNIGRAMS
-
         check_same_pairs(self.folder, self.items.name, self.items.digest)
+        self.uses = {}
         self._choose()
         for name, use in sorted(self.uses.items(), key=lambda item: bool(item[1].voters)):
             metadata = use.metadata()
@@ -95,34 +96,26 @@ class PairsWork(Work):
 
     def _choose(self) -> None:
         """Set `uses` and `unigrams`. Raises ConfigError for methods that do not fit the model or the pairs."""
-        from eval.methods.judging import MethodUse
-        from eval.methods.method import UNIGRAMS, fitting
-        from eval.methods.unigrams import UnigramSource
-
-        _check_named(self.config)
         named = [name for name in self.benchmark.paradigms or () if name not in self.items.unavailable]
-        uses = {}
         for name, parameters in fitting(self.config.method, self.scorer.masked).items():
-            uses[name] = MethodUse.of(name, parameters, self.scorer, self.benchmark.language)
+            self.uses[name] = MethodUse.of(name, parameters, self.scorer, self.benchmark.language)
             _check_flagged(name, self.items, named)
-        _check_voters(self.config)
-        if counting := [name for name, use in uses.items() if use.reads == UNIGRAMS]:
+        if counting := [name for name, use in self.uses.items() if use.reads == UNIGRAMS]:
             self.unigrams = UnigramSource.of(self.run, self.config)
-            if self.unigrams.missing and len(counting) == len(uses):
-                raise ConfigError(f"method={counting[0]}: {self.scorer.name} has no unigrams: {self.unigrams.missing}")
-            if self.unigrams.missing:
-                uses = {name: use for name, use in uses.items() if name not in counting}
-        self.uses = uses
+            if missing := self.unigrams.missing:
+                if len(counting) == len(self.uses):
+                    raise ConfigError(f"method={counting[0]}: {self.scorer.name} has no unigrams: {missing}")
+                self.uses = {name: use for name, use in self.uses.items() if name not in counting}
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences on paradigms without pairs, on methods by name that do not fit, and on what is odd about pairs."""
-        from eval.methods.method import UNIGRAMS, methods
-
         notes = []
         if few := self.items.unavailable:
             notes.append(f"too few pairs of known words in {plural(len(few), 'paradigm')}: {', '.join(few)}")
-        left_out = [name for name in self.config.method if name not in self.uses] if _names_methods() else []
+        left_out = [name for name in self.config.method if name not in self.uses]
+        if current()["method"] is None:  # the default list is for models of both kinds
+            left_out = []
         reason = self.unigrams.missing if self.unigrams else None
         without = [name for name in left_out if reason and methods()[name].reads == UNIGRAMS]
         if others := [name for name in left_out if name not in without]:
@@ -189,9 +182,6 @@ class PairsWork(Work):
                 write_scores(self.path(use.method), rows, self.metadata[use.method] | {"drawn": drawn})
 
     def _judge(self, uses: list[MethodUse]) -> None:
-        from eval.methods.judging import judge_pairs
-        from eval.methods.method import UNIGRAMS
-
         pairs, scoring, metadata = self.items.pairs, self.config.scoring, self.metadata[uses[0].method]
         counting = self.unigrams if any(use.reads == UNIGRAMS for use in uses) else None
         unigrams = counting.count(self.scorer) if counting else None
@@ -222,27 +212,6 @@ def _token_rows(pairs: pd.DataFrame, sample: npt.NDArray[np.int64], sides: dict[
             for position, ((start, end), logprob, unk) in enumerate(tokens):
                 rows.append((*name, side, position, start, end, logprob, unk))
     return pd.DataFrame(rows, columns=list(TOKENS.names))
-
-
-def _check_named(config: EvalConfig) -> None:
-    if not config.method:
-        raise ConfigError("method=[]: must name at least one")
-
-
-def _check_voters(config: EvalConfig) -> None:
-    """Raise ConfigError for a vote whose voters are not requested."""
-    for name, parameters in config.method.items():
-        voters = list(getattr(parameters, "voters", {}))
-        if lacking := [voter for voter in voters if voter not in config.method]:
-            raise ConfigError(
-                f"method={name}: counts the votes of {', '.join(lacking)}, so request "
-                f"method=[{','.join([*voters, name])}]"
-            )
-
-
-def _names_methods() -> bool:
-    """Return True if the command line names methods: the default list is for models of both kinds."""
-    return current()["method"] is not None
 
 
 def _check_flagged(method: str, benchmark: Benchmark, named: list[str]) -> None:

@@ -5,22 +5,19 @@ scores, and shows them. Pairs are judged by methods, each of which has a file (p
 (items.py).
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
+from rich.table import Table
+from rich.text import Text
 
 from eval.config import EvalConfig, recorded_policy, score_label
+from eval.scorers.base import Scorer
 from eval.scores.files import read_metadata, score_path
 from train.runs.folder import RunFolder
-
-if TYPE_CHECKING:
-    from rich.table import Table
-    from rich.text import Text
-
-    from eval.scorers.base import Scorer
 
 
 class Work(ABC):
@@ -121,8 +118,6 @@ def score_metadata(
     name: str, scorer: Scorer, items: Mapping[str, str], parameters: Mapping[str, Any], policy: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the metadata of score files of a model (eval.scores.schemas.AnswerMetadata); items: name and digest."""
-    import torch
-
     return {
         "parameters": parameters,
         "policy": policy,

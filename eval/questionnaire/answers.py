@@ -27,7 +27,7 @@ from rich.table import Table
 from rich.text import Text
 from scipy.special import ndtri, stdtrit
 
-from eval.questionnaire.config import QuestionnaireConfig
+from eval.config import QuestionnaireConfig
 from eval.scores.table import percent
 from pairscale.console import say
 from pairscale.errors import NAME, InputError
@@ -40,6 +40,10 @@ if TYPE_CHECKING:
 
 SCHEMA, VERSION = "pairscale-answers", 2
 MAX_BYTES = 20_000_000
+AGREEMENT = [
+    "level", "name", "paradigms", "pairs", "raters", "judgements", "agreement", "low", "high", "majority", "ties",
+    "seconds",
+]  # fmt: skip
 JUDGEMENTS = ["rater", "paradigm", "phenomenon", "pair_id", "right", "seconds"]
 
 
@@ -143,8 +147,7 @@ def print_agreement(benchmark: Benchmark, people: Sequence[str], config: Questio
 def agreement(judgements: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
     """Return the agreement of people with the labels, in each paradigm, each phenomenon and overall.
 
-    `judgements`: columns of JUDGEMENTS. Returns the columns level, name, paradigms, pairs,
-    raters, judgements, agreement, low, high, majority, ties, seconds. agreement: of single judgements ("individual"),
+    `judgements`: columns of JUDGEMENTS. Returns the columns AGREEMENT. agreement: of single judgements ("individual"),
     in a phenomenon and overall the mean over paradigms, as accuracies are. majority: share of pairs in which more than
     half of the judgements agree, the mean over paradigms too; ties: pairs in which just half do, which is no majority.
     low, high: see `_interval`. seconds: median of the time taken.
@@ -153,25 +156,12 @@ def agreement(judgements: pd.DataFrame, confidence: float = 0.95) -> pd.DataFram
     units = [(level, *unit) for level in ("paradigm", "phenomenon") for unit in judgements.groupby(level)]
     for level, name, rows in [*units, ("overall", "overall", judgements)]:
         votes = rows.groupby(["paradigm", "pair_id"])["right"].mean()
+        counts = (rows["paradigm"].nunique(), len(votes), rows["rater"].nunique(), len(rows))
         share = float(rows.groupby("paradigm")["right"].mean().mean())
-        low, high = _interval(rows, share, confidence)
-        table.append(
-            {
-                "level": level,
-                "name": name,
-                "paradigms": rows["paradigm"].nunique(),
-                "pairs": len(votes),
-                "raters": rows["rater"].nunique(),
-                "judgements": len(rows),
-                "agreement": share,
-                "low": low,
-                "high": high,
-                "majority": float((votes > 0.5).groupby(level="paradigm").mean().mean()),
-                "ties": int((votes == 0.5).sum()),
-                "seconds": float(rows["seconds"].median()),
-            }
-        )
-    return pd.DataFrame(table)
+        majority = float((votes > 0.5).groupby(level="paradigm").mean().mean())
+        of_votes = (majority, int((votes == 0.5).sum()), float(rows["seconds"].median()))
+        table.append((level, name, *counts, share, *_interval(rows, share, confidence), *of_votes))
+    return pd.DataFrame(table, columns=AGREEMENT)
 
 
 def _interval(rows: pd.DataFrame, share: float, confidence: float) -> tuple[float, float]:

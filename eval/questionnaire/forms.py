@@ -13,8 +13,8 @@ import pandas as pd
 from rich.console import Console
 
 from eval.benchmarks.load import Benchmark, drawn_pairs
+from eval.config import QuestionnaireConfig
 from eval.questionnaire.answers import SCHEMA, VERSION
-from eval.questionnaire.config import QuestionnaireConfig
 from pairscale.console import say
 from pairscale.errors import ConfigError, InputError, first_few
 from pairscale.files import sha256_json, write_text

@@ -1,72 +1,54 @@
-"""Tables of rated sentences, read row by row."""
+"""Tables of rated sentences."""
 
 import math
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
-from eval.benchmarks.cells import blanks_note, name_of, sentence_of, shown
-from eval.benchmarks.files import tables
-from eval.ratings.config import RatingsConfig
+from eval.benchmarks.cells import blanks_note, label_of, name_of, sentence_of, shown
+from eval.benchmarks.config import RatingsConfig
+from eval.benchmarks.files import Items, read_column, table_of, tables
 from pairscale.errors import InputError
 from pairscale.files import sha256_json
 from pairscale.sizes import plural
 
 
-@dataclass(frozen=True)
-class Ratings:
-    """Sentences with what people say of them.
+def load_ratings(config: RatingsConfig) -> Items:
+    """Read a table of ratings. Raises InputError, with line, for cells that do not fit, and as `tables`.
 
-    Attributes:
-        rows: sentence, rating (NaN where the table has none), label (True: good; None where it has none), pair (of the
-            good and the bad sentence of a pair; None where it has none).
-        digest: SHA-256 over them.
-        notes: sentences on what is odd about them.
+    The rows of the result have the columns sentence, rating (NaN where the table has none), label (True: good; None
+    where it has none) and pair (of the good and the bad sentence of a pair; None where it has none).
     """
-
-    rows: pd.DataFrame
-    digest: str
-    notes: tuple[str, ...] = ()
-
-    @property
-    def texts(self) -> list[str]:
-        """The different sentences."""
-        return self.rows["sentence"].unique().tolist()
-
-    @property
-    def contents(self) -> str:
-        pairs = self.rows["pair"].nunique()
-        return plural(len(self.rows), "sentence") + (f" in {plural(pairs, 'pair')}" if pairs else "")
-
-
-def load_ratings(config: RatingsConfig) -> Ratings:
-    """Read a table of ratings. Raises InputError, with line, for cells that do not fit, and as `tables`."""
-    columns, found = config.columns, []
-    # The columns of a sentence, its rating and its label, or True or False where the column of the sentence says it.
-    parts: list[tuple[Any, ...]] = [(columns.sentence, columns.rating, columns.label)]
-    if columns.good:
-        parts = [(columns.good, columns.good_rating, True), (columns.bad, columns.bad_rating, False)]
+    columns, of_tables = config.columns, []
+    label = partial(_label, labels=config.labels)
     for table in tables(config):
-        for number, (where, cells) in enumerate(table.rows, start=1):
-            try:
-                pair = f"{table.name}-{number}" if columns.good else None
-                if columns.pair_id:
-                    pair = name_of(cells[columns.pair_id], where, columns.pair_id)
-                for column, rating, label in parts:
-                    sentence = sentence_of(cells[column], where, column)
-                    rated = _rating(cells[rating], where, rating) if rating else math.nan
-                    good = _label(cells[label], where, label, config.labels) if isinstance(label, str) else label
-                    found.append([sentence, rated, good, pair])
-            except KeyError as missing:
-                has = ", ".join(cells)
-                raise InputError(f"{where}: no column {missing} (benchmark.columns); there are: {has}") from None
-    rows = pd.DataFrame(found, columns=["sentence", "rating", "label", "pair"])
+        cells = table_of(table.rows)
+        pairs: list[str] | None = [f"{table.name}-{n}" for n in range(1, len(cells) + 1)] if columns.good else None
+        if columns.pair_id:
+            pairs = read_column(cells, columns.pair_id, name_of)
+        sides: list[tuple[str | None, str | None, bool | None]] = [(columns.sentence, columns.rating, None)]
+        if columns.good:
+            sides = [(columns.good, columns.good_rating, True), (columns.bad, columns.bad_rating, False)]
+        read = [
+            {
+                "sentence": read_column(cells, str(sentence), sentence_of),
+                "rating": read_column(cells, rating, _rating) if rating else math.nan,
+                "label": read_column(cells, columns.label, label) if columns.label else is_good,
+                "pair": pairs,
+            }
+            for sentence, rating, is_good in sides
+        ]
+        parts = [pd.DataFrame(side, range(len(cells)), dtype=object) for side in read]
+        of_tables.append(pd.concat(parts).sort_index(kind="stable"))
+    rows = pd.concat(of_tables, ignore_index=True).infer_objects()
     for name, labels in rows.groupby("pair", sort=False)["label"]:
         if sorted(labels) != [False, True]:
             raise InputError(f"benchmark={config.name}: pair {name}: must be one good and one bad sentence")
-    note = blanks_note(list(rows["sentence"]))
-    return Ratings(rows, sha256_json([found]), (note,) if note else ())
+    note, number = blanks_note(list(rows["sentence"])), rows["pair"].nunique()
+    contents = plural(len(rows), "sentence") + (f" in {plural(number, 'pair')}" if number else "")
+    digest = sha256_json([rows.to_numpy().tolist()])
+    return Items(rows, rows["sentence"].unique().tolist(), digest, contents, notes=(note,) if note else ())
 
 
 def _rating(cell: Any, where: str, column: str) -> float:
@@ -81,7 +63,7 @@ def _rating(cell: Any, where: str, column: str) -> float:
 
 def _label(cell: Any, where: str, column: str, labels: list[str] | None) -> bool:
     good, bad = labels or ("1", "0")
-    label = str(int(cell) if isinstance(cell, bool) and labels is None else cell).strip().casefold()
-    if label not in (good.casefold(), bad.casefold()):
+    known = {good.casefold(): True, bad.casefold(): False} | ({} if labels else {"true": True, "false": False})
+    if (label := label_of(cell, where, column)) not in known:
         raise InputError(f"{where}: {column} is {shown(cell)}, must be {good} or {bad} (benchmark.labels)")
-    return label == good.casefold()
+    return known[label]

@@ -1,17 +1,16 @@
 """The user's texts: lines of a text file, or rows of a table, each a text or a word of one."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from corpora.sources.lines import lines
 from eval.benchmarks.cells import name_of, sentence_of
-from eval.benchmarks.files import file_rows, format_of
-from eval.benchmarks.form import Row
+from eval.benchmarks.files import Row, file_rows, format_of, read_column, table_of
+from eval.config import SurprisalConfig
 from eval.scores.schemas import WORDS
-from eval.surprisal.config import SurprisalConfig
 from pairscale.errors import InputError
 
 
@@ -28,20 +27,23 @@ def read_texts(path: Path, config: SurprisalConfig) -> pd.DataFrame:
     rows = list(_rows(path, config))
     if not rows:
         raise InputError(f"text={path}: holds no text")
-    has_words = config.word_column in rows[0].cells
-    column = config.word_column if has_words else config.text_column
+    cells = table_of(rows)
+    read = partial(read_column, cells, key="surprisal.*_column")
+    has_words, has_documents = config.word_column in cells, config.context == "document"
+    named = has_words or config.id_column in cells
     words = pd.DataFrame(
         {
-            "text_id": [_name(row, config.id_column, None if has_words else str(n)) for n, row in enumerate(rows, 1)],
-            "word": [sentence_of(_cell(row, column), row.where, column).split() for row in rows],
-            "document": [_name(row, config.document_column) if config.context == "document" else "" for row in rows],
+            "text_id": read(config.id_column, name_of) if named else [str(n) for n in range(1, len(rows) + 1)],
+            "word": read(config.word_column if has_words else config.text_column, sentence_of),
+            "document": read(config.document_column, name_of) if has_documents else "",
         }
     )
+    words["word"] = words["word"].str.split()
     texts = pd.Series(range(len(rows)))
     if has_words:
         texts = _changes(words[["text_id", "document"]])
         words["word"] = words["word"].str.join(" ")
-    readings = _changes(words[["document"]]) if config.context == "document" else texts
+    readings = _changes(words[["document"]]) if has_documents else texts
     words = words.drop(columns="document").assign(number=texts).set_index(readings.to_numpy()).explode("word")
     words["number"] = words.groupby("number").cumcount() + 1
     words = words[["text_id", "number", "word"]]
@@ -77,17 +79,3 @@ def _further(rows: list[Row], path: Path, config: SurprisalConfig) -> pd.DataFra
             f"{path}: column {taken[0]} would be written as {given[taken[0]]}, which is there too; rename one of them"
         )
     return further.rename(columns=given)
-
-
-def _name(row: Row, column: str, default: str | None = None) -> str:
-    if default is not None and column not in row.cells:
-        return default
-    return name_of(_cell(row, column), row.where, column)
-
-
-def _cell(row: Row, column: str) -> Any:
-    if column not in row.cells:
-        raise InputError(
-            f"{row.where}: no column {column}; there are {', '.join(map(str, row.cells))} (surprisal.*_column)"
-        )
-    return row.cells[column]

@@ -1,22 +1,32 @@
-"""Suites of SyntaxGym from JSON files, the format of syntaxgym-core. Imports no torch."""
+"""Suites of SyntaxGym from JSON files in the format of syntaxgym-core, and which of their predictions hold.
+
+A suite's sentences are rows of a table, a row per region; so are the answers of a model. Imports no torch.
+"""
+
+from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from msgspec import Meta
 
-from eval.benchmarks.files import given_path
+from eval.benchmarks.files import Items, given_path
+from eval.scores.schemas import REGIONS, SUCCESS
 from eval.syntaxgym.formulas import Formula
 from pairscale.errors import ConfigError, InputError, first_few
 from pairscale.files import sha256_json
 from pairscale.schema import read_json
 from pairscale.sizes import plural
+
+if TYPE_CHECKING:
+    from eval.scorers.base import TokenScores
 
 # Circuits of Hu et al. 2020 by the beginnings of the names of their suites, as in their analysis, which leaves out
 # fgd-embed3, fgd-embed4 and nn-nv-rpl.
@@ -28,7 +38,8 @@ CIRCUITS = {
     "Center Embedding": ("center_embed",),
     "Long-Distance Dependencies": ("cleft", "fgd_"),
 }
-_REMEDY = "must be a suite as in syntaxgym-core's format"
+_SENTENCE = ["suite", "item", "condition"]  # columns that name a sentence
+_SUMS = ["surprisal", "tokens", "unk"]  # of `region_sums`
 
 
 class _Region(TypedDict):
@@ -64,63 +75,16 @@ class _File(TypedDict):
 
 
 @dataclass(frozen=True)
-class Sentence:
-    """One condition of an item: its regions with one space between those that are not empty.
+class Suites(Items):
+    """The suites of a folder, by name.
 
-    text: as a model reads it. spans: (R, 2) character offsets of the regions in it; of empty ones both are where the
-    text before them ends.
+    Attributes:
+        rows: a region each: suite, item, condition, region (its number, from 1), name, content, and text and start and
+            end, the sentence and where the region is in it (of an empty one both are where the text before it ends).
+        formulas: the predictions of each suite.
     """
 
-    text: str
-    spans: npt.NDArray[np.int32]
-
-    @classmethod
-    def of(cls, contents: Sequence[str]) -> "Sentence":
-        """Join regions; white space around them, and several spaces in them, count as one."""
-        text, spans = "", []
-        for content in (" ".join(part.split()) for part in contents):
-            if text and content:
-                text += " "
-            spans.append((len(text), len(text) + len(content)))
-            text += content
-        return cls(text, np.asarray(spans, dtype=np.int32).reshape(-1, 2))
-
-
-@dataclass(frozen=True)
-class Suite:
-    """A suite: sentences in I items x C conditions, each of R regions, and predictions of their surprisal.
-
-    circuit: None for suites beyond those of Hu et al. 2020. regions: their names. items: their numbers.
-    sentences: by item, then in the order of `conditions`.
-    """
-
-    name: str
-    circuit: str | None
-    regions: tuple[str, ...]
-    conditions: tuple[str, ...]
-    formulas: tuple[Formula, ...]
-    items: tuple[int, ...]
-    sentences: tuple[tuple[Sentence, ...], ...]
-
-
-@dataclass(frozen=True)
-class Suites:
-    """All suites of a folder, by name; digest: SHA-256 over their sentences, regions and formulas."""
-
-    suites: tuple[Suite, ...]
-    digest: str
-    notes: tuple[str, ...] = ()
-
-    @property
-    def texts(self) -> list[str]:
-        """All different sentences."""
-        sentences = (sentence for suite in self.suites for item in suite.sentences for sentence in item)
-        return list(dict.fromkeys(sentence.text for sentence in sentences))
-
-    @property
-    def contents(self) -> str:
-        items = sum(len(suite.items) for suite in self.suites)
-        return f"{plural(items, 'item')} of {plural(len(self.suites), 'suite')}"
+    formulas: Mapping[str, Sequence[Formula]]
 
 
 def load_suites(path: str | None, names: Sequence[str] | None = None) -> Suites:
@@ -130,25 +94,30 @@ def load_suites(path: str | None, names: Sequence[str] | None = None) -> Suites:
     """
     folder = given_path("syntaxgym", path, " with suites (*.json)", " with suites (*.json)")
     files = sorted(folder.glob("*.json"))
-    suites = {suite.name: suite for suite in map(read_suite, files)}
-    if not files or len(suites) < len(files):
+    by_name = {name: (rows, formulas) for name, rows, formulas in map(read_suite, files)}
+    if not files or len(by_name) < len(files):
         raise InputError(f"benchmark.path: {folder} must have suites (*.json), each with a name of its own")
-    if unknown := [name for name in names or () if name not in suites]:
-        raise ConfigError(f"benchmark.suites: no suite '{unknown[0]}' in {folder}; it has {first_few(sorted(suites))}")
-    chosen = [suites[name] for name in sorted(suites) if names is None or name in names]
-    return Suites(tuple(chosen), sha256_json([_described(suite) for suite in chosen]))
+    if unknown := [name for name in names or () if name not in by_name]:
+        raise ConfigError(f"benchmark.suites: no suite '{unknown[0]}' in {folder}; it has {first_few(sorted(by_name))}")
+    chosen = {name: by_name[name] for name in sorted(by_name) if names is None or name in names}
+    rows = pd.concat([rows for rows, _ in chosen.values()], ignore_index=True)
+    formulas = {name: of_suite for name, (_, of_suite) in chosen.items()}
+    digest = sha256_json([rows.to_numpy().tolist(), [[one.text for one in of] for of in formulas.values()]])
+    items = len(rows[["suite", "item"]].drop_duplicates())
+    contents = f"{plural(items, 'item')} of {plural(len(chosen), 'suite')}"
+    return Suites(rows, rows["text"].unique().tolist(), digest, contents, formulas=formulas)
 
 
-def read_suite(file: Path) -> Suite:
-    """Read one suite.
+def read_suite(file: Path) -> tuple[str, pd.DataFrame, list[Formula]]:
+    """Read one suite: its name, its regions (rows of `Suites`) and its predictions.
 
     Raises InputError, with the file, for one that is no suite, has another metric than sum, items with different
     conditions or regions, or formulas with regions that are not there.
     """
-    data = read_json(file, _File, InputError, _REMEDY)
+    data = read_json(file, _File, InputError, "must be a suite as in syntaxgym-core's format")
     name, numbers = data["meta"]["name"], range(1, len(data["region_meta"]) + 1)
-    items = tuple(dict.fromkeys(item["item_number"] for item in data["items"]))
-    conditions = tuple(dict.fromkeys(condition["condition_name"] for condition in data["items"][0]["conditions"]))
+    items = dict.fromkeys(item["item_number"] for item in data["items"])
+    conditions = dict.fromkeys(condition["condition_name"] for condition in data["items"][0]["conditions"])
     cells = [
         ((item["item_number"], condition["condition_name"], region["region_number"]), region["content"])
         for item in data["items"]
@@ -163,19 +132,34 @@ def read_suite(file: Path) -> Suite:
             f"{file}: each item must have the same conditions, and each of these the regions of region_meta, 1 to "
             f"{len(numbers)}, once{place}"
         )
-    contents = dict(cells)
-    sentences = tuple(
-        tuple(Sentence.of([contents[item, condition, number] for number in numbers]) for condition in conditions)
-        for item in items
-    )
-    if not all(sentence.text for of_item in sentences for sentence in of_item):
-        raise InputError(f"{file}: a condition has no text")
-    formulas = tuple(Formula.parse(prediction["formula"], str(file)) for prediction in data["predictions"])
+    contents, rows = dict(cells), []
+    for item, condition in product(items, conditions):
+        text, spans = join_regions([contents[item, condition, number] for number in numbers])
+        if not text:
+            raise InputError(f"{file}: a condition has no text")
+        for number, (start, end) in zip(numbers, spans, strict=True):
+            of_region = (number, data["region_meta"][str(number)], text[start:end])
+            rows.append((name, item, condition, *of_region, text, start, end))
+    formulas = [Formula.parse(prediction["formula"], str(file)) for prediction in data["predictions"]]
     for region in (region for formula in formulas for region in formula.regions):
         if region not in product(conditions, [None, *numbers]):
             raise InputError(f"{file}: a formula has region {region.number} of {region.condition}, which is not there")
-    regions = tuple(data["region_meta"][str(number)] for number in numbers)
-    return Suite(name, circuit_of(name), regions, conditions, formulas, items, sentences)
+    columns = [*_SENTENCE, "region", "name", "content", "text", "start", "end"]
+    return name, pd.DataFrame(rows, columns=columns), formulas
+
+
+def join_regions(contents: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
+    """Return a sentence as a model reads it, with one space between regions that are not empty, and where they are.
+
+    White space around regions, and several spaces in them, count as one.
+    """
+    text, spans = "", []
+    for content in (" ".join(part.split()) for part in contents):
+        if text and content:
+            text += " "
+        spans.append((len(text), len(text) + len(content)))
+        text += content
+    return text, spans
 
 
 def circuit_of(suite: str) -> str | None:
@@ -183,7 +167,61 @@ def circuit_of(suite: str) -> str | None:
     return next((circuit for circuit, names in CIRCUITS.items() if suite.startswith(names)), None)
 
 
-def _described(suite: Suite) -> list[object]:
-    sentences = [[(sentence.text, sentence.spans.tolist()) for sentence in item] for item in suite.sentences]
-    formulas = [formula.text for formula in suite.formulas]
-    return [suite.name, suite.regions, suite.conditions, formulas, suite.items, sentences]
+def region_sums(regions: pd.DataFrame, scores: TokenScores, skip_unk: bool = False) -> npt.NDArray[np.float64]:
+    """Return (R, 3): the surprisal of each region in bits, summed over its tokens, their number, and the `<unk>`s.
+
+    A token belongs to the region that its first character other than white space is in, with all of its surprisal,
+    also where it goes on into the next region; a token of nothing but white space belongs to the region after it, a
+    scored `<eos>` to the last one that is not empty. An empty region has the surprisal 0. This is as in syntaxgym-core
+    for models of Hugging Face.
+
+    Args:
+        regions: rows of `Suites`, those of one sentence.
+        scores: of the tokens of the sentence.
+        skip_unk: `<unk>` has no surprisal (policy.unk=skip).
+    """
+    text, (starts, ends) = str(regions["text"].iat[0]), regions[["start", "end"]].to_numpy().T
+    bare = np.array([len(text[start:end].lstrip()) for start, end in scores.spans], dtype=np.int64)
+    filled = np.flatnonzero(starts < ends)
+    at = filled[np.searchsorted(starts[filled], scores.spans[:, 1] - bare, side="right") - 1]
+    bits = np.where(scores.unk & skip_unk, 0.0, -scores.logprobs / np.log(2))
+    sums = [np.bincount(at, values, len(starts)) for values in (bits, np.ones(len(at)), scores.unk)]
+    return np.stack(sums, axis=1)
+
+
+def answer_rows(suites: Suites, scores: Mapping[str, TokenScores], skip_unk: bool) -> dict[str, pd.DataFrame]:
+    """Return the rows of score files, columns REGIONS and SUCCESS (eval.scores.schemas); `scores`: by text."""
+    sentences = [of_one for _, of_one in suites.rows.groupby(_SENTENCE, sort=False)]
+    sums = [region_sums(of_one, scores[str(of_one["text"].iat[0])], skip_unk) for of_one in sentences]
+    table = pd.concat(sentences).assign(**dict(zip(_SUMS, np.concatenate(sums).T, strict=True)))
+    regions = table.astype({"tokens": "int32", "unk": "int32"})[REGIONS.names].reset_index(drop=True)
+    success = [success_rows(name, of, regions[regions["suite"] == name]) for name, of in suites.formulas.items()]
+    return {"regions": regions, "success": pd.concat(success, ignore_index=True)}
+
+
+def success_rows(suite: str, formulas: Sequence[Formula], regions: pd.DataFrame) -> pd.DataFrame:
+    """Return columns SUCCESS of one suite: a row for each item and prediction, and for each comparison that it joins.
+
+    `regions`: columns REGIONS.
+    """
+    by_item = regions.pivot(index="item", columns=["condition", "region"], values=["surprisal", "unk"])
+    by_item = by_item.loc[regions["item"].unique()]
+    rows = []
+    for prediction, formula in enumerate(formulas, start=1):
+        parts = formula.comparisons if len(formula.comparisons) > 1 else []
+        for comparison, part in enumerate([formula, *parts]):
+            columns = {
+                "suite": suite,
+                "circuit": circuit_of(suite),
+                "item": by_item.index,
+                "prediction": prediction,
+                "comparison": comparison or None,
+                "formula": part.text,
+                "success": part(by_item["surprisal"]),
+                "tie": part.ties(by_item["surprisal"]),
+                "unk": sum(region(by_item["unk"]) for region in part.regions),
+            }
+            rows.append(pd.DataFrame(columns, index=by_item.index))
+    types = {"circuit": "str", "prediction": "int32", "comparison": "Int32", "unk": "int32"}
+    table: pd.DataFrame = pd.concat(rows, ignore_index=True).astype(types)[SUCCESS.names]
+    return table

@@ -167,9 +167,7 @@ def test_the_words_of_each_domain_are_in_the_manifest_and_counted_again(corpus):
     train = {one["name"]: one["train"]["words"] for one in prepare(config).text.manifest["domains"]}
     share = train["childes"] / (train["childes"] + train["gutenberg"])
     assert entry["domains"] == {"childes": round(600 * share), "gutenberg": 600 - round(600 * share), "switchboard": 0}
-    plain = {"corpus": {"name": "local", "domains": ["childes", "gutenberg"]}, "seed": config.seed}
-    plain["sample"] = {"size": "600", "count": "words", "unit": "sentence", "nested": False, "strata": "domain"}
-    manifest = {"corpus": {"sample": entry}}
+    plain, manifest = dataclasses.asdict(config), {"corpus": {"sample": entry}}
     counts = sample_counts(plain, manifest, prepare(config).text.folder.parent.parent, "treebank")
     assert counts["childes"] == sum(
         one.startswith("childes") for one in drawn_texts(prepare(config).text, prepare(config).drawn)

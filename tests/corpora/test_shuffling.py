@@ -1,5 +1,6 @@
 """Shuffled samples: the same words in another order, reproducible, and part of a run's name and digest."""
 
+import dataclasses
 from collections import Counter
 
 import numpy as np
@@ -8,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from corpora.ablation.shuffling import shuffled
 from corpora.prepare import prepare
+from corpora.samples import shuffled
 from corpora.tokenizers import EOS
 from corpora.word_counts import sample_counts, token_counts
 from corpora.words import words
@@ -69,9 +70,7 @@ def test_a_run_reads_its_sample_shuffled(tmp_path, shuffle):
 
 def test_counts_of_a_shuffled_sample_are_those_of_its_text(tmp_path):
     corpus = prepare(configure(tmp_path, "sample.shuffle=sample"))
-    config = {"corpus": {"name": "toy"}, "seed": 3, "sample": {"size": "2k", "count": "words", "unit": "sentence"}}
-    config["sample"] |= {"nested": False, "shuffle": "sample"}
-    manifest = {"corpus": corpus.manifest}
+    config, manifest = dataclasses.asdict(corpus.config), {"corpus": corpus.manifest}
     counted = token_counts(config, manifest, tmp_path, corpus.tokenizer)
     assert np.array_equal(counted, np.bincount(corpus.sample().tokens, minlength=len(corpus.tokenizer)))
     assert sample_counts(config, manifest, tmp_path, "whitespace").total() > 1500

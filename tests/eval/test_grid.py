@@ -76,14 +76,6 @@ def test_another_sweep_adds_to_the_grid_but_a_repeated_one_does_not(sweep, tmp_p
     assert benchmarks == {1: ([], 1), 2: (["climp", "toy"], 3), 3: (["climp", "toy"], 2)}
 
 
-@pytest.mark.slow
-def test_a_rejected_value_does_not_stop_the_other_runs(sweep, tmp_path):
-    configs, code = sweep("train", *RUN, "sample.size=2k,none", "model.hidden=16,-1", "model.embedding=16", "seed=1")
-    assert code == 2
-    assert [(config.sample.size, config.model.hidden) for config in configs] == [("2k", 16)]
-    assert set(requested_runs(tmp_path, "mine")) == {run_id(configs[0])}
-
-
 @pytest.mark.parametrize(
     "overrides",
     [

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-import eval.benchmarks.form as form_registry
+import eval.benchmarks.config as form_registry
 import eval.methods.method as method_registry
 from eval.benchmarks.config import BenchmarkConfig
 from eval.benchmarks.form import Row, Table
@@ -49,7 +49,7 @@ def test_a_form_can_be_registered_by_a_plug_in_but_not_under_the_name_of_another
     assert benchmark.pairs[["good", "bad"]].to_numpy().tolist() == [["a b", "b a"]]
     with pytest.raises(ConfigError, match=r"benchmark\.seed=3: form=two_lines has no use for it"):
         BenchmarkConfig(name="mine", form="two_lines", seed=3)
-    with pytest.raises(ValueError, match=r"form climp: registered by eval\.benchmarks\.forms already"):
+    with pytest.raises(ValueError, match=r"form climp: registered by eval\.benchmarks\.form already"):
         form_registry.form("climp", ())(two_lines)
     with pytest.raises(ValueError, match=r"method lp: registered by eval\.methods\.builtin\.sums already"):
         method("lp")(lambda side, other, parameters: side.logprobs)

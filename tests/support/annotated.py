@@ -66,10 +66,10 @@ def write_trees(
     corpus: Path, text: TextStore, trees: list[Tree], name: str = "conllu", part_sentences: int = 2
 ) -> Layer:
     """Write a layer with the trees of a text's sentences, and open it."""
-    folder, made = layer_folder(corpus, name), {"text": text.digest}
+    folder = layer_folder(corpus, name)
     for number, start in enumerate(range(0, len(text), part_sentences)):
-        write_part(part_path(folder, number), trees[start : start + part_sentences], made)
-    write_layer(folder, text, made, part_sentences)
+        write_part(part_path(folder, number), trees[start : start + part_sentences])
+    write_layer(folder, text, part_sentences)
     return open_layer(corpus, name, text)
 
 

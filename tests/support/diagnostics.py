@@ -2,7 +2,7 @@
 
 import shutil
 
-from eval.diagnostics.config import DiagnosticConfig
+from eval.benchmarks.config import DiagnosticConfig
 from tests.support import ROOT
 
 INPUTS = ROOT / "tests" / "golden" / "inputs"

@@ -50,19 +50,18 @@ def good_checks():
 
 
 class Person:
-    """A person who answers a form, wrongly in the pairs of `wrong` and in `failed` attention checks.
+    """A person who answers a form, wrongly in the pairs of `wrong`, and attention checks right.
 
     A fake clock skips the pauses before answers, unless the person `reloads` the page, which would remove it.
     """
 
-    def __init__(self, opened, wrong=(), failed=0, reloads=False):
-        self.opened, self.page, self.wrong, self.failed = opened, opened.page, set(wrong), failed
-        self.reloads = reloads
+    def __init__(self, opened, wrong=(), reloads=False):
+        self.opened, self.page, self.wrong, self.reloads = opened, opened.page, set(wrong), reloads
         if not reloads:
             self.page.clock.install()
 
-    def begin(self, native="yes"):
-        self.page.check(f"input[name=native][value={native}]")
+    def begin(self):
+        self.page.check("input[name=native][value=yes]")
         self.page.check("input[name=consent]")
         self.page.click("#intro button[type=submit]")
 
@@ -76,13 +75,8 @@ class Person:
             self.page.clock.fast_forward(PAUSE)
         number = self.page.inner_text("#progress")
         shown = [self.page.inner_text(f"#{side}") for side in ("first", "second")]
-        if not good_checks().isdisjoint(shown):
-            right = 0 if shown[0] in good_checks() else 1
-            wrong, self.failed = self.failed > 0, self.failed - 1
-        else:
-            right = [text.endswith(" is right.") for text in shown].index(True)
-            wrong = " ".join(shown[0].split()[:2]) in self.wrong
-        side = 1 - right if wrong else right
+        right = [text in good_checks() or text.endswith(" is right.") for text in shown].index(True)
+        side = 1 - right if " ".join(shown[0].split()[:2]) in self.wrong else right
         button = self.page.locator(".sentence").nth(side)
         match by:
             case "click":
@@ -93,10 +87,6 @@ class Person:
                 self.page.keyboard.press("12"[side])
             case "arrow":
                 self.page.keyboard.press(["ArrowLeft", "ArrowRight"][side])
-            case "tab":
-                for _ in range(1 + side):
-                    self.page.keyboard.press("Tab")
-                self.page.keyboard.press("Enter")
         self.page.wait_for_function(
             """(number) => document.getElementById("task").hidden
                  || document.getElementById("progress").textContent !== number""",

@@ -81,7 +81,7 @@ class ModelConfig:
     def identity(self, run: CorporaConfig) -> tuple[list[str], Any]:
         """Return the parts of a run's name and the configuration that can change its numbers.
 
-        Raises NoCorpus if the run has no corpus.
+        Raises ConfigError if the run has no corpus.
         """
         check_chosen(run.corpus)
         words = [self.name, run.corpus.name, run.tokenizer.name, run.sample.size, f"s{run.seed}"]

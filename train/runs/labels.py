@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from corpora.ablation.config import CONTROL, KEEP_ONLY, NONE, REMOVE, REPLACE
+from corpora.config import CONTROL, KEEP_ONLY, NONE, REMOVE, REPLACE
 from pairscale.errors import RunError
 from pairscale.files import sha256_json
 from pairscale.sizes import format_size, parse_size, written

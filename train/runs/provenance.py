@@ -15,7 +15,7 @@ from train.runs.folder import RunFolder
 from train.trackers.tracker import Job
 
 PACKAGES = (
-    "torch", "lightning", "hydra-core", "numpy", "sentencepiece", "nltk", "rjieba", "transformers", "ufal-kenlm",
+    "torch", "lightning", "hydra-core", "numpy", "sentencepiece", "tokenizers", "rjieba", "transformers", "ufal-kenlm",
     "kenlm", "pairscale",
 )  # fmt: skip
 DIFFERENCE_LIMIT = 100_000  # how many characters of `git diff` to record

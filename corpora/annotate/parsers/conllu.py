@@ -4,10 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, compress, islice
 
-from corpora.annotate.config import ConlluConfig
-from corpora.annotate.parsers.parser import Parser, parser
+from corpora.annotate.parsers.parser import Parser
 from corpora.annotate.tree import Tree, align, word_spans
-from corpora.config import ConlluCorpusConfig, CorpusConfig
+from corpora.config import ConlluConfig, ConlluCorpusConfig, CorpusConfig
 from corpora.sources.conllu import ConlluSentence, conllu_sentences
 from corpora.sources.files import source_files
 from corpora.sources.lines import check_present
@@ -17,7 +16,6 @@ from pairscale.errors import ConfigError, InputError
 from pairscale.files import sha256_file, sha256_json
 
 
-@parser(ConlluConfig)
 class ConlluParser(Parser):
     """The trees of files, of which each process reads those of its parts and skips the others."""
 

@@ -1,23 +1,14 @@
-"""The interface of parsers, and their registry: a parser is a class, registered for its class of configuration.
-
-@parser(MineConfig)
-class Mine(Parser):
-    packages = ("mine",)
-    ...
-"""
-
-from __future__ import annotations
+"""The interface of parsers; the class of a configuration names its parser (corpora/config.py)."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, cast
 
-from corpora.annotate.config import ParserConfig
 from corpora.annotate.tree import Tree
-from corpora.config import CorpusConfig
+from corpora.config import CorpusConfig, ParserConfig
 from pairscale.errors import ConfigError
-from pairscale.plugins import load_members
 
 
 class Parser(ABC):
@@ -39,27 +30,13 @@ class Parser(ABC):
         """Yield the tree of each sentence; `first`: index of the first in the text. Indices rise from call to call."""
 
 
-_PARSERS: dict[type[ParserConfig], type[Parser]] = {}
-T = TypeVar("T", bound=type[Parser])
-
-
-def parser(config: type[ParserConfig]) -> Callable[[T], T]:
-    """Register a class as the parser of a class of configuration."""
-
-    def register(cls: T) -> T:
-        _PARSERS[config] = cls
-        return cls
-
-    return register
-
-
 def parser_of(config: ParserConfig) -> type[Parser]:
     """Return the class of a configured parser. Raises ConfigError if what it needs is not installed."""
-    load_members(__name__.rpartition(".")[0])
-    chosen = _PARSERS[type(config)]
+    module, _, name = config.parser.partition(":")
     try:
+        chosen = cast(type[Parser], getattr(import_module(module), name))
         versions(chosen)
-    except PackageNotFoundError as error:
+    except (PackageNotFoundError, ModuleNotFoundError) as error:
         raise ConfigError(
             f"parser={config.name}: needs {error.name}, which is not installed; pip install {error.name}"
         ) from None

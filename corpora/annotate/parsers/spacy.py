@@ -6,10 +6,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from corpora.annotate.config import SpacyConfig
-from corpora.annotate.parsers.parser import Parser, parser
+from corpora.annotate.parsers.parser import Parser
 from corpora.annotate.tree import Tree, align
-from corpora.config import CorpusConfig
+from corpora.config import CorpusConfig, SpacyConfig
 from pairscale.errors import ConfigError, InputError
 from pairscale.files import sha256_file, sha256_json
 
@@ -25,7 +24,6 @@ SUPERFLUOUS = ["ner", "entity_ruler", "entity_linker", "senter", "sentencizer", 
 FOREIGN = frozenset(["pobj", "dobj", "nsubjpass", "sb", "oa"])
 
 
-@parser(SpacyConfig)
 class SpacyParser(Parser):
     """A pipeline, with each sentence of the text as one sentence: where it sees more, `one_root` joins them."""
 

@@ -1,21 +1,30 @@
-"""Minimal pairs from paradigms of our own, in English and Mandarin: the languages' data, and what loads it.
+"""Minimal pairs from paradigms of our own, in English and Mandarin, of the words of a vocabulary if there is one.
 
 <language>/lexicon/*.tsv          tables of words
 <language>/grammar.yaml           variables and phrases that the paradigms share (corpora/grammar/engine.py)
 <language>/paradigms/<UID>.yaml   a paradigm: phenomenon, field, prefix, skeleton (eval/benchmarks/paradigm.py)
+
+vocabulary.py finds the words of samples and of users' files.
 """
 
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from corpora.grammar.engine import Grammar, read_grammar
-from eval.benchmarks.paradigm import Paradigm
+from corpora.grammar.lexicon import NothingFits
+from eval.benchmarks.config import BenchmarkConfig
+from eval.benchmarks.files import Generated
+from eval.benchmarks.generated.vocabulary import Vocabulary, read_vocabulary
+from eval.benchmarks.paradigm import Exhausted, Paradigm
 from pairscale.errors import InputError
+from pairscale.files import sha256_file, sha256_json
 from pairscale.schema import read_yaml
 
 FOLDER = Path(__file__).parent
 LANGUAGES = {"en": "english", "zh": "mandarin"}  # ISO 639 code: folder
+LEAST_PAIRS = 200  # of a paradigm; one that has fewer is not available
 
 
 def grammar_of(language: str, knows: Callable[[str], bool] | None = None) -> Grammar:
@@ -33,3 +42,56 @@ def paradigm_of(language: str, name: str, grammar: Grammar) -> Paradigm:
     where = f"{LANGUAGES[language]}/paradigms/{name}.yaml"
     described = read_yaml(FOLDER / where, dict[str, Any], InputError, "see eval/benchmarks/paradigm.py")
     return Paradigm(name, described, grammar, where)
+
+
+def generate(config: BenchmarkConfig, least: int = LEAST_PAIRS) -> Generated:
+    """Draw the pairs that `config` (of the form "generated", its vocabulary a file or null) requests.
+
+    A paradigm's pairs depend on its name, the seed, the language's files and the vocabulary alone; more of them begin
+    with the same ones. A paradigm of which fewer than `least` can be drawn is not available. Raises InputError for
+    broken files and if no paradigm is available, ConfigError for a paradigm that does not exist, and for a vocabulary
+    without words.
+    """
+    assert config.pairs is not None
+    language, vocabulary = str(config.language), None
+    if config.vocabulary is not None:
+        vocabulary = read_vocabulary(Path(config.vocabulary), language, config.min_count)
+    grammar = grammar_of(language, vocabulary.knows if vocabulary else None)
+
+    def refusal(good: str, bad: str) -> str | None:
+        unknown = vocabulary.unknown_word(good, bad) if vocabulary else None
+        return f"with '{unknown}', which the vocabulary lacks" if unknown else None
+
+    names = config.chosen_paradigms(paradigms_of(language))
+    pairs, unavailable = {}, {}
+    for name in names:
+        drawn: list[dict[str, Any]] = []
+        try:
+            rng = random.Random(f"{config.seed}:{name}")
+            drawn += paradigm_of(language, name, grammar).pairs(rng, max(config.pairs, least), refusal)
+        except (NothingFits, Exhausted) as error:
+            if len(drawn) < least:
+                unavailable[name] = str(error)
+                continue
+        pairs[name] = drawn[: config.pairs]
+    if not pairs:
+        name, reason = next(iter(unavailable.items()))
+        raise InputError(f"benchmark={config.name}: no paradigm has {least} pairs; {name}: {reason}")
+    return Generated(pairs, unavailable, origin_of(config, names, vocabulary))
+
+
+def origin_of(config: BenchmarkConfig, paradigms: list[str], vocabulary: Vocabulary | None) -> dict[str, Any]:
+    """Return settings, and digests of the words and phrases of all, of each paradigm and of the vocabulary."""
+    folder = FOLDER / LANGUAGES[str(config.language)]
+    shared = [*sorted((folder / "lexicon").glob("*.tsv")), folder / "grammar.yaml"]
+    origin: dict[str, Any] = {
+        "language": config.language,
+        "seed": config.seed,
+        "lexicon": sha256_json([sha256_file(file) for file in shared]),
+        "paradigms": {name: sha256_file(folder / "paradigms" / f"{name}.yaml") for name in paradigms},
+    }
+    if vocabulary is not None:
+        origin["vocabulary"] = {"digest": vocabulary.digest, "words": len(vocabulary.counts)}
+        if config.min_count is not None and any(vocabulary.counts.values()):
+            origin["min_count"] = config.min_count
+    return origin

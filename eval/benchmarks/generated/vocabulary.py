@@ -141,7 +141,7 @@ def _vocabulary_file(samples: Sequence[Mapping[str, Any]], min_count: int, store
                 f"corpus={corpus}), or give vocabulary=FILE, or null"
             )
         # Of the words themselves, as a text, and an annotation that an ablation searches, can be made again.
-        identity.append([text_manifest(folder)["digest"], sample_again(config, None, store)[1].digest])
+        identity.append([text_manifest(folder)["digest"], sample_again(config, None, store).drawn.digest])
     file = store / "vocabularies" / f"{sha256_json(identity)[:12]}.tsv"
     if not file.exists():  # two processes may write it at once, and write the same
         counts = [sample_counts(config, None, store, reference) for config in samples]

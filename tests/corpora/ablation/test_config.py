@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpora.ablation.config import AblateConfig
+from corpora.config import AblateConfig
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError
 from train.config import run_id

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpora.ablation.control import draw_controls, lemma_parts, matched_control, mean_log_frequencies, text_parts
+from corpora.ablation.control import draw_controls, matched_control, mean_log_frequencies, words_of_sentences
 from corpora.words import words
 from pairscale.errors import ConfigError, StoreError
 from tests.support.annotated import CONLLU, annotated
@@ -39,8 +39,8 @@ def test_which_control_is_drawn_depends_on_the_seed():
 
 
 def test_frequencies_are_those_of_the_counted_lemmas(tmp_path):
-    _text, layer = annotated(tmp_path)
-    means = mean_log_frequencies(lemma_parts(layer), np.array([True, True, True, True, False]))
+    text, layer = annotated(tmp_path)
+    means = mean_log_frequencies(words_of_sentences(text, layer), np.array([True, True, True, True, False]))
     # Dogs don't sleep. in the first four: dog 2, do 2, not 1, sleep 3, full stop 3.
     assert means[2] == pytest.approx(np.log([2, 2, 1, 3, 3]).mean())
     # They sleep. : they 2, sleep 3, full stop 3; not counted, but like the fourth.
@@ -53,15 +53,15 @@ def test_without_an_annotation_frequencies_are_those_of_words(tmp_path):
     sentences = [words(sentence.lower(), "treebank") for sentence in text.sentences(range(len(text)))]
     counts = Counter(word for sentence in sentences[1:] for word in sentence)
     expected = [np.log([max(1, counts[word]) for word in sentence]).mean() for sentence in sentences]
-    assert mean_log_frequencies(text_parts(text), counted) == pytest.approx(expected)
+    assert mean_log_frequencies(words_of_sentences(text, None), counted) == pytest.approx(expected)
 
 
 def test_a_text_without_lemmas_has_no_frequencies(tmp_path):
     lines = [line.split("\t") for line in CONLLU.splitlines()]
     without = "\n".join("\t".join([*row[:2], "_", *row[3:]]) if len(row) == 10 else row[0] for row in lines) + "\n\n"
-    _, layer = annotated(tmp_path, without)
+    text, layer = annotated(tmp_path, without)
     with pytest.raises(ConfigError, match="has no lemmas, by whose frequencies a control is matched"):
-        mean_log_frequencies(lemma_parts(layer), np.ones(5, np.bool_))
+        mean_log_frequencies(words_of_sentences(text, layer), np.ones(5, np.bool_))
 
 
 def test_a_control_is_drawn_once_and_checked_when_it_is_read(tmp_path):
@@ -69,8 +69,8 @@ def test_a_control_is_drawn_once_and_checked_when_it_is_read(tmp_path):
     sentences = np.arange(0, 40, 4)
     others = np.setdiff1d(np.arange(40), sentences)
     control = matched_control(text, layer, "0" * 64, sentences, others, 1)
-    assert control.manifest["removed"]["words"] == 9
-    assert control.manifest["control"]["words"] == pytest.approx(text.words[control.controls].mean())
+    assert control.balance["removed"]["words"] == 9
+    assert control.balance["control"]["words"] == pytest.approx(text.words[control.controls].mean())
     assert control.of(sentences[[3, 7]]).tolist() == control.controls[[3, 7]].tolist()
     (folder,) = tmp_path.glob("control-*")
     before = (folder / "controls.npy").stat().st_mtime_ns

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import corpora.ablation.regex
-from corpora.ablation.config import AblateConfig, RegexFilter
+import corpora.constructions.matches
+from corpora.config import AblateConfig, RegexFilter
 from corpora.find import run as find
 from corpora.prepare import Corpus, prepare
 from corpora.word_counts import sample_again
@@ -137,7 +137,7 @@ def test_the_manifest_counts_what_was_removed_and_the_sample_is_drawn_again(file
     assert 0 < counts["sample"]["sentences"] < len(removed)
     assert prepared.drawn.available == prepared.text.manifest["splits"]["train"]["words"] - counts["words"]
     config, store = dataclasses.asdict(prepared.config), prepared.text.folder.parents[1]
-    assert sample_again(config, {"corpus": prepared.manifest}, store)[1].digest == prepared.drawn.digest
+    assert sample_again(config, {"corpus": prepared.manifest}, store).drawn.digest == prepared.drawn.digest
 
 
 def test_a_size_above_what_is_left_is_an_error(file):
@@ -191,7 +191,7 @@ def test_find_refuses_an_expression(file):
 
 def test_an_expression_that_takes_too_long_is_an_error(tmp_path, monkeypatch):
     (tmp_path / "text.txt").write_text("\n\n".join(["a b c ."] * 3 + [f"{'a' * 80}b {n}" for n in range(60)]))
-    monkeypatch.setattr(corpora.ablation.regex, "LINE_SECONDS", 0.05)
+    monkeypatch.setattr(corpora.constructions.matches, "LINE_SECONDS", 0.05)
     with pytest.raises(ConfigError, match=r"takes more than .* for one sentence of 8\d characters \(.*text\.txt:\d+\)"):
         _ = corpus(tmp_path / "text.txt", "(a|aa)+$", size="1").drawn
 
@@ -200,9 +200,9 @@ def test_a_text_is_searched_once_and_matches_are_checked(file, tmp_path, monkeyp
     text_file = tmp_path / "text.txt"
     text_file.write_bytes(file.read_bytes())
     found = corpus(text_file, EVER, size="10").intervention.matching.tolist()
-    monkeypatch.setattr("corpora.ablation.regex._write", lambda *_: pytest.fail("searched again"))
+    monkeypatch.setattr("corpora.constructions.matches._matching_sentences", lambda *_: pytest.fail("searched again"))
     assert corpus(text_file, EVER, size="10").intervention.matching.tolist() == found
-    (place,) = (tmp_path / "store" / "local").glob("regex-*")
+    (place,) = (tmp_path / "store" / "local").glob("matches-*")
     np.save(place / "sentences.npy", np.arange(3))
     with pytest.raises(StoreError, match="its digest is not the one in its manifest"):
         _ = corpus(text_file, EVER, size="10").intervention

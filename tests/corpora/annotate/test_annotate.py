@@ -12,7 +12,7 @@ import pytest
 import corpora.annotate.processes
 import corpora.annotate.run
 from corpora.annotate.layer import part_path
-from corpora.annotate.run import Work, annotate
+from corpora.annotate.run import annotate
 from corpora.prepare import corpus_folder, prepare
 from corpora.sources.conllu import conllu_sentences
 from pairscale.command.compose import compose
@@ -59,8 +59,8 @@ def test_processes_and_missing_parts_change_no_byte(tmp_path, pipeline, small_pa
     assert len(layer) == 40
     assert [tree.sentence for tree in layer.trees(range(40))] == list(layer.text.sentences(range(40)))
     written = files_of(layer.folder)
-    assert len(written) == 7
-    for processes, removed in ((1, ["part-00001.arrow", "part-00005.arrow"]), (2, list(written))):
+    assert len(written) == 8
+    for processes, removed in ((1, ["part-00001.parquet", "part-00005.parquet"]), (2, list(written))):
         for name in {*removed, "manifest.json"}:
             (layer.folder / name).unlink()
         annotate(replace(config, processes=processes))
@@ -70,7 +70,7 @@ def test_processes_and_missing_parts_change_no_byte(tmp_path, pipeline, small_pa
 def test_a_finished_layer_is_not_parsed_again(tmp_path, pipeline, monkeypatch):
     config = compose("annotate", words_of(tmp_path, 9, f"parser.model={pipeline}", "processes=1"))
     first = annotate(config)
-    monkeypatch.setattr(Work, "load", None)
+    monkeypatch.setattr(corpora.annotate.run, "load_parser", None)
     assert annotate(config).digest == first.digest
 
 
@@ -85,7 +85,7 @@ def test_a_killed_command_goes_on_with_the_same_bytes(tmp_path, pipeline):
     process.kill(signal.SIGKILL)
     process.wait()
     killed = files_of(folder)
-    assert 0 < len(killed) < 4
+    assert 1 < len(killed) < 5
     assert "manifest.json" not in killed
     deadline = time.monotonic() + 60
     while any(Path(f"/proc/{child}").exists() for child in children) and time.monotonic() < deadline:

@@ -74,7 +74,7 @@ def test_a_layer_is_chosen_by_name_unless_it_is_the_only_one(tmp_path):
 
 def test_an_unfinished_layer_is_none(tmp_path):
     text = text_store(tmp_path, ["Dogs sleep ."])
-    write_part(part_path(layer_folder(tmp_path, "spacy"), 0), [], {})  # of a command that was killed
+    write_part(part_path(layer_folder(tmp_path, "spacy"), 0), [])  # of a command that was killed
     with pytest.raises(ConfigError, match=r"python -m corpora.annotate makes one"):
         open_layer(tmp_path, None, text)
 
@@ -92,8 +92,8 @@ def test_a_damaged_part_is_named(tmp_path):
     path = part_path(layer.folder, 1)
     content = path.read_bytes()
     path.write_bytes(bytes(len(content)))
-    with pytest.raises(StoreError, match=r"part-00001.arrow"):
+    with pytest.raises(StoreError, match=r"part-00001.parquet"):
         list(open_layer(tmp_path, None, text).trees([2]))
     path.write_bytes(content[:-1])
-    with pytest.raises(StoreError, match=r"part-00001.arrow"):
-        open_layer(tmp_path, None, text)
+    with pytest.raises(StoreError, match=r"part-00001.parquet"):
+        list(open_layer(tmp_path, None, text).trees([2]))

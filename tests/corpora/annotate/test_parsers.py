@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpora.annotate.config import SpacyConfig
 from corpora.annotate.parsers.parser import Parser, parser_of
 from corpora.annotate.parsers.spacy import SpacyParser, one_root
 from corpora.annotate.tree import align, word_spans
-from corpora.config import NoCorpusConfig, SplitConfig
+from corpora.config import NoCorpusConfig, SpacyConfig, SplitConfig
 from pairscale.errors import ConfigError, InputError
 from tests.support import ROOT
 from tests.support.annotated import CONLLU

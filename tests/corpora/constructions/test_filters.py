@@ -10,7 +10,7 @@ import pytest
 
 from corpora.annotate.parsers.conllu import tree_of
 from corpora.annotate.tree import Tree
-from corpora.constructions.config import FilterConfig
+from corpora.config import FilterConfig
 from corpora.constructions.matcher import Matcher
 from corpora.sources.conllu import conllu_sentences
 from pairscale.command.compose import compose

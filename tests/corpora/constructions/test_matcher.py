@@ -11,7 +11,7 @@ from spacy.matcher import DependencyMatcher
 from spacy.tokens import Doc
 
 from corpora.annotate.tree import Tree
-from corpora.constructions.config import FilterConfig
+from corpora.config import FilterConfig
 from corpora.constructions.matcher import Matcher
 from corpora.constructions.patterns import OPERATORS
 from pairscale.errors import ConfigError

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from corpora.grammar.lexicon import NothingFits
 from corpora.words import words
 from eval.benchmarks.config import BenchmarkConfig
-from eval.benchmarks.generated import FOLDER, grammar_of, making, paradigm_of, paradigms_of
+from eval.benchmarks.generated import FOLDER, grammar_of, origin_of, paradigm_of, paradigms_of
 from eval.benchmarks.generated.vocabulary import Vocabulary
 from eval.benchmarks.load import load_benchmark
 from eval.benchmarks.paradigm import ATTEMPTS, Exhausted
@@ -148,13 +148,13 @@ def test_a_paradigm_that_cannot_be_drawn_fails_early():
 
 
 def test_a_new_paradigm_changes_no_digest_of_the_others(tmp_path, monkeypatch):
-    before = making.Source.of(config(paradigms=[NAME])).origin
+    before = origin_of(config(), [NAME], None)
     shutil.copytree(FOLDER / "english", tmp_path / "english")
-    monkeypatch.setattr(making, "FOLDER", tmp_path)
+    monkeypatch.setattr("eval.benchmarks.generated.FOLDER", tmp_path)
     paradigms = tmp_path / "english" / "paradigms"
     (paradigms / "another.yaml").write_text((paradigms / f"{NAME}.yaml").read_text())
-    assert making.Source.of(config(paradigms=[NAME])).origin == before
+    assert origin_of(config(), [NAME], None) == before
     (paradigms / f"{NAME}.yaml").write_text("changed")
-    after = making.Source.of(config(paradigms=[NAME])).origin
+    after = origin_of(config(), [NAME], None)
     assert after["lexicon"] == before["lexicon"]
     assert after["paradigms"][NAME] != before["paradigms"][NAME]

@@ -11,8 +11,7 @@ from analysis import accuracies, notes
 from corpora.prepare import prepare
 from corpora.words import words
 from eval.benchmarks.config import BenchmarkConfig
-from eval.benchmarks.generated import grammar_of, paradigm_of
-from eval.benchmarks.generated.making import LEAST_PAIRS
+from eval.benchmarks.generated import LEAST_PAIRS, grammar_of, paradigm_of
 from eval.benchmarks.generated.vocabulary import read_vocabulary, resolved, smallest_samples
 from eval.benchmarks.load import load_benchmark
 from eval.questionnaire.__main__ import run as write_forms

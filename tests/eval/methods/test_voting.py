@@ -8,7 +8,7 @@ import pytest
 
 import analysis
 from eval.methods.builtin.votes import Votes, draws, vote
-from eval.run import score_run
+from eval.run import check_benchmark, score_run
 from eval.scores.accuracy import accuracies, best_template, by_repeat, repeats_text
 from eval.scores.files import read_scores, score_path, write_scores
 from eval.scores.table import accuracy_table, methods_table
@@ -94,7 +94,7 @@ def test_tables_show_the_mean_the_deviation_and_the_best_template():
     answers = answers.drop(columns="phenomenon")
     table = accuracy_table("t", "none", answers, items, "wrong")
     cells = {column.header: str([*column.cells][-1]) for column in table.columns}
-    assert [cells[name] for name in ("accuracy", "±", "best", "ties")] == ["44.4", "19.2", "66.7", "1"]
+    assert [cells[name] for name in ("accuracy", "best", "ties")] == ["44.4 ± 19.2", "66.7", "1"]
     votes, _ = vote({"yes_no": answers}, Votes({"yes_no": 3}, 2))
     chosen = answers.assign(order=["A", "A", "B"] * 3)  # A, A, A of template a; A, B, A of b; A, none, A of c
     table = methods_table("t", {"ab_prompt": chosen, "vote_p": votes}, items, "wrong")
@@ -155,7 +155,7 @@ def test_votes_need_the_methods_that_vote(configure):
     config = configure("method=[vote_l]")
     run = simulated_run(config, random_model(LSTM))
     with pytest.raises(ConfigError, match=r"method=vote_l: counts .* request method=\[in_template_lp,vote_l\]"):
-        score_run(run, config)
+        check_benchmark(config)
     score_run(run, configure("method=[vote_l,in_template_lp]"))
     assert len(read_scores(path_of(run, "vote_l"))[0]) == 60
     config.method["vote_l"].voters = {"lp": 1}

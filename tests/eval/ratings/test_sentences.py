@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from eval.ratings.config import RatingsConfig
+from eval.benchmarks.config import RatingsConfig
 from eval.ratings.measures import measures
 from eval.ratings.sentences import load_ratings
 from pairscale.command.compose import compose
@@ -83,7 +83,6 @@ LABELS = "benchmark.columns={rating:null,label:ok"
         ("sentence,ok\nA cat.,maybe\n", LABELS + "}", r"line 2: .*maybe.*benchmark\.labels"),
         ("sentence,ok,id\nA cat.,1,a\nCat a.,1,a\n", LABELS + ",pair_id:id}", r"pair .*a"),
         ("sentence,rating\nA cat.,1\n", "benchmark.name=mine", r"benchmark\.name=mine"),
-        ("sentence,rating\nA cat.,1\n", "benchmark.pairs=3", r"benchmark\.pairs"),
         ("sentence,rating\nA cat.,1\n", "scoring.snapshots=true", r"scoring\.snapshots=true with benchmark=ratings"),
         *(
             ("sentence,rating\nA cat.,1\n", f"benchmark.columns.{value}", r"benchmark\.columns")

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from eval.surprisal.config import SurprisalConfig
+from eval.config import SurprisalConfig
 from eval.surprisal.texts import read_texts
 from pairscale.errors import ConfigError, InputError
 
@@ -68,9 +68,9 @@ def test_a_table_of_words_keeps_its_columns_and_regions(tmp_path):
     [
         ("a.txt", "\n \n", "text=.*a.txt: holds no text"),
         ("a.csv", "text\n", "a.csv: holds no rows"),
-        ("a.csv", "sentence\nThe cats.\n", r"a\.csv: line 2: no column text; there are sentence"),
+        ("a.csv", "sentence\nThe cats.\n", r"a\.csv: no column 'text' .*; there are: sentence"),
         ("a.csv", "text\n \n", r"a\.csv: line 2: text is ''"),
-        ("a.csv", "word\nThe\n", r"a\.csv: line 2: no column text_id; there are word"),
+        ("a.csv", "word\nThe\n", r"a\.csv: no column 'text_id' .*; there are: word"),
         ("a.jsonl", '{"text": 5}', r"a\.jsonl: line 1: text is 5"),
         ("a.csv", "text_id,word,unk,unk_given\n1,The,a,b\n", r"a\.csv: column unk would .* unk_given"),
         ("a.doc", "x", r"text=.*a\.doc: must end in \.csv"),
@@ -84,7 +84,7 @@ def test_bad_files_are_refused(tmp_path, name, content, message):
 def test_missing_files_and_columns_are_refused(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         read_texts(tmp_path / "none.txt", SurprisalConfig())
-    with pytest.raises(InputError, match="no column document"):
+    with pytest.raises(InputError, match="no column 'document'"):
         read_texts(written(tmp_path, "a.csv", "text\nThe cats.\n"), DOCUMENTS)
     with pytest.raises(ConfigError, match=r"surprisal"):
         SurprisalConfig(text_column="word")

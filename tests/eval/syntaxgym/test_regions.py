@@ -12,14 +12,18 @@ from hypothesis import strategies as st
 
 from eval.scores.schemas import REGIONS, SUCCESS
 from eval.syntaxgym.measures import measures
-from eval.syntaxgym.regions import answer_rows, region_rows, region_sums, success_rows
-from eval.syntaxgym.suites import Sentence, load_suites, read_suite
+from eval.syntaxgym.suites import answer_rows, join_regions, load_suites, region_sums, success_rows
 from tests.support.suites import GAPS, scores, simulated, write_suites
 
 
+def sentence_of(contents):
+    text, spans = join_regions(contents)
+    return pd.DataFrame(spans, columns=["start", "end"]).assign(text=text)
+
+
 def test_a_token_belongs_to_the_region_of_its_first_character():
-    sentence = Sentence.of(["The cat", "", "sleeps", "."])
-    assert sentence.text == "The cat sleeps ."
+    sentence = sentence_of(["The cat", "", "sleeps", "."])
+    assert sentence["text"].iat[0] == "The cat sleeps ."
     words = scores((0, 3, 1), (4, 7, 2), (8, 14, 4, "unk"), (15, 16, 8), (16, 16, 16))
     assert region_sums(sentence, words).tolist() == [[3, 2, 0], [0, 0, 0], [4, 1, 1], [24, 2, 0]]
     with_spaces = scores((0, 3, 1), (3, 7, 2), (7, 8, 32), (8, 11, 4), (11, 14, 4), (14, 16, 8))
@@ -32,17 +36,16 @@ def test_a_token_belongs_to_the_region_of_its_first_character():
 
 @given(st.lists(st.text(alphabet="ab c.", max_size=6), min_size=1, max_size=5).filter("".join), st.data())
 def test_regions_share_out_all_surprisal(contents, data):
-    sentence = Sentence.of(contents)
-    if not sentence.text:
+    sentence = sentence_of(contents)
+    if not (length := len(sentence["text"].iat[0])):
         return
-    cuts = data.draw(st.sets(st.integers(1, len(sentence.text))))
-    edges = [0, *sorted(cuts | {len(sentence.text)})]
+    cuts = data.draw(st.sets(st.integers(1, length)))
+    edges = [0, *sorted(cuts | {length})]
     tokens = [(start, end, 1.5) for start, end in pairwise(edges)]
     sums = region_sums(sentence, scores(*tokens))
     assert sums[:, 0].sum() == pytest.approx(1.5 * len(tokens))
     assert sums[:, 1].sum() == len(tokens)
-    empty = sentence.spans[:, 0] == sentence.spans[:, 1]
-    assert not sums[empty].any()
+    assert not sums[sentence["start"] == sentence["end"]].any()
 
 
 def test_rows_of_both_files(tmp_path):
@@ -62,9 +65,9 @@ def test_rows_of_both_files(tmp_path):
         holds = [bits["sing"] < bits["sing_bad"], bits["plural"] < bits["plural_bad"]]
         expected = all(holds) if row.comparison is pd.NA else holds[int(row.comparison) - 1]
         assert row.success == expected
-    assert regions["surprisal"].sum() == pytest.approx(
-        sum(-of_text[s.text].logprobs.sum() / np.log(2) for u in suites.suites for i in u.sentences for s in i)
-    )
+    sentences = suites.rows.drop_duplicates(["suite", "item", "condition"])["text"]
+    bits = [-of_text[text].logprobs.sum() / np.log(2) for text in sentences]
+    assert regions["surprisal"].sum() == pytest.approx(sum(bits))
 
 
 def test_scores_are_means_over_suites(tmp_path):
@@ -94,8 +97,7 @@ def test_suites_in_no_circuit_count_in_all_suites_alone(tmp_path):
     suite = json.loads(json.dumps(GAPS))
     suite["meta"]["name"] = "mine"
     (tmp_path / "mine.json").write_text(json.dumps(suite))
-    mine = read_suite(tmp_path / "mine.json")
-    table = measures(success_rows(mine, region_rows(mine, defaultdict(scores))))
+    table = measures(answer_rows(load_suites(str(tmp_path)), defaultdict(scores), skip_unk=False)["success"])
     assert table["name"].tolist() == ["all suites", "all items", "mine", "mine 2"]
     assert table["accuracy"].tolist() == [0, 0, 0, 1]  # equal surprisals: a tie, and what the second asks for
     assert table["ties"].tolist() == [2, 2, 2, 0]
@@ -103,8 +105,8 @@ def test_suites_in_no_circuit_count_in_all_suites_alone(tmp_path):
 
 def test_unk_counts_only_in_regions_of_the_formula(tmp_path):
     (tmp_path / "s.json").write_text(json.dumps(GAPS))
-    suite = read_suite(tmp_path / "s.json")
-    regions = region_rows(suite, defaultdict(scores))
+    suites = load_suites(str(tmp_path))
+    regions = answer_rows(suites, defaultdict(scores), skip_unk=False)["regions"]
     regions.loc[(regions["item"] == 1) & (regions["region"] == 1), "unk"] = 1
-    rows = success_rows(suite, regions)
+    rows = success_rows("cleft_mini", suites.formulas["cleft_mini"], regions)
     assert rows["unk"].tolist() == [2, 0, 2, 0]  # of the whole sentences, and of the first region

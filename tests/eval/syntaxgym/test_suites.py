@@ -9,23 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.syntaxgym.suites import CIRCUITS, Sentence, circuit_of, load_suites, read_suite
+from eval.syntaxgym.suites import CIRCUITS, circuit_of, join_regions, load_suites, read_suite
 from pairscale.command.compose import compose
 from pairscale.errors import ConfigError, InputError
 from tests.support.suites import AGREEMENT, write_suites
 
 
 def test_suites_are_read_by_name(tmp_path):
-    cleft, number = load_suites(str(write_suites(tmp_path))).suites
-    assert (cleft.name, cleft.circuit) == ("cleft_mini", "Long-Distance Dependencies")
-    assert (number.name, number.circuit, number.items) == ("number_mini", "Agreement", (1, 2, 3))
-    assert number.conditions == ("sing", "sing_bad", "plural", "plural_bad")
-    assert number.regions == ("intro", "noun", "verb", "rest")
-    assert number.sentences[1][3].text == "The dogs sleeps quietly ."
-    good = cleft.sentences[0][0]
-    assert good.text == "What he did was sleep ."
-    assert [good.text[start:end] for start, end in good.spans] == ["What he did", "", "was sleep ."]
-    assert [suite.name for suite in load_suites(str(tmp_path), ["number_mini"]).suites] == ["number_mini"]
+    suites = load_suites(str(write_suites(tmp_path)))
+    assert list(suites.formulas) == ["cleft_mini", "number_mini"]
+    number = suites.rows[suites.rows["suite"] == "number_mini"]
+    assert number["item"].unique().tolist() == [1, 2, 3]
+    assert number["condition"].unique().tolist() == ["sing", "sing_bad", "plural", "plural_bad"]
+    assert number["name"].unique().tolist() == ["intro", "noun", "verb", "rest"]
+    assert number.query("item == 2 and condition == 'plural_bad'")["text"].iat[0] == "The dogs sleeps quietly ."
+    assert suites.rows["text"].iat[0] == "What he did was sleep ."
+    assert suites.rows["content"].tolist()[:3] == ["What he did", "", "was sleep ."]
+    assert list(load_suites(str(tmp_path), ["number_mini"]).formulas) == ["number_mini"]
 
 
 def test_the_digest_is_of_what_counts(tmp_path):
@@ -48,10 +48,10 @@ def test_circuits_are_those_of_the_paper():
 
 @given(st.lists(st.text(alphabet="ab ,", max_size=6), min_size=1, max_size=6))
 def test_regions_are_where_their_text_is(contents):
-    sentence = Sentence.of(contents)
+    text, spans = join_regions(contents)
     words = [" ".join(content.split()) for content in contents]
-    assert [sentence.text[start:end] for start, end in sentence.spans] == words
-    assert sentence.text == " ".join(word for word in words if word)
+    assert [text[start:end] for start, end in spans] == words
+    assert text == " ".join(word for word in words if word)
 
 
 def test_folders_without_suites_are_refused(tmp_path):
@@ -104,10 +104,9 @@ def test_others_are_refused(tmp_path, place, value, message):
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("benchmark.pairs=3", r"benchmark\.pairs, \.paradigms: syntaxgym has no pairs"),
+        ("benchmark.pairs=3", r"benchmark\.pairs=3: form=syntaxgym has no use for it"),
         ("benchmark.suites=[]", r"benchmark\.suites=\[\]: must name at least one"),
         ("benchmark.name=mine", r"benchmark\.name=mine: must be one of syntaxgym"),
-        ("scoring.snapshots=true", r"scoring\.snapshots=true with benchmark=syntaxgym"),
     ],
 )
 def test_values_for_benchmarks_of_pairs_are_refused(override, message):
