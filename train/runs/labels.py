@@ -100,12 +100,12 @@ def constructions(interventions: Mapping[str, Intervention]) -> tuple[dict[str, 
     ]
 
 
-def _intervention_names(interventions: Mapping[str, Intervention], of_filters: Mapping[str, str]) -> dict[str, str]:
+def _intervention_names(interventions: Mapping[str, Intervention], filter_names: Mapping[str, str]) -> dict[str, str]:
     """Return the name of each run's intervention, by run id; "" for all runs if no text was changed.
 
     If interventions with the same name differ in layer, seed or rules, these values are added to the name.
     """
-    names = {run: of.name(of_filters[run]) for run, of in interventions.items()}
+    names = {run: of.name(filter_names[run]) for run, of in interventions.items()}
     if set(names.values()) <= {FULL_TEXT}:
         return dict.fromkeys(names, "")
     settings: dict[str, set[tuple[str, str]]] = defaultdict(set)
@@ -138,35 +138,35 @@ def name_curves(configs: Mapping[str, Mapping[str, Any]]) -> CurveNames:
         configs: the resolved configuration of each run, by run id.
     """
     rows: dict[str, Row] = {}
-    of_models: dict[str, dict[str, Row]] = defaultdict(dict)
+    runs_by_model: dict[str, dict[str, Row]] = defaultdict(dict)
     for run, config in configs.items():
         row = {key: written(value) for key, value in flatten(config).items() if _makes_a_curve(key)}
         rows[run] = row | {_SIZE: format_size(parse_size(config["sample"]["size"]))}
-        of_models[row["model.name"]][run] = rows[run]
+        runs_by_model[row["model.name"]][run] = rows[run]
     keys = sorted({key for row in rows.values() for key in row} - {"model.name", _SIZE}, key=_place)
-    shown: dict[str, list[str]] = defaultdict(list)
-    of_sizes: dict[str, set[str]] = defaultdict(set)
-    for (model, of_model), key in itertools.product(of_models.items(), keys):
-        if _apart(key, rows if key in _EVERYWHERE else of_model):
-            if key.startswith("recipe.") and key != "recipe.name" and _follows_size(key, of_model, shown[model]):
-                of_sizes[key].update(_values(key, of_model))
+    named_keys: dict[str, list[str]] = defaultdict(list)
+    values_by_key: dict[str, set[str]] = defaultdict(set)
+    for (model, model_runs), key in itertools.product(runs_by_model.items(), keys):
+        if _apart(key, rows if key in _EVERYWHERE else model_runs):
+            if key.startswith("recipe.") and key != "recipe.name" and _follows_size(key, model_runs, named_keys[model]):
+                values_by_key[key].update(_values(key, model_runs))
             else:
-                shown[model].append(key)
-    prefixes = _prefixes([key for key in keys if any(key in of for of in shown.values())])
+                named_keys[model].append(key)
+    prefixes = _prefixes([key for key in keys if any(key in of for of in named_keys.values())])
     bases = {}
     for run, values in rows.items():
         model = values["model.name"]
-        parts = {key: values.get(key, "null") for key in shown[model]}
+        parts = {key: values.get(key, "null") for key in named_keys[model]}
         # A budget in words has no epochs, and the other way round.
-        told = [prefixes[key] + of for key, of in parts.items() if of != "null" or not key.startswith(_BUDGET)]
-        bases[run] = ", ".join([model, *told])
-    notes = [f"{key} differs between sizes of one curve: {', '.join(sorted(of))}." for key, of in of_sizes.items()]
-    if differences := "; ".join(filter(None, (_hidden(key, rows, bases, shown) for key in keys))):
+        texts = [prefixes[key] + of for key, of in parts.items() if of != "null" or not key.startswith(_BUDGET)]
+        bases[run] = ", ".join([model, *texts])
+    notes = [f"{key} differs between sizes of one curve: {', '.join(sorted(of))}." for key, of in values_by_key.items()]
+    if differences := "; ".join(filter(None, (_hidden(key, rows, bases, named_keys) for key in keys))):
         notes.append(f"Curves differ in more than their names: {differences}.")
     interventions = {run: Intervention.of(config) for run, config in configs.items()}
-    of_filters, further = constructions(interventions)
-    of_texts = _intervention_names(interventions, of_filters)
-    names = {run: ", ".join(filter(None, (base, of_texts[run]))) for run, base in bases.items()}
+    filter_names, further = constructions(interventions)
+    intervention_names = _intervention_names(interventions, filter_names)
+    names = {run: ", ".join(filter(None, (base, intervention_names[run]))) for run, base in bases.items()}
     return CurveNames(names, bases, notes + further)
 
 
@@ -185,26 +185,29 @@ def _apart(key: str, rows: Mapping[str, Row], *also: str) -> list[set[str]]:
     return [of for of in groups.values() if len({rows[run].get(key, "null") for run in of}) > 1]
 
 
-def _follows_size(key: str, rows: Mapping[str, Row], shown: Sequence[str]) -> bool:
+def _follows_size(key: str, rows: Mapping[str, Row], named_keys: Sequence[str]) -> bool:
     """Return True if `key` differs between runs with equal names, but never between such runs of the same size."""
-    return bool(_apart(key, rows, *shown)) and not _apart(key, rows, *shown, _SIZE)
+    return bool(_apart(key, rows, *named_keys)) and not _apart(key, rows, *named_keys, _SIZE)
 
 
-def _hidden(key: str, rows: Mapping[str, Row], names: Mapping[str, str], shown: Mapping[str, list[str]]) -> str:
+def _hidden(key: str, rows: Mapping[str, Row], names: Mapping[str, str], named_keys: Mapping[str, list[str]]) -> str:
     """Describe how the values of a key differ between names that don't show it; return "" if the names do.
 
     A name implies all its values, except for the budget of a recipe.
     """
     having = {run: row for run, row in rows.items() if key in row}
-    of_names: dict[str, set[str]] = defaultdict(set)
+    values_by_name: dict[str, set[str]] = defaultdict(set)
     for run, row in having.items():
-        of_names[names[run]].add(row[key])
-    told = {run for run, row in having.items() if key in shown[row["model.name"]]}
+        values_by_name[names[run]].add(row[key])
+    naming_runs = {run for run, row in having.items() if key in named_keys[row["model.name"]]}
     differing = [set(having)] if key.startswith(_BUDGET) and len(_values(key, having)) > 1 else _apart(key, having)
-    if all(told.issuperset(runs) for runs in differing) or len({frozenset(of) for of in of_names.values()}) == 1:
+    if (
+        all(naming_runs.issuperset(runs) for runs in differing)
+        or len({frozenset(of) for of in values_by_name.values()}) == 1
+    ):
         return ""
     groups: dict[str, list[str]] = defaultdict(list)
-    for name, values in of_names.items():
+    for name, values in values_by_name.items():
         groups[" and ".join(in_order(values))].append(name)
     return f"{key} is " + ", ".join(f"{value} ({' | '.join(in_order(groups[value]))})" for value in in_order(groups))
 
