@@ -1,30 +1,30 @@
-"""Precision and recall of the patterns of conf/filter/, by hand labels of sentences.
+"""Measure precision and recall of the patterns in conf/filter/ on hand-labelled sentences.
 
     python -m tests.bench.construction_quality UD_English-EWT --parser parser/model-best
 
-The first argument is the folder of UD English EWT 2.x (CC BY-SA 4.0), --parser a parser that spaCy trained on it
-(docs/guides/parsers.md). `construction_labels.csv` has the names of its sentences with the constructions that are
+The first argument is the folder of UD English EWT 2.x (CC BY-SA 4.0), and --parser is a spaCy parser trained on it
+(docs/guides/parsers.md). `construction_labels.csv` names sentences of the treebank with the constructions that are
 present, those that are doubtful, and why. One annotator, a language model, read the text of each sentence with the
-descriptions of the constructions, and saw neither trees nor patterns, but knows Universal Dependencies, which may have
-shaped its judgements. The sets:
+descriptions of the constructions. It saw neither trees nor patterns, but it knows Universal Dependencies, which may
+have shaped its judgements. The sets are:
 
-    random      200 sentences of the test split, of 8 to 40 words: random.Random(2026).sample(sorted(names), 200)
-    fresh       100 of the development split, with seed 2027
-    enriched:CONSTRUCTION   sentences of any split with words which often come with a rare construction, such as "there"
-                or "at least". What is measured on them holds for such sentences only.
+    random      200 sentences of the test split with 8 to 40 words: random.Random(2026).sample(sorted(names), 200)
+    fresh       100 sentences of the development split, with seed 2027
+    enriched:CONSTRUCTION   sentences of any split with words that often occur with a rare construction, such as "there"
+                or "at least". What is measured on them holds only for such sentences.
 
-The file is never changed. `construction_corrections.csv` has the labels that were plainly mistakes, with reasons; they
-were made after the patterns were run, as a look at disagreements shows the reader's mistakes, too.
+This file is never changed. `construction_corrections.csv` has the labels that were clearly mistakes, with reasons. They
+were corrected after the patterns were run, because looking at disagreements reveals the annotator's mistakes, too.
 `construction_matches.csv` has judgements of matches in another text.
 
-A sentence is found if a pattern matches anywhere in it; where the label of a construction is doubtful, the sentence
-does not count for it. Sentences of the training split are left out where trees are parsed, as the parser knows them.
-Writes analysis/results/construction_quality.csv:
+A sentence counts as found if a pattern matches anywhere in it. Sentences with a doubtful label don't count for that
+construction. For parsed trees, sentences of the training split are left out, because the parser knows them. Writes
+analysis/results/construction_quality.csv:
 
-    labels      first: as made before the patterns were read; corrected: with construction_corrections.csv
+    labels      first: as made before anyone read the patterns; corrected: with construction_corrections.csv
     trees       gold: the treebank's; parsed: the parser's
-    set         random, fresh, or all: random and enriched
-    patterns    now, or before: as they were when the labels were made (rows that are kept)
+    set         random, fresh, or all (random and enriched)
+    patterns    now; before: as they were when the labels were made (rows that are kept)
     mended      True if the patterns were changed after the labels of random and all were seen
 """
 
@@ -54,7 +54,7 @@ RESULTS = ROOT / "analysis" / "results" / "construction_quality.csv"
 FILTERS = ROOT / "conf" / "filter"
 STATES = ("first", "corrected")
 
-Trees = Mapping[str, Tree]  # by the name of the sentence
+Trees = Mapping[str, Tree]  # by name of the sentence
 
 
 @dataclass(frozen=True)
@@ -106,14 +106,14 @@ def gold_trees(treebank: Path, labels: Sequence[Labels]) -> dict[str, Tree]:
 
 
 def parsed_trees(model: Path, labels: Sequence[Labels], gold: Trees) -> dict[str, Tree]:
-    """Return a parser's trees of the labelled sentences that are not of its training split."""
+    """Return a parser's trees of the labelled sentences that are not in its training split."""
     names = [one.sentence for one in labels if one.split != "train"]
     parser = SpacyParser(SpacyConfig(name="spacy", model=str(model)))
     return dict(zip(names, parser.trees([gold[name].sentence for name in names], 0), strict=True))
 
 
 def read_filters(folder: Path) -> dict[str, FilterConfig]:
-    """Return the filters of a folder by name."""
+    """Return the filters in a folder, by name."""
     configs = {}
     for path in sorted(folder.glob("*.yaml")):
         values: dict[str, Any] = OmegaConf.to_container(OmegaConf.load(path))  # type: ignore[assignment]
@@ -122,7 +122,7 @@ def read_filters(folder: Path) -> dict[str, FilterConfig]:
 
 
 def quality(name: str, found: Mapping[str, bool], labels: Sequence[Labels]) -> dict[str, int | float]:
-    """Return counts, precision and recall of a construction in the labelled sentences of which `found` knows."""
+    """Return counts, precision and recall of a construction for the labelled sentences in `found`."""
     certain = [one for one in labels if one.sentence in found and name not in one.doubtful]
     doubtful = sum(one.sentence in found and name in one.doubtful for one in labels)
     present = sum(name in one.present for one in certain)

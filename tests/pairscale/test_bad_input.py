@@ -121,7 +121,7 @@ def test_a_folder_that_cannot_be_created_is_a_message_of_one_line(monkeypatch):
 def test_a_model_too_large_for_any_memory_is_refused(tmp_path):
     """Each width is allowed, but together they need hundreds of TB."""
     config = LstmConfig(name="large", embedding=8, hidden=100_000, layers=1000, dropout=0.0, tied=False)
-    check(*lines_of(lambda: build_model(config, 50_000)), "weights over 50,000 tokens take")
+    check(*lines_of(lambda: build_model(config, 50_000)), "with a vocabulary of 50,000, its")
 
 
 @pytest.mark.parametrize("name", TEXTS)

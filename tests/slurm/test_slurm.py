@@ -126,7 +126,7 @@ def test_a_disturbed_run_is_started_again_and_resumes(walk, name):
     assert walk.after[name][1] == "1", log
     assert walk.ended[name] == "COMPLETED", log
     if name in IN_TRAINING:
-        assert f"resuming {study(Path())[name].path.name} at " in log.replace("\n", " ")
+        assert f"Resuming {study(Path())[name].path.name} after " in log.replace("\n", " ")
 
 
 def test_each_run_was_disturbed_as_intended(walk):

@@ -173,7 +173,7 @@ def test_queued_and_finished_runs_are_not_submitted_again(submit, queue, argumen
     assert len(calls(queue)) == before
     output = capsys.readouterr().out
     assert "1 done and scored, 1 queued or running (job 101), 0 to submit" in output
-    assert "nothing to submit: the analysis is queued or running (job 102)" in output
+    assert "Nothing to submit: the analysis is queued or running (job 102)" in output
 
     write_run(tmp_path, second)
     (queue / "queue").write_text("")
@@ -223,7 +223,7 @@ def test_a_dry_run_only_prints_the_commands(submit, queue, arguments, tmp_path, 
     lines = capsys.readouterr().out.splitlines()
     array, analysis = [shlex.split(line) for line in lines if line.startswith("sbatch")]
     name = Path(array[-1]).stem
-    assert lines[-1] == f"dry run: nothing was submitted, and {name}.tasks and {name}.setup were not written"
+    assert lines[-1] == f"Dry run: nothing was submitted, and {name}.tasks and {name}.setup were not written."
     assert "--constraint=a100" in array
     assert "--dependency=afterany:ARRAY" in analysis
     assert not calls(queue)
@@ -268,5 +268,5 @@ def test_errors_of_slurm_and_missing_programs_are_told(submit, queue, arguments,
     with pytest.raises(ConfigError, match=r"sbatch: error: invalid partition$"):
         submit(arguments)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ConfigError, match="no sbatch"):
+    with pytest.raises(ConfigError, match="sbatch and squeue not found on the PATH"):
         submit(arguments)

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("small_text")
 def test_blocks_may_be_as_long_as_the_network_reads(tmp_path, model, field):
     more = [f"model.config.{field}", "recipe.budget.epochs=1", "recipe.validation_words=100"]
     assert trained(compose("train", overrides(tmp_path, model, "runs", *more))).done
-    message = rf"^recipe\.context=21: model={model}_tiny reads 20 tokens at most; give recipe\.context=20"
+    message = rf"^recipe\.context=21: model={model}_tiny can read at most 20 tokens\. Use recipe\.context=20"
     longer = compose("train", overrides(tmp_path, model, "runs", *more, "recipe.context=21"))
     for work in (trained, estimate):
         with pytest.raises(ConfigError, match=message):

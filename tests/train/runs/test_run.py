@@ -110,13 +110,13 @@ def test_a_run_is_not_resumed_on_another_text(tmp_path):
     folder = trained(config)
     manifest = folder.read_manifest()
     folder.update_manifest(corpus=manifest["corpus"] | {"text": "ab" * 32})
-    with pytest.raises(RunError, match=r"done, but trained on another text \(abababab\)"):
+    with pytest.raises(RunError, match=r"training text \(digest abababab\) was not the one"):
         trained(config)
     folder.update_manifest(status="unfinished", sample_digest="cd" * 32)
     folder.checkpoint_folder.mkdir()
     checkpoint = folder.checkpoint(3, sha256(b"").hexdigest())
     checkpoint.write_bytes(b"")
-    with pytest.raises(RunError, match=rf"{checkpoint.name}: of a run on another sample of text"):
+    with pytest.raises(RunError, match=rf"{checkpoint.name}: .* a different sample of text"):
         trained(config)
 
 
